@@ -1,0 +1,97 @@
+//! A fact about a host: its value or the reason why there is none, with where it was read.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Where a fact comes from: a file, a system call, or a firmware structure.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Source(pub String);
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One fact. Unknown is a value: a reader can tell "not there" from "not allowed" and "garbled".
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Fact<T> {
+    /// The value, and where it was read.
+    Known {
+        /// What was read.
+        value: T,
+        /// Where.
+        from: Source,
+    },
+    /// The machine has no such thing, or does not tell.
+    Absent {
+        /// Where it was looked for.
+        from: Source,
+    },
+    /// It is there, but this user may not read it.
+    Denied {
+        /// What would have to be readable.
+        from: Source,
+    },
+    /// It is there and cannot be understood.
+    Malformed {
+        /// Where it was read.
+        from: Source,
+        /// What stood there, or what was wrong with it.
+        text: String,
+    },
+}
+
+impl<T> Fact<T> {
+    /// A known fact.
+    pub fn known(value: T, from: impl Into<String>) -> Self {
+        Self::Known { value, from: Source(from.into()) }
+    }
+    /// A fact that the machine does not offer.
+    pub fn absent(from: impl Into<String>) -> Self {
+        Self::Absent { from: Source(from.into()) }
+    }
+    /// A fact that stood there garbled.
+    pub fn malformed(from: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Malformed { from: Source(from.into()), text: text.into() }
+    }
+    /// The value, if known.
+    pub fn value(&self) -> Option<&T> {
+        match self {
+            Self::Known { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+    /// Where the fact was looked for.
+    pub fn source(&self) -> &Source {
+        match self {
+            Self::Known { from, .. }
+            | Self::Absent { from }
+            | Self::Denied { from }
+            | Self::Malformed { from, .. } => from,
+        }
+    }
+    /// Why there is no value, in words; `None` when there is one.
+    pub fn gap(&self) -> Option<String> {
+        match self {
+            Self::Known { .. } => None,
+            Self::Absent { from } => Some(format!("not offered by this machine ({from})")),
+            Self::Denied { from } => Some(format!("no permission to read {from}")),
+            Self::Malformed { from, text } => Some(format!("{from} cannot be understood: {text}")),
+        }
+    }
+    /// The same fact with its value turned into another, or malformed when it cannot be.
+    pub fn and_then<U>(self, turn: impl FnOnce(T) -> Result<U, String>) -> Fact<U> {
+        match self {
+            Self::Known { value, from } => match turn(value) {
+                Ok(value) => Fact::Known { value, from },
+                Err(text) => Fact::Malformed { from, text },
+            },
+            Self::Absent { from } => Fact::Absent { from },
+            Self::Denied { from } => Fact::Denied { from },
+            Self::Malformed { from, text } => Fact::Malformed { from, text },
+        }
+    }
+}

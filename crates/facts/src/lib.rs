@@ -1,0 +1,21 @@
+//! The nouns of narrows: units, facts of a host, trials, records and results.
+//!
+//! No logic lives here beyond reading and printing a unit. Three truths are kept apart:
+//! *facts* are read from a machine ([`host`]), *records* are measured ([`record`]) and
+//! *results* are computed from both ([`result`]), never stored as truth.
+
+#![forbid(unsafe_code)]
+
+pub mod fact;
+pub mod host;
+pub mod load;
+pub mod record;
+pub mod result;
+pub mod trial;
+pub mod units;
+
+pub use fact::{Fact, Source};
+pub use units::{BitsPerSecond, Bytes, BytesPerSecond, Nanos};
+
+/// Version of the JSON that narrows prints and stores; raised when a key changes its meaning.
+pub const SCHEMA_VERSION: u32 = 1;

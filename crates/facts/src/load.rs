@@ -1,0 +1,147 @@
+//! What a workload is told to do, and what it reports: the words shared by both ends of a trial.
+
+use crate::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// What a workload needs to know. Every field is set; defaults are made by the plan, not here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Params {
+    /// Bytes a write, a datagram, a request and its response.
+    pub message_bytes: Bytes,
+    /// Parallel flows (connections), or memory threads.
+    pub streams: u32,
+    /// Socket buffer asked for; `None` leaves the system's own sizing alone.
+    pub socket_buffer_bytes: Option<Bytes>,
+    /// Congestion control asked for; `None` takes the system's default. What was in use is read back.
+    pub congestion: Option<String>,
+    /// Pace in bits per second over all streams; `None` sends as fast as it goes.
+    pub rate_bps: Option<u64>,
+    /// Working set of a memory kernel over all threads; ignored by network workloads.
+    pub working_set_bytes: Bytes,
+}
+
+/// Which CPUs an end's threads run on; thread i takes entry i modulo the length. Empty: not pinned.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CpuList(pub Vec<u32>);
+
+/// Which end of a trial a worker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// The end that listens and receives (or answers); the only end of a memory trial.
+    Sink,
+    /// The end that connects and sends (or asks).
+    Source,
+}
+
+/// The time line of one run, counted from the signal to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Run before the window opens.
+    pub warmup_ns: Nanos,
+    /// The window that counts.
+    pub window_ns: Nanos,
+    /// Run after the window closes, so that the other end's window is covered too.
+    pub cooldown_ns: Nanos,
+}
+
+/// One end's work order: everything a worker needs, and nothing it could run as a command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// The workload.
+    pub kind: String,
+    /// This end's part in it.
+    pub end: End,
+    /// Its parameters.
+    pub params: Params,
+    /// CPUs for this end's threads.
+    pub cpus: CpuList,
+    /// When to warm up, measure and cool down.
+    pub timeline: Timeline,
+    /// Address to listen on (sink) or to connect to (source); `None` for memory kernels.
+    pub address: Option<IpAddr>,
+    /// Sixteen random bytes that open each data connection and each datagram, as hexadecimal.
+    pub token: String,
+    /// Network namespace to join first: a path such as `/proc/PID/fd/N`. Never taken from a peer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub namespace: Option<String>,
+}
+
+/// CPU time of one thread over the window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadUsage {
+    /// CPU it was pinned to, if any.
+    pub cpu: Option<u32>,
+    /// Time between the two readings.
+    pub wall_ns: Nanos,
+    /// Time in user mode.
+    pub user_ns: Nanos,
+    /// Time in the kernel.
+    pub system_ns: Nanos,
+    /// Times it gave the CPU up by itself.
+    pub voluntary_switches: u64,
+    /// Times it was put aside.
+    pub involuntary_switches: u64,
+}
+
+/// Sent and received by one flow (or one memory thread) over the window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowTally {
+    /// Payload bytes (memory: bytes read plus bytes written by the kernel's code).
+    pub bytes: Bytes,
+    /// Messages: writes, datagrams, round trips, or passes over the buffer.
+    pub messages: u64,
+    /// Datagrams known to be missing, from sequence numbers (UDP sink).
+    pub lost: u64,
+    /// Datagrams that came after a later one (UDP sink).
+    pub reordered: u64,
+    /// Sends that the own host refused (UDP source: no buffer).
+    pub refused: u64,
+}
+
+/// Bytes that passed in one slice of the window, over all flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Start, from the opening of the window.
+    pub start_ns: Nanos,
+    /// Length.
+    pub length_ns: Nanos,
+    /// Payload bytes.
+    pub bytes: Bytes,
+}
+
+/// What is set on the sockets, read back after it was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effective {
+    /// Congestion control in use (TCP).
+    pub congestion: Option<String>,
+    /// Send buffer as the kernel reports it (twice what is asked for, on Linux).
+    pub send_buffer_bytes: Option<Bytes>,
+    /// Receive buffer as the kernel reports it.
+    pub receive_buffer_bytes: Option<Bytes>,
+    /// Span of the application's buffer; a span within the cache is "hot".
+    pub buffer_span_bytes: Bytes,
+    /// How the memory kernel was built (`avx2`, `portable`); `None` for network workloads.
+    pub variant: Option<String>,
+}
+
+/// Everything one end reports of one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EndReport {
+    /// True length of the window at this end.
+    pub window_ns: Nanos,
+    /// Per flow.
+    pub flows: Vec<FlowTally>,
+    /// Per slice of the window.
+    pub intervals: Vec<Interval>,
+    /// Per thread, in flow order.
+    pub threads: Vec<ThreadUsage>,
+    /// Round trips: (upper edge in ns, count) of each filled histogram bucket, ascending.
+    pub round_trips: Vec<(Nanos, u64)>,
+    /// Socket settings read back.
+    pub effective: Effective,
+    /// Counters over the window and gauges at its end, by source.
+    pub readings: crate::record::Readings,
+}

@@ -1,0 +1,87 @@
+//! A record: one run of one trial, as it was measured. Never edited afterwards.
+
+use crate::Nanos;
+use crate::load::EndReport;
+use crate::trial::TrialId;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One run of one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Which trial.
+    pub trial: TrialId,
+    /// Which repeat of it, from 0.
+    pub repeat: u32,
+    /// Block of the plan it belonged to, from 0.
+    pub block: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the sink end reported.
+    pub sink: Option<EndReport>,
+    /// What the source end reported.
+    pub source: Option<EndReport>,
+    /// The state of the host around the run.
+    pub around: Stamp,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It ran to its end.
+    Done,
+    /// It did not.
+    Failed {
+        /// How far it got.
+        at: Stage,
+        /// What went wrong, with the path, peer or field.
+        why: String,
+    },
+}
+
+/// How far a run got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Starting the workers.
+    Start,
+    /// Making the ends ready: buffers, sockets, connections.
+    Prepare,
+    /// Running.
+    Run,
+    /// Collecting the reports.
+    Collect,
+}
+
+/// Counters and gauges by source name, then by key; each key ends with its unit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Readings(pub BTreeMap<String, BTreeMap<String, u64>>);
+
+impl Readings {
+    /// One reading.
+    pub fn get(&self, source: &str, key: &str) -> Option<u64> {
+        self.0.get(source)?.get(key).copied()
+    }
+    /// Sum of all readings of a source whose key ends so; `None` when there is none.
+    pub fn sum(&self, source: &str, key_end: &str) -> Option<u64> {
+        let of = self.0.get(source)?;
+        of.iter().filter(|(key, _)| key.ends_with(key_end)).map(|(_, n)| *n).reduce(|a, b| a + b)
+    }
+}
+
+/// The state of the host around one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// When the run began, Unix time.
+    pub began_unix_ns: Nanos,
+    /// Wall time from the start of the workers to the last report.
+    pub took_ns: Nanos,
+    /// One-minute load average in hundredths, before the run.
+    pub load_hundredths: Option<u64>,
+    /// CPU time of the whole host, own workers included, over the run; by source `cpu` and `pressure`.
+    pub host: Readings,
+    /// CPU time of the own workers over the run (user and system, all threads).
+    pub own_cpu_ns: Nanos,
+}

@@ -1,0 +1,180 @@
+//! Results: computed from facts and records, always recomputable, never stored as truth.
+
+use serde::{Deserialize, Serialize};
+
+/// Unit of an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Unit {
+    /// Bits per second.
+    #[serde(rename = "bit/s")]
+    BitsPerSecond,
+    /// Bytes per second.
+    #[serde(rename = "B/s")]
+    BytesPerSecond,
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanos,
+    /// A share between 0 and 1.
+    #[serde(rename = "share")]
+    Share,
+    /// Datagrams per second.
+    #[serde(rename = "datagram/s")]
+    DatagramsPerSecond,
+}
+
+/// How an estimate was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Median, with the order-statistic interval named by `confidence`.
+    MedianOrderStatistic,
+    /// Arithmetic on facts and parameters; the range carries their uncertainty.
+    Model,
+    /// A difference of two medians, with the interval of their ratio or difference by bounds.
+    MedianRatio,
+}
+
+/// A value with its range.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// Lower end of the range.
+    pub low: f64,
+    /// Upper end of the range.
+    pub high: f64,
+    /// Unit of all three.
+    pub unit: Unit,
+    /// Number of samples; 0 for a model.
+    pub n: u32,
+    /// How it was made.
+    pub by: Method,
+}
+
+/// Where a number in a prediction comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "provenance", content = "where", rename_all = "kebab-case")]
+pub enum Provenance {
+    /// Measured on this host in this study.
+    Measured(String),
+    /// Read from this host.
+    Read(String),
+    /// From a standard or data sheet.
+    DataSheet(String),
+    /// Fitted on a published table.
+    Fitted(String),
+    /// Taken for granted; the weakest kind.
+    Assumed(String),
+}
+
+impl Provenance {
+    /// One word for the kind.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Measured(_) => "measured",
+            Self::Read(_) => "read",
+            Self::DataSheet(_) => "data sheet",
+            Self::Fitted(_) => "fitted",
+            Self::Assumed(_) => "assumed",
+        }
+    }
+    /// Where it comes from.
+    pub fn at(&self) -> &str {
+        match self {
+            Self::Measured(at)
+            | Self::Read(at)
+            | Self::DataSheet(at)
+            | Self::Fitted(at)
+            | Self::Assumed(at) => at,
+        }
+    }
+}
+
+/// What one resource allows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// `wire`, `pcie`, `memory`, `stack`.
+    pub resource: String,
+    /// Most payload it can carry.
+    pub range: Estimate,
+    /// The arithmetic in words.
+    pub says: String,
+    /// Sources of the numbers in it.
+    pub provenance: Vec<Provenance>,
+}
+
+/// What a path should reach.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// `eth0`, or `this host's stack`.
+    pub path: String,
+    /// `tcp` or `udp`.
+    pub protocol: String,
+    /// The lowest ceiling with its range; `None` when no ceiling is known.
+    pub range: Option<Estimate>,
+    /// Name of the resource with the lowest ceiling.
+    pub narrowest: Option<String>,
+    /// All ceilings that could be stated, lowest first.
+    pub ceilings: Vec<Ceiling>,
+    /// What could not be stated, and what is missing for it.
+    pub missing: Vec<String>,
+}
+
+/// One piece of evidence under a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What was seen.
+    pub says: String,
+    /// Where it was seen.
+    pub from: String,
+}
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weight {
+    /// The hardware is not as it should be: exit code 1.
+    Fault,
+    /// A setting or circumstance worth a change.
+    Advice,
+    /// The measurement is not to be trusted fully.
+    Caution,
+}
+
+/// What a rule found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Name of the rule.
+    pub rule: String,
+    /// How much it weighs.
+    pub weight: Weight,
+    /// What is wrong, in a sentence.
+    pub says: String,
+    /// What it rests on.
+    pub evidence: Vec<Evidence>,
+    /// What a change would bring, when that was measured or can be computed.
+    pub worth: Option<Estimate>,
+    /// What to do.
+    pub remedy: String,
+}
+
+/// A rule's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Looked, and nothing is wrong.
+    Clear {
+        /// Why it is fine.
+        because: String,
+    },
+    /// Found something; there may be several (one a NIC).
+    Found {
+        /// What was found.
+        findings: Vec<Finding>,
+    },
+    /// Could not tell.
+    Unknown {
+        /// The facts that are missing.
+        missing: Vec<String>,
+    },
+}

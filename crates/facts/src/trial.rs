@@ -1,0 +1,51 @@
+//! A trial: one cell of an experiment, before it is run.
+
+use crate::load::{CpuList, Params, Timeline};
+use serde::{Deserialize, Serialize};
+
+/// Hash of everything else in the trial; the same trial has the same id on every machine.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TrialId(pub String);
+
+/// What joins the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Path {
+    /// No network: a memory kernel.
+    Memory,
+    /// The loopback device: not a network result.
+    Loopback,
+    /// Two network namespaces of this host joined by a veth pair: the stack without a NIC.
+    Namespaces,
+    /// Another host, reached through an agent.
+    Peer,
+}
+
+/// Where both ends run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Placement {
+    /// CPUs of the sink end's threads.
+    pub sink: CpuList,
+    /// CPUs of the source end's threads.
+    pub source: CpuList,
+}
+
+/// One cell: a workload, its parameters, its place and its path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Hash of the rest.
+    pub id: TrialId,
+    /// Short name for people, unique in a study (`tcp-stream`, `tcp-stream cubic`).
+    pub label: String,
+    /// The workload.
+    pub kind: String,
+    /// Its parameters.
+    pub params: Params,
+    /// CPUs of both ends.
+    pub place: Placement,
+    /// What joins the ends.
+    pub path: Path,
+    /// When to warm up, measure and cool down.
+    pub timeline: Timeline,
+}

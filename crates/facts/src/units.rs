@@ -1,0 +1,183 @@
+//! Units as types. Network rates are decimal bits per second, memory rates decimal bytes per
+//! second, sizes bytes; each prints itself with its unit.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A number of bytes.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// A span of time in nanoseconds.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+/// A network rate in bits per second; 1 Gb/s is 10^9.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BitsPerSecond(pub f64);
+
+/// A memory or bus rate in bytes per second; 1 GB/s is 10^9.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BytesPerSecond(pub f64);
+
+impl Bytes {
+    /// `n` KiB (2^10 bytes).
+    pub const fn kib(n: u64) -> Self {
+        Self(n << 10)
+    }
+    /// `n` MiB (2^20 bytes).
+    pub const fn mib(n: u64) -> Self {
+        Self(n << 20)
+    }
+    /// `n` GiB (2^30 bytes).
+    pub const fn gib(n: u64) -> Self {
+        Self(n << 30)
+    }
+}
+
+impl Nanos {
+    /// `n` milliseconds.
+    pub const fn from_millis(n: u64) -> Self {
+        Self(n * 1_000_000)
+    }
+    /// The span in seconds.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl BitsPerSecond {
+    /// The rate in Gb/s.
+    pub fn gbps(self) -> f64 {
+        self.0 / 1e9
+    }
+}
+
+impl BytesPerSecond {
+    /// The rate in GB/s.
+    pub fn gbytes(self) -> f64 {
+        self.0 / 1e9
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEPS: [(u64, &str); 4] =
+            [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        let Some((step, unit)) = STEPS.iter().find(|(step, _)| self.0 >= *step) else {
+            return write!(f, "{} B", self.0);
+        };
+        if self.0.is_multiple_of(*step) {
+            return write!(f, "{} {unit}", self.0 / step);
+        }
+        write!(f, "{:.1} {unit}", self.0 as f64 / *step as f64)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n if n < 1_000 => write!(f, "{n} ns"),
+            n if n < 1_000_000 => write!(f, "{:.1} us", n as f64 / 1e3),
+            n if n < 1_000_000_000 => write!(f, "{:.1} ms", n as f64 / 1e6),
+            n => write!(f, "{:.1} s", n as f64 / 1e9),
+        }
+    }
+}
+
+impl fmt::Display for BitsPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 >= 1e9 {
+            return write!(f, "{} Gb/s", three_digits(self.0 / 1e9));
+        }
+        write!(f, "{} Mb/s", three_digits(self.0 / 1e6))
+    }
+}
+
+impl fmt::Display for BytesPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} GB/s", three_digits(self.0 / 1e9))
+    }
+}
+
+/// Prints with three significant digits, never in exponent form.
+pub fn three_digits(x: f64) -> String {
+    match x.abs() {
+        a if a >= 100.0 => format!("{x:.0}"),
+        a if a >= 10.0 => format!("{x:.1}"),
+        a if a >= 1.0 => format!("{x:.2}"),
+        _ => format!("{x:.3}"),
+    }
+}
+
+/// Splits `text` into a number and a binary suffix K, M or G (iperf's rule: powers of two).
+fn with_suffix(text: &str, step: f64) -> Result<f64, String> {
+    let text = text.trim();
+    let (digits, power) = match text.chars().last() {
+        Some('k' | 'K') => (&text[..text.len() - 1], 1),
+        Some('m' | 'M') => (&text[..text.len() - 1], 2),
+        Some('g' | 'G') => (&text[..text.len() - 1], 3),
+        _ => (text, 0),
+    };
+    let number: f64 = digits
+        .parse()
+        .map_err(|_| format!("'{text}' is not a number with an optional K, M or G"))?;
+    if !number.is_finite() || number < 0.0 {
+        return Err(format!("'{text}' is not a size"));
+    }
+    Ok(number * step.powi(power))
+}
+
+impl FromStr for Bytes {
+    type Err = String;
+    /// Reads `64K`, `1M`, `1472`; suffixes are powers of two, as in iperf.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bytes = with_suffix(text, 1024.0)?;
+        if bytes > 1e15 || bytes.fract() != 0.0 {
+            return Err(format!("'{text}' is not a whole number of bytes"));
+        }
+        Ok(Self(bytes as u64))
+    }
+}
+
+impl FromStr for BitsPerSecond {
+    type Err = String;
+    /// Reads `1G`, `500M`; suffixes are powers of ten, as rates are.
+    fn from_str(text: &str) -> Result<Self, String> {
+        with_suffix(text, 1000.0).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_as_powers_of_two_and_rates_as_powers_of_ten() {
+        assert_eq!("64K".parse::<Bytes>(), Ok(Bytes(65536)));
+        assert_eq!("1472".parse::<Bytes>(), Ok(Bytes(1472)));
+        assert_eq!("2g".parse::<Bytes>(), Ok(Bytes::gib(2)));
+        assert_eq!("1G".parse::<BitsPerSecond>(), Ok(BitsPerSecond(1e9)));
+        for bad in ["", "K", "-1", "nan", "1.0001", "1e99", "64KiB"] {
+            assert!(bad.parse::<Bytes>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_quantity_prints_with_its_unit() {
+        assert_eq!(Bytes::kib(64).to_string(), "64 KiB");
+        assert_eq!(Bytes(1500).to_string(), "1.5 KiB");
+        assert_eq!(Nanos(70_500).to_string(), "70.5 us");
+        assert_eq!(BitsPerSecond(61.25e9).to_string(), "61.2 Gb/s");
+        assert_eq!(BytesPerSecond(23.47e9).to_string(), "23.5 GB/s");
+    }
+}

@@ -1,0 +1,126 @@
+//! Processors and caches, from `/sys/devices/system/cpu` and `/proc/cpuinfo`.
+
+use crate::{Root, list};
+use narrows_facts::host::{Cache, Cpu, CpuPlace};
+use narrows_facts::{Bytes, Fact};
+
+const CPUS: &str = "sys/devices/system/cpu";
+
+/// Reads the processors.
+pub fn read(root: &Root) -> Cpu {
+    let online = online(root);
+    let numbers = online.value().cloned().unwrap_or_default();
+    Cpu {
+        model: model(root),
+        allowed: allowed(root),
+        places: numbers.iter().map(|cpu| place(root, *cpu)).collect(),
+        caches: caches(root, &numbers),
+        online,
+    }
+}
+
+fn online(root: &Root) -> Fact<Vec<u32>> {
+    let file = root.text(&format!("{CPUS}/online")).and_then(|text| list::parse(&text));
+    if file.value().is_some() {
+        return file;
+    }
+    // Captures of old kernels lack the file: count the CPUs that tell where they are.
+    let mut numbers = root.numbered(CPUS, "cpu");
+    numbers.retain(|cpu| root.has(&format!("{CPUS}/cpu{cpu}/topology")));
+    if numbers.is_empty() { file } else { Fact::known(numbers, format!("/{CPUS}/cpu*/topology")) }
+}
+
+/// CPUs of this process's affinity mask; a capture has no process of its own.
+fn allowed(root: &Root) -> Fact<Vec<u32>> {
+    if !root.is_live() {
+        return Fact::absent("/proc/self/status (not a live host)");
+    }
+    root.text("proc/self/status").and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        list::parse(line.ok_or("no line Cpus_allowed_list")?)
+    })
+}
+
+fn model(root: &Root) -> Fact<String> {
+    let text = root.text("proc/cpuinfo");
+    let from = text.source().clone();
+    let Some(text) = text.value() else { return text };
+    let found = ["model name", "Processor", "cpu model", "cpu"].iter().find_map(|key| {
+        text.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            (name.trim() == *key).then(|| value.split_whitespace().collect::<Vec<_>>().join(" "))
+        })
+    });
+    found.map_or(Fact::Absent { from: from.clone() }, |value| Fact::Known { value, from })
+}
+
+fn place(root: &Root, cpu: u32) -> CpuPlace {
+    let topology = |name: &str| {
+        let path = format!("{CPUS}/cpu{cpu}/topology/{name}");
+        root.number(&path).value().and_then(|number| u32::try_from(*number).ok())
+    };
+    CpuPlace {
+        cpu,
+        package: topology("physical_package_id"),
+        core: topology("core_id"),
+        node: root.numbered(&format!("{CPUS}/cpu{cpu}"), "node").first().copied(),
+    }
+}
+
+/// Every cache once. CPUs of one machine may list theirs incompletely; what no CPU lists is missing.
+fn caches(root: &Root, online: &[u32]) -> Vec<Cache> {
+    let mut caches: Vec<Cache> = Vec::new();
+    for cpu in online {
+        let dir = format!("{CPUS}/cpu{cpu}/cache");
+        for index in root.numbered(&dir, "index") {
+            if let Some(cache) = cache(root, &format!("{dir}/index{index}"))
+                && !caches.contains(&cache)
+            {
+                caches.push(cache);
+            }
+        }
+    }
+    caches.sort_by(|a, b| (a.level, &a.kind, &a.cpus).cmp(&(b.level, &b.kind, &b.cpus)));
+    caches
+}
+
+fn cache(root: &Root, dir: &str) -> Option<Cache> {
+    let file = |name: &str| root.text(&format!("{dir}/{name}"));
+    let shared = root.text(&format!("{dir}/shared_cpu_list")).and_then(|text| list::parse(&text));
+    let cpus = match shared.value() {
+        Some(cpus) => cpus.clone(),
+        None => mask(file("shared_cpu_map").value()?)?,
+    };
+    Some(Cache {
+        level: file("level").value()?.parse().ok()?,
+        kind: file("type").value()?.clone(),
+        size_bytes: size(file("size").value()?)?,
+        cpus,
+    })
+}
+
+/// A cache size such as `480M` or `2048K`.
+fn size(text: &str) -> Option<Bytes> {
+    text.parse().ok()
+}
+
+/// A mask of 32-bit words such as `00000000,0000000f`, most significant first.
+fn mask(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for (word, hex) in text.trim().rsplit(',').enumerate() {
+        let bits = u32::from_str_radix(hex, 16).ok()?;
+        cpus.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| word as u32 * 32 + bit));
+    }
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_count_from_the_last_word() {
+        assert_eq!(mask("00000001,80000003"), Some(vec![0, 1, 31, 32]));
+        assert_eq!(mask("zz"), None);
+    }
+}

@@ -1,0 +1,34 @@
+//! Reads a machine through a [`Root`]: the live `/`, or any directory that holds its `/sys` and
+//! `/proc`. Reading a file and understanding its text are two functions everywhere, so that each
+//! parser can be tested on machines nobody here owns.
+//!
+//! Nothing in here fails: what cannot be read is a [`narrows_facts::Fact`] that says why.
+
+mod cpu;
+pub mod list;
+pub mod memory;
+mod nic;
+mod node;
+mod pci;
+mod root;
+mod tuning;
+mod virt;
+
+pub use root::Root;
+
+use narrows_facts::host::Host;
+
+/// Reads the whole host. As an ordinary user some facts are `Denied`, each with the file it needs.
+pub fn read(root: &Root) -> Host {
+    Host {
+        name: root.text("proc/sys/kernel/hostname"),
+        product: virt::product(root),
+        kernel: root.text("proc/sys/kernel/osrelease"),
+        virtualised: virt::hypervisor(root),
+        cpu: cpu::read(root),
+        nodes: node::read(root),
+        memory: memory::read(root),
+        nics: nic::read(root),
+        tuning: tuning::read(root),
+    }
+}

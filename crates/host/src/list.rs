@@ -1,0 +1,52 @@
+//! The kernel's list format: `0-3,8,10-11`.
+
+/// The most numbers a list may name; more is taken for garbage.
+const ENTRIES_MAX: u32 = 65_536;
+
+/// Reads a list such as `0-3,8`. An empty text is an empty list.
+pub fn parse(text: &str) -> Result<Vec<u32>, String> {
+    let mut numbers = Vec::new();
+    for part in text.trim().split(',').filter(|part| !part.trim().is_empty()) {
+        let number =
+            |text: &str| text.trim().parse::<u32>().map_err(|_| format!("'{text}' in '{part}'"));
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(part)?, number(part)?),
+        };
+        if first > last || last >= ENTRIES_MAX {
+            return Err(format!("'{part}' is no range of CPUs"));
+        }
+        numbers.extend(first..=last);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers)
+}
+
+/// Writes a list in the kernel's format.
+pub fn show(numbers: &[u32]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = numbers;
+    while let Some(first) = rest.first() {
+        let run = rest.iter().zip(*first..).take_while(|(have, want)| *have == want).count();
+        let last = rest[run - 1];
+        parts.push(if *first == last { format!("{first}") } else { format!("{first}-{last}") });
+        rest = &rest[run..];
+    }
+    parts.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_read_and_write_alike() {
+        for text in ["", "0", "0-3,8,10-11", "4-20"] {
+            assert_eq!(show(&parse(text).expect(text)), text);
+        }
+        for bad in ["3-1", "a", "0-99999999", "-", "1-2-3"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

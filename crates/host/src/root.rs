@@ -1,0 +1,154 @@
+//! The directory that a machine is read through.
+
+use narrows_facts::Fact;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::{Component, Path, PathBuf};
+
+/// Files larger than this are not read: no file of `/proc` or `/sys` that narrows wants is.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// A machine's root directory: `/` when live.
+#[derive(Clone, Debug)]
+pub struct Root {
+    dir: PathBuf,
+}
+
+impl Root {
+    /// This machine.
+    pub fn live() -> Self {
+        Self::at("/")
+    }
+    /// A directory that holds `sys` and `proc` of some machine.
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+    /// True for this machine's own `/`.
+    pub fn is_live(&self) -> bool {
+        self.dir == Path::new("/")
+    }
+
+    /// The bytes of a file, given without a leading slash.
+    pub fn bytes(&self, path: &str) -> Fact<Vec<u8>> {
+        let shown = format!("/{path}");
+        let mut bytes = Vec::new();
+        let read = fs::File::open(self.dir.join(path))
+            .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
+        match read {
+            Ok(_) if bytes.len() as u64 > FILE_BYTES_MAX => {
+                Fact::malformed(shown, format!("larger than {FILE_BYTES_MAX} bytes"))
+            }
+            Ok(_) => Fact::known(bytes, shown),
+            Err(error) => gap(shown, &error),
+        }
+    }
+
+    /// The text of a file without surrounding blanks. An empty file is `Absent`.
+    pub fn text(&self, path: &str) -> Fact<String> {
+        let text = self.bytes(path).and_then(|bytes| {
+            String::from_utf8(bytes).map(|text| text.trim().to_owned()).map_err(|e| e.to_string())
+        });
+        match text {
+            Fact::Known { value, from } if value.is_empty() => Fact::Absent { from },
+            text => text,
+        }
+    }
+
+    /// A file that holds one number, decimal or `0x` hexadecimal.
+    pub fn number(&self, path: &str) -> Fact<i64> {
+        self.text(path).and_then(|text| {
+            let number = match text.strip_prefix("0x") {
+                Some(hex) => i64::from_str_radix(hex, 16),
+                None => text.parse(),
+            };
+            number.map_err(|_| format!("'{text}' is not a number"))
+        })
+    }
+
+    /// Names in a directory, sorted; empty when it cannot be read.
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.dir.join(path)) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// Numbers N of entries called `<prefix>N` in a directory, ascending.
+    pub fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
+        let names = self.names(path);
+        let mut numbers: Vec<u32> =
+            names.iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// True when the path exists.
+    pub fn has(&self, path: &str) -> bool {
+        self.dir.join(path).symlink_metadata().is_ok()
+    }
+
+    /// Last component of a symbolic link's target.
+    pub fn link_name(&self, path: &str) -> Fact<String> {
+        match fs::read_link(self.dir.join(path)) {
+            Ok(target) => match target.file_name().and_then(|name| name.to_str()) {
+                Some(name) => Fact::known(name.to_owned(), format!("/{path}")),
+                None => Fact::malformed(format!("/{path}"), "link without a name"),
+            },
+            Err(error) => gap(format!("/{path}"), &error),
+        }
+    }
+
+    /// A path with its symbolic links resolved inside this root; links that leave it are cut at it.
+    /// `None` when something on the way does not exist.
+    pub fn resolve(&self, path: &str) -> Option<String> {
+        let mut done: Vec<String> = Vec::new();
+        let mut ahead: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
+        for _ in 0..1000 {
+            let Some(part) = ahead.pop() else { return Some(done.join("/")) };
+            match part.as_str() {
+                "" | "." => continue,
+                ".." => {
+                    done.pop();
+                    continue;
+                }
+                _ => done.push(part),
+            }
+            let here = self.dir.join(done.join("/"));
+            if !here.symlink_metadata().ok()?.is_symlink() {
+                continue;
+            }
+            let target = fs::read_link(&here).ok()?;
+            done.pop();
+            if target.is_absolute() {
+                done.clear();
+            }
+            for component in target.components().rev() {
+                match component {
+                    Component::Normal(name) => ahead.push(name.to_str()?.to_owned()),
+                    Component::ParentDir => ahead.push("..".into()),
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+}
+
+/// What an error of a read means as a fact. Drivers answer EINVAL or ENODEV for "not known now".
+fn gap<T>(from: String, error: &std::io::Error) -> Fact<T> {
+    match error.kind() {
+        ErrorKind::PermissionDenied => Fact::Denied { from: narrows_facts::Source(from) },
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput => {
+            Fact::absent(from)
+        }
+        _ if matches!(
+            error.raw_os_error(),
+            Some(libc::ENODEV | libc::EOPNOTSUPP | libc::ENXIO)
+        ) =>
+        {
+            Fact::absent(from)
+        }
+        _ => Fact::malformed(from, error.to_string()),
+    }
+}

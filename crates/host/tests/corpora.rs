@@ -1,0 +1,168 @@
+//! Reads tables and trees of real machines, kept beside the checkout because of their licences,
+//! and compares with what is known of them. Skipped, and said so, where they are not there.
+
+use narrows_facts::host::{Host, Slot};
+use narrows_host::memory::parse_smbios;
+use narrows_host::{Root, read};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn corpora() -> Option<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
+    if dir.is_dir() {
+        return Some(dir);
+    }
+    // Past the test harness's capture, so that a skip is seen.
+    let _ = writeln!(std::io::stderr(), "skipped: {} is not there", dir.display());
+    None
+}
+
+/// Sizes in MiB by socket and channel, empty channels included.
+type Map = BTreeMap<(u64, String), Vec<u64>>;
+
+fn placed(slots: &[Slot]) -> Map {
+    let mut map = Map::new();
+    for slot in slots {
+        let Some(at) = &slot.at else { continue };
+        let sizes = map.entry((at.socket.into(), at.channel.clone())).or_default();
+        let module = slot.module.as_ref().filter(|module| module.is_dram);
+        sizes.extend(module.and_then(|module| module.size_bytes).map(|size| size.0 >> 20));
+    }
+    for sizes in map.values_mut() {
+        sizes.sort_unstable();
+    }
+    map
+}
+
+fn truth(host: &Value) -> Map {
+    let mut map = Map::new();
+    for socket in host["sockets"].as_array().expect("sockets") {
+        let Some(channels) = socket["dimm_mib_by_channel"].as_object() else { continue };
+        for (channel, sizes) in channels {
+            let sizes = sizes.as_array().expect("sizes").iter().filter_map(Value::as_u64);
+            let mut sizes: Vec<u64> = sizes.collect();
+            sizes.sort_unstable();
+            map.insert((socket["socket"].as_u64().expect("number"), channel.clone()), sizes);
+        }
+    }
+    map
+}
+
+#[test]
+fn every_spelt_out_population_is_read_right_and_no_other_is_guessed() {
+    let Some(dir) = corpora() else { return };
+    let text = std::fs::read_to_string(dir.join("smbios-ground-truth.json")).expect("truth");
+    let hosts: Vec<Value> = serde_json::from_str(&text).expect("json");
+    let (mut right, mut wrong) = (0, Vec::new());
+    for host in &hosts {
+        let raw = host["raw"].as_str().expect("raw");
+        let slots = parse_smbios(&std::fs::read(dir.join(raw)).expect(raw)).expect(raw);
+        let dram = slots.iter().filter_map(|slot| slot.module.as_ref()).filter(|m| m.is_dram);
+        let known: Vec<u64> = dram.filter_map(|m| m.size_bytes).map(|size| size.0 >> 20).collect();
+        assert_eq!(Some(known.iter().sum()), host["capacity_mib"].as_u64(), "{raw}: capacity");
+        assert_eq!(Some(slots.len() as u64), host["type17_records"].as_u64(), "{raw}: records");
+        let (have, want) = (placed(&slots), truth(host));
+        let explicit = host["confidence"] == "explicit";
+        if explicit && have == want {
+            right += 1;
+        } else if explicit || !have.is_empty() {
+            wrong.push(format!("{raw}\n  have {have:?}\n  want {want:?}"));
+        }
+    }
+    let explicit = hosts.iter().filter(|host| host["confidence"] == "explicit").count();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(right, explicit);
+}
+
+#[test]
+fn real_tables_cut_anywhere_never_panic() {
+    let Some(dir) = corpora() else { return };
+    for entry in std::fs::read_dir(dir.join("smbios-raw")).expect("smbios-raw").flatten() {
+        let table = std::fs::read(entry.path().join("DMI")).expect("DMI");
+        assert!(!parse_smbios(&table).expect("whole table").is_empty(), "{:?}", entry.path());
+        for cut in (0..table.len()).step_by(7) {
+            let _ = parse_smbios(&table[..cut]);
+        }
+    }
+}
+
+fn tree(name: &str, top: &str) -> Option<Host> {
+    let archive = corpora()?.join("sysfs").join(name);
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if !dir.is_dir() {
+        std::fs::create_dir_all(&dir).expect("folder");
+        let tar = Command::new("tar").arg("xf").arg(&archive).arg("-C").arg(&dir).status();
+        assert!(tar.expect("tar").success(), "{name}");
+    }
+    Some(read(&Root::at(dir.join(top))))
+}
+
+fn packages(host: &Host) -> usize {
+    let packages = host.cpu.places.iter().filter_map(|place| place.package);
+    packages.collect::<std::collections::BTreeSet<_>>().len()
+}
+
+#[test]
+fn a_two_socket_server_with_a_card_on_node_1() {
+    let name = "hwloc-32em64t-2n8c+dax+nvme+mic+dimms.tar.bz2";
+    let Some(host) = tree(name, "32em64t-2n8c+1mic") else { return };
+    assert_eq!((packages(&host), host.nodes.len(), host.cpu.places.len()), (2, 2, 16));
+    let ib0 = host.nic("ib0").expect("ib0");
+    assert_eq!(ib0.path.last().map(|hop| hop.address.as_str()), Some("0000:82:00.0"));
+    assert_eq!(ib0.node.value(), Some(&1));
+    assert!(ib0.path.iter().all(|hop| hop.link.value().is_none()), "no link files: unknown");
+    assert!(ib0.path[1].name.contains("ConnectX-3"), "{}", ib0.path[1].name);
+    assert_eq!(host.nic("eth1").expect("eth1").node.value(), Some(&0));
+    for bare in ["br0", "eth0.1015", "mic0"] {
+        assert!(host.nic(bare).is_some_and(|nic| nic.path.is_empty()), "{bare}");
+    }
+    let slots = host.memory.slots.value().expect("17-* structures");
+    let full = slots.iter().filter(|slot| slot.module.is_some()).count();
+    assert_eq!((slots.len(), full), (24, 8));
+}
+
+#[test]
+fn links_are_read_where_the_kernel_lists_them() {
+    let Some(host) = tree("hwloc-32intel64-2p8co2t+8ve.tar.bz2", "32intel64-2p8co2t+8ve") else {
+        return;
+    };
+    assert_eq!((packages(&host), host.nodes.len(), host.cpu.places.len()), (2, 2, 32));
+    let nic = host.nic("enp96s0f0").expect("enp96s0f0");
+    let link = nic.path.last().and_then(|hop| hop.link.value()).expect("link");
+    assert_eq!((link.width, link.width_max), (1, 1));
+    assert_eq!((link.speed_gts, link.speed_max_gts), (2.5, 8.0));
+}
+
+#[test]
+fn offline_cpus_do_not_count() {
+    let name = "hwloc-offline-cpu0-node0.tar.bz2";
+    let Some(host) = tree(name, "") else { return };
+    let Some(top) = std::fs::read_dir(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+        .expect("unpacked")
+        .flatten()
+        .next()
+    else {
+        panic!("{name} is empty")
+    };
+    drop(host);
+    let host = read(&Root::at(top.path()));
+    assert_eq!(host.cpu.online.value().map(Vec::len), Some(17));
+    let cpus: usize = host.nodes.iter().map(|node| node.cpus.len()).sum();
+    assert!(host.nodes.iter().all(|node| node.cpus.iter().all(|cpu| (4..=20).contains(cpu))));
+    assert!(cpus > 0);
+}
+
+#[test]
+fn this_machine_reads_within_bounds() {
+    let began = std::time::Instant::now();
+    let host = read(&Root::live());
+    assert!(began.elapsed().as_millis() < 2000, "{:?}", began.elapsed());
+    let online = host.cpu.online.value().expect("online CPUs");
+    assert_eq!(online.len(), host.cpu.places.len());
+    let allowed = host.cpu.allowed.value().expect("affinity");
+    assert!(!allowed.is_empty() && allowed.iter().all(|cpu| online.contains(cpu)));
+    assert!(host.memory.total_bytes.value().is_some_and(|total| total.0 > 1 << 26));
+}
