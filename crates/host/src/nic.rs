@@ -9,15 +9,12 @@ const NET: &str = "sys/class/net";
 /// Reads every interface but the loopback device, by name.
 pub fn read(root: &Root) -> Vec<Nic> {
     let names = root.names(NET).into_iter();
-    // Some drivers leave files such as `bonding_masters` here.
-    names
-        .filter(|name| name != "lo" && root.resolve(&format!("{NET}/{name}/")).is_some())
-        .filter(|name| {
-            root.has(&format!("{NET}/{name}/mtu"))
-                || root.link_name(&format!("{NET}/{name}")).value().is_some()
-        })
-        .map(|name| nic(root, &name))
-        .collect()
+    // Some drivers leave plain files such as `bonding_masters` here.
+    let is_interface = |name: &String| {
+        let entry = format!("{NET}/{name}");
+        root.link_name(&entry).value().is_some() || root.has(&format!("{entry}/mtu"))
+    };
+    names.filter(|name| name != "lo" && is_interface(name)).map(|name| nic(root, &name)).collect()
 }
 
 fn nic(root: &Root, name: &str) -> Nic {

@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_table_cut_anywhere_is_an_error_and_never_a_panic() {
-        let whole: Vec<u8> = [device(16384, "P1-DIMMA1", "x"), device(0, "P1-DIMMB1", "y")].concat();
+        let whole: Vec<u8> =
+            [device(16384, "P1-DIMMA1", "x"), device(0, "P1-DIMMB1", "y")].concat();
         let first = device(16384, "P1-DIMMA1", "x").len();
         for cut in 1..whole.len() {
             let parsed = parse(&whole[..cut]);
