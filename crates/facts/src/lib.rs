@@ -11,6 +11,7 @@ pub mod host;
 pub mod load;
 pub mod record;
 pub mod result;
+pub mod study;
 pub mod trial;
 pub mod units;
 

@@ -125,6 +125,9 @@ pub struct Effective {
     pub buffer_span_bytes: Bytes,
     /// How the memory kernel was built (`avx2`, `portable`); `None` for network workloads.
     pub variant: Option<String>,
+    /// Bytes that cross the memory bus per hundred bytes counted, once caches are too small: 150
+    /// for a copy with plain stores; `None` for network workloads.
+    pub bus_percent_of_counted: Option<u32>,
 }
 
 /// Everything one end reports of one run.

@@ -1,1 +1,116 @@
-//! x
+//! From what is wanted to a list of runs: trials with stable ids, placement, blocks in seeded
+//! order, and how long it will take. Pure: no clock, no files.
+
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod direct;
+mod place;
+
+use blake2::{Blake2s256, Digest};
+use narrows_facts::Nanos;
+use narrows_facts::load::{Params, Timeline};
+use narrows_facts::trial::{Path, Placement, Trial, TrialId};
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+
+pub use place::{Spot, choose};
+
+/// One run in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Index of the trial.
+    pub trial: usize,
+    /// Which repeat of it, from 0.
+    pub repeat: u32,
+    /// Which block, from 0; every block holds every trial once.
+    pub block: u32,
+}
+
+/// Makes a trial; its id is a hash of everything else in it.
+pub fn trial(
+    label: &str,
+    kind: &str,
+    params: Params,
+    place: Placement,
+    path: Path,
+    timeline: Timeline,
+) -> Trial {
+    let label = label.to_owned();
+    let kind = kind.to_owned();
+    // Serde writes struct fields in order of declaration, so the text is the same everywhere.
+    let text = serde_json::to_string(&(&label, &kind, &params, &place, &path, &timeline));
+    let digest = Blake2s256::digest(text.unwrap_or_default());
+    let id = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Trial { id: TrialId(id), label, kind, params, place, path, timeline }
+}
+
+/// The order of all runs: `repeats` blocks, each with every trial once, shuffled by the seed. A slow
+/// minute of the machine then falls on all trials alike.
+pub fn blocks(trials: usize, repeats: u32, seed: u64) -> Vec<Step> {
+    let mut random = Pcg64::seed_from_u64(seed);
+    let mut steps = Vec::new();
+    for block in 0..repeats {
+        let mut order: Vec<usize> = (0..trials).collect();
+        order.shuffle(&mut random);
+        steps.extend(order.into_iter().map(|trial| Step { trial, repeat: block, block }));
+    }
+    steps
+}
+
+/// A seed for the order of one study, from any 64 bits of chance.
+pub fn seed_from(chance: u64) -> u64 {
+    // Short enough to be typed again, and exact in JSON readers that know only doubles.
+    Pcg64::seed_from_u64(chance).next_u64() >> 32
+}
+
+/// How long one run should take: its time line, and what starting two processes and touching the
+/// working set takes (assumed: 0.1 s, and 2 GB/s).
+pub fn run_ns(trial: &Trial) -> Nanos {
+    let line = &trial.timeline;
+    let touch = trial.params.working_set_bytes.0 / 2;
+    Nanos(line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0 + 100_000_000 + touch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::Bytes;
+
+    #[test]
+    fn every_block_holds_every_trial_once_and_the_seed_decides_the_order() {
+        let steps = blocks(5, 10, 42);
+        assert_eq!(steps, blocks(5, 10, 42));
+        assert_ne!(steps, blocks(5, 10, 43));
+        for (block, steps) in steps.chunks(5).enumerate() {
+            let mut seen: Vec<usize> = steps.iter().map(|step| step.trial).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, [0, 1, 2, 3, 4]);
+            assert!(steps.iter().all(|step| step.block == block as u32));
+        }
+        let orders: std::collections::BTreeSet<Vec<usize>> =
+            steps.chunks(5).map(|b| b.iter().map(|step| step.trial).collect()).collect();
+        assert!(orders.len() > 1, "blocks are shuffled each by itself");
+    }
+
+    #[test]
+    fn a_trial_keeps_its_id_until_something_in_it_changes() {
+        let timeline = Timeline { warmup_ns: Nanos(1), window_ns: Nanos(2), cooldown_ns: Nanos(3) };
+        let params = Params {
+            message_bytes: Bytes::kib(64),
+            streams: 1,
+            socket_buffer_bytes: None,
+            congestion: None,
+            rate_bps: None,
+            working_set_bytes: Bytes(0),
+        };
+        let make = |params: &Params| {
+            let place = Placement::default();
+            trial("x", "tcp-stream", params.clone(), place, Path::Loopback, timeline).id.0
+        };
+        // A golden id: stored studies are joined by it, so it must not change between releases.
+        assert_eq!(make(&params), "8822e7595a13bc23");
+        assert_ne!(make(&params), make(&Params { streams: 2, ..params.clone() }));
+    }
+}

@@ -1,1 +1,43 @@
-//! x
+//! Runs trials: both ends in worker processes, on this host or through an agent on another.
+//!
+//! [`session`] is the order of words between a controller and an end, without any I/O. [`worker`]
+//! is an end: a child process of the same binary that speaks over its standard input and output.
+//! [`agent`] lends ends to a controller on another host over the encrypted [`wire`].
+//! [`controller`] drives the ends through a plan and stores every run.
+
+#![forbid(unsafe_code)]
+
+pub mod agent;
+pub mod controller;
+mod end;
+pub mod key;
+pub mod launch;
+mod peer;
+pub mod session;
+pub mod wire;
+pub mod worker;
+
+pub use end::WorkerProcess;
+pub use peer::Peer;
+
+use thiserror::Error;
+
+/// Why something could not be run at all. A single run that fails is a record, not an error.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The other side cannot be reached, or closed.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The other side is reached and is not to be talked to: wrong key, wrong version, wrong words.
+    #[error("{0}")]
+    Refused(String),
+    /// This machine does not allow it.
+    #[error("{0}")]
+    Machine(String),
+    /// The order makes no sense.
+    #[error("{0}")]
+    Order(String),
+    /// What was measured cannot be stored.
+    #[error(transparent)]
+    Store(#[from] narrows_store::StoreError),
+}

@@ -1,0 +1,73 @@
+//! A study: what was planned, on which hosts, and how it ended.
+
+use crate::host::Host;
+use crate::record::Record;
+use crate::trial::{Path, Trial};
+use crate::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// What was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Study {
+    /// Version of the JSON inside.
+    pub schema_version: u32,
+    /// Version of narrows that measured.
+    pub narrows_version: String,
+    /// `check`, `tcp`, `udp`.
+    pub command: String,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Repeats of each trial.
+    pub repeats: u32,
+    /// What joins the two ends of network trials.
+    pub path: Path,
+    /// The peer as the user named it, for a direct measurement.
+    pub peer: Option<String>,
+    /// When it began, Unix time.
+    pub began_unix_ns: Nanos,
+    /// MTU between the ends of network trials, where it is known.
+    pub path_mtu_bytes: Option<Bytes>,
+    /// Sum of the last-level caches that the memory kernels' CPUs share.
+    pub cache_bytes: Bytes,
+}
+
+/// How a study ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ended", rename_all = "kebab-case")]
+pub enum Ended {
+    /// Every planned run was made.
+    Complete,
+    /// Stopped by the user or by a fault; what was measured is kept.
+    Interrupted {
+        /// By what.
+        why: String,
+    },
+}
+
+/// Everything a file of a study holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredStudy {
+    /// The plan's head.
+    pub study: Study,
+    /// `None` when the program was killed before it could say.
+    pub ended: Option<Ended>,
+    /// The host that narrows ran on.
+    pub host: Host,
+    /// The host at the other end, when there is one.
+    pub peer_host: Option<Host>,
+    /// The cells.
+    pub trials: Vec<Trial>,
+    /// The runs, in the order in which they were made.
+    pub records: Vec<Record>,
+}
+
+impl StoredStudy {
+    /// Records of one trial, in order.
+    pub fn records_of<'a>(&'a self, trial: &'a Trial) -> impl Iterator<Item = &'a Record> {
+        self.records.iter().filter(|record| record.trial == trial.id)
+    }
+    /// Runs that were planned.
+    pub fn planned_runs(&self) -> usize {
+        self.trials.len() * self.study.repeats as usize
+    }
+}

@@ -1,0 +1,285 @@
+//! A crew: the threads of one end, and the timekeeper that takes them along the time line.
+
+use super::pin;
+use super::tally::{Clockwork, Phase, Tally, TallyNow};
+use crate::{LoadError, ThreadMeter};
+use hdrhistogram::Histogram;
+use narrows_facts::load::{CpuList, Effective, FlowTally, Interval, ThreadUsage, Timeline};
+use narrows_facts::{Bytes, Nanos};
+use socket2::Socket;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Length of a slice of the window.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// How long threads may take to get to the gate: touching large buffers is the slow part.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// What a thread works with.
+pub struct Lane {
+    /// Its counters.
+    pub tally: Arc<Tally>,
+    clockwork: Arc<Clockwork>,
+    seen: Phase,
+    meter: ThreadMeter,
+    opened: Option<ThreadUsage>,
+    closed: Option<ThreadUsage>,
+    ready: mpsc::Sender<Result<(), LoadError>>,
+}
+
+impl Lane {
+    /// Says that this thread is ready, and blocks until the signal to go.
+    pub fn wait_at_gate(&mut self) {
+        let _ = self.ready.send(Ok(()));
+        self.clockwork.wait();
+    }
+
+    /// The phase now. Called once a message by every hot loop: one relaxed load when nothing changed.
+    #[inline]
+    pub fn phase(&mut self) -> Phase {
+        let phase = self.clockwork.phase();
+        if phase != self.seen {
+            self.turn(phase);
+        }
+        phase
+    }
+
+    #[cold]
+    fn turn(&mut self, phase: Phase) {
+        self.seen = phase;
+        if phase >= Phase::Window && self.opened.is_none() {
+            self.opened = Some((self.meter)());
+        }
+        if phase >= Phase::Cooldown && self.closed.is_none() {
+            self.closed = Some((self.meter)());
+        }
+    }
+
+    fn usage(&self, cpu: Option<u32>) -> ThreadUsage {
+        let (Some(open), Some(close)) = (&self.opened, &self.closed) else {
+            return ThreadUsage { cpu, ..Default::default() };
+        };
+        let span = |a: Nanos, b: Nanos| Nanos(b.0.saturating_sub(a.0));
+        ThreadUsage {
+            cpu,
+            wall_ns: span(open.wall_ns, close.wall_ns),
+            user_ns: span(open.user_ns, close.user_ns),
+            system_ns: span(open.system_ns, close.system_ns),
+            voluntary_switches: close.voluntary_switches.saturating_sub(open.voluntary_switches),
+            involuntary_switches: close
+                .involuntary_switches
+                .saturating_sub(open.involuntary_switches),
+        }
+    }
+}
+
+/// What a thread hands back at its end, beside its tally.
+#[derive(Default)]
+pub struct LaneEnd {
+    /// Round trips of the window in nanoseconds.
+    pub round_trips: Option<Histogram<u64>>,
+}
+
+/// A thread's work: set up, [`Lane::wait_at_gate`], then loop until [`Phase::Stop`].
+pub type LaneWork = Box<dyn FnOnce(&mut Lane) -> Result<LaneEnd, LoadError> + Send>;
+
+/// What a crew is made of.
+pub struct CrewPlan {
+    /// One thread each.
+    pub lanes: Vec<LaneWork>,
+    /// Sockets of the flows, for the meters.
+    pub sockets: Vec<Socket>,
+    /// Settings read back.
+    pub effective: Effective,
+    /// CPUs to pin to.
+    pub cpus: CpuList,
+    /// CPU time of a thread.
+    pub meter: ThreadMeter,
+}
+
+/// Threads at the gate, ready to run.
+pub struct Crew {
+    clockwork: Arc<Clockwork>,
+    tallies: Vec<Arc<Tally>>,
+    threads: Vec<JoinHandle<(Result<LaneEnd, LoadError>, ThreadUsage)>>,
+    sockets: Vec<Socket>,
+    effective: Effective,
+}
+
+/// What a run measured at one end.
+pub struct RunReport {
+    /// True length of the window.
+    pub window_ns: Nanos,
+    /// Per flow.
+    pub flows: Vec<FlowTally>,
+    /// Per slice of the window.
+    pub intervals: Vec<Interval>,
+    /// Per thread.
+    pub threads: Vec<ThreadUsage>,
+    /// All threads' round trips together.
+    pub round_trips: Vec<(Nanos, u64)>,
+    /// Settings read back.
+    pub effective: Effective,
+}
+
+impl Crew {
+    /// Starts the threads; returns when all stand at the gate.
+    pub fn muster(plan: CrewPlan) -> Result<Self, LoadError> {
+        let clockwork = Arc::new(Clockwork::new());
+        let (ready, all_ready) = mpsc::channel();
+        let mut crew = Self {
+            clockwork: clockwork.clone(),
+            tallies: Vec::new(),
+            threads: Vec::new(),
+            sockets: plan.sockets,
+            effective: plan.effective,
+        };
+        for (index, work) in plan.lanes.into_iter().enumerate() {
+            let cpus = &plan.cpus.0;
+            let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+            let tally = Arc::new(Tally::default());
+            crew.tallies.push(tally.clone());
+            let lane = Lane {
+                tally,
+                clockwork: clockwork.clone(),
+                seen: Phase::Gate,
+                meter: plan.meter,
+                opened: None,
+                closed: None,
+                ready: ready.clone(),
+            };
+            let thread = thread::Builder::new().name(format!("lane {index}"));
+            let thread = thread.spawn(move || work_lane(lane, cpu, work));
+            crew.threads.push(thread.map_err(LoadError::system("starting a thread"))?);
+        }
+        drop(ready);
+        for _ in 0..crew.threads.len() {
+            let answer = all_ready.recv_timeout(READY_WITHIN);
+            let late = || LoadError::Order(format!("not ready in {READY_WITHIN:?}"));
+            if let Err(error) = answer.map_err(|_| late()).and_then(|ready| ready) {
+                crew.clockwork.set(Phase::Stop);
+                return Err(error);
+            }
+        }
+        Ok(crew)
+    }
+
+    /// Sockets of the flows.
+    pub fn sockets(&self) -> &[Socket] {
+        &self.sockets
+    }
+
+    /// Runs the time line. `opened` and `closed` are called as the window opens and closes, for
+    /// readings taken around it.
+    pub fn run(
+        self,
+        timeline: &Timeline,
+        mut opened: impl FnMut(&[Socket]),
+        mut closed: impl FnMut(&[Socket]),
+    ) -> Result<RunReport, LoadError> {
+        let span = |ns: Nanos| Duration::from_nanos(ns.0);
+        self.clockwork.set(Phase::Warmup);
+        thread::sleep(span(timeline.warmup_ns));
+        opened(&self.sockets);
+        self.clockwork.set(Phase::Window);
+        let began = Instant::now();
+        let first = self.tally_now();
+        let intervals = self.keep_window(began, span(timeline.window_ns), total(&first));
+        let last = self.tally_now();
+        let window_ns = Nanos(began.elapsed().as_nanos() as u64);
+        self.clockwork.set(Phase::Cooldown);
+        closed(&self.sockets);
+        thread::sleep(span(timeline.cooldown_ns));
+        self.clockwork.set(Phase::Stop);
+        let flows = first.iter().zip(&last).map(|(first, last)| flow(first, last)).collect();
+        let mut report = RunReport {
+            window_ns,
+            flows,
+            intervals,
+            threads: Vec::new(),
+            round_trips: Vec::new(),
+            effective: self.effective,
+        };
+        let mut all: Option<Histogram<u64>> = None;
+        for thread in self.threads {
+            let ended = thread.join().map_err(|_| LoadError::Order("a thread panicked".into()))?;
+            report.threads.push(ended.1);
+            if let Some(more) = ended.0?.round_trips {
+                match &mut all {
+                    Some(all) => drop(all.add(more)),
+                    None => all = Some(more),
+                }
+            }
+        }
+        if let Some(all) = all {
+            let buckets = all.iter_recorded();
+            report.round_trips = buckets
+                .map(|bucket| (Nanos(bucket.value_iterated_to()), bucket.count_at_value()))
+                .collect();
+        }
+        Ok(report)
+    }
+
+    fn tally_now(&self) -> Vec<TallyNow> {
+        self.tallies.iter().map(|tally| tally.now()).collect()
+    }
+
+    /// Sleeps through the window, reading the bytes of each slice.
+    fn keep_window(&self, began: Instant, window: Duration, before: u64) -> Vec<Interval> {
+        let mut intervals = Vec::new();
+        let (mut at, mut bytes) = (Duration::ZERO, before);
+        let mut due = INTERVAL;
+        while at < window {
+            // A last slice shorter than half is joined to the one before it.
+            if window.saturating_sub(due) < INTERVAL / 2 {
+                due = window;
+            }
+            thread::sleep(due.saturating_sub(began.elapsed()));
+            let now = began.elapsed();
+            let sum = total(&self.tally_now());
+            intervals.push(Interval {
+                start_ns: Nanos(at.as_nanos() as u64),
+                length_ns: Nanos((now - at).as_nanos() as u64),
+                bytes: Bytes(sum.saturating_sub(bytes)),
+            });
+            (at, bytes) = (now, sum);
+            due = now.max(due) + INTERVAL;
+        }
+        intervals
+    }
+}
+
+fn work_lane(
+    mut lane: Lane,
+    cpu: Option<u32>,
+    work: LaneWork,
+) -> (Result<LaneEnd, LoadError>, ThreadUsage) {
+    let pinned = cpu.map_or(Ok(()), pin::to_cpu);
+    let ended = pinned.and_then(|()| work(&mut lane));
+    // A thread that fails before the gate must say so, or the crew would wait for it.
+    if lane.seen == Phase::Gate
+        && let Err(error) = ended
+    {
+        let _ = lane.ready.send(Err(error));
+        return (Ok(LaneEnd::default()), ThreadUsage::default());
+    }
+    lane.phase();
+    let usage = lane.usage(cpu);
+    (ended, usage)
+}
+
+fn total(tallies: &[TallyNow]) -> u64 {
+    tallies.iter().map(|tally| tally.bytes).sum()
+}
+
+fn flow(first: &TallyNow, last: &TallyNow) -> FlowTally {
+    let messages = last.messages - first.messages;
+    FlowTally {
+        bytes: Bytes(last.bytes - first.bytes),
+        messages,
+        lost: (last.expected - first.expected).saturating_sub(messages),
+        reordered: last.reordered - first.reordered,
+        refused: last.refused - first.refused,
+    }
+}

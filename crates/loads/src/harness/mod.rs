@@ -1,0 +1,10 @@
+//! What every workload shares: a crew of threads with phases and tallies, buffers, and sockets.
+
+pub mod buffer;
+mod crew;
+pub mod pin;
+pub mod socket;
+mod tally;
+
+pub use crew::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, RunReport};
+pub use tally::{Phase, Tally};

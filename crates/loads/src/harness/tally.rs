@@ -1,0 +1,112 @@
+//! Counters that one thread writes and the timekeeper reads, and the phase that all threads watch.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Where a run is on its time line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Phase {
+    /// Threads wait for the signal to go.
+    Gate,
+    /// Running, not counted.
+    Warmup,
+    /// Running, counted.
+    Window,
+    /// Running, not counted any more.
+    Cooldown,
+    /// Threads end.
+    Stop,
+}
+
+const PHASES: [Phase; 5] =
+    [Phase::Gate, Phase::Warmup, Phase::Window, Phase::Cooldown, Phase::Stop];
+
+/// The phase, shared by the timekeeper (writes) and the threads (read).
+pub(super) struct Clockwork {
+    phase: AtomicU8,
+    gate: Mutex<()>,
+    opened: Condvar,
+}
+
+impl Clockwork {
+    pub(super) fn new() -> Self {
+        Self { phase: AtomicU8::new(0), gate: Mutex::new(()), opened: Condvar::new() }
+    }
+    #[inline]
+    pub(super) fn phase(&self) -> Phase {
+        PHASES[usize::from(self.phase.load(Relaxed))]
+    }
+    pub(super) fn set(&self, phase: Phase) {
+        let _held = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        self.phase.store(phase as u8, Relaxed);
+        self.opened.notify_all();
+    }
+    /// Blocks until the phase has left the gate.
+    pub(super) fn wait(&self) {
+        let mut held = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.phase() == Phase::Gate {
+            held = self.opened.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// What one thread has moved so far. Written by that thread alone, on a cache line of its own.
+#[derive(Default)]
+#[repr(align(128))]
+pub struct Tally {
+    bytes: AtomicU64,
+    messages: AtomicU64,
+    expected: AtomicU64,
+    reordered: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// A reading of a [`Tally`].
+#[derive(Clone, Copy, Default)]
+pub(super) struct TallyNow {
+    pub bytes: u64,
+    pub messages: u64,
+    pub expected: u64,
+    pub reordered: u64,
+    pub refused: u64,
+}
+
+/// Adds without a locked instruction: there is one writer.
+#[inline]
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+impl Tally {
+    /// Counts messages and their payload.
+    #[inline]
+    pub fn moved(&self, messages: u64, bytes: u64) {
+        add(&self.bytes, bytes);
+        add(&self.messages, messages);
+    }
+    /// Counts a datagram that came after a later one.
+    #[inline]
+    pub fn reordered(&self) {
+        add(&self.reordered, 1);
+    }
+    /// Counts a send that the own host refused.
+    #[inline]
+    pub fn refused(&self) {
+        add(&self.refused, 1);
+    }
+    /// States the sequence number that should come next.
+    #[inline]
+    pub fn expects(&self, sequence: u64) {
+        self.expected.store(sequence, Relaxed);
+    }
+    pub(super) fn now(&self) -> TallyNow {
+        TallyNow {
+            bytes: self.bytes.load(Relaxed),
+            messages: self.messages.load(Relaxed),
+            expected: self.expected.load(Relaxed),
+            reordered: self.reordered.load(Relaxed),
+            refused: self.refused.load(Relaxed),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! One source of counters a file, listed by name.
+
+mod cpu;
+mod interface;
+mod pressure;
+mod socket;
+mod tcp_info;
+mod udp;
+
+use crate::Source;
+
+/// All sources, by name.
+pub static SOURCES: &[&Source] = &[
+    &cpu::SOURCE,
+    &interface::SOURCE,
+    &pressure::SOURCE,
+    &socket::SOURCE,
+    &tcp_info::SOURCE,
+    &udp::SOURCE,
+];

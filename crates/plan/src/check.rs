@@ -1,0 +1,82 @@
+//! The trials of `narrows check`: memory read and copy, TCP stream and round trip, UDP stream.
+
+use crate::{Spot, trial};
+use narrows_facts::host::Host;
+use narrows_facts::load::{CpuList, Params, Timeline};
+use narrows_facts::trial::{Path, Placement, Trial};
+use narrows_facts::{Bytes, Nanos};
+
+/// Repeats of each trial unless the user says otherwise.
+pub const REPEATS: u32 = 10;
+/// Window of each run unless the user says otherwise.
+pub const WINDOW: Nanos = Nanos::from_millis(600);
+
+/// Message of the stream trials: what the Lenovo study of memory population used.
+const STREAM_BYTES: Bytes = Bytes::kib(64);
+/// Payload of a full frame at an MTU of 1500 over IPv4.
+const DATAGRAM_BYTES: Bytes = Bytes(1472);
+/// Request and response of the round trip.
+const ROUND_TRIP_BYTES: Bytes = Bytes(64);
+/// Congestion control to set beside a default that paces or backs off on delay.
+const PLAIN_CONGESTION: &str = "cubic";
+
+/// The trials for this host. When its default congestion control is not cubic and cubic is at
+/// hand, TCP is measured with both, so that the default's price is measured, not guessed.
+pub fn trials(host: &Host, spot: &Spot, path: Path, window: Nanos) -> Vec<Trial> {
+    let line = Timeline {
+        warmup_ns: Nanos::from_millis(200),
+        window_ns: window,
+        cooldown_ns: Nanos::from_millis(100),
+    };
+    let memory_line = Timeline {
+        warmup_ns: Nanos::from_millis(50),
+        window_ns: Nanos(window.0 * 2 / 3),
+        cooldown_ns: Nanos(0),
+    };
+    let network = |message_bytes: Bytes, congestion: Option<&str>| Params {
+        message_bytes,
+        streams: 1,
+        socket_buffer_bytes: None,
+        congestion: congestion.map(str::to_owned),
+        rate_bps: None,
+        working_set_bytes: Bytes(0),
+    };
+    let memory = Params {
+        streams: spot.cpus.len().max(1) as u32,
+        working_set_bytes: spot.working_set_bytes,
+        ..network(Bytes(0), None)
+    };
+    let everywhere = Placement { sink: CpuList(spot.cpus.clone()), ..Default::default() };
+    let pair = || spot.pair.clone();
+    let on_memory = |kind: &str| {
+        trial(kind, kind, memory.clone(), everywhere.clone(), Path::Memory, memory_line)
+    };
+    let mut trials = vec![
+        on_memory("memory-copy"),
+        on_memory("memory-read"),
+        trial("tcp-rr", "tcp-rr", network(ROUND_TRIP_BYTES, None), pair(), path, line),
+        trial("tcp-stream", "tcp-stream", network(STREAM_BYTES, None), pair(), path, line),
+    ];
+    if compares_congestion(host) {
+        let label = format!("tcp-stream {PLAIN_CONGESTION}");
+        let params = network(STREAM_BYTES, Some(PLAIN_CONGESTION));
+        trials.push(trial(&label, "tcp-stream", params, pair(), path, line));
+    }
+    trials.push(trial(
+        "udp-stream",
+        "udp-stream",
+        network(DATAGRAM_BYTES, None),
+        pair(),
+        path,
+        line,
+    ));
+    trials
+}
+
+fn compares_congestion(host: &Host) -> bool {
+    let value = |name: &str| host.tuning.get(name).and_then(|fact| fact.value());
+    let default = value("net.ipv4.tcp_congestion_control");
+    let available = value("net.ipv4.tcp_available_congestion_control");
+    default.is_some_and(|name| name != PLAIN_CONGESTION)
+        && available.is_some_and(|all| all.split(' ').any(|name| name == PLAIN_CONGESTION))
+}

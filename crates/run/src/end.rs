@@ -1,0 +1,99 @@
+//! A worker as its controller sees it: a child process, or one that an agent lends.
+
+use crate::RunError;
+use crate::session::{Answer, Order};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// One end of a trial, wherever it runs.
+pub trait End {
+    /// Gives an order.
+    fn order(&mut self, order: &Order) -> Result<(), RunError>;
+    /// Waits for the next answer; `None` when there was none in time.
+    fn answer(&mut self, within: Duration) -> Result<Option<Answer>, RunError>;
+}
+
+/// A worker process of this host.
+pub struct WorkerProcess {
+    child: Child,
+    orders: Option<ChildStdin>,
+    answers: Receiver<Result<Answer, String>>,
+}
+
+impl WorkerProcess {
+    /// Starts `binary worker`. The child is in a process group of its own, so that Ctrl-C reaches
+    /// only the controller, which ends its children in order.
+    pub fn start(binary: &Path) -> Result<Self, RunError> {
+        let mut child = Command::new(binary)
+            .arg("worker")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| RunError::Machine(format!("{}: {error}", binary.display())))?;
+        let (say, answers) = channel();
+        let output = child.stdout.take().map(BufReader::new);
+        let orders = child.stdin.take();
+        let worker = Self { child, orders, answers };
+        let reader = thread::Builder::new().name("worker answers".into());
+        let started = reader.spawn(move || {
+            for line in output.into_iter().flat_map(BufRead::lines) {
+                let answer = line.map_err(|error| error.to_string());
+                let answer =
+                    answer.and_then(|l| serde_json::from_str(&l).map_err(|e| e.to_string()));
+                if say.send(answer).is_err() {
+                    break;
+                }
+            }
+        });
+        started.map_err(|error| RunError::Machine(format!("starting a thread: {error}")))?;
+        Ok(worker)
+    }
+
+    /// Process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn how_it_ended(&mut self) -> String {
+        match self.child.wait() {
+            Ok(status) => format!("the worker process ended early ({status})"),
+            Err(error) => format!("the worker process is gone: {error}"),
+        }
+    }
+}
+
+impl End for WorkerProcess {
+    fn order(&mut self, order: &Order) -> Result<(), RunError> {
+        let text = serde_json::to_string(order);
+        let text = text.map_err(|error| RunError::Order(error.to_string()))?;
+        let Some(orders) = &mut self.orders else {
+            return Err(RunError::Machine("the worker takes no orders any more".into()));
+        };
+        let said = writeln!(orders, "{text}").and_then(|()| orders.flush());
+        said.map_err(|_| RunError::Machine(self.how_it_ended()))
+    }
+
+    fn answer(&mut self, within: Duration) -> Result<Option<Answer>, RunError> {
+        match self.answers.recv_timeout(within) {
+            Ok(Ok(answer)) => Ok(Some(answer)),
+            Ok(Err(why)) => Err(RunError::Machine(format!("the worker spoke nonsense: {why}"))),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(RunError::Machine(self.how_it_ended())),
+        }
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        self.orders = None;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

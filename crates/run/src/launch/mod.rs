@@ -1,0 +1,3 @@
+//! Ways to get two ends: between two network namespaces of this host.
+
+pub mod namespaces;

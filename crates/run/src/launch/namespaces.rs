@@ -1,0 +1,159 @@
+//! Two network namespaces of this host, joined by a veth pair.
+//!
+//! Nothing has a name on the host: the namespaces live only in two file descriptors of this
+//! process, so the kernel takes them and the pair away when it ends, however it ends. The host's own
+//! interfaces, addresses and routes are not touched.
+
+use crate::RunError;
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use nix::net::if_::if_nametoindex;
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsRawFd;
+use std::thread;
+
+/// Addresses of the two ends, from the block for documentation (RFC 5737): they cannot be anybody's.
+const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 51, 100, 1), Ipv4Addr::new(198, 51, 100, 2)];
+const NAMES: [&str; 2] = ["narrows0", "narrows1"];
+/// Packets of the pair: an Ethernet of today, without jumbo frames.
+pub const MTU_BYTES: u32 = 1500;
+
+/// A pair of joined namespaces; gone when dropped.
+pub struct Namespaces {
+    files: [File; 2],
+}
+
+impl Namespaces {
+    /// Makes the pair. Needs the capability CAP_SYS_ADMIN, which root has.
+    pub fn make() -> Result<Self, RunError> {
+        let files = [new_namespace()?, new_namespace()?];
+        inside(&files[0], || {
+            let to = files[1].as_raw_fd();
+            make_pair(to)?;
+            bring_up(0)
+        })?;
+        inside(&files[1], || bring_up(1))?;
+        Ok(Self { files })
+    }
+
+    /// A path by which a child process can enter the namespace of the sink.
+    pub fn sink_path(&self) -> String {
+        self.path(0)
+    }
+
+    /// The same for the source.
+    pub fn source_path(&self) -> String {
+        self.path(1)
+    }
+
+    fn path(&self, end: usize) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.files[end].as_raw_fd())
+    }
+
+    /// Address of the sink.
+    pub fn sink_address(&self) -> IpAddr {
+        ADDRESSES[0].into()
+    }
+}
+
+fn machine(doing: &str) -> impl Fn(std::io::Error) -> RunError {
+    move |error| RunError::Machine(format!("{doing}: {error}"))
+}
+
+/// Makes a namespace from a thread of its own, which leaves only the open file behind.
+fn new_namespace() -> Result<File, RunError> {
+    let made = thread::spawn(|| {
+        unshare(CloneFlags::CLONE_NEWNET)
+            .map_err(|error| machine("making a network namespace")(error.into()))?;
+        File::open("/proc/thread-self/ns/net").map_err(machine("opening /proc/thread-self/ns/net"))
+    });
+    made.join().map_err(|_| RunError::Machine("a thread panicked".into()))?
+}
+
+/// Does something inside a namespace, on a thread of its own.
+fn inside(
+    namespace: &File,
+    doing: impl FnOnce() -> Result<(), RunError> + Send,
+) -> Result<(), RunError> {
+    let done = thread::scope(|scope| {
+        let inner = scope.spawn(|| {
+            setns(namespace, CloneFlags::CLONE_NEWNET)
+                .map_err(|error| machine("entering a network namespace")(error.into()))?;
+            doing()
+        });
+        inner.join()
+    });
+    done.map_err(|_| RunError::Machine("a thread panicked".into()))?
+}
+
+/// A veth pair with its second end in the other namespace.
+fn make_pair(other_namespace: i32) -> Result<(), RunError> {
+    let mut peer = LinkMessage::default();
+    peer.attributes = vec![
+        LinkAttribute::IfName(NAMES[1].into()),
+        LinkAttribute::Mtu(MTU_BYTES),
+        LinkAttribute::NetNsFd(other_namespace),
+    ];
+    let mut link = LinkMessage::default();
+    link.attributes = vec![
+        LinkAttribute::IfName(NAMES[0].into()),
+        LinkAttribute::Mtu(MTU_BYTES),
+        LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+        ]),
+    ];
+    ask(RouteNetlinkMessage::NewLink(link), "making a veth pair")
+}
+
+/// Gives one end its address and switches it on.
+fn bring_up(end: usize) -> Result<(), RunError> {
+    let index = if_nametoindex(NAMES[end])
+        .map_err(|error| machine("finding the veth end")(error.into()))?;
+    let mut address = AddressMessage::default();
+    address.header.family = AddressFamily::Inet;
+    address.header.prefix_len = 30;
+    address.header.index = index;
+    address.attributes = vec![
+        AddressAttribute::Local(ADDRESSES[end].into()),
+        AddressAttribute::Address(ADDRESSES[end].into()),
+    ];
+    ask(RouteNetlinkMessage::NewAddress(address), "giving a veth end its address")?;
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    link.header.flags = LinkFlags::Up;
+    link.header.change_mask = LinkFlags::Up;
+    ask(RouteNetlinkMessage::SetLink(link), "switching a veth end on")
+}
+
+/// Sends one request to the kernel of the current namespace and waits for its verdict.
+fn ask(message: RouteNetlinkMessage, doing: &str) -> Result<(), RunError> {
+    let mut request = NetlinkMessage::from(message);
+    request.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+    request.finalize();
+    let mut bytes = vec![0; request.buffer_len()];
+    request.serialize(&mut bytes);
+    let exchange = || -> std::io::Result<Vec<u8>> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        socket.send(&bytes, 0)?;
+        Ok(socket.recv_from_full()?.0)
+    };
+    let answer = exchange().map_err(machine(doing))?;
+    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
+        .map_err(|error| RunError::Machine(format!("{doing}: {error}")))?;
+    match answer.payload {
+        NetlinkPayload::Error(error) if error.code.is_some() => Err(machine(doing)(error.to_io())),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,110 @@
+//! An agent on another host, as the controller sees it.
+
+use crate::RunError;
+use crate::end::End;
+use crate::key::Key;
+use crate::session::{Answer, Order};
+use crate::wire::{Reply, Request, Wire};
+use narrows_facts::host::Host;
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+const DESCRIBE_WITHIN: Duration = Duration::from_secs(20);
+
+/// A connection to an agent. As an [`End`] it is the agent's current worker.
+pub struct Peer {
+    wire: Wire,
+    address: IpAddr,
+    own_address: IpAddr,
+}
+
+impl Peer {
+    /// Connects to the agent at `host:port`, trying each address that the name has.
+    pub fn connect(host: &str, port: u16, key: &Key) -> Result<Self, RunError> {
+        let unreachable = |why: String| RunError::Unreachable(format!("{host} port {port}: {why}"));
+        let addresses = (host, port).to_socket_addrs().map_err(|e| unreachable(e.to_string()))?;
+        let mut last = "the name has no address".to_owned();
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, CONNECT_WITHIN) {
+                Ok(stream) => {
+                    let own = stream.local_addr().map_err(|e| unreachable(e.to_string()))?;
+                    let wire = Wire::call(stream, key)?;
+                    return Ok(Self { wire, address: address.ip(), own_address: own.ip() });
+                }
+                Err(error) => last = error.to_string(),
+            }
+        }
+        Err(unreachable(last))
+    }
+
+    /// The agent's address.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// True when the peer is this very host: its address is our own.
+    pub fn is_own_host(&self) -> bool {
+        self.address == self.own_address
+    }
+
+    /// The agent's host, as it reads itself.
+    pub fn describe(&mut self) -> Result<Host, RunError> {
+        match self.ask(&Request::Describe, DESCRIBE_WITHIN)? {
+            Reply::Host { host } => Ok(*host),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Starts a worker at the agent.
+    pub fn start(&mut self) -> Result<(), RunError> {
+        match self.ask(&Request::Start, CONNECT_WITHIN)? {
+            Reply::Started => Ok(()),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Ends the agent's worker.
+    pub fn stop(&mut self) -> Result<(), RunError> {
+        self.wire.send(&Request::Stop)
+    }
+
+    fn ask(&mut self, request: &Request, within: Duration) -> Result<Reply, RunError> {
+        self.wire.send(request)?;
+        loop {
+            match self.wire.receive(within)? {
+                // A late word of a worker that was stopped.
+                Some(Reply::Answer { .. }) => {}
+                Some(reply) => return Ok(reply),
+                None => {
+                    let peer = self.wire.peer();
+                    return Err(RunError::Unreachable(format!(
+                        "{peer} did not answer in {within:?}"
+                    )));
+                }
+            }
+        }
+    }
+
+    fn unexpected(&self, reply: &Reply) -> RunError {
+        let peer = self.wire.peer();
+        match reply {
+            Reply::Refused { why } => RunError::Refused(format!("{peer} refused: {why}")),
+            other => RunError::Refused(format!("{peer} answered out of turn: {other:?}")),
+        }
+    }
+}
+
+impl End for Peer {
+    fn order(&mut self, order: &Order) -> Result<(), RunError> {
+        self.wire.send(&Request::Order { order: order.clone() })
+    }
+
+    fn answer(&mut self, within: Duration) -> Result<Option<Answer>, RunError> {
+        match self.wire.receive(within)? {
+            Some(Reply::Answer { answer }) => Ok(Some(answer)),
+            Some(other) => Err(self.unexpected(&other)),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The control channel between two hosts: length-prefixed JSON messages inside a Noise session with
+//! a pre-shared key (`Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s`; the Noise specification, revision 34).
+//!
+//! Before the handshake each side says eight bytes of magic and its protocol version in clear, so
+//! that a wrong version is told from a wrong key. Nothing else is ever said in clear.
+
+use crate::RunError;
+use crate::key::Key;
+use crate::session::{Answer, Order};
+use narrows_facts::host::Host;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use snow::{Builder, TransportState};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// Version of the words on the wire.
+pub const PROTOCOL_VERSION: u32 = 1;
+/// Port of an agent; no other tool's default.
+pub const PORT: u16 = 7471;
+const MAGIC: &[u8; 4] = b"NRRW";
+const NOISE: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
+/// A Noise message carries at most 65535 bytes, 16 of them the tag.
+const PIECE_BYTES_MAX: usize = 65_535 - 16;
+/// No message of ours is longer; a peer that announces more is not one of us.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// How long a handshake may take: an idle stranger holds one thread that long.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
+
+/// From a controller to an agent.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "to", rename_all = "kebab-case")]
+pub enum Request {
+    /// Describe your host.
+    Describe,
+    /// Start a worker; orders follow.
+    Start,
+    /// An order to the worker.
+    Order {
+        /// The order.
+        order: Order,
+    },
+    /// End the worker, if there is one.
+    Stop,
+}
+
+/// From an agent to a controller.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "kebab-case")]
+pub enum Reply {
+    /// The agent's host.
+    Host {
+        /// As it read itself.
+        host: Box<Host>,
+    },
+    /// A worker runs.
+    Started,
+    /// What the worker said.
+    Answer {
+        /// The answer.
+        answer: Answer,
+    },
+    /// The request was not met.
+    Refused {
+        /// Why.
+        why: String,
+    },
+}
+
+/// An encrypted channel.
+pub struct Wire {
+    stream: TcpStream,
+    noise: TransportState,
+    peer: String,
+    held: Vec<u8>,
+}
+
+impl Wire {
+    /// Opens the channel as the controller.
+    pub fn call(stream: TcpStream, key: &Key) -> Result<Self, RunError> {
+        Self::greet(stream, key, true)
+    }
+
+    /// Opens the channel as the agent.
+    pub fn answer(stream: TcpStream, key: &Key) -> Result<Self, RunError> {
+        Self::greet(stream, key, false)
+    }
+
+    fn greet(mut stream: TcpStream, key: &Key, calling: bool) -> Result<Self, RunError> {
+        let peer = stream.peer_addr().map_or("the peer".to_owned(), |at| at.to_string());
+        let lost = |error: std::io::Error| RunError::Unreachable(format!("{peer}: {error}"));
+        stream.set_nodelay(true).map_err(lost)?;
+        stream.set_read_timeout(Some(HANDSHAKE_WITHIN)).map_err(lost)?;
+        stream.set_write_timeout(Some(HANDSHAKE_WITHIN)).map_err(lost)?;
+        let mut hello = MAGIC.to_vec();
+        hello.extend(PROTOCOL_VERSION.to_be_bytes());
+        // The caller speaks first: an agent says nothing to a port scan.
+        if calling {
+            stream.write_all(&hello).map_err(lost)?;
+        }
+        let mut theirs = [0; 8];
+        let nobody = |_| RunError::Refused(format!("{peer} is no narrows agent"));
+        stream.read_exact(&mut theirs).map_err(nobody)?;
+        if theirs[..4] != *MAGIC {
+            return Err(RunError::Refused(format!("{peer} does not speak narrows' protocol")));
+        }
+        if !calling {
+            stream.write_all(&hello).map_err(lost)?;
+        }
+        let version = u32::from_be_bytes([theirs[4], theirs[5], theirs[6], theirs[7]]);
+        if version != PROTOCOL_VERSION {
+            return Err(RunError::Refused(format!(
+                "{peer} speaks protocol version {version}, this narrows speaks {PROTOCOL_VERSION}"
+            )));
+        }
+        let noise = handshake(&mut stream, key, calling)
+            .map_err(|why| RunError::Refused(format!("{peer}: {why}")))?;
+        Ok(Self { stream, noise, peer, held: Vec::new() })
+    }
+
+    /// Who is at the other end.
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// Sends one message.
+    pub fn send(&mut self, message: &impl Serialize) -> Result<(), RunError> {
+        let text = serde_json::to_vec(message);
+        let text = text.map_err(|error| RunError::Order(error.to_string()))?;
+        let mut plain = (text.len() as u32).to_be_bytes().to_vec();
+        plain.extend(text);
+        let mut sealed = vec![0; PIECE_BYTES_MAX + 16];
+        for piece in plain.chunks(PIECE_BYTES_MAX) {
+            let length = self.noise.write_message(piece, &mut sealed);
+            let length = length.map_err(|error| RunError::Refused(error.to_string()))?;
+            let mut frame = (length as u16).to_be_bytes().to_vec();
+            frame.extend(&sealed[..length]);
+            let sent = self.stream.write_all(&frame);
+            sent.map_err(|error| RunError::Unreachable(format!("{}: {error}", self.peer)))?;
+        }
+        Ok(())
+    }
+
+    /// Receives one message; `None` when none has come in time.
+    pub fn receive<T: DeserializeOwned>(
+        &mut self,
+        within: Duration,
+    ) -> Result<Option<T>, RunError> {
+        let deadline = Instant::now() + within;
+        loop {
+            if let Some(message) = self.whole_message()? {
+                return serde_json::from_slice(&message).map(Some).map_err(|error| {
+                    RunError::Refused(format!("{} sent nonsense: {error}", self.peer))
+                });
+            }
+            if !self.wait_readable(deadline)? {
+                return Ok(None);
+            }
+            self.receive_piece()?;
+        }
+    }
+
+    fn whole_message(&mut self) -> Result<Option<Vec<u8>>, RunError> {
+        let Some(head) = self.held.first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*head) as usize;
+        if length > MESSAGE_BYTES_MAX {
+            return Err(RunError::Refused(format!("{} announced {length} bytes", self.peer)));
+        }
+        if self.held.len() < 4 + length {
+            return Ok(None);
+        }
+        let rest = self.held.split_off(4 + length);
+        let message = std::mem::replace(&mut self.held, rest).split_off(4);
+        Ok(Some(message))
+    }
+
+    /// Waits until a byte is there; false when the time is up.
+    fn wait_readable(&mut self, deadline: Instant) -> Result<bool, RunError> {
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let gone = |why: &str| RunError::Unreachable(format!("{}: {why}", self.peer));
+        self.stream.set_read_timeout(Some(left)).map_err(|error| gone(&error.to_string()))?;
+        match self.stream.peek(&mut [0]) {
+            Ok(0) => Err(gone("closed the connection")),
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                Ok(false)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
+            Err(error) => Err(gone(&error.to_string())),
+        }
+    }
+
+    fn receive_piece(&mut self) -> Result<(), RunError> {
+        let gone = |error: std::io::Error| {
+            RunError::Unreachable(format!("{} stopped in mid-message: {error}", self.peer))
+        };
+        // Once a message has begun, the rest of it must follow soon.
+        self.stream.set_read_timeout(Some(HANDSHAKE_WITHIN)).map_err(gone)?;
+        let sealed = read_frame(&mut self.stream).map_err(gone)?;
+        let mut plain = vec![0; sealed.len()];
+        let length = self.noise.read_message(&sealed, &mut plain).map_err(|_| {
+            RunError::Refused(format!("{} sent a message that cannot be decrypted", self.peer))
+        })?;
+        self.held.extend(&plain[..length]);
+        Ok(())
+    }
+}
+
+fn handshake(stream: &mut TcpStream, key: &Key, calling: bool) -> Result<TransportState, String> {
+    let wrong_key = || "the keys do not match".to_owned();
+    let pattern = NOISE.parse().map_err(|error| format!("{error}"))?;
+    let version = PROTOCOL_VERSION.to_be_bytes();
+    let builder = Builder::new(pattern).prologue(&version);
+    let builder = builder.and_then(|builder| builder.psk(0, key.bytes()));
+    let builder = builder.map_err(|error| error.to_string())?;
+    let built = if calling { builder.build_initiator() } else { builder.build_responder() };
+    let mut noise = built.map_err(|error| error.to_string())?;
+    let mut buffer = [0; 1024];
+    for ours in [calling, !calling] {
+        if ours {
+            let length =
+                noise.write_message(&[], &mut buffer).map_err(|error| error.to_string())?;
+            let mut frame = (length as u16).to_be_bytes().to_vec();
+            frame.extend(&buffer[..length]);
+            stream.write_all(&frame).map_err(|error| error.to_string())?;
+        } else {
+            // An agent that cannot read our first message hangs up: to the caller, the keys differ.
+            let sealed = read_frame(stream).map_err(|_| wrong_key())?;
+            noise.read_message(&sealed, &mut buffer).map_err(|_| wrong_key())?;
+        }
+    }
+    noise.into_transport_mode().map_err(|error| error.to_string())
+}
+
+fn read_frame(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut length = [0; 2];
+    stream.read_exact(&mut length)?;
+    let mut sealed = vec![0; usize::from(u16::from_be_bytes(length))];
+    stream.read_exact(&mut sealed)?;
+    Ok(sealed)
+}

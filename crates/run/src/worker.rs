@@ -1,0 +1,114 @@
+//! One end of one trial, in a process of its own: fresh affinity, exact CPU accounting, killable.
+//!
+//! Orders come as lines of JSON on standard input, answers leave as lines on standard output. The
+//! worker dies with the process that started it.
+
+use crate::RunError;
+use crate::session::{Answer, Order, Turn};
+use narrows_facts::load::{EndReport, Job};
+use narrows_facts::record::Stage;
+use narrows_loads::harness::Crew;
+use narrows_loads::{Prepared, ThreadMeter};
+use narrows_meters::{END, HOST, Look, Scene, between, look};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use std::fs::File;
+use std::io::{BufRead, Write};
+use std::os::fd::AsFd;
+
+/// The meter of the load threads' CPU time.
+const THREAD_METER: ThreadMeter = narrows_meters::thread::usage;
+
+/// Obeys orders from `input` until one run is done, one step failed, or the input ends.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError> {
+    // If the parent died before this call, its end of the pipe is closed and the loop ends.
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+    let mut end = WorkerEnd::default();
+    for line in input.lines() {
+        let line = line.map_err(|error| RunError::Unreachable(error.to_string()))?;
+        let answer = match serde_json::from_str::<Order>(&line) {
+            Ok(order) => end.obey(order),
+            Err(error) => Answer::Failed { at: Stage::Start, why: format!("bad order: {error}") },
+        };
+        let last = matches!(answer, Answer::Finished { .. } | Answer::Failed { .. });
+        let text = serde_json::to_string(&answer);
+        let text = text.map_err(|error| RunError::Machine(error.to_string()))?;
+        let said = writeln!(output, "{text}").and_then(|()| output.flush());
+        said.map_err(|error| RunError::Unreachable(error.to_string()))?;
+        if last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct WorkerEnd {
+    turn: Turn,
+    job: Option<Job>,
+    prepared: Option<Box<dyn Prepared>>,
+    crew: Option<Crew>,
+}
+
+impl WorkerEnd {
+    fn obey(&mut self, order: Order) -> Answer {
+        match self.turn.after(&order) {
+            Ok(turn) => self.turn = turn,
+            Err(why) => return Answer::Failed { at: Stage::Start, why },
+        }
+        let (at, answer) = match order {
+            Order::Prepare { job } => (Stage::Prepare, self.prepare(*job)),
+            Order::Arm { peer } => (Stage::Prepare, self.arm(&peer)),
+            Order::Go => (Stage::Run, self.go()),
+        };
+        answer.unwrap_or_else(|why| Answer::Failed { at, why })
+    }
+
+    fn prepare(&mut self, job: Job) -> Result<Answer, String> {
+        if let Some(namespace) = &job.namespace {
+            let file = File::open(namespace).map_err(|error| format!("{namespace}: {error}"))?;
+            setns(file, CloneFlags::CLONE_NEWNET)
+                .map_err(|error| format!("entering the network namespace {namespace}: {error}"))?;
+        }
+        let kind = narrows_loads::check(&job).map_err(|error| error.to_string())?;
+        let prepared = (kind.prepare)(&job).map_err(|error| error.to_string())?;
+        let ports = prepared.ports();
+        self.prepared = Some(prepared);
+        self.job = Some(job);
+        Ok(Answer::Prepared { ports })
+    }
+
+    fn arm(&mut self, peer: &[std::net::SocketAddr]) -> Result<Answer, String> {
+        let prepared = self.prepared.take().ok_or("not prepared")?;
+        let crew = prepared.arm(peer, THREAD_METER).map_err(|error| error.to_string())?;
+        self.crew = Some(crew);
+        Ok(Answer::Armed)
+    }
+
+    fn go(&mut self) -> Result<Answer, String> {
+        let (crew, job) = self.crew.take().zip(self.job.take()).ok_or("not armed")?;
+        let sources: &[&str] = if job.address.is_some() { &END } else { &HOST };
+        let (mut before, mut after) = (Look::default(), Look::default());
+        let glance = |sockets: &[socket2::Socket]| {
+            let sockets: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
+            look(sources, &Scene { sockets: &sockets })
+        };
+        let ran = crew.run(
+            &job.timeline,
+            |sockets| before = glance(sockets),
+            |sockets| after = glance(sockets),
+        );
+        let ran = ran.map_err(|error| error.to_string())?;
+        let report = EndReport {
+            window_ns: ran.window_ns,
+            flows: ran.flows,
+            intervals: ran.intervals,
+            threads: ran.threads,
+            round_trips: ran.round_trips,
+            effective: ran.effective,
+            readings: between(&before, &after),
+        };
+        Ok(Answer::Finished { report: Box::new(report) })
+    }
+}
