@@ -176,7 +176,8 @@ pub struct PciHop {
     pub name: String,
     /// Class code, 24 bits.
     pub class: Fact<u32>,
-    /// Link of this function towards the root, now and at most.
+    /// The link that ends at this function, now and at most: above a device or a switch's upstream
+    /// port, below a root port or a switch's downstream port. Two neighbours describe one link.
     pub link: Fact<PciLink>,
 }
 

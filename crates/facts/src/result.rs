@@ -99,6 +99,9 @@ pub struct Ceiling {
     pub range: Estimate,
     /// The arithmetic in words.
     pub says: String,
+    /// Under which condition it holds, when that is not the condition of the measured trials; such a
+    /// ceiling is never named as the narrowest.
+    pub only_if: Option<String>,
     /// Sources of the numbers in it.
     pub provenance: Vec<Provenance>,
 }
@@ -116,6 +119,8 @@ pub struct Prediction {
     pub narrowest: Option<String>,
     /// All ceilings that could be stated, lowest first.
     pub ceilings: Vec<Ceiling>,
+    /// What was measured on this very path, when it was.
+    pub measured: Option<Estimate>,
     /// What could not be stated, and what is missing for it.
     pub missing: Vec<String>,
 }

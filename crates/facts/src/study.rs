@@ -29,6 +29,8 @@ pub struct Study {
     pub path_mtu_bytes: Option<Bytes>,
     /// Sum of the last-level caches that the memory kernels' CPUs share.
     pub cache_bytes: Bytes,
+    /// NUMA node that the memory kernels ran on, when the host has nodes.
+    pub memory_node: Option<u32>,
 }
 
 /// How a study ended.

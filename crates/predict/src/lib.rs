@@ -1,1 +1,124 @@
-//! x
+//! What a path should reach: the ceiling that each resource sets, and which is the lowest.
+//!
+//! A prediction is the minimum over resources of capacity divided by demand per payload byte. Every
+//! ceiling says in words how it was computed and where each number in it comes from. Pure.
+
+#![forbid(unsafe_code)]
+
+pub mod framing;
+mod memory;
+pub mod pcie;
+mod stack;
+mod wire;
+
+use narrows_facts::host::Nic;
+use narrows_facts::result::{Ceiling, Estimate, Method, Prediction, Unit};
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::Path;
+use narrows_stats::Summary;
+
+/// Protocols of a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP, large writes.
+    Tcp,
+    /// UDP, datagrams that fill a frame.
+    Udp,
+}
+
+impl Protocol {
+    /// `tcp` or `udp`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+    /// The workload that measures it.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp-stream",
+            Self::Udp => "udp-stream",
+        }
+    }
+}
+
+/// Predictions for the local path, when it was measured, and for every physical NIC.
+pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
+    let mut predictions = Vec::new();
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        predictions.extend(local(study, summaries, protocol));
+        for nic in study.host.physical_nics() {
+            predictions.push(through_nic(study, nic, summaries, protocol));
+        }
+    }
+    predictions
+}
+
+/// What a resource could say: a ceiling, or what is missing for one.
+type Stated = Result<Ceiling, String>;
+
+fn local(study: &StoredStudy, all: &[Summary], protocol: Protocol) -> Option<Prediction> {
+    let measured = all.iter().find(|summary| {
+        let local = matches!(summary.path, Path::Loopback | Path::Namespaces);
+        local && summary.label == protocol.kind()
+    })?;
+    let name = match measured.path {
+        Path::Loopback => "this host's stack (loopback)",
+        _ => "this host's stack (veth)",
+    };
+    let mtu = study.study.path_mtu_bytes;
+    let stated = [stack::one_flow(measured), memory::local(all), wire::none(mtu)];
+    Some(conclude(name, protocol, stated.into_iter().collect(), measured.estimate))
+}
+
+fn through_nic(study: &StoredStudy, nic: &Nic, all: &[Summary], protocol: Protocol) -> Prediction {
+    let stated = vec![
+        wire::of_nic(&study.host, nic, protocol),
+        pcie::of_nic(nic, protocol),
+        memory::of_nic(&study.study, nic, all),
+        stack::through_nic(all, protocol),
+    ];
+    conclude(&nic.name, protocol, stated, None)
+}
+
+fn conclude(
+    path: &str,
+    protocol: Protocol,
+    stated: Vec<Stated>,
+    measured: Option<Estimate>,
+) -> Prediction {
+    let (mut ceilings, mut missing) = (Vec::new(), Vec::new());
+    for stated in stated {
+        match stated {
+            Ok(ceiling) => ceilings.push(ceiling),
+            Err(gap) => missing.push(gap),
+        }
+    }
+    ceilings.sort_by(|a: &Ceiling, b| a.range.value.total_cmp(&b.range.value));
+    let lowest = ceilings.iter().find(|ceiling| ceiling.only_if.is_none());
+    let range = lowest.map(|lowest| {
+        // Another resource may undercut the lowest one's upper end.
+        let unconditional = ceilings.iter().filter(|ceiling| ceiling.only_if.is_none());
+        let (mut low, mut high) = (lowest.range.low, lowest.range.high);
+        for ceiling in unconditional {
+            low = low.min(ceiling.range.low);
+            high = high.min(ceiling.range.high);
+        }
+        Estimate { low, high, ..lowest.range }
+    });
+    Prediction {
+        path: path.to_owned(),
+        protocol: protocol.name().to_owned(),
+        range,
+        narrowest: lowest.map(|lowest| lowest.resource.clone()),
+        ceilings,
+        measured,
+        missing,
+    }
+}
+
+/// A modelled rate with its range, in bits per second.
+fn modelled(value: f64, low: f64, high: f64) -> Estimate {
+    Estimate { value, low, high, unit: Unit::BitsPerSecond, n: 0, by: Method::Model }
+}
