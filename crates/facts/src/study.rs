@@ -23,6 +23,8 @@ pub struct Study {
     pub path: Path,
     /// The peer as the user named it, for a direct measurement.
     pub peer: Option<String>,
+    /// Interface of this host that leads to the peer, where it is known.
+    pub interface: Option<String>,
     /// When it began, Unix time.
     pub began_unix_ns: Nanos,
     /// MTU between the ends of network trials, where it is known.

@@ -1,2 +1,32 @@
-//! x
-fn main() {}
+//! `narrows`: whether a server's memory, NUMA layout, PCIe path and CPU hold its network back, by how
+//! much, and what to change. The only crate that prints.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod cmd;
+mod failure;
+mod output;
+mod progress;
+mod stop;
+
+use args::{Args, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = match Args::parse().command {
+        Command::Check(args) => cmd::check::run(&args),
+        Command::Completions(args) => cmd::completions::run(&args),
+        Command::Man => cmd::man::run(),
+        Command::Report(args) => cmd::report::run(&args),
+        Command::Serve(args) => cmd::serve::run(&args),
+        Command::Tcp(args) => cmd::direct::tcp(&args),
+        Command::Udp(args) => cmd::direct::udp(&args),
+        Command::Worker => cmd::worker::run(),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => failure.print(),
+    }
+}

@@ -43,16 +43,34 @@ impl Protocol {
     }
 }
 
-/// Predictions for the local path, when it was measured, and for every physical NIC.
+/// Predictions for memory and the local path, when they were measured, for every physical NIC, and
+/// for the interface that leads to the peer.
 pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
     let mut predictions = Vec::new();
+    predictions.extend(dram(study, summaries));
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         predictions.extend(local(study, summaries, protocol));
-        for nic in study.host.physical_nics() {
-            predictions.push(through_nic(study, nic, summaries, protocol));
+        for nic in &study.host.nics {
+            let leads = study.study.interface.as_ref() == Some(&nic.name);
+            if nic.physical || leads {
+                let measured = leads.then(|| to_peer(summaries, protocol)).flatten();
+                predictions.push(through_nic(study, nic, summaries, protocol, measured));
+            }
         }
     }
     predictions
+}
+
+/// What memory should reach when it is read, beside what it reached.
+fn dram(study: &StoredStudy, all: &[Summary]) -> Option<Prediction> {
+    let read = all.iter().find(|summary| summary.kind == "memory-read")?;
+    let stated = vec![memory::peak(&study.host, study.study.memory_node)];
+    Some(conclude("memory", "read", stated, read.estimate))
+}
+
+/// What was measured to the peer.
+fn to_peer(all: &[Summary], protocol: Protocol) -> Option<Estimate> {
+    all.iter().find(|s| s.path == Path::Peer && s.kind == protocol.kind())?.estimate
 }
 
 /// What a resource could say: a ceiling, or what is missing for one.
@@ -69,22 +87,28 @@ fn local(study: &StoredStudy, all: &[Summary], protocol: Protocol) -> Option<Pre
     };
     let mtu = study.study.path_mtu_bytes;
     let stated = [stack::one_flow(measured), memory::local(all), wire::none(mtu)];
-    Some(conclude(name, protocol, stated.into_iter().collect(), measured.estimate))
+    Some(conclude(name, protocol.name(), stated.into_iter().collect(), measured.estimate))
 }
 
-fn through_nic(study: &StoredStudy, nic: &Nic, all: &[Summary], protocol: Protocol) -> Prediction {
+fn through_nic(
+    study: &StoredStudy,
+    nic: &Nic,
+    all: &[Summary],
+    protocol: Protocol,
+    measured: Option<Estimate>,
+) -> Prediction {
     let stated = vec![
         wire::of_nic(&study.host, nic, protocol),
         pcie::of_nic(nic, protocol),
         memory::of_nic(&study.study, nic, all),
         stack::through_nic(all, protocol),
     ];
-    conclude(&nic.name, protocol, stated, None)
+    conclude(&nic.name, protocol.name(), stated, measured)
 }
 
 fn conclude(
     path: &str,
-    protocol: Protocol,
+    protocol: &str,
     stated: Vec<Stated>,
     measured: Option<Estimate>,
 ) -> Prediction {
@@ -109,7 +133,7 @@ fn conclude(
     });
     Prediction {
         path: path.to_owned(),
-        protocol: protocol.name().to_owned(),
+        protocol: protocol.to_owned(),
         range,
         narrowest: lowest.map(|lowest| lowest.resource.clone()),
         ceilings,

@@ -7,6 +7,9 @@ use narrows_facts::result::{Ceiling, Provenance};
 
 /// The wire behind a NIC.
 pub fn of_nic(host: &Host, nic: &Nic, protocol: Protocol) -> Stated {
+    if !nic.physical {
+        return Err(format!("wire: {} has no device behind it", nic.name));
+    }
     let speed = nic.speed_bps.value().ok_or_else(|| gap(nic, "speed", nic.speed_bps.gap()))?;
     let mtu = nic.mtu_bytes.value().ok_or_else(|| gap(nic, "MTU", nic.mtu_bytes.gap()))?;
     let timestamps = host.tuning.get("net.ipv4.tcp_timestamps").and_then(|fact| fact.value());

@@ -1,1 +1,47 @@
-//! x
+//! From a stored study to what people and programs read: text, JSON and HTML. Pure: the same file
+//! gives the same bytes on any machine.
+
+#![forbid(unsafe_code)]
+
+pub mod formats;
+pub mod plots;
+mod words;
+
+use narrows_explain::{Case, Judged, judge};
+use narrows_facts::result::{Finding, Prediction, Weight};
+use narrows_facts::study::StoredStudy;
+use narrows_predict::predict;
+use narrows_stats::{Summary, summarise};
+
+/// A study with everything that is computed from it.
+pub struct Analysis<'a> {
+    /// What was read and measured.
+    pub stored: &'a StoredStudy,
+    /// What the records say, per trial.
+    pub summaries: Vec<Summary>,
+    /// What should be reached.
+    pub predictions: Vec<Prediction>,
+    /// What the rules say.
+    pub judged: Vec<Judged>,
+}
+
+impl<'a> Analysis<'a> {
+    /// Computes all results of a study.
+    pub fn of(stored: &'a StoredStudy) -> Self {
+        let summaries = summarise(stored);
+        let predictions = predict(stored, &summaries);
+        let case = Case { study: stored, summaries: &summaries, predictions: &predictions };
+        let judged = judge(&case);
+        Self { stored, summaries, predictions, judged }
+    }
+
+    /// Findings, the heaviest first.
+    pub fn findings(&self) -> Vec<&Finding> {
+        narrows_explain::findings(&self.judged)
+    }
+
+    /// True when a rule found a fault of the hardware: the exit code tells.
+    pub fn has_fault(&self) -> bool {
+        self.findings().iter().any(|finding| finding.weight == Weight::Fault)
+    }
+}

@@ -201,6 +201,12 @@ fn finish_within(trial: &Trial) -> Duration {
     Duration::from_nanos(line_ns) + FINISH_SPARE
 }
 
+/// The source's work order of a trial, to be checked before anything is started.
+pub fn source_job(trial: &Trial) -> Result<Job, RunError> {
+    let job = job(trial, Role::Source, &key::token()?);
+    Ok(Job { address: Some(std::net::Ipv4Addr::LOCALHOST.into()), ..job })
+}
+
 fn job(trial: &Trial, end: Role, token: &str) -> Job {
     let place = if end == Role::Sink { &trial.place.sink } else { &trial.place.source };
     Job {

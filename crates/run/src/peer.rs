@@ -43,6 +43,11 @@ impl Peer {
         self.address
     }
 
+    /// This host's address on the way to the agent.
+    pub fn own_address(&self) -> IpAddr {
+        self.own_address
+    }
+
     /// True when the peer is this very host: its address is our own.
     pub fn is_own_host(&self) -> bool {
         self.address == self.own_address

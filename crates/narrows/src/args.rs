@@ -1,0 +1,204 @@
+//! The command line.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use narrows_facts::{BitsPerSecond, Bytes};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 ok; 1 measured, and a fault of the hardware was found; 2 the command line or an input
+file cannot be used; 3 cannot connect or listen; 5 this machine does not allow it (privilege,
+hardware, package, disk); 130 stopped with Ctrl-C, what was measured is kept.";
+
+/// Does a server's memory, NUMA layout, PCIe path or CPU hold its network back?
+#[derive(Parser)]
+#[command(version, about, after_help = EXIT_CODES, max_term_width = 100)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Describe and measure this host, in about a minute
+    ///
+    /// Reads the host, measures its memory and its network stack (as root between two private
+    /// network namespaces, else over loopback), predicts what each NIC can reach, says what is
+    /// narrowest, and writes a study file and report.html.
+    Check(CheckArgs),
+    /// Print the completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, as roff
+    Man,
+    /// Read a study file again: text, JSON or HTML; needs no root
+    Report(ReportArgs),
+    /// Lend this host's end to a controller on another host
+    ///
+    /// Prints the exact command to run there, key included.
+    Serve(ServeArgs),
+    /// Measure TCP throughput to a host that runs `narrows serve`
+    Tcp(TcpArgs),
+    /// Measure UDP throughput and loss to a host that runs `narrows serve`
+    Udp(UdpArgs),
+    /// One end of one run; started by narrows itself
+    #[command(hide = true)]
+    Worker,
+}
+
+/// Where results go.
+#[derive(ClapArgs)]
+pub struct OutArgs {
+    /// Folder for the study file and report.html
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+    /// Print JSON instead of text
+    #[arg(long, short = 'J')]
+    pub json: bool,
+}
+
+/// Options of `check`.
+#[derive(ClapArgs)]
+pub struct CheckArgs {
+    /// Where results go.
+    #[command(flatten)]
+    pub out: OutArgs,
+    /// Compute everything again from this study file instead of measuring
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["repeats", "seconds", "seed"])]
+    pub from: Option<PathBuf>,
+    /// Repeats of each workload
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: Option<u32>,
+    /// Seconds that count in each network run (memory runs: two thirds)
+    #[arg(long, short = 't', value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<f64>,
+    /// Seed of the order of runs; without it one is drawn and stored
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// Options of `completions`.
+#[derive(ClapArgs)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// How a report is written.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum FormatName {
+    /// A self-contained page
+    Html,
+    /// One document
+    Json,
+    /// One screen
+    Text,
+}
+
+/// Options of `report`.
+#[derive(ClapArgs)]
+pub struct ReportArgs {
+    /// The study file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// How to write it
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: FormatName,
+    /// The same as --format json
+    #[arg(long, short = 'J', conflicts_with = "format")]
+    pub json: bool,
+    /// Write to this file instead of standard output
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `serve`.
+#[derive(ClapArgs)]
+pub struct ServeArgs {
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, short = 'p', default_value_t = narrows_run::wire::PORT)]
+    pub port: u16,
+    /// Address to listen on
+    #[arg(long, short = 'B', value_name = "ADDRESS", default_value = "0.0.0.0")]
+    pub bind: IpAddr,
+    /// Key of 64 hexadecimal digits; without it a new one is drawn
+    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
+    pub key: Option<String>,
+}
+
+/// Options of every direct measurement.
+#[derive(ClapArgs)]
+pub struct DirectArgs {
+    /// Name or address of the host that runs `narrows serve`
+    #[arg(value_name = "HOST")]
+    pub host: String,
+    /// Port of the agent
+    #[arg(long, short = 'p', default_value_t = narrows_run::wire::PORT)]
+    pub port: u16,
+    /// The agent's key; better given in the environment, where `ps` does not show it
+    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
+    pub key: String,
+    /// Seconds that count in each run
+    #[arg(long, short = 't', value_name = "SECONDS", default_value = "1.5", value_parser = seconds)]
+    pub seconds: f64,
+    /// Runs; six are the least for a 95 % interval
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+    /// Parallel flows
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub parallel: u32,
+    /// Socket buffer to ask for (K, M, G are powers of two); without it the system's own sizing
+    #[arg(long, short = 'w', value_name = "SIZE")]
+    pub window: Option<Bytes>,
+    /// CPUs to pin to here and at the peer, as LOCAL,REMOTE
+    #[arg(long, short = 'A', value_name = "N,M", value_parser = affinity)]
+    pub affinity: Option<(u32, u32)>,
+    /// Where results go.
+    #[command(flatten)]
+    pub out: OutArgs,
+}
+
+/// Options of `tcp`.
+#[derive(ClapArgs)]
+pub struct TcpArgs {
+    /// What is common.
+    #[command(flatten)]
+    pub direct: DirectArgs,
+    /// Bytes of each write and read
+    #[arg(long, short = 'l', value_name = "SIZE", default_value = "64K")]
+    pub length: Bytes,
+    /// Congestion control to ask for; what was in use is read back
+    #[arg(long, short = 'C', value_name = "NAME")]
+    pub congestion: Option<String>,
+}
+
+/// Options of `udp`.
+#[derive(ClapArgs)]
+pub struct UdpArgs {
+    /// What is common.
+    #[command(flatten)]
+    pub direct: DirectArgs,
+    /// Bytes of each datagram's payload
+    #[arg(long, short = 'l', value_name = "SIZE", default_value = "1472")]
+    pub length: Bytes,
+    /// Pace of all flows together in bits per second (K, M, G are powers of ten; 0 is unlimited)
+    #[arg(long, short = 'b', value_name = "RATE", default_value = "0")]
+    pub bitrate: BitsPerSecond,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+    match (0.05..=600.0).contains(&seconds) {
+        true => Ok(seconds),
+        false => Err("must be 0.05 to 600 seconds".to_owned()),
+    }
+}
+
+fn affinity(text: &str) -> Result<(u32, u32), String> {
+    let pair = text.split_once(',').and_then(|(local, remote)| {
+        Some((local.trim().parse().ok()?, remote.trim().parse().ok()?))
+    });
+    pair.ok_or_else(|| format!("'{text}' is not LOCAL,REMOTE, such as 2,3"))
+}

@@ -1,0 +1,79 @@
+//! `narrows check`: the main job.
+
+use crate::args::CheckArgs;
+use crate::failure::Failure;
+use crate::{cmd, output, stop};
+use narrows_facts::study::Study;
+use narrows_facts::trial::Path;
+use narrows_facts::{Bytes, Nanos, SCHEMA_VERSION};
+use narrows_host::Root;
+use narrows_plan::{blocks, check as plan, choose};
+use narrows_run::controller::{Course, Ends};
+use narrows_run::key;
+use narrows_run::launch::namespaces::{MTU_BYTES, Namespaces};
+use narrows_store::Store;
+use std::net::Ipv4Addr;
+
+/// MTU of the loopback device, where it cannot be read.
+const LOOPBACK_MTU: Bytes = Bytes(65_536);
+
+/// Runs the command.
+pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
+    let html = args.out.out.join("report.html");
+    if let Some(file) = &args.from {
+        return output::present(file, args.out.json, None);
+    }
+    output::check_folder(&args.out.out)?;
+    let stop = stop::flag()?;
+    let binary = cmd::own_binary()?;
+    let host = narrows_host::read(&Root::live());
+    let spot = choose(&host);
+    let namespaces = Namespaces::make();
+    if let Err(error) = &namespaces {
+        eprintln!("measuring over loopback, which is not a network: {error}");
+    }
+    let namespaces = namespaces.ok();
+    let path = if namespaces.is_some() { Path::Namespaces } else { Path::Loopback };
+    let window = args.seconds.map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
+    let trials = plan::trials(&host, &spot, path, window);
+    let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
+    let repeats = args.repeats.unwrap_or(plan::REPEATS);
+    let study = Study {
+        schema_version: SCHEMA_VERSION,
+        narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: "check".to_owned(),
+        seed,
+        repeats,
+        path,
+        peer: None,
+        interface: None,
+        began_unix_ns: output::now(),
+        path_mtu_bytes: Some(match path {
+            Path::Namespaces => Bytes(MTU_BYTES.into()),
+            _ => LOOPBACK_MTU,
+        }),
+        cache_bytes: spot.cache_bytes,
+        memory_node: spot.node,
+    };
+    let file = output::study_path(&args.out, "check", study.began_unix_ns);
+    let mut store = Store::create(&file, &study, &host)?;
+    store.put_trials(&trials)?;
+    let mut course = Course {
+        steps: &blocks(trials.len(), repeats, seed),
+        trials: &trials,
+        binary,
+        ends: Ends::Local {
+            address: namespaces
+                .as_ref()
+                .map_or(Ipv4Addr::LOCALHOST.into(), Namespaces::sink_address),
+            sink_namespace: namespaces.as_ref().map(Namespaces::sink_path),
+            source_namespace: namespaces.as_ref().map(Namespaces::source_path),
+        },
+        store: &store,
+        stop: &stop,
+    };
+    let end = output::run_course(&mut course)?;
+    let verdict = output::present(&file, args.out.json, Some(&html))?;
+    eprintln!("study {}, report {}", file.display(), html.display());
+    Ok(output::exit_code(&end, verdict))
+}

@@ -1,0 +1,14 @@
+//! `narrows completions`: the completion script for a shell.
+
+use crate::args::{Args, CompletionsArgs};
+use crate::failure::Failure;
+use crate::output;
+use clap::CommandFactory;
+
+/// Prints the script.
+pub fn run(args: &CompletionsArgs) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), "narrows", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(0)
+}

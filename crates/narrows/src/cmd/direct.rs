@@ -1,0 +1,121 @@
+//! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
+
+use crate::args::{DirectArgs, TcpArgs, UdpArgs};
+use crate::failure::{CONNECT, Failure};
+use crate::{cmd, output, stop};
+use narrows_facts::load::{CpuList, Params};
+use narrows_facts::study::Study;
+use narrows_facts::trial::{Path, Placement, Trial};
+use narrows_facts::{Bytes, Nanos, SCHEMA_VERSION};
+use narrows_host::Root;
+use narrows_plan::{blocks, direct as plan};
+use narrows_run::controller::{Course, Ends};
+use narrows_run::key::{self, Key};
+use narrows_run::{Peer, address};
+use narrows_store::Store;
+
+/// `narrows tcp HOST`.
+pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
+    let params = params(&args.direct, args.length, args.congestion.clone(), None);
+    run("tcp", &args.direct, params)
+}
+
+/// `narrows udp HOST`.
+pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
+    let rate = (args.bitrate.0 > 0.0).then_some(args.bitrate.0 as u64);
+    run("udp", &args.direct, params(&args.direct, args.length, None, rate))
+}
+
+fn params(
+    args: &DirectArgs,
+    message_bytes: Bytes,
+    congestion: Option<String>,
+    rate_bps: Option<u64>,
+) -> Params {
+    Params {
+        message_bytes,
+        streams: args.parallel,
+        socket_buffer_bytes: args.window,
+        congestion,
+        rate_bps,
+        working_set_bytes: Bytes(0),
+    }
+}
+
+fn run(command: &str, args: &DirectArgs, params: Params) -> Result<u8, Failure> {
+    let key = Key::parse(&args.key)?;
+    output::check_folder(&args.out.out)?;
+    let stop = stop::flag()?;
+    let mut peer = Peer::connect(&args.host, args.port, &key)?;
+    let host = narrows_host::read(&Root::live());
+    let peer_host = peer.describe()?;
+    let interface = address::interface(peer.own_address());
+    let mtu = interface.as_ref().and_then(|name| host.nic(name));
+    let mtu = mtu.and_then(|nic| nic.mtu_bytes.value().copied());
+    let place = args.affinity.map_or_else(Placement::default, |(local, remote)| Placement {
+        source: CpuList(vec![local]),
+        sink: CpuList(vec![remote]),
+    });
+    let window = Nanos((args.seconds * 1e9) as u64);
+    // A peer with our own address is reached over loopback, whatever the address looks like.
+    let path = if peer.is_own_host() { Path::Loopback } else { Path::Peer };
+    let trial = plan::trial_of(&format!("{command}-stream"), params, place, path, window);
+    check(&trial)?;
+    let seed = key::chance().map(narrows_plan::seed_from)?;
+    let study = Study {
+        schema_version: SCHEMA_VERSION,
+        narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command.to_owned(),
+        seed,
+        repeats: args.repeats,
+        path,
+        peer: Some(args.host.clone()),
+        interface,
+        began_unix_ns: output::now(),
+        path_mtu_bytes: mtu,
+        cache_bytes: host.last_level_cache_bytes(),
+        memory_node: None,
+    };
+    let file = output::study_path(&args.out, command, study.began_unix_ns);
+    let mut store = Store::create(&file, &study, &host)?;
+    let trials = [trial];
+    store.put_trials(&trials)?;
+    store.put_peer_host(&peer_host)?;
+    let mut course = Course {
+        steps: &blocks(1, args.repeats, seed),
+        trials: &trials,
+        binary: cmd::own_binary()?,
+        ends: Ends::Peer(&mut peer),
+        store: &store,
+        stop: &stop,
+    };
+    let end = output::run_course(&mut course)?;
+    let verdict = output::present(&file, args.out.json, None)?;
+    eprintln!("study {}", file.display());
+    nothing_measured(&file)?;
+    Ok(output::exit_code(&end, verdict))
+}
+
+/// Refuses here what the agent would refuse there.
+fn check(trial: &Trial) -> Result<(), Failure> {
+    let job = narrows_run::controller::source_job(trial)?;
+    narrows_loads::check(&job).map(drop).map_err(|error| {
+        let hint = "see the limits in `narrows help tcp` and `narrows help udp`";
+        Failure::new(crate::failure::USAGE, error.to_string(), hint)
+    })
+}
+
+/// When every run failed, that is the result, and no success.
+fn nothing_measured(file: &std::path::Path) -> Result<(), Failure> {
+    use narrows_facts::record::Outcome;
+    let stored = narrows_store::read(file)?;
+    let whys = stored.records.iter().map(|record| match &record.outcome {
+        Outcome::Failed { why, .. } => Some(why.clone()),
+        Outcome::Done => None,
+    });
+    let Some(whys) = whys.collect::<Option<Vec<String>>>() else { return Ok(()) };
+    let Some(first) = whys.first() else { return Ok(()) };
+    let hint =
+        "does a firewall let the agent's host be reached on other ports than the control port?";
+    Err(Failure::new(CONNECT, format!("all {} runs failed: {first}", whys.len()), hint))
+}

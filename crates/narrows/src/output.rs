@@ -1,0 +1,112 @@
+//! Where results go: the study's file and report.html in a folder, and standard output.
+
+use crate::args::OutArgs;
+use crate::failure::{Failure, MACHINE, STOPPED, USAGE, VERDICT};
+use crate::progress::Shown;
+use narrows_facts::Nanos;
+use narrows_facts::study::Ended;
+use narrows_report::{Analysis, formats};
+use narrows_run::RunError;
+use narrows_run::controller::{Course, CourseEnd};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Unix time now.
+pub fn now() -> Nanos {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Nanos(since.as_nanos() as u64)
+}
+
+/// A new study file's path: `check-20261120-204512.narrows`, numbered when that one is there.
+pub fn study_path(out: &OutArgs, command: &str, began: Nanos) -> PathBuf {
+    let began = jiff::Timestamp::from_nanosecond(began.0.into()).unwrap_or_default();
+    let stem = format!("{command}-{}", began.strftime("%Y%m%d-%H%M%S"));
+    let named = |end: String| out.out.join(format!("{stem}{end}.narrows"));
+    let numbered = (2..100).map(|n| named(format!("-{n}")));
+    let mut names = std::iter::once(named(String::new())).chain(numbered);
+    names.find(|path| !path.exists()).unwrap_or_else(|| named(String::new()))
+}
+
+/// Runs a course to its end and says in the file how it ended. What was measured stays whatever
+/// happens; an error is given back after that.
+pub fn run_course(course: &mut Course<'_>) -> Result<CourseEnd, Failure> {
+    let mut shown = Shown::new();
+    let ran = course.run(|progress| shown.step(progress));
+    shown.clear();
+    let ended = match &ran {
+        Ok(CourseEnd::Complete) => Ended::Complete,
+        Ok(CourseEnd::Stopped) => Ended::Interrupted { why: "stopped by the user".into() },
+        Err(error) => Ended::Interrupted { why: error.to_string() },
+    };
+    let stored = course.store.put_ended(&ended);
+    match (ran, stored) {
+        // When the disk is full the ending cannot be stored either; the first error tells more.
+        (Err(RunError::Store(error)), _) => {
+            let path = course.store.path().display();
+            eprintln!("finished runs are kept in {path}");
+            Err(error.into())
+        }
+        (Err(error), _) => Err(error.into()),
+        (Ok(_), Err(error)) => Err(error.into()),
+        (Ok(end), Ok(())) => Ok(end),
+    }
+}
+
+/// Prints a study, writes report.html beside it when asked, and gives the exit code of its verdict.
+pub fn present(file: &Path, json: bool, html: Option<&Path>) -> Result<u8, Failure> {
+    let stored = narrows_store::read(file)?;
+    let analysis = Analysis::of(&stored);
+    let format = if json { &formats::json::FORMAT } else { &formats::text::FORMAT };
+    print(&(format.write)(&analysis))?;
+    if let Some(html) = html {
+        write_whole(html, &(formats::html::FORMAT.write)(&analysis))?;
+    }
+    Ok(if analysis.has_fault() { VERDICT } else { 0 })
+}
+
+/// The exit code of a study: that of its verdict, unless the user stopped it or nothing was measured.
+pub fn exit_code(end: &CourseEnd, verdict: u8) -> u8 {
+    if *end == CourseEnd::Stopped { STOPPED } else { verdict }
+}
+
+/// Prints to standard output; a reader that has gone away is no error.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = anstream::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(
+            MACHINE,
+            format!("standard output: {error}"),
+            "is the disk that it is redirected to full?",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file as a whole: a reader never sees half of it.
+pub fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&part);
+        let hint = "name a folder with room that you may write to";
+        Failure::new(MACHINE, format!("{} cannot be written: {error}", path.display()), hint)
+    })
+}
+
+/// Makes sure that the folder is there and can be written, before a minute is spent measuring.
+pub fn check_folder(folder: &Path) -> Result<(), Failure> {
+    if !folder.is_dir() {
+        let says = format!("{} is no folder", folder.display());
+        return Err(Failure::new(USAGE, says, "make it first, or name another with --out"));
+    }
+    let probe = folder.join(format!(".narrows-{}.part", std::process::id()));
+    let tried = std::fs::write(&probe, b"narrows");
+    let _ = std::fs::remove_file(&probe);
+    tried.map_err(|error| {
+        let says = format!("{} cannot be written: {error}", folder.display());
+        Failure::new(MACHINE, says, "name a folder with room that you may write to: --out DIR")
+    })
+}

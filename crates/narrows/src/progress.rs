@@ -1,0 +1,50 @@
+//! Progress with time left on standard error: a bar on a terminal, a line now and then elsewhere.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use narrows_run::controller::Progress;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// How often a line is printed where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Shows how far a study is.
+pub struct Shown {
+    bar: Option<ProgressBar>,
+    last_line: Option<Instant>,
+}
+
+impl Shown {
+    /// Nothing shown yet.
+    pub fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}");
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Self { bar, last_line: None }
+    }
+
+    /// Shows one step.
+    pub fn step(&mut self, progress: &Progress<'_>) {
+        let left = progress.left.as_secs_f64().ceil();
+        if let Some(bar) = &self.bar {
+            bar.set_length(progress.total as u64);
+            bar.set_position(progress.done as u64);
+            bar.set_message(format!("{}, {left:.0} s left", progress.label));
+        } else if self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
+            self.last_line = Some(Instant::now());
+            eprintln!("run {} of {}, {left:.0} s left", progress.done + 1, progress.total);
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! `html`: one page with everything in it; no script, nothing loaded from anywhere.
+
+use super::Format;
+use crate::plots::{boxes, ceilings, host, percentiles};
+use crate::{Analysis, words};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use narrows_facts::BytesPerSecond;
+use narrows_facts::result::{Finding, Prediction, Verdict, Weight};
+use narrows_stats::{Metric, Summary};
+
+/// A self-contained page.
+pub static FORMAT: Format = Format { name: "html", write };
+
+const STYLE: &str = include_str!("style.css");
+
+fn write(analysis: &Analysis<'_>) -> String {
+    let study = &analysis.stored.study;
+    let name = words::or_dash(&analysis.stored.host.name);
+    let title = format!("narrows {} on {name}", study.command);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                // An icon of no bytes keeps browsers from asking for one.
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body { main {
+                (header(analysis, &title))
+                (findings(analysis))
+                (host_section(analysis))
+                (measured(analysis))
+                (expected(analysis))
+                (settings(analysis))
+                (footer(analysis))
+            } }
+        }
+    };
+    page.into_string()
+}
+
+fn header(analysis: &Analysis<'_>, title: &str) -> Markup {
+    let study = &analysis.stored.study;
+    html! {
+        h1 { (title) }
+        p { (words::host_line(&analysis.stored.host)) }
+        p class="soft" {
+            (words::when(study.began_unix_ns)) ", " (words::ending(analysis))
+            @if let Some(peer) = &study.peer { ", peer " (peer) }
+        }
+    }
+}
+
+fn findings(analysis: &Analysis<'_>) -> Markup {
+    let found = analysis.findings();
+    html! {
+        h2 { "Findings" }
+        div class="grid" {
+            @for finding in &found { (finding_card(finding)) }
+            @if found.is_empty() { div class="card" { "No rule found anything." } }
+            (rules_card(analysis))
+        }
+    }
+}
+
+fn finding_card(finding: &Finding) -> Markup {
+    let fault = finding.weight == Weight::Fault;
+    html! {
+        div class={ "card finding" @if fault { " fault" } } {
+            b class="tag" { (words::weight(finding.weight)) } " " span class="soft" { (finding.rule) }
+            p { b { (finding.says) } }
+            ul { @for evidence in &finding.evidence {
+                li { (evidence.says) " " span class="soft" { "(" (evidence.from) ")" } }
+            } }
+            @if let Some(worth) = &finding.worth {
+                p { "Worth: " (words::middle(worth)) " as much (" (words::range(worth)) ")" }
+            }
+            p { "What to do: " (finding.remedy) }
+        }
+    }
+}
+
+fn rules_card(analysis: &Analysis<'_>) -> Markup {
+    html! {
+        div class="card" {
+            h3 { "What was looked for" }
+            ul { @for judged in &analysis.judged {
+                li {
+                    (judged.asks) " " b { (words::verdict(&judged.verdict)) }
+                    @match &judged.verdict {
+                        Verdict::Clear { because } => { ": " (because) }
+                        Verdict::Unknown { missing } => { ", needs " (missing.join("; ")) }
+                        Verdict::Found { .. } => {}
+                    }
+                }
+            } }
+        }
+    }
+}
+
+fn host_section(analysis: &Analysis<'_>) -> Markup {
+    let host = &analysis.stored.host;
+    let read = analysis.summaries.iter().find(|summary| summary.kind == "memory-read");
+    let bandwidth = read.and_then(|read| read.estimate).map(|e| BytesPerSecond(e.value));
+    let drawing = host::draw(host, analysis.stored.study.memory_node, bandwidth);
+    html! {
+        h2 { "Host" }
+        div class="grid" {
+            div class="card" {
+                (PreEscaped(drawing))
+                p class="soft" {
+                    "Roads: memory bandwidth as measured (read), PCIe as the slowest link's raw rate."
+                }
+            }
+            div class="card" {
+                h3 { "Network interfaces" }
+                ul { @for nic in host.physical_nics() {
+                    li { b { (nic.name) } ": " (words::nic_line(nic)) }
+                } }
+                @if host.physical_nics().next().is_none() { p { "None with a device behind it." } }
+                h3 { "Memory" }
+                p { @match host.memory.slots.gap() {
+                    Some(gap) => { "DIMMs unknown: " (gap) }
+                    None => { (words::counted(
+                        host.memory.slots.value().map_or(0, |slots| {
+                            slots.iter().filter(|slot| slot.module.is_some()).count()
+                        }),
+                        "module",
+                    )) " fitted" }
+                } }
+            }
+            (tuning_card(analysis))
+        }
+    }
+}
+
+fn tuning_card(analysis: &Analysis<'_>) -> Markup {
+    html! {
+        div class="card" {
+            h3 { "Settings that move throughput" }
+            details {
+                summary { (analysis.stored.host.tuning.len()) " read" }
+                ul { @for (name, fact) in &analysis.stored.host.tuning {
+                    li { (name) " = " @match fact.gap() {
+                        None => { b { (words::or_dash(fact)) } }
+                        Some(gap) => { span class="soft" { (gap) } }
+                    } }
+                } }
+            }
+        }
+    }
+}
+
+fn measured(analysis: &Analysis<'_>) -> Markup {
+    let of = |metric: Metric| -> Vec<&Summary> {
+        analysis.summaries.iter().filter(|s| s.metric == metric && s.estimate.is_some()).collect()
+    };
+    let groups = [
+        (Metric::Goodput, "Network throughput (payload received)"),
+        (Metric::RoundTripP50, "Round trip (median of each run)"),
+        (Metric::MemoryBandwidth, "Memory bandwidth (bytes counted)"),
+    ];
+    html! {
+        h2 { "Measured" }
+        div class="scroll" { (table(analysis)) }
+        p class="soft" {
+            "Boxes: quartiles (type 7), median, whiskers on the last value within 1.5 interquartile \
+             ranges, outliers as circles, every run as a tick (amber: noisy)."
+        }
+        div class="grid" {
+            @for (metric, title) in groups {
+                @if !of(metric).is_empty() {
+                    div class="card" { h3 { (title) } (PreEscaped(boxes::draw(title, &of(metric)))) }
+                }
+            }
+            @for summary in of(Metric::RoundTripP50) { (latency_card(summary)) }
+        }
+    }
+}
+
+fn table(analysis: &Analysis<'_>) -> Markup {
+    html! { table {
+        thead { tr {
+            th { "workload" } th class="number" { "median" } th class="number" { "95 % interval" }
+            th class="number" { "n" } th { "against expectation" } th { "CPU, loss and labels" }
+        } }
+        tbody { @for summary in &analysis.summaries { tr {
+            td { b { (summary.label) } }
+            @if let Some(estimate) = &summary.estimate {
+                td class="number" { (words::middle(estimate)) }
+                td class="number" { (words::range(estimate)) }
+                td class="number" { (estimate.n) }
+            } @else {
+                td class="number" { "no value" } td {} td class="number" { "0" }
+            }
+            td { @if let Some(expected) = words::expectation(analysis, summary) {
+                (words::against(expected))
+            } @else { span class="soft" { "-" } } }
+            td {
+                @if let Some(cpu) = &summary.cpu { (words::cpu(cpu)) ". " }
+                @if let Some(rate) = &summary.datagrams_per_second { (words::middle(rate)) ". " }
+                @if let Some(loss) = &summary.loss { (words::loss(loss)) ". " }
+                @if let Some(again) = summary.retransmitted_segments {
+                    (words::counted(again as usize, "retransmitted segment")) ". "
+                }
+                @for label in &summary.labels { span class="label" { (label.says()) } }
+                @for why in summary.failed.iter().take(1) {
+                    span class="label" { (summary.failed.len()) " failed: " (why) }
+                }
+            }
+        } } }
+    } }
+}
+
+fn latency_card(summary: &Summary) -> Markup {
+    let Some(trips) = &summary.round_trips else { return html! {} };
+    let shown = |ns: Option<narrows_facts::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
+    let title = format!("Round-trip time, {}: {} round trips", summary.label, trips.count);
+    html! {
+        div class="card" {
+            h3 { (title) }
+            (PreEscaped(percentiles::draw(&title, trips)))
+            p {
+                "min " (trips.min_ns) ", p50 " (shown(trips.p50_ns)) ", p90 " (shown(trips.p90_ns))
+                ", p99 " (shown(trips.p99_ns)) ", p99.9 " (shown(trips.p999_ns)) ", max " (trips.max_ns)
+            }
+        }
+    }
+}
+
+fn expected(analysis: &Analysis<'_>) -> Markup {
+    html! {
+        h2 { "What each path can reach" }
+        div class="grid" {
+            @for prediction in &analysis.predictions { (prediction_card(prediction)) }
+        }
+    }
+}
+
+fn prediction_card(prediction: &Prediction) -> Markup {
+    html! {
+        div class="card" {
+            h3 { (prediction.path) ", " (prediction.protocol) }
+            p { (words::prediction(prediction)) }
+            (PreEscaped(ceilings::draw(prediction)))
+            details {
+                summary { "How it was computed" }
+                ul {
+                    @for ceiling in &prediction.ceilings {
+                        li {
+                            b { (ceiling.resource) } " " (words::middle(&ceiling.range)) ": " (ceiling.says)
+                            @if let Some(condition) = &ceiling.only_if { "; holds if " (condition) }
+                            ul { @for source in &ceiling.provenance {
+                                li class="soft" { (source.word()) ": " (source.at()) }
+                            } }
+                        }
+                    }
+                    @for gap in &prediction.missing { li { "not stated: " (gap) } }
+                }
+            }
+        }
+    }
+}
+
+fn settings(analysis: &Analysis<'_>) -> Markup {
+    html! {
+        h2 { "How it was measured" }
+        div class="scroll" { table {
+            thead { tr { th { "workload" } th { "path" } th { "set-up, read back" } } }
+            tbody { @for summary in &analysis.summaries { tr {
+                td { (summary.label) }
+                td { (words::path(summary.path)) }
+                td { (words::set_up(analysis, summary)) }
+            } } }
+        } }
+    }
+}
+
+fn footer(analysis: &Analysis<'_>) -> Markup {
+    let study = &analysis.stored.study;
+    html! {
+        footer {
+            "narrows " (study.narrows_version) ", schema " (study.schema_version) ", seed " (study.seed)
+            ", " (study.repeats) " repeats in blocks of random order. Everything on this page is computed \
+            from the study's file and can be computed again: narrows report FILE."
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `json`: facts and results in one document, keys stable within a schema version (docs/report.md).
+//! The raw records stay in the study's file.
+
+use super::Format;
+use crate::Analysis;
+use narrows_facts::SCHEMA_VERSION;
+use narrows_facts::host::Host;
+use narrows_facts::result::{Finding, Prediction};
+use narrows_facts::study::{Ended, Study};
+use narrows_facts::trial::Trial;
+use narrows_stats::Summary;
+use serde::Serialize;
+
+/// One document for programs.
+pub static FORMAT: Format = Format { name: "json", write };
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema_version: u32,
+    study: &'a Study,
+    ended: &'a Option<Ended>,
+    runs_made: usize,
+    runs_planned: usize,
+    host: &'a Host,
+    peer_host: &'a Option<Host>,
+    trials: &'a [Trial],
+    results: &'a [Summary],
+    predictions: &'a [Prediction],
+    findings: Vec<&'a Finding>,
+    rules: &'a [narrows_explain::Judged],
+}
+
+fn write(analysis: &Analysis<'_>) -> String {
+    let stored = analysis.stored;
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        study: &stored.study,
+        ended: &stored.ended,
+        runs_made: stored.records.len(),
+        runs_planned: stored.planned_runs(),
+        host: &stored.host,
+        peer_host: &stored.peer_host,
+        trials: &stored.trials,
+        results: &analysis.summaries,
+        predictions: &analysis.predictions,
+        findings: analysis.findings(),
+        rules: &analysis.judged,
+    };
+    // Only maps with non-string keys could fail to serialise, and there are none.
+    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}

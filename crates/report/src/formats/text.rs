@@ -1,0 +1,176 @@
+//! `text`: one screen. Headings are set in bold by escape codes, which the printing side takes away
+//! where the output is no terminal.
+
+use super::Format;
+use crate::{Analysis, words};
+use narrows_facts::result::{Verdict, Weight};
+use narrows_facts::trial::Path;
+use narrows_stats::{Metric, Summary};
+use std::fmt::Write;
+
+/// One screen for people.
+pub static FORMAT: Format = Format { name: "text", write };
+
+const BOLD: &str = "\x1b[1m";
+const RED: &str = "\x1b[31m";
+const YELLOW: &str = "\x1b[33m";
+const PLAIN: &str = "\x1b[0m";
+const COLUMNS: usize = 100;
+
+fn write(analysis: &Analysis<'_>) -> String {
+    let mut out = String::new();
+    head(&mut out, analysis);
+    measured(&mut out, analysis);
+    expected(&mut out, analysis);
+    findings(&mut out, analysis);
+    out
+}
+
+/// Adds a line; longer ones are broken at blanks and go on under `indent`.
+fn line(out: &mut String, text: &str, indent: usize) {
+    let mut width = 0;
+    for (at, word) in text.split(' ').enumerate() {
+        let length = word.chars().filter(|c| !c.is_control()).count();
+        if at > 0 && width + 1 + length > COLUMNS {
+            let _ = write!(out, "\n{:indent$}", "");
+            width = indent;
+        } else if at > 0 {
+            out.push(' ');
+            width += 1;
+        }
+        out.push_str(word);
+        width += length;
+    }
+    out.push('\n');
+}
+
+fn title(out: &mut String, text: &str) {
+    let _ = writeln!(out, "\n{BOLD}{text}{PLAIN}");
+}
+
+fn head(out: &mut String, analysis: &Analysis<'_>) {
+    let (study, host) = (&analysis.stored.study, &analysis.stored.host);
+    let name = words::or_dash(&host.name);
+    let to = study.peer.as_ref().map_or(String::new(), |peer| format!(" to {peer}"));
+    let first = format!(
+        "{BOLD}narrows {}{to} on {name}{PLAIN}, {}, {}, seed {}",
+        study.command,
+        words::when(study.began_unix_ns),
+        words::ending(analysis),
+        study.seed
+    );
+    line(out, &first, 2);
+    line(out, &format!("host    {}", words::host_line(host)), 8);
+    if let Some(gap) = host.memory.slots.gap() {
+        line(out, &format!("dimms   unknown: {gap}"), 8);
+    }
+    for nic in host.physical_nics() {
+        line(out, &format!("{:<7} {}", nic.name, words::nic_line(nic)), 8);
+    }
+}
+
+fn measured(out: &mut String, analysis: &Analysis<'_>) {
+    let network = analysis.summaries.iter().find(|summary| summary.path != Path::Memory);
+    let joined = network.map_or("", |summary| words::path(summary.path));
+    let separator = if joined.is_empty() { "" } else { "; network " };
+    title(out, &format!("Measured (median, 95 % interval{separator}{joined})"));
+    for summary in &analysis.summaries {
+        row(out, analysis, summary);
+    }
+}
+
+fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary) {
+    let Some(estimate) = &summary.estimate else {
+        let why = summary.failed.first().map_or("no run was made", String::as_str);
+        return line(out, &format!("  {:<17} {YELLOW}no value{PLAIN}: {why}", summary.label), 20);
+    };
+    let mut text = format!(
+        "  {:<17} {:>10}  {}, n {}",
+        summary.label,
+        words::middle(estimate),
+        words::range(estimate),
+        estimate.n
+    );
+    if let Some(prediction) = words::expectation(analysis, summary) {
+        text += &format!("; {}", words::against(prediction));
+    }
+    line(out, &text, 20);
+    let detail = |out: &mut String, text: &str| line(out, &format!("{:20}{text}", ""), 20);
+    if let (Metric::RoundTripP50, Some(trips)) = (summary.metric, &summary.round_trips) {
+        let shown = |ns: Option<narrows_facts::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
+        let text = format!(
+            "RTT min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
+            trips.min_ns,
+            shown(trips.p50_ns),
+            shown(trips.p90_ns),
+            shown(trips.p99_ns),
+            shown(trips.p999_ns),
+            trips.max_ns
+        );
+        detail(out, &text);
+    }
+    if let Some(loss) = &summary.loss {
+        let rate = summary.datagrams_per_second.map_or(String::new(), |r| words::middle(&r) + ", ");
+        detail(out, &format!("{rate}{}", words::loss(loss)));
+    }
+    if let Some(cpu) = summary.cpu.as_ref().filter(|_| summary.metric == Metric::Goodput) {
+        detail(out, &words::cpu(cpu));
+    }
+    if summary.metric == Metric::Goodput {
+        detail(out, &words::set_up(analysis, summary));
+    }
+    // What joins the ends is said once, in the heading.
+    let said = [narrows_stats::Label::Loopback, narrows_stats::Label::NoNic];
+    let labels = summary.labels.iter().filter(|label| !said.contains(label));
+    let labels: Vec<&str> = labels.map(|label| label.says()).collect();
+    if !labels.is_empty() {
+        detail(out, &format!("{YELLOW}{}{PLAIN}", labels.join("; ")));
+    }
+    if !summary.failed.is_empty() {
+        let failed = summary.failed.len();
+        detail(out, &format!("{YELLOW}{failed} runs failed: {}{PLAIN}", summary.failed[0]));
+    }
+}
+
+fn expected(out: &mut String, analysis: &Analysis<'_>) {
+    let nics = analysis.predictions.iter().filter(|prediction| prediction.measured.is_none());
+    let mut lines: Vec<String> = Vec::new();
+    for prediction in nics.filter(|prediction| prediction.protocol == "tcp") {
+        lines.push(format!("  {:<17} {}", prediction.path, words::prediction(prediction)));
+    }
+    if lines.is_empty() {
+        return;
+    }
+    title(out, "What each NIC can reach with TCP (predicted)");
+    lines.iter().for_each(|text| line(out, text, 20));
+}
+
+fn findings(out: &mut String, analysis: &Analysis<'_>) {
+    title(out, "Findings");
+    let findings = analysis.findings();
+    for finding in &findings {
+        let colour = if finding.weight == Weight::Fault { RED } else { YELLOW };
+        let weight = words::weight(finding.weight);
+        line(out, &format!("  {colour}{weight}{PLAIN}: {}", finding.says), 4);
+        line(out, &format!("    do: {}", finding.remedy), 8);
+    }
+    if findings.is_empty() {
+        out.push_str("  no rule found anything\n");
+    }
+    let names = |wanted: &str| -> Vec<&str> {
+        let judged = analysis.judged.iter();
+        judged
+            .filter(|judged| words::verdict(&judged.verdict) == wanted)
+            .map(|judged| judged.rule.as_str())
+            .collect()
+    };
+    let clear = names("clear");
+    if !clear.is_empty() {
+        line(out, &format!("  clear: {}", clear.join(", ")), 4);
+    }
+    for judged in &analysis.judged {
+        if let Verdict::Unknown { missing } = &judged.verdict {
+            line(out, &format!("  unknown: {}, needs {}", judged.rule, missing.join("; ")), 4);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Phrases that more than one format uses.
+
+use crate::Analysis;
+use narrows_facts::host::{Host, Nic};
+use narrows_facts::result::{Estimate, Prediction, Unit, Verdict, Weight};
+use narrows_facts::study::Ended;
+use narrows_facts::trial::Path;
+use narrows_facts::units::three_digits;
+use narrows_facts::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
+use narrows_stats::{Metric, Summary};
+use std::collections::BTreeSet;
+
+/// A value with its unit.
+pub fn value(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::BitsPerSecond => BitsPerSecond(value).to_string(),
+        Unit::BytesPerSecond => BytesPerSecond(value).to_string(),
+        Unit::Nanos => Nanos(value.round().max(0.0) as u64).to_string(),
+        Unit::Share => format!("{} x", three_digits(value)),
+        Unit::DatagramsPerSecond => format!("{} k datagrams/s", three_digits(value / 1e3)),
+    }
+}
+
+/// `61.2 Gb/s`.
+pub fn middle(estimate: &Estimate) -> String {
+    value(estimate.value, estimate.unit)
+}
+
+/// `60.1 to 62.3 Gb/s`.
+pub fn range(estimate: &Estimate) -> String {
+    let (low, high) = (value(estimate.low, estimate.unit), value(estimate.high, estimate.unit));
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, a)), Some((_, b))) if a == b => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// A known value, or a dash.
+pub fn or_dash<T: ToString>(fact: &Fact<T>) -> String {
+    fact.value().map_or_else(|| "-".to_owned(), ToString::to_string)
+}
+
+/// The host in one line.
+pub fn host_line(host: &Host) -> String {
+    let sockets: BTreeSet<u32> = host.cpu.places.iter().filter_map(|place| place.package).collect();
+    let mut parts = vec![host.cpu.model.value().cloned().unwrap_or("unknown processor".into())];
+    parts.push(counted(sockets.len().max(1), "socket"));
+    parts.push(counted(host.cpu.online.value().map_or(0, Vec::len), "CPU"));
+    parts.push(counted(host.nodes.len().max(1), "node"));
+    parts.extend(host.memory.total_bytes.value().map(|bytes| format!("{bytes} memory")));
+    let cache = host.last_level_cache_bytes();
+    if cache.0 > 0 {
+        parts.push(format!("{cache} last-level cache"));
+    }
+    parts.extend(host.virtualised.value().cloned());
+    parts.join(", ")
+}
+
+/// `1 socket`, `2 sockets`.
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// One NIC in one line.
+pub fn nic_line(nic: &Nic) -> String {
+    let driver = nic.driver.value().map_or("no driver known", String::as_str);
+    let speed = match nic.speed_bps.value() {
+        Some(speed) => speed.to_string(),
+        None => "link speed unknown".into(),
+    };
+    let node = match nic.node.value() {
+        Some(node) => format!("node {node}"),
+        None => "node unknown".into(),
+    };
+    let link = nic.path.last().map(|hop| match hop.link.value() {
+        Some(link) => format!("PCIe {} GT/s x{} at {}", link.speed_gts, link.width, hop.address),
+        None => format!("PCI {} (no link state)", hop.address),
+    });
+    let mtu = format!("MTU {}", nic.mtu_bytes.value().map_or("-".into(), |mtu| mtu.0.to_string()));
+    [Some(driver.to_owned()), Some(speed), Some(mtu), Some(node), link]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// What joins the two ends, in words.
+pub fn path(path: Path) -> &'static str {
+    match path {
+        Path::Memory => "no network",
+        Path::Loopback => "over the loopback device: not a network result",
+        Path::Namespaces => "between two network namespaces of this host (veth): the stack, no NIC",
+        Path::Peer => "to another host",
+    }
+}
+
+/// How a study ended, and how many of its runs it made.
+pub fn ending(analysis: &Analysis<'_>) -> String {
+    let stored = analysis.stored;
+    let runs = format!("{} of {} runs", stored.records.len(), stored.planned_runs());
+    match &stored.ended {
+        Some(Ended::Complete) => runs,
+        Some(Ended::Interrupted { why }) => format!("{runs}; interrupted: {why}"),
+        None => format!("{runs}; still running, or killed before it could say"),
+    }
+}
+
+/// How a trial was set up: everything that moves its figure.
+pub fn set_up(analysis: &Analysis<'_>, summary: &Summary) -> String {
+    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
+    let Some(trial) = trial else { return String::new() };
+    let (params, used) = (&trial.params, &summary.effective);
+    let cpus = |cpus: &[u32]| match cpus {
+        [] => "not pinned".to_owned(),
+        [one] => format!("CPU {one}"),
+        many => counted(many.len(), "CPU"),
+    };
+    if summary.metric == Metric::MemoryBandwidth {
+        let crossing = used.bus_percent_of_counted.map_or(1.0, |p| f64::from(p) / 100.0);
+        return format!(
+            "{} on {}, {} working set, {}; bytes counted x {crossing} cross the bus",
+            counted(params.streams as usize, "thread"),
+            cpus(&trial.place.sink.0),
+            used.buffer_span_bytes,
+            used.variant.as_deref().unwrap_or("-"),
+        );
+    }
+    let mut parts = vec![
+        counted(params.streams as usize, "stream"),
+        format!("messages of {}", params.message_bytes),
+        format!("source {}, sink {}", cpus(&trial.place.source.0), cpus(&trial.place.sink.0)),
+        "hot buffers".to_owned(),
+    ];
+    parts.extend(used.congestion.clone());
+    let buffer = |bytes: Option<narrows_facts::Bytes>| bytes.map_or("-".into(), |b| b.to_string());
+    parts.push(format!(
+        "socket buffers at the start: send {}, receive {}",
+        buffer(used.send_buffer_bytes),
+        buffer(summary.sink_receive_buffer_bytes)
+    ));
+    parts.extend(params.rate_bps.map(|rate| format!("paced at {}", BitsPerSecond(rate as f64))));
+    parts.join(", ")
+}
+
+/// Share of datagrams that were lost, and where.
+pub fn loss(loss: &narrows_stats::Loss) -> String {
+    let sent = loss.received_datagrams + loss.lost_datagrams;
+    let percent = |n: u64| format!("{:.2} %", 100.0 * n as f64 / sent.max(1) as f64);
+    format!(
+        "lost {}: {} at the sink's socket, {} on the path; {} reordered",
+        percent(loss.lost_datagrams),
+        percent(loss.lost_at_socket_datagrams),
+        percent(loss.lost_on_path_datagrams),
+        loss.reordered_datagrams
+    )
+}
+
+/// What CPU both ends used.
+pub fn cpu(cpu: &narrows_stats::CpuUse) -> String {
+    let mut text = format!(
+        "busiest thread: source {:.0} %, sink {:.0} % of a CPU",
+        cpu.source_share * 100.0,
+        cpu.sink_share * 100.0
+    );
+    if let Some(seconds) = cpu.seconds_per_gigabyte {
+        text += &format!("; {seconds:.3} CPU-s/GB");
+    }
+    text += &format!("; host softirq {:.2}, steal {:.2} CPUs", cpu.softirq_cpus, cpu.steal_cpus);
+    text
+}
+
+/// The expectation that belongs to a measured trial, if its path has a prediction.
+pub fn expectation<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<&'a Prediction> {
+    let wanted = match summary.kind.as_str() {
+        "memory-read" => "read",
+        "tcp-stream" => "tcp",
+        "udp-stream" => "udp",
+        _ => return None,
+    };
+    let plain = summary.label == summary.kind;
+    analysis
+        .predictions
+        .iter()
+        .find(|prediction| plain && prediction.protocol == wanted && prediction.measured.is_some())
+}
+
+/// `98 % of 20.5 Gb/s (stack)`, or why there is no expectation.
+pub fn against(prediction: &Prediction) -> String {
+    match (&prediction.range, &prediction.measured, &prediction.narrowest) {
+        (Some(range), Some(measured), Some(narrowest)) if range.value > 0.0 => {
+            let percent = 100.0 * measured.value / range.value;
+            format!("{percent:.0} % of {} ({narrowest})", middle(range))
+        }
+        _ => format!("no expectation: {}", prediction.missing.join("; ")),
+    }
+}
+
+/// A prediction in one line.
+pub fn prediction(prediction: &Prediction) -> String {
+    let Some((range_of, narrowest)) = prediction.range.as_ref().zip(prediction.narrowest.as_ref())
+    else {
+        return format!("no ceiling is known ({})", prediction.missing.join("; "));
+    };
+    let mut text = format!("{} by {narrowest}", middle(range_of));
+    if range_of.low < range_of.high {
+        text += &format!(" ({})", range(range_of));
+    }
+    let partial = !prediction.missing.is_empty() && prediction.measured.is_none();
+    if partial {
+        let unknown: Vec<&str> = prediction
+            .missing
+            .iter()
+            .filter_map(|gap| gap.split_once(':').map(|(resource, _)| resource))
+            .collect();
+        text += &format!("; {} unknown and may be lower", unknown.join(", "));
+    }
+    text
+}
+
+/// One word for a verdict.
+pub fn verdict(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Clear { .. } => "clear",
+        Verdict::Found { .. } => "found",
+        Verdict::Unknown { .. } => "unknown",
+    }
+}
+
+/// One word for a weight.
+pub fn weight(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Fault => "fault",
+        Weight::Advice => "advice",
+        Weight::Caution => "caution",
+    }
+}
+
+/// When the study began, in UTC: `2026-11-20 21:05 UTC`.
+pub fn when(began: Nanos) -> String {
+    let began = jiff::Timestamp::from_nanosecond(began.0.into()).unwrap_or_default();
+    began.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
