@@ -76,6 +76,9 @@ impl fmt::Display for Bytes {
         let Some((step, unit)) = STEPS.iter().find(|(step, _)| self.0 >= *step) else {
             return write!(f, "{} B", self.0);
         };
+        if self.0 < 10 << 10 && !self.0.is_multiple_of(*step) {
+            return write!(f, "{} B", self.0);
+        }
         if self.0.is_multiple_of(*step) {
             return write!(f, "{} {unit}", self.0 / step);
         }
@@ -175,7 +178,9 @@ mod tests {
     #[test]
     fn a_quantity_prints_with_its_unit() {
         assert_eq!(Bytes::kib(64).to_string(), "64 KiB");
-        assert_eq!(Bytes(1500).to_string(), "1.5 KiB");
+        assert_eq!(Bytes(1500).to_string(), "1500 B");
+        assert_eq!(Bytes(15_360).to_string(), "15 KiB");
+        assert_eq!(Bytes(15_872).to_string(), "15.5 KiB");
         assert_eq!(Nanos(70_500).to_string(), "70.5 us");
         assert_eq!(BitsPerSecond(61.25e9).to_string(), "61.2 Gb/s");
         assert_eq!(BytesPerSecond(23.47e9).to_string(), "23.5 GB/s");

@@ -19,24 +19,39 @@ pub fn product(root: &Root) -> Fact<String> {
     }
 }
 
-/// Hypervisor or container around this system; `Absent` when none shows.
+/// Hypervisor and container around this system; `Absent` when none shows.
 pub fn hypervisor(root: &Root) -> Fact<String> {
-    let kind = root.text("sys/hypervisor/type");
-    if kind.value().is_some() {
-        return kind;
+    let found: Vec<(String, &str)> =
+        [machine(root), container(root)].into_iter().flatten().collect();
+    let join = |parts: Vec<String>| parts.join(" in a ");
+    match found.is_empty() {
+        true => Fact::absent("/proc/cpuinfo, flag hypervisor; /.dockerenv; /run/.containerenv"),
+        // The container is inside the machine.
+        false => {
+            let from: Vec<&str> = found.iter().map(|(_, from)| *from).collect();
+            let parts = found.iter().rev().map(|(what, _)| what.clone()).collect();
+            Fact::known(join(parts), from.join("; "))
+        }
     }
-    if root.has(".dockerenv") || root.has("run/.containerenv") {
-        return Fact::known("container".to_owned(), "/.dockerenv or /run/.containerenv");
+}
+
+fn machine(root: &Root) -> Option<(String, &'static str)> {
+    if let Some(kind) = root.text("sys/hypervisor/type").value() {
+        return Some((format!("virtual machine ({kind})"), "/sys/hypervisor/type"));
     }
     let cpuinfo = root.text("proc/cpuinfo");
-    let flags = cpuinfo.value().and_then(|text| {
-        text.lines().find_map(|line| line.strip_prefix("flags")?.split_once(':').map(|(_, f)| f))
-    });
+    let flags =
+        cpuinfo.value()?.lines().find_map(|line| line.strip_prefix("flags")?.split_once(':'));
+    let virtual_cpu = flags?.1.split_whitespace().any(|flag| flag == "hypervisor");
     let vendor = root.text("sys/class/dmi/id/sys_vendor");
-    if flags.is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")) {
-        let known = vendor.value().map(|vendor| format!("virtual machine ({vendor})"));
-        let value = known.unwrap_or_else(|| "virtual machine".to_owned());
-        return Fact::known(value, "/proc/cpuinfo, flag hypervisor");
-    }
-    Fact::absent("/proc/cpuinfo, flag hypervisor")
+    let name = match vendor.value() {
+        Some(vendor) => format!("virtual machine ({vendor})"),
+        None => "virtual machine".to_owned(),
+    };
+    virtual_cpu.then_some((name, "/proc/cpuinfo, flag hypervisor"))
+}
+
+fn container(root: &Root) -> Option<(String, &'static str)> {
+    let mark = ["/.dockerenv", "/run/.containerenv"].into_iter().find(|file| root.has(&file[1..]));
+    mark.map(|mark| ("container".to_owned(), mark))
 }

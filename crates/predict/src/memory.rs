@@ -73,8 +73,10 @@ pub fn local(all: &[Summary]) -> Stated {
     Ok(Ceiling {
         resource: "memory".into(),
         range,
-        says: format!("{says}: two copies, each read, fetch and write"),
-        only_if: Some("the data is in no cache; the measured trial reuses one hot buffer".into()),
+        says: format!(
+            "{says}: two copies, each read, fetch and write; the measured trial reuses one hot buffer"
+        ),
+        only_if: Some("the data is in no cache".into()),
         provenance: vec![
             Provenance::Measured("memory-copy on this host".into()),
             Provenance::Assumed("6 bytes a payload byte: two copies that miss every cache".into()),

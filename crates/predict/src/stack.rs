@@ -44,8 +44,11 @@ pub fn through_nic(all: &[Summary], protocol: Protocol) -> Stated {
     let local = local.ok_or("stack: the local path was not measured in this study")?;
     let ceiling = one_flow(local)?;
     Ok(Ceiling {
-        says: format!("{}; measured on the local path, without a driver", ceiling.says),
-        only_if: Some("all goes over one flow; more flows use more CPUs".into()),
+        says: format!(
+            "{}; measured on the local path, without a driver; more flows use more CPUs",
+            ceiling.says
+        ),
+        only_if: Some("all goes over one flow".into()),
         ..ceiling
     })
 }

@@ -7,7 +7,7 @@ use narrows_facts::study::Ended;
 use narrows_facts::trial::Path;
 use narrows_facts::units::three_digits;
 use narrows_facts::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
-use narrows_stats::{Metric, Summary};
+use narrows_stats::{Label, Metric, Summary};
 use std::collections::BTreeSet;
 
 /// A value with its unit.
@@ -110,36 +110,44 @@ pub fn set_up(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
     let Some(trial) = trial else { return String::new() };
     let (params, used) = (&trial.params, &summary.effective);
-    let cpus = |cpus: &[u32]| match cpus {
-        [] => "not pinned".to_owned(),
+    let place = |cpus: &[u32]| match cpus {
+        [] => "unpinned".to_owned(),
         [one] => format!("CPU {one}"),
         many => counted(many.len(), "CPU"),
     };
     if summary.metric == Metric::MemoryBandwidth {
         let crossing = used.bus_percent_of_counted.map_or(1.0, |p| f64::from(p) / 100.0);
         return format!(
-            "{} on {}, {} working set, {}; bytes counted x {crossing} cross the bus",
+            "{} on {}, {} span, {}; bytes counted x {crossing} cross the bus",
             counted(params.streams as usize, "thread"),
-            cpus(&trial.place.sink.0),
+            place(&trial.place.sink.0),
             used.buffer_span_bytes,
             used.variant.as_deref().unwrap_or("-"),
         );
     }
     let mut parts = vec![
-        counted(params.streams as usize, "stream"),
-        format!("messages of {}", params.message_bytes),
-        format!("source {}, sink {}", cpus(&trial.place.source.0), cpus(&trial.place.sink.0)),
-        "hot buffers".to_owned(),
+        format!(
+            "{} of {} messages",
+            counted(params.streams as usize, "flow"),
+            params.message_bytes
+        ),
+        "hot buffer".to_owned(),
+        format!("{} to {}", place(&trial.place.source.0), place(&trial.place.sink.0)),
     ];
     parts.extend(used.congestion.clone());
-    let buffer = |bytes: Option<narrows_facts::Bytes>| bytes.map_or("-".into(), |b| b.to_string());
-    parts.push(format!(
-        "socket buffers at the start: send {}, receive {}",
-        buffer(used.send_buffer_bytes),
-        buffer(summary.sink_receive_buffer_bytes)
-    ));
+    let asked = params.socket_buffer_bytes.map_or("auto".to_owned(), |bytes| bytes.to_string());
+    parts.push(format!("socket buffers {asked}{}", in_force(summary)));
     parts.extend(params.rate_bps.map(|rate| format!("paced at {}", BitsPerSecond(rate as f64))));
     parts.join(", ")
+}
+
+/// The socket buffers read back as the flow began, send and receive.
+fn in_force(summary: &Summary) -> String {
+    let send = summary.effective.send_buffer_bytes;
+    match (send, summary.sink_receive_buffer_bytes) {
+        (Some(send), Some(receive)) => format!(", {send} and {receive} at first"),
+        _ => String::new(),
+    }
 }
 
 /// Share of datagrams that were lost, and where.
@@ -158,15 +166,27 @@ pub fn loss(loss: &narrows_stats::Loss) -> String {
 /// What CPU both ends used.
 pub fn cpu(cpu: &narrows_stats::CpuUse) -> String {
     let mut text = format!(
-        "busiest thread: source {:.0} %, sink {:.0} % of a CPU",
+        "CPU: source {:.0} %, sink {:.0} %, softirq {:.0} %",
         cpu.source_share * 100.0,
-        cpu.sink_share * 100.0
+        cpu.sink_share * 100.0,
+        cpu.softirq_cpus * 100.0
     );
-    if let Some(seconds) = cpu.seconds_per_gigabyte {
-        text += &format!("; {seconds:.3} CPU-s/GB");
+    if cpu.steal_cpus >= 0.005 {
+        text += &format!(", steal {:.0} %", cpu.steal_cpus * 100.0);
     }
-    text += &format!("; host softirq {:.2}, steal {:.2} CPUs", cpu.softirq_cpus, cpu.steal_cpus);
+    if let Some(seconds) = cpu.seconds_per_gigabyte {
+        text += &format!("; {seconds:.2} CPU-s/GB");
+    }
     text
+}
+
+/// A label in words; of noise, how many runs had it.
+pub fn label(label: Label, summary: &Summary) -> String {
+    if label != Label::Noisy {
+        return label.says().to_owned();
+    }
+    let noisy = summary.values.iter().filter(|value| value.noisy).count();
+    format!("{} in {noisy} of {} runs", label.says(), summary.values.len())
 }
 
 /// The expectation that belongs to a measured trial, if its path has a prediction.
@@ -191,7 +211,11 @@ pub fn against(prediction: &Prediction) -> String {
             let percent = 100.0 * measured.value / range.value;
             format!("{percent:.0} % of {} ({narrowest})", middle(range))
         }
-        _ => format!("no expectation: {}", prediction.missing.join("; ")),
+        _ => {
+            let unknown = prediction.missing.iter().filter_map(|gap| gap.split_once(':'));
+            let unknown: Vec<&str> = unknown.map(|(resource, _)| resource).collect();
+            format!("no expectation: {} unknown", unknown.join(", "))
+        }
     }
 }
 

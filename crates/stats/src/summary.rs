@@ -99,9 +99,9 @@ impl Label {
             Self::NoNic => "one host, no NIC: not a network result",
             Self::SameCpu => "both ends on one CPU",
             Self::CacheResident => "cache-resident: not memory",
-            Self::SourceBound => "source-bound: its thread used a whole CPU",
-            Self::SinkBound => "sink-bound: its thread used a whole CPU",
-            Self::Noisy => "noisy: others used this host",
+            Self::SourceBound => "source-bound: its thread filled a CPU",
+            Self::SinkBound => "sink-bound: its thread filled a CPU",
+            Self::Noisy => "noisy: others used its CPUs",
             Self::FewRuns => "fewer than 6 runs: range of the values, no 95 % interval",
         }
     }

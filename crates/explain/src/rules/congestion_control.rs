@@ -15,7 +15,7 @@ use narrows_stats::{Summary, ratio_of_medians};
 
 pub static RULE: Rule = Rule {
     name: "congestion-control",
-    asks: "does congestion control or a small socket buffer hold TCP back?",
+    asks: "Does congestion control or a small socket buffer hold TCP back?",
     judge,
 };
 
@@ -114,7 +114,7 @@ fn small_window(host: &Host, nic: &Nic) -> Option<Finding> {
         rule: RULE.name.into(),
         weight: Weight::Advice,
         says: format!(
-            "one TCP flow over {} can have about {:.1} MB in flight: enough for {:.1} Gb/s at a \
+            "One TCP flow over {} can have about {:.1} MB in flight: enough for {:.1} Gb/s at a \
              round trip of 1 ms, not for {speed}",
             nic.name,
             window / 1e6,

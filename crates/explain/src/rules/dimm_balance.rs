@@ -10,7 +10,7 @@ use crate::{Case, Rule};
 use narrows_facts::result::{Finding, Verdict, Weight};
 
 pub static RULE: Rule =
-    Rule { name: "dimm-balance", asks: "is every memory channel populated alike?", judge };
+    Rule { name: "dimm-balance", asks: "Is every memory channel populated alike?", judge };
 
 fn judge(case: &Case<'_>) -> Verdict {
     let fact = &case.study.host.memory.slots;
@@ -30,12 +30,12 @@ fn judge(case: &Case<'_>) -> Verdict {
     let evidence = population.iter().map(|socket| evidence(show(socket), from.clone())).collect();
     let (weight, says) = match class {
         Balance::NearBalanced => {
-            (Weight::Advice, format!("memory channels are empty: {}", empty(&population)))
+            (Weight::Advice, format!("Memory channels are empty: {}", empty(&population)))
         }
         Balance::SocketAsymmetric => {
-            (Weight::Fault, "the sockets hold different memory".to_owned())
+            (Weight::Fault, "The sockets hold different memory".to_owned())
         }
-        _ => (Weight::Fault, format!("memory is unbalanced: {}", uneven(&population))),
+        _ => (Weight::Fault, format!("Memory is unbalanced: {}", uneven(&population))),
     };
     Verdict::Found {
         findings: vec![Finding {

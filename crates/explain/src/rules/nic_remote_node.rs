@@ -10,7 +10,7 @@ use narrows_facts::result::{Finding, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-remote-node",
-    asks: "does a NIC hang on a node that its work is not on?",
+    asks: "Does a NIC hang on a node that its work is not on?",
     judge,
 };
 
@@ -70,7 +70,7 @@ fn without_cpus(host: &Host, nic: &Nic, node: u32) -> Option<Finding> {
     let allowed = host.cpu.allowed.value()?;
     let on_node = allowed.iter().any(|cpu| host.node_of_cpu(*cpu) == Some(node));
     (!on_node).then(|| {
-        let says = format!("this process may use no CPU of node {node}, where {} is", nic.name);
+        let says = format!("This process may use no CPU of node {node}, where {} is", nic.name);
         let from = host.cpu.allowed.source().0.clone();
         finding(
             nic,

@@ -6,7 +6,7 @@ use narrows_facts::result::{Finding, Verdict, Weight};
 use narrows_stats::{median, noise};
 
 pub static RULE: Rule =
-    Rule { name: "noisy-host", asks: "did others use this host while it was measured?", judge };
+    Rule { name: "noisy-host", asks: "Did others use this host while it was measured?", judge };
 
 /// Share of noisy runs from which the medians themselves are in doubt: a median stands while fewer
 /// than half of its runs are off, and a block of five workloads must not lose its middle.
@@ -35,7 +35,8 @@ fn judge(case: &Case<'_>) -> Verdict {
         findings: vec![Finding {
             rule: RULE.name.into(),
             weight: Weight::Caution,
-            says: "others used this host while it was measured: the figures may be too low".into(),
+            says: "Others used this host's CPUs while it was measured: figures may be too low"
+                .into(),
             evidence: vec![evidence(seen, "/proc/stat around each run, less our own processes")],
             worth: None,
             remedy: "stop what else runs here, or measure again at a quieter time".into(),

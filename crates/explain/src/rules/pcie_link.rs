@@ -8,7 +8,7 @@ use narrows_facts::result::{Finding, Verdict, Weight};
 use narrows_predict::pcie::{Joint, joints, raw_bps};
 
 pub static RULE: Rule =
-    Rule { name: "pcie-link", asks: "does every PCIe link to a NIC run at its best?", judge };
+    Rule { name: "pcie-link", asks: "Does every PCIe link to a NIC run at its best?", judge };
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
@@ -40,7 +40,7 @@ fn below(nic: &Nic, joint: &Joint<'_>) -> Option<Finding> {
     };
     let rate = |speed, width| raw_bps(speed, width) / 1e9;
     let runs = format!("runs at {} GT/s x{}", now.speed_gts, now.width);
-    let place = format!("the PCIe link to {} ({})", joint.lower.address, nic.name);
+    let place = format!("The PCIe link to {} ({})", joint.lower.address, nic.name);
     if now.speed_gts < speed || now.width < width {
         return Some(Finding {
             rule: RULE.name.into(),

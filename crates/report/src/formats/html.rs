@@ -190,13 +190,13 @@ fn table(analysis: &Analysis<'_>) -> Markup {
         tbody { @for summary in &analysis.summaries { tr {
             td { b { (summary.label) } }
             @if let Some(estimate) = &summary.estimate {
-                td class="number" { (words::middle(estimate)) }
-                td class="number" { (words::range(estimate)) }
-                td class="number" { (estimate.n) }
+                td class="number" data-name="median" { (words::middle(estimate)) }
+                td class="number" data-name="95 % interval" { (words::range(estimate)) }
+                td class="number" data-name="n" { (estimate.n) }
             } @else {
                 td class="number" { "no value" } td {} td class="number" { "0" }
             }
-            td { @if let Some(expected) = words::expectation(analysis, summary) {
+            td data-name="against expectation" { @if let Some(expected) = words::expectation(analysis, summary) {
                 (words::against(expected))
             } @else { span class="soft" { "-" } } }
             td {
@@ -206,7 +206,7 @@ fn table(analysis: &Analysis<'_>) -> Markup {
                 @if let Some(again) = summary.retransmitted_segments {
                     (words::counted(again as usize, "retransmitted segment")) ". "
                 }
-                @for label in &summary.labels { span class="label" { (label.says()) } }
+                @for label in &summary.labels { span class="label" { (words::label(*label, summary)) } }
                 @for why in summary.failed.iter().take(1) {
                     span class="label" { (summary.failed.len()) " failed: " (why) }
                 }

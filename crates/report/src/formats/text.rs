@@ -71,9 +71,10 @@ fn head(out: &mut String, analysis: &Analysis<'_>) {
 
 fn measured(out: &mut String, analysis: &Analysis<'_>) {
     let network = analysis.summaries.iter().find(|summary| summary.path != Path::Memory);
-    let joined = network.map_or("", |summary| words::path(summary.path));
-    let separator = if joined.is_empty() { "" } else { "; network " };
-    title(out, &format!("Measured (median, 95 % interval{separator}{joined})"));
+    title(out, "Measured (median, 95 % interval, runs)");
+    if let Some(network) = network {
+        line(out, &format!("  network: {}", words::path(network.path)), 4);
+    }
     for summary in &analysis.summaries {
         row(out, analysis, summary);
     }
@@ -85,7 +86,7 @@ fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary) {
         return line(out, &format!("  {:<17} {YELLOW}no value{PLAIN}: {why}", summary.label), 20);
     };
     let mut text = format!(
-        "  {:<17} {:>10}  {}, n {}",
+        "  {:<17} {:>9}  {}, n {}",
         summary.label,
         words::middle(estimate),
         words::range(estimate),
@@ -95,10 +96,17 @@ fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary) {
         text += &format!("; {}", words::against(prediction));
     }
     line(out, &text, 20);
-    let detail = |out: &mut String, text: &str| line(out, &format!("{:20}{text}", ""), 20);
+    for text in details(analysis, summary) {
+        line(out, &format!("{:20}{text}", ""), 22);
+    }
+}
+
+/// The lines under a figure: what was lost, what it cost, how it was set up, what to mind.
+fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
     if let (Metric::RoundTripP50, Some(trips)) = (summary.metric, &summary.round_trips) {
         let shown = |ns: Option<narrows_facts::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
-        let text = format!(
+        lines.push(format!(
             "RTT min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
             trips.min_ns,
             shown(trips.p50_ns),
@@ -106,30 +114,28 @@ fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary) {
             shown(trips.p99_ns),
             shown(trips.p999_ns),
             trips.max_ns
-        );
-        detail(out, &text);
+        ));
     }
     if let Some(loss) = &summary.loss {
         let rate = summary.datagrams_per_second.map_or(String::new(), |r| words::middle(&r) + ", ");
-        detail(out, &format!("{rate}{}", words::loss(loss)));
-    }
-    if let Some(cpu) = summary.cpu.as_ref().filter(|_| summary.metric == Metric::Goodput) {
-        detail(out, &words::cpu(cpu));
+        lines.push(format!("{rate}{}", words::loss(loss)));
     }
     if summary.metric == Metric::Goodput {
-        detail(out, &words::set_up(analysis, summary));
+        lines.push(words::set_up(analysis, summary));
+        lines.extend(summary.cpu.as_ref().map(words::cpu));
     }
     // What joins the ends is said once, in the heading.
     let said = [narrows_stats::Label::Loopback, narrows_stats::Label::NoNic];
     let labels = summary.labels.iter().filter(|label| !said.contains(label));
-    let labels: Vec<&str> = labels.map(|label| label.says()).collect();
+    let labels: Vec<String> = labels.map(|label| words::label(*label, summary)).collect();
     if !labels.is_empty() {
-        detail(out, &format!("{YELLOW}{}{PLAIN}", labels.join("; ")));
+        lines.push(format!("{YELLOW}{}{PLAIN}", labels.join("; ")));
     }
     if !summary.failed.is_empty() {
-        let failed = summary.failed.len();
-        detail(out, &format!("{YELLOW}{failed} runs failed: {}{PLAIN}", summary.failed[0]));
+        let failed = words::counted(summary.failed.len(), "run");
+        lines.push(format!("{YELLOW}{failed} failed: {}{PLAIN}", summary.failed[0]));
     }
+    lines
 }
 
 fn expected(out: &mut String, analysis: &Analysis<'_>) {

@@ -11,11 +11,11 @@ const RIGHT: f64 = WIDTH - 8.0;
 const ROW: f64 = 38.0;
 const TOP: f64 = 22.0;
 
-/// The bars; empty when the path has neither ceiling nor measurement.
+/// The bars; empty when the path has no ceiling.
 pub fn draw(prediction: &Prediction) -> String {
     let ranges = prediction.ceilings.iter().map(|ceiling| ceiling.range.value);
     let top = ranges.chain(prediction.measured.map(|m| m.value)).fold(0.0, f64::max) * 1.08;
-    if top <= 0.0 {
+    if top <= 0.0 || prediction.ceilings.is_empty() {
         return String::new();
     }
     let at = |value: f64| LEFT + (value / top).clamp(0.0, 1.0) * (RIGHT - LEFT);
@@ -32,7 +32,7 @@ pub fn draw(prediction: &Prediction) -> String {
             _ => "bar",
         };
         let name = match &ceiling.only_if {
-            Some(condition) => format!("{}, if {}", ceiling.resource, short(condition, 34)),
+            Some(condition) => format!("{}, if {}", ceiling.resource, short(condition, 28)),
             None => ceiling.resource.clone(),
         };
         svg.text("label", (LEFT, y + 12.0), Anchor::Start, &name);
