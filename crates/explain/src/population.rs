@@ -23,7 +23,7 @@ pub enum Balance {
     NearBalanced,
     /// Each socket is even in itself, but the sockets differ.
     SocketAsymmetric,
-    /// Channels of one socket hold different modules: its memory falls into several interleave sets.
+    /// Channels of one socket hold different modules: its memory is several interleave sets.
     Unbalanced,
 }
 

@@ -101,7 +101,8 @@ pub struct Slot {
     pub locator: String,
     /// Bank locator.
     pub bank: String,
-    /// Socket (counted from 0 in order of the maker's labels) and channel, when the locators spell them out.
+    /// Socket (counted from 0 in order of the maker's labels) and channel, when the locators spell
+    /// them out.
     pub at: Option<SlotPlace>,
     /// What is plugged in; `None` for an empty slot.
     pub module: Option<Module>,
@@ -123,7 +124,8 @@ pub struct Module {
     pub size_bytes: Option<Bytes>,
     /// `DDR4`, `DDR5`, `Flash`, ...
     pub technology: String,
-    /// True for DRAM; false for flash, ROM and persistent memory, which are no population of channels.
+    /// True for DRAM; false for flash, ROM and persistent memory, which are no population of
+    /// channels.
     pub is_dram: bool,
     /// Speed the module is made for, in MT/s.
     pub rated_mts: Option<u32>,
@@ -203,7 +205,8 @@ impl Host {
     pub fn node_of_cpu(&self, cpu: u32) -> Option<u32> {
         self.cpu.places.iter().find(|place| place.cpu == cpu).and_then(|place| place.node)
     }
-    /// Sum of the distinct caches of the highest level, over the whole machine; 0 when none is listed.
+    /// Sum of the distinct caches of the highest level, over the whole machine; 0 when none is
+    /// listed.
     pub fn last_level_cache_bytes(&self) -> Bytes {
         let level = self.cpu.caches.iter().map(|cache| cache.level).max().unwrap_or(0);
         let caches = self.cpu.caches.iter().filter(|cache| cache.level == level);

@@ -13,7 +13,8 @@ pub struct Params {
     pub streams: u32,
     /// Socket buffer asked for; `None` leaves the system's own sizing alone.
     pub socket_buffer_bytes: Option<Bytes>,
-    /// Congestion control asked for; `None` takes the system's default. What was in use is read back.
+    /// Congestion control asked for; `None` takes the system's default. What was in use is read
+    /// back.
     pub congestion: Option<String>,
     /// Pace in bits per second over all streams; `None` sends as fast as it goes.
     pub rate_bps: Option<u64>,

@@ -80,7 +80,8 @@ pub struct Stamp {
     pub took_ns: Nanos,
     /// One-minute load average in hundredths, before the run.
     pub load_hundredths: Option<u64>,
-    /// CPU time of the whole host, own workers included, over the run; by source `cpu` and `pressure`.
+    /// CPU time of the whole host, own workers included, over the run; by source `cpu` and
+    /// `pressure`.
     pub host: Readings,
     /// CPU time of the own workers over the run (user and system, all threads).
     pub own_cpu_ns: Nanos,

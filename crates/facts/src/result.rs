@@ -99,8 +99,8 @@ pub struct Ceiling {
     pub range: Estimate,
     /// The arithmetic in words.
     pub says: String,
-    /// Under which condition it holds, when that is not the condition of the measured trials; such a
-    /// ceiling is never named as the narrowest.
+    /// Under which condition it holds, when that is not the condition of the measured trials; such
+    /// a ceiling is never named as the narrowest.
     pub only_if: Option<String>,
     /// Sources of the numbers in it.
     pub provenance: Vec<Provenance>,

@@ -67,7 +67,8 @@ fn place(root: &Root, cpu: u32) -> CpuPlace {
     }
 }
 
-/// Every cache once. CPUs of one machine may list theirs incompletely; what no CPU lists is missing.
+/// Every cache once. CPUs of one machine may list theirs incompletely; what no CPU lists is
+/// missing.
 fn caches(root: &Root, online: &[u32]) -> Vec<Cache> {
     let mut caches: Vec<Cache> = Vec::new();
     for cpu in online {

@@ -4,6 +4,8 @@
 //!
 //! Nothing in here fails: what cannot be read is a [`narrows_facts::Fact`] that says why.
 
+#![forbid(unsafe_code)]
+
 mod cpu;
 pub mod list;
 pub mod memory;

@@ -25,7 +25,7 @@ fn nic(root: &Root, name: &str) -> Nic {
         name: name.to_owned(),
         physical: device.is_some(),
         driver: root.link_name(&file("device/driver")),
-        speed_bps: root.number(&file("speed")).and_then(speed),
+        speed_bps: speed(root.number(&file("speed"))),
         state: root.text(&file("operstate")),
         mtu_bytes: root.number(&file("mtu")).and_then(|mtu| {
             u64::try_from(mtu).map(Bytes).map_err(|_| format!("{mtu} is not a size"))
@@ -38,10 +38,12 @@ fn nic(root: &Root, name: &str) -> Nic {
 }
 
 /// Mb/s as the driver writes it; -1 and 0 and 2^32-1 all mean that it does not know.
-fn speed(mbps: i64) -> Result<BitsPerSecond, String> {
+fn speed(mbps: Fact<i64>) -> Fact<BitsPerSecond> {
     match mbps {
-        1..=10_000_000 => Ok(BitsPerSecond(mbps as f64 * 1e6)),
-        _ => Err(format!("{mbps}: the driver does not know the link's speed")),
+        Fact::Known { value, from } if !(1..=10_000_000).contains(&value) => {
+            Fact::absent(format!("{from} is {value}"))
+        }
+        known => known.and_then(|mbps| Ok(BitsPerSecond(mbps as f64 * 1e6))),
     }
 }
 
@@ -96,9 +98,10 @@ mod tests {
 
     #[test]
     fn an_unknown_speed_is_no_speed() {
-        assert_eq!(speed(100_000), Ok(BitsPerSecond(1e11)));
+        let read = |mbps: i64| speed(Fact::known(mbps, "speed"));
+        assert_eq!(read(100_000).value(), Some(&BitsPerSecond(1e11)));
         for unknown in [-1, 0, 4_294_967_295] {
-            assert!(speed(unknown).is_err());
+            assert!(matches!(read(unknown), Fact::Absent { .. }), "{unknown}");
         }
     }
 }

@@ -50,6 +50,9 @@ impl From<RunError> for Failure {
                 says,
                 "paste the command that `narrows serve` printed there; it holds the key",
             ),
+            RunError::Declined(_) => {
+                Self::new(CONNECT, says, "try again when it is free, or look at what it printed")
+            }
             RunError::Order(_) => Self::new(USAGE, says, "see `narrows help`"),
             RunError::Machine(_) => {
                 Self::new(MACHINE, says, "try as root, or without what limits this process")

@@ -1,5 +1,5 @@
-//! `narrows`: whether a server's memory, NUMA layout, PCIe path and CPU hold its network back, by how
-//! much, and what to change. The only crate that prints.
+//! `narrows`: whether a server's memory, NUMA layout, PCIe path and CPU hold its network back, by
+//! how much, and what to change. The only crate that prints.
 
 #![forbid(unsafe_code)]
 

@@ -65,7 +65,8 @@ pub fn present(file: &Path, json: bool, html: Option<&Path>) -> Result<u8, Failu
     Ok(if analysis.has_fault() { VERDICT } else { 0 })
 }
 
-/// The exit code of a study: that of its verdict, unless the user stopped it or nothing was measured.
+/// The exit code of a study: that of its verdict, unless the user stopped it or nothing was
+/// measured.
 pub fn exit_code(end: &CourseEnd, verdict: u8) -> u8 {
     if *end == CourseEnd::Stopped { STOPPED } else { verdict }
 }

@@ -46,8 +46,8 @@ pub fn trial(
     Trial { id: TrialId(id), label, kind, params, place, path, timeline }
 }
 
-/// The order of all runs: `repeats` blocks, each with every trial once, shuffled by the seed. A slow
-/// minute of the machine then falls on all trials alike.
+/// The order of all runs: `repeats` blocks, each with every trial once, shuffled by the seed. A
+/// slow minute of the machine then falls on all trials alike.
 pub fn blocks(trials: usize, repeats: u32, seed: u64) -> Vec<Step> {
     let mut random = Pcg64::seed_from_u64(seed);
     let mut steps = Vec::new();

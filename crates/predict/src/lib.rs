@@ -46,13 +46,13 @@ impl Protocol {
 /// Predictions for memory and the local path, when they were measured, for every physical NIC, and
 /// for the interface that leads to the peer.
 pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
-    let mut predictions = Vec::new();
-    predictions.extend(dram(study, summaries));
+    let mut predictions = dram(study, summaries);
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         predictions.extend(local(study, summaries, protocol));
         for nic in &study.host.nics {
             let leads = study.study.interface.as_ref() == Some(&nic.name);
-            if nic.physical || leads {
+            // A direct measurement asks about its own path only.
+            if leads || nic.physical && study.study.peer.is_none() {
                 let measured = leads.then(|| to_peer(summaries, protocol)).flatten();
                 predictions.push(through_nic(study, nic, summaries, protocol, measured));
             }
@@ -61,11 +61,14 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
     predictions
 }
 
-/// What memory should reach when it is read, beside what it reached.
-fn dram(study: &StoredStudy, all: &[Summary]) -> Option<Prediction> {
-    let read = all.iter().find(|summary| summary.kind == "memory-read")?;
-    let stated = vec![memory::peak(&study.host, study.study.memory_node)];
-    Some(conclude("memory", "read", stated, read.estimate))
+/// What each memory kernel should reach, beside what it reached.
+fn dram(study: &StoredStudy, all: &[Summary]) -> Vec<Prediction> {
+    let kernels = all.iter().filter(|summary| summary.kind.starts_with("memory-"));
+    let predicted = kernels.map(|kernel| {
+        let stated = memory::peak(&study.host, study.study.memory_node, kernel);
+        conclude("memory", &kernel.label, vec![stated], kernel.estimate)
+    });
+    predicted.collect()
 }
 
 /// What was measured to the peer.
@@ -76,18 +79,24 @@ fn to_peer(all: &[Summary], protocol: Protocol) -> Option<Estimate> {
 /// What a resource could say: a ceiling, or what is missing for one.
 type Stated = Result<Ceiling, String>;
 
-fn local(study: &StoredStudy, all: &[Summary], protocol: Protocol) -> Option<Prediction> {
-    let measured = all.iter().find(|summary| {
+fn local(study: &StoredStudy, all: &[Summary], protocol: Protocol) -> Vec<Prediction> {
+    let measured = all.iter().filter(|summary| {
         let local = matches!(summary.path, Path::Loopback | Path::Namespaces);
-        local && summary.label == protocol.kind()
-    })?;
-    let name = match measured.path {
-        Path::Loopback => "this host's stack (loopback)",
-        _ => "this host's stack (veth)",
-    };
-    let mtu = study.study.path_mtu_bytes;
-    let stated = [stack::one_flow(measured), memory::local(all), wire::none(mtu)];
-    Some(conclude(name, protocol.name(), stated.into_iter().collect(), measured.estimate))
+        local && summary.kind == protocol.kind() && study.study.peer.is_none()
+    });
+    let predicted = measured.map(|measured| {
+        let path = match measured.path {
+            Path::Loopback => "this host's stack (loopback)",
+            _ => "this host's stack (veth)",
+        };
+        let mtu = study.study.path_mtu_bytes;
+        let stated = vec![stack::one_flow(measured), memory::local(all), wire::none(mtu)];
+        // `tcp-stream cubic` is a prediction of its own, called `tcp cubic`.
+        let variant = measured.label.strip_prefix(protocol.kind()).unwrap_or_default();
+        let name = format!("{}{variant}", protocol.name());
+        conclude(path, &name, stated, measured.estimate)
+    });
+    predicted.collect()
 }
 
 fn through_nic(

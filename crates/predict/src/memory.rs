@@ -7,9 +7,9 @@ use narrows_facts::result::{Ceiling, Estimate, Method, Provenance, Unit};
 use narrows_facts::study::Study;
 use narrows_stats::{Label, Summary};
 
-/// Bytes on the memory bus per payload byte of kernel sockets. The middle is fitted on the two tables
-/// of the Lenovo study of memory population (one socket); the ends are 1, every copy hitting the
-/// cache, and 4, none (Ohio State's accounting of sockets).
+/// Bytes on the memory bus per payload byte of kernel sockets. The middle is fitted on the two
+/// tables of the Lenovo study of memory population (one socket); the ends are 1, every copy hitting
+/// the cache, and 4, none (Ohio State's accounting of sockets).
 const SOCKET_DEMAND: [f64; 3] = [1.0, 2.18, 4.0];
 /// The same when both ends are on this host and no byte stays in a cache: two copies, each reads,
 /// fetches the line it is about to write, and writes.
@@ -87,9 +87,10 @@ pub fn local(all: &[Summary]) -> Stated {
 /// Bytes of a transfer on one memory channel (JEDEC: 64 data bits).
 const CHANNEL_BYTES: f64 = 8.0;
 
-/// The peak of the populated channels of one node's socket, bytes a second. Stated only where every
-/// module's channel and speed is known and sockets and nodes are one to one.
-pub fn peak(host: &Host, node: Option<u32>) -> Stated {
+/// The peak of the populated channels of one node's socket for a kernel, bytes counted a second.
+/// Stated only where every module's channel and speed is known and sockets and nodes are one to
+/// one.
+pub fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Stated {
     let slots = host.memory.slots.value();
     let slots = slots.ok_or_else(|| {
         format!("dram: memory slots: {}", host.memory.slots.gap().unwrap_or_default())
@@ -116,7 +117,8 @@ pub fn peak(host: &Host, node: Option<u32>) -> Stated {
         .filter(|((s, _), _)| *s == socket)
         .map(|(_, mts)| f64::from(*mts))
         .collect();
-    let rate = speeds.iter().sum::<f64>() * 1e6 * CHANNEL_BYTES;
+    let crossing = f64::from(kernel.effective.bus_percent_of_counted.unwrap_or(100)) / 100.0;
+    let rate = speeds.iter().sum::<f64>() * 1e6 * CHANNEL_BYTES / crossing;
     Ok(Ceiling {
         resource: "dram".into(),
         range: Estimate {
@@ -127,7 +129,10 @@ pub fn peak(host: &Host, node: Option<u32>) -> Stated {
             n: 0,
             by: Method::Model,
         },
-        says: format!("peak of {} populated channels of socket {socket}", speeds.len()),
+        says: format!(
+            "peak of {} populated channels of socket {socket}, {crossing} bytes a byte counted",
+            speeds.len()
+        ),
         only_if: None,
         provenance: vec![
             Provenance::Read(host.memory.slots.source().0.clone()),

@@ -33,8 +33,8 @@ pub struct Joint<'a> {
     pub now: PciLink,
 }
 
-/// The links on the path to a NIC, from the root down. Inside a switch there is no link, so the hops
-/// pair up from the device: port and device, port and switch.
+/// The links on the path to a NIC, from the root down. Inside a switch there is no link, so the
+/// hops pair up from the device: port and device, port and switch.
 pub fn joints(nic: &Nic) -> Vec<Joint<'_>> {
     let mut joints: Vec<Joint<'_>> = nic
         .path
@@ -104,8 +104,8 @@ pub fn packet_share(size: f64, max_payload: f64, header: f64) -> f64 {
     size / (size + (size / max_payload).ceil() * header)
 }
 
-/// Payload bits per second of the lower direction: frames written to memory (receive), or completions
-/// of reads (transmit).
+/// Payload bits per second of the lower direction: frames written to memory (receive), or
+/// completions of reads (transmit).
 fn payload_bps(link: &PciLink, mtu: f64, protocol: Protocol, max_payload: f64) -> f64 {
     let payload = match protocol {
         Protocol::Tcp => framing::tcp_payload_bytes(mtu, true),

@@ -5,8 +5,9 @@ use narrows_facts::result::{Ceiling, Estimate, Method, Provenance};
 use narrows_facts::trial::Path;
 use narrows_stats::Summary;
 
-/// The measured rate, stretched until the busiest thread's CPU is full. Time that a thread sleeps is
-/// taken as free, which a latency-bound flow cannot use: the range goes down to what was measured.
+/// The measured rate, stretched until the busiest thread's CPU is full. Time that a thread sleeps
+/// is taken as free, which a latency-bound flow cannot use: the range goes down to what was
+/// measured.
 pub fn one_flow(measured: &Summary) -> Stated {
     let estimate = measured.estimate.ok_or_else(|| "stack: every run failed".to_owned())?;
     let cpu = measured.cpu.as_ref().ok_or_else(|| "stack: no CPU time was read".to_owned())?;

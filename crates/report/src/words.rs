@@ -191,17 +191,15 @@ pub fn label(label: Label, summary: &Summary) -> String {
 
 /// The expectation that belongs to a measured trial, if its path has a prediction.
 pub fn expectation<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<&'a Prediction> {
-    let wanted = match summary.kind.as_str() {
-        "memory-read" => "read",
-        "tcp-stream" => "tcp",
-        "udp-stream" => "udp",
-        _ => return None,
+    let wanted = match summary.metric {
+        Metric::MemoryBandwidth => summary.label.clone(),
+        Metric::Goodput => summary.label.replace("-stream", ""),
+        Metric::RoundTripP50 => return None,
     };
-    let plain = summary.label == summary.kind;
     analysis
         .predictions
         .iter()
-        .find(|prediction| plain && prediction.protocol == wanted && prediction.measured.is_some())
+        .find(|prediction| prediction.protocol == wanted && prediction.measured.is_some())
 }
 
 /// `98 % of 20.5 Gb/s (stack)`, or why there is no expectation.

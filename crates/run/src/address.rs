@@ -16,8 +16,8 @@ pub fn interface(address: IpAddr) -> Option<String> {
 }
 
 /// The address from which this host would reach others: the source of its default route. Nothing is
-/// sent: connecting a UDP socket only looks the route up. Without a default route, the first address
-/// that is not loopback.
+/// sent: connecting a UDP socket only looks the route up. Without a default route, the first
+/// address that is not loopback.
 pub fn own() -> Option<IpAddr> {
     // An address for documentation (RFC 5737): it can be nobody's.
     let far = (Ipv4Addr::new(192, 0, 2, 1), 9);

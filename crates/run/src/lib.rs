@@ -32,6 +32,9 @@ pub enum RunError {
     /// The other side is reached and is not to be talked to: wrong key, wrong version, wrong words.
     #[error("{0}")]
     Refused(String),
+    /// The agent holds the key and will not measure now.
+    #[error("{0}")]
+    Declined(String),
     /// This machine does not allow it.
     #[error("{0}")]
     Machine(String),

@@ -5,7 +5,9 @@ use crate::end::End;
 use crate::key::Key;
 use crate::session::{Answer, Order};
 use crate::wire::{Reply, Request, Wire};
+use narrows_facts::Bytes;
 use narrows_facts::host::Host;
+use nix::sys::socket::{getsockopt, sockopt};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ pub struct Peer {
     wire: Wire,
     address: IpAddr,
     own_address: IpAddr,
+    path_mtu: Option<Bytes>,
 }
 
 impl Peer {
@@ -29,8 +32,14 @@ impl Peer {
             match TcpStream::connect_timeout(&address, CONNECT_WITHIN) {
                 Ok(stream) => {
                     let own = stream.local_addr().map_err(|e| unreachable(e.to_string()))?;
+                    let path_mtu = path_mtu(&stream);
                     let wire = Wire::call(stream, key)?;
-                    return Ok(Self { wire, address: address.ip(), own_address: own.ip() });
+                    return Ok(Self {
+                        wire,
+                        address: address.ip(),
+                        own_address: own.ip(),
+                        path_mtu,
+                    });
                 }
                 Err(error) => last = error.to_string(),
             }
@@ -46,6 +55,11 @@ impl Peer {
     /// This host's address on the way to the agent.
     pub fn own_address(&self) -> IpAddr {
         self.own_address
+    }
+
+    /// Largest IP packet on the way to the agent, as far as the kernel knows (IPv4).
+    pub fn path_mtu(&self) -> Option<Bytes> {
+        self.path_mtu
     }
 
     /// True when the peer is this very host: its address is our own.
@@ -94,10 +108,15 @@ impl Peer {
     fn unexpected(&self, reply: &Reply) -> RunError {
         let peer = self.wire.peer();
         match reply {
-            Reply::Refused { why } => RunError::Refused(format!("{peer} refused: {why}")),
+            Reply::Refused { why } => RunError::Declined(format!("{peer} declined: {why}")),
             other => RunError::Refused(format!("{peer} answered out of turn: {other:?}")),
         }
     }
+}
+
+fn path_mtu(stream: &TcpStream) -> Option<Bytes> {
+    let mtu = getsockopt(stream, sockopt::IpMtu).ok()?;
+    u64::try_from(mtu).ok().map(Bytes)
 }
 
 impl End for Peer {

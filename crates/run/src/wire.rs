@@ -1,5 +1,6 @@
 //! The control channel between two hosts: length-prefixed JSON messages inside a Noise session with
-//! a pre-shared key (`Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s`; the Noise specification, revision 34).
+//! a pre-shared key (`Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s`; the Noise specification, revision
+//! 34).
 //!
 //! Before the handshake each side says eight bytes of magic and its protocol version in clear, so
 //! that a wrong version is told from a wrong key. Nothing else is ever said in clear.

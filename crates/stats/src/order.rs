@@ -79,7 +79,8 @@ pub fn median_interval(values: &[f64], confidence: f64, unit: Unit) -> Option<Es
     })
 }
 
-/// The largest k with P(Binomial(n, 1/2) < k) <= (1 - confidence) / 2; `None` when even k = 1 fails.
+/// The largest k with P(Binomial(n, 1/2) < k) <= (1 - confidence) / 2; `None` when even k = 1
+/// fails.
 fn rank(n: usize, confidence: f64) -> Option<usize> {
     let tail = (1.0 - confidence) / 2.0;
     let mut probability = 0.5f64.powi(i32::try_from(n).ok()?);

@@ -1,8 +1,8 @@
 //! One study = one `.narrows` file: an SQLite database with its own application id and a versioned
 //! schema, which every SQLite tool can read.
 //!
-//! Each record is one transaction: a file is valid after every run, whatever happens next. Facts and
-//! records are stored as the JSON of their types; the views `run` and `goodput` show the common
+//! Each record is one transaction: a file is valid after every run, whatever happens next. Facts
+//! and records are stored as the JSON of their types; the views `run` and `goodput` show the common
 //! figures as columns. Results are never stored.
 
 #![forbid(unsafe_code)]
@@ -26,7 +26,11 @@ const SQLITE_HEADER: &[u8] = b"SQLite format 3\0";
 
 const LAYOUT: &str = "
 CREATE TABLE part(name TEXT PRIMARY KEY, json TEXT NOT NULL);
-CREATE TABLE trial(id TEXT PRIMARY KEY, position INTEGER NOT NULL, label TEXT NOT NULL, json TEXT NOT NULL);
+CREATE TABLE trial(
+  id TEXT PRIMARY KEY,
+  position INTEGER NOT NULL,
+  label TEXT NOT NULL,
+  json TEXT NOT NULL);
 CREATE TABLE record(
   number INTEGER PRIMARY KEY,
   trial TEXT NOT NULL REFERENCES trial(id),

@@ -1,5 +1,5 @@
-//! `congestion-control`: does the default congestion control, or the size of the socket buffers, hold
-//! TCP back on fast local links?
+//! `congestion-control`: does the default congestion control, or the size of the socket buffers,
+//! hold TCP back on fast local links?
 //!
 //! The first half is measured: the same stream with the default and with cubic, interleaved in one
 //! study. The second is arithmetic: a flow needs rate x round trip in flight, and the kernel offers

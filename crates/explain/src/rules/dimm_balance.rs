@@ -1,8 +1,8 @@
 //! `dimm-balance`: is every memory channel populated alike?
 //!
-//! Unequal channels split a socket's memory into several interleave sets, the narrowest of which may
-//! have the bandwidth of one channel; the Lenovo study LP1241 measured 61 Gb/s of TCP instead of 88
-//! over such a set. What a move would bring on this host is not predicted here.
+//! Unequal channels split a socket's memory into several interleave sets, the narrowest of which
+//! may have the bandwidth of one channel; the Lenovo study LP1241 measured 61 Gb/s of TCP instead
+//! of 88 over such a set. What a move would bring on this host is not predicted here.
 
 use super::evidence;
 use crate::population::{Balance, Socket, balance, sockets};

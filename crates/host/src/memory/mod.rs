@@ -31,7 +31,8 @@ fn meminfo_line(text: &str, key: &str) -> Result<Bytes, String> {
         .ok_or_else(|| format!("'{key}:{rest}' is not a number of kB"))
 }
 
-/// The tightest memory limit of this process's control groups, version 2 or 1, own group and parents.
+/// The tightest memory limit of this process's control groups, version 2 or 1, own group and
+/// parents.
 fn cgroup_limit(root: &Root) -> Fact<Bytes> {
     let groups = root.text("proc/self/cgroup");
     let Some(groups) = groups.value() else { return Fact::absent("/proc/self/cgroup") };

@@ -35,7 +35,8 @@ impl Lane {
         self.clockwork.wait();
     }
 
-    /// The phase now. Called once a message by every hot loop: one relaxed load when nothing changed.
+    /// The phase now. Called once a message by every hot loop: one relaxed load when nothing
+    /// changed.
     #[inline]
     pub fn phase(&mut self) -> Phase {
         let phase = self.clockwork.phase();

@@ -1,4 +1,5 @@
-//! `cpu`: time of each CPU by state, from `/proc/stat` (kernel, Documentation/filesystems/proc.rst).
+//! `cpu`: time of each CPU by state, from `/proc/stat` (kernel,
+//! Documentation/filesystems/proc.rst).
 //!
 //! Counted in ticks of 10 ms on most kernels: over a window of half a second a share is good to
 //! about 2 %. Steal is time the hypervisor gave to others; it is 0 on bare metal.

@@ -50,8 +50,6 @@ fn run(command: &str, args: &DirectArgs, params: Params) -> Result<u8, Failure> 
     let host = narrows_host::read(&Root::live());
     let peer_host = peer.describe()?;
     let interface = address::interface(peer.own_address());
-    let mtu = interface.as_ref().and_then(|name| host.nic(name));
-    let mtu = mtu.and_then(|nic| nic.mtu_bytes.value().copied());
     let place = args.affinity.map_or_else(Placement::default, |(local, remote)| Placement {
         source: CpuList(vec![local]),
         sink: CpuList(vec![remote]),
@@ -72,7 +70,7 @@ fn run(command: &str, args: &DirectArgs, params: Params) -> Result<u8, Failure> 
         peer: Some(args.host.clone()),
         interface,
         began_unix_ns: output::now(),
-        path_mtu_bytes: mtu,
+        path_mtu_bytes: peer.path_mtu(),
         cache_bytes: host.last_level_cache_bytes(),
         memory_node: None,
     };

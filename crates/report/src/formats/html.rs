@@ -196,9 +196,9 @@ fn table(analysis: &Analysis<'_>) -> Markup {
             } @else {
                 td class="number" { "no value" } td {} td class="number" { "0" }
             }
-            td data-name="against expectation" { @if let Some(expected) = words::expectation(analysis, summary) {
-                (words::against(expected))
-            } @else { span class="soft" { "-" } } }
+            @if let Some(expected) = words::expectation(analysis, summary) {
+                td data-name="against expectation" { (words::against(expected)) }
+            } @else { td {} }
             td {
                 @if let Some(cpu) = &summary.cpu { (words::cpu(cpu)) ". " }
                 @if let Some(rate) = &summary.datagrams_per_second { (words::middle(rate)) ". " }

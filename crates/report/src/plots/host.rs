@@ -1,5 +1,5 @@
-//! The host: for each node its memory on the left, its CPUs and caches in the middle, its NICs on the
-//! right, and on each road what it carries, where that is known.
+//! The host: for each node its memory on the left, its CPUs and caches in the middle, its NICs on
+//! the right, and on each road what it carries, where that is known.
 
 use super::svg::{Anchor, short};
 use super::{Svg, WIDTH};
@@ -160,9 +160,9 @@ fn draw_nic(svg: &mut Svg, nic: &Nic, y: f64, middle: f64) {
     let tip = nic.path.last().map_or(String::new(), |hop| hop.name.clone());
     svg.rect("nic", (NIC_LEFT, y), (NIC_WIDTH, ROW - 8.0), &tip);
     let x = NIC_LEFT + NIC_WIDTH / 2.0;
-    svg.text("label", (x, center - 5.0), Anchor::Middle, &short(&nic.name, 13));
+    svg.text("label", (x, center - 8.0), Anchor::Middle, &short(&nic.name, 13));
     let speed = nic.speed_bps.value().map_or("speed unknown".to_owned(), ToString::to_string);
-    svg.text("small", (x, center + 9.0), Anchor::Middle, &speed);
+    svg.text("small", (x, center + 5.0), Anchor::Middle, &speed);
     let driver = short(&words::or_dash(&nic.driver), 14);
-    svg.text("small", (x, center + 20.0), Anchor::Middle, &driver);
+    svg.text("small", (x, center + 16.0), Anchor::Middle, &driver);
 }

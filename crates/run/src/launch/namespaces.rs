@@ -1,8 +1,8 @@
 //! Two network namespaces of this host, joined by a veth pair.
 //!
 //! Nothing has a name on the host: the namespaces live only in two file descriptors of this
-//! process, so the kernel takes them and the pair away when it ends, however it ends. The host's own
-//! interfaces, addresses and routes are not touched.
+//! process, so the kernel takes them and the pair away when it ends, however it ends. The host's
+//! own interfaces, addresses and routes are not touched.
 
 use crate::RunError;
 use netlink_packet_core::{
@@ -21,7 +21,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 use std::thread;
 
-/// Addresses of the two ends, from the block for documentation (RFC 5737): they cannot be anybody's.
+/// Addresses of the two ends, from the block for documentation (RFC 5737): they cannot be
+/// anybody's.
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 51, 100, 1), Ipv4Addr::new(198, 51, 100, 2)];
 const NAMES: [&str; 2] = ["narrows0", "narrows1"];
 /// Packets of the pair: an Ethernet of today, without jumbo frames.

@@ -1,0 +1,167 @@
+//! Controller and agent: over loopback for everybody, between two namespaces for root.
+
+mod common;
+
+use common::{err, folder, is_root, narrows, out, run, serve, skip, study};
+use narrows_run::launch::namespaces::Namespaces;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+fn json(output: &std::process::Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", err(output));
+    serde_json::from_str(&out(output)).expect("JSON")
+}
+
+#[test]
+fn an_agent_on_this_host_is_labelled_loopback() {
+    let agent = serve(&[], &["-B", "127.0.0.1"]);
+    let dir = folder("own-host");
+    let mut command = narrows();
+    command.args([
+        "tcp",
+        "127.0.0.1",
+        "-p",
+        &agent.port.to_string(),
+        "-t",
+        "0.1",
+        "--repeats",
+        "2",
+    ]);
+    command.env("NARROWS_KEY", &agent.key).arg("--json").arg("--out").arg(&dir);
+    let json = json(&run(&mut command));
+    let result = &json["results"][0];
+    assert_eq!((&result["path"], &result["done"]), (&"loopback".into(), &2.into()));
+    assert!(result["labels"].as_array().expect("labels").contains(&"loopback".into()));
+    assert!(result["estimate"]["value"].as_f64().expect("value") > 1e6);
+    assert!(json["peer_host"]["cpu"].is_object());
+    // The key is nowhere in what is stored.
+    let stored = std::fs::read(study(&dir)).expect("study");
+    assert!(!stored.windows(64).any(|bytes| bytes == agent.key.as_bytes()));
+}
+
+/// Two hosts as far as the kernel is concerned: an agent in one namespace, a controller in another.
+#[test]
+fn two_namespaces_measure_each_other() {
+    if !is_root() {
+        return skip("two_namespaces", "needs root for network namespaces");
+    }
+    let namespaces = Namespaces::make().expect("namespaces");
+    let enter = |path: String| format!("--net={path}");
+    let (there, here) = (enter(namespaces.sink_path()), enter(namespaces.source_path()));
+    let address = namespaces.sink_address().to_string();
+    let agent = serve(&["nsenter", &there], &["-B", &address]);
+    let controller = |kind: &str, more: &[&str], name: &str| {
+        let mut command = Command::new("nsenter");
+        command.args([&here, env!("CARGO_BIN_EXE_narrows"), kind, &address]);
+        command.args(["-p", &agent.port.to_string(), "-t", "0.3", "--json"]);
+        command.env("NARROWS_KEY", &agent.key).arg("--out").arg(folder(name)).args(more);
+        json(&run(&mut command))
+    };
+    let tcp =
+        controller("tcp", &["--repeats", "6", "-P", "2", "-C", "reno", "-A", "0,0"], "ns-tcp");
+    let result = &tcp["results"][0];
+    assert_eq!((&result["path"], &result["done"]), (&"peer".into(), &6.into()));
+    assert_eq!(result["effective"]["congestion"], "reno");
+    assert_eq!(tcp["study"]["interface"], "narrows1");
+    assert_eq!(tcp["study"]["path_mtu_bytes"], 1500);
+    let estimate = &result["estimate"];
+    assert!(estimate["low"].as_f64() <= estimate["value"].as_f64());
+    assert!(!result["labels"].as_array().expect("labels").contains(&"few-runs".into()));
+    // Paced, so that what is asked for is what must arrive, on any machine.
+    let udp = controller("udp", &["-b", "20M", "-l", "1000", "--repeats", "3"], "ns-udp");
+    let result = &udp["results"][0];
+    let rate = result["estimate"]["value"].as_f64().expect("value");
+    let lost = result["loss"]["lost_datagrams"].as_u64().expect("lost") as f64;
+    let received = result["loss"]["received_datagrams"].as_u64().expect("received") as f64;
+    assert!((rate + rate * lost / received) / 20e6 > 0.9, "{rate} of 20 Mb/s, {lost} lost");
+    assert!(rate / 20e6 < 1.1, "{rate} of 20 Mb/s");
+    assert_eq!(result["loss"]["reordered_datagrams"], 0);
+}
+
+#[test]
+fn an_agent_outlives_strangers_scans_and_silence() {
+    let agent = serve(&[], &["-B", "127.0.0.1"]);
+    let connect = || TcpStream::connect(("127.0.0.1", agent.port)).expect("agent listens");
+    // A silent caller, one that hangs up, one that talks nonsense, one with nonsense in the right
+    // form.
+    let silent = connect();
+    drop(connect());
+    for words in [
+        &b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..],
+        &[0xff; 4000],
+        b"NRRW\x00\x00\x00\x01\xff\xff",
+        b"NRRW\x00\x00\x00\x01\x00\x30aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        b"NRRW\x00\x00\x00\x63",
+    ] {
+        let mut stream = connect();
+        stream.set_read_timeout(Some(Duration::from_secs(8))).expect("timeout");
+        let _ = stream.write_all(words);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        // At most the clear greeting: nothing of the agent's host without the key.
+        assert!(answer.len() <= 8, "{words:?} was answered with {} bytes", answer.len());
+    }
+    let mut command = narrows();
+    command.args([
+        "udp",
+        "127.0.0.1",
+        "-p",
+        &agent.port.to_string(),
+        "-t",
+        "0.1",
+        "--repeats",
+        "1",
+    ]);
+    command.env("NARROWS_KEY", &agent.key).arg("--json").arg("--out").arg(folder("after-scans"));
+    assert_eq!(json(&run(&mut command))["results"][0]["done"], 1);
+    drop(silent);
+}
+
+#[test]
+fn a_second_controller_is_told_that_the_agent_is_busy() {
+    let agent = serve(&[], &["-B", "127.0.0.1"]);
+    let port = agent.port.to_string();
+    let controller = |name: &str, seconds: &str| {
+        let mut command = narrows();
+        command.args(["tcp", "127.0.0.1", "-p", &port, "-t", seconds, "--repeats", "1"]);
+        command.env("NARROWS_KEY", &agent.key).arg("--out").arg(folder(name));
+        command
+    };
+    let mut first = controller("busy-1", "4").spawn().expect("controller");
+    let began = Instant::now();
+    // Once its study's file is there, the first controller has the agent.
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("busy-1");
+    while std::fs::read_dir(&dir).expect("folder").count() == 0 {
+        assert!(began.elapsed() < Duration::from_secs(10), "the first controller never began");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let output = run(&mut controller("busy-2", "0.05"));
+    assert_eq!(output.status.code(), Some(3), "{}", err(&output));
+    let refused = err(&output);
+    assert!(refused.contains("another controller is measuring"), "{refused}");
+    assert!(first.wait().expect("first").success());
+}
+
+#[test]
+fn an_agent_that_dies_ends_the_course_and_keeps_what_was_measured() {
+    let mut agent = serve(&[], &["-B", "127.0.0.1"]);
+    let dir = folder("dead-agent");
+    let mut command = narrows();
+    command.args(["tcp", "127.0.0.1", "-p", &agent.port.to_string(), "-t", "0.2"]);
+    command.args(["--repeats", "200"]).env("NARROWS_KEY", &agent.key).arg("--out").arg(&dir);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = command.spawn().expect("controller");
+    std::thread::sleep(Duration::from_secs(4));
+    agent.kill();
+    let output = child.wait_with_output().expect("output");
+    assert_eq!(output.status.code(), Some(3), "{}", err(&output));
+    assert!(err(&output).contains("hint:"), "{}", err(&output));
+    let stored = narrows_store::read(&study(&dir)).expect("study");
+    assert!(!stored.records.is_empty());
+    let says = out(&run(narrows().arg("report").arg(study(&dir))));
+    assert!(says.contains("interrupted"), "{says}");
+}

@@ -1,0 +1,147 @@
+//! What the tests of the program share.
+#![allow(dead_code)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The program, without the caller's key in its environment.
+pub fn narrows() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    command.env_remove("NARROWS_KEY");
+    command
+}
+
+/// A fresh folder for one test.
+pub fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).expect("folder");
+    dir
+}
+
+/// Runs a command to its end, within a minute and a half.
+pub fn run(command: &mut Command) -> Output {
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("program starts");
+    let deadline = Instant::now() + Duration::from_secs(90);
+    // The pipes hold far more than any output here, so waiting first cannot block the child.
+    while child.try_wait().expect("wait").is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            panic!("still running after 90 s: {command:?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.wait_with_output().expect("output")
+}
+
+/// Text of standard output.
+pub fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Text of standard error.
+pub fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Checks that a command fails with this code, and says so in one error and one hint.
+pub fn fails(command: &mut Command, code: i32, says: &str) -> Output {
+    let output = run(command);
+    let text = err(&output);
+    assert_eq!(output.status.code(), Some(code), "{command:?}\n{text}");
+    assert!(text.contains(says), "{command:?}\nwanted: {says}\n{text}");
+    if code != 2 || text.contains("hint:") {
+        assert_eq!(text.matches("hint:").count(), 1, "{text}");
+        assert_eq!(text.matches("error:").count(), 1, "{text}");
+    }
+    output
+}
+
+/// Says that a test was not made, past the harness's capture.
+pub fn skip(test: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
+}
+
+/// True for root.
+pub fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+/// The only `.narrows` file in a folder.
+pub fn study(dir: &Path) -> PathBuf {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(dir)
+        .expect("folder")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "narrows"))
+        .collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+/// An agent that ends with the test.
+pub struct Served {
+    child: Child,
+    /// The key it printed.
+    pub key: String,
+    /// The port it listens on.
+    pub port: u16,
+}
+
+/// Starts `narrows serve` with more arguments; `before` is a command to run it through.
+pub fn serve(before: &[&str], arguments: &[&str]) -> Served {
+    let binary = env!("CARGO_BIN_EXE_narrows");
+    let mut words: Vec<&str> = before.to_vec();
+    words.extend([binary, "serve", "-p", "0"]);
+    words.extend(arguments);
+    let mut child = Command::new(words[0])
+        .args(&words[1..])
+        .env_remove("NARROWS_KEY")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("agent starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("pipe")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    let first = line();
+    let port = first.split("port ").nth(1).and_then(|rest| rest.split(';').next());
+    let port = port.and_then(|port| port.parse().ok()).unwrap_or_else(|| panic!("{first}"));
+    let command = [line(), line()].concat();
+    let key = command.split("NARROWS_KEY=").nth(1).and_then(|rest| rest.split(' ').next());
+    Served { child, key: key.unwrap_or_else(|| panic!("{command}")).to_owned(), port }
+}
+
+impl Served {
+    /// Process id of the agent.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+    /// Ends the agent at once, as a crash would.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Processes that run this program's `worker`.
+pub fn workers() -> Vec<u32> {
+    let binary = env!("CARGO_BIN_EXE_narrows");
+    std::fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.starts_with(binary.as_bytes()) && line.ends_with(b"\0worker\0")
+        })
+        .collect()
+}

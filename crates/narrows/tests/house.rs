@@ -1,0 +1,279 @@
+//! The rules of the house (ARCHITECTURE.md), enforced on the sources themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FILE_LINES_MAX: usize = 600;
+const FUNCTION_LINES_MAX: usize = 70;
+const COLUMNS_MAX: usize = 100;
+
+/// What each room may use of the others.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("facts", &[]),
+    ("host", &["facts"]),
+    ("loads", &["facts"]),
+    ("meters", &["facts"]),
+    ("plan", &["facts"]),
+    ("stats", &["facts"]),
+    ("store", &["facts"]),
+    ("predict", &["facts", "stats"]),
+    ("explain", &["facts", "predict", "stats"]),
+    ("report", &["explain", "facts", "predict", "stats"]),
+    ("run", &["facts", "host", "loads", "meters", "plan", "store"]),
+];
+
+/// The rooms without I/O, clock and environment.
+const THINKING: &[&str] = &["explain", "facts", "plan", "predict", "report", "stats"];
+/// The rooms that may hold unsafe code.
+const UNSAFE: &[&str] = &["loads", "meters"];
+
+fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("workspace")
+}
+
+fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.ends_with("target") && !path.ends_with(".git") {
+            found.extend(files(&path, ending));
+        } else if path.extension().is_some_and(|extension| extension == ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The part of a source file before its unit tests, without line comments.
+fn code(path: &Path) -> String {
+    let text = read(path);
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+    code.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
+}
+
+fn rooms() -> Vec<String> {
+    let mut rooms: Vec<String> = fs::read_dir(top().join("crates"))
+        .expect("crates")
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    rooms.sort();
+    rooms
+}
+
+fn sources(room: &str) -> Vec<PathBuf> {
+    files(&top().join("crates").join(room).join("src"), "rs")
+}
+
+#[test]
+fn rooms_use_only_what_they_may() {
+    let allowed: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
+    for room in rooms().iter().filter(|room| *room != "narrows") {
+        let manifest = read(&top().join("crates").join(room).join("Cargo.toml"));
+        let normal = manifest.split("[dev-dependencies]").next().unwrap_or_default();
+        let used =
+            normal.lines().filter_map(|line| line.strip_prefix("narrows-")?.split(' ').next());
+        let may = allowed.get(room.as_str()).unwrap_or_else(|| panic!("{room} is in no layer"));
+        for other in used {
+            assert!(may.contains(&other), "{room} may not use {other}");
+        }
+    }
+}
+
+#[test]
+fn the_thinking_half_touches_nothing() {
+    let banned = [
+        "std::fs",
+        "std::env",
+        "std::process",
+        "std::thread",
+        "SystemTime",
+        "Instant",
+        "TcpStream",
+        "UdpSocket",
+        "println!",
+        "Timestamp::now",
+    ];
+    for room in THINKING {
+        for file in sources(room) {
+            for word in banned {
+                assert!(!code(&file).contains(word), "{} uses {word}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn only_the_command_prints() {
+    for room in rooms().iter().filter(|room| *room != "narrows") {
+        for file in sources(room) {
+            let code = code(&file);
+            for word in ["println!", "print!(", "stdout()", "stderr()"] {
+                assert!(!code.contains(word), "{} has {word}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn unsafe_stays_in_its_rooms() {
+    for room in rooms() {
+        let src = top().join("crates").join(&room).join("src");
+        let root = if src.join("lib.rs").exists() { "lib.rs" } else { "main.rs" };
+        let forbids = read(&src.join(root)).contains("#![forbid(unsafe_code)]");
+        assert_eq!(forbids, !UNSAFE.contains(&room.as_str()), "{room}");
+    }
+}
+
+#[test]
+fn files_and_functions_stay_short() {
+    for room in rooms() {
+        let dir = top().join("crates").join(&room);
+        for file in files(&dir, "rs") {
+            let text = read(&file);
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(lines.len() <= FILE_LINES_MAX, "{}: {} lines", file.display(), lines.len());
+            for (number, line) in lines.iter().enumerate() {
+                let columns = line.chars().count();
+                let words = line.trim_start().starts_with("//") || !line.contains('"');
+                assert!(
+                    !words || columns <= COLUMNS_MAX,
+                    "{}:{}: {columns} columns",
+                    file.display(),
+                    number + 1
+                );
+            }
+            for (name, length) in functions(&lines) {
+                assert!(length <= FUNCTION_LINES_MAX, "{}: {name}: {length}", file.display());
+            }
+        }
+    }
+}
+
+/// Functions and their length in lines, by indentation, which rustfmt guarantees.
+fn functions(lines: &[&str]) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let text = line.trim_start();
+        let is_function = ["fn ", "pub fn ", "pub(super) fn ", "pub(crate) fn ", "unsafe fn "]
+            .iter()
+            .any(|begin| text.starts_with(begin));
+        if !is_function || line.trim_end().ends_with('}') {
+            continue;
+        }
+        let indent = &line[..line.len() - text.len()];
+        let end = lines[start..].iter().position(|line| *line == format!("{indent}}}"));
+        found.push((text.to_owned(), end.map_or(1, |end| end + 1)));
+    }
+    found
+}
+
+#[test]
+fn function_lengths_are_seen() {
+    let long: Vec<String> = std::iter::once("fn long() {".to_owned())
+        .chain((0..80).map(|_| "    x();".to_owned()))
+        .chain(["}".to_owned()])
+        .collect();
+    let lines: Vec<&str> = long.iter().map(String::as_str).collect();
+    assert_eq!(functions(&lines), [("fn long() {".to_owned(), 82)]);
+}
+
+/// Registries: the folder, and the name of the list in its `mod.rs`.
+const REGISTRIES: &[(&str, &str)] = &[
+    ("explain/src/rules", "RULES"),
+    ("loads/src/kinds", "KINDS"),
+    ("meters/src/sources", "SOURCES"),
+    ("report/src/formats", "FORMATS"),
+];
+
+#[test]
+fn registries_list_their_files_in_order() {
+    for (dir, list) in REGISTRIES {
+        let dir = top().join("crates").join(dir);
+        let stem = |path: &PathBuf| path.file_stem().expect("name").to_string_lossy().into_owned();
+        let on_disk: Vec<String> =
+            files(&dir, "rs").iter().map(stem).filter(|name| name != "mod").collect();
+        let text = read(&dir.join("mod.rs"));
+        let mods: Vec<String> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod "))
+            .map(|name| name.trim_end_matches(';').to_owned())
+            .collect();
+        let listed = text.split(&format!("static {list}")).nth(1).expect(list);
+        let listed = listed.split_whitespace().collect::<String>();
+        let listed = listed.split_once("=&[").expect(list).1.to_owned();
+        let listed: Vec<String> = listed
+            .split(']')
+            .next()
+            .unwrap_or_default()
+            .split(',')
+            .filter_map(|entry| entry.trim().strip_prefix('&')?.split("::").next())
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(mods, on_disk, "{}: mods and files", dir.display());
+        assert_eq!(listed, on_disk, "{}: list and files", dir.display());
+    }
+}
+
+#[test]
+fn every_room_has_its_chapter_and_links_lead_somewhere() {
+    for room in rooms().iter().filter(|room| *room != "narrows") {
+        assert!(top().join("docs").join(format!("{room}.md")).exists(), "docs/{room}.md");
+    }
+    for file in files(&top(), "md") {
+        let text = read(&file);
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = target.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            let dir = file.parent().expect("folder");
+            assert!(dir.join(target).exists(), "{}: {target}", file.display());
+        }
+    }
+}
+
+#[test]
+fn no_text_names_a_machine_or_its_folders() {
+    // Built from pieces, so that this file does not name them either.
+    let banned: Vec<String> =
+        [["/wo", "rk/"], ["/ro", "ot/"], ["/ho", "me/"]].iter().map(|p| p.concat()).collect();
+    let mut seen = BTreeSet::new();
+    for ending in ["rs", "md", "toml", "css", "sh"] {
+        for file in files(&top(), ending) {
+            for word in &banned {
+                if read(&file).contains(word.as_str()) {
+                    seen.insert(format!("{}: {word}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(seen.is_empty(), "{seen:?}");
+}
+
+#[test]
+fn nothing_native_is_linked() {
+    let lock = read(&top().join("Cargo.lock"));
+    let natives = lock.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    let natives: Vec<&str> = natives.filter(|name| name.ends_with("-sys")).collect();
+    // SQLite is the only C that is compiled. The others are Rust on Linux (linux-raw, netlink), or
+    // are not built there at all.
+    let known = [
+        "core-foundation-sys",
+        "io-kit-sys",
+        "js-sys",
+        "libsqlite3-sys",
+        "linux-raw-sys",
+        "netlink-sys",
+        "windows-sys",
+    ];
+    for name in natives {
+        assert!(known.contains(&name), "{name} may link a native library");
+    }
+}
