@@ -27,14 +27,15 @@ pub enum Balance {
     Unbalanced,
 }
 
-/// The population by socket; `None` when a module's channel is not known, or a size.
-pub fn sockets(slots: &[Slot]) -> Option<Vec<Socket>> {
+/// The population by socket, or what is not known of it.
+pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, String> {
     let mut sockets: BTreeMap<u32, Socket> = BTreeMap::new();
     for slot in slots {
         let module = slot.module.as_ref().filter(|module| module.is_dram);
         let Some(at) = &slot.at else {
             if module.is_some() {
-                return None;
+                let locator = &slot.locator;
+                return Err(format!("the channel of slot '{locator}': it does not spell it out"));
             }
             continue;
         };
@@ -42,12 +43,18 @@ pub fn sockets(slots: &[Slot]) -> Option<Vec<Socket>> {
         let socket = sockets.entry(at.socket).or_insert_with(empty);
         let channel = socket.channels.entry(at.channel.clone()).or_default();
         if let Some(module) = module {
-            channel.push(module.size_bytes?.0 >> 20);
+            let size = module.size_bytes.ok_or_else(|| {
+                format!("the size of the module in {}: firmware does not know it", slot.locator)
+            })?;
+            channel.push(size.0 >> 20);
             channel.sort_unstable();
         }
     }
     let sockets: Vec<Socket> = sockets.into_values().collect();
-    sockets.iter().any(|socket| !socket.populated().is_empty()).then_some(sockets)
+    match sockets.iter().any(|socket| !socket.populated().is_empty()) {
+        true => Ok(sockets),
+        false => Err("a memory module in any slot".to_owned()),
+    }
 }
 
 impl Socket {

@@ -5,7 +5,7 @@ use narrows_facts::Fact;
 use std::collections::BTreeMap;
 
 /// Name of the fact (the sysctl's own name where it is one) and the file it is read from.
-const FACTS: [(&str, &str); 15] = [
+const FACTS: [(&str, &str); 16] = [
     ("cpu.governor", "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
     ("cpu.idle-driver", "sys/devices/system/cpu/cpuidle/current_driver"),
     ("cpu.smt", "sys/devices/system/cpu/smt/control"),
@@ -15,6 +15,7 @@ const FACTS: [(&str, &str); 15] = [
     ("net.core.netdev_max_backlog", "proc/sys/net/core/netdev_max_backlog"),
     ("net.core.rmem_max", "proc/sys/net/core/rmem_max"),
     ("net.core.wmem_max", "proc/sys/net/core/wmem_max"),
+    ("net.ipv4.tcp_allowed_congestion_control", "proc/sys/net/ipv4/tcp_allowed_congestion_control"),
     (
         "net.ipv4.tcp_available_congestion_control",
         "proc/sys/net/ipv4/tcp_available_congestion_control",

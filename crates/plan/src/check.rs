@@ -17,11 +17,11 @@ const STREAM_BYTES: Bytes = Bytes::kib(64);
 const DATAGRAM_BYTES: Bytes = Bytes(1472);
 /// Request and response of the round trip.
 const ROUND_TRIP_BYTES: Bytes = Bytes(64);
-/// Congestion control to set beside a default that paces or backs off on delay.
-const PLAIN_CONGESTION: &str = "cubic";
+/// Congestion controls to set beside a default that paces or backs off on delay; neither does.
+const PLAIN_CONGESTION: [&str; 2] = ["cubic", "reno"];
 
-/// The trials for this host. When its default congestion control is not cubic and cubic is at
-/// hand, TCP is measured with both, so that the default's price is measured, not guessed.
+/// The trials for this host. When its default congestion control is neither cubic nor reno, TCP is
+/// measured with one of these too, so that the default's price is measured, not guessed.
 pub fn trials(host: &Host, spot: &Spot, path: Path, window: Nanos) -> Vec<Trial> {
     let line = Timeline {
         warmup_ns: Nanos::from_millis(200),
@@ -57,9 +57,9 @@ pub fn trials(host: &Host, spot: &Spot, path: Path, window: Nanos) -> Vec<Trial>
         trial("tcp-rr", "tcp-rr", network(ROUND_TRIP_BYTES, None), pair(), path, line),
         trial("tcp-stream", "tcp-stream", network(STREAM_BYTES, None), pair(), path, line),
     ];
-    if compares_congestion(host) {
-        let label = format!("tcp-stream {PLAIN_CONGESTION}");
-        let params = network(STREAM_BYTES, Some(PLAIN_CONGESTION));
+    if let Some(other) = other_congestion(host, path) {
+        let label = format!("tcp-stream {other}");
+        let params = network(STREAM_BYTES, Some(other));
         trials.push(trial(&label, "tcp-stream", params, pair(), path, line));
     }
     trials.push(trial(
@@ -73,10 +73,18 @@ pub fn trials(host: &Host, spot: &Spot, path: Path, window: Nanos) -> Vec<Trial>
     trials
 }
 
-fn compares_congestion(host: &Host) -> bool {
+/// The congestion control to set beside the default: the first plain one that this process may use.
+/// Root may use all that are available; others only those on a list of their own.
+fn other_congestion(host: &Host, path: Path) -> Option<&'static str> {
     let value = |name: &str| host.tuning.get(name).and_then(|fact| fact.value());
-    let default = value("net.ipv4.tcp_congestion_control");
-    let available = value("net.ipv4.tcp_available_congestion_control");
-    default.is_some_and(|name| name != PLAIN_CONGESTION)
-        && available.is_some_and(|all| all.split(' ').any(|name| name == PLAIN_CONGESTION))
+    let default = value("net.ipv4.tcp_congestion_control")?;
+    let list = match path {
+        Path::Namespaces => "net.ipv4.tcp_available_congestion_control",
+        _ => "net.ipv4.tcp_allowed_congestion_control",
+    };
+    let usable = value(list)?;
+    if PLAIN_CONGESTION.contains(&default.as_str()) {
+        return None;
+    }
+    PLAIN_CONGESTION.into_iter().find(|name| usable.split(' ').any(|usable| usable == *name))
 }

@@ -18,9 +18,9 @@ fn judge(case: &Case<'_>) -> Verdict {
         let why = fact.gap().unwrap_or_default();
         return Verdict::Unknown { missing: vec![format!("memory slots: {why}")] };
     };
-    let Some(population) = sockets(slots) else {
-        let missing = "the channel of every module (this board's locators do not spell it out)";
-        return Verdict::Unknown { missing: vec![missing.into()] };
+    let population = match sockets(slots) {
+        Ok(population) => population,
+        Err(missing) => return Verdict::Unknown { missing: vec![missing] },
     };
     let class = balance(&population);
     if class == Balance::Balanced {

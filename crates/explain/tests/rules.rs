@@ -1,0 +1,314 @@
+//! Planted causes: hosts and records with one known fault each, which the rule must name, and the
+//! same without it, which must stay clear.
+
+use narrows_explain::population::{Balance, balance, sockets};
+use narrows_explain::{Case, judge};
+use narrows_facts::host::*;
+use narrows_facts::load::{CpuList, EndReport, FlowTally, Params, Timeline};
+use narrows_facts::record::{Outcome, Record, Stamp};
+use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::study::{StoredStudy, Study};
+use narrows_facts::trial::{Path, Placement, Trial, TrialId};
+use narrows_facts::{BitsPerSecond, Bytes, Fact, Nanos};
+use narrows_host::{Root, memory::parse_smbios, read};
+use narrows_stats::summarise;
+use serde_json::Value;
+use std::io::Write;
+
+/// A host of which nothing is known.
+fn bare() -> Host {
+    read(&Root::at("/nowhere/at/all"))
+}
+
+fn known<T>(value: T) -> Fact<T> {
+    Fact::known(value, "planted")
+}
+
+/// Two sockets with two CPUs and a node each.
+fn two_sockets() -> Host {
+    let mut host = bare();
+    let places = (0..4).map(|cpu| CpuPlace {
+        cpu,
+        package: Some(cpu / 2),
+        core: Some(cpu % 2),
+        node: Some(cpu / 2),
+    });
+    host.cpu.places = places.collect();
+    host.cpu.online = known(vec![0, 1, 2, 3]);
+    host.cpu.allowed = known(vec![0, 1, 2, 3]);
+    host.nodes = (0..2)
+        .map(|id| Node {
+            id,
+            cpus: vec![2 * id, 2 * id + 1],
+            memory_bytes: known(Bytes::gib(64)),
+            distances: known(vec![10, 21]),
+        })
+        .collect();
+    host
+}
+
+fn hop(address: &str, now: (f64, u32), most: (f64, u32)) -> PciHop {
+    PciHop {
+        address: address.into(),
+        name: "a card".into(),
+        class: known(0x02_0000),
+        link: known(PciLink {
+            speed_gts: now.0,
+            width: now.1,
+            speed_max_gts: most.0,
+            width_max: most.1,
+        }),
+    }
+}
+
+fn nic(node: u32, path: Vec<PciHop>) -> Nic {
+    Nic {
+        name: "eth0".into(),
+        physical: true,
+        driver: known("driver".into()),
+        speed_bps: known(BitsPerSecond(100e9)),
+        state: known("up".into()),
+        mtu_bytes: known(Bytes(1500)),
+        node: known(node),
+        path,
+        irq_cpus: known(vec![2, 3]),
+        queues: known(Queues { rx: 2, tx: 2 }),
+    }
+}
+
+fn study(host: Host) -> StoredStudy {
+    StoredStudy {
+        study: Study {
+            schema_version: 1,
+            narrows_version: "0".into(),
+            command: "check".into(),
+            seed: 1,
+            repeats: 6,
+            path: Path::Namespaces,
+            peer: None,
+            interface: None,
+            began_unix_ns: Nanos(0),
+            path_mtu_bytes: None,
+            cache_bytes: Bytes(0),
+            memory_node: None,
+        },
+        ended: None,
+        host,
+        peer_host: None,
+        trials: Vec::new(),
+        records: Vec::new(),
+    }
+}
+
+/// The verdict of one rule.
+fn verdict(study: &StoredStudy, rule: &str) -> Verdict {
+    let summaries = summarise(study);
+    let case = Case { study, summaries: &summaries, predictions: &[] };
+    let judged = judge(&case);
+    judged.into_iter().find(|judged| judged.rule == rule).expect(rule).verdict
+}
+
+fn found(study: &StoredStudy, rule: &str) -> Vec<Finding> {
+    match verdict(study, rule) {
+        Verdict::Found { findings } => findings,
+        other => panic!("{rule}: {other:?}"),
+    }
+}
+
+fn is_clear(study: &StoredStudy, rule: &str) -> bool {
+    matches!(verdict(study, rule), Verdict::Clear { .. })
+}
+
+#[test]
+fn a_host_of_which_nothing_is_known_gets_no_finding() {
+    let study = study(bare());
+    for rule in ["congestion-control", "dimm-balance", "noisy-host"] {
+        assert!(matches!(verdict(&study, rule), Verdict::Unknown { .. }), "{rule}");
+    }
+}
+
+#[test]
+fn a_link_trained_below_what_both_ends_can_do_is_a_fault() {
+    let full = [hop("port", (8.0, 16), (8.0, 16)), hop("card", (8.0, 16), (8.0, 16))];
+    let mut host = two_sockets();
+    host.nics = vec![nic(1, full.to_vec())];
+    assert!(is_clear(&study(host.clone()), "pcie-link"));
+    for now in [(2.5, 16), (8.0, 8)] {
+        host.nics[0].path = vec![hop("port", now, (8.0, 16)), hop("card", now, (8.0, 16))];
+        let findings = found(&study(host.clone()), "pcie-link");
+        assert_eq!((findings.len(), findings[0].weight), (1, Weight::Fault));
+        let says = &findings[0].says;
+        assert!(says.contains("8 GT/s x16") && says.contains(&format!("x{}", now.1)), "{says}");
+    }
+}
+
+#[test]
+fn a_slot_narrower_than_the_card_matters_only_when_the_port_is_faster() {
+    let mut host = two_sockets();
+    // Gen 3 x8 carries 63 Gb/s: less than a port of 100, more than one of 25.
+    host.nics =
+        vec![nic(1, vec![hop("port", (8.0, 8), (8.0, 8)), hop("card", (8.0, 8), (8.0, 16))])];
+    let findings = found(&study(host.clone()), "pcie-link");
+    assert_eq!(findings[0].weight, Weight::Advice);
+    assert!(findings[0].says.contains("because of the slot"), "{}", findings[0].says);
+    host.nics[0].speed_bps = known(BitsPerSecond(25e9));
+    assert!(is_clear(&study(host), "pcie-link"));
+}
+
+#[test]
+fn interrupts_memory_or_cpus_away_from_the_nic_are_found() {
+    let mut host = two_sockets();
+    host.nics = vec![nic(1, vec![])];
+    assert!(is_clear(&study(host.clone()), "nic-remote-node"));
+    let mut away = host.clone();
+    away.nics[0].irq_cpus = known(vec![0, 2]);
+    assert!(found(&study(away), "nic-remote-node")[0].says.contains("1 of 2 CPUs"));
+    let mut bare_node = host.clone();
+    bare_node.nodes[1].memory_bytes = known(Bytes(0));
+    assert!(found(&study(bare_node), "nic-remote-node")[0].says.contains("no memory"));
+    let mut confined = host.clone();
+    confined.cpu.allowed = known(vec![0, 1]);
+    assert!(found(&study(confined), "nic-remote-node")[0].says.contains("no CPU of node 1"));
+    let mut unknown = host.clone();
+    unknown.nics[0].node = Fact::absent("numa_node is -1");
+    assert!(matches!(verdict(&study(unknown), "nic-remote-node"), Verdict::Unknown { .. }));
+}
+
+fn trial(label: &str) -> Trial {
+    let span = Nanos(1_000_000_000);
+    Trial {
+        id: TrialId(label.into()),
+        label: label.into(),
+        kind: "tcp-stream".into(),
+        params: Params {
+            message_bytes: Bytes::kib(64),
+            streams: 1,
+            socket_buffer_bytes: None,
+            congestion: None,
+            rate_bps: None,
+            working_set_bytes: Bytes(0),
+        },
+        place: Placement { sink: CpuList(vec![1]), source: CpuList(vec![0]) },
+        path: Path::Namespaces,
+        timeline: Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span },
+    }
+}
+
+/// A run of one second that moved so many bytes, with a share of the host's CPU taken by others.
+fn record(label: &str, repeat: u32, bytes: u64, congestion: &str, foreign: f64) -> Record {
+    let mut end = EndReport { window_ns: Nanos(1_000_000_000), ..Default::default() };
+    end.flows = vec![FlowTally { bytes: Bytes(bytes), ..Default::default() }];
+    end.effective.congestion = Some(congestion.into());
+    let mut around = Stamp { own_cpu_ns: Nanos(1_000_000), ..Default::default() };
+    let busy = 1_000_000 + (foreign * 10_000_000.0) as u64;
+    let cpu = [("user", busy), ("system", 0), ("idle", 10_000_000 - busy)];
+    let cpu = cpu.into_iter().map(|(state, ns)| (format!("cpu0.{state}_ns"), ns)).collect();
+    around.host.0.insert("cpu".into(), cpu);
+    Record {
+        trial: TrialId(label.into()),
+        repeat,
+        block: repeat,
+        outcome: Outcome::Done,
+        sink: Some(end.clone()),
+        source: Some(end),
+        around,
+    }
+}
+
+/// Two trials, the second so many times as fast.
+fn compared(gain: f64) -> StoredStudy {
+    let mut host = bare();
+    host.tuning.insert("net.ipv4.tcp_congestion_control".into(), known("bbr".into()));
+    let mut study = study(host);
+    study.trials = vec![trial("tcp-stream"), trial("tcp-stream cubic")];
+    for repeat in 0..6 {
+        let bytes = 1_000_000_000 + u64::from(repeat) * 1_000_000;
+        let faster = (bytes as f64 * gain) as u64;
+        study.records.push(record("tcp-stream", repeat, bytes, "bbr", 0.0));
+        study.records.push(record("tcp-stream cubic", repeat, faster, "cubic", 0.0));
+    }
+    study
+}
+
+#[test]
+fn a_default_that_costs_throughput_is_found_with_what_a_change_is_worth() {
+    let findings = found(&compared(3.0), "congestion-control");
+    let worth = findings[0].worth.expect("worth");
+    assert!((2.9..3.1).contains(&worth.value), "{worth:?}");
+    assert!(findings[0].remedy.contains("tcp_congestion_control=cubic"));
+    assert!(is_clear(&compared(1.02), "congestion-control"));
+    assert!(is_clear(&compared(0.5), "congestion-control"));
+    // Asked for cubic, got bbr: nothing was compared.
+    let mut same = compared(3.0);
+    for record in &mut same.records {
+        for end in [&mut record.sink, &mut record.source].into_iter().flatten() {
+            end.effective.congestion = Some("bbr".into());
+        }
+    }
+    assert!(is_clear(&same, "congestion-control"));
+}
+
+#[test]
+fn a_window_smaller_than_the_link_needs_is_found() {
+    let mut host = bare();
+    host.tuning.insert("net.ipv4.tcp_congestion_control".into(), known("cubic".into()));
+    host.tuning.insert("net.ipv4.tcp_rmem".into(), known("4096 131072 6291456".into()));
+    host.nics = vec![nic(0, vec![])];
+    let findings = found(&study(host.clone()), "congestion-control");
+    assert!(findings[0].says.contains("25.2 Gb/s"), "{}", findings[0].says);
+    host.nics[0].speed_bps = known(BitsPerSecond(10e9));
+    assert!(is_clear(&study(host), "congestion-control"));
+}
+
+#[test]
+fn noise_is_found_when_a_fifth_of_the_runs_had_it() {
+    for (noisy_runs, is_found) in [(0, false), (2, false), (3, true), (6, true)] {
+        let mut study = compared(1.0);
+        for record in study.records.iter_mut().take(noisy_runs) {
+            *record = self::record("tcp-stream", record.repeat, 1, "bbr", 0.3);
+        }
+        let found = matches!(verdict(&study, "noisy-host"), Verdict::Found { .. });
+        assert_eq!(found, is_found, "{noisy_runs} of {} runs", study.records.len());
+    }
+}
+
+/// Populations of real servers whose boards spell out socket and channel.
+#[test]
+fn real_populations_get_the_class_that_is_known_of_them() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
+    let Ok(text) = std::fs::read_to_string(dir.join("smbios-ground-truth.json")) else {
+        let _ = writeln!(std::io::stderr(), "skipped: {} is not there", dir.display());
+        return;
+    };
+    let hosts: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    let mut judged = 0;
+    for host in hosts.iter().filter(|host| host["confidence"] == "explicit") {
+        let raw = host["raw"].as_str().expect("raw");
+        let slots = parse_smbios(&std::fs::read(dir.join(raw)).expect(raw)).expect(raw);
+        if host["present_but_unknown_size"].as_array().is_some_and(|modules| !modules.is_empty()) {
+            // Such a module may work or not: no class is claimed.
+            let missing = sockets(&slots).expect_err(raw);
+            assert!(missing.contains("size of the module"), "{raw}: {missing}");
+            continue;
+        }
+        let sockets = sockets(&slots).unwrap_or_else(|missing| panic!("{raw}: {missing}"));
+        let want = match host["channel_verdict"].as_str().expect(raw) {
+            "balanced, every channel populated" => Balance::Balanced,
+            "equal on the populated channels, some channels empty" => Balance::NearBalanced,
+            "unbalanced between sockets" => Balance::SocketAsymmetric,
+            "unbalanced between channels" => Balance::Unbalanced,
+            other => panic!("{raw}: {other}"),
+        };
+        let have = balance(&sockets);
+        // A host may be uneven in both ways: then the channels' verdict is the graver one.
+        let agrees =
+            have == want || (want == Balance::SocketAsymmetric && have == Balance::Unbalanced);
+        assert!(agrees, "{raw}: {have:?}, known: {want:?}\n{sockets:?}");
+        let mut study = study(bare());
+        study.host.memory.slots = known(slots);
+        let clear = is_clear(&study, "dimm-balance");
+        assert_eq!(clear, have == Balance::Balanced, "{raw}");
+        judged += 1;
+    }
+    assert!(judged >= 20, "{judged}");
+}
