@@ -105,8 +105,20 @@ pub fn ending(analysis: &Analysis<'_>) -> String {
     }
 }
 
-/// How a trial was set up: everything that moves its figure.
+/// How a trial was set up: everything that moves its figure, and the socket buffers.
 pub fn set_up(analysis: &Analysis<'_>, summary: &Summary) -> String {
+    let short = brief(analysis, summary);
+    if summary.metric == Metric::MemoryBandwidth {
+        return short;
+    }
+    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
+    let asked = trial.and_then(|trial| trial.params.socket_buffer_bytes);
+    let asked = asked.map_or("auto".to_owned(), |bytes| bytes.to_string());
+    format!("{short}, socket buffers {asked}{}", in_force(summary))
+}
+
+/// How a trial was set up, in half a line.
+pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
     let Some(trial) = trial else { return String::new() };
     let (params, used) = (&trial.params, &summary.effective);
@@ -135,8 +147,6 @@ pub fn set_up(analysis: &Analysis<'_>, summary: &Summary) -> String {
         format!("{} to {}", place(&trial.place.source.0), place(&trial.place.sink.0)),
     ];
     parts.extend(used.congestion.clone());
-    let asked = params.socket_buffer_bytes.map_or("auto".to_owned(), |bytes| bytes.to_string());
-    parts.push(format!("socket buffers {asked}{}", in_force(summary)));
     parts.extend(params.rate_bps.map(|rate| format!("paced at {}", BitsPerSecond(rate as f64))));
     parts.join(", ")
 }

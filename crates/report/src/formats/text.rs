@@ -26,10 +26,11 @@ fn write(analysis: &Analysis<'_>) -> String {
     out
 }
 
-/// Adds a line; longer ones are broken at blanks and go on under `indent`.
+/// Adds a line; longer ones are broken at blanks and go on under `indent`. A number is not parted
+/// from its unit.
 fn line(out: &mut String, text: &str, indent: usize) {
     let mut width = 0;
-    for (at, word) in text.split(' ').enumerate() {
+    for (at, word) in glued(text).iter().enumerate() {
         let length = word.chars().filter(|c| !c.is_control()).count();
         if at > 0 && width + 1 + length > COLUMNS {
             let _ = write!(out, "\n{:indent$}", "");
@@ -42,6 +43,24 @@ fn line(out: &mut String, text: &str, indent: usize) {
         width += length;
     }
     out.push('\n');
+}
+
+/// The words of a text, each unit in one word with its number.
+fn glued(text: &str) -> Vec<String> {
+    const UNITS: [&str; 12] =
+        ["%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB", "Gb/s", "GB/s", "Mb/s"];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let bare = word.trim_end_matches([',', ';', ':', '.', ')']);
+        match words.last_mut() {
+            Some(last) if UNITS.contains(&bare) && last.ends_with(|c: char| c.is_numeric()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 fn title(out: &mut String, text: &str) {
@@ -121,8 +140,9 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
         lines.push(format!("{rate}{}", words::loss(loss)));
     }
     if summary.metric == Metric::Goodput {
-        lines.push(words::set_up(analysis, summary));
-        lines.extend(summary.cpu.as_ref().map(words::cpu));
+        let cpu =
+            summary.cpu.as_ref().map_or(String::new(), |cpu| format!("; {}", words::cpu(cpu)));
+        lines.push(words::brief(analysis, summary) + &cpu);
     }
     // What joins the ends is said once, in the heading.
     let said = [narrows_stats::Label::Loopback, narrows_stats::Label::NoNic];
@@ -178,5 +198,20 @@ fn findings(out: &mut String, analysis: &Analysis<'_>) {
         if let Verdict::Unknown { missing } = &judged.verdict {
             line(out, &format!("  unknown: {}, needs {}", judged.rule, missing.join("; ")), 4);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words_and_never_before_a_unit() {
+        let mut out = String::new();
+        line(&mut out, &format!("{} 23.3 ms, and more", "x".repeat(94)), 4);
+        assert_eq!(out, format!("{}\n    23.3 ms, and more\n", "x".repeat(94)));
+        out.clear();
+        line(&mut out, "  kept   as it is", 4);
+        assert_eq!(out, "  kept   as it is\n");
     }
 }
