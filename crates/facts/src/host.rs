@@ -210,7 +210,7 @@ impl Host {
     pub fn last_level_cache_bytes(&self) -> Bytes {
         let level = self.cpu.caches.iter().map(|cache| cache.level).max().unwrap_or(0);
         let caches = self.cpu.caches.iter().filter(|cache| cache.level == level);
-        Bytes(caches.map(|cache| cache.size_bytes.0).sum())
+        Bytes(caches.map(|cache| cache.size_bytes.0).fold(0, u64::saturating_add))
     }
     /// Interfaces with a device behind them.
     pub fn physical_nics(&self) -> impl Iterator<Item = &Nic> {

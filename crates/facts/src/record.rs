@@ -67,7 +67,10 @@ impl Readings {
     /// Sum of all readings of a source whose key ends so; `None` when there is none.
     pub fn sum(&self, source: &str, key_end: &str) -> Option<u64> {
         let of = self.0.get(source)?;
-        of.iter().filter(|(key, _)| key.ends_with(key_end)).map(|(_, n)| *n).reduce(|a, b| a + b)
+        of.iter()
+            .filter(|(key, _)| key.ends_with(key_end))
+            .map(|(_, n)| *n)
+            .reduce(u64::saturating_add)
     }
 }
 

@@ -72,6 +72,6 @@ impl StoredStudy {
     }
     /// Runs that were planned.
     pub fn planned_runs(&self) -> usize {
-        self.trials.len() * self.study.repeats as usize
+        self.trials.len().saturating_mul(self.study.repeats as usize)
     }
 }

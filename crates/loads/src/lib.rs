@@ -72,6 +72,9 @@ pub fn kind(name: &str) -> Result<&'static Kind, LoadError> {
     found.ok_or_else(|| LoadError::Order(format!("no workload is called '{name}'")))
 }
 
+/// Buffers of all flows of an end together.
+const BUFFERS_BYTES_MAX: u64 = 1 << 30;
+
 /// Checks an order against hard limits before anything is allocated or sent. An agent runs what a
 /// peer orders, so these are the bounds of what a peer can make a host do.
 pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
@@ -86,6 +89,10 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
     if kind.network && !(kind.message_bytes_min..=message_max).contains(&message) {
         let least = kind.message_bytes_min;
         return order(format!("message size is {message} B, must be {least} to {message_max}"));
+    }
+    let buffers = message.saturating_mul(params.streams.into());
+    if kind.network && buffers > BUFFERS_BYTES_MAX {
+        return order(format!("{buffers} B of buffers, must be at most {BUFFERS_BYTES_MAX}"));
     }
     let timeline = &job.timeline;
     let total_ns = [timeline.warmup_ns.0, timeline.window_ns.0, timeline.cooldown_ns.0];

@@ -162,7 +162,7 @@ fn in_force(summary: &Summary) -> String {
 
 /// Share of datagrams that were lost, and where.
 pub fn loss(loss: &narrows_stats::Loss) -> String {
-    let sent = loss.received_datagrams + loss.lost_datagrams;
+    let sent = loss.received_datagrams.saturating_add(loss.lost_datagrams);
     let percent = |n: u64| format!("{:.2} %", 100.0 * n as f64 / sent.max(1) as f64);
     format!(
         "lost {}: {} at the sink's socket, {} on the path; {} reordered",

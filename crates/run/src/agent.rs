@@ -8,6 +8,7 @@ use crate::end::{End, WorkerProcess};
 use crate::key::Key;
 use crate::session::{Answer, Order};
 use crate::wire::{Reply, Request, Wire};
+use narrows_facts::load::End as Role;
 use narrows_facts::record::Stage;
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -155,24 +156,14 @@ impl Lent {
                 None
             }
             Request::Order { order } => {
-                let order = self.within_bounds(order);
-                let given = self.worker.as_mut().map(|worker| worker.order(&order));
-                let why = match given {
-                    Some(Ok(())) => return None,
-                    Some(Err(error)) => error.to_string(),
-                    None => "no worker was started".to_owned(),
-                };
+                let given = within_bounds(order, self.address).and_then(|order| {
+                    let worker = self.worker.as_mut().ok_or("no worker was started")?;
+                    worker.order(&order).map_err(|error| error.to_string())
+                });
+                let why = given.err()?;
                 Some(Reply::Answer { answer: Answer::Failed { at: Stage::Start, why } })
             }
         }
-    }
-
-    /// A peer names no namespace, and a sink listens only where the peer reached this agent.
-    fn within_bounds(&self, order: Order) -> Order {
-        let Order::Prepare { mut job } = order else { return order };
-        job.namespace = None;
-        job.address = job.address.map(|_| self.address);
-        Order::Prepare { job }
     }
 
     fn hear(&mut self) -> Option<Answer> {
@@ -184,5 +175,72 @@ impl Lent {
                 Some(Answer::Failed { at: Stage::Run, why: error.to_string() })
             }
         }
+    }
+}
+
+/// What an agent does for a peer: the sink of a network workload, listening only where the peer
+/// reached this agent, in no namespace of the peer's choice. A source would send wherever the peer
+/// says, and a memory kernel would take what memory the peer says.
+fn within_bounds(order: Order, address: IpAddr) -> Result<Order, String> {
+    match order {
+        Order::Prepare { mut job } => {
+            let kind = narrows_loads::kind(&job.kind).map_err(|error| error.to_string())?;
+            if !kind.network || job.end != Role::Sink {
+                return Err("an agent runs only the sink of a network workload".to_owned());
+            }
+            job.namespace = None;
+            job.address = Some(address);
+            Ok(Order::Prepare { job })
+        }
+        // A sink connects to nobody.
+        Order::Arm { .. } => Ok(Order::Arm { peer: Vec::new() }),
+        Order::Go => Ok(Order::Go),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::load::{CpuList, Job, Params, Timeline};
+    use narrows_facts::{Bytes, Nanos};
+
+    fn order(kind: &str, end: Role) -> Order {
+        let span = Nanos(1_000_000);
+        let job = Job {
+            kind: kind.into(),
+            end,
+            params: Params {
+                message_bytes: Bytes(64),
+                streams: 1,
+                socket_buffer_bytes: None,
+                congestion: None,
+                rate_bps: None,
+                working_set_bytes: Bytes(0),
+            },
+            cpus: CpuList::default(),
+            timeline: Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span },
+            address: Some("203.0.113.9".parse().expect("address")),
+            token: "00".repeat(16),
+            namespace: Some("/proc/1/ns/net".into()),
+        };
+        Order::Prepare { job: Box::new(job) }
+    }
+
+    #[test]
+    fn a_peer_chooses_neither_address_nor_namespace_nor_target() {
+        let own: IpAddr = "192.0.2.7".parse().expect("address");
+        let kept = within_bounds(order("tcp-stream", Role::Sink), own).expect("a sink");
+        let Order::Prepare { job } = kept else { panic!("{kept:?}") };
+        assert_eq!((job.address, job.namespace), (Some(own), None));
+        for (kind, end) in [
+            ("tcp-stream", Role::Source),
+            ("udp-stream", Role::Source),
+            ("memory-copy", Role::Sink),
+            ("sh -c reboot", Role::Sink),
+        ] {
+            assert!(within_bounds(order(kind, end), own).is_err(), "{kind} {end:?}");
+        }
+        let aimed = Order::Arm { peer: vec!["203.0.113.9:53".parse().expect("address")] };
+        assert_eq!(within_bounds(aimed, own), Ok(Order::Arm { peer: vec![] }));
     }
 }

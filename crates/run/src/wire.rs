@@ -26,7 +26,7 @@ const NOISE: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const PIECE_BYTES_MAX: usize = 65_535 - 16;
 /// No message of ours is longer; a peer that announces more is not one of us.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
-/// How long a handshake may take: an idle stranger holds one thread that long.
+/// How long a handshake may take as a whole: a stranger, silent or slow, holds one thread that long.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
 
 /// From a controller to an agent.
@@ -92,7 +92,7 @@ impl Wire {
         let peer = stream.peer_addr().map_or("the peer".to_owned(), |at| at.to_string());
         let lost = |error: std::io::Error| RunError::Unreachable(format!("{peer}: {error}"));
         stream.set_nodelay(true).map_err(lost)?;
-        stream.set_read_timeout(Some(HANDSHAKE_WITHIN)).map_err(lost)?;
+        let deadline = Instant::now() + HANDSHAKE_WITHIN;
         stream.set_write_timeout(Some(HANDSHAKE_WITHIN)).map_err(lost)?;
         let mut hello = MAGIC.to_vec();
         hello.extend(PROTOCOL_VERSION.to_be_bytes());
@@ -102,7 +102,7 @@ impl Wire {
         }
         let mut theirs = [0; 8];
         let nobody = |_| RunError::Refused(format!("{peer} is no narrows agent"));
-        stream.read_exact(&mut theirs).map_err(nobody)?;
+        read_by(&mut stream, &mut theirs, deadline).map_err(nobody)?;
         if theirs[..4] != *MAGIC {
             return Err(RunError::Refused(format!("{peer} does not speak narrows' protocol")));
         }
@@ -115,7 +115,7 @@ impl Wire {
                 "{peer} speaks protocol version {version}, this narrows speaks {PROTOCOL_VERSION}"
             )));
         }
-        let noise = handshake(&mut stream, key, calling)
+        let noise = handshake(&mut stream, key, calling, deadline)
             .map_err(|why| RunError::Refused(format!("{peer}: {why}")))?;
         Ok(Self { stream, noise, peer, held: Vec::new() })
     }
@@ -197,8 +197,8 @@ impl Wire {
             RunError::Unreachable(format!("{} stopped in mid-message: {error}", self.peer))
         };
         // Once a message has begun, the rest of it must follow soon.
-        self.stream.set_read_timeout(Some(HANDSHAKE_WITHIN)).map_err(gone)?;
-        let sealed = read_frame(&mut self.stream).map_err(gone)?;
+        let deadline = Instant::now() + HANDSHAKE_WITHIN;
+        let sealed = read_frame(&mut self.stream, deadline).map_err(gone)?;
         let mut plain = vec![0; sealed.len()];
         let length = self.noise.read_message(&sealed, &mut plain).map_err(|_| {
             RunError::Refused(format!("{} sent a message that cannot be decrypted", self.peer))
@@ -208,7 +208,12 @@ impl Wire {
     }
 }
 
-fn handshake(stream: &mut TcpStream, key: &Key, calling: bool) -> Result<TransportState, String> {
+fn handshake(
+    stream: &mut TcpStream,
+    key: &Key,
+    calling: bool,
+    deadline: Instant,
+) -> Result<TransportState, String> {
     let wrong_key = || "the keys do not match".to_owned();
     let pattern = NOISE.parse().map_err(|error| format!("{error}"))?;
     let version = PROTOCOL_VERSION.to_be_bytes();
@@ -227,17 +232,99 @@ fn handshake(stream: &mut TcpStream, key: &Key, calling: bool) -> Result<Transpo
             stream.write_all(&frame).map_err(|error| error.to_string())?;
         } else {
             // An agent that cannot read our first message hangs up: to the caller, the keys differ.
-            let sealed = read_frame(stream).map_err(|_| wrong_key())?;
+            let sealed = read_frame(stream, deadline).map_err(|_| wrong_key())?;
             noise.read_message(&sealed, &mut buffer).map_err(|_| wrong_key())?;
         }
     }
     noise.into_transport_mode().map_err(|error| error.to_string())
 }
 
-fn read_frame(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+fn read_frame(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<Vec<u8>> {
     let mut length = [0; 2];
-    stream.read_exact(&mut length)?;
+    read_by(stream, &mut length, deadline)?;
     let mut sealed = vec![0; usize::from(u16::from_be_bytes(length))];
-    stream.read_exact(&mut sealed)?;
+    read_by(stream, &mut sealed, deadline)?;
     Ok(sealed)
+}
+
+/// Fills the buffer before the deadline, however slowly the bytes drip in.
+fn read_by(stream: &mut TcpStream, buffer: &mut [u8], deadline: Instant) -> std::io::Result<()> {
+    let mut done = 0;
+    while done < buffer.len() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut buffer[done..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(n) => done += n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
+        let near = TcpStream::connect(listener.local_addr().expect("address")).expect("connect");
+        (near, listener.accept().expect("accept").0)
+    }
+
+    fn channel() -> (Wire, Wire) {
+        let key = Key::random().expect("key");
+        let (near, far) = pair();
+        let theirs = key.clone();
+        let answering = thread::spawn(move || Wire::answer(far, &theirs));
+        let near = Wire::call(near, &key).expect("call");
+        (near, answering.join().expect("thread").expect("answer"))
+    }
+
+    #[test]
+    fn messages_longer_than_a_piece_arrive_whole_and_in_order() {
+        let (mut near, mut far) = channel();
+        let sent: Vec<String> = (0..4).map(|n| format!("{n}").repeat(70_000 * n + 1)).collect();
+        let messages = sent.clone();
+        let sending = thread::spawn(move || {
+            messages.iter().for_each(|message| near.send(message).expect("send"));
+            near
+        });
+        for want in &sent {
+            let have: Option<String> = far.receive(Duration::from_secs(5)).expect("receive");
+            assert_eq!(have.as_ref(), Some(want));
+        }
+        let _near = sending.join().expect("thread");
+        let nothing: Option<String> = far.receive(Duration::from_millis(20)).expect("quiet");
+        assert_eq!(nothing, None);
+    }
+
+    #[test]
+    fn what_is_tampered_with_is_refused() {
+        let (mut near, mut far) = channel();
+        // A piece that nobody sealed.
+        near.stream.write_all(&[0, 20]).expect("write");
+        near.stream.write_all(&[7; 20]).expect("write");
+        let refused = far.receive::<String>(Duration::from_secs(1));
+        assert!(matches!(refused, Err(RunError::Refused(_))), "{refused:?}");
+    }
+
+    #[test]
+    fn a_stranger_who_drips_bytes_is_turned_away_in_time() {
+        let (mut near, far) = pair();
+        let began = Instant::now();
+        let answering = thread::spawn(move || Wire::answer(far, &Key::random().expect("key")));
+        for byte in b"NRRW" {
+            let _ = near.write_all(&[*byte]);
+            thread::sleep(Duration::from_millis(1500));
+        }
+        assert!(answering.join().expect("thread").is_err());
+        assert!(began.elapsed() < HANDSHAKE_WITHIN + Duration::from_secs(3));
+    }
 }

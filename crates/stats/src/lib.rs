@@ -12,3 +12,8 @@ pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
 pub use percentile::{Percentiles, percentiles};
 pub use summary::{CpuUse, Label, Loss, Metric, Summary, Value, summarise};
+
+/// A sum of counts that stops at the largest number: a damaged file must not stop its reader.
+fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}

@@ -1,5 +1,6 @@
 //! Whether others used the host while a run was made.
 
+use crate::total;
 use narrows_facts::record::Record;
 use serde::{Deserialize, Serialize};
 
@@ -31,15 +32,13 @@ impl Noise {
 pub fn noise(record: &Record) -> Option<Noise> {
     let host = &record.around.host;
     let sum = |state: &str| host.sum("cpu", &format!(".{state}_ns"));
-    let busy = sum("user")? + sum("system")?;
-    let idle = sum("idle")? + sum("iowait").unwrap_or(0);
-    let irq = sum("irq").unwrap_or(0) + sum("softirq").unwrap_or(0);
+    let (user, system, idle) = (sum("user")?, sum("system")?, sum("idle")?);
     let steal = sum("steal").unwrap_or(0);
-    let all = (busy + idle + irq + steal) as f64;
-    (all > 0.0).then(|| Noise {
-        foreign_share: busy.saturating_sub(record.around.own_cpu_ns.0) as f64 / all,
-        steal_share: steal as f64 / all,
-    })
+    let rest = ["iowait", "irq", "softirq"].map(|state| sum(state).unwrap_or(0));
+    let all = total([user, system, idle, steal].into_iter().chain(rest)) as f64;
+    let foreign = user.saturating_add(system).saturating_sub(record.around.own_cpu_ns.0);
+    (all > 0.0)
+        .then(|| Noise { foreign_share: foreign as f64 / all, steal_share: steal as f64 / all })
 }
 
 #[cfg(test)]

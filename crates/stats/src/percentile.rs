@@ -1,5 +1,6 @@
 //! Percentiles of a latency histogram.
 
+use crate::total;
 use narrows_facts::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -35,18 +36,19 @@ pub fn percentiles<'a>(
 ) -> Option<Percentiles> {
     let mut all = std::collections::BTreeMap::<Nanos, u64>::new();
     for (edge, count) in histograms.into_iter().flatten() {
-        *all.entry(*edge).or_default() += count;
+        let sum = all.entry(*edge).or_default();
+        *sum = total([*sum, *count]);
     }
     let buckets: Vec<(Nanos, u64)> = all.into_iter().filter(|(_, count)| *count > 0).collect();
-    let count: u64 = buckets.iter().map(|(_, count)| count).sum();
+    let count = total(buckets.iter().map(|(_, count)| *count));
     let at = |share: f64| {
         if count as f64 * (1.0 - share) < BEYOND_MIN {
             return None;
         }
         let wanted = (share * count as f64).ceil() as u64;
-        let mut seen = 0;
+        let mut seen: u64 = 0;
         buckets.iter().find_map(|(edge, count)| {
-            seen += count;
+            seen = total([seen, *count]);
             (seen >= wanted).then_some(*edge)
         })
     };

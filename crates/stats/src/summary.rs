@@ -1,6 +1,6 @@
 //! What the records of each trial say.
 
-use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles};
+use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_facts::Bytes;
 use narrows_facts::load::{Effective, EndReport};
 use narrows_facts::record::{Outcome, Record};
@@ -235,7 +235,7 @@ impl<'a> Done<'a> {
     }
 
     fn received_bytes(&self) -> u64 {
-        self.sink.flows.iter().map(|flow| flow.bytes.0).sum()
+        total(self.sink.flows.iter().map(|flow| flow.bytes.0))
     }
 
     fn round_trips(&self) -> Option<&'a [(narrows_facts::Nanos, u64)]> {
@@ -247,7 +247,7 @@ impl<'a> Done<'a> {
 /// Share of one CPU that the busiest thread of an end used.
 fn busiest(end: &EndReport) -> f64 {
     let share = |thread: &narrows_facts::load::ThreadUsage| {
-        (thread.user_ns.0 + thread.system_ns.0) as f64 / (thread.wall_ns.0.max(1)) as f64
+        (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / (thread.wall_ns.0.max(1)) as f64
     };
     end.threads.iter().map(share).fold(0.0, f64::max)
 }
@@ -284,11 +284,11 @@ fn cpu(done: &[Done<'_>], metric: Metric) -> Option<CpuUse> {
 
 fn loss(done: &[Done<'_>]) -> Loss {
     let sink = |f: &dyn Fn(&narrows_facts::load::FlowTally) -> u64| -> u64 {
-        done.iter().flat_map(|run| &run.sink.flows).map(f).sum()
+        total(done.iter().flat_map(|run| &run.sink.flows).map(f))
     };
     let lost = sink(&|flow| flow.lost);
-    let at_socket: u64 =
-        done.iter().filter_map(|run| run.sink.readings.sum("socket", ".dropped_packets")).sum();
+    let drops = |run: &Done<'_>| run.sink.readings.sum("socket", ".dropped_packets");
+    let at_socket = total(done.iter().filter_map(drops));
     // The socket's counter is read a moment apart from the sequence numbers.
     let at_socket = at_socket.min(lost);
     let sources = done.iter().filter_map(|run| run.source).flat_map(|source| &source.flows);
@@ -297,14 +297,14 @@ fn loss(done: &[Done<'_>]) -> Loss {
         lost_datagrams: lost,
         lost_at_socket_datagrams: at_socket,
         lost_on_path_datagrams: lost - at_socket,
-        refused_at_source_datagrams: sources.map(|flow| flow.refused).sum(),
+        refused_at_source_datagrams: total(sources.map(|flow| flow.refused)),
         reordered_datagrams: sink(&|flow| flow.reordered),
     }
 }
 
 fn datagrams_per_second(done: &[Done<'_>]) -> Option<Estimate> {
     let rate = |run: &Done<'_>| {
-        let datagrams: u64 = run.sink.flows.iter().map(|flow| flow.messages).sum();
+        let datagrams = total(run.sink.flows.iter().map(|flow| flow.messages));
         datagrams as f64 / run.sink.window_ns.seconds()
     };
     let rates: Vec<f64> = done.iter().map(rate).collect();
@@ -314,7 +314,7 @@ fn datagrams_per_second(done: &[Done<'_>]) -> Option<Estimate> {
 fn retransmitted(done: &[Done<'_>]) -> Option<u64> {
     done.iter()
         .filter_map(|run| run.source?.readings.sum("tcp-info", ".retransmitted_segments"))
-        .reduce(|a, b| a + b)
+        .reduce(u64::saturating_add)
 }
 
 fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
@@ -325,7 +325,7 @@ fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
     let place = &trial.place;
     let same_cpu = !place.sink.0.is_empty() && place.sink == place.source;
     // Twice the caches: below that a good part of the passes hits.
-    let small = summary.effective.buffer_span_bytes.0 < 2 * study.study.cache_bytes.0;
+    let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
     let few = summary.estimate.is_some_and(|estimate| estimate.n < 6);
     let marks = [
         (trial.path == Path::Loopback, Label::Loopback),

@@ -77,7 +77,7 @@ fn empty(population: &[Socket]) -> String {
 
 fn uneven(population: &[Socket]) -> String {
     let of = |socket: &Socket| {
-        let total = |modules: &Vec<u64>| modules.iter().sum::<u64>();
+        let total = |modules: &Vec<u64>| modules.iter().copied().fold(0, u64::saturating_add);
         let populated = socket.populated();
         let most = populated.iter().max_by_key(|(_, modules)| (total(modules), modules.len()))?;
         let least = populated.iter().min_by_key(|(_, modules)| (total(modules), modules.len()))?;

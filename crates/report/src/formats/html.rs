@@ -39,7 +39,8 @@ fn write(analysis: &Analysis<'_>) -> String {
             } }
         }
     };
-    page.into_string()
+    // No control character of the data, such as an escape code in a host's name.
+    page.into_string().chars().filter(|c| !c.is_control() || *c == '\n').collect()
 }
 
 fn header(analysis: &Analysis<'_>, title: &str) -> Markup {

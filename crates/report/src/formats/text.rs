@@ -11,10 +11,12 @@ use std::fmt::Write;
 /// One screen for people.
 pub static FORMAT: Format = Format { name: "text", write };
 
-const BOLD: &str = "\x1b[1m";
-const RED: &str = "\x1b[31m";
-const YELLOW: &str = "\x1b[33m";
-const PLAIN: &str = "\x1b[0m";
+// Marks for styles, from Unicode's private area. They turn into escape codes last, after every
+// control character of the data is gone: a host's name must not speak to the terminal.
+const BOLD: &str = "\u{e000}";
+const RED: &str = "\u{e001}";
+const YELLOW: &str = "\u{e002}";
+const PLAIN: &str = "\u{e003}";
 const COLUMNS: usize = 100;
 
 fn write(analysis: &Analysis<'_>) -> String {
@@ -23,7 +25,22 @@ fn write(analysis: &Analysis<'_>) -> String {
     measured(&mut out, analysis);
     expected(&mut out, analysis);
     findings(&mut out, analysis);
-    out
+    styled(&out)
+}
+
+fn styled(text: &str) -> String {
+    let mut styled = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\u{e000}' => styled.push_str("\x1b[1m"),
+            '\u{e001}' => styled.push_str("\x1b[31m"),
+            '\u{e002}' => styled.push_str("\x1b[33m"),
+            '\u{e003}' => styled.push_str("\x1b[0m"),
+            c if c.is_control() && c != '\n' => styled.push('?'),
+            c => styled.push(c),
+        }
+    }
+    styled
 }
 
 /// Adds a line; longer ones are broken at blanks and go on under `indent`. A number is not parted
@@ -31,7 +48,7 @@ fn write(analysis: &Analysis<'_>) -> String {
 fn line(out: &mut String, text: &str, indent: usize) {
     let mut width = 0;
     for (at, word) in glued(text).iter().enumerate() {
-        let length = word.chars().filter(|c| !c.is_control()).count();
+        let length = word.chars().filter(|c| !('\u{e000}'..='\u{e003}').contains(c)).count();
         if at > 0 && width + 1 + length > COLUMNS {
             let _ = write!(out, "\n{:indent$}", "");
             width = indent;

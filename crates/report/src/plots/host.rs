@@ -137,7 +137,7 @@ fn processors(svg: &mut Svg, host: &Host, node: &Node, top: f64, height: f64, mi
     let here = host.cpu.caches.iter().filter(|cache| {
         cache.level == level && cache.cpus.iter().any(|cpu| node.cpus.contains(cpu))
     });
-    let size: u64 = here.map(|cache| cache.size_bytes.0).sum();
+    let size = here.map(|cache| cache.size_bytes.0).fold(0, u64::saturating_add);
     if size > 0 {
         let cache = format!("L{level} {}", narrows_facts::Bytes(size));
         svg.text("small", (x, middle + 20.0), Anchor::Middle, &cache);

@@ -1,0 +1,118 @@
+//! Studies with absurd numbers in them, as a damaged file or a hostile peer could bring: every format
+//! must come out, without a panic, and without markup that was not written by narrows.
+
+use narrows_facts::study::StoredStudy;
+use narrows_host::{Root, read};
+use narrows_report::{Analysis, formats::FORMATS};
+use serde_json::{Value, json};
+
+fn study() -> Value {
+    let host = serde_json::to_value(read(&Root::at("/nowhere/at/all"))).expect("host");
+    let trial = |label: &str, kind: &str, path: &str| {
+        json!({
+            "id": label, "label": label, "kind": kind, "path": path,
+            "params": {"message_bytes": 64, "streams": 1, "socket_buffer_bytes": null,
+                "congestion": null, "rate_bps": 5, "working_set_bytes": 9},
+            "place": {"sink": [1], "source": [0]},
+            "timeline": {"warmup_ns": 1, "window_ns": 2, "cooldown_ns": 3}
+        })
+    };
+    let end = json!({
+        "window_ns": 1000, "intervals": [{"start_ns": 0, "length_ns": 5, "bytes": 6}],
+        "flows": [{"bytes": 10, "messages": 2, "lost": 1, "reordered": 1, "refused": 1}],
+        "threads": [{"cpu": 0, "wall_ns": 9, "user_ns": 3, "system_ns": 4,
+            "voluntary_switches": 1, "involuntary_switches": 1}],
+        "round_trips": [[5, 100], [7, 1000]],
+        "effective": {"congestion": "bbr", "send_buffer_bytes": 1, "receive_buffer_bytes": 2,
+            "buffer_span_bytes": 3, "variant": "x", "bus_percent_of_counted": 150},
+        "readings": {"cpu": {"cpu0.softirq_ns": 3, "cpu0.steal_ns": 4},
+            "socket": {"flow0.dropped_packets": 2}, "tcp-info": {"flow0.retransmitted_segments": 1}}
+    });
+    let record = |trial: &str, repeat: u32| {
+        json!({
+            "trial": trial, "repeat": repeat, "block": repeat, "outcome": {"outcome": "done"},
+            "sink": end, "source": end,
+            "around": {"began_unix_ns": 1, "took_ns": 2, "load_hundredths": 3, "own_cpu_ns": 4,
+                "host": {"cpu": {"cpu0.user_ns": 5, "cpu0.system_ns": 6, "cpu0.idle_ns": 7,
+                    "cpu0.steal_ns": 1}}}
+        })
+    };
+    let labels = ["memory-copy", "memory-read", "tcp-rr", "tcp-stream", "udp-stream"];
+    let path = |label: &str| if label.starts_with("memory") { "memory" } else { "namespaces" };
+    json!({
+        "study": {"schema_version": 1, "narrows_version": "x", "command": "check", "seed": 1,
+            "repeats": 2, "path": "namespaces", "peer": null, "interface": null,
+            "began_unix_ns": 1, "path_mtu_bytes": 1500, "cache_bytes": 1, "memory_node": 0},
+        "ended": null, "host": host, "peer_host": null,
+        "trials": labels.map(|label| trial(label, label, path(label))),
+        "records": labels.iter().flat_map(|l| [record(l, 0), record(l, 1)]).collect::<Vec<_>>(),
+    })
+}
+
+/// Applies `change` to every leaf in turn, and gives each changed document.
+fn each_leaf(document: &Value, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<Value> {
+    let mut paths = Vec::new();
+    collect(document, String::new(), &mut paths);
+    let changed = paths.into_iter().filter_map(|path| {
+        let mut copy = document.clone();
+        let leaf = copy.pointer_mut(&path)?;
+        *leaf = change(leaf)?;
+        Some(copy)
+    });
+    changed.collect()
+}
+
+fn collect(value: &Value, at: String, paths: &mut Vec<String>) {
+    let escape = |key: &str| key.replace('~', "~0").replace('/', "~1");
+    match value {
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.for_each(|(index, item)| collect(item, format!("{at}/{index}"), paths));
+        }
+        Value::Object(items) => {
+            items.iter().for_each(|(key, item)| {
+                collect(item, format!("{at}/{}", escape(key)), paths);
+            });
+        }
+        _ => paths.push(at),
+    }
+}
+
+/// Writes every format of a document that is a study; true when it was one.
+fn writes(document: Value) -> bool {
+    let Ok(stored) = serde_json::from_value::<StoredStudy>(document) else { return false };
+    let analysis = Analysis::of(&stored);
+    for format in FORMATS {
+        let text = (format.write)(&analysis);
+        assert!(!text.is_empty(), "{}", format.name);
+        assert!(format.name != "html" || !text.contains("<script"), "markup of the data");
+        assert!(!text.contains("\u{1b}[2J"), "{}: a control code of the data", format.name);
+        if format.name != "json" {
+            assert!(!text.contains("NaN") && !text.contains("inf "), "{}: {text}", format.name);
+        }
+    }
+    true
+}
+
+#[test]
+fn the_document_itself_is_a_study() {
+    assert!(writes(study()));
+}
+
+#[test]
+fn absurd_numbers_do_not_panic() {
+    let mut studies = 0;
+    for absurd in [0, 1, u64::from(u32::MAX), u64::MAX] {
+        let change = |leaf: &Value| leaf.is_number().then(|| json!(absurd));
+        studies += each_leaf(&study(), &change).into_iter().filter(|d| writes(d.clone())).count();
+    }
+    assert!(studies > 500, "{studies}");
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let evil = "</style><script>alert(1)</script>\u{1b}[2J";
+    let change = |leaf: &Value| leaf.is_string().then(|| json!(evil));
+    let studies = each_leaf(&study(), &change).into_iter().filter(|d| writes(d.clone())).count();
+    assert!(studies > 50, "{studies}");
+}
