@@ -1,5 +1,5 @@
-//! Studies with absurd numbers in them, as a damaged file or a hostile peer could bring: every format
-//! must come out, without a panic, and without markup that was not written by narrows.
+//! Studies with absurd numbers in them, as a damaged file or a hostile peer could bring: every
+//! format must come out, without a panic, and without markup that was not written by narrows.
 
 use narrows_facts::study::StoredStudy;
 use narrows_host::{Root, read};

@@ -26,7 +26,8 @@ const NOISE: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const PIECE_BYTES_MAX: usize = 65_535 - 16;
 /// No message of ours is longer; a peer that announces more is not one of us.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
-/// How long a handshake may take as a whole: a stranger, silent or slow, holds one thread that long.
+/// How long a handshake may take as a whole: a stranger, silent or slow, holds one thread that
+/// long.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
 
 /// From a controller to an agent.
