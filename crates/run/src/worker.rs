@@ -5,7 +5,7 @@
 
 use crate::RunError;
 use crate::session::{Answer, Order, Turn};
-use narrows_facts::load::{EndReport, Job};
+use narrows_facts::load::Job;
 use narrows_facts::record::Stage;
 use narrows_loads::harness::Crew;
 use narrows_loads::{Prepared, ThreadMeter};
@@ -99,16 +99,8 @@ impl WorkerEnd {
             |sockets| before = glance(sockets),
             |sockets| after = glance(sockets),
         );
-        let ran = ran.map_err(|error| error.to_string())?;
-        let report = EndReport {
-            window_ns: ran.window_ns,
-            flows: ran.flows,
-            intervals: ran.intervals,
-            threads: ran.threads,
-            round_trips: ran.round_trips,
-            effective: ran.effective,
-            readings: between(&before, &after),
-        };
+        let mut report = ran.map_err(|error| error.to_string())?;
+        report.readings = between(&before, &after);
         Ok(Answer::Finished { report: Box::new(report) })
     }
 }

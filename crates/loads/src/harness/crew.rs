@@ -4,7 +4,9 @@ use super::pin;
 use super::tally::{Clockwork, Phase, Tally, TallyNow};
 use crate::{LoadError, ThreadMeter};
 use hdrhistogram::Histogram;
-use narrows_facts::load::{CpuList, Effective, FlowTally, Interval, ThreadUsage, Timeline};
+use narrows_facts::load::{
+    CpuList, Effective, EndReport, FlowTally, Interval, ThreadUsage, Timeline,
+};
 use narrows_facts::{Bytes, Nanos};
 use socket2::Socket;
 use std::sync::{Arc, mpsc};
@@ -108,22 +110,6 @@ pub struct Crew {
     effective: Effective,
 }
 
-/// What a run measured at one end.
-pub struct RunReport {
-    /// True length of the window.
-    pub window_ns: Nanos,
-    /// Per flow.
-    pub flows: Vec<FlowTally>,
-    /// Per slice of the window.
-    pub intervals: Vec<Interval>,
-    /// Per thread.
-    pub threads: Vec<ThreadUsage>,
-    /// All threads' round trips together.
-    pub round_trips: Vec<(Nanos, u64)>,
-    /// Settings read back.
-    pub effective: Effective,
-}
-
 impl Crew {
     /// Starts the threads; returns when all stand at the gate.
     pub fn muster(plan: CrewPlan) -> Result<Self, LoadError> {
@@ -132,7 +118,6 @@ impl Crew {
         let mut crew = Self {
             clockwork: clockwork.clone(),
             tallies: Vec::new(),
-            threads: Vec::new(),
             sockets: plan.sockets,
             effective: plan.effective,
         };
@@ -172,13 +157,13 @@ impl Crew {
     }
 
     /// Runs the time line. `opened` and `closed` are called as the window opens and closes, for
-    /// readings taken around it.
+    /// readings taken around it; the report's own readings are left empty.
     pub fn run(
         self,
         timeline: &Timeline,
         mut opened: impl FnMut(&[Socket]),
         mut closed: impl FnMut(&[Socket]),
-    ) -> Result<RunReport, LoadError> {
+    ) -> Result<EndReport, LoadError> {
         let span = |ns: Nanos| Duration::from_nanos(ns.0);
         self.clockwork.set(Phase::Warmup);
         thread::sleep(span(timeline.warmup_ns));
@@ -194,13 +179,12 @@ impl Crew {
         thread::sleep(span(timeline.cooldown_ns));
         self.clockwork.set(Phase::Stop);
         let flows = first.iter().zip(&last).map(|(first, last)| flow(first, last)).collect();
-        let mut report = RunReport {
+        let mut report = EndReport {
             window_ns,
             flows,
             intervals,
-            threads: Vec::new(),
-            round_trips: Vec::new(),
             effective: self.effective,
+            ..Default::default()
         };
         let mut all: Option<Histogram<u64>> = None;
         for thread in self.threads {

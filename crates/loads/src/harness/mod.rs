@@ -6,5 +6,5 @@ pub mod pin;
 pub mod socket;
 mod tally;
 
-pub use crew::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, RunReport};
+pub use crew::{Crew, CrewPlan, Lane, LaneEnd, LaneWork};
 pub use tally::{Phase, Tally};
