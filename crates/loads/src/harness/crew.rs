@@ -118,6 +118,7 @@ impl Crew {
         let mut crew = Self {
             clockwork: clockwork.clone(),
             tallies: Vec::new(),
+            threads: Vec::new(),
             sockets: plan.sockets,
             effective: plan.effective,
         };
