@@ -272,7 +272,7 @@ fn noise_is_found_when_a_fifth_of_the_runs_had_it() {
     }
 }
 
-/// Populations of real servers whose boards spell out socket and channel.
+/// Populations of real servers, from locators that spell it out and from makers' slot maps.
 #[test]
 fn real_populations_get_the_class_that_is_known_of_them() {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
@@ -282,7 +282,7 @@ fn real_populations_get_the_class_that_is_known_of_them() {
     };
     let hosts: Vec<Value> = serde_json::from_str(&text).expect("JSON");
     let mut judged = 0;
-    for host in hosts.iter().filter(|host| host["confidence"] == "explicit") {
+    for host in hosts.iter().filter(|host| host["confidence"] != "socket only") {
         let raw = host["raw"].as_str().expect("raw");
         let slots = parse_smbios(&std::fs::read(dir.join(raw)).expect(raw)).expect(raw);
         if host["present_but_unknown_size"].as_array().is_some_and(|modules| !modules.is_empty()) {
@@ -310,5 +310,5 @@ fn real_populations_get_the_class_that_is_known_of_them() {
         assert_eq!(clear, have == Balance::Balanced, "{raw}");
         judged += 1;
     }
-    assert!(judged >= 20, "{judged}");
+    assert!(judged >= 50, "{judged}");
 }

@@ -5,14 +5,21 @@
 //! the bank string disagree, the slot's locator wins: it is printed on the board, and bank strings
 //! of real boards carry typing errors. Everything else stays unplaced.
 
+use super::slotmap::SlotMap;
 use narrows_facts::host::{Slot, SlotPlace};
 use std::collections::BTreeSet;
 
 /// Fills in [`Slot::at`] for all slots, when *every* DRAM slot that holds a module can be placed.
 /// A map with holes would make an unbalanced machine look balanced.
-pub fn place(slots: &mut [Slot]) {
-    let raw: Vec<Option<(u32, String)>> =
-        slots.iter().map(|slot| read(&slot.locator).or_else(|| read_bank(&slot.bank))).collect();
+///
+/// Where the strings do not spell it out, the maker's slot map tells, if there is one.
+pub fn place(slots: &mut [Slot], map: Option<&SlotMap>) {
+    let spelt = |slot: &Slot| read(&slot.locator).or_else(|| read_bank(&slot.bank));
+    let mapped = |slot: &Slot| map?.place(&slot.locator, &slot.bank);
+    let mut raw: Vec<Option<(u32, String)>> = slots.iter().map(spelt).collect();
+    if raw.iter().all(Option::is_none) {
+        raw = slots.iter().map(mapped).collect();
+    }
     let dram = |slot: &Slot| slot.module.as_ref().is_some_and(|module| module.is_dram);
     if slots.iter().zip(&raw).any(|(slot, at)| dram(slot) && at.is_none()) {
         return;
@@ -49,7 +56,7 @@ fn read_bank(bank: &str) -> Option<(u32, String)> {
 
 /// Matches a whole text, without regard to case: `#` stands for digits, `@` for one letter, `*` for
 /// one letter or digits. Returns what they stood for.
-fn matches(pattern: &str, text: &str) -> Option<Vec<String>> {
+pub(super) fn matches(pattern: &str, text: &str) -> Option<Vec<String>> {
     let text = text.trim().to_ascii_uppercase();
     let mut rest = text.as_str();
     let mut fields = Vec::new();

@@ -1,6 +1,7 @@
 //! Memory: what the kernel manages, and the slots as firmware describes them.
 
 pub mod locator;
+pub mod slotmap;
 mod smbios;
 
 use crate::Root;

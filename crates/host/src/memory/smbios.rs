@@ -1,11 +1,11 @@
 //! Memory devices of an SMBIOS table (DMTF DSP0134, type 17).
 
-use super::locator;
+use super::{locator, slotmap};
 use narrows_facts::Bytes;
 use narrows_facts::host::{Module, Slot};
 use smbioslib::{
     MemoryDeviceType, MemorySize, MemorySizeExtended, MemorySpeed, MemorySpeedExtended, SMBiosData,
-    SMBiosMemoryDevice, SMBiosString,
+    SMBiosMemoryDevice, SMBiosString, SMBiosSystemInformation,
 };
 
 /// Reads the slots from the bytes of `/sys/firmware/dmi/tables/DMI`. An error says what is wrong.
@@ -13,7 +13,11 @@ pub fn parse(table: &[u8]) -> Result<Vec<Slot>, String> {
     check(table)?;
     let data = SMBiosData::from_vec_and_version(table.to_vec(), None);
     let mut slots: Vec<Slot> = data.map(|device: SMBiosMemoryDevice<'_>| slot(&device)).collect();
-    locator::place(&mut slots);
+    let system = data.first::<SMBiosSystemInformation<'_>>();
+    let map = system.and_then(|system| {
+        slotmap::of(&text(&system.manufacturer()), &text(&system.product_name()))
+    });
+    locator::place(&mut slots, map.as_ref());
     Ok(slots)
 }
 

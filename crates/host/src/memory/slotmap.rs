@@ -1,0 +1,162 @@
+//! Makers' slot maps: which channel a slot is on, where the locator does not spell it out but the
+//! maker's manual says how slots are numbered. One data file per maker in `slotmaps/`, each with its
+//! source; products that are in no file stay unplaced.
+
+use super::locator::matches;
+use serde::Deserialize;
+
+/// The files, by maker.
+const FILES: [&str; 4] = [
+    include_str!("../../slotmaps/dell.json"),
+    include_str!("../../slotmaps/hpe.json"),
+    include_str!("../../slotmaps/lenovo.json"),
+    include_str!("../../slotmaps/supermicro.json"),
+];
+
+/// One maker's file.
+#[derive(Deserialize)]
+struct Maker {
+    maker: String,
+    source: String,
+    rules: Vec<Rule>,
+}
+
+/// How some products number their slots.
+#[derive(Clone, Deserialize)]
+struct Rule {
+    /// Product names; `?` stands for one character, `*` for any.
+    products: Vec<String>,
+    /// Patterns of the slot's locator, as in [`matches`].
+    locators: Vec<String>,
+    /// What the fields of the pattern are: `socket`, `channel`, `slot`.
+    fields: Vec<String>,
+    /// Pattern of the bank string, whose one field is the socket.
+    bank: Option<String>,
+    channels: Channels,
+}
+
+/// From a slot's number to its channel.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Channels {
+    /// Slots count through the channels: slot n is on channel (n - 1) mod so many, plus 1.
+    Modulo(u32),
+    /// So many neighbouring slots share a channel, counted from 0.
+    Pair(u32),
+    /// Named channels and their slots.
+    Table(Vec<(String, Vec<u32>)>),
+    /// The locator names the channel itself.
+    Named,
+}
+
+/// The slot map of one product.
+pub struct SlotMap {
+    rule: Rule,
+    /// Where the map is from.
+    pub source: String,
+}
+
+/// The map for a product, when its maker's file has it.
+pub fn of(maker: &str, product: &str) -> Option<SlotMap> {
+    let makers = FILES.iter().filter_map(|file| serde_json::from_str::<Maker>(file).ok());
+    for file in makers.filter(|file| maker.trim().starts_with(&file.maker)) {
+        let wanted = |rule: &&Rule| rule.products.iter().any(|glob| fits(glob, product.trim()));
+        if let Some(rule) = file.rules.iter().find(wanted) {
+            return Some(SlotMap { rule: rule.clone(), source: file.source });
+        }
+    }
+    None
+}
+
+impl SlotMap {
+    /// Socket label and channel of a slot.
+    pub fn place(&self, locator: &str, bank: &str) -> Option<(u32, String)> {
+        let rule = &self.rule;
+        let found = rule.locators.iter().find_map(|pattern| matches(pattern, locator))?;
+        let field = |name: &str| {
+            let at = rule.fields.iter().position(|field| field == name)?;
+            found.get(at).map(String::as_str)
+        };
+        let socket = match &rule.bank {
+            Some(pattern) => number(matches(pattern, bank)?.first()?)?,
+            None => number(field("socket")?)?,
+        };
+        let slot = || field("slot")?.parse::<u32>().ok()?.checked_sub(1);
+        let channel = match &rule.channels {
+            Channels::Modulo(channels) => (slot()? % channels + 1).to_string(),
+            Channels::Pair(slots) => (slot()? / slots).to_string(),
+            Channels::Named => field("channel")?.to_owned(),
+            Channels::Table(table) => {
+                let slot = slot()? + 1;
+                table.iter().find(|(_, slots)| slots.contains(&slot))?.0.clone()
+            }
+        };
+        Some((socket, channel))
+    }
+}
+
+/// A socket's label as a number: digits, or a letter counted from A.
+fn number(label: &str) -> Option<u32> {
+    let letter = label.chars().next().filter(char::is_ascii_alphabetic);
+    label.parse().ok().or_else(|| Some(letter? as u32 - 'A' as u32))
+}
+
+/// Whether a name fits a pattern of `?` and `*`.
+fn fits(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    // reach[n]: the pattern so far can end after n characters of the name.
+    let mut reach = vec![false; name.len() + 1];
+    reach[0] = true;
+    for wanted in pattern {
+        if wanted == '*' {
+            let from = reach.iter().position(|reached| *reached).unwrap_or(reach.len());
+            reach[from..].fill(true);
+            continue;
+        }
+        for end in (1..reach.len()).rev() {
+            reach[end] = reach[end - 1] && (wanted == '?' || wanted == name[end - 1]);
+        }
+        reach[0] = false;
+    }
+    reach[name.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_reads_and_names_its_source() {
+        for file in FILES {
+            let maker: Maker = serde_json::from_str(file).expect(file);
+            assert!(!maker.source.is_empty() && !maker.rules.is_empty(), "{}", maker.maker);
+        }
+    }
+
+    #[test]
+    fn globs_fit_whole_names() {
+        assert!(fits("PowerEdge R?40*", "PowerEdge R740xd"));
+        assert!(fits("PowerEdge R?40*", "PowerEdge R640"));
+        assert!(!fits("PowerEdge R?40*", "PowerEdge R7425"));
+        assert!(!fits("PowerEdge R?15", "PowerEdge R6515"));
+        assert!(fits("*", "") && !fits("", "x"));
+    }
+
+    #[test]
+    fn slots_count_as_the_maker_says() {
+        let place = |maker: &str, product: &str, locator: &str, bank: &str| {
+            of(maker, product)?.place(locator, bank)
+        };
+        let at = |socket: u32, channel: &str| Some((socket, channel.to_owned()));
+        assert_eq!(place("Dell Inc.", "PowerEdge R740", "B7", ""), at(1, "1"));
+        assert_eq!(place("Dell Inc.", "PowerEdge R710", "DIMM_A3 ", ""), at(0, "3"));
+        assert_eq!(place("HPE", "ProLiant DL360 Gen10", "PROC 2 DIMM 12", ""), at(2, "5"));
+        assert_eq!(place("Lenovo", "ThinkSystem SR590 -[7X99]-", "DIMM 12", "CPU 2"), at(2, "A"));
+        assert_eq!(place("HP", "ProLiant DL380 Gen9", "PROC 1 DIMM 1", ""), None);
+        assert_eq!(place("Dell Inc.", "PowerEdge R740", "A0", ""), None);
+        // Entry servers have two channels: not in the file, so not placed.
+        assert_eq!(place("Dell Inc.", "PowerEdge R250", "A1", ""), None);
+        assert_eq!(place("Nobody", "PowerEdge R740", "A1", ""), None);
+    }
+}
