@@ -35,7 +35,9 @@ pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, String> {
         let Some(at) = &slot.at else {
             if module.is_some() {
                 let locator = &slot.locator;
-                return Err(format!("the channel of slot '{locator}': it does not spell it out"));
+                return Err(format!(
+                    "the channel of slot '{locator}', which its name does not tell"
+                ));
             }
             continue;
         };
@@ -89,6 +91,38 @@ pub fn balance(sockets: &[Socket]) -> Balance {
     if sockets.iter().all(full) { Balance::Balanced } else { Balance::NearBalanced }
 }
 
+/// Whether both memory controllers of every populated socket hold the same, which is what the Lenovo
+/// study LP1241 of 2019 calls balanced. Only for processors with two controllers of three channels
+/// (Xeon Scalable of the first two generations); `None` for others. Channels are taken in the order
+/// of their labels: the first three belong to one controller.
+pub fn controllers_equal(sockets: &[Socket], processor: &str) -> Option<bool> {
+    if !is_two_by_three(processor) || sockets.iter().any(|socket| socket.channels.len() != 6) {
+        return None;
+    }
+    let equal = |socket: &Socket| {
+        let mut channels: Vec<(&String, &Vec<u64>)> = socket.channels.iter().collect();
+        // 9 before 10.
+        channels.sort_by_key(|(label, _)| (label.len(), label.as_str()));
+        let mut halves = channels.chunks(3).map(|half| {
+            let mut held: Vec<&Vec<u64>> = half.iter().map(|(_, modules)| *modules).collect();
+            held.sort();
+            held
+        });
+        halves.next() == halves.next()
+    };
+    Some(sockets.iter().filter(|socket| !socket.populated().is_empty()).all(equal))
+}
+
+/// Xeon Bronze, Silver, Gold and Platinum whose four-digit number has 1 or 2 in its second place.
+fn is_two_by_three(processor: &str) -> bool {
+    let mut words = processor.split_whitespace();
+    let metal = ["Bronze", "Silver", "Gold", "Platinum"];
+    let number = words.position(|word| metal.contains(&word)).and_then(|_| words.next());
+    let digits: Vec<char> =
+        number.unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
+    digits.len() == 4 && matches!(digits[1], '1' | '2')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +137,15 @@ mod tests {
         };
         let sockets = sockets.iter().enumerate();
         sockets.map(|(at, list)| Socket { socket: at as u32, channels: channels(list) }).collect()
+    }
+
+    #[test]
+    fn processors_with_two_controllers_of_three_channels_are_known_by_name() {
+        assert!(is_two_by_three("Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz"));
+        assert!(is_two_by_three("Intel(R) Xeon(R) Platinum 8280L CPU @ 2.60GHz"));
+        for other in ["Intel(R) Xeon(R) Gold 6342 CPU", "AMD EPYC 7262", "Intel(R) Xeon(R) Gold"] {
+            assert!(!is_two_by_three(other), "{other}");
+        }
     }
 
     #[test]

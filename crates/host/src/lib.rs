@@ -11,11 +11,13 @@ pub mod list;
 pub mod memory;
 mod nic;
 mod node;
+mod open;
 mod pci;
 mod root;
 mod tuning;
 mod virt;
 
+pub use open::open;
 pub use root::Root;
 
 use narrows_facts::host::Host;

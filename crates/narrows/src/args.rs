@@ -30,6 +30,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Print the completion script for a shell
     Completions(CompletionsArgs),
+    /// Describe this host, or another's files: memory population, nodes, PCIe paths, settings
+    Host(HostArgs),
     /// Print the manual page, as roff
     Man,
     /// Read a study file again: text, JSON or HTML; needs no root
@@ -84,6 +86,45 @@ pub struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
+}
+
+/// Tables of `host`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum TableName {
+    /// Every memory slot
+    Memory,
+    /// Every interface
+    Nic,
+    /// The PCI functions to every NIC
+    Pci,
+    /// Settings that move throughput
+    Tuning,
+}
+
+impl TableName {
+    /// Name of the view.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Nic => "nic",
+            Self::Pci => "pci",
+            Self::Tuning => "tuning",
+        }
+    }
+}
+
+/// Options of `host`.
+#[derive(ClapArgs)]
+pub struct HostArgs {
+    /// Read this instead: a folder with sys and proc, an SMBIOS table, or dmidecode's text
+    #[arg(long, value_name = "PATH")]
+    pub from: Option<PathBuf>,
+    /// Print a table instead of the drawing
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub table: Option<TableName>,
+    /// Print all facts as JSON, each with its source
+    #[arg(long, short = 'J', conflicts_with = "table")]
+    pub json: bool,
 }
 
 /// How a report is written.

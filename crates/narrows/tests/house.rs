@@ -190,6 +190,7 @@ const REGISTRIES: &[(&str, &str)] = &[
     ("loads/src/kinds", "KINDS"),
     ("meters/src/sources", "SOURCES"),
     ("report/src/formats", "FORMATS"),
+    ("report/src/views", "VIEWS"),
 ];
 
 #[test]

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod dram;
 pub mod framing;
 mod memory;
 pub mod pcie;
@@ -46,7 +47,7 @@ impl Protocol {
 /// Predictions for memory and the local path, when they were measured, for every physical NIC, and
 /// for the interface that leads to the peer.
 pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
-    let mut predictions = dram(study, summaries);
+    let mut predictions = kernels(study, summaries);
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         predictions.extend(local(study, summaries, protocol));
         for nic in &study.host.nics {
@@ -62,10 +63,10 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
 }
 
 /// What each memory kernel should reach, beside what it reached.
-fn dram(study: &StoredStudy, all: &[Summary]) -> Vec<Prediction> {
+fn kernels(study: &StoredStudy, all: &[Summary]) -> Vec<Prediction> {
     let kernels = all.iter().filter(|summary| summary.kind.starts_with("memory-"));
     let predicted = kernels.map(|kernel| {
-        let stated = memory::peak(&study.host, study.study.memory_node, kernel);
+        let stated = dram::peak(&study.host, study.study.memory_node, kernel);
         conclude("memory", &kernel.label, vec![stated], kernel.estimate)
     });
     predicted.collect()

@@ -2,8 +2,8 @@
 //! payload byte.
 
 use crate::{Stated, modelled};
-use narrows_facts::host::{Host, Nic};
-use narrows_facts::result::{Ceiling, Estimate, Method, Provenance, Unit};
+use narrows_facts::host::Nic;
+use narrows_facts::result::{Ceiling, Estimate, Provenance};
 use narrows_facts::study::Study;
 use narrows_stats::{Label, Summary};
 
@@ -80,63 +80,6 @@ pub fn local(all: &[Summary]) -> Stated {
         provenance: vec![
             Provenance::Measured("memory-copy on this host".into()),
             Provenance::Assumed("6 bytes a payload byte: two copies that miss every cache".into()),
-        ],
-    })
-}
-
-/// Bytes of a transfer on one memory channel (JEDEC: 64 data bits).
-const CHANNEL_BYTES: f64 = 8.0;
-
-/// The peak of the populated channels of one node's socket for a kernel, bytes counted a second.
-/// Stated only where every module's channel and speed is known and sockets and nodes are one to
-/// one.
-pub fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Stated {
-    let slots = host.memory.slots.value();
-    let slots = slots.ok_or_else(|| {
-        format!("dram: memory slots: {}", host.memory.slots.gap().unwrap_or_default())
-    })?;
-    let mut channels = std::collections::BTreeMap::new();
-    let mut sockets = std::collections::BTreeSet::new();
-    for slot in slots {
-        let Some(module) = slot.module.as_ref().filter(|module| module.is_dram) else { continue };
-        let at = slot.at.as_ref().ok_or("dram: the channel of a module is not known")?;
-        let speed = module.configured_mts.ok_or("dram: the speed of a module is not known")?;
-        sockets.insert(at.socket);
-        // A channel runs at the speed of its slowest module.
-        let least = channels.entry((at.socket, at.channel.clone())).or_insert(speed);
-        *least = speed.min(*least);
-    }
-    let nodes = host.nodes.iter().filter(|node| node.memory_bytes.value().is_some_and(|b| b.0 > 0));
-    if sockets.is_empty() || nodes.count().max(1) != sockets.len() {
-        return Err("dram: memory nodes and sockets are not one to one".into());
-    }
-    let position = host.nodes.iter().position(|have| Some(have.id) == node).unwrap_or(0);
-    let socket = sockets.iter().nth(position).copied().unwrap_or(0);
-    let speeds: Vec<f64> = channels
-        .iter()
-        .filter(|((s, _), _)| *s == socket)
-        .map(|(_, mts)| f64::from(*mts))
-        .collect();
-    let crossing = f64::from(kernel.effective.bus_percent_of_counted.unwrap_or(100)) / 100.0;
-    let rate = speeds.iter().sum::<f64>() * 1e6 * CHANNEL_BYTES / crossing;
-    Ok(Ceiling {
-        resource: "dram".into(),
-        range: Estimate {
-            value: rate,
-            low: rate,
-            high: rate,
-            unit: Unit::BytesPerSecond,
-            n: 0,
-            by: Method::Model,
-        },
-        says: format!(
-            "peak of {} populated channels of socket {socket}, {crossing} bytes a byte counted",
-            speeds.len()
-        ),
-        only_if: None,
-        provenance: vec![
-            Provenance::Read(host.memory.slots.source().0.clone()),
-            Provenance::DataSheet("JEDEC: 8 bytes a transfer and channel".into()),
         ],
     })
 }

@@ -5,6 +5,7 @@
 
 pub mod formats;
 pub mod plots;
+pub mod views;
 mod words;
 
 use narrows_explain::{Case, Judged, judge};

@@ -40,13 +40,17 @@ pub fn or_dash<T: ToString>(fact: &Fact<T>) -> String {
     fact.value().map_or_else(|| "-".to_owned(), ToString::to_string)
 }
 
-/// The host in one line.
+/// The host in one line: what is known of it.
 pub fn host_line(host: &Host) -> String {
     let sockets: BTreeSet<u32> = host.cpu.places.iter().filter_map(|place| place.package).collect();
+    let counts = [
+        (sockets.len(), "socket"),
+        (host.cpu.online.value().map_or(0, Vec::len), "CPU"),
+        (host.nodes.len(), "node"),
+    ];
     let mut parts = vec![host.cpu.model.value().cloned().unwrap_or("unknown processor".into())];
-    parts.push(counted(sockets.len().max(1), "socket"));
-    parts.push(counted(host.cpu.online.value().map_or(0, Vec::len), "CPU"));
-    parts.push(counted(host.nodes.len().max(1), "node"));
+    let told = counts.into_iter().filter(|(n, _)| *n > 0);
+    parts.extend(told.map(|(n, what)| counted(n, what)));
     parts.extend(host.memory.total_bytes.value().map(|bytes| format!("{bytes} memory")));
     let cache = host.last_level_cache_bytes();
     if cache.0 > 0 {

@@ -1,5 +1,6 @@
 //! Memory: what the kernel manages, and the slots as firmware describes them.
 
+pub mod dmidecode;
 pub mod locator;
 pub mod slotmap;
 mod smbios;
@@ -8,7 +9,7 @@ use crate::Root;
 use narrows_facts::host::{Memory, Slot};
 use narrows_facts::{Bytes, Fact};
 
-pub use smbios::parse as parse_smbios;
+pub use smbios::{names as smbios_names, parse as parse_smbios};
 
 /// Reads the memory.
 pub fn read(root: &Root) -> Memory {

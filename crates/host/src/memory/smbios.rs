@@ -5,7 +5,7 @@ use narrows_facts::Bytes;
 use narrows_facts::host::{Module, Slot};
 use smbioslib::{
     MemoryDeviceType, MemorySize, MemorySizeExtended, MemorySpeed, MemorySpeedExtended, SMBiosData,
-    SMBiosMemoryDevice, SMBiosString, SMBiosSystemInformation,
+    SMBiosMemoryDevice, SMBiosProcessorInformation, SMBiosString, SMBiosSystemInformation,
 };
 
 /// Reads the slots from the bytes of `/sys/firmware/dmi/tables/DMI`. An error says what is wrong.
@@ -19,6 +19,20 @@ pub fn parse(table: &[u8]) -> Result<Vec<Slot>, String> {
     });
     locator::place(&mut slots, map.as_ref());
     Ok(slots)
+}
+
+/// Product and processor of a table that [`parse`] has accepted.
+pub fn names(table: &[u8]) -> (Option<String>, Option<String>) {
+    let data = SMBiosData::from_vec_and_version(table.to_vec(), None);
+    let told = |name: String| (!name.is_empty()).then_some(name);
+    let product = data.first::<SMBiosSystemInformation<'_>>().and_then(|system| {
+        let (maker, name) = (text(&system.manufacturer()), text(&system.product_name()));
+        told(format!("{maker} {name}").trim().to_owned())
+    });
+    let processor = data
+        .map(|processor: SMBiosProcessorInformation<'_>| text(&processor.processor_version()))
+        .find_map(told);
+    (product, processor)
 }
 
 /// Walks the structures (DSP0134, 6.1.2) so that a table cut short is an error, not a shorter host.

@@ -1,0 +1,38 @@
+//! `narrows host`: what this machine, or another's description, is made of.
+
+use crate::args::HostArgs;
+use crate::failure::{Failure, MACHINE, USAGE};
+use crate::output;
+use narrows_facts::SCHEMA_VERSION;
+use narrows_host::Root;
+use narrows_report::views;
+use serde_json::json;
+
+/// Runs the command.
+pub fn run(args: &HostArgs) -> Result<u8, Failure> {
+    let host = match &args.from {
+        Some(path) => narrows_host::open(path).map_err(|error| {
+            let hint = "give a folder with sys and proc, a table DMI, or what dmidecode printed";
+            Failure::new(USAGE, error, hint)
+        })?,
+        None => narrows_host::read(&Root::live()),
+    };
+    if args.json {
+        let document = json!({ "schema_version": SCHEMA_VERSION, "host": host });
+        let text = serde_json::to_string_pretty(&document)
+            .map_err(|error| Failure::new(MACHINE, error.to_string(), "try again"))?;
+        output::print(&(text + "\n"))?;
+        return Ok(0);
+    }
+    let name = args.table.map_or("drawing", |table| table.name());
+    if let Some(view) = views::view(name) {
+        output::print(&(view.write)(&host))?;
+    }
+    if args.from.is_none() && args.table.is_none() {
+        let denied = host.memory.slots.gap().filter(|gap| gap.starts_with("no permission"));
+        if denied.is_some() {
+            eprintln!("hint: as root this also shows the memory modules");
+        }
+    }
+    Ok(0)
+}

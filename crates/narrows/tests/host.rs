@@ -1,0 +1,123 @@
+//! `narrows host`: this machine, descriptions of others, and what is none.
+
+mod common;
+
+use common::{err, fails, folder, narrows, out, run};
+use narrows_explain::population::{controllers_equal, sockets};
+use narrows_facts::host::{Host, Slot};
+use narrows_host::open;
+use narrows_predict::dram::socket_peaks;
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn this_machine_is_described_in_every_view() {
+    let json = out(&run(narrows().args(["host", "--json"])));
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["schema_version"], 1);
+    let online = json["host"]["cpu"]["online"]["value"].as_array().expect("online CPUs").len();
+    let drawing = out(&run(narrows().arg("host")));
+    assert!(drawing.contains(&format!("{online} CPU")), "{drawing}");
+    for table in ["memory", "nic", "pci", "tuning"] {
+        let text = out(&run(narrows().args(["host", "--table", table])));
+        assert!(!text.trim().is_empty(), "{table}");
+    }
+}
+
+#[test]
+fn what_is_no_description_is_refused() {
+    let dir = folder("no-host");
+    std::fs::write(dir.join("text"), "hello").expect("file");
+    std::fs::write(dir.join("empty"), "").expect("file");
+    for (path, says) in [
+        (dir.clone(), "holds neither sys nor proc"),
+        (dir.join("text"), "no SMBIOS table and no dmidecode text"),
+        (dir.join("empty"), "is empty"),
+        (dir.join("none"), "No such file"),
+    ] {
+        fails(narrows().args(["host", "--from"]).arg(path), 2, says);
+    }
+}
+
+fn corpora() -> Option<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
+    if dir.is_dir() {
+        return Some(dir);
+    }
+    let _ = writeln!(std::io::stderr(), "skipped: {} is not there", dir.display());
+    None
+}
+
+fn truth(dir: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(dir.join("smbios-ground-truth.json")).expect("truth");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn slots(host: &Host) -> &[Slot] {
+    host.memory.slots.value().expect("slots")
+}
+
+/// What the table says and what dmidecode printed of it must come out the same.
+#[test]
+fn a_table_and_its_dmidecode_text_tell_the_same() {
+    let Some(dir) = corpora() else { return };
+    for known in truth(&dir) {
+        let path = |key: &str| dir.join(known[key].as_str().expect(key));
+        let binary = open(&path("raw")).expect("table");
+        let text = open(&path("file")).expect("text");
+        assert_eq!(slots(&binary).len(), slots(&text).len(), "{}", known["file"]);
+        assert_eq!(binary.product.value(), text.product.value(), "{}", known["file"]);
+        for (a, b) in slots(&binary).iter().zip(slots(&text)) {
+            let shown = format!("{}: {} {}", known["file"], a.locator, b.locator);
+            assert_eq!(a.at, b.at, "{shown}");
+            let facts = |slot: &Slot| {
+                let module = slot.module.as_ref()?;
+                Some((module.size_bytes, module.is_dram, module.configured_mts, module.ranks))
+            };
+            assert_eq!(facts(a), facts(b), "{shown}");
+        }
+    }
+}
+
+/// Peak bandwidth by socket, and the label of the Lenovo study, as they are known of each host.
+#[test]
+fn peaks_and_controllers_are_those_that_are_known() {
+    let Some(dir) = corpora() else { return };
+    let (mut peaks_compared, mut labels_compared) = (0, 0);
+    for known in truth(&dir).iter().filter(|known| known["confidence"] != "socket only") {
+        let name = known["raw"].as_str().expect("raw");
+        let host = open(&dir.join(name)).expect(name);
+        let peaks = socket_peaks(slots(&host));
+        for socket in known["sockets"].as_array().expect("sockets") {
+            let Some(want) = socket["peak_gb_s"].as_f64() else { continue };
+            let number = socket["socket"].as_u64().expect("number") as u32;
+            let Ok(peaks) = &peaks else { continue };
+            let have = peaks.get(&number).map_or(0.0, |peak| peak.rate_bytes_per_second.gbytes());
+            assert!((have - want).abs() < 0.1, "{name}: socket {number}: {have}, known {want}");
+            peaks_compared += 1;
+        }
+        let Ok(population) = sockets(slots(&host)) else { continue };
+        let processor = host.cpu.model.value().map_or("", String::as_str);
+        assert_eq!(
+            controllers_equal(&population, processor),
+            known["controllers_equal"].as_bool(),
+            "{name}: {processor}"
+        );
+        labels_compared += usize::from(known["controllers_equal"].is_boolean());
+    }
+    assert!(peaks_compared > 60, "{peaks_compared}");
+    assert!(labels_compared > 15, "{labels_compared}");
+}
+
+#[test]
+fn a_report_that_was_sent_is_drawn() {
+    let Some(dir) = corpora() else { return };
+    let path = dir.join("smbios-text/dell-poweredge-r640-953E314D7CA9.txt");
+    let output = run(narrows().args(["host", "--from"]).arg(path));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    for part in ["PowerEdge R640", "near-balanced", "lenovo-2019: balanced", "peak 76.8 GB/s"] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}

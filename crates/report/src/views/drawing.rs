@@ -1,0 +1,178 @@
+//! `drawing`: sockets with their channels and modules, nodes, and NICs, and the width of each road in
+//! GB/s where it is known.
+
+use super::View;
+use crate::words;
+use narrows_explain::population::{Balance, Socket, balance, controllers_equal, sockets};
+use narrows_facts::host::{Host, Nic, Node, Slot};
+use narrows_facts::units::three_digits;
+use narrows_predict::dram::{SocketPeak, socket_peaks};
+use narrows_predict::pcie::{joints, raw_bps};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// The default view.
+pub static VIEW: View = View { name: "drawing", write };
+
+/// Channels in one line of the drawing.
+const CHANNELS_A_LINE: usize = 6;
+
+fn write(host: &Host) -> String {
+    let mut out = String::new();
+    let names = [host.name.value(), host.product.value()];
+    let names: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
+    if !names.is_empty() {
+        let _ = writeln!(out, "{}", names.join(", "));
+    }
+    let _ = writeln!(out, "{}", words::host_line(host));
+    memory(&mut out, host);
+    for node in &host.nodes {
+        draw_node(&mut out, host, node);
+    }
+    let homeless: Vec<&Nic> =
+        host.physical_nics().filter(|nic| home(host, nic).is_none()).collect();
+    if !homeless.is_empty() {
+        let _ = writeln!(out, "\nnode unknown");
+        homeless.iter().for_each(|nic| draw_nic(&mut out, nic));
+    }
+    out.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+}
+
+fn memory(out: &mut String, host: &Host) {
+    let Some(slots) = host.memory.slots.value() else {
+        let gap = host.memory.slots.gap().unwrap_or_default();
+        let _ = writeln!(out, "\nmemory slots: {gap}");
+        return;
+    };
+    let population = match sockets(slots) {
+        Ok(population) => population,
+        Err(missing) => {
+            let modules = slots.iter().filter(|slot| slot.module.is_some()).count();
+            let what = words::counted(modules, "module");
+            let slots = words::counted(slots.len(), "slot");
+            let _ =
+                writeln!(out, "\nmemory: {what} in {slots}; balance unknown, it needs {missing}");
+            return;
+        }
+    };
+    let processor = host.cpu.model.value().map_or("", String::as_str);
+    let label = match controllers_equal(&population, processor) {
+        Some(true) => "; both controllers hold the same (lenovo-2019: balanced)",
+        Some(false) => "; the controllers differ (lenovo-2019: unbalanced)",
+        None => "",
+    };
+    let _ = writeln!(out, "\nmemory is {}{label}", class(balance(&population)));
+    let peaks = socket_peaks(slots);
+    for socket in &population {
+        draw_socket(out, socket, slots, peaks.as_ref());
+    }
+}
+
+fn class(balance: Balance) -> &'static str {
+    match balance {
+        Balance::Balanced => "balanced: every channel holds the same",
+        Balance::NearBalanced => "near-balanced: alike on the populated channels, others empty",
+        Balance::SocketAsymmetric => "socket-asymmetric: the sockets hold different memory",
+        Balance::Unbalanced => "unbalanced: channels of one socket hold different modules",
+    }
+}
+
+fn draw_socket(
+    out: &mut String,
+    socket: &Socket,
+    slots: &[Slot],
+    peaks: Result<&BTreeMap<u32, SocketPeak>, &String>,
+) {
+    let populated = socket.populated().len();
+    let peak = match peaks {
+        Ok(peaks) => peaks.get(&socket.socket).map_or("no memory".to_owned(), |peak| {
+            let rate = three_digits(peak.rate_bytes_per_second.gbytes());
+            format!("peak {rate} GB/s{}", speeds(slots, socket.socket))
+        }),
+        Err(gap) => format!("peak unknown: {gap}"),
+    };
+    let all = socket.channels.len();
+    let _ = writeln!(out, "  socket {}: {populated} of {all} channels, {peak}", socket.socket);
+    // 9 before 10.
+    let mut channels: Vec<(&String, &Vec<u64>)> = socket.channels.iter().collect();
+    channels.sort_by_key(|(label, _)| (label.len(), label.as_str()));
+    for line in channels.chunks(CHANNELS_A_LINE) {
+        let cells = line.iter().map(|(label, modules)| {
+            let gib = |mib: &u64| format!("{}", *mib as f64 / 1024.0);
+            let held: Vec<String> = modules.iter().map(gib).collect();
+            let held = if held.is_empty() { "-".to_owned() } else { held.join("+") };
+            format!("{label}[{held:^5}]")
+        });
+        let _ = writeln!(out, "    {}", cells.collect::<Vec<_>>().join(" "));
+    }
+}
+
+/// `, 2400 MT/s (rated 2666)`.
+fn speeds(slots: &[Slot], socket: u32) -> String {
+    let here = slots.iter().filter(|slot| slot.at.as_ref().is_some_and(|at| at.socket == socket));
+    let modules: Vec<_> =
+        here.filter_map(|slot| slot.module.as_ref()).filter(|module| module.is_dram).collect();
+    let list = |values: BTreeSet<u32>| {
+        values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+    };
+    let now: BTreeSet<u32> = modules.iter().filter_map(|module| module.configured_mts).collect();
+    let rated: BTreeSet<u32> = modules.iter().filter_map(|module| module.rated_mts).collect();
+    match rated.is_empty() || rated == now {
+        true => format!(", {} MT/s", list(now)),
+        false => format!(", {} MT/s (rated {})", list(now), list(rated)),
+    }
+}
+
+/// The node that a NIC is drawn at: its own, or the only one.
+fn home(host: &Host, nic: &Nic) -> Option<u32> {
+    match host.nodes.as_slice() {
+        [only] => Some(only.id),
+        _ => nic.node.value().copied(),
+    }
+}
+
+fn draw_node(out: &mut String, host: &Host, node: &Node) {
+    let memory = words::or_dash(&node.memory_bytes);
+    let cpus = match node.cpus.as_slice() {
+        [] => "no CPU".to_owned(),
+        cpus => words::counted(cpus.len(), "CPU"),
+    };
+    let level = host.cpu.caches.iter().map(|cache| cache.level).max().unwrap_or(0);
+    let caches = host.cpu.caches.iter().filter(|cache| {
+        cache.level == level && cache.cpus.iter().any(|cpu| node.cpus.contains(cpu))
+    });
+    let bytes = caches.map(|cache| cache.size_bytes.0).fold(0, u64::saturating_add);
+    let cache = match bytes {
+        0 => String::new(),
+        bytes => format!(", L{level} {}", narrows_facts::Bytes(bytes)),
+    };
+    let _ = writeln!(out, "\nnode {}: {cpus}, {memory} memory{cache}", node.id);
+    for nic in host.physical_nics().filter(|nic| home(host, nic) == Some(node.id)) {
+        draw_nic(out, nic);
+    }
+}
+
+fn draw_nic(out: &mut String, nic: &Nic) {
+    let wire = match nic.speed_bps.value() {
+        Some(speed) => format!("{speed} ({} GB/s)", three_digits(speed.0 / 8e9)),
+        None => "link speed unknown".to_owned(),
+    };
+    let links: Vec<String> = joints(nic)
+        .iter()
+        .map(|joint| {
+            let rate = raw_bps(joint.now.speed_gts, joint.now.width) / 8e9;
+            let (speed, width) = (joint.now.speed_gts, joint.now.width);
+            format!("PCIe {speed} GT/s x{width} ({} GB/s)", three_digits(rate))
+        })
+        .collect();
+    let road = match (links.is_empty(), nic.path.last()) {
+        (false, _) => links.join(" -- "),
+        (true, Some(hop)) => format!("PCI {}, no link state", hop.address),
+        (true, None) => "not on PCI".to_owned(),
+    };
+    let driver = words::or_dash(&nic.driver);
+    let _ = writeln!(out, "  -- {road} -- {} [{driver}] -- {wire}", nic.name);
+    if let Some(hop) = nic.path.last() {
+        let _ = writeln!(out, "       {}", hop.name);
+    }
+}
