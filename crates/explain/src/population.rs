@@ -91,10 +91,10 @@ pub fn balance(sockets: &[Socket]) -> Balance {
     if sockets.iter().all(full) { Balance::Balanced } else { Balance::NearBalanced }
 }
 
-/// Whether both memory controllers of every populated socket hold the same, which is what the Lenovo
-/// study LP1241 of 2019 calls balanced. Only for processors with two controllers of three channels
-/// (Xeon Scalable of the first two generations); `None` for others. Channels are taken in the order
-/// of their labels: the first three belong to one controller.
+/// Whether both memory controllers of every populated socket hold the same, which is what the
+/// Lenovo study LP1241 of 2019 calls balanced. Only for processors with two controllers of three
+/// channels (Xeon Scalable of the first two generations); `None` for others. Channels are taken in
+/// the order of their labels: the first three belong to one controller.
 pub fn controllers_equal(sockets: &[Socket], processor: &str) -> Option<bool> {
     if !is_two_by_three(processor) || sockets.iter().any(|socket| socket.channels.len() != 6) {
         return None;

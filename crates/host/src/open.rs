@@ -1,5 +1,5 @@
-//! A host from what somebody sent: a folder with `/sys` and `/proc`, an SMBIOS table, or the text of
-//! `dmidecode`.
+//! A host from what somebody sent: a folder with `/sys` and `/proc`, an SMBIOS table, or the text
+//! of `dmidecode`.
 
 use crate::memory::{self, dmidecode};
 use crate::{Root, read};

@@ -41,8 +41,8 @@ pub fn socket_peaks(slots: &[Slot]) -> Result<BTreeMap<u32, SocketPeak>, String>
     Ok(sockets)
 }
 
-/// The peak of one node's socket for a kernel, bytes counted a second. Stated only where sockets and
-/// nodes with memory are one to one.
+/// The peak of one node's socket for a kernel, bytes counted a second. Stated only where sockets
+/// and nodes with memory are one to one.
 pub fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Stated {
     let slots = host.memory.slots.value();
     let slots = slots.ok_or_else(|| {

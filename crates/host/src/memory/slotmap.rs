@@ -1,6 +1,6 @@
 //! Makers' slot maps: which channel a slot is on, where the locator does not spell it out but the
-//! maker's manual says how slots are numbered. One data file per maker in `slotmaps/`, each with its
-//! source; products that are in no file stay unplaced.
+//! maker's manual says how slots are numbered. One data file per maker in `slotmaps/`, each with
+//! its source; products that are in no file stay unplaced.
 
 use super::locator::matches;
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! `drawing`: sockets with their channels and modules, nodes, and NICs, and the width of each road in
-//! GB/s where it is known.
+//! `drawing`: sockets with their channels and modules, nodes, and NICs, and the width of each road
+//! in GB/s where it is known.
 
 use super::View;
 use crate::words;
