@@ -122,8 +122,47 @@ fn is_clear(study: &StoredStudy, rule: &str) -> bool {
 #[test]
 fn a_host_of_which_nothing_is_known_gets_no_finding() {
     let study = study(bare());
-    for rule in ["congestion-control", "dimm-balance", "noisy-host"] {
+    for rule in ["congestion-control", "dimm-balance", "memory-size", "noisy-host"] {
         assert!(matches!(verdict(&study, rule), Verdict::Unknown { .. }), "{rule}");
+    }
+}
+
+fn module(size_bytes: Option<Bytes>) -> Slot {
+    Slot {
+        locator: "P1-DIMMA1".into(),
+        bank: String::new(),
+        at: None,
+        module: Some(Module {
+            size_bytes,
+            technology: "DDR4".into(),
+            is_dram: true,
+            rated_mts: None,
+            configured_mts: None,
+            ranks: None,
+        }),
+    }
+}
+
+#[test]
+fn memory_that_does_not_add_up_is_found_with_both_values() {
+    let mut host = two_sockets();
+    host.memory.total_bytes = known(Bytes::gib(128));
+    assert!(is_clear(&study(host.clone()), "memory-size"));
+    host.memory.slots = known(vec![module(Some(Bytes::gib(64))), module(Some(Bytes::gib(72)))]);
+    assert!(is_clear(&study(host.clone()), "memory-size"));
+    // A module that the kernel does not have, one too many for the modules, a node short of memory.
+    for (slots, node_gib, says) in [
+        (vec![module(Some(Bytes::gib(256)))], 64, "The modules hold 256 GiB"),
+        (vec![module(Some(Bytes::gib(64)))], 64, "The modules hold 64 GiB"),
+        (vec![module(None)], 32, "The memory of 2 nodes is 96 GiB"),
+    ] {
+        let mut wrong = host.clone();
+        wrong.memory.slots = known(slots);
+        wrong.nodes[1].memory_bytes = known(Bytes::gib(node_gib));
+        let findings = found(&study(wrong), "memory-size");
+        assert_eq!((findings.len(), findings[0].weight), (1, Weight::Caution));
+        assert!(findings[0].says.contains(says), "{}", findings[0].says);
+        assert!(findings[0].says.contains("128 GiB"), "{}", findings[0].says);
     }
 }
 

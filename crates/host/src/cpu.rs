@@ -90,7 +90,7 @@ fn cache(root: &Root, dir: &str) -> Option<Cache> {
     let shared = root.text(&format!("{dir}/shared_cpu_list")).and_then(|text| list::parse(&text));
     let cpus = match shared.value() {
         Some(cpus) => cpus.clone(),
-        None => mask(file("shared_cpu_map").value()?)?,
+        None => list::parse_mask(file("shared_cpu_map").value()?).ok()?,
     };
     Some(Cache {
         level: file("level").value()?.parse().ok()?,
@@ -103,25 +103,4 @@ fn cache(root: &Root, dir: &str) -> Option<Cache> {
 /// A cache size such as `480M` or `2048K`.
 fn size(text: &str) -> Option<Bytes> {
     text.parse().ok()
-}
-
-/// A mask of 32-bit words such as `00000000,0000000f`, most significant first.
-fn mask(text: &str) -> Option<Vec<u32>> {
-    let mut cpus = Vec::new();
-    for (word, hex) in text.trim().rsplit(',').enumerate() {
-        let bits = u32::from_str_radix(hex, 16).ok()?;
-        cpus.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| word as u32 * 32 + bit));
-    }
-    Some(cpus)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn masks_count_from_the_last_word() {
-        assert_eq!(mask("00000001,80000003"), Some(vec![0, 1, 31, 32]));
-        assert_eq!(mask("zz"), None);
-    }
 }

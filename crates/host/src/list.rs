@@ -23,6 +23,17 @@ pub fn parse(text: &str) -> Result<Vec<u32>, String> {
     Ok(numbers)
 }
 
+/// Reads a mask of 32-bit words such as `00000000,0000000f`, most significant first.
+pub fn parse_mask(text: &str) -> Result<Vec<u32>, String> {
+    let mut numbers = Vec::new();
+    for (word, hex) in text.trim().rsplit(',').enumerate().take(ENTRIES_MAX as usize / 32) {
+        let bits = u32::from_str_radix(hex, 16).map_err(|_| format!("'{hex}' is no mask"))?;
+        let set = (0..32).filter(|bit| bits >> bit & 1 == 1);
+        numbers.extend(set.map(|bit| word as u32 * 32 + bit));
+    }
+    Ok(numbers)
+}
+
 /// Writes a list in the kernel's format.
 pub fn show(numbers: &[u32]) -> String {
     let mut parts: Vec<String> = Vec::new();
@@ -39,6 +50,12 @@ pub fn show(numbers: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn masks_count_from_the_last_word() {
+        assert_eq!(parse_mask("00000001,80000003"), Ok(vec![0, 1, 31, 32]));
+        assert!(parse_mask("zz").is_err());
+    }
 
     #[test]
     fn lists_read_and_write_alike() {

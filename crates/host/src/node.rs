@@ -16,7 +16,9 @@ pub fn read(root: &Root) -> Vec<Node> {
 fn node(root: &Root, id: u32, online: Option<&Vec<u32>>) -> Node {
     let dir = format!("{NODES}/node{id}");
     let listed = root.text(&format!("{dir}/cpulist")).and_then(|text| list::parse(&text));
-    let mut cpus = listed.value().cloned().unwrap_or_default();
+    // Captures of old kernels have the mask only.
+    let mask = || root.text(&format!("{dir}/cpumap")).and_then(|text| list::parse_mask(&text));
+    let mut cpus = listed.value().cloned().or_else(|| mask().value().cloned()).unwrap_or_default();
     // A node goes on naming CPUs that were taken offline.
     cpus.retain(|cpu| online.is_none_or(|online| online.contains(cpu)));
     Node {

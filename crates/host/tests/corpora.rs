@@ -156,6 +156,37 @@ fn offline_cpus_do_not_count() {
 }
 
 #[test]
+fn eight_nodes_by_mask_and_their_caches() {
+    let Some(host) = tree("lscpu-x86_64-epyc_7451.tar.gz", "x86_64-epyc_7451") else { return };
+    assert_eq!((packages(&host), host.nodes.len(), host.cpu.places.len()), (2, 8, 96));
+    assert!(host.nodes.iter().all(|node| node.cpus.len() == 12));
+    let third = host.cpu.caches.iter().filter(|cache| cache.level == 3);
+    assert_eq!(third.clone().count(), 16);
+    assert_eq!(host.last_level_cache_bytes().0, 128 << 20);
+}
+
+#[test]
+fn nodes_without_cpus_are_memory_only() {
+    let name = "nri-4socket+pmem2socket+desktop.tar.bz2";
+    let Some(host) = tree(name, "sysfs/server") else { return };
+    assert_eq!((packages(&host), host.nodes.len(), host.cpu.places.len()), (2, 6, 112));
+    let bare: Vec<u32> =
+        host.nodes.iter().filter(|node| node.cpus.is_empty()).map(|node| node.id).collect();
+    assert_eq!(bare, [4, 5]);
+    let four = tree(name, "sysfs/4-socket-server-nosnc").expect("the same archive");
+    assert_eq!((packages(&four), four.nodes.len(), four.cpu.places.len()), (4, 4, 144));
+    assert_eq!(four.nodes[0].distances.value(), Some(&vec![10, 21, 21, 21]));
+}
+
+#[test]
+fn a_node_is_not_a_range_of_cpus() {
+    let Some(host) = tree("hwloc-memorysidecaches.tar.bz2", "memorysidecaches") else { return };
+    assert_eq!((packages(&host), host.nodes.len(), host.cpu.places.len()), (2, 4, 80));
+    let first = &host.nodes[0].cpus;
+    assert!(first.starts_with(&[0, 4, 8]) && first.ends_with(&[76]), "{first:?}");
+}
+
+#[test]
 fn this_machine_reads_within_bounds() {
     let began = std::time::Instant::now();
     let host = read(&Root::live());

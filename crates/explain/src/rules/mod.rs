@@ -2,6 +2,7 @@
 
 mod congestion_control;
 mod dimm_balance;
+mod memory_size;
 mod nic_remote_node;
 mod noisy_host;
 mod pcie_link;
@@ -12,6 +13,7 @@ use crate::Rule;
 pub static RULES: &[&Rule] = &[
     &congestion_control::RULE,
     &dimm_balance::RULE,
+    &memory_size::RULE,
     &nic_remote_node::RULE,
     &noisy_host::RULE,
     &pcie_link::RULE,
