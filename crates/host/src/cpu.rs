@@ -32,7 +32,7 @@ fn online(root: &Root) -> Fact<Vec<u32>> {
 
 /// CPUs of this process's affinity mask; a capture has no process of its own.
 fn allowed(root: &Root) -> Fact<Vec<u32>> {
-    if !root.is_live() {
+    if !root.has_own_process() {
         return Fact::absent("/proc/self/status (not a live host)");
     }
     root.text("proc/self/status").and_then(|text| {

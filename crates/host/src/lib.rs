@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod capture;
 mod cpu;
 pub mod list;
 pub mod memory;
@@ -21,6 +22,13 @@ pub use open::open;
 pub use root::Root;
 
 use narrows_facts::host::Host;
+
+/// Reads this machine and gives the text of a capture of it, masked.
+pub fn capture() -> String {
+    let root = Root::recording();
+    read(&root);
+    capture::write(root.into_answers())
+}
 
 /// Reads the whole host. As an ordinary user some facts are `Denied`, each with the file it needs.
 pub fn read(root: &Root) -> Host {

@@ -1,6 +1,7 @@
 //! A host from what somebody sent: a folder with `/sys` and `/proc`, an SMBIOS table, or the text
 //! of `dmidecode`.
 
+use crate::capture;
 use crate::memory::{self, dmidecode};
 use crate::{Root, read};
 use narrows_facts::Fact;
@@ -23,9 +24,14 @@ pub fn open(path: &Path) -> Result<Host, String> {
     if bytes.is_empty() {
         return Err(format!("{shown} is empty"));
     }
+    let text = std::str::from_utf8(&bytes).ok();
+    if let Some(text) = text.filter(|text| capture::is_capture(text)) {
+        let answers = capture::parse(text).map_err(|error| format!("{shown}: {error}"))?;
+        return Ok(read(&Root::replay(answers)));
+    }
     let from = format!("{shown}");
     let mut host = read(&Root::at("/nonexistent/narrows"));
-    if let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| dmidecode::is_report(text)) {
+    if let Some(text) = text.filter(|text| dmidecode::is_report(text)) {
         let report = dmidecode::parse(text);
         host.product = known(report.system.map(|(maker, name)| format!("{maker} {name}")), &from);
         host.cpu.model = known(report.processor, &from);

@@ -1,6 +1,8 @@
 //! The directory that a machine is read through.
 
+use crate::capture::{Answers, Content};
 use narrows_facts::Fact;
+use std::cell::RefCell;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
@@ -8,10 +10,12 @@ use std::path::{Component, Path, PathBuf};
 /// Files larger than this are not read: no file of `/proc` or `/sys` that narrows wants is.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// A machine's root directory: `/` when live.
+/// What a machine is read through: `/` when live, a folder, or a capture.
 #[derive(Clone, Debug)]
 pub struct Root {
     dir: PathBuf,
+    replayed: Option<Answers>,
+    recorded: Option<RefCell<Answers>>,
 }
 
 impl Root {
@@ -21,15 +25,47 @@ impl Root {
     }
     /// A directory that holds `sys` and `proc` of some machine.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
+        Self { dir: dir.into(), replayed: None, recorded: None }
     }
-    /// True for this machine's own `/`.
-    pub fn is_live(&self) -> bool {
-        self.dir == Path::new("/")
+    /// The answers of a capture.
+    pub fn replay(answers: Answers) -> Self {
+        Self { replayed: Some(answers), ..Self::at("/nonexistent") }
+    }
+    /// This machine, every answer kept for a capture.
+    pub fn recording() -> Self {
+        Self { recorded: Some(RefCell::default()), ..Self::live() }
+    }
+    /// The answers so far, of a recording root.
+    pub fn into_answers(self) -> Answers {
+        self.recorded.map(RefCell::into_inner).unwrap_or_default()
+    }
+    /// True when the files of the reading process itself are that machine's.
+    pub fn has_own_process(&self) -> bool {
+        self.dir == Path::new("/") || self.replayed.is_some()
+    }
+
+    fn record(&self, keep: impl FnOnce(&mut Answers)) {
+        if let Some(recorded) = &self.recorded {
+            keep(&mut recorded.borrow_mut());
+        }
     }
 
     /// The bytes of a file, given without a leading slash.
     pub fn bytes(&self, path: &str) -> Fact<Vec<u8>> {
+        if let Some(replayed) = &self.replayed {
+            let kept = replayed.files.get(path).cloned();
+            let kept = kept.unwrap_or_else(|| Fact::absent(format!("/{path}")));
+            return kept.and_then(|content| content.bytes());
+        }
+        let read = self.read_bytes(path);
+        if !matches!(read, Fact::Absent { .. }) {
+            let kept = read.clone().and_then(|bytes| Ok(Content::of(&bytes)));
+            self.record(|answers| drop(answers.files.insert(path.to_owned(), kept)));
+        }
+        read
+    }
+
+    fn read_bytes(&self, path: &str) -> Fact<Vec<u8>> {
         let shown = format!("/{path}");
         let mut bytes = Vec::new();
         let read = fs::File::open(self.dir.join(path))
@@ -67,10 +103,14 @@ impl Root {
 
     /// Names in a directory, sorted; empty when it cannot be read.
     pub fn names(&self, path: &str) -> Vec<String> {
+        if let Some(replayed) = &self.replayed {
+            return replayed.folders.get(path).cloned().unwrap_or_default();
+        }
         let Ok(entries) = fs::read_dir(self.dir.join(path)) else { return Vec::new() };
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
+        self.record(|answers| drop(answers.folders.insert(path.to_owned(), names.clone())));
         names
     }
 
@@ -85,11 +125,32 @@ impl Root {
 
     /// True when the path exists.
     pub fn has(&self, path: &str) -> bool {
-        self.dir.join(path).symlink_metadata().is_ok()
+        if let Some(replayed) = &self.replayed {
+            return replayed.there.contains_key(path);
+        }
+        let there = self.dir.join(path).symlink_metadata().is_ok();
+        if there {
+            self.record(|answers| {
+                answers.there.insert(path.to_owned(), true);
+            });
+        }
+        there
     }
 
     /// Last component of a symbolic link's target.
     pub fn link_name(&self, path: &str) -> Fact<String> {
+        if let Some(replayed) = &self.replayed {
+            let kept = replayed.links.get(path).cloned();
+            return kept.unwrap_or_else(|| Fact::absent(format!("/{path}")));
+        }
+        let name = self.read_link_name(path);
+        if !matches!(name, Fact::Absent { .. }) {
+            self.record(|answers| drop(answers.links.insert(path.to_owned(), name.clone())));
+        }
+        name
+    }
+
+    fn read_link_name(&self, path: &str) -> Fact<String> {
         match fs::read_link(self.dir.join(path)) {
             Ok(target) => match target.file_name().and_then(|name| name.to_str()) {
                 Some(name) => Fact::known(name.to_owned(), format!("/{path}")),
@@ -102,6 +163,18 @@ impl Root {
     /// A path with its symbolic links resolved inside this root; links that leave it are cut at it.
     /// `None` when something on the way does not exist.
     pub fn resolve(&self, path: &str) -> Option<String> {
+        if let Some(replayed) = &self.replayed {
+            return replayed.resolved.get(path).cloned().flatten();
+        }
+        let resolved = self.resolve_links(path);
+        if resolved.is_some() {
+            let kept = resolved.clone();
+            self.record(|answers| drop(answers.resolved.insert(path.to_owned(), kept)));
+        }
+        resolved
+    }
+
+    fn resolve_links(&self, path: &str) -> Option<String> {
         let mut done: Vec<String> = Vec::new();
         let mut ahead: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
         for _ in 0..1000 {

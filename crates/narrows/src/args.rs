@@ -116,9 +116,12 @@ impl TableName {
 /// Options of `host`.
 #[derive(ClapArgs)]
 pub struct HostArgs {
-    /// Read this instead: a folder with sys and proc, an SMBIOS table, or dmidecode's text
+    /// Read this instead: a capture, a folder with sys and proc, an SMBIOS table, dmidecode's text
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
+    /// Write a capture of this host for others to read, names and serial numbers masked
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "table", "json"])]
+    pub capture: Option<PathBuf>,
     /// Print a table instead of the drawing
     #[arg(long, value_enum, value_name = "NAME")]
     pub table: Option<TableName>,

@@ -26,6 +26,35 @@ fn this_machine_is_described_in_every_view() {
 }
 
 #[test]
+fn a_capture_reads_as_the_machine_without_its_names() {
+    let file = folder("capture").join("host.json");
+    assert_eq!(run(narrows().args(["host", "--capture"]).arg(&file)).status.code(), Some(0));
+    let text = std::fs::read_to_string(&file).expect("capture");
+    let captured: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(captured["files"]["proc/sys/kernel/hostname"]["value"]["text"], "masked");
+    let json = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&out(&run(narrows().args(arguments)))).expect("JSON")
+    };
+    let live = json(&["host", "--json"]);
+    let read = json(&["host", "--json", "--from", &file.display().to_string()]);
+    for part in ["cpu", "nics", "nodes", "tuning", "virtualised", "kernel"] {
+        // What changes from one second to the next is not compared.
+        let steady = |host: &Value| {
+            let mut part = host["host"][part].clone();
+            let nodes = part.as_array_mut().into_iter().flatten();
+            nodes.for_each(|node| drop(node.as_object_mut().map(|n| n.remove("memory_bytes"))));
+            part
+        };
+        assert_eq!(steady(&live), steady(&read), "{part}");
+    }
+    std::fs::write(&file, text.replace("\"narrows_capture\": 1", "\"narrows_capture\": 9"))
+        .expect("file");
+    fails(narrows().args(["host", "--from"]).arg(&file), 2, "capture version 9");
+    std::fs::write(&file, &text[..text.len() / 2]).expect("file");
+    fails(narrows().args(["host", "--from"]).arg(&file), 2, "EOF while parsing");
+}
+
+#[test]
 fn what_is_no_description_is_refused() {
     let dir = folder("no-host");
     std::fs::write(dir.join("text"), "hello").expect("file");

@@ -10,9 +10,15 @@ use serde_json::json;
 
 /// Runs the command.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
+    if let Some(file) = &args.capture {
+        output::write_whole(file, &narrows_host::capture())?;
+        eprintln!("capture {}; look it over before you send it", file.display());
+        return Ok(0);
+    }
     let host = match &args.from {
         Some(path) => narrows_host::open(path).map_err(|error| {
-            let hint = "give a folder with sys and proc, a table DMI, or what dmidecode printed";
+            let hint =
+                "give a capture, a folder with sys and proc, a table DMI, or dmidecode's text";
             Failure::new(USAGE, error, hint)
         })?,
         None => narrows_host::read(&Root::live()),
