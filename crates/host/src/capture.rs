@@ -195,14 +195,20 @@ mod tests {
     #[test]
     fn what_names_a_machine_is_masked_and_numbers_stay() {
         let mut secrets = Secrets::default();
-        secrets.name("db7");
-        let text =
-            "db7 enx001122334455 0fb03cd416ed70aa 9223372036854771712 00000000,0000ffff db77";
+        let text = "enx001122334455 0fb03cd416ed70aa 9223372036854771712 00000000,0000ffff";
         let hidden = secrets.hide(text);
-        assert_eq!(
-            hidden,
-            "masked-host enxmasked2 masked3 9223372036854771712 00000000,0000ffff db77"
-        );
+        assert_eq!(hidden, "enxmasked1 masked2 9223372036854771712 00000000,0000ffff");
+        assert_eq!(secrets.hide("0fb03cd416ed70aa"), "masked2");
+    }
+
+    #[test]
+    fn the_host_name_is_never_written() {
+        let mut answers = Answers::default();
+        let name = Fact::known(Content::Text("db7\n".to_owned()), HOST_NAME);
+        answers.files.insert(HOST_NAME.to_owned(), name);
+        let text = write(answers);
+        assert!(text.contains("masked") && !text.contains("db7"), "{text}");
+        assert!(parse(&text).is_ok());
     }
 
     #[test]
