@@ -119,8 +119,11 @@ pub struct HostArgs {
     /// Read this instead: a capture, a folder with sys and proc, an SMBIOS table, dmidecode's text
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
+    /// Show what differs between two of these, what matters most first
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["from", "table", "json"])]
+    pub diff: Option<Vec<PathBuf>>,
     /// Write a capture of this host for others to read, names and serial numbers masked
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "table", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "table", "json", "diff"])]
     pub capture: Option<PathBuf>,
     /// Print a table instead of the drawing
     #[arg(long, value_enum, value_name = "NAME")]

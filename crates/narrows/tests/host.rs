@@ -140,6 +140,23 @@ fn peaks_and_controllers_are_those_that_are_known() {
 }
 
 #[test]
+fn two_hosts_are_told_apart_by_what_matters_first() {
+    let Some(dir) = corpora() else { return };
+    let host = |name: &str| dir.join("smbios-derived").join(name);
+    let (good, bad) =
+        (host("dell-poweredge-r640-34DAF9822B89"), host("dell-poweredge-r640-759F6C3485FD"));
+    let text = out(&run(narrows().args(["host", "--diff"]).args([&good, &bad])));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[1].starts_with("memory balance"), "{text}");
+    assert!(lines[1].contains("Balanced") && lines[1].contains("NearBalanced"), "{text}");
+    assert!(text.contains("slot A3"), "{text}");
+    let same = out(&run(narrows().args(["host", "--diff"]).args([&good, &good])));
+    assert!(same.starts_with("no difference in "), "{same}");
+    fails(narrows().args(["host", "--diff", "/none"]).arg(&good), 2, "/none");
+    fails(narrows().args(["host", "--diff"]).arg(&good), 2, "2 values required");
+}
+
+#[test]
 fn a_report_that_was_sent_is_drawn() {
     let Some(dir) = corpora() else { return };
     let path = dir.join("smbios-text/dell-poweredge-r640-953E314D7CA9.txt");

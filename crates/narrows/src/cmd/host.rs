@@ -4,9 +4,11 @@ use crate::args::HostArgs;
 use crate::failure::{Failure, MACHINE, USAGE};
 use crate::output;
 use narrows_facts::SCHEMA_VERSION;
+use narrows_facts::host::Host;
 use narrows_host::Root;
 use narrows_report::views;
 use serde_json::json;
+use std::path::Path;
 
 /// Runs the command.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
@@ -15,12 +17,14 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         eprintln!("capture {}; look it over before you send it", file.display());
         return Ok(0);
     }
+    if let Some([a, b]) = args.diff.as_deref() {
+        let (left, right) = (open(a)?, open(b)?);
+        let names = (a.display().to_string(), b.display().to_string());
+        output::print(&views::diff::write((&names.0, &left), (&names.1, &right)))?;
+        return Ok(0);
+    }
     let host = match &args.from {
-        Some(path) => narrows_host::open(path).map_err(|error| {
-            let hint =
-                "give a capture, a folder with sys and proc, a table DMI, or dmidecode's text";
-            Failure::new(USAGE, error, hint)
-        })?,
+        Some(path) => open(path)?,
         None => narrows_host::read(&Root::live()),
     };
     if args.json {
@@ -41,4 +45,11 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         }
     }
     Ok(0)
+}
+
+fn open(path: &Path) -> Result<Host, Failure> {
+    narrows_host::open(path).map_err(|error| {
+        let hint = "give a capture, a folder with sys and proc, a table DMI, or dmidecode's text";
+        Failure::new(USAGE, error, hint)
+    })
 }

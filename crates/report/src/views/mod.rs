@@ -1,5 +1,6 @@
 //! What `narrows host` prints of a host: one view a file, listed by name.
 
+pub mod diff;
 mod drawing;
 mod memory;
 mod nic;

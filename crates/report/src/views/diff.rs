@@ -1,0 +1,107 @@
+//! Two hosts side by side, the "good" and the "bad" node: what differs, what matters most first.
+
+use super::{or_unknown, table};
+use crate::words;
+use narrows_explain::population::{balance, sockets};
+use narrows_facts::Fact;
+use narrows_facts::host::{Host, Nic};
+use narrows_facts::units::three_digits;
+use narrows_predict::dram::socket_peaks;
+use narrows_predict::pcie::{joints, raw_bps};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lines of `what`, in order of weight, with the value on a host.
+type Traits = Vec<(String, String)>;
+
+/// The differences as a table, and how many facts agree.
+pub fn write(a: (&str, &Host), b: (&str, &Host)) -> String {
+    let (left, right) = (traits(a.1), traits(b.1));
+    let values = |traits: &Traits| traits.iter().cloned().collect::<BTreeMap<String, String>>();
+    let (of_left, of_right) = (values(&left), values(&right));
+    let mut names: Vec<&String> = left.iter().map(|(name, _)| name).collect();
+    // What only the second host has comes after what both or the first have.
+    names.extend(right.iter().map(|(name, _)| name).filter(|name| !of_left.contains_key(*name)));
+    let shown = |values: &BTreeMap<String, String>, name: &str| {
+        values.get(name).cloned().unwrap_or_else(|| "not there".to_owned())
+    };
+    let rows: Vec<Vec<String>> = names
+        .iter()
+        .map(|name| vec![(*name).clone(), shown(&of_left, name), shown(&of_right, name)])
+        .filter(|row| row[1] != row[2])
+        .collect();
+    let same = words::counted(names.len() - rows.len(), "fact");
+    if rows.is_empty() {
+        return format!("no difference in {same}\n");
+    }
+    format!("{}\nthe same in {same}\n", table(&["what", a.0, b.0], &rows))
+}
+
+fn traits(host: &Host) -> Traits {
+    let mut traits = memory(host);
+    for nic in host.physical_nics() {
+        traits.extend(of_nic(nic));
+    }
+    let packages: BTreeSet<u32> =
+        host.cpu.places.iter().filter_map(|place| place.package).collect();
+    let known = |fact: &Fact<String>| or_unknown(fact.value());
+    traits.extend([
+        ("cpu model".to_owned(), known(&host.cpu.model)),
+        ("sockets".to_owned(), packages.len().to_string()),
+        ("CPUs online".to_owned(), host.cpu.places.len().to_string()),
+        ("nodes".to_owned(), host.nodes.len().to_string()),
+        ("last-level caches".to_owned(), host.last_level_cache_bytes().to_string()),
+    ]);
+    traits.extend(host.tuning.iter().map(|(name, fact)| (name.clone(), known(fact))));
+    traits.push(("kernel".to_owned(), known(&host.kernel)));
+    traits.push(("virtualised".to_owned(), known(&host.virtualised)));
+    traits.push(("product".to_owned(), known(&host.product)));
+    traits
+}
+
+/// Population by socket, its class and peak; without channels, the modules by locator.
+fn memory(host: &Host) -> Traits {
+    let mut traits = Traits::new();
+    if let Some(slots) = host.memory.slots.value() {
+        let population = sockets(slots);
+        let class = population.as_ref().map(|sockets| format!("{:?}", balance(sockets)));
+        traits.push(("memory balance".to_owned(), class.unwrap_or("unknown".to_owned())));
+        let peaks = socket_peaks(slots).unwrap_or_default();
+        for (socket, peak) in peaks {
+            let rate = three_digits(peak.rate_bytes_per_second.gbytes());
+            traits.push((format!("memory peak, socket {socket}"), format!("{rate} GB/s")));
+        }
+        for slot in slots {
+            let holds = slot.module.as_ref().map_or("empty".to_owned(), |module| {
+                let speed = or_unknown(module.configured_mts);
+                format!("{} {} {speed} MT/s", or_unknown(module.size_bytes), module.technology)
+            });
+            traits.push((format!("slot {} {}", slot.locator, slot.bank), holds));
+        }
+    }
+    // To a tenth of a GiB: kernels of one kind differ by a few pages.
+    let gib =
+        host.memory.total_bytes.value().map(|b| format!("{:.1} GiB", b.0 as f64 / 2f64.powi(30)));
+    traits.push(("memory of the kernel".to_owned(), or_unknown(gib)));
+    traits
+}
+
+fn of_nic(nic: &Nic) -> Traits {
+    let slowest = joints(nic)
+        .iter()
+        .map(|joint| (raw_bps(joint.now.speed_gts, joint.now.width), joint.now))
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, link)| format!("{} GT/s x{}", link.speed_gts, link.width));
+    let irqs = nic.irq_cpus.value().map(|cpus| words::counted(cpus.len(), "CPU"));
+    let queues = nic.queues.value().map(|queues| format!("{} rx, {} tx", queues.rx, queues.tx));
+    let name = |what: &str| format!("{} {what}", nic.name);
+    vec![
+        (name("link"), or_unknown(nic.speed_bps.value())),
+        (name("slowest PCIe link"), or_unknown(slowest)),
+        (name("node"), or_unknown(nic.node.value())),
+        (name("MTU"), or_unknown(nic.mtu_bytes.value().map(|mtu| mtu.0))),
+        (name("state"), or_unknown(nic.state.value())),
+        (name("driver"), or_unknown(nic.driver.value())),
+        (name("queues"), or_unknown(queues)),
+        (name("interrupts"), or_unknown(irqs)),
+    ]
+}
