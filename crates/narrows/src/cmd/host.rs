@@ -19,7 +19,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     }
     if let Some([a, b]) = args.diff.as_deref() {
         let (left, right) = (open(a)?, open(b)?);
-        let names = (a.display().to_string(), b.display().to_string());
+        let names = (short(a), short(b));
         output::print(&views::diff::write((&names.0, &left), (&names.1, &right)))?;
         return Ok(0);
     }
@@ -52,4 +52,10 @@ fn open(path: &Path) -> Result<Host, Failure> {
         let hint = "give a capture, a folder with sys and proc, a table DMI, or dmidecode's text";
         Failure::new(USAGE, error, hint)
     })
+}
+
+/// The last part of a path, for the head of a column.
+fn short(path: &Path) -> String {
+    path.file_name()
+        .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
 }
