@@ -181,6 +181,19 @@ pub struct PciHop {
     /// The link that ends at this function, now and at most: above a device or a switch's upstream
     /// port, below a root port or a switch's downstream port. Two neighbours describe one link.
     pub link: Fact<PciLink>,
+    /// Packet sizes it is set to (configuration space; root).
+    pub express: Fact<Express>,
+}
+
+/// Settings of a PCI Express function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Express {
+    /// Largest payload of a packet it sends.
+    pub max_payload_bytes: Bytes,
+    /// Most that it asks for in one read.
+    pub max_read_request_bytes: Bytes,
+    /// Whether its writes may overtake each other.
+    pub relaxed_ordering: bool,
 }
 
 /// A PCI Express link as the kernel reports it for one function.

@@ -13,6 +13,8 @@ const CAPTURE_VERSION: u32 = 1;
 const HOST_NAME: &str = "proc/sys/kernel/hostname";
 /// The file that holds the SMBIOS table.
 const TABLE: &str = "sys/firmware/dmi/tables/DMI";
+/// What is kept of a PCI function's configuration space.
+const PCI_CONFIG_BYTES: usize = 256;
 /// Structures of the table that are kept: what narrows reads or may read of a host. Makers' own
 /// structures can hold anything, and are dropped.
 const TYPES_KEPT: [u8; 10] = [0, 1, 2, 3, 4, 7, 16, 17, 19, 127];
@@ -47,7 +49,12 @@ impl Content {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Self::Text(text.to_owned()),
-            _ => Self::Hex(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+            // Words of eight digits: short enough not to be taken for a name and masked.
+            _ => {
+                let word =
+                    |four: &[u8]| four.iter().map(|b| format!("{b:02x}")).collect::<String>();
+                Self::Hex(bytes.chunks(4).map(word).collect::<Vec<_>>().join(" "))
+            }
         }
     }
 
@@ -55,6 +62,7 @@ impl Content {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
             Self::Hex(hex) => hex
+                .replace(' ', "")
                 .as_bytes()
                 .chunks(2)
                 .map(|pair| std::str::from_utf8(pair).ok())
@@ -95,6 +103,13 @@ fn mask(mut answers: Answers) -> Answers {
             Some(table) => Content::of(&table),
             None => Content::Text("left out: the table could not be masked".to_owned()),
         };
+    }
+    // Beyond the first 256 bytes a PCI function may tell its serial number.
+    for (_, fact) in answers.files.iter_mut().filter(|(path, _)| path.ends_with("/config")) {
+        if let Fact::Known { value, .. } = fact {
+            let bytes = value.bytes().unwrap_or_default();
+            *value = Content::of(&bytes[..bytes.len().min(PCI_CONFIG_BYTES)]);
+        }
     }
     // Single structures may hold serial numbers at any place of their strings.
     answers.files.retain(|path, _| !path.starts_with("sys/firmware/dmi/entries/"));

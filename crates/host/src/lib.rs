@@ -8,6 +8,7 @@
 
 mod capture;
 mod cpu;
+pub mod express;
 pub mod list;
 pub mod memory;
 mod nic;

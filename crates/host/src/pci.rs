@@ -1,8 +1,8 @@
 //! PCI functions on the way from the root complex to a device.
 
-use crate::Root;
+use crate::{Root, express};
 use narrows_facts::Fact;
-use narrows_facts::host::{PciHop, PciLink};
+use narrows_facts::host::{Express, PciHop, PciLink};
 
 /// The hops of a resolved device path, root port first.
 pub fn path(root: &Root, device: &str) -> Vec<PciHop> {
@@ -35,6 +35,7 @@ fn hop(root: &Root, address: &str, dir: &str) -> PciHop {
             u32::try_from(class).map_err(|_| format!("{class} is not a class code"))
         }),
         link: link(root, dir),
+        express: express(root, dir),
     }
 }
 
@@ -78,6 +79,18 @@ fn link(root: &Root, dir: &str) -> Fact<PciLink> {
             Fact::known(link, from)
         }
         _ => Fact::absent(from),
+    }
+}
+
+fn express(root: &Root, dir: &str) -> Fact<Express> {
+    let config = root.bytes(&format!("{dir}/config"));
+    let from = config.source().clone();
+    let Some(bytes) = config.value() else { return config.and_then(|_| Err(String::new())) };
+    match express::parse(bytes) {
+        Ok(value) => Fact::Known { value, from },
+        Err(express::Gap::Absent) => Fact::Absent { from },
+        Err(express::Gap::Denied) => Fact::Denied { from },
+        Err(express::Gap::Malformed(text)) => Fact::Malformed { from, text },
     }
 }
 

@@ -155,6 +155,42 @@ fn offline_cpus_do_not_count() {
     assert!(cpus > 0);
 }
 
+/// Configuration spaces of real functions with what lspci makes of them, in one text.
+#[test]
+fn packet_sizes_are_what_lspci_reads_from_the_same_bytes() {
+    let Some(dir) = corpora() else { return };
+    let mut compared = 0;
+    for entry in std::fs::read_dir(dir.join("pci-regs")).expect("pci-regs").flatten() {
+        let text = std::fs::read_to_string(entry.path()).expect("text");
+        for function in text.split("\n\n").filter(|function| !function.trim().is_empty()) {
+            let bytes: Vec<u8> = function
+                .lines()
+                .filter_map(|line| line.split_once(": "))
+                .filter(|(at, _)| at.len() <= 3 && usize::from_str_radix(at, 16).is_ok())
+                .flat_map(|(_, row)| row.split(' ').map(|byte| u8::from_str_radix(byte, 16)))
+                .collect::<Result<_, _>>()
+                .expect("bytes");
+            // The control register's line is the one that also names the read request.
+            let line = function.lines().find(|line| line.contains("MaxReadReq"));
+            let parsed = narrows_host::express::parse(&bytes);
+            let Some(line) = line else {
+                // Not decoded by lspci, or decoded and without the capability.
+                assert!(!function.contains("Capabilities:") || parsed.is_err(), "{function}");
+                continue;
+            };
+            let want: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+            let have = parsed.unwrap_or_else(|gap| panic!("{gap:?}: {function}"));
+            assert_eq!(
+                [have.max_payload_bytes.0, have.max_read_request_bytes.0],
+                want[..],
+                "{line}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared >= 4, "{compared}");
+}
+
 #[test]
 fn eight_nodes_by_mask_and_their_caches() {
     let Some(host) = tree("lscpu-x86_64-epyc_7451.tar.gz", "x86_64-epyc_7451") else { return };

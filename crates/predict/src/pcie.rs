@@ -133,24 +133,33 @@ pub fn of_nic(nic: &Nic, protocol: Protocol) -> Stated {
     };
     let mtu = nic.mtu_bytes.value().map_or(1500.0, |mtu| mtu.0 as f64);
     let rate = |max_payload| payload_bps(&slowest.now, mtu, protocol, max_payload);
+    let set = nic.path.last().and_then(|hop| hop.express.value());
+    let [low, middle, high] = match set {
+        Some(set) => [set.max_payload_bytes.0 as f64; 3],
+        None => [MAX_PAYLOAD_BYTES_LOW, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES_HIGH],
+    };
     let PciLink { speed_gts, width, .. } = slowest.now;
+    let packets = match set {
+        Some(set) => format!("{} B", set.max_payload_bytes.0),
+        None => format!("{middle} ({low} to {high}) B"),
+    };
+    let size_from = match (set, nic.path.last()) {
+        (Some(_), Some(hop)) => Provenance::Read(hop.express.source().0.clone()),
+        _ => Provenance::Assumed("largest packet payload 256 B, between 128 and 512".into()),
+    };
     Ok(Ceiling {
         resource: "pcie".into(),
-        range: modelled(
-            rate(MAX_PAYLOAD_BYTES),
-            rate(MAX_PAYLOAD_BYTES_LOW),
-            rate(MAX_PAYLOAD_BYTES_HIGH),
-        ),
+        range: modelled(rate(middle), rate(low), rate(high)),
         says: format!(
-            "{speed_gts} GT/s x{width} to {}, full frames in packets of 256 (128 to 512) B, \
-             without descriptors",
+            "{speed_gts} GT/s x{width} to {}, full frames in packets of {packets}, without \
+             descriptors",
             slowest.lower.address
         ),
         only_if: None,
         provenance: vec![
             Provenance::Read(slowest.lower.link.source().0.clone()),
             Provenance::DataSheet("PCI Express base specification, overheads".into()),
-            Provenance::Assumed("largest packet payload 256 B, between 128 and 512".into()),
+            size_from,
         ],
     })
 }
@@ -177,6 +186,7 @@ mod tests {
             name: name.into(),
             class: Fact::absent("test"),
             link: Fact::known(link, "test"),
+            express: Fact::absent("test"),
         }
     }
 
@@ -211,6 +221,24 @@ mod tests {
         assert!(
             ceiling.range.low < ceiling.range.value && ceiling.range.value < ceiling.range.high
         );
+    }
+
+    #[test]
+    fn a_payload_that_was_read_replaces_the_assumed_range() {
+        let mut nic = nic(vec![hop("port", "", 8.0, 8), hop("nic", "", 8.0, 8)], 100e9);
+        let assumed = of_nic(&nic, Protocol::Tcp).expect("ceiling");
+        nic.path[1].express = Fact::known(
+            narrows_facts::host::Express {
+                max_payload_bytes: Bytes(256),
+                max_read_request_bytes: Bytes(512),
+                relaxed_ordering: true,
+            },
+            "test",
+        );
+        let read = of_nic(&nic, Protocol::Tcp).expect("ceiling");
+        assert_eq!(read.range.value, assumed.range.value);
+        assert_eq!((read.range.low, read.range.high), (read.range.value, read.range.value));
+        assert!(matches!(&read.provenance[2], Provenance::Read(from) if from == "test"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `pci`: the functions from the root port to every NIC, with their links.
 
-use super::{View, table};
+use super::{View, or_unknown, table};
 use narrows_facts::host::{Host, PciHop};
 use narrows_facts::units::three_digits;
 use narrows_predict::pcie::raw_bps;
@@ -8,7 +8,7 @@ use narrows_predict::pcie::raw_bps;
 /// A row a function.
 pub static VIEW: View = View { name: "pci", write };
 
-const HEAD: [&str; 5] = ["NIC", "function", "link now", "link at most", "name"];
+const HEAD: [&str; 6] = ["NIC", "function", "link now", "link at most", "payload, read B", "name"];
 
 fn write(host: &Host) -> String {
     let rows = host
@@ -30,5 +30,8 @@ fn row(nic: &str, hop: &PciHop) -> Vec<String> {
         Some(l) => (link(l.speed_gts, l.width), link(l.speed_max_gts, l.width_max)),
         None => ("unknown".to_owned(), "unknown".to_owned()),
     };
-    vec![nic.to_owned(), hop.address.clone(), now, most, hop.name.clone()]
+    let packets = hop.express.value().map(|express| {
+        format!("{}, {}", express.max_payload_bytes.0, express.max_read_request_bytes.0)
+    });
+    vec![nic.to_owned(), hop.address.clone(), now, most, or_unknown(packets), hop.name.clone()]
 }
