@@ -155,7 +155,7 @@ fn memory_that_does_not_add_up_is_found_with_both_values() {
     for (slots, node_gib, says) in [
         (vec![module(Some(Bytes::gib(256)))], 64, "The modules hold 256 GiB"),
         (vec![module(Some(Bytes::gib(64)))], 64, "The modules hold 64 GiB"),
-        (vec![module(None)], 32, "The memory of 2 nodes is 96 GiB"),
+        (vec![module(None)], 32, "The nodes (2) have 96 GiB"),
     ] {
         let mut wrong = host.clone();
         wrong.memory.slots = known(slots);

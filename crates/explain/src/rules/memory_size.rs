@@ -68,7 +68,7 @@ fn nodes(host: &Host, kernel: Bytes) -> Option<Check> {
     let counted = host.nodes.len();
     Some(Check {
         agrees: (ratio - 1.0).abs() <= NODES_TOLERANCE,
-        says: format!("The memory of {counted} nodes is {sum}, the kernel manages {kernel}"),
+        says: format!("The nodes ({counted}) have {sum} of memory, the kernel manages {kernel}"),
         evidence: evidence(format!("nodes: {sum}"), "/sys/devices/system/node/node*/meminfo"),
         remedy: "do not size buffers by a node here; was memory added while the machine ran?",
     })
