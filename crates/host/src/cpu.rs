@@ -45,13 +45,22 @@ fn model(root: &Root) -> Fact<String> {
     let text = root.text("proc/cpuinfo");
     let from = text.source().clone();
     let Some(text) = text.value() else { return text };
-    let found = ["model name", "Processor", "cpu model", "cpu"].iter().find_map(|key| {
+    let field = |key: &str| {
         text.lines().find_map(|line| {
             let (name, value) = line.split_once(':')?;
-            (name.trim() == *key).then(|| value.split_whitespace().collect::<Vec<_>>().join(" "))
+            (name.trim() == key).then(|| value.split_whitespace().collect::<Vec<_>>().join(" "))
         })
-    });
-    found.map_or(Fact::Absent { from: from.clone() }, |value| Fact::Known { value, from })
+    };
+    let named = ["model name", "Processor", "cpu model", "cpu"].into_iter().find_map(field);
+    // An Arm kernel gives numbers only: who designed the core, and which it is.
+    let arm = || {
+        let (maker, part) = (field("CPU implementer")?, field("CPU part")?);
+        Some(format!("Arm core, implementer {maker}, part {part}"))
+    };
+    match named.or_else(arm) {
+        Some(value) => Fact::Known { value, from },
+        None => Fact::Absent { from },
+    }
 }
 
 fn place(root: &Root, cpu: u32) -> CpuPlace {

@@ -215,6 +215,13 @@ fn nodes_without_cpus_are_memory_only() {
 }
 
 #[test]
+fn an_arm_host_tells_its_cores_by_number() {
+    let Some(host) = tree("hwloc-nvidia-dgx-gb10.tar.bz2", "nvidia-dgx-gb10") else { return };
+    assert_eq!((packages(&host), host.nodes.len(), host.cpu.places.len()), (1, 1, 20));
+    assert!(host.cpu.model.value().is_some_and(|model| model.contains("implementer 0x41")));
+}
+
+#[test]
 fn a_node_is_not_a_range_of_cpus() {
     let Some(host) = tree("hwloc-memorysidecaches.tar.bz2", "memorysidecaches") else { return };
     assert_eq!((packages(&host), host.nodes.len(), host.cpu.places.len()), (2, 4, 80));
