@@ -1,7 +1,7 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
 use crate::args::{DirectArgs, TcpArgs, UdpArgs};
-use crate::failure::{CONNECT, Failure};
+use crate::failure::{CONNECT, Failure, MACHINE};
 use crate::{cmd, output, stop};
 use narrows_facts::load::{CpuList, Params};
 use narrows_facts::study::Study;
@@ -113,7 +113,16 @@ fn nothing_measured(file: &std::path::Path) -> Result<(), Failure> {
     });
     let Some(whys) = whys.collect::<Option<Vec<String>>>() else { return Ok(()) };
     let Some(first) = whys.first() else { return Ok(()) };
-    let hint =
-        "does a firewall let the agent's host be reached on other ports than the control port?";
-    Err(Failure::new(CONNECT, format!("all {} runs failed: {first}", whys.len()), hint))
+    let says = format!("all {} runs failed: {first}", whys.len());
+    // The loads say so when the two ends did not find each other.
+    let apart = ["connecting to", "connections arrived"].iter().any(|words| first.contains(words));
+    Err(match apart {
+        true => {
+            let hint = "does a firewall let only the control port through? Data takes free ports";
+            Failure::new(CONNECT, says, hint)
+        }
+        false => {
+            Failure::new(MACHINE, says, "leave out the option that this names, or try as root")
+        }
+    })
 }
