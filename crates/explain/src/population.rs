@@ -2,7 +2,7 @@
 
 use narrows_facts::host::Slot;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Population of one socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +89,59 @@ pub fn balance(sockets: &[Socket]) -> Balance {
     }
     let full = |socket: &Socket| socket.populated().len() == socket.channels.len();
     if sockets.iter().all(full) { Balance::Balanced } else { Balance::NearBalanced }
+}
+
+/// A module to be moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Locator of the slot that holds it.
+    pub from: String,
+    /// Locator of an empty slot.
+    pub to: String,
+}
+
+/// The moves inside each socket after which every channel holds the same; `None` when moves alone
+/// cannot do it: unlike modules, a number that does not divide, or channels with too few slots.
+pub fn moves(slots: &[Slot]) -> Option<Vec<Move>> {
+    let numbers: BTreeSet<u32> =
+        slots.iter().filter_map(|slot| Some(slot.at.as_ref()?.socket)).collect();
+    let mut moves = Vec::new();
+    for number in numbers {
+        moves.extend(moves_of(slots, number)?);
+    }
+    (!moves.is_empty()).then_some(moves)
+}
+
+fn moves_of(slots: &[Slot], socket: u32) -> Option<Vec<Move>> {
+    let mut channels: BTreeMap<&str, (Vec<&Slot>, Vec<&Slot>)> = BTreeMap::new();
+    let mut kinds = BTreeSet::new();
+    for slot in slots {
+        let Some(at) = slot.at.as_ref().filter(|at| at.socket == socket) else { continue };
+        let (full, empty) = channels.entry(&at.channel).or_default();
+        match &slot.module {
+            None => empty.push(slot),
+            // Flash and persistent memory stay where they are, and take their slot.
+            Some(module) if !module.is_dram => {}
+            Some(module) => {
+                kinds.insert((module.size_bytes?.0, &module.technology, module.ranks));
+                full.push(slot);
+            }
+        }
+    }
+    let all: usize = channels.values().map(|(full, _)| full.len()).sum();
+    if kinds.len() > 1 || all == 0 || !all.is_multiple_of(channels.len()) {
+        return None;
+    }
+    let each = all / channels.len();
+    let (mut from, mut to) = (Vec::new(), Vec::new());
+    for (full, empty) in channels.values() {
+        from.extend(full.iter().skip(each));
+        let missing = each.saturating_sub(full.len());
+        to.extend(empty.get(..missing)?);
+    }
+    let pair =
+        |(from, to): (&&Slot, &&Slot)| Move { from: from.locator.clone(), to: to.locator.clone() };
+    Some(from.iter().zip(&to).map(|(from, to)| pair((from, to))).collect())
 }
 
 /// Whether both memory controllers of every populated socket hold the same, which is what the

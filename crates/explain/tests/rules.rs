@@ -144,6 +144,41 @@ fn module(size_bytes: Option<Bytes>) -> Slot {
     }
 }
 
+/// Slots `P1-DIMMA1`, `P1-DIMMA2`, ... of three channels with two slots each.
+fn three_channels(gib: [[u64; 2]; 3]) -> Vec<Slot> {
+    let slot = |channel: usize, index: usize, gib: u64| {
+        let letter = ["A", "B", "C"][channel];
+        let held = (gib > 0).then(|| module(Some(Bytes::gib(gib))).module).flatten();
+        Slot {
+            locator: format!("P1-DIMM{letter}{}", index + 1),
+            at: Some(SlotPlace { socket: 0, channel: letter.to_owned() }),
+            module: held,
+            ..module(None)
+        }
+    };
+    let both = |channel: usize| (0..2).map(move |index| slot(channel, index, gib[channel][index]));
+    (0..3).flat_map(both).collect()
+}
+
+#[test]
+fn a_move_that_evens_a_socket_out_is_named_by_its_slots() {
+    let remedy = |gib: [[u64; 2]; 3]| {
+        let mut host = bare();
+        host.memory.slots = known(three_channels(gib));
+        found(&study(host), "dimm-balance").remove(0).remedy
+    };
+    let moved = remedy([[32, 32], [32, 0], [0, 0]]);
+    assert!(moved.contains("move the module from P1-DIMMA2 to P1-DIMMC1"), "{moved}");
+    let two = remedy([[32, 32], [32, 32], [0, 0]]);
+    assert!(!two.contains("move"), "four modules on three channels: {two}");
+    // Unlike modules are not even after any move.
+    let unlike = remedy([[32, 16], [32, 0], [0, 0]]);
+    assert!(!unlike.contains("move"), "{unlike}");
+    let mut host = bare();
+    host.memory.slots = known(three_channels([[32, 0], [32, 0], [32, 0]]));
+    assert!(is_clear(&study(host), "dimm-balance"));
+}
+
 #[test]
 fn memory_that_does_not_add_up_is_found_with_both_values() {
     let mut host = two_sockets();

@@ -5,8 +5,9 @@
 //! of 88 over such a set. What a move would bring on this host is not predicted here.
 
 use super::evidence;
-use crate::population::{Balance, Socket, balance, sockets};
+use crate::population::{Balance, Socket, balance, moves, sockets};
 use crate::{Case, Rule};
+use narrows_facts::host::Slot;
 use narrows_facts::result::{Finding, Verdict, Weight};
 
 pub static RULE: Rule =
@@ -44,7 +45,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             says,
             evidence,
             worth: None,
-            remedy: remedy(class, &population),
+            remedy: by_moving(slots).unwrap_or_else(|| remedy(class, &population)),
         }],
     }
 }
@@ -95,6 +96,15 @@ fn uneven(population: &[Socket]) -> String {
         })
     };
     population.iter().filter_map(of).collect::<Vec<_>>().join("; ")
+}
+
+/// `move the module from P1-DIMMA2 to P1-DIMMB1`, when moves alone even a socket out.
+fn by_moving(slots: &[Slot]) -> Option<String> {
+    let moves = moves(slots)?;
+    let each = moves.iter().map(|step| format!("from {} to {}", step.from, step.to));
+    let each: Vec<String> = each.collect();
+    let what = if each.len() == 1 { "the module" } else { "modules" };
+    Some(format!("move {what} {}: then every channel of a socket holds the same", each.join(", ")))
 }
 
 fn remedy(class: Balance, population: &[Socket]) -> String {

@@ -115,9 +115,17 @@ fn technology(device: &SMBiosMemoryDevice<'_>) -> (String, bool) {
         T::Ddr2Fbdimm => "DDR2 FB-DIMM".into(),
         T::LogicalNonVolatileDevice => "persistent memory".into(),
         T::None => format!("type {:#04x}", kind.raw),
-        T::Ddr5 | T::Ddr4 | T::Ddr3 | T::Ddr2 | T::Ddr | T::Lpddr5 | T::Lpddr4 | T::Hbm3 => {
-            format!("{:?}", kind.value).to_uppercase()
-        }
+        T::Ddr5
+        | T::Ddr4
+        | T::Ddr3
+        | T::Ddr2
+        | T::Ddr
+        | T::Lpddr5
+        | T::Lpddr4
+        | T::Hbm3
+        | T::Sdram
+        | T::Dram
+        | T::Ram => format!("{:?}", kind.value).to_uppercase(),
         other => format!("{other:?}"),
     };
     let stored = matches!(
