@@ -3,7 +3,7 @@
 
 use super::View;
 use crate::words;
-use narrows_explain::population::{Balance, Socket, balance, controllers_equal, sockets};
+use narrows_explain::population::{Balance, Socket, balance, controllers_equal, moves, sockets};
 use narrows_facts::host::{Host, Nic, Node, Slot};
 use narrows_facts::units::three_digits;
 use narrows_predict::dram::{SocketPeak, socket_peaks};
@@ -62,6 +62,9 @@ fn memory(out: &mut String, host: &Host) {
         None => "",
     };
     let _ = writeln!(out, "\nmemory is {}{label}", class(balance(&population)));
+    for step in moves(slots).unwrap_or_default() {
+        let _ = writeln!(out, "  to balance it, move the module from {} to {}", step.from, step.to);
+    }
     let peaks = socket_peaks(slots);
     for socket in &population {
         draw_socket(out, socket, slots, peaks.as_ref());
