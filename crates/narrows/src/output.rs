@@ -1,7 +1,7 @@
 //! Where results go: the study's file and report.html in a folder, and standard output.
 
 use crate::args::OutArgs;
-use crate::failure::{Failure, MACHINE, STOPPED, USAGE, VERDICT};
+use crate::failure::{CONNECT, Failure, MACHINE, STOPPED, USAGE, VERDICT};
 use crate::progress::Shown;
 use narrows_facts::Nanos;
 use narrows_facts::study::Ended;
@@ -109,5 +109,29 @@ pub fn check_folder(folder: &Path) -> Result<(), Failure> {
     tried.map_err(|error| {
         let says = format!("{} cannot be written: {error}", folder.display());
         Failure::new(MACHINE, says, "name a folder with room that you may write to: --out DIR")
+    })
+}
+
+/// When every run failed, that is the result, and no success.
+pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
+    use narrows_facts::record::Outcome;
+    let stored = narrows_store::read(file)?;
+    let whys = stored.records.iter().map(|record| match &record.outcome {
+        Outcome::Failed { why, .. } => Some(why.clone()),
+        Outcome::Done => None,
+    });
+    let Some(whys) = whys.collect::<Option<Vec<String>>>() else { return Ok(()) };
+    let Some(first) = whys.first() else { return Ok(()) };
+    let says = format!("all {} runs failed: {first}", whys.len());
+    // The loads say so when the two ends did not find each other.
+    let apart = ["connecting to", "connections arrived"].iter().any(|words| first.contains(words));
+    Err(match apart {
+        true => {
+            let hint = "does a firewall let only the control port through? Data takes free ports";
+            Failure::new(CONNECT, says, hint)
+        }
+        false => {
+            Failure::new(MACHINE, says, "leave out the option that this names, or try as root")
+        }
     })
 }

@@ -1,8 +1,10 @@
 //! `pcie`: what the slowest PCI Express link on a NIC's path carries.
 //!
-//! Link-layer overhead follows the acknowledge and flow-control intervals of the base specification
-//! (PCI Express Base Specification 3.0, tables 3-7 to 3-9 and 2-40 to 2-42); the packet overhead is
-//! that of memory writes with 64-bit addresses (24 B) and read completions (20 B).
+//! Link-layer overhead follows the acknowledge and flow-control intervals of the PCI Express base
+//! specification (2.5, 5 and 8 GT/s). They were written down from memory: only 8 GT/s x8 with 256 B
+//! is checked here, against the figure of a published model; a slip elsewhere moves a ceiling by a
+//! few per cent at most. The packet overhead is that of memory writes with 64-bit addresses (24 B)
+//! and read completions (20 B).
 
 use crate::{Protocol, Stated, framing, modelled};
 use narrows_facts::host::{Nic, PciHop, PciLink};
@@ -158,7 +160,9 @@ pub fn of_nic(nic: &Nic, protocol: Protocol) -> Stated {
         only_if: None,
         provenance: vec![
             Provenance::Read(slowest.lower.link.source().0.clone()),
-            Provenance::DataSheet("PCI Express base specification, overheads".into()),
+            Provenance::DataSheet(
+                "PCI Express base specification, overheads (intervals not re-read)".into(),
+            ),
             size_from,
         ],
     })

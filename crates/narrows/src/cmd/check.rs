@@ -75,5 +75,6 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let end = output::run_course(&mut course)?;
     let verdict = output::present(&file, args.out.json, Some(&html))?;
     eprintln!("study {}, report {}", file.display(), html.display());
+    output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
 }

@@ -1,7 +1,7 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
 use crate::args::{DirectArgs, TcpArgs, UdpArgs};
-use crate::failure::{CONNECT, Failure, MACHINE};
+use crate::failure::Failure;
 use crate::{cmd, output, stop};
 use narrows_facts::load::{CpuList, Params};
 use narrows_facts::study::Study;
@@ -90,7 +90,7 @@ fn run(command: &str, args: &DirectArgs, params: Params) -> Result<u8, Failure> 
     let end = output::run_course(&mut course)?;
     let verdict = output::present(&file, args.out.json, None)?;
     eprintln!("study {}", file.display());
-    nothing_measured(&file)?;
+    output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
 }
 
@@ -100,29 +100,5 @@ fn check(trial: &Trial) -> Result<(), Failure> {
     narrows_loads::check(&job).map(drop).map_err(|error| {
         let hint = "see the limits in `narrows help tcp` and `narrows help udp`";
         Failure::new(crate::failure::USAGE, error.to_string(), hint)
-    })
-}
-
-/// When every run failed, that is the result, and no success.
-fn nothing_measured(file: &std::path::Path) -> Result<(), Failure> {
-    use narrows_facts::record::Outcome;
-    let stored = narrows_store::read(file)?;
-    let whys = stored.records.iter().map(|record| match &record.outcome {
-        Outcome::Failed { why, .. } => Some(why.clone()),
-        Outcome::Done => None,
-    });
-    let Some(whys) = whys.collect::<Option<Vec<String>>>() else { return Ok(()) };
-    let Some(first) = whys.first() else { return Ok(()) };
-    let says = format!("all {} runs failed: {first}", whys.len());
-    // The loads say so when the two ends did not find each other.
-    let apart = ["connecting to", "connections arrived"].iter().any(|words| first.contains(words));
-    Err(match apart {
-        true => {
-            let hint = "does a firewall let only the control port through? Data takes free ports";
-            Failure::new(CONNECT, says, hint)
-        }
-        false => {
-            Failure::new(MACHINE, says, "leave out the option that this names, or try as root")
-        }
     })
 }

@@ -26,10 +26,17 @@ fn row(nic: &Nic) -> Vec<String> {
         device.unwrap_or_else(|| none.to_owned()),
         or_unknown(nic.driver.value()),
         or_unknown(nic.state.value()),
-        or_unknown(nic.speed_bps.value()),
+        speed(nic),
         or_unknown(nic.mtu_bytes.value().map(|mtu| mtu.0)),
         or_unknown(nic.node.value()),
         or_unknown(queues),
         or_unknown(cpus),
     ]
+}
+
+/// The link's rate; without a device the kernel's figure stands for no link (veth says 10 Gb/s).
+fn speed(nic: &Nic) -> String {
+    let rate = or_unknown(nic.speed_bps.value());
+    let nominal = !nic.physical && nic.speed_bps.value().is_some();
+    if nominal { format!("{rate} (nominal)") } else { rate }
 }
