@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod moves;
 pub mod population;
 pub mod rules;
 

@@ -1,8 +1,61 @@
-//! How the memory channels of each socket are populated.
+//! How the memory channels of each socket are populated, and into which interleave sets.
 
-use narrows_facts::host::Slot;
+use narrows_facts::host::{Host, Slot};
+use narrows_predict::interleave::{self, Sets};
+use narrows_predict::platform::{self, Platform};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+/// The population of a host with what follows from it.
+pub struct Population {
+    /// By socket.
+    pub sockets: Vec<Socket>,
+    /// The processors' family, when it is known.
+    pub platform: Option<&'static Platform>,
+    /// Parts that a socket's memory is split into.
+    pub clusters: u32,
+    /// The interleave sets, or what is missing for them.
+    pub sets: Result<Sets, String>,
+    /// How even it is.
+    pub balance: Balance,
+}
+
+impl Population {
+    /// Looks at a host; an error says what is not known.
+    pub fn of(host: &Host) -> Result<Self, String> {
+        let slots = host.memory.slots.value();
+        let slots = slots.ok_or_else(|| {
+            format!("memory slots: {}", host.memory.slots.gap().unwrap_or_default())
+        })?;
+        let platform = platform::of(host);
+        let sockets = complete(sockets(slots)?, platform);
+        let clusters =
+            platform.map_or(1, |platform| interleave::clusters(host, platform, sockets.len()));
+        let sets = match platform {
+            Some(platform) => interleave::sets(slots, platform, clusters),
+            None => Err("the processor's family".to_owned()),
+        };
+        let balance = balance(&sockets, sets.as_ref().ok());
+        Ok(Self { sockets, platform, clusters, sets, balance })
+    }
+}
+
+/// Drivers of memory controllers list no empty channels: where they are the source, those that the
+/// processor has are added.
+fn complete(mut sockets: Vec<Socket>, platform: Option<&'static Platform>) -> Vec<Socket> {
+    let Some(platform) = platform else { return sockets };
+    for socket in &mut sockets {
+        let by_driver = |label: &String| label.starts_with('M') && label.contains('C');
+        if socket.channels.keys().all(by_driver) {
+            for (controller, channel) in (0..platform.controllers)
+                .flat_map(|controller| (0..platform.channels).map(move |c| (controller, c)))
+            {
+                socket.channels.entry(format!("M{controller}C{channel}")).or_default();
+            }
+        }
+    }
+    sockets
+}
 
 /// Population of one socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +76,7 @@ pub enum Balance {
     NearBalanced,
     /// Each socket is even in itself, but the sockets differ.
     SocketAsymmetric,
-    /// Channels of one socket hold different modules: its memory is several interleave sets.
+    /// The memory of one socket is several interleave sets.
     Unbalanced,
 }
 
@@ -65,6 +118,13 @@ impl Socket {
         self.channels.iter().filter(|(_, modules)| !modules.is_empty()).collect()
     }
 
+    /// The channels in the order of their labels, 9 before 10.
+    pub fn ordered(&self) -> Vec<(&String, &Vec<u64>)> {
+        let mut channels: Vec<(&String, &Vec<u64>)> = self.channels.iter().collect();
+        channels.sort_by_key(|(label, _)| (label.len(), label.as_str()));
+        channels
+    }
+
     fn is_even(&self) -> bool {
         let populated = self.populated();
         populated.windows(2).all(|pair| pair[0].1 == pair[1].1)
@@ -79,9 +139,11 @@ impl Socket {
     }
 }
 
-/// The balance of a whole host: that of its worst socket, or the sockets' difference.
-pub fn balance(sockets: &[Socket]) -> Balance {
-    if sockets.iter().any(|socket| !socket.is_even()) {
+/// The balance of a whole host: that of its worst socket, or the sockets' difference. Channels may
+/// hold the same and still form several sets: three alike on two controllers do.
+pub fn balance(sockets: &[Socket], sets: Option<&Sets>) -> Balance {
+    let split = sets.is_some_and(|sets| sets.by_socket.values().any(|sets| is_split(sets)));
+    if split || sockets.iter().any(|socket| !socket.is_even()) {
         return Balance::Unbalanced;
     }
     if sockets.windows(2).any(|pair| pair[0].shape() != pair[1].shape()) {
@@ -91,57 +153,12 @@ pub fn balance(sockets: &[Socket]) -> Balance {
     if sockets.iter().all(full) { Balance::Balanced } else { Balance::NearBalanced }
 }
 
-/// A module to be moved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Move {
-    /// Locator of the slot that holds it.
-    pub from: String,
-    /// Locator of an empty slot.
-    pub to: String,
-}
-
-/// The moves inside each socket after which every channel holds the same; `None` when moves alone
-/// cannot do it: unlike modules, a number that does not divide, or channels with too few slots.
-pub fn moves(slots: &[Slot]) -> Option<Vec<Move>> {
-    let numbers: BTreeSet<u32> =
-        slots.iter().filter_map(|slot| Some(slot.at.as_ref()?.socket)).collect();
-    let mut moves = Vec::new();
-    for number in numbers {
-        moves.extend(moves_of(slots, number)?);
-    }
-    (!moves.is_empty()).then_some(moves)
-}
-
-fn moves_of(slots: &[Slot], socket: u32) -> Option<Vec<Move>> {
-    let mut channels: BTreeMap<&str, (Vec<&Slot>, Vec<&Slot>)> = BTreeMap::new();
-    let mut kinds = BTreeSet::new();
-    for slot in slots {
-        let Some(at) = slot.at.as_ref().filter(|at| at.socket == socket) else { continue };
-        let (full, empty) = channels.entry(&at.channel).or_default();
-        match &slot.module {
-            None => empty.push(slot),
-            // Flash and persistent memory stay where they are, and take their slot.
-            Some(module) if !module.is_dram => {}
-            Some(module) => {
-                kinds.insert((module.size_bytes?.0, &module.technology, module.ranks));
-                full.push(slot);
-            }
-        }
-    }
-    let all: usize = channels.values().map(|(full, _)| full.len()).sum();
-    if kinds.len() > 1 || all == 0 || !all.is_multiple_of(channels.len()) {
-        return None;
-    }
-    let each = all / channels.len();
-    let (mut from, mut to) = (Vec::new(), Vec::new());
-    for (full, empty) in channels.values() {
-        from.extend(full.iter().skip(each));
-        let missing = each.saturating_sub(full.len());
-        to.extend(empty.get(..missing)?);
-    }
-    let pair =
-        |(from, to): (&&Slot, &&Slot)| Move { from: from.locator.clone(), to: to.locator.clone() };
-    Some(from.iter().zip(&to).map(|(from, to)| pair((from, to))).collect())
+/// True when a part of the socket has several sets, or its parts differ.
+pub fn is_split(sets: &[interleave::Set]) -> bool {
+    sets.windows(2).any(|pair| {
+        pair[0].cluster == pair[1].cluster
+            || (pair[0].ways(), pair[0].size_bytes) != (pair[1].ways(), pair[1].size_bytes)
+    })
 }
 
 /// Whether both memory controllers of every populated socket hold the same, which is what the
@@ -149,13 +166,13 @@ fn moves_of(slots: &[Slot], socket: u32) -> Option<Vec<Move>> {
 /// channels (Xeon Scalable of the first two generations); `None` for others. Channels are taken in
 /// the order of their labels: the first three belong to one controller.
 pub fn controllers_equal(sockets: &[Socket], processor: &str) -> Option<bool> {
-    if !is_two_by_three(processor) || sockets.iter().any(|socket| socket.channels.len() != 6) {
+    let two_by_three = platform::named(processor)
+        .is_some_and(|platform| (platform.controllers, platform.channels) == (2, 3));
+    if !two_by_three || sockets.iter().any(|socket| socket.channels.len() != 6) {
         return None;
     }
     let equal = |socket: &Socket| {
-        let mut channels: Vec<(&String, &Vec<u64>)> = socket.channels.iter().collect();
-        // 9 before 10.
-        channels.sort_by_key(|(label, _)| (label.len(), label.as_str()));
+        let channels = socket.ordered();
         let mut halves = channels.chunks(3).map(|half| {
             let mut held: Vec<&Vec<u64>> = half.iter().map(|(_, modules)| *modules).collect();
             held.sort();
@@ -164,16 +181,6 @@ pub fn controllers_equal(sockets: &[Socket], processor: &str) -> Option<bool> {
         halves.next() == halves.next()
     };
     Some(sockets.iter().filter(|socket| !socket.populated().is_empty()).all(equal))
-}
-
-/// Xeon Bronze, Silver, Gold and Platinum whose four-digit number has 1 or 2 in its second place.
-fn is_two_by_three(processor: &str) -> bool {
-    let mut words = processor.split_whitespace();
-    let metal = ["Bronze", "Silver", "Gold", "Platinum"];
-    let number = words.position(|word| metal.contains(&word)).and_then(|_| words.next());
-    let digits: Vec<char> =
-        number.unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
-    digits.len() == 4 && matches!(digits[1], '1' | '2')
 }
 
 #[cfg(test)]
@@ -193,23 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn processors_with_two_controllers_of_three_channels_are_known_by_name() {
-        assert!(is_two_by_three("Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz"));
-        assert!(is_two_by_three("Intel(R) Xeon(R) Platinum 8280L CPU @ 2.60GHz"));
-        for other in ["Intel(R) Xeon(R) Gold 6342 CPU", "AMD EPYC 7262", "Intel(R) Xeon(R) Gold"] {
-            assert!(!is_two_by_three(other), "{other}");
-        }
-    }
-
-    #[test]
     fn each_class_has_its_population() {
         let full: &[&[u64]] = &[&[32], &[32]];
         let half: &[&[u64]] = &[&[32], &[]];
         let uneven: &[&[u64]] = &[&[32, 32], &[32]];
-        assert_eq!(balance(&host(&[full, full])), Balance::Balanced);
-        assert_eq!(balance(&host(&[half, half])), Balance::NearBalanced);
-        assert_eq!(balance(&host(&[full, half])), Balance::SocketAsymmetric);
-        assert_eq!(balance(&host(&[full, uneven])), Balance::Unbalanced);
-        assert_eq!(balance(&host(&[&[&[32], &[16]]])), Balance::Unbalanced);
+        assert_eq!(balance(&host(&[full, full]), None), Balance::Balanced);
+        assert_eq!(balance(&host(&[half, half]), None), Balance::NearBalanced);
+        assert_eq!(balance(&host(&[full, half]), None), Balance::SocketAsymmetric);
+        assert_eq!(balance(&host(&[full, uneven]), None), Balance::Unbalanced);
+        assert_eq!(balance(&host(&[&[&[32], &[16]]]), None), Balance::Unbalanced);
     }
 }

@@ -1,10 +1,11 @@
 //! A fact about a host: its value or the reason why there is none, with where it was read.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Where a fact comes from: a file, a system call, or a firmware structure.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Source(pub String);
 
@@ -15,7 +16,7 @@ impl fmt::Display for Source {
 }
 
 /// One fact. Unknown is a value: a reader can tell "not there" from "not allowed" and "garbled".
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Fact<T> {
     /// The value, and where it was read.
@@ -42,6 +43,13 @@ pub enum Fact<T> {
         /// What stood there, or what was wrong with it.
         text: String,
     },
+}
+
+impl<T> Default for Fact<T> {
+    /// A fact that nobody asked for, as in a file of an older version.
+    fn default() -> Self {
+        Self::absent("not asked for")
+    }
 }
 
 impl<T> Fact<T> {

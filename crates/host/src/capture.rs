@@ -3,6 +3,7 @@
 //! written: host name, serial and asset numbers, UUIDs, hardware addresses in interface names, and
 //! long hexadecimal names such as those of containers.
 
+use crate::tuning;
 use narrows_facts::Fact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,13 +12,15 @@ use std::collections::BTreeMap;
 const CAPTURE_VERSION: u32 = 1;
 /// The file that holds the host's name.
 const HOST_NAME: &str = "proc/sys/kernel/hostname";
+/// The kernel's command line, of which only settings are kept.
+const CMDLINE: &str = "proc/cmdline";
 /// The file that holds the SMBIOS table.
 const TABLE: &str = "sys/firmware/dmi/tables/DMI";
 /// What is kept of a PCI function's configuration space.
 const PCI_CONFIG_BYTES: usize = 256;
 /// Structures of the table that are kept: what narrows reads or may read of a host. Makers' own
 /// structures can hold anything, and are dropped.
-const TYPES_KEPT: [u8; 10] = [0, 1, 2, 3, 4, 7, 16, 17, 19, 127];
+const TYPES_KEPT: [u8; 11] = [0, 1, 2, 3, 4, 7, 16, 17, 19, 20, 127];
 /// Where structures keep numbers of their own string that name the very piece: (type, offsets).
 const SERIALS: [(u8, &[usize]); 5] =
     [(1, &[0x07]), (2, &[0x07, 0x08]), (3, &[0x07, 0x08]), (4, &[0x20, 0x21]), (17, &[0x18, 0x19])];
@@ -103,6 +106,10 @@ fn mask(mut answers: Answers) -> Answers {
             Some(table) => Content::of(&table),
             None => Content::Text("left out: the table could not be masked".to_owned()),
         };
+    }
+    if let Some(Fact::Known { value: Content::Text(line), .. }) = answers.files.get_mut(CMDLINE) {
+        let kept = line.split_whitespace().filter(|word| tuning::is_setting(word));
+        *line = kept.collect::<Vec<_>>().join(" ");
     }
     // Beyond the first 256 bytes a PCI function may tell its serial number.
     for (_, fact) in answers.files.iter_mut().filter(|(path, _)| path.ends_with("/config")) {

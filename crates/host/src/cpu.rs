@@ -1,16 +1,25 @@
 //! Processors and caches, from `/sys/devices/system/cpu` and `/proc/cpuinfo`.
 
-use crate::{Root, list};
-use narrows_facts::host::{Cache, Cpu, CpuPlace};
+use crate::{Root, cgroup, list};
+use narrows_facts::host::{Cache, Cpu, CpuPlace, CpuSocket, IdleState};
 use narrows_facts::{Bytes, Fact};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// Reads the processors.
-pub fn read(root: &Root) -> Cpu {
+/// Reads the processors; `sockets` are firmware's.
+pub fn read(root: &Root, sockets: Fact<Vec<CpuSocket>>) -> Cpu {
     let online = online(root);
     let numbers = online.value().cloned().unwrap_or_default();
+    // Older kernels write "(null)" for no CPU at all.
+    let parse = |text: String| list::parse(text.strip_prefix("(null)").unwrap_or(&text));
+    let cpus = |file: &str| root.text(&format!("{CPUS}/{file}")).and_then(parse);
     Cpu {
+        offline: cpus("offline"),
+        isolated: cpus("isolated"),
+        tickless: cpus("nohz_full"),
+        quota_cpus: cgroup::cpu_quota(root),
+        sockets,
+        idle_states: idle_states(root),
         model: model(root),
         allowed: allowed(root),
         places: numbers.iter().map(|cpu| place(root, *cpu)).collect(),
@@ -71,9 +80,34 @@ fn place(root: &Root, cpu: u32) -> CpuPlace {
     CpuPlace {
         cpu,
         package: topology("physical_package_id"),
+        die: topology("die_id"),
         core: topology("core_id"),
         node: root.numbered(&format!("{CPUS}/cpu{cpu}"), "node").first().copied(),
     }
+}
+
+/// The idle states of the first CPU that lists any, and on how many CPUs each is switched off.
+fn idle_states(root: &Root) -> Fact<Vec<IdleState>> {
+    let from = format!("/{CPUS}/cpu*/cpuidle");
+    let cpus = root.numbered(CPUS, "cpu");
+    let dir = |cpu: u32| format!("{CPUS}/cpu{cpu}/cpuidle");
+    let first = cpus.iter().find(|cpu| !root.numbered(&dir(**cpu), "state").is_empty());
+    let Some(first) = first else { return Fact::absent(from) };
+    let disabled = |state: u32| {
+        let is_off = |cpu: &&u32| {
+            root.number(&format!("{}/state{state}/disable", dir(**cpu))).value() == Some(&1)
+        };
+        cpus.iter().filter(is_off).count() as u32
+    };
+    let states = root.numbered(&dir(*first), "state").into_iter().filter_map(|state| {
+        let file = |leaf: &str| format!("{}/state{state}/{leaf}", dir(*first));
+        Some(IdleState {
+            name: root.text(&file("name")).value()?.clone(),
+            exit_latency_us: u64::try_from(*root.number(&file("latency")).value()?).ok()?,
+            disabled_on: disabled(state),
+        })
+    });
+    Fact::known(states.collect(), from)
 }
 
 /// Every cache once. CPUs of one machine may list theirs incompletely; what no CPU lists is

@@ -4,17 +4,19 @@
 //!
 //! Nothing in here fails: what cannot be read is a [`narrows_facts::Fact`] that says why.
 
-#![forbid(unsafe_code)]
-
+mod ask;
 mod capture;
+mod cgroup;
 mod cpu;
 pub mod express;
+mod hwloc;
 pub mod list;
 pub mod memory;
 mod nic;
 mod node;
 mod open;
 mod pci;
+mod rdma;
 mod root;
 mod tuning;
 mod virt;
@@ -33,15 +35,21 @@ pub fn capture() -> String {
 
 /// Reads the whole host. As an ordinary user some facts are `Denied`, each with the file it needs.
 pub fn read(root: &Root) -> Host {
+    let functions = pci::Functions::of(root);
+    let nics = nic::read(root, &functions);
+    let rdma = rdma::read(root);
+    let firmware = memory::firmware(root);
     Host {
         name: root.text("proc/sys/kernel/hostname"),
         product: virt::product(root),
         kernel: root.text("proc/sys/kernel/osrelease"),
         virtualised: virt::hypervisor(root),
-        cpu: cpu::read(root),
+        devices: functions.devices(&nics, &rdma),
+        cpu: cpu::read(root, firmware.sockets.clone()),
         nodes: node::read(root),
-        memory: memory::read(root),
-        nics: nic::read(root),
+        memory: memory::read(root, firmware),
+        nics,
+        rdma,
         tuning: tuning::read(root),
     }
 }

@@ -1,40 +1,140 @@
-//! Network interfaces, from `/sys/class/net`.
+//! Network interfaces, from `/sys/class/net`, `/proc/irq`, and what must be asked ([`crate::ask`]).
 
-use crate::{Root, list, pci};
-use narrows_facts::host::{Nic, PciHop, Queues};
+use crate::ask::{self, ethtool, links};
+use crate::pci::Functions;
+use crate::{Root, list};
+use narrows_facts::host::{
+    Coalescing, Irq, Nic, Pause, PciHop, Queues, Rings, Steering, VirtualFunctions,
+};
 use narrows_facts::{BitsPerSecond, Bytes, Fact};
+use std::collections::{BTreeMap, BTreeSet};
 
 const NET: &str = "sys/class/net";
 
 /// Reads every interface but the loopback device, by name.
-pub fn read(root: &Root) -> Vec<Nic> {
+pub fn read(root: &Root, functions: &Functions<'_>) -> Vec<Nic> {
+    let links = root.asked("narrows/links", links::ask);
+    let flows = root.number("proc/sys/net/core/rps_sock_flow_entries");
+    let has_flows = flows.value().is_some_and(|flows| *flows > 0);
     let names = root.names(NET).into_iter();
     // Some drivers leave plain files such as `bonding_masters` here.
     let is_interface = |name: &String| {
         let entry = format!("{NET}/{name}");
         root.link_name(&entry).value().is_some() || root.has(&format!("{entry}/mtu"))
     };
-    names.filter(|name| name != "lo" && is_interface(name)).map(|name| nic(root, &name)).collect()
+    let names = names.filter(|name| name != "lo" && is_interface(name));
+    names.map(|name| nic(root, functions, &name, &links, has_flows)).collect()
 }
 
-fn nic(root: &Root, name: &str) -> Nic {
+fn nic(
+    root: &Root,
+    functions: &Functions<'_>,
+    name: &str,
+    links: &Fact<String>,
+    has_flows: bool,
+) -> Nic {
     let file = |leaf: &str| format!("{NET}/{name}/{leaf}");
     let device = root.resolve(&file("device"));
-    let path = device.as_deref().map(|device| pci::path(root, device)).unwrap_or_default();
+    let path = device.as_deref().map(|device| functions.path(device)).unwrap_or_default();
+    let ethtool = root.asked(&format!("narrows/ethtool/{name}"), || ethtool::ask(name));
+    let told = |key: &str| ask::fact(&ethtool, key, |words| Some(words.join(" ")));
+    let offloads = offloads(&ethtool);
+    let irqs = irqs(root, device.as_deref(), &path);
+    let driver = match root.link_name(&file("device/driver")) {
+        Fact::Absent { from } => match told("driver") {
+            Fact::Absent { .. } => Fact::Absent { from },
+            told => told,
+        },
+        linked => linked,
+    };
     Nic {
         name: name.to_owned(),
         physical: device.is_some(),
-        driver: root.link_name(&file("device/driver")),
+        driver,
         speed_bps: speed(root.number(&file("speed"))),
         state: root.text(&file("operstate")),
         mtu_bytes: root.number(&file("mtu")).and_then(|mtu| {
             u64::try_from(mtu).map(Bytes).map_err(|_| format!("{mtu} is not a size"))
         }),
         node: node(root, device.as_deref(), &file("device/numa_node")),
-        irq_cpus: irq_cpus(root, device.as_deref(), &path),
+        irq_cpus: irq_cpus(&irqs),
+        irqs,
         queues: queues(root, &file("queues")),
+        kind: kind(root, name, links, device.is_some()),
+        master: root.link_name(&file("master")),
+        lower: lower(root, name),
+        duplex: root.text(&file("duplex")),
+        qdisc: column(links, name, 1),
+        firmware: told("firmware"),
+        rings: ask::fact(&ethtool, "rings", |words| {
+            let [rx, rx_max, tx, tx_max] = ask::numbers(words)?;
+            Some(Rings { rx, rx_max, tx, tx_max })
+        }),
+        coalescing: coalescing(&ethtool),
+        pause: ask::fact(&ethtool, "pause", |words| {
+            let [negotiated, rx, tx] = ask::numbers(words)?.map(|word: u32| word != 0);
+            Some(Pause { negotiated, rx, tx })
+        }),
+        fec: told("fec"),
+        steering: steering(root, &file("queues"), &offloads, has_flows),
+        offloads,
+        virtual_functions: virtual_functions(root, &file("device")),
+        physical_function: root.link_name(&file("device/physfn")),
         path,
     }
+}
+
+fn coalescing(ethtool: &Fact<String>) -> Fact<Coalescing> {
+    ask::fact(ethtool, "coalescing", |words| {
+        let [rx_us, rx_frames, tx_us, tx_frames, rx, tx] = ask::numbers(words)?;
+        let (adaptive_rx, adaptive_tx) = (rx != 0, tx != 0);
+        Some(Coalescing { rx_us, rx_frames, tx_us, tx_frames, adaptive_rx, adaptive_tx })
+    })
+}
+
+/// One column of an interface's line in the kernel's list; `-` is nothing told.
+fn column(links: &Fact<String>, name: &str, column: usize) -> Fact<String> {
+    let cell = ask::fact(links, name, |words| Some((*words.get(column)?).to_owned()));
+    match cell {
+        Fact::Known { value, from } if value == "-" => Fact::Absent { from },
+        cell => cell,
+    }
+}
+
+/// Lines of `feature NAME on|off`.
+fn offloads(ethtool: &Fact<String>) -> Fact<BTreeMap<String, bool>> {
+    let from = format!("{} feature", ethtool.source());
+    let Some(text) = ethtool.value() else { return Fact::absent(from) };
+    let features = text.lines().filter_map(|line| {
+        let (name, state) = line.strip_prefix("feature ")?.rsplit_once(' ')?;
+        Some((name.to_owned(), state == "on"))
+    });
+    let features: BTreeMap<String, bool> = features.collect();
+    if features.is_empty() { Fact::absent(from) } else { Fact::known(features, from) }
+}
+
+/// Kind of an interface without a device: by rtnetlink, else by the files its driver makes.
+fn kind(root: &Root, name: &str, links: &Fact<String>, physical: bool) -> Fact<String> {
+    let file = |leaf: &str| format!("{NET}/{name}/{leaf}");
+    let told = column(links, name, 0);
+    if told.value().is_some() || physical {
+        return if physical { Fact::absent("a device of its own") } else { told };
+    }
+    for (leaf, kind) in [("bridge", "bridge"), ("bonding", "bond"), ("tun_flags", "tun")] {
+        if root.has(&file(leaf)) {
+            return Fact::known(kind.to_owned(), format!("/{}", file(leaf)));
+        }
+    }
+    root.text(&file("uevent")).and_then(|text| {
+        let kind = text.lines().find_map(|line| line.strip_prefix("DEVTYPE="));
+        kind.map(str::to_owned).ok_or_else(|| "no line DEVTYPE".to_owned())
+    })
+}
+
+/// Links called `lower_NAME`: ports of a bond or bridge, the device under a VLAN.
+fn lower(root: &Root, name: &str) -> Vec<String> {
+    let names = root.names(&format!("{NET}/{name}"));
+    names.iter().filter_map(|name| Some(name.strip_prefix("lower_")?.to_owned())).collect()
 }
 
 /// Mb/s as the driver writes it; -1 and 0 and 2^32-1 all mean that it does not know.
@@ -48,7 +148,7 @@ fn speed(mbps: Fact<i64>) -> Fact<BitsPerSecond> {
 }
 
 /// The node of the device, or of the nearest parent that has one: a virtio device has none itself.
-fn node(root: &Root, device: Option<&str>, shown: &str) -> Fact<u32> {
+pub fn node(root: &Root, device: Option<&str>, shown: &str) -> Fact<u32> {
     let mut dir = device.unwrap_or_default();
     while !dir.is_empty() {
         if let Some(node) = root.number(&format!("{dir}/numa_node")).value() {
@@ -62,26 +162,50 @@ fn node(root: &Root, device: Option<&str>, shown: &str) -> Fact<u32> {
     Fact::absent(format!("/{shown}"))
 }
 
-/// CPUs that the device's interrupts are delivered to: the vectors of its PCI function.
-fn irq_cpus(root: &Root, device: Option<&str>, path: &[PciHop]) -> Fact<Vec<u32>> {
-    let Some(end) = path.last() else { return Fact::absent("/proc/irq (not a PCI device)") };
-    let dir =
-        device.and_then(|device| Some(&device[..device.find(&end.address)? + end.address.len()]));
-    let Some(dir) = dir else { return Fact::absent("/proc/irq") };
-    let vectors = root.names(&format!("{dir}/msi_irqs"));
-    let mut cpus: Vec<u32> = Vec::new();
-    let mut from = format!("/{dir}/msi_irqs");
-    for vector in &vectors {
-        let fact = root.text(&format!("proc/irq/{vector}/effective_affinity_list"));
-        from = "/proc/irq/*/effective_affinity_list".to_owned();
-        if let Fact::Denied { from } = fact {
+/// The interrupts of the device: the vectors of its PCI function.
+fn irqs(root: &Root, device: Option<&str>, path: &[PciHop]) -> Fact<Vec<Irq>> {
+    let end = path.last().zip(device);
+    let Some((end, device)) = end else { return Fact::absent("/proc/irq (not a PCI device)") };
+    let cut = device.find(&end.address).map(|at| &device[..at + end.address.len()]);
+    let dir = cut.unwrap_or_default();
+    let vectors = root.numbered(&format!("{dir}/msi_irqs"), "");
+    let mut irqs = Vec::new();
+    for number in vectors {
+        let cpus = |file: &str| {
+            root.text(&format!("proc/irq/{number}/{file}")).and_then(|text| list::parse(&text))
+        };
+        let allowed = cpus("smp_affinity_list");
+        if let Fact::Denied { from } = allowed {
             return Fact::Denied { from };
         }
-        cpus.extend(fact.value().and_then(|text| list::parse(text).ok()).unwrap_or_default());
+        let node = root.number(&format!("proc/irq/{number}/node"));
+        irqs.push(Irq {
+            number,
+            name: root.text(&format!("sys/kernel/irq/{number}/actions")).value().cloned(),
+            allowed_cpus: allowed.value().cloned().unwrap_or_default(),
+            effective_cpus: cpus("effective_affinity_list").value().cloned().unwrap_or_default(),
+            node: node.value().and_then(|node| u32::try_from(*node).ok()),
+        });
     }
-    cpus.sort_unstable();
-    cpus.dedup();
-    if cpus.is_empty() { Fact::absent(from) } else { Fact::known(cpus, from) }
+    match irqs.is_empty() {
+        true => Fact::absent(format!("/{dir}/msi_irqs")),
+        false => Fact::known(irqs, "/proc/irq/*/smp_affinity_list"),
+    }
+}
+
+/// CPUs that any of the interrupts is delivered to; kernels before 4.14 tell only where they may
+/// be.
+fn irq_cpus(irqs: &Fact<Vec<Irq>>) -> Fact<Vec<u32>> {
+    let from = "/proc/irq/*/effective_affinity_list";
+    let cpus = irqs.clone().and_then(|irqs| {
+        let cpus: BTreeSet<u32> = irqs.into_iter().flat_map(|irq| irq.effective_cpus).collect();
+        Ok(cpus.into_iter().collect::<Vec<u32>>())
+    });
+    match cpus {
+        Fact::Known { value, .. } if value.is_empty() => Fact::absent(from),
+        Fact::Known { value, .. } => Fact::known(value, from),
+        gap => gap,
+    }
 }
 
 fn queues(root: &Root, dir: &str) -> Fact<Queues> {
@@ -90,6 +214,51 @@ fn queues(root: &Root, dir: &str) -> Fact<Queues> {
         (0, 0) => Fact::absent(format!("/{dir}")),
         _ => Fact::known(Queues { rx: rx as u32, tx: tx as u32 }, format!("/{dir}")),
     }
+}
+
+/// Queues whose masks of CPUs are not empty.
+fn steering(
+    root: &Root,
+    dir: &str,
+    offloads: &Fact<BTreeMap<String, bool>>,
+    has_flows: bool,
+) -> Fact<Steering> {
+    let names = root.names(dir);
+    if names.is_empty() {
+        return Fact::absent(format!("/{dir}"));
+    }
+    let count = |prefix: &str, file: &str| {
+        let queues = names.iter().filter(|name| name.starts_with(prefix));
+        let set = queues.filter(|name| {
+            let text = root.text(&format!("{dir}/{name}/{file}"));
+            text.value()
+                .is_some_and(|text| text.bytes().any(|b| b.is_ascii_hexdigit() && b != b'0'))
+        });
+        set.count() as u32
+    };
+    let rfs_queues = count("rx-", "rps_flow_cnt");
+    let filters = offloads.value().and_then(|on| on.get("rx-ntuple-filter")).copied();
+    Fact::known(
+        Steering {
+            rps_queues: count("rx-", "rps_cpus"),
+            rfs_queues,
+            xps_queues: count("tx-", "xps_cpus"),
+            accelerated: filters.map(|on| on && has_flows && rfs_queues > 0),
+        },
+        format!("/{dir}"),
+    )
+}
+
+fn virtual_functions(root: &Root, device: &str) -> Fact<VirtualFunctions> {
+    let count = |file: &str| {
+        root.number(&format!("{device}/{file}"))
+            .and_then(|n| u32::try_from(n).map_err(|_| format!("{n} is not a count")))
+    };
+    let most = count("sriov_totalvfs");
+    most.and_then(|most| {
+        let now = count("sriov_numvfs").value().copied().ok_or("no file sriov_numvfs")?;
+        Ok(VirtualFunctions { now, most })
+    })
 }
 
 #[cfg(test)]
@@ -103,5 +272,23 @@ mod tests {
         for unknown in [-1, 0, 4_294_967_295] {
             assert!(matches!(read(unknown), Fact::Absent { .. }), "{unknown}");
         }
+    }
+
+    #[test]
+    fn an_answer_of_the_driver_is_read_line_by_line() {
+        let answer = Fact::known(
+            "driver mlx5_core\nfirmware 22.31.1014 (MT_1)\nrings 1024 8192 1024 8192\n\
+             coalescing 8 128 8 128 1 1\npause 0 1 x\nfeature rx-gro on\nfeature tx-nocache off"
+                .to_owned(),
+            "planted",
+        );
+        let coalescing = coalescing(&answer);
+        assert!(coalescing.value().is_some_and(|c| c.rx_us == 8 && c.adaptive_rx));
+        let offloads = offloads(&answer);
+        assert_eq!(offloads.value().and_then(|on| on.get("rx-gro")), Some(&true));
+        assert_eq!(offloads.value().and_then(|on| on.get("tx-nocache")), Some(&false));
+        let numbers = |key: &str| ask::fact(&answer, key, ask::numbers::<3>);
+        assert!(matches!(numbers("pause"), Fact::Malformed { .. }));
+        assert!(matches!(numbers("fec"), Fact::Absent { .. }));
     }
 }

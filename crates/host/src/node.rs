@@ -2,7 +2,7 @@
 
 use crate::{Root, list};
 use narrows_facts::Bytes;
-use narrows_facts::host::Node;
+use narrows_facts::host::{HugePages, Node};
 
 const NODES: &str = "sys/devices/system/node";
 
@@ -30,7 +30,28 @@ fn node(root: &Root, id: u32, online: Option<&Vec<u32>>) -> Node {
                 .map(|word| word.parse().map_err(|_| format!("'{word}' is not a distance")))
                 .collect()
         }),
+        huge_pages: huge_pages(root, &dir),
     }
+}
+
+/// Folders such as `hugepages/hugepages-2048kB`.
+fn huge_pages(root: &Root, node: &str) -> Vec<HugePages> {
+    let dir = format!("{node}/hugepages");
+    let pools = root.names(&dir).into_iter().filter_map(|name| {
+        let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+        let count = |file: &str| {
+            let number = root.number(&format!("{dir}/{name}/{file}"));
+            number.value().and_then(|count| u64::try_from(*count).ok())
+        };
+        Some(HugePages {
+            size_bytes: Bytes(kib.checked_mul(1024)?),
+            total: count("nr_hugepages")?,
+            free: count("free_hugepages")?,
+        })
+    });
+    let mut pools: Vec<HugePages> = pools.collect();
+    pools.sort_by_key(|pool| pool.size_bytes);
+    pools
 }
 
 /// `Node 0 MemTotal: 4810956 kB`.

@@ -1,24 +1,88 @@
-//! PCI functions on the way from the root complex to a device.
+//! PCI functions that move much data, and the functions on the way to them from the root complex.
 
-use crate::{Root, express};
+use crate::{Root, express, nic};
 use narrows_facts::Fact;
-use narrows_facts::host::{Express, PciHop, PciLink};
+use narrows_facts::host::{Device, DeviceKind, Express, Nic, PciHop, PciLink, RdmaDevice};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
-/// The hops of a resolved device path, root port first.
-pub fn path(root: &Root, device: &str) -> Vec<PciHop> {
-    let mut hops = Vec::new();
-    let mut dir = String::new();
-    for part in device.split('/') {
-        dir = if dir.is_empty() { part.to_owned() } else { format!("{dir}/{part}") };
-        if is_address(part) {
-            hops.push(hop(root, part, &dir));
-        }
+const FUNCTIONS: &str = "sys/bus/pci/devices";
+
+/// Reads functions, each once: many devices share the bridges above them.
+pub struct Functions<'a> {
+    root: &'a Root,
+    read: RefCell<BTreeMap<String, PciHop>>,
+}
+
+impl<'a> Functions<'a> {
+    /// The functions of a machine; nothing is read yet.
+    pub fn of(root: &'a Root) -> Self {
+        Self { root, read: RefCell::default() }
     }
-    hops
+
+    /// The hops of a resolved device path, root port first.
+    pub fn path(&self, device: &str) -> Vec<PciHop> {
+        let mut hops = Vec::new();
+        let mut dir = String::new();
+        for part in device.split('/') {
+            dir = if dir.is_empty() { part.to_owned() } else { format!("{dir}/{part}") };
+            if is_address(part) {
+                let known = self.read.borrow().get(part).cloned();
+                let hop = known.unwrap_or_else(|| hop(self.root, part, &dir));
+                self.read.borrow_mut().insert(part.to_owned(), hop.clone());
+                hops.push(hop);
+            }
+        }
+        hops
+    }
+
+    /// All functions that move much data, by address.
+    pub fn devices(&self, nics: &[Nic], rdma: &[RdmaDevice]) -> Vec<Device> {
+        let addresses = self.root.names(FUNCTIONS).into_iter().filter(|name| is_address(name));
+        addresses.filter_map(|address| self.device(address, nics, rdma)).collect()
+    }
+
+    fn device(&self, address: String, nics: &[Nic], rdma: &[RdmaDevice]) -> Option<Device> {
+        let entry = format!("{FUNCTIONS}/{address}");
+        let class = u32::try_from(*self.root.number(&format!("{entry}/class")).value()?).ok()?;
+        let kind = kind(class)?;
+        let dir = self.root.resolve(&entry)?;
+        let on_it = |nic: &&Nic| nic.path.last().is_some_and(|hop| hop.address == address);
+        let mut names: Vec<String> = nics.iter().filter(on_it).map(|n| n.name.clone()).collect();
+        let rdma = rdma.iter().filter(|device| device.address.as_deref() == Some(&address));
+        names.extend(rdma.map(|device| device.name.clone()));
+        names.extend(self.root.names(&format!("{dir}/nvme")));
+        Some(Device {
+            kind,
+            driver: self.root.link_name(&format!("{dir}/driver")),
+            node: nic::node(self.root, Some(&dir), &format!("{dir}/numa_node")),
+            is_virtual: self.root.has(&format!("{dir}/physfn")),
+            path: self.path(&dir),
+            address,
+            names,
+        })
+    }
+}
+
+/// What a class of functions is for; `None` for those that move little.
+pub fn kind(class: u32) -> Option<DeviceKind> {
+    match (class >> 16, class >> 8 & 0xff) {
+        // Network controllers, and InfiniBand as its first cards called themselves.
+        (0x02, _) | (0x0c, 0x06) => Some(DeviceKind::Network),
+        (0x01, 0x08) => Some(DeviceKind::Storage),
+        // A 3D controller; a display controller that no screen hangs on; a co-processor.
+        (0x03, 0x02 | 0x80) | (0x0b, 0x40) | (0x12, _) => Some(DeviceKind::Accelerator),
+        _ => None,
+    }
+}
+
+/// The address of the function that a resolved device path ends at, or the last on the way.
+pub fn address_of(device: &str) -> Option<&str> {
+    device.rsplit('/').find(|part| is_address(part))
 }
 
 /// True for `0000:3b:00.0`; the domain may be longer than four digits.
-fn is_address(name: &str) -> bool {
+pub fn is_address(name: &str) -> bool {
     let parts: Vec<&str> = name.split([':', '.']).collect();
     let hex = |text: &str, least: usize| {
         text.len() >= least && text.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -28,14 +92,16 @@ fn is_address(name: &str) -> bool {
 }
 
 fn hop(root: &Root, address: &str, dir: &str) -> PciHop {
+    let config = root.bytes(&format!("{dir}/config"));
     PciHop {
         address: address.to_owned(),
         name: name(root, dir),
         class: root.number(&format!("{dir}/class")).and_then(|class| {
             u32::try_from(class).map_err(|_| format!("{class} is not a class code"))
         }),
-        link: link(root, dir),
-        express: express(root, dir),
+        link: link(root, dir, &config),
+        rate_bytes_per_second: Fact::default(),
+        express: settings(&config),
     }
 }
 
@@ -44,18 +110,24 @@ fn name(root: &Root, dir: &str) -> String {
         let number = root.number(&format!("{dir}/{file}"));
         number.value().and_then(|number| u16::try_from(*number).ok())
     };
-    let (Some(vendor), Some(device)) = (id("vendor"), id("device")) else {
-        return "unknown".to_owned();
-    };
+    match (id("vendor"), id("device")) {
+        (Some(vendor), Some(device)) => known_as(vendor, device),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// Vendor and device by the PCI id list, else the hexadecimal pair.
+pub fn known_as(vendor: u16, device: u16) -> String {
     match pci_ids::Device::from_vid_pid(vendor, device) {
         Some(known) => format!("{} {}", known.vendor().name(), known.name()),
         None => format!("{vendor:04x}:{device:04x}"),
     }
 }
 
-/// The link of a function towards the root. A function without link files (conventional PCI,
-/// virtio, an old kernel) is `Absent`; a link that is down reads as width 0.
-fn link(root: &Root, dir: &str) -> Fact<PciLink> {
+/// The link of a function. Kernels before 4.13 have no files for it: then the registers tell, to
+/// root. A function without a link (conventional PCI, virtio) is `Absent`, as is a link that is
+/// down.
+fn link(root: &Root, dir: &str, config: &Fact<Vec<u8>>) -> Fact<PciLink> {
     let from = format!("/{dir}/current_link_speed");
     let number = |file: &str| {
         let text = root.text(&format!("{dir}/{file}"));
@@ -63,7 +135,10 @@ fn link(root: &Root, dir: &str) -> Fact<PciLink> {
         first.filter(|number| number.is_finite() && *number >= 0.0)
     };
     if !root.has(&from[1..]) {
-        return Fact::absent(from);
+        return match config.value().map(|bytes| express::link(bytes)) {
+            Some(Ok(link)) => Fact::Known { value: link, from: config.source().clone() },
+            _ => Fact::absent(from),
+        };
     }
     let read = (|| {
         Some(PciLink {
@@ -82,10 +157,11 @@ fn link(root: &Root, dir: &str) -> Fact<PciLink> {
     }
 }
 
-fn express(root: &Root, dir: &str) -> Fact<Express> {
-    let config = root.bytes(&format!("{dir}/config"));
+fn settings(config: &Fact<Vec<u8>>) -> Fact<Express> {
     let from = config.source().clone();
-    let Some(bytes) = config.value() else { return config.and_then(|_| Err(String::new())) };
+    let Some(bytes) = config.value() else {
+        return config.clone().and_then(|_| Err(String::new()));
+    };
     match express::parse(bytes) {
         Ok(value) => Fact::Known { value, from },
         Err(express::Gap::Absent) => Fact::Absent { from },
@@ -104,6 +180,21 @@ mod tests {
         assert!(is_address("10000:e1:00.1"));
         for other in ["pci0000:3a", "virtio2", "0000:3b:00", "", "net", "0000:zz:00.0"] {
             assert!(!is_address(other), "{other}");
+        }
+        let device = "sys/devices/pci0000:00/0000:00:03.0/virtio1";
+        assert_eq!(address_of(device), Some("0000:00:03.0"));
+        assert_eq!(address_of("sys/devices/virtual/net/veth0"), None);
+    }
+
+    #[test]
+    fn only_functions_that_move_much_are_devices() {
+        assert_eq!(kind(0x02_0000), Some(DeviceKind::Network));
+        assert_eq!(kind(0x02_0700), Some(DeviceKind::Network));
+        assert_eq!(kind(0x01_0802), Some(DeviceKind::Storage));
+        assert_eq!(kind(0x03_0200), Some(DeviceKind::Accelerator));
+        // A screen, a bridge, a USB controller.
+        for other in [0x03_0000, 0x06_0400, 0x0c_0330] {
+            assert_eq!(kind(other), None, "{other:#x}");
         }
     }
 }

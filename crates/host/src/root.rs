@@ -101,6 +101,19 @@ impl Root {
         })
     }
 
+    /// What only the living machine answers, kept under a path of its own as if a file held it.
+    pub fn asked(&self, path: &str, ask: impl FnOnce() -> Fact<String>) -> Fact<String> {
+        if self.replayed.is_some() || self.dir != Path::new("/") {
+            return self.text(path);
+        }
+        let answer = ask();
+        if !matches!(answer, Fact::Absent { .. }) {
+            let kept = answer.clone().and_then(|text| Ok(Content::of(text.as_bytes())));
+            self.record(|answers| drop(answers.files.insert(path.to_owned(), kept)));
+        }
+        answer
+    }
+
     /// Names in a directory, sorted; empty when it cannot be read.
     pub fn names(&self, path: &str) -> Vec<String> {
         if let Some(replayed) = &self.replayed {

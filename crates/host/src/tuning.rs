@@ -1,36 +1,251 @@
-//! The first tuning facts: settings that move network throughput more than tools do.
+//! Settings that move network throughput: the sysctls of the iWARP study and of today, power,
+//! memory, mitigations, firewall.
 
 use crate::Root;
 use narrows_facts::Fact;
 use std::collections::BTreeMap;
 
-/// Name of the fact (the sysctl's own name where it is one) and the file it is read from.
-const FACTS: [(&str, &str); 16] = [
-    ("cpu.governor", "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+/// Name of a fact and the file it is read from.
+const FILES: [(&str, &str); 13] = [
+    ("cpu.driver", "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"),
     ("cpu.idle-driver", "sys/devices/system/cpu/cpuidle/current_driver"),
+    ("cpu.idle-governor", "sys/devices/system/cpu/cpuidle/current_governor"),
     ("cpu.smt", "sys/devices/system/cpu/smt/control"),
-    ("kernel.numa_balancing", "proc/sys/kernel/numa_balancing"),
+    ("kernel.clocksource", "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    ("kvm.nested", "sys/module/kvm_intel/parameters/nested"),
     ("mm.transparent_hugepage", "sys/kernel/mm/transparent_hugepage/enabled"),
-    ("net.core.default_qdisc", "proc/sys/net/core/default_qdisc"),
-    ("net.core.netdev_max_backlog", "proc/sys/net/core/netdev_max_backlog"),
-    ("net.core.rmem_max", "proc/sys/net/core/rmem_max"),
-    ("net.core.wmem_max", "proc/sys/net/core/wmem_max"),
-    ("net.ipv4.tcp_allowed_congestion_control", "proc/sys/net/ipv4/tcp_allowed_congestion_control"),
-    (
-        "net.ipv4.tcp_available_congestion_control",
-        "proc/sys/net/ipv4/tcp_available_congestion_control",
-    ),
-    ("net.ipv4.tcp_congestion_control", "proc/sys/net/ipv4/tcp_congestion_control"),
-    ("net.ipv4.tcp_rmem", "proc/sys/net/ipv4/tcp_rmem"),
-    ("net.ipv4.tcp_timestamps", "proc/sys/net/ipv4/tcp_timestamps"),
-    ("net.ipv4.tcp_window_scaling", "proc/sys/net/ipv4/tcp_window_scaling"),
-    ("net.ipv4.tcp_wmem", "proc/sys/net/ipv4/tcp_wmem"),
+    ("mm.transparent_hugepage_defrag", "sys/kernel/mm/transparent_hugepage/defrag"),
+    ("net.conntrack.count", "proc/sys/net/netfilter/nf_conntrack_count"),
+    ("net.conntrack.max", "proc/sys/net/netfilter/nf_conntrack_max"),
+    ("pci.aspm-policy", "sys/module/pcie_aspm/parameters/policy"),
+    ("rdma.netns-mode", "sys/module/ib_core/parameters/netns_mode"),
+    ("tcp.bbr", "sys/module/tcp_bbr/refcnt"),
+];
+
+/// Sysctls, by their own names.
+const SYSCTLS: [&str; 44] = [
+    "kernel.numa_balancing",
+    "kernel.sched_rt_runtime_us",
+    "kernel.timer_migration",
+    "net.core.bpf_jit_enable",
+    "net.core.busy_poll",
+    "net.core.busy_read",
+    "net.core.default_qdisc",
+    "net.core.dev_weight",
+    "net.core.netdev_budget",
+    "net.core.netdev_budget_usecs",
+    "net.core.netdev_max_backlog",
+    "net.core.optmem_max",
+    "net.core.rmem_default",
+    "net.core.rmem_max",
+    "net.core.rps_sock_flow_entries",
+    "net.core.somaxconn",
+    "net.core.wmem_default",
+    "net.core.wmem_max",
+    "net.ipv4.conf.all.rp_filter",
+    "net.ipv4.ip_forward",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.tcp_adv_win_scale",
+    "net.ipv4.tcp_allowed_congestion_control",
+    "net.ipv4.tcp_available_congestion_control",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_dsack",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_low_latency",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_mem",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_tw_reuse",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.udp_mem",
+    "vm.swappiness",
+    "vm.zone_reclaim_mode",
+];
+
+/// Modules that look at every packet when they are in use.
+const FILTERS: [&str; 9] = [
+    "nf_tables",
+    "nf_conntrack",
+    "nf_nat",
+    "ip_tables",
+    "iptable_filter",
+    "iptable_nat",
+    "ip6_tables",
+    "ebtables",
+    "ip_vs",
+];
+
+/// Words of the kernel's command line that move throughput; the rest is nobody's business.
+pub(crate) const WORDS: [&str; 25] = [
+    "amd_iommu",
+    "amd_pstate",
+    "cpuidle.off",
+    "default_hugepagesz",
+    "hugepages",
+    "hugepagesz",
+    "idle",
+    "intel_idle.max_cstate",
+    "intel_iommu",
+    "intel_pstate",
+    "iommu",
+    "iommu.passthrough",
+    "iommu.strict",
+    "isolcpus",
+    "mem",
+    "mitigations",
+    "nohz_full",
+    "nosmt",
+    "numa",
+    "numa_balancing",
+    "pci",
+    "pcie_aspm",
+    "processor.max_cstate",
+    "rcu_nocbs",
+    "transparent_hugepage",
 ];
 
 /// Reads the settings by name; blanks inside a value are single.
 pub fn read(root: &Root) -> BTreeMap<String, Fact<String>> {
-    let fact = |path: &str| {
-        root.text(path).and_then(|text| Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")))
+    let mut facts: BTreeMap<String, Fact<String>> =
+        FILES.iter().map(|(name, path)| ((*name).to_owned(), text(root, path))).collect();
+    for name in SYSCTLS {
+        let path = format!("proc/sys/{}", name.replace('.', "/"));
+        facts.insert(name.to_owned(), text(root, &path));
+    }
+    for name in root.names("sys/devices/system/cpu/vulnerabilities") {
+        let path = format!("sys/devices/system/cpu/vulnerabilities/{name}");
+        facts.insert(format!("cpu.mitigation.{name}"), text(root, &path));
+    }
+    let own: [(&str, Fact<String>); 8] = [
+        ("cpu.energy-preference", of_all_cpus(root, "energy_performance_preference")),
+        ("cpu.governor", of_all_cpus(root, "scaling_governor")),
+        ("cpu.turbo", turbo(root)),
+        ("iommu", iommu(root)),
+        ("kernel.command-line", command_line(root)),
+        ("net.filter-modules", filters(root)),
+        ("process.memlock", memlock(root)),
+        ("irq.balance-daemon", daemon(root)),
+    ];
+    facts.extend(own.map(|(name, fact)| (name.to_owned(), fact)));
+    // Where one file is not, its brother of the other maker may be.
+    if matches!(facts.get("kvm.nested"), Some(Fact::Absent { .. })) {
+        let amd = text(root, "sys/module/kvm_amd/parameters/nested");
+        facts.insert("kvm.nested".to_owned(), amd);
+    }
+    facts
+}
+
+fn text(root: &Root, path: &str) -> Fact<String> {
+    root.text(path).and_then(|text| Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")))
+}
+
+/// `performance`, or `performance on 12 CPUs, powersave on 4`.
+fn of_all_cpus(root: &Root, file: &str) -> Fact<String> {
+    const CPUS: &str = "sys/devices/system/cpu";
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    let mut gap = Fact::absent(format!("/{CPUS}/cpu*/cpufreq/{file}"));
+    for cpu in root.numbered(CPUS, "cpu") {
+        match root.text(&format!("{CPUS}/cpu{cpu}/cpufreq/{file}")) {
+            Fact::Known { value, .. } => *counts.entry(value).or_default() += 1,
+            // A CPU that is switched off has none.
+            Fact::Absent { .. } => {}
+            other => gap = other,
+        }
+    }
+    let from = format!("/{CPUS}/cpu*/cpufreq/{file}");
+    match counts.len() {
+        0 => gap,
+        1 => Fact::known(counts.into_keys().collect(), from),
+        _ => {
+            let each = counts.iter().map(|(value, cpus)| format!("{value} on {cpus} CPUs"));
+            Fact::known(each.collect::<Vec<_>>().join(", "), from)
+        }
+    }
+}
+
+/// The driver of Intel says whether turbo is off, the others whether boost is on.
+fn turbo(root: &Root) -> Fact<String> {
+    let word = |on: i64| Ok(if on == 1 { "on" } else { "off" }.to_owned());
+    let off = root.number("sys/devices/system/cpu/intel_pstate/no_turbo");
+    if !matches!(off, Fact::Absent { .. }) {
+        return off.and_then(|off| word(1 - off));
+    }
+    root.number("sys/devices/system/cpu/cpufreq/boost").and_then(word)
+}
+
+/// `DMA-FQ for 41 groups`, or absent when devices reach memory without one.
+fn iommu(root: &Root) -> Fact<String> {
+    const GROUPS: &str = "sys/kernel/iommu_groups";
+    let mut types: BTreeMap<String, u32> = BTreeMap::new();
+    for group in root.names(GROUPS) {
+        let kind = root.text(&format!("{GROUPS}/{group}/type"));
+        let kind = kind.value().cloned().unwrap_or_else(|| "type unknown".to_owned());
+        *types.entry(kind).or_default() += 1;
+    }
+    let each = types.iter().map(|(kind, groups)| format!("{kind} for {groups} groups"));
+    match types.is_empty() {
+        true => Fact::absent(format!("/{GROUPS} is empty: devices reach memory untranslated")),
+        false => Fact::known(each.collect::<Vec<_>>().join(", "), format!("/{GROUPS}/*/type")),
+    }
+}
+
+fn command_line(root: &Root) -> Fact<String> {
+    let kept = |text: String| {
+        let words = text.split_whitespace().filter(|word| is_setting(word));
+        Ok(words.collect::<Vec<_>>().join(" "))
     };
-    FACTS.iter().map(|(name, path)| ((*name).to_owned(), fact(path))).collect()
+    match root.text("proc/cmdline").and_then(kept) {
+        Fact::Known { value, from } if value.is_empty() => {
+            Fact::absent(format!("{from} sets none of these"))
+        }
+        fact => fact,
+    }
+}
+
+/// Whether a word of the command line is a setting that moves throughput.
+pub(crate) fn is_setting(word: &str) -> bool {
+    WORDS.contains(&word.split('=').next().unwrap_or_default())
+}
+
+/// Modules of the packet filter that are loaded, with their users. The rules are not read.
+fn filters(root: &Root) -> Fact<String> {
+    let loaded = FILTERS.iter().filter(|name| root.has(&format!("sys/module/{name}")));
+    let loaded: Vec<String> = loaded
+        .map(|name| match root.number(&format!("sys/module/{name}/refcnt")).value() {
+            Some(users) => format!("{name} ({users} users)"),
+            None => format!("{name} (built in)"),
+        })
+        .collect();
+    match loaded.is_empty() {
+        true => Fact::absent("/sys/module: none of the packet filter's modules"),
+        false => Fact::known(loaded.join(", "), "/sys/module/*/refcnt"),
+    }
+}
+
+fn memlock(root: &Root) -> Fact<String> {
+    if !root.has_own_process() {
+        return Fact::absent("/proc/self/limits (not a live host)");
+    }
+    root.text("proc/self/limits").and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Max locked memory"));
+        let soft = line.and_then(|rest| rest.split_whitespace().next());
+        soft.map(str::to_owned).ok_or_else(|| "no line Max locked memory".to_owned())
+    })
+}
+
+/// Whether the daemon that moves interrupts runs: it keeps a socket in its folder.
+fn daemon(root: &Root) -> Fact<String> {
+    const DIR: &str = "run/irqbalance";
+    match root.has(DIR) {
+        true => Fact::known("irqbalance runs".to_owned(), format!("/{DIR}")),
+        false => Fact::absent(format!("/{DIR}")),
+    }
 }

@@ -95,7 +95,7 @@ pub enum TableName {
     Memory,
     /// Every interface
     Nic,
-    /// The PCI functions to every NIC
+    /// The PCI functions to every device that moves much
     Pci,
     /// Settings that move throughput
     Tuning,
@@ -116,7 +116,8 @@ impl TableName {
 /// Options of `host`.
 #[derive(ClapArgs)]
 pub struct HostArgs {
-    /// Read this instead: a capture, a folder with sys and proc, an SMBIOS table, dmidecode's text
+    /// Read this instead: a capture, a folder with sys and proc, an SMBIOS table, dmidecode's text,
+    /// hwloc's XML
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
     /// Show what differs between two of these, what matters most first
@@ -125,12 +126,18 @@ pub struct HostArgs {
     /// Write a capture of this host for others to read, names and serial numbers masked
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "table", "json", "diff"])]
     pub capture: Option<PathBuf>,
+    /// Print a tree instead of the drawing
+    #[arg(long, conflicts_with_all = ["table", "json", "capture", "diff"])]
+    pub tree: bool,
     /// Print a table instead of the drawing
     #[arg(long, value_enum, value_name = "NAME")]
     pub table: Option<TableName>,
     /// Print all facts as JSON, each with its source
     #[arg(long, short = 'J', conflicts_with = "table")]
     pub json: bool,
+    /// Print the JSON schema of --json
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
 }
 
 /// How a report is written.

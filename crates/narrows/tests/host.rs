@@ -61,7 +61,7 @@ fn what_is_no_description_is_refused() {
     std::fs::write(dir.join("empty"), "").expect("file");
     for (path, says) in [
         (dir.clone(), "holds neither sys nor proc"),
-        (dir.join("text"), "no SMBIOS table and no dmidecode text"),
+        (dir.join("text"), "no SMBIOS table, no dmidecode text"),
         (dir.join("empty"), "is empty"),
         (dir.join("none"), "No such file"),
     ] {

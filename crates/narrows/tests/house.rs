@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// The rooms without I/O, clock and environment.
 const THINKING: &[&str] = &["explain", "facts", "plan", "predict", "report", "stats"];
 /// The rooms that may hold unsafe code.
-const UNSAFE: &[&str] = &["loads", "meters"];
+const UNSAFE: &[&str] = &["host", "loads", "meters"];
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("workspace")

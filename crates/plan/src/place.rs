@@ -53,7 +53,7 @@ pub fn choose(host: &Host) -> Spot {
 fn pair(host: &Host, cpus: &[u32]) -> Placement {
     let core = |cpu: u32| {
         let place = host.cpu.places.iter().find(|place| place.cpu == cpu);
-        place.map(|place| (place.package, place.core)).filter(|(_, core)| core.is_some())
+        place.map(|p| (p.package, p.die, p.core)).filter(|(.., core)| core.is_some())
     };
     let Some(first) = cpus.first() else { return Placement::default() };
     let others = || cpus.iter().filter(|cpu| *cpu != first);

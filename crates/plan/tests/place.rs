@@ -18,9 +18,7 @@ fn nic(name: &str, node: u32, gbps: f64) -> Nic {
         state: known("up".into()),
         mtu_bytes: known(Bytes(1500)),
         node: known(node),
-        path: Vec::new(),
-        irq_cpus: Fact::absent("made"),
-        queues: Fact::absent("made"),
+        ..Nic::default()
     }
 }
 
@@ -34,6 +32,7 @@ fn host() -> Host {
             package: Some(node(cpu)),
             core: Some(cpu % 4),
             node: Some(node(cpu)),
+            ..CpuPlace::default()
         })
         .collect();
     host.cpu.online = known((0..16).collect());
@@ -53,6 +52,7 @@ fn host() -> Host {
             cpus: on(id),
             memory_bytes: known(Bytes::gib(64)),
             distances: known(vec![10, 21]),
+            ..Node::default()
         })
         .collect();
     host.memory.available_bytes = known(Bytes::gib(100));

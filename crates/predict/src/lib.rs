@@ -7,8 +7,11 @@
 
 pub mod dram;
 pub mod framing;
+pub mod interleave;
 mod memory;
 pub mod pcie;
+pub mod platform;
+pub mod roads;
 mod stack;
 mod wire;
 

@@ -9,6 +9,7 @@
 use crate::{Protocol, Stated, framing, modelled};
 use narrows_facts::host::{Nic, PciHop, PciLink};
 use narrows_facts::result::{Ceiling, Provenance};
+use narrows_facts::units::three_digits;
 
 /// Largest payload of one packet when the machine does not tell: common on servers.
 pub const MAX_PAYLOAD_BYTES: f64 = 256.0;
@@ -17,7 +18,8 @@ const MAX_PAYLOAD_BYTES_LOW: f64 = 128.0;
 /// Or what large-page servers set.
 const MAX_PAYLOAD_BYTES_HIGH: f64 = 512.0;
 
-const WRITE_HEADER_BYTES: f64 = 24.0;
+/// Header and framing of a memory write with a 64-bit address.
+pub const WRITE_HEADER_BYTES: f64 = 24.0;
 const COMPLETION_HEADER_BYTES: f64 = 20.0;
 /// Bytes of a data-link packet (acknowledge, flow-control update).
 const LINK_PACKET_BYTES: f64 = 8.0;
@@ -27,26 +29,113 @@ const SKIP_SHARE: f64 = 4.0 / 1538.0;
 /// One link as both its ends describe it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joint<'a> {
-    /// The function above, when it has link files.
+    /// The function above, when there is one.
     pub upper: Option<&'a PciHop>,
     /// The function below.
     pub lower: &'a PciHop,
-    /// Rate and width now.
-    pub now: PciLink,
+    /// Speed and lanes now, where these are told.
+    pub now: Option<PciLink>,
+    /// Bits per second now after line coding.
+    pub raw_bps: f64,
 }
 
-/// The links on the path to a NIC, from the root down. Inside a switch there is no link, so the
-/// hops pair up from the device: port and device, port and switch.
+/// What keeps a link from more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// It runs below what both ends can do.
+    Training,
+    /// The port above can do less than the device.
+    Slot,
+    /// The device can do less than the port above.
+    Device,
+    /// Both ends are at their best.
+    Neither,
+}
+
+impl Limit {
+    /// In one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Training => "training",
+            Self::Slot => "slot",
+            Self::Device => "device",
+            Self::Neither => "neither end",
+        }
+    }
+}
+
+impl Joint<'_> {
+    /// Speed and lanes that both ends can do.
+    pub fn best(&self) -> Option<(f64, u32)> {
+        let now = self.now?;
+        let upper = self.upper.and_then(|upper| upper.link.value());
+        Some(match upper {
+            Some(upper) => {
+                (now.speed_max_gts.min(upper.speed_max_gts), now.width_max.min(upper.width_max))
+            }
+            None => (now.speed_max_gts, now.width_max),
+        })
+    }
+
+    /// What keeps it from more; unknown where only its rate is told, or only one end.
+    pub fn limit(&self) -> Option<Limit> {
+        let (now, (speed, width)) = (self.now?, self.best()?);
+        if now.speed_gts < speed || now.width < width {
+            return Some(Limit::Training);
+        }
+        let upper = self.upper?.link.value()?;
+        let device = raw_bps(now.speed_max_gts, now.width_max);
+        let slot = raw_bps(upper.speed_max_gts, upper.width_max);
+        Some(match device.total_cmp(&slot) {
+            std::cmp::Ordering::Greater => Limit::Slot,
+            std::cmp::Ordering::Less => Limit::Device,
+            std::cmp::Ordering::Equal => Limit::Neither,
+        })
+    }
+
+    /// Bits per second that full packets leave for payload in the direction of memory, where the
+    /// packets' size is taken as 256 B unless it was read.
+    pub fn payload_bps(&self) -> f64 {
+        let set = self.lower.express.value().map(|set| set.max_payload_bytes.0 as f64);
+        let size = set.unwrap_or(MAX_PAYLOAD_BYTES);
+        let share = packet_share(size, size, WRITE_HEADER_BYTES);
+        match self.now {
+            Some(now) => packet_bps(now.speed_gts, now.width, size) * share,
+            // Without the lanes, the intervals of eight.
+            None => self.raw_bps * packet_bps(8.0, 8, size) / raw_bps(8.0, 8) * share,
+        }
+    }
+
+    /// `8 GT/s x16`, or the rate alone.
+    pub fn says(&self) -> String {
+        match self.now {
+            Some(now) => format!("{} GT/s x{}", now.speed_gts, now.width),
+            None => format!("{} GB/s", three_digits(self.raw_bps / 8e9)),
+        }
+    }
+}
+
+/// The links on the path to a NIC, from the root down.
 pub fn joints(nic: &Nic) -> Vec<Joint<'_>> {
-    let mut joints: Vec<Joint<'_>> = nic
-        .path
+    links(&nic.path, nic.speed_bps.value().map(|speed| speed.0))
+}
+
+/// The links on a path, from the root down. Inside a switch there is no link, so the hops pair up
+/// from the device: port and device, port and switch. `port_bps` is the rate of the device's port.
+pub fn links(path: &[PciHop], port_bps: Option<f64>) -> Vec<Joint<'_>> {
+    let mut joints: Vec<Joint<'_>> = path
         .rchunks(2)
         .filter_map(|pair| {
             let lower = pair.last()?;
             let upper = (pair.len() == 2).then(|| &pair[0]);
-            Some(Joint { upper, lower, now: *lower.link.value()? })
+            let now = lower.link.value().copied();
+            let raw_bps = match now {
+                Some(now) => raw_bps(now.speed_gts, now.width),
+                None => lower.rate_bytes_per_second.value()?.0 * 8.0,
+            };
+            Some(Joint { upper, lower, now, raw_bps })
         })
-        .filter(|joint| !is_nominal(nic, joint))
+        .filter(|joint| !is_nominal(joint, port_bps))
         .collect();
     joints.reverse();
     joints
@@ -55,11 +144,12 @@ pub fn joints(nic: &Nic) -> Vec<Joint<'_>> {
 /// Functions inside a chipset or a processor show link registers that describe no wires: makers
 /// fill in one lane. A single lane is not believed when Intel's name for a built-in controller
 /// ("Ethernet Connection") is on it, or when the port is faster than the lane ever could be.
-fn is_nominal(nic: &Nic, joint: &Joint<'_>) -> bool {
-    let best = raw_bps(joint.now.speed_max_gts, joint.now.width_max);
-    let slower = nic.speed_bps.value().is_some_and(|port| best < port.0);
+fn is_nominal(joint: &Joint<'_>, port_bps: Option<f64>) -> bool {
+    let Some(now) = joint.now else { return false };
+    let best = raw_bps(now.speed_max_gts, now.width_max);
+    let slower = port_bps.is_some_and(|port| best < port);
     let built_in = joint.lower.name.contains("Ethernet Connection");
-    joint.now.width_max == 1 && (built_in || slower)
+    now.width_max == 1 && (built_in || slower)
 }
 
 /// Bits per second after line coding: 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s.
@@ -108,14 +198,16 @@ pub fn packet_share(size: f64, max_payload: f64, header: f64) -> f64 {
 
 /// Payload bits per second of the lower direction: frames written to memory (receive), or
 /// completions of reads (transmit).
-fn payload_bps(link: &PciLink, mtu: f64, protocol: Protocol, max_payload: f64) -> f64 {
+fn frames_bps(joint: &Joint<'_>, mtu: f64, protocol: Protocol, max_payload: f64) -> f64 {
     let payload = match protocol {
         Protocol::Tcp => framing::tcp_payload_bytes(mtu, true),
         Protocol::Udp => mtu - 28.0,
     };
     let frame = mtu + 14.0;
     let header = WRITE_HEADER_BYTES.max(COMPLETION_HEADER_BYTES);
-    packet_bps(link.speed_gts, link.width, max_payload)
+    let (speed, width) = joint.now.map_or((8.0, 8), |now| (now.speed_gts, now.width));
+    // Where only the rate is told, the intervals of eight lanes stand for its own.
+    joint.raw_bps * packet_bps(speed, width, max_payload) / raw_bps(speed, width)
         * packet_share(frame, max_payload, header)
         * (payload / frame)
 }
@@ -123,24 +215,19 @@ fn payload_bps(link: &PciLink, mtu: f64, protocol: Protocol, max_payload: f64) -
 /// The slowest link on the way to a NIC.
 pub fn of_nic(nic: &Nic, protocol: Protocol) -> Stated {
     let joints = joints(nic);
-    let slowest = joints.iter().min_by(|a, b| {
-        let rate = |joint: &Joint<'_>| raw_bps(joint.now.speed_gts, joint.now.width);
-        rate(a).total_cmp(&rate(b))
-    });
-    let Some(slowest) = slowest else {
+    let Some(slowest) = joints.iter().min_by(|a, b| a.raw_bps.total_cmp(&b.raw_bps)) else {
         return Err(match nic.path.last() {
             None => format!("pcie: {} is not on PCI", nic.name),
             Some(hop) => format!("pcie: no link state for {} ({})", hop.address, nic.name),
         });
     };
     let mtu = nic.mtu_bytes.value().map_or(1500.0, |mtu| mtu.0 as f64);
-    let rate = |max_payload| payload_bps(&slowest.now, mtu, protocol, max_payload);
+    let rate = |max_payload| frames_bps(slowest, mtu, protocol, max_payload);
     let set = nic.path.last().and_then(|hop| hop.express.value());
     let [low, middle, high] = match set {
         Some(set) => [set.max_payload_bytes.0 as f64; 3],
         None => [MAX_PAYLOAD_BYTES_LOW, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES_HIGH],
     };
-    let PciLink { speed_gts, width, .. } = slowest.now;
     let packets = match set {
         Some(set) => format!("{} B", set.max_payload_bytes.0),
         None => format!("{middle} ({low} to {high}) B"),
@@ -149,17 +236,21 @@ pub fn of_nic(nic: &Nic, protocol: Protocol) -> Stated {
         (Some(_), Some(hop)) => Provenance::Read(hop.express.source().0.clone()),
         _ => Provenance::Assumed("largest packet payload 256 B, between 128 and 512".into()),
     };
+    let link_from = match slowest.now {
+        Some(_) => slowest.lower.link.source(),
+        None => slowest.lower.rate_bytes_per_second.source(),
+    };
     Ok(Ceiling {
         resource: "pcie".into(),
         range: modelled(rate(middle), rate(low), rate(high)),
         says: format!(
-            "{speed_gts} GT/s x{width} to {}, full frames in packets of {packets}, without \
-             descriptors",
+            "{} to {}, full frames in packets of {packets}, without descriptors",
+            slowest.says(),
             slowest.lower.address
         ),
         only_if: None,
         provenance: vec![
-            Provenance::Read(slowest.lower.link.source().0.clone()),
+            Provenance::Read(link_from.0.clone()),
             Provenance::DataSheet(
                 "PCI Express base specification, overheads (intervals not re-read)".into(),
             ),
@@ -188,9 +279,8 @@ mod tests {
         PciHop {
             address: address.into(),
             name: name.into(),
-            class: Fact::absent("test"),
             link: Fact::known(link, "test"),
-            express: Fact::absent("test"),
+            ..PciHop::default()
         }
     }
 
@@ -198,14 +288,10 @@ mod tests {
         Nic {
             name: "eth0".into(),
             physical: true,
-            driver: Fact::absent("test"),
             speed_bps: Fact::known(BitsPerSecond(speed_bps), "test"),
-            state: Fact::absent("test"),
             mtu_bytes: Fact::known(Bytes(1500), "test"),
-            node: Fact::absent("test"),
             path,
-            irq_cpus: Fact::absent("test"),
-            queues: Fact::absent("test"),
+            ..Nic::default()
         }
     }
 
@@ -228,6 +314,30 @@ mod tests {
     }
 
     #[test]
+    fn what_limits_a_link_is_told_from_its_two_ends() {
+        let ends = |above: (f64, u32), below: (f64, u32), now: (f64, u32)| {
+            let mut path =
+                vec![hop("port", "", above.0, above.1), hop("nic", "", below.0, below.1)];
+            for hop in &mut path {
+                if let Fact::Known { value, .. } = &mut hop.link {
+                    (value.speed_gts, value.width) = now;
+                }
+            }
+            links(&path, None)[0].limit()
+        };
+        assert_eq!(ends((8.0, 16), (8.0, 16), (8.0, 16)), Some(Limit::Neither));
+        assert_eq!(ends((8.0, 16), (8.0, 16), (8.0, 8)), Some(Limit::Training));
+        assert_eq!(ends((8.0, 8), (16.0, 16), (8.0, 8)), Some(Limit::Slot));
+        assert_eq!(ends((16.0, 16), (8.0, 8), (8.0, 8)), Some(Limit::Device));
+        let mut path = vec![hop("port", "", 8.0, 16), hop("nic", "", 8.0, 16)];
+        path[1].link = Fact::absent("test");
+        path[1].rate_bytes_per_second = Fact::known(narrows_facts::BytesPerSecond(7.88e9), "test");
+        let joint = &links(&path, None)[0];
+        assert_eq!((joint.limit(), joint.says().as_str()), (None, "7.88 GB/s"));
+        assert!((joint.payload_bps() / 1e9 - 52.9).abs() < 0.2, "{}", joint.payload_bps());
+    }
+
+    #[test]
     fn a_payload_that_was_read_replaces_the_assumed_range() {
         let mut nic = nic(vec![hop("port", "", 8.0, 8), hop("nic", "", 8.0, 8)], 100e9);
         let assumed = of_nic(&nic, Protocol::Tcp).expect("ceiling");
@@ -236,6 +346,7 @@ mod tests {
                 max_payload_bytes: Bytes(256),
                 max_read_request_bytes: Bytes(512),
                 relaxed_ordering: true,
+                ..narrows_facts::host::Express::default()
             },
             "test",
         );

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod formats;
+mod hardware;
 pub mod plots;
 pub mod views;
 mod words;

@@ -5,38 +5,45 @@
 //! of 88 over such a set. What a move would bring on this host is not predicted here.
 
 use super::evidence;
-use crate::population::{Balance, Socket, balance, moves, sockets};
+use crate::moves::moves;
+use crate::population::{Balance, Population, Socket, is_split};
 use crate::{Case, Rule};
 use narrows_facts::host::Slot;
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Evidence, Finding, Verdict, Weight};
+use narrows_predict::interleave::Set;
 
+/// The rule.
 pub static RULE: Rule =
     Rule { name: "dimm-balance", asks: "Is every memory channel populated alike?", judge };
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let fact = &case.study.host.memory.slots;
-    let Some(slots) = fact.value() else {
-        let why = fact.gap().unwrap_or_default();
-        return Verdict::Unknown { missing: vec![format!("memory slots: {why}")] };
-    };
-    let population = match sockets(slots) {
+    let host = &case.study.host;
+    let population = match Population::of(host) {
         Ok(population) => population,
         Err(missing) => return Verdict::Unknown { missing: vec![missing] },
     };
-    let class = balance(&population);
-    if class == Balance::Balanced {
+    if population.balance == Balance::Balanced {
         return Verdict::Clear { because: "every channel of every socket holds the same".into() };
     }
-    let from = fact.source().0.clone();
-    let evidence = population.iter().map(|socket| evidence(show(socket), from.clone())).collect();
-    let (weight, says) = match class {
+    let from = host.memory.slots.source().0.clone();
+    let sockets = &population.sockets;
+    let mut evidence: Vec<Evidence> =
+        sockets.iter().map(|socket| evidence(show(socket), from.clone())).collect();
+    evidence.extend(sets_say(&population));
+    let (weight, says) = match population.balance {
         Balance::NearBalanced => {
-            (Weight::Advice, format!("Memory channels are empty: {}", empty(&population)))
+            (Weight::Advice, format!("Memory channels are empty: {}", empty(sockets)))
         }
         Balance::SocketAsymmetric => {
             (Weight::Fault, "The sockets hold different memory".to_owned())
         }
         _ => (Weight::Fault, format!("Memory is unbalanced: {}", uneven(&population))),
+    };
+    let slots = host.memory.slots.value().map(Vec::as_slice).unwrap_or_default();
+    // What is near-balanced has one set: moving modules would not widen it.
+    let moved = match population.balance {
+        Balance::NearBalanced => None,
+        _ => by_moving(slots, &population),
     };
     Verdict::Found {
         findings: vec![Finding {
@@ -45,9 +52,32 @@ fn judge(case: &Case<'_>) -> Verdict {
             says,
             evidence,
             worth: None,
-            remedy: by_moving(slots).unwrap_or_else(|| remedy(class, &population)),
+            remedy: moved.unwrap_or_else(|| remedy(population.balance, sockets)),
         }],
     }
+}
+
+/// The interleave sets of each socket, when they are known.
+fn sets_say(population: &Population) -> Option<Evidence> {
+    let sets = population.sets.as_ref().ok()?;
+    let of = |(socket, sets): (&u32, &Vec<Set>)| format!("socket {socket}: {}", list(sets));
+    let each: Vec<String> = sets.by_socket.iter().map(of).collect();
+    let platform = population.platform?;
+    let assumed = match sets.by_label_order {
+        true => ", channels given to controllers in the order of their labels",
+        false => "",
+    };
+    let from = format!("{}: {}{assumed}", platform.name, platform.source);
+    Some(evidence(format!("interleave sets, {}", each.join("; ")), from))
+}
+
+/// `4-way 128 GiB, 1-way 32 GiB`.
+pub fn list(sets: &[Set]) -> String {
+    if sets.is_empty() {
+        return "none".to_owned();
+    }
+    let each = sets.iter().map(|set| format!("{}-way {}", set.ways(), set.size_bytes));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// `socket 0: A 32+32, B 32, C -` in GiB.
@@ -76,7 +106,26 @@ fn empty(population: &[Socket]) -> String {
     population.iter().map(of).collect::<Vec<_>>().join(", ")
 }
 
-fn uneven(population: &[Socket]) -> String {
+/// What is uneven: the sets, where they are known, else the channels.
+fn uneven(population: &Population) -> String {
+    let Ok(sets) = &population.sets else { return uneven_channels(&population.sockets) };
+    let split = sets.by_socket.iter().filter(|(_, sets)| is_split(sets)).map(|(socket, sets)| {
+        let here = population.sockets.iter().find(|have| have.socket == *socket);
+        let modules = here.map_or(0, |here| here.channels.values().map(Vec::len).sum::<usize>());
+        let narrowest = sets.iter().map(Set::ways).min().unwrap_or(0);
+        format!(
+            "socket {socket} has {modules} modules in {} interleave sets ({}), the narrowest over {} \
+             of {} channels",
+            sets.len(),
+            list(sets),
+            narrowest,
+            here.map_or(0, |here| here.channels.len())
+        )
+    });
+    split.collect::<Vec<_>>().join("; ")
+}
+
+fn uneven_channels(population: &[Socket]) -> String {
     let of = |socket: &Socket| {
         let total = |modules: &Vec<u64>| modules.iter().copied().fold(0, u64::saturating_add);
         let populated = socket.populated();
@@ -98,13 +147,13 @@ fn uneven(population: &[Socket]) -> String {
     population.iter().filter_map(of).collect::<Vec<_>>().join("; ")
 }
 
-/// `move the module from P1-DIMMA2 to P1-DIMMB1`, when moves alone even a socket out.
-fn by_moving(slots: &[Slot]) -> Option<String> {
-    let moves = moves(slots)?;
+/// `move the module from P1-DIMMA2 to P1-DIMMB1`, when moves alone even the sockets out.
+fn by_moving(slots: &[Slot], population: &Population) -> Option<String> {
+    let moves = moves(slots, population)?;
     let each = moves.iter().map(|step| format!("from {} to {}", step.from, step.to));
     let each: Vec<String> = each.collect();
     let what = if each.len() == 1 { "the module" } else { "modules" };
-    Some(format!("move {what} {}: then every channel of a socket holds the same", each.join(", ")))
+    Some(format!("move {what} {}: then the memory of every socket is one set", each.join(", ")))
 }
 
 fn remedy(class: Balance, population: &[Socket]) -> String {

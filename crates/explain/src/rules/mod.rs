@@ -1,11 +1,14 @@
 //! One rule a file, listed by name.
 
 mod congestion_control;
-mod dimm_balance;
+pub mod dimm_balance;
 mod memory_size;
+mod memory_speed;
 mod nic_remote_node;
 mod noisy_host;
 mod pcie_link;
+mod pcie_shared;
+mod socket_count;
 
 use crate::Rule;
 
@@ -14,9 +17,12 @@ pub static RULES: &[&Rule] = &[
     &congestion_control::RULE,
     &dimm_balance::RULE,
     &memory_size::RULE,
+    &memory_speed::RULE,
     &nic_remote_node::RULE,
     &noisy_host::RULE,
     &pcie_link::RULE,
+    &pcie_shared::RULE,
+    &socket_count::RULE,
 ];
 
 use narrows_facts::result::Evidence;

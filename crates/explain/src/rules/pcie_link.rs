@@ -5,7 +5,7 @@ use super::evidence;
 use crate::{Case, Rule};
 use narrows_facts::host::{Nic, PciLink};
 use narrows_facts::result::{Finding, Verdict, Weight};
-use narrows_predict::pcie::{Joint, joints, raw_bps};
+use narrows_predict::pcie::{Joint, Limit, joints, raw_bps};
 
 pub static RULE: Rule =
     Rule { name: "pcie-link", asks: "Does every PCIe link to a NIC run at its best?", judge };
@@ -30,48 +30,47 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn below(nic: &Nic, joint: &Joint<'_>) -> Option<Finding> {
-    let now = joint.now;
-    let upper = joint.upper.and_then(|upper| upper.link.value().copied());
-    let (speed, width) = match upper {
-        Some(upper) => {
-            (now.speed_max_gts.min(upper.speed_max_gts), now.width_max.min(upper.width_max))
-        }
-        None => (now.speed_max_gts, now.width_max),
-    };
+    let (speed, width) = joint.best()?;
     let rate = |speed, width| raw_bps(speed, width) / 1e9;
-    let runs = format!("runs at {} GT/s x{}", now.speed_gts, now.width);
     let place = format!("The PCIe link to {} ({})", joint.lower.address, nic.name);
-    if now.speed_gts < speed || now.width < width {
-        return Some(Finding {
-            rule: RULE.name.into(),
-            weight: Weight::Fault,
-            says: format!(
-                "{place} {runs}, {:.0} Gb/s, though both ends can do {speed} GT/s x{width}, {:.0} Gb/s",
-                rate(now.speed_gts, now.width),
+    let runs = joint.says();
+    let (weight, says, remedy) = match joint.limit()? {
+        Limit::Training => (
+            Weight::Fault,
+            format!(
+                "{place} runs at {runs}, {:.0} Gb/s, though both ends can do {speed} GT/s x{width}, \
+                 {:.0} Gb/s",
+                joint.raw_bps / 1e9,
                 rate(speed, width)
             ),
-            evidence: ends(joint),
-            worth: None,
-            remedy: "reseat the card, look for damaged contacts or a riser that is too slow, and \
-                     check the slot's speed setting in the firmware"
-                .into(),
-        });
-    }
-    let best = rate(now.speed_max_gts, now.width_max);
-    let slot = rate(speed, width);
-    let port = nic.speed_bps.value().map(|speed| speed.gbps());
-    // A narrower slot matters only when it is less than the port's own rate.
-    (slot < best && port.is_some_and(|port| slot < port)).then(|| Finding {
-        rule: RULE.name.into(),
-        weight: Weight::Advice,
-        says: format!(
-            "{place} {runs}, {slot:.0} Gb/s, because of the slot; the card can do {best:.0} Gb/s and its \
-             port {:.0} Gb/s",
-            port.unwrap_or(0.0)
+            "reseat the card, look for damaged contacts or a riser that is too slow, and check the \
+             slot's speed setting in the firmware",
         ),
+        // A narrower slot matters only when it is less than the port's own rate.
+        Limit::Slot => {
+            let port = nic.speed_bps.value().filter(|port| joint.raw_bps < port.0)?;
+            let now = joint.now?;
+            (
+                Weight::Advice,
+                format!(
+                    "{place} runs at {runs}, {:.0} Gb/s, because of the slot; the card can do {:.0} \
+                     Gb/s and its port {:.0} Gb/s",
+                    joint.raw_bps / 1e9,
+                    rate(now.speed_max_gts, now.width_max),
+                    port.gbps()
+                ),
+                "move the card to a slot with more or faster lanes",
+            )
+        }
+        Limit::Device | Limit::Neither => return None,
+    };
+    Some(Finding {
+        rule: RULE.name.into(),
+        weight,
+        says,
         evidence: ends(joint),
         worth: None,
-        remedy: "move the card to a slot with more or faster lanes".into(),
+        remedy: remedy.into(),
     })
 }
 

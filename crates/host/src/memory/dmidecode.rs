@@ -1,19 +1,9 @@
-//! Slots from the text that `dmidecode` prints, for hosts that only sent their report.
+//! Memory and processors from the text that `dmidecode` prints, for hosts that only sent their
+//! report.
 
-use super::{locator, slotmap};
+use super::smbios::{Firmware, interleave};
 use narrows_facts::Bytes;
-use narrows_facts::host::{Module, Slot};
-
-/// What a report tells of a host.
-#[derive(Debug, Default, PartialEq)]
-pub struct Report {
-    /// Maker and product.
-    pub system: Option<(String, String)>,
-    /// Model of the first processor that is there.
-    pub processor: Option<String>,
-    /// Memory devices.
-    pub slots: Vec<Slot>,
-}
+use narrows_facts::host::{CpuSocket, Interleave, MemoryArray, MemoryRange, Module, Slot};
 
 /// True for text that looks like dmidecode's.
 pub fn is_report(text: &str) -> bool {
@@ -21,40 +11,97 @@ pub fn is_report(text: &str) -> bool {
 }
 
 /// Reads a report.
-pub fn parse(text: &str) -> Report {
-    let mut report = Report::default();
+pub fn parse(text: &str) -> Firmware {
+    let mut firmware = Firmware::default();
+    let mut places: Vec<(u16, Interleave)> = Vec::new();
+    let mut handles: Vec<Option<u16>> = Vec::new();
     for section in text.split("\n\n").map(Section::of) {
         match section.title {
             "System Information" => {
                 let pair = section.field("Manufacturer").zip(section.field("Product Name"));
-                report.system = pair.map(|(maker, name)| (maker.to_owned(), name.to_owned()));
+                firmware.system = pair.map(|(maker, name)| (maker.to_owned(), name.to_owned()));
             }
-            "Processor Information" if report.processor.is_none() => {
-                let populated = section.field("Status").is_none_or(|s| !s.contains("Unpopulated"));
-                let version = section.field("Version").filter(|_| populated);
-                report.processor = version.filter(|v| is_told(v)).map(str::to_owned);
+            "Processor Information" => firmware.sockets.push(socket(&section)),
+            "Physical Memory Array" => firmware.arrays.push(array(&section)),
+            "Memory Array Mapped Address" => firmware.ranges.extend(range(&section)),
+            "Memory Device" => {
+                firmware.slots.push(slot(&section));
+                handles.push(section.handle);
             }
-            "Memory Device" => report.slots.push(slot(&section)),
+            "Memory Device Mapped Address" => places.extend(place(&section)),
             _ => {}
         }
     }
-    let map = report.system.as_ref().and_then(|(maker, name)| slotmap::of(maker, name));
-    locator::place(&mut report.slots, map.as_ref());
-    report
+    for (slot, handle) in firmware.slots.iter_mut().zip(handles) {
+        let place = places.iter().find(|(of, _)| Some(*of) == handle);
+        slot.interleave = place.map(|(_, interleave)| *interleave);
+    }
+    firmware.place();
+    firmware
 }
 
-/// A structure of the report: its title and its lines of `name: value`.
+fn socket(section: &Section<'_>) -> CpuSocket {
+    let count = |name: &str| section.field(name).and_then(|count| count.parse().ok());
+    let status = section.field("Status").unwrap_or_default();
+    CpuSocket {
+        name: section.field("Socket Designation").unwrap_or_default().to_owned(),
+        populated: !status.contains("Unpopulated"),
+        model: section.field("Version").filter(|version| is_told(version)).map(str::to_owned),
+        cores: count("Core Enabled").or_else(|| count("Core Count")),
+        threads: count("Thread Count"),
+    }
+}
+
+fn array(section: &Section<'_>) -> MemoryArray {
+    let text = |name: &str| section.field(name).unwrap_or("Unknown").to_owned();
+    MemoryArray {
+        handle: section.handle.unwrap_or_default(),
+        used_for: text("Use"),
+        correction: text("Error Correction Type"),
+        capacity_max_bytes: section.field("Maximum Capacity").and_then(bytes),
+        slots: section.field("Number Of Devices").and_then(|count| count.parse().ok()),
+    }
+}
+
+fn range(section: &Section<'_>) -> Option<MemoryRange> {
+    let address = |name: &str| hex(section.field(name)?);
+    Some(MemoryRange {
+        array: u16::try_from(address("Physical Array Handle")?).ok()?,
+        first: address("Starting Address")?,
+        last: address("Ending Address")?,
+        width: section.field("Partition Width")?.parse().ok()?,
+    })
+}
+
+fn place(section: &Section<'_>) -> Option<(u16, Interleave)> {
+    let handle = u16::try_from(hex(section.field("Physical Device Handle")?)?).ok()?;
+    let number = |name: &str| section.field(name)?.parse::<u8>().ok();
+    let found = interleave(number("Interleave Position")?, number("Interleaved Data Depth")?);
+    found.map(|interleave| (handle, interleave))
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+/// A structure of the report: its handle, its title and its lines of `name: value`.
 struct Section<'a> {
+    handle: Option<u16>,
     title: &'a str,
     lines: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Section<'a> {
     fn of(text: &'a str) -> Self {
+        let head = text.lines().find_map(|line| line.strip_prefix("Handle ")?.split(',').next());
         let mut lines = text.lines().filter(|line| !line.starts_with("Handle "));
         let title = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
         let fields = lines.filter_map(|line| line.strip_prefix('\t')?.split_once(':'));
-        Self { title: title.unwrap_or_default().trim(), lines: fields.collect() }
+        Self {
+            handle: head.and_then(hex).and_then(|handle| u16::try_from(handle).ok()),
+            title: title.unwrap_or_default().trim(),
+            lines: fields.collect(),
+        }
     }
 
     fn field(&self, name: &str) -> Option<&'a str> {
@@ -69,7 +116,14 @@ fn is_told(value: &str) -> bool {
 
 fn slot(section: &Section<'_>) -> Slot {
     let text = |name: &str| section.field(name).unwrap_or_default().to_owned();
-    Slot { locator: text("Locator"), bank: text("Bank Locator"), at: None, module: module(section) }
+    let array = section.field("Array Handle").and_then(hex);
+    Slot {
+        locator: text("Locator"),
+        bank: text("Bank Locator"),
+        module: module(section),
+        array: array.and_then(|handle| u16::try_from(handle).ok()),
+        ..Slot::default()
+    }
 }
 
 fn module(section: &Section<'_>) -> Option<Module> {

@@ -1,57 +1,185 @@
-//! Socket and channel of a slot, from locators that spell them out.
+//! Socket, controller and channel of a slot, from names that spell them out.
 //!
-//! Only what a board says in so many words is believed: `P1-DIMMA1` names socket and channel,
-//! `A1` does not (on a Dell it is CPU 1, on others channel A). Where the slot's own locator and
-//! the bank string disagree, the slot's locator wins: it is printed on the board, and bank strings
-//! of real boards carry typing errors. Everything else stays unplaced.
+//! Only what a board says in so many words is believed: `P1-DIMMA1` names socket and channel, `A1`
+//! does not (on a Dell it is CPU 1, on others channel A). A name is read as a row of words with a
+//! number or a letter behind each (`CPU 1`, `CHANNEL A`, `DIMM A1`), all of which must be known.
+//! Where the slot's own locator and the bank string disagree, the slot's locator wins: it is
+//! printed on the board, and bank strings of real boards carry typing errors. Everything else stays
+//! unplaced.
 
 use super::slotmap::SlotMap;
 use narrows_facts::host::{Slot, SlotPlace};
 use std::collections::BTreeSet;
 
+/// What a name spells out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spelt {
+    /// The board's number of the socket.
+    pub socket: Option<u32>,
+    /// Node inside the socket or over the machine.
+    node: Option<u32>,
+    /// Memory controller inside the socket.
+    controller: Option<u32>,
+    /// Label of the channel.
+    channel: Option<String>,
+    /// True when the word "channel" stands before the label.
+    named: bool,
+}
+
+impl Spelt {
+    /// As a place; the socket keeps the board's number.
+    pub fn placed(self) -> SlotPlace {
+        let channel = self.channel.unwrap_or_default();
+        // Boards number nodes over the machine or inside a socket, and channels inside a
+        // controller: the pair is what is unique.
+        let channel = match (self.node, self.controller) {
+            (Some(node), _) if self.socket.is_some() => format!("N{node}C{channel}"),
+            (_, Some(controller)) => format!("M{controller}C{channel}"),
+            _ => channel,
+        };
+        let socket = self.socket.or(self.node).unwrap_or(0);
+        SlotPlace { socket, channel, controller: self.controller }
+    }
+}
+
 /// Fills in [`Slot::at`] for all slots, when *every* DRAM slot that holds a module can be placed.
 /// A map with holes would make an unbalanced machine look balanced.
 ///
-/// Where the strings do not spell it out, the maker's slot map tells, if there is one.
-pub fn place(slots: &mut [Slot], map: Option<&SlotMap>) {
-    let spelt = |slot: &Slot| read(&slot.locator).or_else(|| read_bank(&slot.bank));
+/// Where the strings do not spell it out, the maker's slot map tells, if there is one. On a machine
+/// with one socket (`alone`) a channel is enough.
+pub fn place(slots: &mut [Slot], map: Option<&SlotMap>, alone: bool) {
+    let whole = |slot: &Slot| read(&slot.locator).or_else(|| read(&slot.bank));
+    let in_one = |slot: &Slot| {
+        let named = [&slot.locator, &slot.bank].map(|text| spell(text));
+        let named = named.into_iter().flatten().find(|spelt| spelt.channel.is_some());
+        named.map(Spelt::placed)
+    };
     let mapped = |slot: &Slot| map?.place(&slot.locator, &slot.bank);
-    let mut raw: Vec<Option<(u32, String)>> = slots.iter().map(spelt).collect();
-    if raw.iter().all(Option::is_none) {
-        raw = slots.iter().map(mapped).collect();
+    let all = |read: &dyn Fn(&Slot) -> Option<SlotPlace>| {
+        slots.iter().map(read).collect::<Vec<Option<SlotPlace>>>()
+    };
+    let mut found = all(&|slot| whole(slot).map(Spelt::placed));
+    if found.iter().all(Option::is_none) {
+        found = all(&mapped);
+    }
+    if alone && found.iter().all(Option::is_none) {
+        found = all(&in_one);
     }
     let dram = |slot: &Slot| slot.module.as_ref().is_some_and(|module| module.is_dram);
-    if slots.iter().zip(&raw).any(|(slot, at)| dram(slot) && at.is_none()) {
+    if slots.iter().zip(&found).any(|(slot, at)| dram(slot) && at.is_none()) {
         return;
     }
     // Makers count sockets from 0 or 1: rank the labels.
-    let labels: BTreeSet<u32> = raw.iter().flatten().map(|(socket, _)| *socket).collect();
-    for (slot, at) in slots.iter_mut().zip(raw) {
-        slot.at = at.map(|(label, channel)| SlotPlace {
-            socket: labels.iter().position(|known| *known == label).unwrap_or(0) as u32,
-            channel,
+    let labels: BTreeSet<u32> = found.iter().flatten().map(|at| at.socket).collect();
+    for (slot, at) in slots.iter_mut().zip(found) {
+        slot.at = at.map(|at| SlotPlace {
+            socket: labels.iter().position(|known| *known == at.socket).unwrap_or(0) as u32,
+            ..at
         });
     }
 }
 
-/// Socket label and channel from a slot's locator.
-fn read(locator: &str) -> Option<(u32, String)> {
-    const PATTERNS: [&str; 6] =
-        ["P#-DIMM@#", "P#_DIMM@#", "CPU#_DIMM_@#", "CPU#_DIMM@#", "DIMM_P#_@#", "CPU#_C#D#"];
-    let fields = PATTERNS.iter().find_map(|pattern| matches(pattern, locator))?;
-    Some((fields[0].parse().ok()?, fields[1].clone()))
+/// Reads a name that spells out both socket and channel.
+pub fn read(text: &str) -> Option<Spelt> {
+    let spelt = spell(text)?;
+    // A node stands for the socket only where the channel is called one.
+    let socket = spelt.socket.is_some() || spelt.node.is_some() && spelt.named;
+    (socket && spelt.channel.is_some()).then_some(spelt)
 }
 
-/// Socket label and channel from a bank string.
-fn read_bank(bank: &str) -> Option<(u32, String)> {
-    if let Some(fields) = matches("P#_NODE#_CHANNEL*_DIMM#", bank) {
-        // Boards number the nodes over the machine or inside a socket: the pair is what is unique.
-        return Some((fields[0].parse().ok()?, format!("N{}C{}", fields[1], fields[2])));
+/// Reads what a name spells out; `None` when a word in it is not known.
+fn spell(text: &str) -> Option<Spelt> {
+    let words = words(text);
+    let mut spelt = Spelt::default();
+    let mut rest = words.iter().map(String::as_str).peekable();
+    let mut numbered = false;
+    let counts_channels = words
+        .windows(4)
+        .any(|four| four[0] == "C" && is_number(&four[1]) && four[2] == "D" && is_number(&four[3]));
+    while let Some(word) = rest.next() {
+        let mut number = || rest.next_if(|next| is_number(next)).and_then(|n| n.parse().ok());
+        match word {
+            "P" | "CPU" | "PROC" | "PROCESSOR" | "SOCKET" | "SKT" | "SRCID"
+                if word != "P" || spelt.socket.is_none() =>
+            {
+                // "CPU_SrcID#0" and "CPU1 Channel": a bare word may stand before the number's own.
+                match number() {
+                    Some(socket) => spelt.socket = Some(socket),
+                    None if matches!(word, "CPU" | "PROC" | "PROCESSOR") => {}
+                    None => return None,
+                }
+            }
+            "NODE" => spelt.node = Some(number()?),
+            "MC" | "IMC" | "HA" | "CONTROLLER" => spelt.controller = Some(number()?),
+            "CHANNEL" | "CHAN" | "CHN" | "CH" => {
+                spelt.channel = Some(rest.next().filter(|next| is_label(next))?.to_owned());
+                spelt.named = true;
+            }
+            // `C7D1`: channel and slot. `C1` alone is a letter with the slot's number.
+            "C" if spelt.channel.is_none() && counts_channels => {
+                spelt.channel = Some(rest.next().filter(|next| is_number(next))?.to_owned());
+            }
+            "D" if spelt.channel.is_some() => {
+                let _: u32 = number()?;
+            }
+            "DIMM" | "SLOT" => {
+                let slot: Option<u32> = number();
+                numbered |= slot.is_some();
+            }
+            // `DIMM151 J45`: the board's reference of a socket that was numbered already.
+            "J" if numbered => {
+                let _: u32 = number()?;
+            }
+            // A letter with the slot's number, `A1`; the letter alone is none.
+            letter if is_letter(letter) && spelt.channel.is_none() => {
+                let _: u32 = number()?;
+                spelt.channel = Some(letter.to_owned());
+            }
+            // What drivers put before: the processor's family; where boards print a reference.
+            "SKYLAKE" | "INTEL" | "BROADWELL" | "HASWELL" | "IVY" | "SANDY" | "BRIDGE"
+            | "KNIGHTS" | "LANDING" | "NM" => {}
+            number if is_number(number) && spelt.socket.is_none() && spelt.channel.is_none() => {}
+            _ => return None,
+        }
     }
-    const PATTERNS: [&str; 3] =
-        ["_NODE#_CHANNEL*_DIMM#", "SOCKET # CHANNEL * DIMM #", "P# CHANNEL *"];
-    let fields = PATTERNS.iter().find_map(|pattern| matches(pattern, bank))?;
-    Some((fields[0].parse().ok()?, fields[1].clone()))
+    Some(spelt)
+}
+
+/// Runs of letters and runs of digits, in capitals. A word that begins with a known one is two:
+/// `DIMMA` is `DIMM` and `A`, `CHANNELB` is `CHANNEL` and `B`.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut last = ' ';
+    for c in text.trim().to_ascii_uppercase().chars() {
+        let joins = last.is_ascii_alphabetic() && c.is_ascii_alphabetic()
+            || last.is_ascii_digit() && c.is_ascii_digit();
+        match words.last_mut() {
+            Some(word) if joins => word.push(c),
+            _ if c.is_ascii_alphanumeric() => words.push(c.to_string()),
+            _ => {}
+        }
+        last = c;
+    }
+    let split = |word: String| {
+        let glued = ["CHANNEL", "DIMM"].into_iter().find_map(|known| {
+            let letter = word.strip_prefix(known).filter(|rest| is_letter(rest))?;
+            Some(vec![known.to_owned(), letter.to_owned()])
+        });
+        glued.unwrap_or_else(|| vec![word])
+    };
+    words.into_iter().flat_map(split).collect()
+}
+
+fn is_number(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_letter(word: &str) -> bool {
+    word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+fn is_label(word: &str) -> bool {
+    is_number(word) || is_letter(word)
 }
 
 /// Matches a whole text, without regard to case: `#` stands for digits, `@` for one letter, `*` for
@@ -86,7 +214,8 @@ mod tests {
     use super::*;
 
     fn at(locator: &str, bank: &str) -> Option<(u32, String)> {
-        read(locator).or_else(|| read_bank(bank))
+        let spelt = read(locator).or_else(|| read(bank))?.placed();
+        Some((spelt.socket, spelt.channel))
     }
 
     #[test]
@@ -101,8 +230,47 @@ mod tests {
         assert_eq!(at("DIMM000 J27", "SOCKET 0 CHANNEL 0 DIMM 0"), placed(0, "0"));
         assert_eq!(at("DIMM 0", "P0 CHANNEL A"), placed(0, "A"));
         assert_eq!(at("P1-DIMM1A", "P0_Node1_Channel0_Dimm0"), placed(0, "N1C0"));
-        for unplaced in ["A1", "PROC 1 DIMM 1", "DIMM 0", "", "P-DIMMA1", "P1-DIMMA1x"] {
+        for unplaced in ["A1", "PROC 1 DIMM 1", "DIMM 0", "", "P-DIMMA1", "P1-DIMMA1x", "BANK 0"] {
             assert_eq!(at(unplaced, "Not Specified"), None, "{unplaced}");
         }
+    }
+
+    #[test]
+    fn every_letter_is_a_channel() {
+        for letter in ["A", "C", "D", "H", "J", "L", "P"] {
+            let placed = Some((1, letter.to_owned()));
+            assert_eq!(at(&format!("CPU1_DIMM_{letter}1"), ""), placed, "{letter}");
+            assert_eq!(at(&format!("DIMM_P1_{letter}0"), ""), placed, "{letter}");
+        }
+    }
+
+    #[test]
+    fn other_ways_to_spell_it_are_read_alike() {
+        let placed = |socket: u32, channel: &str| Some((socket, channel.to_owned()));
+        for text in ["CPU1-DIMM-A2", "CPU1_A2", "PROC 1 DIMM A2", "Cpu1 Channel A Dimm 2"] {
+            assert_eq!(at(text, ""), placed(1, "A"), "{text}");
+        }
+        assert_eq!(at("CPU0_CH3_DIMM1", ""), placed(0, "3"));
+        assert_eq!(at("P1_MC2_CHANNEL1_DIMM0", ""), placed(1, "M2C1"));
+        assert_eq!(at("CPU_SrcID#1_Ha#0_Chan#3_DIMM#0", ""), placed(1, "M0C3"));
+        // A node and a letter: on some boards the node is no socket.
+        assert_eq!(at("NODE 1 DIMM A1", ""), None);
+        assert_eq!(at("ChannelA-DIMM0", "BANK 0"), None);
+        for text in
+            ["CPU99999999999999999999 CHANNEL A", "CHANNEL", "CPU1 CHANNEL", "\u{0}\u{ffff}"]
+        {
+            assert_eq!(at(text, ""), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn on_a_machine_with_one_socket_a_channel_is_enough() {
+        let slot = |locator: &str| Slot { locator: locator.to_owned(), ..Slot::default() };
+        let mut slots = [slot("ChannelA-DIMM0"), slot("ChannelB-DIMM0")];
+        place(&mut slots, None, false);
+        assert!(slots.iter().all(|slot| slot.at.is_none()));
+        place(&mut slots, None, true);
+        let channels = slots.map(|slot| slot.at.map(|at| at.channel));
+        assert_eq!(channels, [Some("A".to_owned()), Some("B".to_owned())]);
     }
 }

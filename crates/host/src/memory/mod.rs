@@ -1,25 +1,61 @@
 //! Memory: what the kernel manages, and the slots as firmware describes them.
 
 pub mod dmidecode;
+pub mod edac;
 pub mod locator;
 pub mod slotmap;
 mod smbios;
 
-use crate::Root;
-use narrows_facts::host::{Memory, Slot};
+use crate::{Root, cgroup};
+use narrows_facts::host::{CpuSocket, Memory, MemoryArray, MemoryRange, Slot};
 use narrows_facts::{Bytes, Fact};
 
-pub use smbios::{names as smbios_names, parse as parse_smbios};
+pub use smbios::{Firmware, parse as parse_smbios};
 
-/// Reads the memory.
-pub fn read(root: &Root) -> Memory {
+/// Reads the memory; `firmware` is what [`firmware`] read.
+pub fn read(root: &Root, firmware: Told) -> Memory {
     let meminfo = root.text("proc/meminfo");
     let line = |key: &str| meminfo.clone().and_then(|text| meminfo_line(&text, key));
+    let controllers = edac::read(root);
     Memory {
         total_bytes: line("MemTotal"),
         available_bytes: line("MemAvailable"),
-        cgroup_limit_bytes: cgroup_limit(root),
-        slots: slots(root),
+        cgroup_limit_bytes: cgroup::memory_limit(root),
+        slots: edac::fill(firmware.slots, &controllers),
+        arrays: firmware.arrays,
+        ranges: firmware.ranges,
+        controllers,
+    }
+}
+
+/// What firmware tells, each part with its source.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Processor sockets.
+    pub sockets: Fact<Vec<CpuSocket>>,
+    /// Memory slots.
+    pub slots: Fact<Vec<Slot>>,
+    /// Arrays of slots.
+    pub arrays: Fact<Vec<MemoryArray>>,
+    /// Ranges of addresses.
+    pub ranges: Fact<Vec<MemoryRange>>,
+}
+
+impl Told {
+    /// What one table or report tells; parts that it lacks are `Absent`.
+    pub fn of(firmware: Fact<Firmware>) -> Self {
+        fn part<T>(whole: &Fact<Firmware>, of: impl Fn(Firmware) -> Vec<T>) -> Fact<Vec<T>> {
+            match whole.clone().and_then(|firmware| Ok(of(firmware))) {
+                Fact::Known { value, from } if value.is_empty() => Fact::Absent { from },
+                fact => fact,
+            }
+        }
+        Self {
+            sockets: part(&firmware, |all| all.sockets),
+            slots: part(&firmware, |all| all.slots),
+            arrays: part(&firmware, |all| all.arrays),
+            ranges: part(&firmware, |all| all.ranges),
+        }
     }
 }
 
@@ -33,63 +69,37 @@ fn meminfo_line(text: &str, key: &str) -> Result<Bytes, String> {
         .ok_or_else(|| format!("'{key}:{rest}' is not a number of kB"))
 }
 
-/// The tightest memory limit of this process's control groups, version 2 or 1, own group and
-/// parents.
-fn cgroup_limit(root: &Root) -> Fact<Bytes> {
-    let groups = root.text("proc/self/cgroup");
-    let Some(groups) = groups.value() else { return Fact::absent("/proc/self/cgroup") };
-    let mut tightest: Option<(u64, String)> = None;
-    for line in groups.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else { continue };
-        let (mount, file) = match controllers {
-            "" => ("sys/fs/cgroup", "memory.max"),
-            c if c.split(',').any(|name| name == "memory") => {
-                ("sys/fs/cgroup/memory", "memory.limit_in_bytes")
-            }
-            _ => continue,
-        };
-        let mut group = group.trim_matches('/');
-        loop {
-            let path = format!("{mount}/{group}/{file}").replace("//", "/");
-            if let Some(limit) = root.number(&path).value().and_then(|n| u64::try_from(*n).ok())
-                && tightest.as_ref().is_none_or(|(least, _)| limit < *least)
-            {
-                tightest = Some((limit, path));
-            }
-            if group.is_empty() {
-                break;
-            }
-            group = group.rsplit_once('/').map_or("", |(parent, _)| parent);
-        }
-    }
-    match tightest {
-        // Version 1 writes "no limit" as the largest page-aligned number.
-        Some((limit, path)) if limit < 1 << 60 => Fact::known(Bytes(limit), format!("/{path}")),
-        _ => Fact::absent("/sys/fs/cgroup: no memory limit"),
-    }
-}
-
-/// Slots from the table as a whole, else from the structures one by one.
-fn slots(root: &Root) -> Fact<Vec<Slot>> {
+/// The table as a whole, else the structures one by one.
+pub fn firmware(root: &Root) -> Told {
     let table = root.bytes("sys/firmware/dmi/tables/DMI");
     if !matches!(table, Fact::Absent { .. }) {
-        return table.and_then(|bytes| smbios::parse(&bytes));
+        return Told::of(table.and_then(|bytes| smbios::parse(&bytes)));
     }
-    let entries = root.names("sys/firmware/dmi/entries");
+    Told::of(entries(root).and_then(|all| smbios::parse(&all)))
+}
+
+/// Structures by type and number, in the order that a table would have them.
+fn entries(root: &Root) -> Fact<Vec<u8>> {
+    const DIR: &str = "sys/firmware/dmi/entries";
+    let number = |name: &str| {
+        let (kind, instance) = name.split_once('-')?;
+        Some((kind.parse::<u32>().ok()?, instance.parse::<u32>().ok()?))
+    };
+    let mut names: Vec<(u32, u32)> =
+        root.names(DIR).iter().filter_map(|name| number(name)).collect();
+    names.retain(|(kind, _)| matches!(kind, 1 | 4 | 16 | 17 | 19 | 20));
+    names.sort_unstable();
+    if names.is_empty() {
+        return Fact::absent("/sys/firmware/dmi/tables/DMI");
+    }
     let mut all: Vec<u8> = Vec::new();
-    let mut entries: Vec<&String> = entries.iter().filter(|name| name.starts_with("17-")).collect();
-    if entries.is_empty() {
-        return Fact::absent(table.source().0.clone());
-    }
-    entries.sort_by_key(|name| name[3..].parse::<u32>().unwrap_or(u32::MAX));
-    for name in entries {
-        match root.bytes(&format!("sys/firmware/dmi/entries/{name}/raw")) {
+    for (kind, instance) in names {
+        match root.bytes(&format!("{DIR}/{kind}-{instance}/raw")) {
             Fact::Known { value, .. } => all.extend(value),
             gap => return gap.and_then(|_| Ok(Vec::new())),
         }
     }
-    Fact::known(all, "/sys/firmware/dmi/entries/17-*/raw").and_then(|all| smbios::parse(&all))
+    Fact::known(all, format!("/{DIR}/*/raw"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! its source; products that are in no file stay unplaced.
 
 use super::locator::matches;
+use narrows_facts::host::SlotPlace;
 use serde::Deserialize;
+use wildmatch::WildMatch;
 
 /// The files, by maker.
 const FILES: [&str; 4] = [
@@ -33,6 +35,9 @@ struct Rule {
     /// Pattern of the bank string, whose one field is the socket.
     bank: Option<String>,
     channels: Channels,
+    /// Channels of each memory controller (or group of controllers), where they are not in order.
+    #[serde(default)]
+    controllers: Vec<Vec<String>>,
 }
 
 /// From a slot's number to its channel.
@@ -60,7 +65,9 @@ pub struct SlotMap {
 pub fn of(maker: &str, product: &str) -> Option<SlotMap> {
     let makers = FILES.iter().filter_map(|file| serde_json::from_str::<Maker>(file).ok());
     for file in makers.filter(|file| maker.trim().starts_with(&file.maker)) {
-        let wanted = |rule: &&Rule| rule.products.iter().any(|glob| fits(glob, product.trim()));
+        let wanted = |rule: &&Rule| {
+            rule.products.iter().any(|glob| WildMatch::new(glob).matches(product.trim()))
+        };
         if let Some(rule) = file.rules.iter().find(wanted) {
             return Some(SlotMap { rule: rule.clone(), source: file.source });
         }
@@ -69,8 +76,8 @@ pub fn of(maker: &str, product: &str) -> Option<SlotMap> {
 }
 
 impl SlotMap {
-    /// Socket label and channel of a slot.
-    pub fn place(&self, locator: &str, bank: &str) -> Option<(u32, String)> {
+    /// Place of a slot; the socket keeps the board's number.
+    pub fn place(&self, locator: &str, bank: &str) -> Option<SlotPlace> {
         let rule = &self.rule;
         let found = rule.locators.iter().find_map(|pattern| matches(pattern, locator))?;
         let field = |name: &str| {
@@ -91,7 +98,10 @@ impl SlotMap {
                 table.iter().find(|(_, slots)| slots.contains(&slot))?.0.clone()
             }
         };
-        Some((socket, channel))
+        let mut controllers = rule.controllers.iter();
+        let controller = controllers.position(|channels| channels.contains(&channel));
+        let controller = controller.and_then(|index| u32::try_from(index).ok());
+        Some(SlotPlace { socket, channel, controller })
     }
 }
 
@@ -99,27 +109,6 @@ impl SlotMap {
 fn number(label: &str) -> Option<u32> {
     let letter = label.chars().next().filter(char::is_ascii_alphabetic);
     label.parse().ok().or_else(|| Some(letter? as u32 - 'A' as u32))
-}
-
-/// Whether a name fits a pattern of `?` and `*`.
-fn fits(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    // reach[n]: the pattern so far can end after n characters of the name.
-    let mut reach = vec![false; name.len() + 1];
-    reach[0] = true;
-    for wanted in pattern {
-        if wanted == '*' {
-            let from = reach.iter().position(|reached| *reached).unwrap_or(reach.len());
-            reach[from..].fill(true);
-            continue;
-        }
-        for end in (1..reach.len()).rev() {
-            reach[end] = reach[end - 1] && (wanted == '?' || wanted == name[end - 1]);
-        }
-        reach[0] = false;
-    }
-    reach[name.len()]
 }
 
 #[cfg(test)]
@@ -135,18 +124,10 @@ mod tests {
     }
 
     #[test]
-    fn globs_fit_whole_names() {
-        assert!(fits("PowerEdge R?40*", "PowerEdge R740xd"));
-        assert!(fits("PowerEdge R?40*", "PowerEdge R640"));
-        assert!(!fits("PowerEdge R?40*", "PowerEdge R7425"));
-        assert!(!fits("PowerEdge R?15", "PowerEdge R6515"));
-        assert!(fits("*", "") && !fits("", "x"));
-    }
-
-    #[test]
     fn slots_count_as_the_maker_says() {
         let place = |maker: &str, product: &str, locator: &str, bank: &str| {
-            of(maker, product)?.place(locator, bank)
+            let at = of(maker, product)?.place(locator, bank)?;
+            Some((at.socket, at.channel))
         };
         let at = |socket: u32, channel: &str| Some((socket, channel.to_owned()));
         assert_eq!(place("Dell Inc.", "PowerEdge R740", "B7", ""), at(1, "1"));
@@ -157,6 +138,12 @@ mod tests {
         assert_eq!(place("Dell Inc.", "PowerEdge R740", "A0", ""), None);
         // Entry servers have two channels: not in the file, so not placed.
         assert_eq!(place("Dell Inc.", "PowerEdge R250", "A1", ""), None);
+        let r750 = of("Dell Inc.", "PowerEdge R750").expect("map");
+        let controller = |slot: &str| r750.place(slot, "").and_then(|at| at.controller);
+        assert_eq!(
+            (controller("A1"), controller("A13"), controller("B2")),
+            (Some(0), Some(0), Some(1))
+        );
         assert_eq!(place("Nobody", "PowerEdge R740", "A1", ""), None);
     }
 }

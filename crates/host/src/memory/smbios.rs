@@ -1,38 +1,161 @@
-//! Memory devices of an SMBIOS table (DMTF DSP0134, type 17).
+//! Memory and processors of an SMBIOS table (DMTF DSP0134: types 4, 16, 17, 19 and 20).
 
 use super::{locator, slotmap};
 use narrows_facts::Bytes;
-use narrows_facts::host::{Module, Slot};
+use narrows_facts::host::{CpuSocket, Interleave, MemoryArray, MemoryRange, Module, Slot};
 use smbioslib::{
+    CoreCount, CoresEnabled, MaximumMemoryCapacity, MemoryArrayErrorCorrection, MemoryArrayUse,
     MemoryDeviceType, MemorySize, MemorySizeExtended, MemorySpeed, MemorySpeedExtended, SMBiosData,
-    SMBiosMemoryDevice, SMBiosProcessorInformation, SMBiosString, SMBiosSystemInformation,
+    SMBiosMemoryArrayMappedAddress, SMBiosMemoryDevice, SMBiosMemoryDeviceMappedAddress,
+    SMBiosPhysicalMemoryArray, SMBiosProcessorInformation, SMBiosString, SMBiosStruct,
+    SMBiosSystemInformation, ThreadCount,
 };
 
-/// Reads the slots from the bytes of `/sys/firmware/dmi/tables/DMI`. An error says what is wrong.
-pub fn parse(table: &[u8]) -> Result<Vec<Slot>, String> {
-    check(table)?;
-    let data = SMBiosData::from_vec_and_version(table.to_vec(), None);
-    let mut slots: Vec<Slot> = data.map(|device: SMBiosMemoryDevice<'_>| slot(&device)).collect();
-    let system = data.first::<SMBiosSystemInformation<'_>>();
-    let map = system.and_then(|system| {
-        slotmap::of(&text(&system.manufacturer()), &text(&system.product_name()))
-    });
-    locator::place(&mut slots, map.as_ref());
-    Ok(slots)
+/// What firmware tells of memory and processors.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Firmware {
+    /// Maker and product.
+    pub system: Option<(String, String)>,
+    /// Processor sockets.
+    pub sockets: Vec<CpuSocket>,
+    /// Memory slots.
+    pub slots: Vec<Slot>,
+    /// Arrays of slots.
+    pub arrays: Vec<MemoryArray>,
+    /// Ranges of addresses.
+    pub ranges: Vec<MemoryRange>,
 }
 
-/// Product and processor of a table that [`parse`] has accepted.
-pub fn names(table: &[u8]) -> (Option<String>, Option<String>) {
+impl Firmware {
+    /// Model of the first processor that is there.
+    pub fn processor(&self) -> Option<&str> {
+        let mut populated = self.sockets.iter().filter(|socket| socket.populated);
+        populated.find_map(|socket| socket.model.as_deref())
+    }
+
+    /// Finds socket and channel of each slot.
+    pub(super) fn place(&mut self) {
+        let maker = self.system.as_ref().map_or("", |(maker, _)| maker);
+        let map = self.system.as_ref().and_then(|(maker, name)| slotmap::of(maker, name));
+        let alone = self.sockets.len() == 1 && !maker.starts_with("Dell");
+        locator::place(&mut self.slots, map.as_ref(), alone);
+    }
+}
+
+/// Reads the bytes of `/sys/firmware/dmi/tables/DMI`. An error says what is wrong.
+pub fn parse(table: &[u8]) -> Result<Firmware, String> {
+    check(table)?;
     let data = SMBiosData::from_vec_and_version(table.to_vec(), None);
-    let told = |name: String| (!name.is_empty()).then_some(name);
-    let product = data.first::<SMBiosSystemInformation<'_>>().and_then(|system| {
-        let (maker, name) = (text(&system.manufacturer()), text(&system.product_name()));
-        told(format!("{maker} {name}").trim().to_owned())
-    });
-    let processor = data
-        .map(|processor: SMBiosProcessorInformation<'_>| text(&processor.processor_version()))
-        .find_map(told);
-    (product, processor)
+    let system = data.first::<SMBiosSystemInformation<'_>>();
+    let mut firmware = Firmware {
+        system: system.map(|system| (text(&system.manufacturer()), text(&system.product_name()))),
+        sockets: data.map(|socket: SMBiosProcessorInformation<'_>| self::socket(&socket)).collect(),
+        slots: slots(&data),
+        arrays: data.map(|array: SMBiosPhysicalMemoryArray<'_>| self::array(&array)).collect(),
+        ranges: data
+            .filter_map(|range: SMBiosMemoryArrayMappedAddress<'_>| self::range(&range))
+            .collect(),
+    };
+    firmware.place();
+    Ok(firmware)
+}
+
+fn slots(data: &SMBiosData) -> Vec<Slot> {
+    let places: Vec<(u16, Interleave)> = data
+        .filter_map(|place: SMBiosMemoryDeviceMappedAddress<'_>| {
+            let handle = *place.memory_device_handle()?;
+            interleave(place.interleave_position()?, place.interleaved_data_depth()?)
+                .map(|interleave| (handle, interleave))
+        })
+        .collect();
+    data.map(|device: SMBiosMemoryDevice<'_>| {
+        let handle = *device.parts().header.handle();
+        let place = places.iter().find(|(of, _)| *of == handle);
+        Slot { interleave: place.map(|(_, interleave)| *interleave), ..slot(&device) }
+    })
+    .collect()
+}
+
+/// Position 0 is "not interleaved" and 255 is "unknown" (DSP0134, 7.21).
+pub(super) fn interleave(position: u8, depth: u8) -> Option<Interleave> {
+    (1..0xff).contains(&position).then_some(Interleave { position, depth })
+}
+
+fn socket(socket: &SMBiosProcessorInformation<'_>) -> CpuSocket {
+    let count = |count: Option<u32>| count.filter(|count| *count > 0);
+    let cores = match (socket.cores_enabled(), socket.core_count()) {
+        (Some(CoresEnabled::Count(cores)), _) => Some(cores.into()),
+        (Some(CoresEnabled::SeeCoresEnabled2), _) => {
+            socket.cores_enabled_2().and_then(|_| raw_word(socket, 0x2c))
+        }
+        (_, Some(CoreCount::Count(cores))) => Some(cores.into()),
+        _ => None,
+    };
+    let threads = match socket.thread_count() {
+        Some(ThreadCount::Count(threads)) => Some(threads.into()),
+        Some(ThreadCount::SeeThreadCount2) => raw_word(socket, 0x2e),
+        _ => None,
+    };
+    let model = text(&socket.processor_version());
+    CpuSocket {
+        name: text(&socket.socket_designation()),
+        populated: socket.status().is_none_or(|status| status.socket_populated()),
+        model: (!model.is_empty()).then_some(model),
+        cores: count(cores),
+        threads: count(threads),
+    }
+}
+
+/// A 16-bit field of the structure.
+fn raw_word<'a>(of: &impl SMBiosStruct<'a>, at: usize) -> Option<u32> {
+    of.parts().get_field_word(at).map(u32::from)
+}
+
+fn array(array: &SMBiosPhysicalMemoryArray<'_>) -> MemoryArray {
+    let used_for = match array.usage().map(|usage| usage.value) {
+        Some(MemoryArrayUse::SystemMemory) => "System Memory",
+        Some(MemoryArrayUse::VideoMemory) => "Video Memory",
+        Some(MemoryArrayUse::FlashMemory) => "Flash Memory",
+        Some(MemoryArrayUse::NonVolatileRam) => "Non-volatile RAM",
+        Some(MemoryArrayUse::CacheMemory) => "Cache Memory",
+        Some(MemoryArrayUse::Other) => "Other",
+        _ => "Unknown",
+    };
+    let correction = match array.memory_error_correction().map(|correction| correction.value) {
+        Some(MemoryArrayErrorCorrection::NoCorrection) => "None",
+        Some(MemoryArrayErrorCorrection::Parity) => "Parity",
+        Some(MemoryArrayErrorCorrection::SingleBitEcc) => "Single-bit ECC",
+        Some(MemoryArrayErrorCorrection::MultiBitEcc) => "Multi-bit ECC",
+        Some(MemoryArrayErrorCorrection::Crc) => "CRC",
+        Some(MemoryArrayErrorCorrection::Other) => "Other",
+        _ => "Unknown",
+    };
+    let most = match array.maximum_capacity() {
+        Some(MaximumMemoryCapacity::Kilobytes(kib)) => Some(Bytes::kib(kib.into())),
+        Some(MaximumMemoryCapacity::SeeExtendedMaximumCapacity) => {
+            array.extended_maximum_capacity().map(Bytes)
+        }
+        None => None,
+    };
+    MemoryArray {
+        handle: *array.parts().header.handle(),
+        used_for: used_for.to_owned(),
+        correction: correction.to_owned(),
+        capacity_max_bytes: most.filter(|most| most.0 > 0),
+        slots: array.number_of_memory_devices(),
+    }
+}
+
+fn range(range: &SMBiosMemoryArrayMappedAddress<'_>) -> Option<MemoryRange> {
+    // The short addresses count kilobytes; all ones say that the long ones hold.
+    let short = range.starting_address().zip(range.ending_address());
+    let short = short.filter(|(first, _)| *first != u32::MAX);
+    let (first, last) = match short {
+        Some((first, last)) => (u64::from(first) << 10, (u64::from(last) << 10) + 1023),
+        None => range.extended_starting_address().zip(range.extended_ending_address())?,
+    };
+    let array = *range.physical_memory_array_handle()?;
+    Some(MemoryRange { array, first, last, width: range.partition_width()? })
 }
 
 /// Walks the structures (DSP0134, 6.1.2) so that a table cut short is an error, not a shorter host.
@@ -63,8 +186,9 @@ fn slot(device: &SMBiosMemoryDevice<'_>) -> Slot {
     Slot {
         locator: text(&device.device_locator()),
         bank: text(&device.bank_locator()),
-        at: None,
         module: module(device),
+        array: device.physical_memory_array_handle().map(|handle| *handle),
+        ..Slot::default()
     }
 }
 
@@ -156,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_module_is_read_field_by_field() {
-        let slots = parse(&device(0x7fff, "CPU1_DIMM_A1", "NODE 1")).expect("table");
+        let slots = parse(&device(0x7fff, "CPU1_DIMM_A1", "NODE 1")).expect("table").slots;
         let module = slots[0].module.as_ref().expect("module");
         assert_eq!(module.size_bytes, Some(Bytes::gib(64)));
         assert_eq!((module.rated_mts, module.configured_mts), (Some(2933), Some(2400)));
@@ -166,8 +290,8 @@ mod tests {
 
     #[test]
     fn empty_and_unknown_are_not_the_same() {
-        assert_eq!(parse(&device(0, "A", "B")).expect("table")[0].module, None);
-        let unknown = parse(&device(0xffff, "A", "B")).expect("table");
+        assert_eq!(parse(&device(0, "A", "B")).expect("table").slots[0].module, None);
+        let unknown = parse(&device(0xffff, "A", "B")).expect("table").slots;
         assert_eq!(unknown[0].module.as_ref().map(|module| module.size_bytes), Some(None));
     }
 

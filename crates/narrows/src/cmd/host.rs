@@ -12,6 +12,10 @@ use std::path::Path;
 
 /// Runs the command.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
+    if args.schema {
+        output::print(&views::schema())?;
+        return Ok(0);
+    }
     if let Some(file) = &args.capture {
         output::write_whole(file, &narrows_host::capture())?;
         eprintln!("capture {}; look it over before you send it", file.display());
@@ -34,7 +38,8 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         output::print(&(text + "\n"))?;
         return Ok(0);
     }
-    let name = args.table.map_or("drawing", |table| table.name());
+    let plain = if args.tree { "tree" } else { "drawing" };
+    let name = args.table.map_or(plain, |table| table.name());
     if let Some(view) = views::view(name) {
         output::print(&(view.write)(&host))?;
     }
@@ -49,7 +54,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
 
 fn open(path: &Path) -> Result<Host, Failure> {
     narrows_host::open(path).map_err(|error| {
-        let hint = "give a capture, a folder with sys and proc, a table DMI, or dmidecode's text";
+        let hint = "give a capture, a folder with sys and proc, a table DMI, dmidecode's text or hwloc's XML";
         Failure::new(USAGE, error, hint)
     })
 }

@@ -1,7 +1,7 @@
 //! What the tests of the program share.
 #![allow(dead_code)]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -25,16 +25,30 @@ pub fn folder(name: &str) -> PathBuf {
 pub fn run(command: &mut Command) -> Output {
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("program starts");
+    // Both pipes are drained while it runs: a document is larger than a pipe.
+    let drain = |mut pipe: Box<dyn Read + Send>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            pipe.read_to_end(&mut bytes).map(|_| bytes)
+        })
+    };
+    let stdout = drain(Box::new(child.stdout.take().expect("stdout")));
+    let stderr = drain(Box::new(child.stderr.take().expect("stderr")));
     let deadline = Instant::now() + Duration::from_secs(90);
-    // The pipes hold far more than any output here, so waiting first cannot block the child.
-    while child.try_wait().expect("wait").is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("wait") {
+            break status;
+        }
         if Instant::now() > deadline {
             let _ = child.kill();
             panic!("still running after 90 s: {command:?}");
         }
         std::thread::sleep(Duration::from_millis(10));
-    }
-    child.wait_with_output().expect("output")
+    };
+    let bytes = |pipe: std::thread::JoinHandle<std::io::Result<Vec<u8>>>| {
+        pipe.join().expect("reader").expect("output")
+    };
+    Output { status, stdout: bytes(stdout), stderr: bytes(stderr) }
 }
 
 /// Text of standard output.

@@ -4,10 +4,10 @@
 use super::svg::{Anchor, short};
 use super::{Svg, WIDTH};
 use crate::words;
+use narrows_facts::BytesPerSecond;
 use narrows_facts::host::{Host, Nic, Node, Slot};
 use narrows_facts::units::three_digits;
-use narrows_facts::{BytesPerSecond, Fact};
-use narrows_predict::pcie::{joints, raw_bps};
+use narrows_predict::pcie::joints;
 
 const MEMORY_LEFT: f64 = 6.0;
 const MEMORY_WIDTH: f64 = 92.0;
@@ -26,7 +26,7 @@ pub fn draw(host: &Host, measured_node: Option<u32>, bandwidth: Option<BytesPerS
         id: 0,
         cpus: host.cpu.online.value().cloned().unwrap_or_default(),
         memory_bytes: host.memory.total_bytes.clone(),
-        distances: Fact::absent("no NUMA"),
+        ..Node::default()
     };
     let nodes = if host.nodes.is_empty() { vec![whole] } else { host.nodes.clone() };
     let only = nodes.len() == 1;
@@ -149,10 +149,7 @@ fn draw_nic(svg: &mut Svg, nic: &Nic, y: f64, middle: f64) {
     let bend = (CPU_LEFT + CPU_WIDTH + NIC_LEFT) / 2.0;
     let road = [(CPU_LEFT + CPU_WIDTH, middle), (bend, middle), (bend, center), (NIC_LEFT, center)];
     svg.path("road", &road);
-    let slowest = joints(nic)
-        .iter()
-        .map(|joint| raw_bps(joint.now.speed_gts, joint.now.width))
-        .min_by(f64::total_cmp);
+    let slowest = joints(nic).iter().map(|joint| joint.raw_bps).min_by(f64::total_cmp);
     if let Some(bps) = slowest {
         svg.text("road-text", (bend, center - 14.0), Anchor::Middle, &three_digits(bps / 8e9));
         svg.text("road-text", (bend, center - 4.0), Anchor::Middle, "GB/s");

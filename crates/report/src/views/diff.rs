@@ -1,13 +1,14 @@
 //! Two hosts side by side, the "good" and the "bad" node: what differs, what matters most first.
 
 use super::{or_unknown, table};
-use crate::words;
-use narrows_explain::population::{balance, sockets};
+use crate::{hardware, words};
+use narrows_explain::population::Population;
+use narrows_explain::rules::dimm_balance;
 use narrows_facts::Fact;
 use narrows_facts::host::{Host, Nic};
 use narrows_facts::units::three_digits;
 use narrows_predict::dram::socket_peaks;
-use narrows_predict::pcie::{joints, raw_bps};
+use narrows_predict::pcie::joints;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of `what`, in order of weight, with the value on a host.
@@ -62,9 +63,13 @@ fn traits(host: &Host) -> Traits {
 fn memory(host: &Host) -> Traits {
     let mut traits = Traits::new();
     if let Some(slots) = host.memory.slots.value() {
-        let population = sockets(slots);
-        let class = population.as_ref().map(|sockets| format!("{:?}", balance(sockets)));
+        let population = Population::of(host);
+        let class = population.as_ref().map(|population| format!("{:?}", population.balance));
         traits.push(("memory balance".to_owned(), class.unwrap_or("unknown".to_owned())));
+        let sets = population.ok().and_then(|population| population.sets.ok());
+        for (socket, sets) in sets.map(|sets| sets.by_socket).unwrap_or_default() {
+            traits.push((format!("interleave sets, socket {socket}"), dimm_balance::list(&sets)));
+        }
         let peaks = socket_peaks(slots).unwrap_or_default();
         for (socket, peak) in peaks {
             let rate = three_digits(peak.rate_bytes_per_second.gbytes());
@@ -86,11 +91,8 @@ fn memory(host: &Host) -> Traits {
 }
 
 fn of_nic(nic: &Nic) -> Traits {
-    let slowest = joints(nic)
-        .iter()
-        .map(|joint| (raw_bps(joint.now.speed_gts, joint.now.width), joint.now))
-        .min_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, link)| format!("{} GT/s x{}", link.speed_gts, link.width));
+    let slowest =
+        joints(nic).iter().min_by(|a, b| a.raw_bps.total_cmp(&b.raw_bps)).map(|joint| joint.says());
     let irqs = nic.irq_cpus.value().map(|cpus| words::counted(cpus.len(), "CPU"));
     let queues = nic.queues.value().map(|queues| format!("{} rx, {} tx", queues.rx, queues.tx));
     let name = |what: &str| format!("{} {what}", nic.name);
@@ -103,5 +105,10 @@ fn of_nic(nic: &Nic) -> Traits {
         (name("driver"), or_unknown(nic.driver.value())),
         (name("queues"), or_unknown(queues)),
         (name("interrupts"), or_unknown(irqs)),
+        (name("firmware"), or_unknown(nic.firmware.value())),
+        (name("rings"), or_unknown(nic.rings.value().map(|r| format!("{} rx, {} tx", r.rx, r.tx)))),
+        (name("coalescing"), or_unknown(nic.coalescing.value().map(hardware::coalescing))),
+        (name("pause"), or_unknown(nic.pause.value().map(hardware::pause))),
+        (name("offloads"), or_unknown(nic.offloads.value().map(hardware::offloads))),
     ]
 }

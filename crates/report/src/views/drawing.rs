@@ -2,12 +2,14 @@
 //! in GB/s where it is known.
 
 use super::View;
-use crate::words;
-use narrows_explain::population::{Balance, Socket, balance, controllers_equal, moves, sockets};
-use narrows_facts::host::{Host, Nic, Node, Slot};
+use crate::{hardware, words};
+use narrows_explain::moves::moves;
+use narrows_explain::population::{Balance, Population, Socket, controllers_equal};
+use narrows_facts::host::{DeviceKind, Host, Nic, Node, Slot};
 use narrows_facts::units::three_digits;
 use narrows_predict::dram::{SocketPeak, socket_peaks};
-use narrows_predict::pcie::{joints, raw_bps};
+use narrows_predict::pcie::joints;
+use narrows_predict::roads::{Road, Uplink, roads, shared};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -16,6 +18,8 @@ pub static VIEW: View = View { name: "drawing", write };
 
 /// Channels in one line of the drawing.
 const CHANNELS_A_LINE: usize = 6;
+/// More other devices than this are counted, not drawn.
+const OTHERS_MAX: usize = 12;
 
 fn write(host: &Host) -> String {
     let mut out = String::new();
@@ -29,6 +33,22 @@ fn write(host: &Host) -> String {
     for node in &host.nodes {
         draw_node(&mut out, host, node);
     }
+    let roads = roads(host);
+    others(&mut out, &roads);
+    for link in shared(&roads).iter().filter(|link| link.ports_bps > 0.0) {
+        let left = link.payload_bps.map_or("unknown".to_owned(), |bps| three_digits(bps / 8e9));
+        let _ = writeln!(
+            out,
+            "\nshared: {}, {left} GB/s of payload, by ports of {} GB/s{}",
+            link.says,
+            three_digits(link.ports_bps / 8e9),
+            if link.others > 0 {
+                format!(" and {}", words::counted(link.others, "other device"))
+            } else {
+                String::new()
+            }
+        );
+    }
     let homeless: Vec<&Nic> =
         host.physical_nics().filter(|nic| home(host, nic).is_none()).collect();
     if !homeless.is_empty() {
@@ -39,14 +59,13 @@ fn write(host: &Host) -> String {
 }
 
 fn memory(out: &mut String, host: &Host) {
-    let Some(slots) = host.memory.slots.value() else {
-        let gap = host.memory.slots.gap().unwrap_or_default();
-        let _ = writeln!(out, "\nmemory slots: {gap}");
-        return;
-    };
-    let population = match sockets(slots) {
+    let population = match Population::of(host) {
         Ok(population) => population,
         Err(missing) => {
+            let Some(slots) = host.memory.slots.value() else {
+                let _ = writeln!(out, "\n{missing}");
+                return;
+            };
             let modules = slots.iter().filter(|slot| slot.module.is_some()).count();
             let what = words::counted(modules, "module");
             let slots = words::counted(slots.len(), "slot");
@@ -56,28 +75,41 @@ fn memory(out: &mut String, host: &Host) {
         }
     };
     let processor = host.cpu.model.value().map_or("", String::as_str);
-    let label = match controllers_equal(&population, processor) {
+    let label = match controllers_equal(&population.sockets, processor) {
         Some(true) => "; both controllers hold the same (lenovo-2019: balanced)",
         Some(false) => "; the controllers differ (lenovo-2019: unbalanced)",
         None => "",
     };
-    let _ = writeln!(out, "\nmemory is {}{label}", class(balance(&population)));
-    for step in moves(slots).unwrap_or_default() {
-        let _ = writeln!(out, "  to balance it, move the module from {} to {}", step.from, step.to);
+    let _ = writeln!(out, "\nmemory is {}{label}", hardware::class(population.balance));
+    let slots = host.memory.slots.value().map(Vec::as_slice).unwrap_or_default();
+    if !matches!(population.balance, Balance::Balanced | Balance::NearBalanced) {
+        for step in moves(slots, &population).unwrap_or_default() {
+            let _ =
+                writeln!(out, "  to balance it, move the module from {} to {}", step.from, step.to);
+        }
     }
     let peaks = socket_peaks(slots);
-    for socket in &population {
+    for socket in &population.sockets {
         draw_socket(out, socket, slots, peaks.as_ref());
+        draw_sets(out, socket, &population);
     }
 }
 
-fn class(balance: Balance) -> &'static str {
-    match balance {
-        Balance::Balanced => "balanced: every channel holds the same",
-        Balance::NearBalanced => "near-balanced: alike on the populated channels, others empty",
-        Balance::SocketAsymmetric => "socket-asymmetric: the sockets hold different memory",
-        Balance::Unbalanced => "unbalanced: channels of one socket hold different modules",
-    }
+/// `interleave sets: 4-way 128 GiB, 1-way 32 GiB`, when there are several, or one narrower than the
+/// socket.
+fn draw_sets(out: &mut String, socket: &Socket, population: &Population) {
+    let Ok(sets) = &population.sets else { return };
+    let Some(here) = sets.by_socket.get(&socket.socket).filter(|sets| !sets.is_empty()) else {
+        return;
+    };
+    let each = here.iter().map(|set| {
+        let peak = set.peak_bytes_per_second.map(|peak| three_digits(peak.gbytes()));
+        let peak = peak.map_or(String::new(), |peak| format!(" ({peak} GB/s)"));
+        format!("{}-way {}{peak}", set.ways(), set.size_bytes)
+    });
+    let what = if here.len() == 1 { "interleave set" } else { "interleave sets" };
+    let assumed = if sets.by_label_order { ", controllers by order of labels" } else { "" };
+    let _ = writeln!(out, "    {what}: {}{assumed}", each.collect::<Vec<_>>().join(", "));
 }
 
 fn draw_socket(
@@ -96,10 +128,7 @@ fn draw_socket(
     };
     let all = socket.channels.len();
     let _ = writeln!(out, "  socket {}: {populated} of {all} channels, {peak}", socket.socket);
-    // 9 before 10.
-    let mut channels: Vec<(&String, &Vec<u64>)> = socket.channels.iter().collect();
-    channels.sort_by_key(|(label, _)| (label.len(), label.as_str()));
-    for line in channels.chunks(CHANNELS_A_LINE) {
+    for line in socket.ordered().chunks(CHANNELS_A_LINE) {
         let cells = line.iter().map(|(label, modules)| {
             let gib = |mib: &u64| format!("{}", *mib as f64 / 1024.0);
             let held: Vec<String> = modules.iter().map(gib).collect();
@@ -134,6 +163,41 @@ fn home(host: &Host, nic: &Nic) -> Option<u32> {
     }
 }
 
+/// Devices that move much and are no network interface: RDMA-only functions, NVMe, accelerators.
+fn others(out: &mut String, roads: &[Road<'_>]) {
+    let is_other =
+        |road: &&Road<'_>| road.device.kind != DeviceKind::Network || road.device.names.is_empty();
+    let others: Vec<&Road<'_>> = roads.iter().filter(is_other).collect();
+    if !others.is_empty() {
+        let _ = writeln!(out, "\nother devices");
+    }
+    for road in others.iter().take(OTHERS_MAX) {
+        let device = road.device;
+        let link = road
+            .slowest()
+            .map_or("no link state".to_owned(), |joint| format!("PCIe {}", joint.says()));
+        let node =
+            device.node.value().map_or("node unknown".to_owned(), |node| format!("node {node}"));
+        let behind =
+            if matches!(road.uplink, Uplink::Chipset { .. }) { ", behind the chipset" } else { "" };
+        let name = device.path.last().map_or("", |hop| hop.name.as_str());
+        let names = if device.names.is_empty() {
+            words::or_dash(&device.driver)
+        } else {
+            device.names.join(", ")
+        };
+        let _ = writeln!(
+            out,
+            "  {} {} [{names}] {link}, {node}{behind}: {name}",
+            device.address,
+            hardware::device(device.kind)
+        );
+    }
+    if others.len() > OTHERS_MAX {
+        let _ = writeln!(out, "  and {} more: --table pci", others.len() - OTHERS_MAX);
+    }
+}
+
 fn draw_node(out: &mut String, host: &Host, node: &Node) {
     let memory = words::or_dash(&node.memory_bytes);
     let cpus = match node.cpus.as_slice() {
@@ -162,10 +226,11 @@ fn draw_nic(out: &mut String, nic: &Nic) {
     };
     let links: Vec<String> = joints(nic)
         .iter()
-        .map(|joint| {
-            let rate = raw_bps(joint.now.speed_gts, joint.now.width) / 8e9;
-            let (speed, width) = (joint.now.speed_gts, joint.now.width);
-            format!("PCIe {speed} GT/s x{width} ({} GB/s)", three_digits(rate))
+        .map(|joint| match joint.now {
+            Some(_) => {
+                format!("PCIe {} ({} GB/s)", joint.says(), three_digits(joint.raw_bps / 8e9))
+            }
+            None => format!("PCIe {}", joint.says()),
         })
         .collect();
     let road = match (links.is_empty(), nic.path.last()) {

@@ -1,7 +1,7 @@
 //! `memory`: every slot with what is in it.
 
 use super::{View, or_unknown, table};
-use narrows_facts::host::{Host, Slot};
+use narrows_facts::host::{ControllerModule, Host, MemoryArray, Slot};
 
 /// A row a slot.
 pub static VIEW: View = View { name: "memory", write };
@@ -10,10 +10,41 @@ const HEAD: [&str; 8] =
     ["slot", "bank", "socket", "channel", "module", "configured MT/s", "rated MT/s", "ranks"];
 
 fn write(host: &Host) -> String {
-    match host.memory.slots.value() {
+    let mut out = match host.memory.slots.value() {
         Some(slots) => table(&HEAD, &slots.iter().map(row).collect::<Vec<_>>()),
         None => format!("memory slots: {}\n", host.memory.slots.gap().unwrap_or_default()),
+    };
+    if let Some(arrays) = host.memory.arrays.value() {
+        out += "\n";
+        out += &table(&ARRAYS, &arrays.iter().map(array).collect::<Vec<_>>());
     }
+    if let Some(modules) = host.memory.controllers.value() {
+        out += "\n";
+        out += &table(&CONTROLLERS, &modules.iter().map(controller).collect::<Vec<_>>());
+    }
+    out
+}
+
+const ARRAYS: [&str; 5] = ["array", "used for", "error correction", "at most", "slots"];
+const CONTROLLERS: [&str; 4] = ["memory controller", "module", "place", "size"];
+
+fn array(array: &MemoryArray) -> Vec<String> {
+    vec![
+        format!("{:#06x}", array.handle),
+        array.used_for.clone(),
+        array.correction.clone(),
+        or_unknown(array.capacity_max_bytes),
+        or_unknown(array.slots),
+    ]
+}
+
+fn controller(module: &ControllerModule) -> Vec<String> {
+    vec![
+        module.controller.clone(),
+        module.label.clone(),
+        module.location.clone(),
+        or_unknown(module.size_bytes),
+    ]
 }
 
 fn row(slot: &Slot) -> Vec<String> {

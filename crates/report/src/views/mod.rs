@@ -5,9 +5,12 @@ mod drawing;
 mod memory;
 mod nic;
 mod pci;
+mod tree;
 mod tuning;
 
 use narrows_facts::host::Host;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// One way to look at a host.
 pub struct View {
@@ -19,7 +22,22 @@ pub struct View {
 
 /// All views, by name.
 pub static VIEWS: &[&View] =
-    &[&drawing::VIEW, &memory::VIEW, &nic::VIEW, &pci::VIEW, &tuning::VIEW];
+    &[&drawing::VIEW, &memory::VIEW, &nic::VIEW, &pci::VIEW, &tree::VIEW, &tuning::VIEW];
+
+/// A host as `narrows host --json` prints it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct HostDocument {
+    /// Version of the keys; raised when one changes its meaning.
+    pub schema_version: u32,
+    /// The host.
+    pub host: Host,
+}
+
+/// The JSON schema of [`HostDocument`].
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(HostDocument);
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
 
 /// The view by this name.
 pub fn view(name: &str) -> Option<&'static View> {
@@ -50,4 +68,17 @@ fn table(head: &[&str], rows: &[Vec<String>]) -> String {
 /// A value, or `unknown`.
 fn or_unknown<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "unknown".to_owned(), |value| value.to_string())
+}
+
+/// CPUs in the kernel's list format, `0-3,8`.
+fn ranges(cpus: &[u32]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = cpus;
+    while let Some(first) = rest.first() {
+        let run = rest.iter().zip(*first..).take_while(|(have, want)| *have == want).count();
+        let last = rest[run - 1];
+        parts.push(if *first == last { format!("{first}") } else { format!("{first}-{last}") });
+        rest = &rest[run..];
+    }
+    parts.join(",")
 }

@@ -1,24 +1,98 @@
 //! `nic`: every interface, with the facts that move its rate.
 
-use super::{View, or_unknown, table};
-use narrows_facts::host::{Host, Nic};
+use super::{View, or_unknown, ranges, table};
+use crate::hardware;
+use narrows_facts::host::{Host, Nic, RdmaDevice, RdmaPort};
+use std::collections::BTreeSet;
 
-/// A row an interface.
+/// A row an interface; its card, its place in the stack, and RDMA devices in tables of their own.
 pub static VIEW: View = View { name: "nic", write };
 
-const HEAD: [&str; 9] =
-    ["name", "device", "driver", "state", "speed", "MTU", "node", "queues", "interrupts on CPU"];
+const HEAD: [&str; 10] = [
+    "name",
+    "device",
+    "driver",
+    "state",
+    "speed",
+    "duplex",
+    "MTU",
+    "node",
+    "queues",
+    "interrupts on CPU",
+];
+const CARD: [&str; 8] =
+    ["name", "firmware", "rings rx, tx (most)", "coalescing", "pause", "FEC", "offloads", "VFs"];
+const STACK: [&str; 6] =
+    ["name", "structure", "qdisc", "RPS, RFS, XPS queues", "aRFS", "IRQ nodes"];
 
 fn write(host: &Host) -> String {
-    table(&HEAD, &host.nics.iter().map(row).collect::<Vec<_>>())
+    let all = table(&HEAD, &host.nics.iter().map(row).collect::<Vec<_>>());
+    let cards: Vec<Vec<String>> = host.physical_nics().map(card).collect();
+    let cards = if cards.is_empty() { String::new() } else { table(&CARD, &cards) + "\n" };
+    let stack = table(&STACK, &host.nics.iter().map(stack).collect::<Vec<_>>());
+    let rdma: Vec<Vec<String>> = host.rdma.iter().flat_map(rdma).collect();
+    let rdma = if rdma.is_empty() { String::new() } else { "\n".to_owned() + &table(&RDMA, &rdma) };
+    format!("{all}\n{cards}{stack}{rdma}")
+}
+
+const RDMA: [&str; 8] =
+    ["RDMA device", "port", "state", "rate", "link layer", "interface", "node", "firmware"];
+
+fn rdma(device: &RdmaDevice) -> Vec<Vec<String>> {
+    let row = |port: &RdmaPort| {
+        vec![
+            device.name.clone(),
+            port.number.to_string(),
+            or_unknown(port.state.value()),
+            or_unknown(port.rate_bps.value()),
+            or_unknown(port.link_layer.value()),
+            or_unknown(port.netdev.value()),
+            or_unknown(device.node.value()),
+            or_unknown(device.firmware.value()),
+        ]
+    };
+    device.ports.iter().map(row).collect()
+}
+
+fn card(nic: &Nic) -> Vec<String> {
+    let rings = nic
+        .rings
+        .value()
+        .map(|rings| format!("{}, {} ({}, {})", rings.rx, rings.tx, rings.rx_max, rings.tx_max));
+    let functions = nic.virtual_functions.value().map(|vfs| format!("{} of {}", vfs.now, vfs.most));
+    vec![
+        nic.name.clone(),
+        or_unknown(nic.firmware.value()),
+        or_unknown(rings),
+        or_unknown(nic.coalescing.value().map(hardware::coalescing)),
+        or_unknown(nic.pause.value().map(hardware::pause)),
+        or_unknown(nic.fec.value()),
+        or_unknown(nic.offloads.value().map(hardware::offloads)),
+        functions.unwrap_or_else(|| "none".to_owned()),
+    ]
+}
+
+fn stack(nic: &Nic) -> Vec<String> {
+    let steering = nic.steering.value();
+    let queues = steering.map(|s| format!("{}, {}, {}", s.rps_queues, s.rfs_queues, s.xps_queues));
+    let accelerated = steering.and_then(|s| s.accelerated).map(|on| if on { "on" } else { "off" });
+    let nodes = nic.irqs.value().map(|irqs| {
+        let nodes: BTreeSet<String> = irqs.iter().map(|irq| or_unknown(irq.node)).collect();
+        nodes.into_iter().collect::<Vec<_>>().join(", ")
+    });
+    vec![
+        nic.name.clone(),
+        hardware::structure(nic),
+        or_unknown(nic.qdisc.value()),
+        or_unknown(queues),
+        or_unknown(accelerated),
+        or_unknown(nodes),
+    ]
 }
 
 fn row(nic: &Nic) -> Vec<String> {
     let queues = nic.queues.value().map(|queues| format!("{} rx, {} tx", queues.rx, queues.tx));
-    let cpus = nic
-        .irq_cpus
-        .value()
-        .map(|cpus| cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
+    let cpus = nic.irq_cpus.value().map(|cpus| ranges(cpus));
     let device = nic.path.last().map(|hop| hop.address.clone());
     let none = if nic.physical { "not on PCI" } else { "none" };
     vec![
@@ -27,6 +101,7 @@ fn row(nic: &Nic) -> Vec<String> {
         or_unknown(nic.driver.value()),
         or_unknown(nic.state.value()),
         speed(nic),
+        or_unknown(nic.duplex.value()),
         or_unknown(nic.mtu_bytes.value().map(|mtu| mtu.0)),
         or_unknown(nic.node.value()),
         or_unknown(queues),

@@ -1,15 +1,71 @@
-//! `tuning`: settings that move network throughput, with where each was read.
+//! `tuning`: settings and limits that move network throughput, with where each was read.
 
-use super::{View, table};
+use super::{View, ranges, table};
+use crate::words;
+use narrows_facts::Fact;
 use narrows_facts::host::Host;
 
-/// A row a setting.
+/// A row a setting; what this machine does not offer is named at the end.
 pub static VIEW: View = View { name: "tuning", write };
 
 fn write(host: &Host) -> String {
-    let rows = host.tuning.iter().map(|(name, fact)| {
-        let value = fact.value().cloned().or_else(|| fact.gap()).unwrap_or_default();
-        vec![name.clone(), value, fact.source().to_string()]
+    let mut rows = processors(host);
+    rows.extend(host.tuning.iter().map(|(name, fact)| row(name, fact, String::clone)));
+    rows.extend(huge_pages(host));
+    rows.sort();
+    let (told, absent): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| !row[2].is_empty());
+    let mut out = table(&["setting", "value", "from"], &told);
+    let names: Vec<String> = absent.into_iter().map(|row| row[0].clone()).collect();
+    if !names.is_empty() {
+        out += &format!("\nnot offered by this machine: {}\n", names.join(", "));
+    }
+    out
+}
+
+/// A row; without a source when the machine has no such thing.
+fn row<T>(name: &str, fact: &Fact<T>, show: impl Fn(&T) -> String) -> Vec<String> {
+    let value = fact.value().map(show).or_else(|| fact.gap()).unwrap_or_default();
+    let from = match fact {
+        Fact::Absent { .. } => String::new(),
+        fact => fact.source().to_string(),
+    };
+    vec![name.to_owned(), value, from]
+}
+
+fn processors(host: &Host) -> Vec<Vec<String>> {
+    let cpu = &host.cpu;
+    let list = |cpus: &Vec<u32>| if cpus.is_empty() { "none".into() } else { ranges(cpus) };
+    let mut rows = vec![
+        row("cpu.allowed", &cpu.allowed, list),
+        row("cpu.isolated", &cpu.isolated, list),
+        row("cpu.offline", &cpu.offline, list),
+        row("cpu.quota", &cpu.quota_cpus, |cpus| format!("{cpus} CPUs")),
+        row("cpu.tickless", &cpu.tickless, list),
+        row("process.memory-limit", &host.memory.cgroup_limit_bytes, ToString::to_string),
+        row("virtualised", &host.virtualised, String::clone),
+    ];
+    rows.push(row("cpu.idle-states", &cpu.idle_states, |states| {
+        let each = states.iter().map(|state| {
+            let off = match state.disabled_on {
+                0 => String::new(),
+                cpus => format!(" (off on {})", words::counted(cpus as usize, "CPU")),
+            };
+            format!("{} {} us{off}", state.name, state.exit_latency_us)
+        });
+        each.collect::<Vec<_>>().join(", ")
+    }));
+    rows
+}
+
+fn huge_pages(host: &Host) -> Vec<Vec<String>> {
+    let rows = host.nodes.iter().flat_map(|node| {
+        node.huge_pages.iter().map(move |pool| {
+            vec![
+                format!("mm.hugepages.node{}.{}", node.id, pool.size_bytes).replace(' ', ""),
+                format!("{} pages, {} free", pool.total, pool.free),
+                format!("/sys/devices/system/node/node{}/hugepages", node.id),
+            ]
+        })
     });
-    table(&["setting", "value", "from"], &rows.collect::<Vec<_>>())
+    rows.collect()
 }

@@ -1,0 +1,150 @@
+//! Interleave sets, classes and labels on the populations that were published and on those of real
+//! servers.
+
+use narrows_explain::population::{Balance, Population, controllers_equal};
+use narrows_facts::host::{Host, Module, Slot, SlotPlace};
+use narrows_facts::{Bytes, Fact};
+use narrows_host::open;
+use narrows_predict::interleave::Set;
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const PROCESSOR: &str = "Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz";
+
+fn shared(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    let _ = writeln!(std::io::stderr(), "skipped: {} is not there", path.display());
+    None
+}
+
+/// A server of two sockets with two controllers of three channels, `counts` modules on each
+/// controller in turn; the study alternates controllers inside a socket.
+fn server(counts: [usize; 2]) -> Host {
+    let mut host = Host::default();
+    host.cpu.model = Fact::known(PROCESSOR.to_owned(), "planted");
+    let mut slots = Vec::new();
+    for (socket, modules) in counts.into_iter().enumerate() {
+        let on = [modules.div_ceil(2), modules / 2];
+        for channel in 0..6 {
+            let module = Module {
+                size_bytes: Some(Bytes::gib(32)),
+                is_dram: true,
+                configured_mts: Some(2933),
+                ..Module::default()
+            };
+            let at =
+                SlotPlace { socket: socket as u32, channel: channel.to_string(), controller: None };
+            let full = channel % 3 < on[channel / 3];
+            slots.push(Slot { at: Some(at), module: full.then_some(module), ..Slot::default() });
+        }
+    }
+    host.memory.slots = Fact::known(slots, "planted");
+    host
+}
+
+fn ways(population: &Population, socket: u32) -> Vec<usize> {
+    let sets = population.sets.as_ref().expect("sets");
+    sets.by_socket.get(&socket).map(|sets| sets.iter().map(Set::ways).collect()).unwrap_or_default()
+}
+
+/// Rows of a published table: modules, and the words for the two processors.
+fn rows(text: &str) -> Vec<(usize, [String; 2])> {
+    let field = |row: &str, name: &str| {
+        let line = row.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));
+        line.expect(name).trim().trim_matches('"').to_owned()
+    };
+    let rows = text.split("[[row]]").skip(1);
+    rows.map(|row| {
+        let modules = field(row, "dimms").parse().expect("a number");
+        (modules, [field(row, "cpu1"), field(row, "cpu2")])
+    })
+    .collect()
+}
+
+#[test]
+fn the_published_populations_have_the_labels_that_were_published() {
+    let Some(dir) = shared("published") else { return };
+    let mut compared = 0;
+    for (table, sockets) in [("lenovo_table1.toml", 1), ("lenovo_table2.toml", 2)] {
+        let text = std::fs::read_to_string(dir.join(table)).expect(table);
+        for (modules, labels) in rows(&text) {
+            let counts = match sockets {
+                1 => [modules, 0],
+                _ => [modules.div_ceil(2), modules / 2],
+            };
+            for (socket, label) in labels.iter().enumerate() {
+                let mut alone = [0, 0];
+                alone[socket] = counts[socket];
+                if counts[socket] == 0 {
+                    assert_eq!(label, "None", "{table}, {modules} modules");
+                    continue;
+                }
+                let population = Population::of(&server(alone)).expect("population");
+                let equal = controllers_equal(&population.sockets, PROCESSOR);
+                assert_eq!(equal, Some(label == "Balanced"), "{table}, {modules}, {socket}");
+                // On this server the label says whether any set has one way only.
+                let narrow = ways(&population, socket as u32).contains(&1);
+                assert_eq!(narrow, label == "Unbalanced", "{table}, {modules}, {socket}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 18, "{compared}");
+}
+
+#[test]
+fn classes_follow_the_sets_and_not_only_the_channels() {
+    let class = |counts: [usize; 2]| Population::of(&server(counts)).expect("population").balance;
+    assert_eq!(class([6, 6]), Balance::Balanced);
+    assert_eq!(class([4, 4]), Balance::NearBalanced);
+    assert_eq!(class([6, 4]), Balance::SocketAsymmetric);
+    // Three modules on two controllers: every populated channel is alike, and still two sets.
+    assert_eq!(class([3, 3]), Balance::Unbalanced);
+    assert_eq!(class([4, 3]), Balance::Unbalanced);
+}
+
+/// On two controllers of three channels with like modules, one set means as many channels on each
+/// controller, or one controller alone: said from what is known of each host's controllers.
+#[test]
+fn real_servers_have_one_set_where_their_controllers_are_alike() {
+    let Some(dir) = shared("corpora") else { return };
+    let text = std::fs::read_to_string(dir.join("smbios-ground-truth.json")).expect("truth");
+    let hosts: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    let (mut compared, mut known) = (0, 0);
+    for truth in &hosts {
+        let raw = truth["raw"].as_str().expect("raw");
+        let host = open(&dir.join(raw)).expect(raw);
+        let Ok(population) = Population::of(&host) else { continue };
+        known += usize::from(population.sets.is_ok());
+        for socket in truth["sockets"].as_array().expect("sockets") {
+            let Some(controllers) = socket["controller_dimm_mib"].as_array() else { continue };
+            let held: Vec<Vec<u64>> = controllers
+                .iter()
+                .map(|modules| modules.as_array().into_iter().flatten())
+                .map(|modules| modules.filter_map(Value::as_u64).collect())
+                .collect();
+            let channels = socket["dimm_mib_by_channel"].as_object().expect("channels");
+            let deep = channels.values().filter_map(Value::as_array).map(Vec::len).max();
+            let mut sizes = held.iter().flatten().collect::<Vec<_>>();
+            sizes.dedup();
+            // Layers of several modules, or of unlike ones, are another question.
+            if deep != Some(1) || sizes.len() != 1 || held.len() != 2 {
+                continue;
+            }
+            let [a, b] = [held[0].len(), held[1].len()];
+            let number = socket["socket"].as_u64().expect("number") as u32;
+            let want = match a == b || a == 0 || b == 0 {
+                true => vec![a + b],
+                false => vec![2 * a.min(b), a.abs_diff(b)],
+            };
+            assert_eq!(ways(&population, number), want, "{raw}, socket {number}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 8, "{compared}");
+    assert!(known >= 45, "the sets of {known} hosts are known");
+}

@@ -1,0 +1,72 @@
+//! What a host is made of, as far as narrows reads it.
+
+mod cpu;
+mod memory;
+mod nic;
+mod pci;
+
+pub use cpu::{Cache, Cpu, CpuPlace, CpuSocket, IdleState};
+pub use memory::{
+    ControllerModule, HugePages, Interleave, Memory, MemoryArray, MemoryRange, Module, Node, Slot,
+    SlotPlace,
+};
+pub use nic::{
+    Coalescing, Irq, Nic, Pause, Queues, RdmaDevice, RdmaPort, Rings, Steering, VirtualFunctions,
+};
+pub use pci::{Device, DeviceKind, Express, PciHop, PciLink};
+
+use crate::{Bytes, Fact};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One machine, as read at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Name of the machine (`/proc/sys/kernel/hostname`).
+    pub name: Fact<String>,
+    /// Maker and product, as firmware tells (`dmi/id`).
+    pub product: Fact<String>,
+    /// Kernel release.
+    pub kernel: Fact<String>,
+    /// Hypervisor or container that this system runs in, when it shows.
+    pub virtualised: Fact<String>,
+    /// Processors.
+    pub cpu: Cpu,
+    /// NUMA nodes, ordered by number.
+    pub nodes: Vec<Node>,
+    /// Memory: what the kernel has and what firmware says is plugged in.
+    pub memory: Memory,
+    /// Network interfaces with a device behind them, and those without (veth, bridges), by name.
+    pub nics: Vec<Nic>,
+    /// RDMA devices, by name.
+    #[serde(default)]
+    pub rdma: Vec<RdmaDevice>,
+    /// PCI functions that move much data, by address: network, NVMe, accelerators.
+    #[serde(default)]
+    pub devices: Vec<Device>,
+    /// Settings that move network throughput: sysctls, power, memory, firewall, by name.
+    pub tuning: BTreeMap<String, Fact<String>>,
+}
+
+impl Host {
+    /// The interface by this name.
+    pub fn nic(&self, name: &str) -> Option<&Nic> {
+        self.nics.iter().find(|nic| nic.name == name)
+    }
+    /// The node that a CPU belongs to.
+    pub fn node_of_cpu(&self, cpu: u32) -> Option<u32> {
+        self.cpu.places.iter().find(|place| place.cpu == cpu).and_then(|place| place.node)
+    }
+    /// Sum of the distinct caches of the highest level, over the whole machine; 0 when none is
+    /// listed.
+    pub fn last_level_cache_bytes(&self) -> Bytes {
+        let level = self.cpu.caches.iter().map(|cache| cache.level).max().unwrap_or(0);
+        let caches = self.cpu.caches.iter().filter(|cache| cache.level == level);
+        Bytes(caches.map(|cache| cache.size_bytes.0).fold(0, u64::saturating_add))
+    }
+    /// Interfaces with a device behind them.
+    pub fn physical_nics(&self) -> impl Iterator<Item = &Nic> {
+        self.nics.iter().filter(|nic| nic.physical)
+    }
+}

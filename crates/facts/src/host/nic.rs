@@ -1,0 +1,198 @@
+//! Network interfaces and RDMA devices.
+
+use super::PciHop;
+use crate::{BitsPerSecond, Bytes, Fact};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One network interface.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Nic {
+    /// Interface name.
+    pub name: String,
+    /// True when a device stands behind it (`/sys/class/net/NAME/device`).
+    pub physical: bool,
+    /// Kernel driver.
+    pub driver: Fact<String>,
+    /// Link rate now.
+    pub speed_bps: Fact<BitsPerSecond>,
+    /// `up`, `down`, `unknown`, ...
+    pub state: Fact<String>,
+    /// Largest IP packet in bytes.
+    pub mtu_bytes: Fact<Bytes>,
+    /// NUMA node of the device.
+    pub node: Fact<u32>,
+    /// PCI functions from the root port down to the device; empty when it is not on PCI.
+    pub path: Vec<PciHop>,
+    /// CPUs that the interface's interrupts are delivered to, over all its interrupts.
+    pub irq_cpus: Fact<Vec<u32>>,
+    /// Receive and transmit queues.
+    pub queues: Fact<Queues>,
+    /// Kind of an interface without a device: `veth`, `bridge`, `bond`, `vlan`, ...
+    #[serde(default)]
+    pub kind: Fact<String>,
+    /// Bond or bridge that it is a port of.
+    #[serde(default)]
+    pub master: Fact<String>,
+    /// Interfaces it stands on: a VLAN's device, the ports of a bond or bridge, a veth's peer.
+    #[serde(default)]
+    pub lower: Vec<String>,
+    /// `full` or `half`.
+    #[serde(default)]
+    pub duplex: Fact<String>,
+    /// Root queueing discipline.
+    #[serde(default)]
+    pub qdisc: Fact<String>,
+    /// Version of the card's firmware.
+    #[serde(default)]
+    pub firmware: Fact<String>,
+    /// Descriptors of the rings.
+    #[serde(default)]
+    pub rings: Fact<Rings>,
+    /// When an interrupt is raised.
+    #[serde(default)]
+    pub coalescing: Fact<Coalescing>,
+    /// Offloads by the kernel's names, switched on or not.
+    #[serde(default)]
+    pub offloads: Fact<BTreeMap<String, bool>>,
+    /// Ethernet flow control.
+    #[serde(default)]
+    pub pause: Fact<Pause>,
+    /// Forward error correction in use.
+    #[serde(default)]
+    pub fec: Fact<String>,
+    /// Each interrupt of the device with its CPUs.
+    #[serde(default)]
+    pub irqs: Fact<Vec<Irq>>,
+    /// How packets are steered to CPUs in software.
+    #[serde(default)]
+    pub steering: Fact<Steering>,
+    /// Virtual functions.
+    #[serde(default)]
+    pub virtual_functions: Fact<VirtualFunctions>,
+    /// For a virtual function: the address of its physical one.
+    #[serde(default)]
+    pub physical_function: Fact<String>,
+}
+
+/// Queues of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Queues {
+    /// Receive queues.
+    pub rx: u32,
+    /// Transmit queues.
+    pub tx: u32,
+}
+
+/// Descriptors of an interface's rings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rings {
+    /// Receive descriptors now.
+    pub rx: u32,
+    /// Receive descriptors at most.
+    pub rx_max: u32,
+    /// Transmit descriptors now.
+    pub tx: u32,
+    /// Transmit descriptors at most.
+    pub tx_max: u32,
+}
+
+/// When an interface raises an interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Coalescing {
+    /// Longest wait after a received packet.
+    pub rx_us: u32,
+    /// Packets after which it waits no longer; 0 is unlimited or unused.
+    pub rx_frames: u32,
+    /// Longest wait after a sent packet.
+    pub tx_us: u32,
+    /// Packets after which it waits no longer.
+    pub tx_frames: u32,
+    /// Whether the driver adapts the receive side itself.
+    pub adaptive_rx: bool,
+    /// Whether the driver adapts the transmit side itself.
+    pub adaptive_tx: bool,
+}
+
+/// Ethernet pause frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pause {
+    /// Settled between the ends of the link.
+    pub negotiated: bool,
+    /// Honours pause frames of the other end.
+    pub rx: bool,
+    /// Sends pause frames.
+    pub tx: bool,
+}
+
+/// One interrupt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Irq {
+    /// Its number.
+    pub number: u32,
+    /// What the driver calls it.
+    pub name: Option<String>,
+    /// CPUs it may be delivered to.
+    pub allowed_cpus: Vec<u32>,
+    /// CPUs it is delivered to.
+    pub effective_cpus: Vec<u32>,
+    /// Node the kernel allots to it.
+    pub node: Option<u32>,
+}
+
+/// Steering of packets in software.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Steering {
+    /// Receive queues whose packets are spread over CPUs (RPS).
+    pub rps_queues: u32,
+    /// Receive queues that follow the application (RFS).
+    pub rfs_queues: u32,
+    /// Transmit queues with CPUs of their own (XPS).
+    pub xps_queues: u32,
+    /// Whether the card follows the application itself (aRFS: filters are on and RFS has flows).
+    pub accelerated: Option<bool>,
+}
+
+/// Virtual functions of a card (SR-IOV).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VirtualFunctions {
+    /// Switched on.
+    pub now: u32,
+    /// At most.
+    pub most: u32,
+}
+
+/// One RDMA device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RdmaDevice {
+    /// Its name, `mlx5_0`.
+    pub name: String,
+    /// Node type as the kernel writes it: `CA`, `RNIC`, ...
+    pub kind: Fact<String>,
+    /// Version of its firmware.
+    pub firmware: Fact<String>,
+    /// NUMA node.
+    pub node: Fact<u32>,
+    /// Address of its PCI function; none for a device in software.
+    pub address: Option<String>,
+    /// Its ports.
+    pub ports: Vec<RdmaPort>,
+}
+
+/// One port of an RDMA device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RdmaPort {
+    /// Port number, from 1.
+    pub number: u32,
+    /// `ACTIVE`, `DOWN`, ...
+    pub state: Fact<String>,
+    /// `LinkUp`, `Disabled`, ...
+    pub physical_state: Fact<String>,
+    /// Rate of the link.
+    pub rate_bps: Fact<BitsPerSecond>,
+    /// `InfiniBand` or `Ethernet`.
+    pub link_layer: Fact<String>,
+    /// Network interface of the port.
+    pub netdev: Fact<String>,
+}

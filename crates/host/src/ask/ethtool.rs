@@ -1,0 +1,163 @@
+//! What drivers tell of an interface through `SIOCETHTOOL` (linux/ethtool.h): firmware, duplex,
+//! rings, coalescing, pause, error correction, offloads. The ioctl is asked rather than its netlink
+//! successor because kernels of ten years ago answer it, and ordinary users may ask.
+
+use narrows_facts::Fact;
+use std::fmt::Write;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixDatagram;
+
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const GDRVINFO: u32 = 0x03;
+const GCOALESCE: u32 = 0x0e;
+const GRINGPARAM: u32 = 0x10;
+const GPAUSEPARAM: u32 = 0x12;
+const GSTRINGS: u32 = 0x1b;
+const GSSET_INFO: u32 = 0x37;
+const GFEATURES: u32 = 0x3a;
+const GFECPARAM: u32 = 0x50;
+/// The set of strings that names the offloads.
+const SET_FEATURES: u32 = 4;
+/// Length of one name.
+const NAME_BYTES: usize = 32;
+/// Features are told in blocks of 32; kernels have two or three.
+const BLOCKS_MAX: usize = 16;
+/// Words of every buffer that the kernel writes to: more than any answer asked for here has.
+const BUFFER_WORDS: usize = 16 << 10;
+/// Names of the bits of error correction, from bit 0.
+const FEC: [&str; 6] = ["none", "auto", "off", "rs", "baser", "llrs"];
+
+/// Everything that the interface's driver answers, as lines.
+pub fn ask(name: &str) -> Fact<String> {
+    let from = format!("ethtool {name}");
+    let Ok(card) = Card::of(name) else { return Fact::absent(from) };
+    let mut out = String::new();
+    // A write to a String does not fail.
+    let _ = driver(&card, &mut out);
+    let _ = parameters(&card, &mut out);
+    let _ = features(&card, &mut out);
+    if out.is_empty() { Fact::absent(from) } else { Fact::known(out, from) }
+}
+
+/// One interface and the socket that it is asked through.
+struct Card {
+    socket: UnixDatagram,
+    request: libc::ifreq,
+}
+
+impl Card {
+    fn of(name: &str) -> io::Result<Self> {
+        let socket = UnixDatagram::unbound()?;
+        let mut request = libc::ifreq {
+            ifr_name: [0; libc::IFNAMSIZ],
+            ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: std::ptr::null_mut() },
+        };
+        if name.len() >= libc::IFNAMSIZ {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        Ok(Self { socket, request })
+    }
+
+    /// Sends a command with its arguments; the answer overwrites the buffer.
+    fn ask(&self, command: &[u32]) -> io::Result<Vec<u32>> {
+        let mut buffer = vec![0u32; BUFFER_WORDS];
+        buffer[..command.len()].copy_from_slice(command);
+        let mut request = self.request;
+        request.ifr_ifru.ifru_data = buffer.as_mut_ptr().cast();
+        // SAFETY: the request names an interface in a zero-terminated array and points to a buffer
+        // of 64 KiB that outlives the call. The commands of this file are answered with structures
+        // of less than 1 KiB, or with tables whose length is bounded by a count in the command
+        // (features) or that is checked against the buffer before it is asked for (names).
+        let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL as _, &mut request) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(buffer) }
+    }
+}
+
+fn driver(card: &Card, out: &mut String) -> io::Result<()> {
+    let info = card.ask(&[GDRVINFO])?;
+    for (key, index) in [("driver", 0), ("firmware", 2)] {
+        let text = name_at(&info, 1, index);
+        // Drivers without firmware leave it empty or write one of these.
+        if !matches!(text.as_str(), "" | "N/A" | "n/a") {
+            let _ = writeln!(out, "{key} {text}");
+        }
+    }
+    Ok(())
+}
+
+/// Name `index` of a table that begins at this word.
+fn name_at(buffer: &[u32], first_word: usize, index: usize) -> String {
+    let words = NAME_BYTES / 4;
+    let at = first_word + index * words;
+    let bytes = buffer.iter().skip(at).take(words).flat_map(|word| word.to_ne_bytes());
+    let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+fn parameters(card: &Card, out: &mut String) -> io::Result<()> {
+    let mut row = |key: &str, command: u32, fields: &[usize]| {
+        if let Ok(answer) = card.ask(&[command]) {
+            let fields: Vec<String> = fields.iter().map(|at| answer[*at].to_string()).collect();
+            let _ = writeln!(out, "{key} {}", fields.join(" "));
+        }
+    };
+    row("rings", GRINGPARAM, &[5, 1, 8, 4]);
+    row("coalescing", GCOALESCE, &[1, 2, 5, 6, 10, 11]);
+    row("pause", GPAUSEPARAM, &[1, 2, 3]);
+    if let Ok(answer) = card.ask(&[GFECPARAM]) {
+        let on = FEC.iter().enumerate().filter(|(bit, _)| answer[1] >> bit & 1 == 1);
+        let on: Vec<&str> = on.map(|(_, name)| *name).collect();
+        if !on.is_empty() {
+            let _ = writeln!(out, "fec {}", on.join("+"));
+        }
+    }
+    Ok(())
+}
+
+fn features(card: &Card, out: &mut String) -> io::Result<()> {
+    let counts = card.ask(&[GSSET_INFO, 0, 1 << SET_FEATURES, 0])?;
+    let count = counts[4] as usize;
+    if count == 0 || 3 + count * NAME_BYTES / 4 > BUFFER_WORDS {
+        return Ok(());
+    }
+    let names = card.ask(&[GSTRINGS, SET_FEATURES, count as u32])?;
+    let states = card.ask(&[GFEATURES, BLOCKS_MAX as u32])?;
+    for index in 0..count.min(32 * BLOCKS_MAX) {
+        // A block: available, requested, active, never changed.
+        let active = states[2 + index / 32 * 4 + 2] >> (index % 32) & 1;
+        let name = name_at(&names, 3, index);
+        if !name.is_empty() {
+            let _ = writeln!(out, "feature {name} {}", ["off", "on"][active as usize]);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_end_at_zero_and_stay_inside_the_buffer() {
+        let mut buffer = vec![0u32; 4 + 8];
+        buffer[4] = u32::from_ne_bytes(*b"tx-g");
+        buffer[5] = u32::from_ne_bytes(*b"so\0x");
+        assert_eq!(name_at(&buffer, 4, 0), "tx-gso");
+        assert_eq!(name_at(&buffer, 4, 9), "");
+    }
+
+    #[test]
+    fn the_loopback_device_answers_and_a_name_that_is_none_does_not() {
+        assert!(matches!(ask("none-such-if0"), Fact::Absent { .. }));
+        assert!(matches!(ask("a-name-longer-than-any"), Fact::Absent { .. }));
+        // Not every kernel in a sandbox lets a driver answer; where one does, it names its
+        // offloads.
+        if let Fact::Known { value, .. } = ask("lo") {
+            assert!(value.lines().any(|line| line.starts_with("feature ")), "{value}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! RDMA devices, from `/sys/class/infiniband`.
+
+use crate::{Root, nic, pci};
+use narrows_facts::BitsPerSecond;
+use narrows_facts::host::{RdmaDevice, RdmaPort};
+
+const DEVICES: &str = "sys/class/infiniband";
+
+/// Reads every device, by name.
+pub fn read(root: &Root) -> Vec<RdmaDevice> {
+    root.names(DEVICES).iter().map(|name| device(root, name)).collect()
+}
+
+fn device(root: &Root, name: &str) -> RdmaDevice {
+    let file = |leaf: &str| format!("{DEVICES}/{name}/{leaf}");
+    let device = root.resolve(&file("device"));
+    let address = device.as_deref().and_then(pci::address_of).map(str::to_owned);
+    let ports = root.numbered(&file("ports"), "");
+    RdmaDevice {
+        name: name.to_owned(),
+        kind: root.text(&file("node_type")).and_then(after_colon),
+        firmware: root.text(&file("fw_ver")),
+        node: nic::node(root, device.as_deref(), &file("device/numa_node")),
+        address,
+        ports: ports.into_iter().map(|number| port(root, name, number)).collect(),
+    }
+}
+
+fn port(root: &Root, name: &str, number: u32) -> RdmaPort {
+    let file = |leaf: &str| format!("{DEVICES}/{name}/ports/{number}/{leaf}");
+    RdmaPort {
+        number,
+        state: root.text(&file("state")).and_then(after_colon),
+        physical_state: root.text(&file("phys_state")).and_then(after_colon),
+        rate_bps: root.text(&file("rate")).and_then(|text| rate(&text)),
+        link_layer: root.text(&file("link_layer")),
+        netdev: root.text(&file("gid_attrs/ndevs/0")),
+    }
+}
+
+/// `4: ACTIVE` and `1: CA` are a number and its name.
+fn after_colon(text: String) -> Result<String, String> {
+    Ok(text.split_once(": ").map_or(text.clone(), |(_, name)| name.to_owned()))
+}
+
+/// `100 Gb/sec (4X EDR)`.
+fn rate(text: &str) -> Result<BitsPerSecond, String> {
+    let number = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+    let gbps = number.filter(|gbps| gbps.is_finite() && *gbps >= 0.0);
+    gbps.map(|gbps| BitsPerSecond(gbps * 1e9)).ok_or_else(|| format!("'{text}' is no rate"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_states_lose_their_numbers() {
+        assert_eq!(rate("2.5 Gb/sec (1X SDR)"), Ok(BitsPerSecond(2.5e9)));
+        assert_eq!(rate("100 Gb/sec (4X EDR)"), Ok(BitsPerSecond(1e11)));
+        for bad in ["", "x Gb/sec", "NaN Gb/sec", "-1 Gb/sec"] {
+            assert!(rate(bad).is_err(), "{bad}");
+        }
+        assert_eq!(after_colon("4: ACTIVE".into()), Ok("ACTIVE".into()));
+        assert_eq!(after_colon("RNIC".into()), Ok("RNIC".into()));
+    }
+}

@@ -1,0 +1,280 @@
+//! Interleave sets: over how many channels each part of a socket's memory is spread.
+//!
+//! Modules are taken in layers of equal capacity a channel. In a layer, channels of all controllers
+//! that are used form one set when each controller has as many; else one set takes the least number
+//! from each, and the rest forms further sets. A set has a number of ways that the processor can
+//! do; what is over forms another. The rules reproduce the regions behind the tables of LP1241 on
+//! two controllers of three channels; elsewhere they are from makers' population guides.
+
+use crate::platform::Platform;
+use narrows_facts::host::{Host, Slot};
+use narrows_facts::{Bytes, BytesPerSecond};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One interleave set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Set {
+    /// Part of the socket that it belongs to, from 0: a node when firmware splits the socket.
+    pub cluster: u32,
+    /// Channels that it is spread over.
+    pub channels: Vec<String>,
+    /// Memory in it.
+    pub size_bytes: Bytes,
+    /// Peak of its channels together, when the speed of all is known.
+    pub peak_bytes_per_second: Option<BytesPerSecond>,
+}
+
+impl Set {
+    /// Channels that an address range alternates between.
+    pub fn ways(&self) -> usize {
+        self.channels.len()
+    }
+}
+
+/// Sets by socket, with what had to be assumed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sets {
+    /// The sets of each socket.
+    pub by_socket: BTreeMap<u32, Vec<Set>>,
+    /// True when channels were given to controllers in the order of their labels.
+    pub by_label_order: bool,
+}
+
+/// One channel of a socket.
+#[derive(Clone, Debug)]
+struct Channel {
+    label: String,
+    controller: u32,
+    left_mib: u64,
+    mts: Option<u32>,
+}
+
+/// Bytes of a transfer on one memory channel (JEDEC: 64 data bits).
+const CHANNEL_BYTES: f64 = 8.0;
+
+/// Parts that each socket's memory is split into: by the nodes with memory where they are known,
+/// else by the processor's dies.
+pub fn clusters(host: &Host, platform: &Platform, sockets: usize) -> u32 {
+    let has_memory = |bytes: Option<&Bytes>| bytes.is_some_and(|bytes| bytes.0 > 0);
+    let with_cpus = host.nodes.iter().filter(|node| !node.cpus.is_empty());
+    let nodes = with_cpus.filter(|node| has_memory(node.memory_bytes.value())).count();
+    let even = nodes.is_multiple_of(sockets.max(1)) && nodes >= sockets;
+    match nodes / sockets.max(1) {
+        split if nodes > 0 && even => u32::try_from(split).unwrap_or(1),
+        _ => platform.dies,
+    }
+}
+
+/// The sets of every socket; an error says what is not known.
+pub fn sets(slots: &[Slot], platform: &Platform, clusters: u32) -> Result<Sets, String> {
+    if platform.ways.is_empty() {
+        return Err(format!("how {} interleaves", platform.name));
+    }
+    let mut sets = Sets::default();
+    for socket in
+        slots.iter().filter_map(|slot| Some(slot.at.as_ref()?.socket)).collect::<BTreeSet<_>>()
+    {
+        let (channels, assumed) = channels(slots, socket, platform)?;
+        sets.by_label_order |= assumed;
+        // Firmware splits a socket between its controllers.
+        let split =
+            if platform.controllers.is_multiple_of(clusters.max(1)) { clusters.max(1) } else { 1 };
+        let each = platform.controllers / split;
+        let parts = (0..split).flat_map(|cluster| {
+            let range = cluster * each..(cluster + 1) * each;
+            let here = channels.iter().filter(|channel| range.contains(&channel.controller));
+            of_cluster(cluster, here.cloned().collect(), &platform.ways)
+        });
+        sets.by_socket.insert(socket, parts.collect());
+    }
+    Ok(sets)
+}
+
+/// The channels of a socket and whether their controllers had to be assumed.
+fn channels(
+    slots: &[Slot],
+    socket: u32,
+    platform: &Platform,
+) -> Result<(Vec<Channel>, bool), String> {
+    let mut channels: BTreeMap<(usize, String), Channel> = BTreeMap::new();
+    let mut told = true;
+    for slot in slots {
+        let Some(at) = slot.at.as_ref().filter(|at| at.socket == socket) else { continue };
+        // 9 before 10.
+        let key = (at.channel.len(), at.channel.clone());
+        let channel = channels.entry(key).or_insert_with(|| Channel {
+            label: at.channel.clone(),
+            controller: at.controller.unwrap_or(0),
+            left_mib: 0,
+            mts: None,
+        });
+        told &= at.controller.is_some();
+        let Some(module) = slot.module.as_ref().filter(|module| module.is_dram) else { continue };
+        let size = module.size_bytes.ok_or_else(|| {
+            format!("the size of the module in {}: firmware does not know it", slot.locator)
+        })?;
+        // A channel runs at the speed of its slowest module; one unknown leaves it unknown.
+        let first = channel.left_mib == 0;
+        channel.mts = match (first, channel.mts, module.configured_mts) {
+            (true, _, mts) => mts,
+            (false, Some(known), Some(mts)) => Some(known.min(mts)),
+            _ => None,
+        };
+        channel.left_mib = channel.left_mib.saturating_add(size.0 >> 20);
+    }
+    let mut channels: Vec<Channel> = channels.into_values().collect();
+    if channels.len() > platform.channels_per_socket() as usize {
+        return Err(format!(
+            "why socket {socket} has {} channels where {} has {}",
+            channels.len(),
+            platform.name,
+            platform.channels_per_socket()
+        ));
+    }
+    let assumed = !told && platform.controllers > 1;
+    if !told {
+        for (index, channel) in channels.iter_mut().enumerate() {
+            channel.controller = index as u32 / platform.channels;
+        }
+    }
+    Ok((channels, assumed))
+}
+
+fn of_cluster(cluster: u32, mut channels: Vec<Channel>, ways: &[u32]) -> Vec<Set> {
+    let mut sets: Vec<Set> = Vec::new();
+    loop {
+        channels.retain(|channel| channel.left_mib > 0);
+        let Some(layer) = channels.iter().map(|channel| channel.left_mib).min() else { break };
+        for group in groups(&channels, ways) {
+            let labels: Vec<String> = group.iter().map(|channel| channel.label.clone()).collect();
+            let size = Bytes::mib(layer.saturating_mul(labels.len() as u64));
+            let speeds: Option<Vec<f64>> =
+                group.iter().map(|channel| Some(f64::from(channel.mts?))).collect();
+            // All channels of a set wait for its slowest.
+            let slowest = speeds.map(|speeds| speeds.into_iter().fold(f64::INFINITY, f64::min));
+            let peak =
+                slowest.map(|mts| BytesPerSecond(mts * 1e6 * CHANNEL_BYTES * labels.len() as f64));
+            sets.push(Set {
+                cluster,
+                channels: labels,
+                size_bytes: size,
+                peak_bytes_per_second: peak,
+            });
+        }
+        channels.iter_mut().for_each(|channel| channel.left_mib -= layer);
+    }
+    sets
+}
+
+/// The channels of one layer, by set.
+fn groups<'a>(channels: &'a [Channel], ways: &[u32]) -> Vec<Vec<&'a Channel>> {
+    let mut groups = Vec::new();
+    let mut by_controller: BTreeMap<u32, Vec<&Channel>> = BTreeMap::new();
+    for channel in channels {
+        by_controller.entry(channel.controller).or_default().push(channel);
+    }
+    let mut used: Vec<Vec<&Channel>> = by_controller.into_values().collect();
+    while !used.is_empty() {
+        let least = used.iter().map(Vec::len).min().unwrap_or(0);
+        let mut row: Vec<&Channel> = Vec::new();
+        for controller in &mut used {
+            row.extend(controller.drain(..least));
+        }
+        used.retain(|controller| !controller.is_empty());
+        while !row.is_empty() {
+            let most = ways.iter().map(|ways| *ways as usize).filter(|ways| *ways <= row.len());
+            let take = most.max().unwrap_or(1);
+            groups.push(row.drain(..take).collect());
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::named;
+    use narrows_facts::host::{Module, SlotPlace};
+
+    /// Slots of one socket: for each channel, in the order of labels, the sizes of its modules.
+    fn socket(number: u32, channels: &[&[u64]]) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        for (channel, modules) in channels.iter().enumerate() {
+            let at = SlotPlace { socket: number, channel: channel.to_string(), controller: None };
+            slots.push(Slot { at: Some(at.clone()), ..Slot::default() });
+            slots.extend(modules.iter().map(|gib| {
+                let module = Module {
+                    size_bytes: Some(Bytes::gib(*gib)),
+                    is_dram: true,
+                    configured_mts: Some(2933),
+                    ..Module::default()
+                };
+                Slot { at: Some(at.clone()), module: Some(module), ..Slot::default() }
+            }));
+        }
+        slots
+    }
+
+    fn ways(processor: &str, clusters: u32, channels: &[&[u64]]) -> Vec<usize> {
+        let platform = named(processor).expect("platform");
+        let sets = sets(&socket(0, channels), platform, clusters).expect("sets");
+        sets.by_socket[&0].iter().map(Set::ways).collect()
+    }
+
+    const ONE: &[u64] = &[32];
+    const TWO: &[u64] = &[32, 32];
+    const NONE: &[u64] = &[];
+
+    #[test]
+    fn two_controllers_of_three_channels() {
+        let of = |first: [u64; 3], second: [u64; 3]| {
+            let all: Vec<&[u64]> = [first, second]
+                .concat()
+                .iter()
+                .map(|count| match count {
+                    0 => NONE,
+                    1 => ONE,
+                    _ => TWO,
+                })
+                .collect();
+            ways("Xeon Platinum 8280", 1, &all)
+        };
+        // The populations of LP1241 on one socket: 1 to 6 modules, alternating controllers.
+        assert_eq!(of([1, 0, 0], [0, 0, 0]), [1]);
+        assert_eq!(of([1, 0, 0], [1, 0, 0]), [2]);
+        assert_eq!(of([1, 1, 0], [1, 0, 0]), [2, 1]);
+        assert_eq!(of([1, 1, 0], [1, 1, 0]), [4]);
+        assert_eq!(of([1, 1, 1], [1, 1, 0]), [4, 1]);
+        assert_eq!(of([1, 1, 1], [1, 1, 1]), [6]);
+        assert_eq!(of([1, 1, 1], [0, 0, 0]), [3]);
+        assert_eq!(of([2, 1, 1], [2, 1, 1]), [6, 2]);
+    }
+
+    #[test]
+    fn other_processors_have_other_ways() {
+        assert_eq!(ways("Xeon X5570", 1, &[TWO, TWO, ONE]), [3, 2]);
+        assert_eq!(ways("Xeon Gold 6342", 1, &[ONE, ONE, ONE, NONE, ONE, ONE, ONE, NONE]), [6]);
+        assert_eq!(ways("Xeon Gold 6342", 1, &[ONE, ONE, ONE, ONE, ONE, ONE, ONE, NONE]), [6, 1]);
+        assert_eq!(ways("AMD EPYC 7302", 1, &[ONE, ONE, ONE, NONE, ONE, ONE, ONE, NONE]), [4, 2]);
+        assert_eq!(ways("AMD EPYC 7713", 1, &[ONE, ONE, ONE, NONE, ONE, ONE, ONE, NONE]), [6]);
+        // Split in two, each controller is on its own.
+        assert_eq!(ways("Xeon Gold 6230", 2, &[ONE; 6]), [3, 3]);
+        assert_eq!(ways("AMD EPYC 7601", 4, &[ONE; 8]), [2, 2, 2, 2]);
+        let slots = socket(0, &[ONE; 7]);
+        let named = |name: &str| named(name).expect("platform");
+        assert!(sets(&slots, named("Xeon Gold 6230"), 1).is_err());
+        assert!(sets(&slots, named("Xeon 6980P"), 1).is_err());
+    }
+
+    #[test]
+    fn a_set_has_the_peak_of_its_channels_and_its_share_of_the_memory() {
+        let slots = socket(0, &[TWO, ONE, ONE, ONE, ONE, ONE]);
+        let sets = sets(&slots, named("Xeon Gold 6248").expect("platform"), 1).expect("sets");
+        assert!(sets.by_label_order);
+        let [wide, narrow] = sets.by_socket[&0].as_slice() else { panic!("{sets:?}") };
+        assert_eq!((wide.size_bytes, narrow.size_bytes), (Bytes::gib(192), Bytes::gib(32)));
+        let peak = |set: &Set| set.peak_bytes_per_second.map(|peak| peak.gbytes().round());
+        assert_eq!((peak(wide), peak(narrow)), (Some(141.0), Some(23.0)));
+        assert_eq!(narrow.channels, ["0"]);
+    }
+}

@@ -1,0 +1,110 @@
+//! Phrases about the parts of a host.
+
+use narrows_explain::population::Balance;
+use narrows_facts::host::{Coalescing, DeviceKind, Nic, Pause};
+use std::collections::BTreeMap;
+
+/// A class of population, with what it means.
+pub fn class(balance: Balance) -> &'static str {
+    match balance {
+        Balance::Balanced => "balanced: every channel holds the same",
+        Balance::NearBalanced => "near-balanced: one interleave set a socket, some channels empty",
+        Balance::SocketAsymmetric => "socket-asymmetric: the sockets hold different memory",
+        Balance::Unbalanced => "unbalanced: the memory of a socket is several interleave sets",
+    }
+}
+
+/// What a device is for.
+pub fn device(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Network => "network",
+        DeviceKind::Accelerator => "accelerator",
+        DeviceKind::Storage => "NVMe",
+    }
+}
+
+/// `adaptive rx, rx 8 us or 128 frames, tx 8 us or 128 frames`.
+pub fn coalescing(set: &Coalescing) -> String {
+    let side = |name: &str, us: u32, frames: u32, adaptive: bool| {
+        let adaptive = if adaptive { " adaptive" } else { "" };
+        match frames {
+            0 => format!("{name}{adaptive} {us} us"),
+            frames => format!("{name}{adaptive} {us} us or {frames} frames"),
+        }
+    };
+    let rx = side("rx", set.rx_us, set.rx_frames, set.adaptive_rx);
+    format!("{rx}, {}", side("tx", set.tx_us, set.tx_frames, set.adaptive_tx))
+}
+
+/// `rx on, tx off`.
+pub fn pause(pause: &Pause) -> String {
+    let word = |on: bool| if on { "on" } else { "off" };
+    let settled = if pause.negotiated { ", negotiated" } else { "" };
+    format!("rx {}, tx {}{settled}", word(pause.rx), word(pause.tx))
+}
+
+/// The offloads that move throughput most, by the kernel's names, and the short ones people use.
+const OFFLOADS: [(&str, &str); 9] = [
+    ("tx-tcp-segmentation", "tso"),
+    ("tx-udp-segmentation", "uso"),
+    ("tx-generic-segmentation", "gso"),
+    ("rx-gro", "gro"),
+    ("rx-gro-hw", "gro-hw"),
+    ("rx-lro", "lro"),
+    ("rx-checksum", "rx-checksum"),
+    ("rx-hashing", "rx-hash"),
+    ("rx-ntuple-filter", "ntuple"),
+];
+
+/// `tso gso gro, off: lro ntuple`.
+pub fn offloads(set: &BTreeMap<String, bool>) -> String {
+    let short = |wanted: bool| {
+        let found = OFFLOADS.iter().filter(|(name, _)| set.get(*name) == Some(&wanted));
+        found.map(|(_, short)| *short).collect::<Vec<_>>().join(" ")
+    };
+    match (short(true), short(false)) {
+        (on, off) if off.is_empty() => on,
+        (on, off) if on.is_empty() => format!("off: {off}"),
+        (on, off) => format!("{on}; off: {off}"),
+    }
+}
+
+/// What an interface is and stands on: `bond of eth0, eth1`, `port of br0`.
+pub fn structure(nic: &Nic) -> String {
+    let kind =
+        nic.kind.value().map_or(if nic.physical { "device" } else { "virtual" }, String::as_str);
+    let mut text = kind.to_owned();
+    if !nic.lower.is_empty() {
+        text += &format!(" on {}", nic.lower.join(", "));
+    }
+    if let Some(master) = nic.master.value() {
+        text += &format!(", port of {master}");
+    }
+    if let Some(above) = nic.physical_function.value() {
+        text += &format!(", virtual function of {above}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_read_as_people_say_them() {
+        let set = Coalescing {
+            rx_us: 8,
+            rx_frames: 128,
+            tx_us: 16,
+            tx_frames: 0,
+            adaptive_rx: true,
+            adaptive_tx: false,
+        };
+        assert_eq!(coalescing(&set), "rx adaptive 8 us or 128 frames, tx 16 us");
+        let set = [("rx-gro", true), ("rx-lro", false), ("tx-nocache-copy", false)];
+        let set = set.map(|(name, on)| (name.to_owned(), on)).into();
+        assert_eq!(offloads(&set), "gro; off: lro");
+        let nic = Nic { lower: vec!["eth0".into()], ..Nic::default() };
+        assert_eq!(structure(&nic), "virtual on eth0");
+    }
+}
