@@ -52,12 +52,15 @@ impl<'a> Functions<'a> {
         let rdma = rdma.iter().filter(|device| device.address.as_deref() == Some(&address));
         names.extend(rdma.map(|device| device.name.clone()));
         names.extend(self.root.names(&format!("{dir}/nvme")));
+        let path = self.path(&dir);
+        // Trees without the link to the physical function still have the name.
+        let called = path.last().is_some_and(|hop| hop.name.contains("Virtual Function"));
         Some(Device {
             kind,
             driver: self.root.link_name(&format!("{dir}/driver")),
             node: nic::node(self.root, Some(&dir), &format!("{dir}/numa_node")),
-            is_virtual: self.root.has(&format!("{dir}/physfn")),
-            path: self.path(&dir),
+            is_virtual: called || self.root.has(&format!("{dir}/physfn")),
+            path,
             address,
             names,
         })

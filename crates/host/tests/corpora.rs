@@ -1,9 +1,9 @@
 //! Reads tables and trees of real machines, kept beside the checkout because of their licences,
 //! and compares with what is known of them. Skipped, and said so, where they are not there.
 
-use narrows_facts::host::{Host, Slot};
+use narrows_facts::host::{DeviceKind, Host, Slot};
 use narrows_host::memory::parse_smbios;
-use narrows_host::{Root, read};
+use narrows_host::{Root, open, read};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -120,8 +120,18 @@ fn a_two_socket_server_with_a_card_on_node_1() {
         assert!(host.nic(bare).is_some_and(|nic| nic.path.is_empty()), "{bare}");
     }
     let slots = host.memory.slots.value().expect("17-* structures");
-    let full = slots.iter().filter(|slot| slot.module.is_some()).count();
-    assert_eq!((slots.len(), full), (24, 8));
+    let full: Vec<&Slot> = slots.iter().filter(|slot| slot.module.is_some()).collect();
+    assert_eq!((slots.len(), full.len()), (24, 8));
+    let places: std::collections::BTreeSet<_> = full.iter().filter_map(|s| s.at.clone()).collect();
+    assert_eq!(places.len(), 8, "one module on each of four channels a socket");
+    let rdma = host.rdma.iter().find(|device| device.name == "mlx4_0").expect("mlx4_0");
+    assert_eq!((rdma.address.as_deref(), rdma.node.value()), (Some("0000:82:00.0"), Some(&1)));
+    let device = |kind| host.devices.iter().filter(|d| d.kind == kind).collect::<Vec<_>>();
+    let network = device(DeviceKind::Network);
+    assert!(network.iter().any(|device| device.names == ["ib0", "mlx4_0"]), "{network:?}");
+    // Both say node -1: that is no node.
+    let [nvme] = device(DeviceKind::Storage)[..] else { panic!("one NVMe controller") };
+    assert!(nvme.node.value().is_none(), "{:?}", nvme.node);
 }
 
 #[test]
@@ -134,6 +144,14 @@ fn links_are_read_where_the_kernel_lists_them() {
     let link = nic.path.last().and_then(|hop| hop.link.value()).expect("link");
     assert_eq!((link.width, link.width_max), (1, 1));
     assert_eq!((link.speed_gts, link.speed_max_gts), (2.5, 8.0));
+    // InfiniBand functions without an interface: class 0x0207.
+    for address in ["0000:1a:00.0", "0000:3e:00.0"] {
+        let device = host.devices.iter().find(|d| d.address == address).expect(address);
+        assert_eq!((device.kind, device.node.value()), (DeviceKind::Network, Some(&0)));
+        let link = device.path.last().and_then(|hop| hop.link.value()).expect("link");
+        assert_eq!((link.width, link.width_max), (16, 16));
+        assert_eq!((link.speed_gts, link.speed_max_gts), (8.0, 8.0));
+    }
 }
 
 #[test]
@@ -155,6 +173,15 @@ fn offline_cpus_do_not_count() {
     assert!(cpus > 0);
 }
 
+/// The bytes under a function's heading: rows such as `10: 00 00 ...`.
+fn bytes(function: &str) -> Vec<u8> {
+    let rows = function.lines().filter_map(|line| line.split_once(": "));
+    rows.filter(|(at, _)| at.len() <= 3 && usize::from_str_radix(at, 16).is_ok())
+        .flat_map(|(_, row)| row.split(' ').map(|byte| u8::from_str_radix(byte, 16)))
+        .collect::<Result<_, _>>()
+        .expect("bytes")
+}
+
 /// Configuration spaces of real functions with what lspci makes of them, in one text.
 #[test]
 fn packet_sizes_are_what_lspci_reads_from_the_same_bytes() {
@@ -163,13 +190,7 @@ fn packet_sizes_are_what_lspci_reads_from_the_same_bytes() {
     for entry in std::fs::read_dir(dir.join("pci-regs")).expect("pci-regs").flatten() {
         let text = std::fs::read_to_string(entry.path()).expect("text");
         for function in text.split("\n\n").filter(|function| !function.trim().is_empty()) {
-            let bytes: Vec<u8> = function
-                .lines()
-                .filter_map(|line| line.split_once(": "))
-                .filter(|(at, _)| at.len() <= 3 && usize::from_str_radix(at, 16).is_ok())
-                .flat_map(|(_, row)| row.split(' ').map(|byte| u8::from_str_radix(byte, 16)))
-                .collect::<Result<_, _>>()
-                .expect("bytes");
+            let bytes = bytes(function);
             // The control register's line is the one that also names the read request.
             let line = function.lines().find(|line| line.contains("MaxReadReq"));
             let parsed = narrows_host::express::parse(&bytes);
@@ -189,6 +210,94 @@ fn packet_sizes_are_what_lspci_reads_from_the_same_bytes() {
         }
     }
     assert!(compared >= 4, "{compared}");
+}
+
+/// Links of the same functions, from their registers.
+#[test]
+fn links_are_what_lspci_reads_from_the_same_bytes() {
+    let Some(dir) = corpora() else { return };
+    let mut compared = 0;
+    for entry in std::fs::read_dir(dir.join("pci-regs")).expect("pci-regs").flatten() {
+        let text = std::fs::read_to_string(entry.path()).expect("text");
+        for function in text.split("\n\n").filter(|function| function.contains("LnkSta:")) {
+            let link = narrows_host::express::link(&bytes(function));
+            // `LnkSta: Speed 16GT/s (downgraded), Width x2`; speeds this program does not know and
+            // links that are down are no link.
+            let field = |line: &str, word: &str| {
+                let line = function.lines().find(|l| l.trim_start().starts_with(line))?;
+                let rest = line.split(word).nth(1)?;
+                let digits: String =
+                    rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+                digits.parse::<f64>().ok()
+            };
+            let want = [
+                field("LnkSta:", "Speed "),
+                field("LnkSta:", "Width x"),
+                field("LnkCap:", "Speed "),
+                field("LnkCap:", "Width x"),
+            ];
+            let Ok(link) = link else {
+                let down = want.iter().any(|value| value.is_none_or(|value| value == 0.0));
+                assert!(down, "{link:?}: {function}");
+                continue;
+            };
+            let (width, most) = (f64::from(link.width), f64::from(link.width_max));
+            assert_eq!(
+                [Some(link.speed_gts), Some(width), Some(link.speed_max_gts), Some(most)],
+                want,
+                "{function}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared >= 7, "{compared}");
+}
+
+/// Topologies that others exported, against what was counted in them.
+#[test]
+fn exported_topologies_have_the_parts_that_were_counted() {
+    let Some(dir) = corpora() else { return };
+    for (file, [sockets, nodes, cores, cpus], nics) in [
+        ("24em64t-2n6c2t-pci.xml", [2, 2, 12, 24], vec!["eth0", "eth1", "eth2", "ib0"]),
+        ("32em64t-2n8c2t-pci-wholeio.xml", [2, 2, 16, 32], vec!["eth0", "eth1", "ib0"]),
+        (
+            "96em64t-4n4d3ca2co-pci.xml",
+            [16, 4, 96, 96],
+            vec!["eth0", "eth1", "eth2", "eth3", "eth4", "eth5", "eth6", "eth7"],
+        ),
+        ("AMD-19h-Zen3-2xEpyc-7763.xml", [2, 1, 128, 128], vec![]),
+        ("Intel-CascadeLake-2xXeon6230.xml", [2, 1, 40, 80], vec![]),
+        ("Intel-Westmere-2xXeon-X5650.xml", [2, 1, 12, 24], vec![]),
+        ("flux-catalyst.xml", [2, 2, 24, 48], vec!["eno1", "eno2", "eno3", "eno4", "hsi0"]),
+        ("flux-corona-epyc.xml", [2, 8, 48, 96], vec!["enp3s0f0", "enp3s0f1", "hsi0"]),
+        ("nvidiaDGX2.xml", [2, 2, 4, 4], vec![]),
+    ] {
+        let host = open(&dir.join("hwloc-xml").join(file)).expect(file);
+        let core = |place: &narrows_facts::host::CpuPlace| (place.package, place.die, place.core);
+        let counted = host.cpu.places.iter().map(core).collect::<std::collections::BTreeSet<_>>();
+        let have = [packages(&host), host.nodes.len(), counted.len(), host.cpu.places.len()];
+        assert_eq!(have, [sockets, nodes, cores, cpus], "{file}");
+        let names: Vec<&str> = host.nics.iter().map(|nic| nic.name.as_str()).collect();
+        assert_eq!(names, nics, "{file}");
+    }
+    let corona = open(&dir.join("hwloc-xml/flux-corona-epyc.xml")).expect("topology");
+    let hop = corona.nic("hsi0").and_then(|nic| nic.path.last()).expect("hsi0");
+    assert_eq!(hop.address, "0000:33:00.0");
+    let rate = hop.rate_bytes_per_second.value().map(|rate| rate.gbytes());
+    assert!(rate.is_some_and(|rate| (rate - 15.75).abs() < 0.01), "{rate:?}");
+    assert!(corona.rdma.iter().any(|device| device.name == "mlx5_0"));
+}
+
+/// What firmware says of the functions of one card disagrees: both are told as they stand.
+#[test]
+fn two_functions_of_a_card_on_two_nodes() {
+    let Some(host) = tree("ghw-xeon-l5640-2node.tar.gz", "") else { return };
+    let node = |address: &str| {
+        let device = host.devices.iter().find(|device| device.address == address);
+        device.and_then(|device| device.node.value().copied())
+    };
+    assert_eq!((node("0000:05:00.0"), node("0000:05:00.1")), (Some(0), Some(1)));
+    assert!(host.devices.iter().any(|device| device.is_virtual));
 }
 
 #[test]

@@ -129,6 +129,9 @@ pub struct HostArgs {
     /// Print a tree instead of the drawing
     #[arg(long, conflicts_with_all = ["table", "json", "capture", "diff"])]
     pub tree: bool,
+    /// Print the drawing as SVG
+    #[arg(long, conflicts_with_all = ["tree", "table", "json", "capture", "diff"])]
+    pub svg: bool,
     /// Print a table instead of the drawing
     #[arg(long, value_enum, value_name = "NAME")]
     pub table: Option<TableName>,

@@ -23,6 +23,36 @@ fn this_machine_is_described_in_every_view() {
         let text = out(&run(narrows().args(["host", "--table", table])));
         assert!(!text.trim().is_empty(), "{table}");
     }
+    let tree = out(&run(narrows().args(["host", "--tree"])));
+    assert!(tree.contains("├─ ") && tree.contains("└─ "), "{tree}");
+    let picture = out(&run(narrows().args(["host", "--svg"])));
+    assert!(picture.starts_with("<svg xmlns=") && picture.trim().ends_with("</svg>"), "{picture}");
+}
+
+/// The schema in the docs is the one that the program prints, and what it prints follows it.
+#[test]
+fn the_published_schema_is_the_programs_and_holds() {
+    let printed = out(&run(narrows().args(["host", "--schema"])));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/host.schema.json");
+    let published = std::fs::read_to_string(file).expect("docs/host.schema.json");
+    assert_eq!(printed, published, "write it anew: narrows host --schema > docs/host.schema.json");
+    let schema: Value = serde_json::from_str(&printed).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let mut documents = vec![out(&run(narrows().args(["host", "--json"])))];
+    if let Some(dir) = corpora() {
+        for path in ["smbios-raw/supermicro-1027r-wrf", "hwloc-xml/flux-corona-epyc.xml"] {
+            let from = dir.join(path);
+            documents.push(out(&run(narrows().args(["host", "--json", "--from"]).arg(from))));
+        }
+    }
+    for document in documents {
+        let document: Value = serde_json::from_str(&document).expect("JSON");
+        let errors: Vec<String> =
+            validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+    let wrong = serde_json::json!({ "schema_version": 1, "host": { "nodes": 3 } });
+    assert!(!validator.is_valid(&wrong), "the schema refuses nothing");
 }
 
 #[test]

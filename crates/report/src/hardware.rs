@@ -1,16 +1,37 @@
 //! Phrases about the parts of a host.
 
-use narrows_explain::population::Balance;
+use narrows_explain::population::{Balance, Population};
 use narrows_facts::host::{Coalescing, DeviceKind, Nic, Pause};
 use std::collections::BTreeMap;
 
-/// A class of population, with what it means.
-pub fn class(balance: Balance) -> &'static str {
-    match balance {
-        Balance::Balanced => "balanced: every channel holds the same",
-        Balance::NearBalanced => "near-balanced: one interleave set a socket, some channels empty",
-        Balance::SocketAsymmetric => "socket-asymmetric: the sockets hold different memory",
-        Balance::Unbalanced => "unbalanced: the memory of a socket is several interleave sets",
+/// The class of a population with what it means, and what it could not be told from.
+pub fn class(population: &Population) -> String {
+    let means = match (population.balance, &population.sets) {
+        (Balance::Balanced, _) => "balanced: every channel holds the same".to_owned(),
+        (Balance::SocketAsymmetric, _) => {
+            "socket-asymmetric: the sockets hold different memory".to_owned()
+        }
+        (Balance::NearBalanced, Ok(_)) => {
+            "near-balanced: one interleave set a socket, some channels empty".to_owned()
+        }
+        (Balance::Unbalanced, Ok(_)) => {
+            "unbalanced: the memory of a socket is several interleave sets".to_owned()
+        }
+        (Balance::NearBalanced, Err(_)) => {
+            "near-balanced: alike on the populated channels, others empty".to_owned()
+        }
+        (Balance::Unbalanced, Err(_)) => {
+            "unbalanced: channels of a socket hold different modules".to_owned()
+        }
+    };
+    match &population.sets {
+        Ok(sets) if sets.by_label_order => {
+            format!("{means} (channels given to controllers in the order of their labels)")
+        }
+        Err(missing) if population.balance != Balance::Balanced => {
+            format!("{means} (interleave sets need {missing})")
+        }
+        _ => means,
     }
 }
 

@@ -75,7 +75,16 @@ pub fn firmware(root: &Root) -> Told {
     if !matches!(table, Fact::Absent { .. }) {
         return Told::of(table.and_then(|bytes| smbios::parse(&bytes)));
     }
-    Told::of(entries(root).and_then(|all| smbios::parse(&all)))
+    let parsed = entries(root).and_then(|all| smbios::parse(&all));
+    // The structure that names the product may be missing: then the kernel's copy of it tells.
+    Told::of(parsed.and_then(|mut firmware| {
+        let id = |file: &str| root.text(&format!("sys/class/dmi/id/{file}")).value().cloned();
+        if firmware.system.is_none() {
+            firmware.system = id("sys_vendor").zip(id("product_name"));
+            firmware.place();
+        }
+        Ok(firmware)
+    }))
 }
 
 /// Structures by type and number, in the order that a table would have them.

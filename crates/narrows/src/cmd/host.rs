@@ -38,6 +38,10 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         output::print(&(text + "\n"))?;
         return Ok(0);
     }
+    if args.svg {
+        output::print(&views::picture(&host))?;
+        return Ok(0);
+    }
     let plain = if args.tree { "tree" } else { "drawing" };
     let name = args.table.map_or(plain, |table| table.name());
     if let Some(view) = views::view(name) {

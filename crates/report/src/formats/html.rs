@@ -2,8 +2,9 @@
 
 use super::Format;
 use crate::plots::{boxes, ceilings, host, percentiles};
-use crate::{Analysis, words};
+use crate::{Analysis, hardware, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use narrows_explain::population::Population;
 use narrows_facts::BytesPerSecond;
 use narrows_facts::result::{Finding, Prediction, Verdict, Weight};
 use narrows_stats::{Metric, Summary};
@@ -123,14 +124,9 @@ fn host_section(analysis: &Analysis<'_>) -> Markup {
                 } }
                 @if host.physical_nics().next().is_none() { p { "None with a device behind it." } }
                 h3 { "Memory" }
-                p { @match host.memory.slots.gap() {
-                    Some(gap) => { "DIMMs unknown: " (gap) }
-                    None => { (words::counted(
-                        host.memory.slots.value().map_or(0, |slots| {
-                            slots.iter().filter(|slot| slot.module.is_some()).count()
-                        }),
-                        "module",
-                    )) " fitted" }
+                p { @match Population::of(host) {
+                    Ok(population) => { "Memory is " (hardware::class(&population)) }
+                    Err(missing) => { "Population unknown, it needs " (missing) }
                 } }
             }
             (tuning_card(analysis))

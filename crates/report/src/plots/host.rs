@@ -2,10 +2,10 @@
 //! the right, and on each road what it carries, where that is known.
 
 use super::svg::{Anchor, short};
-use super::{Svg, WIDTH};
+use super::{Svg, WIDTH, population};
 use crate::words;
 use narrows_facts::BytesPerSecond;
-use narrows_facts::host::{Host, Nic, Node, Slot};
+use narrows_facts::host::{Host, Nic, Node};
 use narrows_facts::units::three_digits;
 use narrows_predict::pcie::joints;
 
@@ -28,14 +28,19 @@ pub fn draw(host: &Host, measured_node: Option<u32>, bandwidth: Option<BytesPerS
         memory_bytes: host.memory.total_bytes.clone(),
         ..Node::default()
     };
-    let nodes = if host.nodes.is_empty() { vec![whole] } else { host.nodes.clone() };
+    let nodes = match (host.nodes.is_empty(), whole.cpus.is_empty()) {
+        (false, _) => host.nodes.clone(),
+        (true, false) => vec![whole],
+        // A description by firmware alone has no CPUs to draw.
+        (true, true) => Vec::new(),
+    };
     let only = nodes.len() == 1;
-    let mut y = 8.0;
+    let mut y = population::draw(&mut svg, host, 4.0) + 4.0;
     for node in &nodes {
         let nics: Vec<&Nic> =
             host.physical_nics().filter(|nic| only || nic.node.value() == Some(&node.id)).collect();
         let here = only || measured_node == Some(node.id);
-        y = draw_node(&mut svg, host, node, &nics, bandwidth.filter(|_| here), y, only);
+        y = draw_node(&mut svg, host, node, &nics, bandwidth.filter(|_| here), y);
     }
     let homeless: Vec<&str> = host
         .physical_nics()
@@ -57,13 +62,11 @@ fn draw_node(
     nics: &[&Nic],
     bandwidth: Option<BytesPerSecond>,
     top: f64,
-    only: bool,
 ) -> f64 {
-    let modules = modules(host, node, only);
     let rows = nics.len().clamp(1, NICS_MAX) as f64;
-    let height = (rows * ROW).max(74.0 + if modules.is_empty() { 0.0 } else { 18.0 });
+    let height = (rows * ROW).max(74.0);
     let middle = top + height / 2.0 - 4.0;
-    memory(svg, node, &modules, top, height - 8.0, middle);
+    memory(svg, node, top, height - 8.0, middle);
     svg.line("road", (MEMORY_LEFT + MEMORY_WIDTH, middle), (CPU_LEFT, middle));
     if let Some(bandwidth) = bandwidth {
         let x = (MEMORY_LEFT + MEMORY_WIDTH + CPU_LEFT) / 2.0;
@@ -88,42 +91,11 @@ fn draw_node(
     top + height + 6.0
 }
 
-/// Slots of the node's socket, when sockets and nodes are one to one.
-fn modules<'a>(host: &'a Host, node: &Node, only: bool) -> Vec<&'a Slot> {
-    let slots = host.memory.slots.value().map(Vec::as_slice).unwrap_or_default();
-    let sockets: std::collections::BTreeSet<u32> =
-        slots.iter().filter_map(|slot| Some(slot.at.as_ref()?.socket)).collect();
-    let one_to_one = only || sockets.len() == host.nodes.len();
-    let here = |slot: &&Slot| match &slot.at {
-        Some(at) => one_to_one && (only || at.socket == node.id),
-        None => only,
-    };
-    let dram = |slot: &&Slot| slot.module.as_ref().is_none_or(|module| module.is_dram);
-    slots.iter().filter(here).filter(dram).take(48).collect()
-}
-
-fn memory(svg: &mut Svg, node: &Node, slots: &[&Slot], top: f64, height: f64, middle: f64) {
+fn memory(svg: &mut Svg, node: &Node, top: f64, height: f64, middle: f64) {
     svg.rect("memory", (MEMORY_LEFT, top), (MEMORY_WIDTH, height), "");
     let x = MEMORY_LEFT + MEMORY_WIDTH / 2.0;
     svg.text("label", (x, middle - 8.0), Anchor::Middle, "memory");
     svg.text("small", (x, middle + 7.0), Anchor::Middle, &words::or_dash(&node.memory_bytes));
-    if slots.is_empty() {
-        svg.text("small", (x, middle + 20.0), Anchor::Middle, "DIMMs unknown");
-        return;
-    }
-    let across = 12;
-    for (index, slot) in slots.iter().enumerate() {
-        let at = (
-            MEMORY_LEFT + 5.0 + (index % across) as f64 * 7.0,
-            middle + 13.0 + (index / across) as f64 * 12.0,
-        );
-        let class = if slot.module.is_some() { "dimm" } else { "dimm empty" };
-        let holds = slot.module.as_ref().map_or("empty".to_owned(), |module| {
-            let size = module.size_bytes.map_or("size unknown".into(), |size| size.to_string());
-            format!("{size} {}", module.technology)
-        });
-        svg.rect(class, at, (5.0, 10.0), &format!("{}: {holds}", slot.locator));
-    }
 }
 
 fn processors(svg: &mut Svg, host: &Host, node: &Node, top: f64, height: f64, middle: f64) {

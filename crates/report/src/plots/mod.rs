@@ -5,6 +5,7 @@ pub mod boxes;
 pub mod ceilings;
 pub mod host;
 pub mod percentiles;
+pub mod population;
 mod svg;
 
 use svg::Svg;

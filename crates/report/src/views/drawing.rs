@@ -80,7 +80,7 @@ fn memory(out: &mut String, host: &Host) {
         Some(false) => "; the controllers differ (lenovo-2019: unbalanced)",
         None => "",
     };
-    let _ = writeln!(out, "\nmemory is {}{label}", hardware::class(population.balance));
+    let _ = writeln!(out, "\nmemory is {}{label}", hardware::class(&population));
     let slots = host.memory.slots.value().map(Vec::as_slice).unwrap_or_default();
     if !matches!(population.balance, Balance::Balanced | Balance::NearBalanced) {
         for step in moves(slots, &population).unwrap_or_default() {
@@ -108,8 +108,7 @@ fn draw_sets(out: &mut String, socket: &Socket, population: &Population) {
         format!("{}-way {}{peak}", set.ways(), set.size_bytes)
     });
     let what = if here.len() == 1 { "interleave set" } else { "interleave sets" };
-    let assumed = if sets.by_label_order { ", controllers by order of labels" } else { "" };
-    let _ = writeln!(out, "    {what}: {}{assumed}", each.collect::<Vec<_>>().join(", "));
+    let _ = writeln!(out, "    {what}: {}", each.collect::<Vec<_>>().join(", "));
 }
 
 fn draw_socket(

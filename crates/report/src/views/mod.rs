@@ -24,6 +24,16 @@ pub struct View {
 pub static VIEWS: &[&View] =
     &[&drawing::VIEW, &memory::VIEW, &nic::VIEW, &pci::VIEW, &tree::VIEW, &tuning::VIEW];
 
+/// The host as a picture that stands alone.
+pub fn picture(host: &Host) -> String {
+    let drawn = crate::plots::host::draw(host, None, None);
+    let style = include_str!("../formats/style.css");
+    let head = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" ";
+    let styled =
+        drawn.replacen("<svg ", head, 1).replacen('>', &format!("><style>{style}</style>"), 1);
+    styled + "\n"
+}
+
 /// A host as `narrows host --json` prints it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct HostDocument {

@@ -60,8 +60,7 @@ fn memory(host: &Host) -> Branch {
         Ok(population) => population,
         Err(missing) => return Branch::leaf(format!("memory {total}; modules unknown: {missing}")),
     };
-    let mut branch =
-        Branch::leaf(format!("memory {total}, {}", hardware::class(population.balance)));
+    let mut branch = Branch::leaf(format!("memory {total}, {}", hardware::class(&population)));
     for socket in &population.sockets {
         let sets =
             population.sets.as_ref().ok().and_then(|sets| sets.by_socket.get(&socket.socket));
