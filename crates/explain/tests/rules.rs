@@ -351,6 +351,88 @@ fn noise_is_found_when_a_fifth_of_the_runs_had_it() {
     }
 }
 
+#[test]
+fn modules_below_their_speed_are_found_with_the_likeliest_reason() {
+    // Two modules on channel A, one on B: rated and configured speed of each.
+    let verdict = |speeds: [(u32, u32); 3]| {
+        let mut slots = three_channels([[32, 32], [32, 0], [0, 0]]);
+        let full = slots.iter_mut().filter_map(|slot| slot.module.as_mut());
+        for (module, (rated, configured)) in full.zip(speeds) {
+            (module.rated_mts, module.configured_mts) = (Some(rated), Some(configured));
+        }
+        let mut host = bare();
+        host.memory.slots = known(slots);
+        study(host)
+    };
+    assert!(is_clear(&verdict([(2933, 2933); 3]), "memory-speed"));
+    let says = |speeds| found(&verdict(speeds), "memory-speed").remove(0).says;
+    assert!(says([(2933, 2666); 3]).contains("2 modules on a channel"));
+    let slow = says([(2933, 2400), (2400, 2400), (2933, 2400)]);
+    assert!(slow.contains("the slowest module is made for 2400 MT/s"), "{slow}");
+}
+
+#[test]
+fn firmware_and_kernel_are_held_against_each_other() {
+    let socket = |populated: bool| CpuSocket { populated, ..CpuSocket::default() };
+    let mut host = two_sockets();
+    host.cpu.sockets = known(vec![socket(true), socket(true)]);
+    assert!(is_clear(&study(host.clone()), "socket-count"));
+    host.cpu.places.retain(|place| place.package == Some(0));
+    let says = found(&study(host.clone()), "socket-count").remove(0).says;
+    assert!(says.contains("2 processors") && says.contains("1 packages"), "{says}");
+    host.cpu.sockets = known(vec![socket(true), socket(false)]);
+    assert!(is_clear(&study(host), "socket-count"));
+}
+
+#[test]
+fn address_ranges_and_controllers_that_know_of_less_are_found() {
+    let mut host = bare();
+    host.memory.total_bytes = known(Bytes::gib(62));
+    host.memory.slots = known(vec![module(Some(Bytes::gib(32))), module(Some(Bytes::gib(32)))]);
+    let range = |first: u64, last: u64| MemoryRange { array: 1, first, last: last - 1, width: 1 };
+    // The same addresses twice, as boards list them.
+    host.memory.ranges = known(vec![range(0, 64 << 30), range(0, 64 << 30)]);
+    assert!(is_clear(&study(host.clone()), "memory-size"));
+    let mut mirrored = host.clone();
+    mirrored.memory.ranges = known(vec![range(0, 32 << 30), range(0, 32 << 30)]);
+    let says = found(&study(mirrored), "memory-size").remove(0).says;
+    assert!(says.contains("addresses to 32 GiB"), "{says}");
+    let seen = ControllerModule { size_bytes: Some(Bytes::gib(32)), ..ControllerModule::default() };
+    host.memory.controllers = known(vec![seen]);
+    let says = found(&study(host), "memory-size").remove(0).says;
+    assert!(says.contains("the memory controllers see 32 GiB"), "{says}");
+}
+
+#[test]
+fn ports_that_outrun_the_link_they_share_are_found() {
+    let card = |ports: &[f64]| {
+        let mut host = bare();
+        for (function, gbps) in ports.iter().enumerate() {
+            let address = format!("0000:02:00.{function}");
+            let gen3 = (8.0, 16);
+            let path = vec![hop("0000:00:01.0", gen3, gen3), hop(&address, gen3, gen3)];
+            let mut port = nic(0, path.clone());
+            port.name = format!("eth{function}");
+            port.speed_bps = known(BitsPerSecond(gbps * 1e9));
+            host.nics.push(port);
+            host.devices.push(Device {
+                kind: DeviceKind::Network,
+                address,
+                names: vec![format!("eth{function}")],
+                driver: Fact::default(),
+                node: known(0),
+                is_virtual: false,
+                path,
+            });
+        }
+        study(host)
+    };
+    assert!(is_clear(&card(&[100.0]), "pcie-shared"), "not shared");
+    assert!(is_clear(&card(&[25.0, 25.0]), "pcie-shared"), "wide enough");
+    let says = found(&card(&[100.0, 100.0]), "pcie-shared").remove(0).says;
+    assert!(says.contains("200 Gb/s together"), "{says}");
+}
+
 /// Populations of real servers, from locators that spell it out and from makers' slot maps.
 #[test]
 fn real_populations_get_the_class_that_is_known_of_them() {
