@@ -3,6 +3,7 @@
 use narrows_facts::host::{Host, Slot};
 use narrows_predict::interleave::{self, Sets};
 use narrows_predict::platform::{self, Platform};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -67,7 +68,9 @@ pub struct Socket {
 }
 
 /// How even a population is (docs/explain.md states the rules).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Balance {
     /// Every channel holds the same modules.

@@ -20,7 +20,7 @@ const TABLE: &str = "sys/firmware/dmi/tables/DMI";
 const PCI_CONFIG_BYTES: usize = 256;
 /// Structures of the table that are kept: what narrows reads or may read of a host. Makers' own
 /// structures can hold anything, and are dropped.
-const TYPES_KEPT: [u8; 11] = [0, 1, 2, 3, 4, 7, 16, 17, 19, 20, 127];
+const TYPES_KEPT: [u8; 12] = [0, 1, 2, 3, 4, 7, 9, 16, 17, 19, 20, 127];
 /// Where structures keep numbers of their own string that name the very piece: (type, offsets).
 const SERIALS: [(u8, &[usize]); 5] =
     [(1, &[0x07]), (2, &[0x07, 0x08]), (3, &[0x07, 0x08]), (4, &[0x20, 0x21]), (17, &[0x18, 0x19])];
@@ -154,13 +154,18 @@ impl Secrets {
         if let Some(stand_in) = self.known.get(word) {
             return stand_in.clone();
         }
-        let tail = word.strip_prefix("enx").unwrap_or(word);
+        // Interfaces named by their hardware address: `enx` and the like for other kinds of link.
+        let named = ["enx", "ibx", "slx", "wlx", "wwx"].into_iter().find(|p| word.starts_with(p));
+        let tail = named.and_then(|prefix| word.strip_prefix(prefix)).unwrap_or(word);
         let hex = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
         let letters = tail.bytes().any(|b| b.is_ascii_alphabetic());
-        let address = word.starts_with("enx") && tail.len() == 12 && hex(tail);
+        let address = named.is_some() && tail.len() == 12 && hex(tail);
         if address || tail.len() >= 12 && hex(tail) && letters {
             let number = self.known.len() + 1;
-            let kind = if address { "enxmasked" } else { "masked" };
+            let kind = match named.filter(|_| address) {
+                Some(prefix) => format!("{prefix}masked"),
+                None => "masked".to_owned(),
+            };
             self.known.insert(word.to_owned(), format!("{kind}{number}"));
             return format!("{kind}{number}");
         }

@@ -19,6 +19,7 @@ pub fn read(root: &Root, sockets: Fact<Vec<CpuSocket>>) -> Cpu {
         tickless: cpus("nohz_full"),
         quota_cpus: cgroup::cpu_quota(root),
         sockets,
+        steal_share: root.text("proc/stat").and_then(|text| steal(&text)),
         idle_states: idle_states(root),
         model: model(root),
         allowed: allowed(root),
@@ -86,6 +87,18 @@ fn place(root: &Root, cpu: u32) -> CpuPlace {
     }
 }
 
+/// Steal as a share of all CPU time: the eighth number of the first line (proc(5)). Time of guests
+/// is part of user time and not counted twice.
+fn steal(text: &str) -> Result<f64, String> {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("no line cpu")?;
+    let times: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let whole: f64 = times.iter().take(8).sum();
+    match times.get(7) {
+        Some(steal) if whole > 0.0 => Ok(steal / whole),
+        _ => Err(format!("'{line}' has no steal")),
+    }
+}
+
 /// The idle states of the first CPU that lists any, and on how many CPUs each is switched off.
 fn idle_states(root: &Root) -> Fact<Vec<IdleState>> {
     let from = format!("/{CPUS}/cpu*/cpuidle");
@@ -146,4 +159,16 @@ fn cache(root: &Root, dir: &str) -> Option<Cache> {
 /// A cache size such as `480M` or `2048K`.
 fn size(text: &str) -> Option<Bytes> {
     text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_is_a_share_of_all_time() {
+        assert_eq!(steal("cpu  10 0 10 60 0 0 0 20 5 0\ncpu0 1 2"), Ok(0.2));
+        assert!(steal("cpu  10 0 10").is_err());
+        assert!(steal("intr 3").is_err());
+    }
 }

@@ -7,6 +7,9 @@ use narrows_facts::host::{Cache, CpuPlace, Device, Host, Nic, Node, PciHop, Rdma
 use narrows_facts::{Bytes, BytesPerSecond, Fact};
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
+/// More than any machine's objects are nested.
+const DEPTH_MAX: usize = 64;
+
 /// True for text that begins like a topology.
 pub fn is_topology(text: &str) -> bool {
     let head: String = text.chars().take(2000).collect();
@@ -18,6 +21,10 @@ pub fn parse(text: &str, from: &str) -> Result<Host, String> {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     let document =
         Document::parse_with_options(text, options).map_err(|error| error.to_string())?;
+    let deep = |element: Element<'_, '_>| element.ancestors().nth(DEPTH_MAX).is_some();
+    if document.descendants().any(deep) {
+        return Err(format!("objects nested deeper than {DEPTH_MAX}"));
+    }
     let topology = Topology { root: document.root_element(), from };
     let mut host = read(&Root::at("/nonexistent/narrows"));
     host.memory.slots = Fact::absent(format!("{from}: hwloc tells no modules"));
@@ -329,6 +336,9 @@ mod tests {
             assert!(parse(&SMALL[..cut], "cut").is_err(), "{cut}");
         }
         assert!(parse("<topology/>", "empty").is_err());
+        let deep = "<object type='PU' os_index='1'>".repeat(2000);
+        let deep = format!("<topology>{deep}{}</topology>", "</object>".repeat(2000));
+        assert!(parse(&deep, "deep").is_err_and(|error| error.contains("nested")));
         assert_eq!(mask("0xffffff00,,0x0").len(), 24);
     }
 }

@@ -46,6 +46,7 @@ pub fn read(root: &Root) -> Host {
         virtualised: virt::hypervisor(root),
         devices: functions.devices(&nics, &rdma),
         cpu: cpu::read(root, firmware.sockets.clone()),
+        expansion_slots: firmware.expansion.clone(),
         nodes: node::read(root),
         memory: memory::read(root, firmware),
         nics,

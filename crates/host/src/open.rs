@@ -69,6 +69,7 @@ fn of_firmware(firmware: Firmware, from: &str) -> Host {
     host.cpu.model = known(firmware.processor().map(str::to_owned), from);
     let told = Told::of(Fact::known(firmware, from));
     host.cpu.sockets = told.sockets;
+    host.expansion_slots = told.expansion;
     host.memory.slots = told.slots;
     host.memory.arrays = told.arrays;
     host.memory.ranges = told.ranges;

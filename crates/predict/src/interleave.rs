@@ -36,6 +36,8 @@ impl Set {
 pub struct Sets {
     /// The sets of each socket.
     pub by_socket: BTreeMap<u32, Vec<Set>>,
+    /// Controller (or group of controllers) of each socket's channels, by label.
+    pub controllers: BTreeMap<(u32, String), u32>,
     /// True when channels were given to controllers in the order of their labels.
     pub by_label_order: bool,
 }
@@ -76,6 +78,8 @@ pub fn sets(slots: &[Slot], platform: &Platform, clusters: u32) -> Result<Sets, 
     {
         let (channels, assumed) = channels(slots, socket, platform)?;
         sets.by_label_order |= assumed;
+        let of = |channel: &Channel| ((socket, channel.label.clone()), channel.controller);
+        sets.controllers.extend(channels.iter().map(of));
         // Firmware splits a socket between its controllers.
         let split =
             if platform.controllers.is_multiple_of(clusters.max(1)) { clusters.max(1) } else { 1 };

@@ -6,6 +6,7 @@
 pub mod formats;
 mod hardware;
 pub mod plots;
+pub mod results;
 pub mod views;
 mod words;
 

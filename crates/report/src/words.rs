@@ -43,8 +43,14 @@ pub fn or_dash<T: ToString>(fact: &Fact<T>) -> String {
 /// The host in one line: what is known of it.
 pub fn host_line(host: &Host) -> String {
     let sockets: BTreeSet<u32> = host.cpu.places.iter().filter_map(|place| place.package).collect();
+    let cores: BTreeSet<_> =
+        host.cpu.places.iter().filter_map(|p| Some((p.package?, p.die, p.core?))).collect();
+    let dies: BTreeSet<_> =
+        host.cpu.places.iter().filter_map(|p| Some((p.package?, p.die?))).collect();
     let counts = [
         (sockets.len(), "socket"),
+        (if dies.len() > sockets.len() { dies.len() } else { 0 }, "die"),
+        (cores.len(), "core"),
         (host.cpu.online.value().map_or(0, Vec::len), "CPU"),
         (host.nodes.len(), "node"),
     ];

@@ -3,7 +3,7 @@
 
 use super::evidence;
 use crate::{Case, Rule};
-use narrows_facts::host::{Nic, PciLink};
+use narrows_facts::host::{Host, Nic, PciLink};
 use narrows_facts::result::{Finding, Verdict, Weight};
 use narrows_predict::pcie::{Joint, Limit, joints, raw_bps};
 
@@ -19,7 +19,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             missing.push(format!("link state on the path to {}", nic.name));
         }
         seen += joints.len();
-        findings.extend(joints.iter().filter_map(|joint| below(nic, joint)));
+        findings.extend(joints.iter().filter_map(|joint| below(host, nic, joint)));
     }
     match (findings.is_empty(), seen) {
         (false, _) => Verdict::Found { findings },
@@ -29,7 +29,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     }
 }
 
-fn below(nic: &Nic, joint: &Joint<'_>) -> Option<Finding> {
+fn below(host: &Host, nic: &Nic, joint: &Joint<'_>) -> Option<Finding> {
     let (speed, width) = joint.best()?;
     let rate = |speed, width| raw_bps(speed, width) / 1e9;
     let place = format!("The PCIe link to {} ({})", joint.lower.address, nic.name);
@@ -43,8 +43,11 @@ fn below(nic: &Nic, joint: &Joint<'_>) -> Option<Finding> {
                 joint.raw_bps / 1e9,
                 rate(speed, width)
             ),
-            "reseat the card, look for damaged contacts or a riser that is too slow, and check the \
-             slot's speed setting in the firmware",
+            format!(
+                "reseat the card{}, look for damaged contacts or a riser that is too slow, and check \
+                 the slot's speed setting in the firmware",
+                host.slot_of(&nic.path).map_or(String::new(), |slot| format!(" in {}", slot.name))
+            ),
         ),
         // A narrower slot matters only when it is less than the port's own rate.
         Limit::Slot => {
@@ -59,7 +62,10 @@ fn below(nic: &Nic, joint: &Joint<'_>) -> Option<Finding> {
                     rate(now.speed_max_gts, now.width_max),
                     port.gbps()
                 ),
-                "move the card to a slot with more or faster lanes",
+                format!(
+                    "move the card to a slot with more or faster lanes{}",
+                    free(host, now.width)
+                ),
             )
         }
         Limit::Device | Limit::Neither => return None,
@@ -70,8 +76,17 @@ fn below(nic: &Nic, joint: &Joint<'_>) -> Option<Finding> {
         says,
         evidence: ends(joint),
         worth: None,
-        remedy: remedy.into(),
+        remedy,
     })
+}
+
+/// Free slots with more lanes than this, by the board's names.
+fn free(host: &Host, lanes: u32) -> String {
+    let slots = host.expansion_slots.value().map(Vec::as_slice).unwrap_or_default();
+    let wide = slots.iter().filter(|slot| slot.in_use == Some(false));
+    let wide = wide.filter_map(|slot| Some((slot, slot.lanes.filter(|have| *have > lanes)?)));
+    let names: Vec<String> = wide.map(|(slot, have)| format!("{} (x{have})", slot.name)).collect();
+    if names.is_empty() { String::new() } else { format!("; free are {}", names.join(", ")) }
 }
 
 fn ends(joint: &Joint<'_>) -> Vec<narrows_facts::result::Evidence> {

@@ -32,6 +32,9 @@ pub struct Cpu {
     /// Processor sockets as firmware lists them (SMBIOS type 4).
     #[serde(default)]
     pub sockets: Fact<Vec<CpuSocket>>,
+    /// Share of CPU time since boot that the hypervisor gave to others.
+    #[serde(default)]
+    pub steal_share: Fact<f64>,
     /// What an idle CPU may fall into, the lightest first.
     #[serde(default)]
     pub idle_states: Fact<Vec<IdleState>>,

@@ -13,7 +13,7 @@ pub use memory::{
 pub use nic::{
     Coalescing, Irq, Nic, Pause, Queues, RdmaDevice, RdmaPort, Rings, Steering, VirtualFunctions,
 };
-pub use pci::{Device, DeviceKind, Express, PciHop, PciLink};
+pub use pci::{Device, DeviceKind, ExpansionSlot, Express, PciHop, PciLink};
 
 use crate::{Bytes, Fact};
 use schemars::JsonSchema;
@@ -45,6 +45,9 @@ pub struct Host {
     /// PCI functions that move much data, by address: network, NVMe, accelerators.
     #[serde(default)]
     pub devices: Vec<Device>,
+    /// Slots for cards as firmware lists them.
+    #[serde(default)]
+    pub expansion_slots: Fact<Vec<ExpansionSlot>>,
     /// Settings that move network throughput: sysctls, power, memory, firewall, by name.
     pub tuning: BTreeMap<String, Fact<String>>,
 }
@@ -64,6 +67,16 @@ impl Host {
         let level = self.cpu.caches.iter().map(|cache| cache.level).max().unwrap_or(0);
         let caches = self.cpu.caches.iter().filter(|cache| cache.level == level);
         Bytes(caches.map(|cache| cache.size_bytes.0).fold(0, u64::saturating_add))
+    }
+    /// The slot that one of these functions is in.
+    pub fn slot_of(&self, path: &[PciHop]) -> Option<&ExpansionSlot> {
+        let slots = self.expansion_slots.value()?;
+        let device = |address: &str| address.rsplit_once('.').map(|(d, _)| d.to_owned());
+        // The lowest function that a slot names: bridges above may be in other slots.
+        path.iter().rev().find_map(|hop| {
+            let here = device(&hop.address)?;
+            slots.iter().find(|slot| slot.address.as_deref().and_then(device) == Some(here.clone()))
+        })
     }
     /// Interfaces with a device behind them.
     pub fn physical_nics(&self) -> impl Iterator<Item = &Nic> {

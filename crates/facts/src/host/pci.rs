@@ -85,3 +85,16 @@ pub struct PciLink {
     /// Most lanes this function has.
     pub width_max: u32,
 }
+
+/// One slot for cards, as firmware describes it (SMBIOS type 9).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExpansionSlot {
+    /// Designation on the board.
+    pub name: String,
+    /// Lanes wired to it, for PCI Express.
+    pub lanes: Option<u32>,
+    /// Whether a card is in it.
+    pub in_use: Option<bool>,
+    /// Address of the function in it, or of its port.
+    pub address: Option<String>,
+}

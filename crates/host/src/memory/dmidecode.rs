@@ -3,7 +3,9 @@
 
 use super::smbios::{Firmware, interleave};
 use narrows_facts::Bytes;
-use narrows_facts::host::{CpuSocket, Interleave, MemoryArray, MemoryRange, Module, Slot};
+use narrows_facts::host::{
+    CpuSocket, ExpansionSlot, Interleave, MemoryArray, MemoryRange, Module, Slot,
+};
 
 /// True for text that looks like dmidecode's.
 pub fn is_report(text: &str) -> bool {
@@ -28,6 +30,7 @@ pub fn parse(text: &str) -> Firmware {
                 firmware.slots.push(slot(&section));
                 handles.push(section.handle);
             }
+            "System Slot Information" => firmware.expansion.push(expansion(&section)),
             "Memory Device Mapped Address" => places.extend(place(&section)),
             _ => {}
         }
@@ -78,6 +81,22 @@ fn place(section: &Section<'_>) -> Option<(u16, Interleave)> {
     let number = |name: &str| section.field(name)?.parse::<u8>().ok();
     let found = interleave(number("Interleave Position")?, number("Interleaved Data Depth")?);
     found.map(|interleave| (handle, interleave))
+}
+
+fn expansion(section: &Section<'_>) -> ExpansionSlot {
+    // `x4 PCI Express 2 x8`: lanes wired, kind, size of the connector.
+    let first = section.field("Type").and_then(|kind| kind.split(' ').next());
+    let address = section.field("Bus Address").filter(|address| !address.contains(":ff:"));
+    ExpansionSlot {
+        name: section.field("Designation").unwrap_or_default().to_owned(),
+        lanes: first.and_then(|word| word.strip_prefix('x')?.parse().ok()),
+        in_use: match section.field("Current Usage") {
+            Some("In Use") => Some(true),
+            Some("Available") => Some(false),
+            _ => None,
+        },
+        address: address.map(str::to_owned),
+    }
 }
 
 fn hex(text: &str) -> Option<u64> {

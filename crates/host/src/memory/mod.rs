@@ -7,7 +7,7 @@ pub mod slotmap;
 mod smbios;
 
 use crate::{Root, cgroup};
-use narrows_facts::host::{CpuSocket, Memory, MemoryArray, MemoryRange, Slot};
+use narrows_facts::host::{CpuSocket, ExpansionSlot, Memory, MemoryArray, MemoryRange, Slot};
 use narrows_facts::{Bytes, Fact};
 
 pub use smbios::{Firmware, parse as parse_smbios};
@@ -39,6 +39,8 @@ pub struct Told {
     pub arrays: Fact<Vec<MemoryArray>>,
     /// Ranges of addresses.
     pub ranges: Fact<Vec<MemoryRange>>,
+    /// Slots for cards.
+    pub expansion: Fact<Vec<ExpansionSlot>>,
 }
 
 impl Told {
@@ -55,6 +57,7 @@ impl Told {
             slots: part(&firmware, |all| all.slots),
             arrays: part(&firmware, |all| all.arrays),
             ranges: part(&firmware, |all| all.ranges),
+            expansion: part(&firmware, |all| all.expansion),
         }
     }
 }
@@ -96,7 +99,7 @@ fn entries(root: &Root) -> Fact<Vec<u8>> {
     };
     let mut names: Vec<(u32, u32)> =
         root.names(DIR).iter().filter_map(|name| number(name)).collect();
-    names.retain(|(kind, _)| matches!(kind, 1 | 4 | 16 | 17 | 19 | 20));
+    names.retain(|(kind, _)| matches!(kind, 1 | 4 | 9 | 16 | 17 | 19 | 20));
     names.sort_unstable();
     if names.is_empty() {
         return Fact::absent("/sys/firmware/dmi/tables/DMI");

@@ -1,8 +1,10 @@
-//! Memory and processors of an SMBIOS table (DMTF DSP0134: types 4, 16, 17, 19 and 20).
+//! Memory and processors of an SMBIOS table (DMTF DSP0134: types 4, 9, 16, 17, 19 and 20).
 
 use super::{locator, slotmap};
 use narrows_facts::Bytes;
-use narrows_facts::host::{CpuSocket, Interleave, MemoryArray, MemoryRange, Module, Slot};
+use narrows_facts::host::{
+    CpuSocket, ExpansionSlot, Interleave, MemoryArray, MemoryRange, Module, Slot,
+};
 use smbioslib::{
     CoreCount, CoresEnabled, MaximumMemoryCapacity, MemoryArrayErrorCorrection, MemoryArrayUse,
     MemoryDeviceType, MemorySize, MemorySizeExtended, MemorySpeed, MemorySpeedExtended, SMBiosData,
@@ -10,6 +12,7 @@ use smbioslib::{
     SMBiosPhysicalMemoryArray, SMBiosProcessorInformation, SMBiosString, SMBiosStruct,
     SMBiosSystemInformation, ThreadCount,
 };
+use smbioslib::{SMBiosSystemSlot, SlotCurrentUsage, SlotWidth};
 
 /// What firmware tells of memory and processors.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +27,8 @@ pub struct Firmware {
     pub arrays: Vec<MemoryArray>,
     /// Ranges of addresses.
     pub ranges: Vec<MemoryRange>,
+    /// Slots for cards.
+    pub expansion: Vec<ExpansionSlot>,
 }
 
 impl Firmware {
@@ -55,6 +60,7 @@ pub fn parse(table: &[u8]) -> Result<Firmware, String> {
         ranges: data
             .filter_map(|range: SMBiosMemoryArrayMappedAddress<'_>| self::range(&range))
             .collect(),
+        expansion: data.map(|slot: SMBiosSystemSlot<'_>| expansion(&slot)).collect(),
     };
     firmware.place();
     Ok(firmware)
@@ -74,6 +80,33 @@ fn slots(data: &SMBiosData) -> Vec<Slot> {
         Slot { interleave: place.map(|(_, interleave)| *interleave), ..slot(&device) }
     })
     .collect()
+}
+
+fn expansion(slot: &SMBiosSystemSlot<'_>) -> ExpansionSlot {
+    let lanes = slot.slot_data_bus_width().and_then(|width| match width.value {
+        SlotWidth::X1 => Some(1),
+        SlotWidth::X2 => Some(2),
+        SlotWidth::X4 => Some(4),
+        SlotWidth::X8 => Some(8),
+        SlotWidth::X12 => Some(12),
+        SlotWidth::X16 => Some(16),
+        SlotWidth::X32 => Some(32),
+        _ => None,
+    });
+    let in_use = slot.current_usage().and_then(|usage| match usage.value {
+        SlotCurrentUsage::InUse => Some(true),
+        SlotCurrentUsage::Available => Some(false),
+        _ => None,
+    });
+    // Bus 255 stands for none.
+    let parts = slot.parts();
+    let address = (|| {
+        let (segment, bus) = (parts.get_field_word(0x0d)?, parts.get_field_byte(0x0f)?);
+        let function = parts.get_field_byte(0x10)?;
+        let (device, function) = (function >> 3, function & 7);
+        (bus != 0xff).then(|| format!("{segment:04x}:{bus:02x}:{device:02x}.{function:x}"))
+    })();
+    ExpansionSlot { name: text(&slot.slot_designation()), lanes, in_use, address }
 }
 
 /// Position 0 is "not interleaved" and 255 is "unknown" (DSP0134, 7.21).

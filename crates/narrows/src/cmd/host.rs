@@ -3,17 +3,17 @@
 use crate::args::HostArgs;
 use crate::failure::{Failure, MACHINE, USAGE};
 use crate::output;
-use narrows_facts::SCHEMA_VERSION;
 use narrows_facts::host::Host;
+use narrows_facts::{Fact, SCHEMA_VERSION};
 use narrows_host::Root;
+use narrows_report::results::{self, HostDocument, Results};
 use narrows_report::views;
-use serde_json::json;
 use std::path::Path;
 
 /// Runs the command.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.schema {
-        output::print(&views::schema())?;
+        output::print(&results::schema())?;
         return Ok(0);
     }
     if let Some(file) = &args.capture {
@@ -32,7 +32,8 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         None => narrows_host::read(&Root::live()),
     };
     if args.json {
-        let document = json!({ "schema_version": SCHEMA_VERSION, "host": host });
+        let results = Results::of(&host);
+        let document = HostDocument { schema_version: SCHEMA_VERSION, host, results };
         let text = serde_json::to_string_pretty(&document)
             .map_err(|error| Failure::new(MACHINE, error.to_string(), "try again"))?;
         output::print(&(text + "\n"))?;
@@ -47,13 +48,25 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if let Some(view) = views::view(name) {
         output::print(&(view.write)(&host))?;
     }
-    if args.from.is_none() && args.table.is_none() {
-        let denied = host.memory.slots.gap().filter(|gap| gap.starts_with("no permission"));
-        if denied.is_some() {
-            eprintln!("hint: as root this also shows the memory modules");
-        }
+    let missing = denied(&host);
+    if args.from.is_none() && args.table.is_none() && !missing.is_empty() {
+        eprintln!("hint: as root this also shows {}", missing.join(", "));
     }
     Ok(0)
+}
+
+/// What this user may not read, in words.
+fn denied(host: &Host) -> Vec<&'static str> {
+    fn is_denied<T>(fact: &Fact<T>) -> bool {
+        matches!(fact, Fact::Denied { .. })
+    }
+    let mut hops = host.devices.iter().flat_map(|device| &device.path);
+    let all = [
+        (is_denied(&host.memory.slots), "the memory modules"),
+        (hops.any(|hop| is_denied(&hop.express)), "the PCI packet sizes"),
+        (host.nics.iter().any(|nic| is_denied(&nic.irqs)), "the interrupts' CPUs"),
+    ];
+    all.into_iter().filter(|(denied, _)| *denied).map(|(_, what)| what).collect()
 }
 
 fn open(path: &Path) -> Result<Host, Failure> {

@@ -8,6 +8,7 @@ use narrows_explain::population::{Balance, Population, Socket, controllers_equal
 use narrows_facts::host::{DeviceKind, Host, Nic, Node, Slot};
 use narrows_facts::units::three_digits;
 use narrows_predict::dram::{SocketPeak, socket_peaks};
+use narrows_predict::interleave::Sets;
 use narrows_predict::pcie::joints;
 use narrows_predict::roads::{Road, Uplink, roads, shared};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +54,7 @@ fn write(host: &Host) -> String {
         host.physical_nics().filter(|nic| home(host, nic).is_none()).collect();
     if !homeless.is_empty() {
         let _ = writeln!(out, "\nnode unknown");
-        homeless.iter().for_each(|nic| draw_nic(&mut out, nic));
+        homeless.iter().for_each(|nic| draw_nic(&mut out, host, nic));
     }
     out.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
 }
@@ -90,7 +91,7 @@ fn memory(out: &mut String, host: &Host) {
     }
     let peaks = socket_peaks(slots);
     for socket in &population.sockets {
-        draw_socket(out, socket, slots, peaks.as_ref());
+        draw_socket(out, socket, slots, peaks.as_ref(), population.sets.as_ref().ok());
         draw_sets(out, socket, &population);
     }
 }
@@ -116,7 +117,10 @@ fn draw_socket(
     socket: &Socket,
     slots: &[Slot],
     peaks: Result<&BTreeMap<u32, SocketPeak>, &String>,
+    sets: Option<&Sets>,
 ) {
+    let controller =
+        |label: &String| sets?.controllers.get(&(socket.socket, label.clone())).copied();
     let populated = socket.populated().len();
     let peak = match peaks {
         Ok(peaks) => peaks.get(&socket.socket).map_or("no memory".to_owned(), |peak| {
@@ -128,11 +132,15 @@ fn draw_socket(
     let all = socket.channels.len();
     let _ = writeln!(out, "  socket {}: {populated} of {all} channels, {peak}", socket.socket);
     for line in socket.ordered().chunks(CHANNELS_A_LINE) {
-        let cells = line.iter().map(|(label, modules)| {
+        let cells = line.iter().enumerate().map(|(index, (label, modules))| {
+            // A bar between the channels of two controllers.
+            let before = index.checked_sub(1).map(|index| controller(line[index].0));
+            let bar =
+                if before.is_some_and(|before| before != controller(label)) { "| " } else { "" };
             let gib = |mib: &u64| format!("{}", *mib as f64 / 1024.0);
             let held: Vec<String> = modules.iter().map(gib).collect();
             let held = if held.is_empty() { "-".to_owned() } else { held.join("+") };
-            format!("{label}[{held:^5}]")
+            format!("{bar}{label}[{held:^5}]")
         });
         let _ = writeln!(out, "    {}", cells.collect::<Vec<_>>().join(" "));
     }
@@ -214,11 +222,11 @@ fn draw_node(out: &mut String, host: &Host, node: &Node) {
     };
     let _ = writeln!(out, "\nnode {}: {cpus}, {memory} memory{cache}", node.id);
     for nic in host.physical_nics().filter(|nic| home(host, nic) == Some(node.id)) {
-        draw_nic(out, nic);
+        draw_nic(out, host, nic);
     }
 }
 
-fn draw_nic(out: &mut String, nic: &Nic) {
+fn draw_nic(out: &mut String, host: &Host, nic: &Nic) {
     let wire = match nic.speed_bps.value() {
         Some(speed) => format!("{speed} ({} GB/s)", three_digits(speed.0 / 8e9)),
         None => "link speed unknown".to_owned(),
@@ -240,6 +248,8 @@ fn draw_nic(out: &mut String, nic: &Nic) {
     let driver = words::or_dash(&nic.driver);
     let _ = writeln!(out, "  -- {road} -- {} [{driver}] -- {wire}", nic.name);
     if let Some(hop) = nic.path.last() {
-        let _ = writeln!(out, "       {}", hop.name);
+        let slot =
+            host.slot_of(&nic.path).map_or(String::new(), |slot| format!(", in {}", slot.name));
+        let _ = writeln!(out, "       {}{slot}", hop.name);
     }
 }

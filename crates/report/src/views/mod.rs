@@ -9,8 +9,6 @@ mod tree;
 mod tuning;
 
 use narrows_facts::host::Host;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// One way to look at a host.
 pub struct View {
@@ -32,21 +30,6 @@ pub fn picture(host: &Host) -> String {
     let styled =
         drawn.replacen("<svg ", head, 1).replacen('>', &format!("><style>{style}</style>"), 1);
     styled + "\n"
-}
-
-/// A host as `narrows host --json` prints it.
-#[derive(Serialize, Deserialize, JsonSchema)]
-pub struct HostDocument {
-    /// Version of the keys; raised when one changes its meaning.
-    pub schema_version: u32,
-    /// The host.
-    pub host: Host,
-}
-
-/// The JSON schema of [`HostDocument`].
-pub fn schema() -> String {
-    let schema = schemars::schema_for!(HostDocument);
-    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }
 
 /// The view by this name.

@@ -40,6 +40,7 @@ fn processors(host: &Host) -> Vec<Vec<String>> {
         row("cpu.isolated", &cpu.isolated, list),
         row("cpu.offline", &cpu.offline, list),
         row("cpu.quota", &cpu.quota_cpus, |cpus| format!("{cpus} CPUs")),
+        row("cpu.steal", &cpu.steal_share, |share| format!("{:.2} % since boot", share * 100.0)),
         row("cpu.tickless", &cpu.tickless, list),
         row("process.memory-limit", &host.memory.cgroup_limit_bytes, ToString::to_string),
         row("virtualised", &host.virtualised, String::clone),

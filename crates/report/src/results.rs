@@ -1,0 +1,196 @@
+//! What is computed of a host, for programs: beside the facts and never among them.
+
+use narrows_explain::moves::moves;
+use narrows_explain::population::{Balance, Population, controllers_equal};
+use narrows_facts::host::Host;
+use narrows_facts::{BitsPerSecond, Bytes, BytesPerSecond};
+use narrows_predict::roads::{Road, SharedLink, Uplink, roads, shared};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A host as `narrows host --json` prints it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct HostDocument {
+    /// Version of the keys; raised when one changes its meaning.
+    pub schema_version: u32,
+    /// What was read.
+    pub host: Host,
+    /// What follows from it.
+    pub results: Results,
+}
+
+/// Everything that is computed of a host alone.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Results {
+    /// The population of memory.
+    pub memory: MemoryResult,
+    /// The way of every device that moves much.
+    pub roads: Vec<RoadResult>,
+    /// Links that several of them use.
+    pub shared_links: Vec<SharedResult>,
+}
+
+/// The population of memory.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct MemoryResult {
+    /// Class, when it is known.
+    pub balance: Option<Balance>,
+    /// Label of the study LP1241, for processors that it was coined for.
+    pub lenovo_2019_balanced: Option<bool>,
+    /// The processors' family.
+    pub platform: Option<String>,
+    /// Interleave sets.
+    pub sets: Vec<SetResult>,
+    /// True when channels were given to controllers in the order of their labels.
+    pub controllers_by_label_order: bool,
+    /// Moves that make an unbalanced population balanced.
+    pub moves: Vec<MoveResult>,
+    /// What is missing for the above.
+    pub missing: Vec<String>,
+}
+
+/// One interleave set.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct SetResult {
+    /// Socket, from 0.
+    pub socket: u32,
+    /// Part of the socket, from 0.
+    pub cluster: u32,
+    /// Channels it is spread over.
+    pub channels: Vec<String>,
+    /// Memory in it.
+    pub size_bytes: Bytes,
+    /// Peak of its channels.
+    pub peak_bytes_per_second: Option<BytesPerSecond>,
+}
+
+/// One module to be moved.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct MoveResult {
+    /// Slot that holds it.
+    pub from: String,
+    /// Empty slot.
+    pub to: String,
+}
+
+/// The way of one device.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct RoadResult {
+    /// Address of the device.
+    pub address: String,
+    /// Slot it is in, by the board's name.
+    pub slot: Option<String>,
+    /// Whether its root port is the chipset's; unknown without one.
+    pub behind_chipset: Option<bool>,
+    /// Address at the lower end of the slowest link.
+    pub slowest_link: Option<String>,
+    /// Rate of that link after line coding.
+    pub rate_bits_per_second: Option<BitsPerSecond>,
+    /// What full packets leave of it.
+    pub payload_bits_per_second: Option<BitsPerSecond>,
+    /// What keeps it from more: `training`, `slot`, `device`, `neither end`.
+    pub limited_by: Option<String>,
+}
+
+/// One link that several devices use.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct SharedResult {
+    /// What it is.
+    pub link: String,
+    /// Addresses of the devices.
+    pub devices: Vec<String>,
+    /// What full packets leave of it.
+    pub payload_bits_per_second: Option<BitsPerSecond>,
+    /// Rates of the network ports on it together.
+    pub ports_bits_per_second: BitsPerSecond,
+    /// Devices on it whose demand is not known.
+    pub others: usize,
+}
+
+impl Results {
+    /// Computes them.
+    pub fn of(host: &Host) -> Self {
+        let roads = roads(host);
+        Self {
+            memory: memory(host),
+            shared_links: shared(&roads).into_iter().map(of_shared).collect(),
+            roads: roads.iter().map(|road| of_road(host, road)).collect(),
+        }
+    }
+}
+
+fn memory(host: &Host) -> MemoryResult {
+    let population = match Population::of(host) {
+        Ok(population) => population,
+        Err(missing) => {
+            return MemoryResult {
+                balance: None,
+                lenovo_2019_balanced: None,
+                platform: None,
+                sets: Vec::new(),
+                controllers_by_label_order: false,
+                moves: Vec::new(),
+                missing: vec![missing],
+            };
+        }
+    };
+    let processor = host.cpu.model.value().map_or("", String::as_str);
+    let slots = host.memory.slots.value().map(Vec::as_slice).unwrap_or_default();
+    let needs = !matches!(population.balance, Balance::Balanced | Balance::NearBalanced);
+    let moves = moves(slots, &population).filter(|_| needs).unwrap_or_default();
+    let (sets, by_label_order, missing) = match &population.sets {
+        Ok(sets) => (Some(sets), sets.by_label_order, Vec::new()),
+        Err(missing) => (None, false, vec![missing.clone()]),
+    };
+    let sets = sets.into_iter().flat_map(|sets| &sets.by_socket).flat_map(|(socket, sets)| {
+        sets.iter().map(|set| SetResult {
+            socket: *socket,
+            cluster: set.cluster,
+            channels: set.channels.clone(),
+            size_bytes: set.size_bytes,
+            peak_bytes_per_second: set.peak_bytes_per_second,
+        })
+    });
+    MemoryResult {
+        balance: Some(population.balance),
+        lenovo_2019_balanced: controllers_equal(&population.sockets, processor),
+        platform: population.platform.map(|platform| platform.name.clone()),
+        sets: sets.collect(),
+        controllers_by_label_order: by_label_order,
+        moves: moves.into_iter().map(|m| MoveResult { from: m.from, to: m.to }).collect(),
+        missing,
+    }
+}
+
+fn of_road(host: &Host, road: &Road<'_>) -> RoadResult {
+    let slowest = road.slowest();
+    RoadResult {
+        address: road.device.address.clone(),
+        slot: host.slot_of(&road.device.path).map(|slot| slot.name.clone()),
+        behind_chipset: match road.uplink {
+            Uplink::Chipset { .. } => Some(true),
+            Uplink::Processor => Some(false),
+            Uplink::Unknown => None,
+        },
+        slowest_link: slowest.map(|joint| joint.lower.address.clone()),
+        rate_bits_per_second: slowest.map(|joint| BitsPerSecond(joint.raw_bps)),
+        payload_bits_per_second: slowest.map(|joint| BitsPerSecond(joint.payload_bps())),
+        limited_by: slowest.and_then(|joint| joint.limit()).map(|limit| limit.word().to_owned()),
+    }
+}
+
+fn of_shared(link: SharedLink) -> SharedResult {
+    SharedResult {
+        link: link.says,
+        devices: link.devices,
+        payload_bits_per_second: link.payload_bps.map(BitsPerSecond),
+        ports_bits_per_second: BitsPerSecond(link.ports_bps),
+        others: link.others,
+    }
+}
+
+/// The JSON schema of [`HostDocument`].
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(HostDocument);
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
