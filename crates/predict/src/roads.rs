@@ -105,7 +105,8 @@ fn road<'a>(host: &'a Host, device: &'a Device) -> Road<'a> {
     }
 }
 
-fn uplink(port: &PciHop) -> Uplink {
+/// What lies above a root port.
+pub fn uplink(port: &PciHop) -> Uplink {
     let found = CHIPSETS.iter().filter(|(words, ..)| port.name.contains(words));
     // The longest name that fits: `ICH10` before `ICH1`.
     match found.max_by_key(|(words, ..)| words.len()) {

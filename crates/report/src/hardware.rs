@@ -1,6 +1,7 @@
 //! Phrases about the parts of a host.
 
 use narrows_explain::population::{Balance, Population};
+use narrows_facts::Fact;
 use narrows_facts::host::{Coalescing, DeviceKind, Nic, Pause};
 use std::collections::BTreeMap;
 
@@ -41,6 +42,15 @@ pub fn device(kind: DeviceKind) -> &'static str {
         DeviceKind::Network => "network",
         DeviceKind::Accelerator => "accelerator",
         DeviceKind::Storage => "NVMe",
+    }
+}
+
+/// A node's number; `-1` where the kernel says that there is none.
+pub fn node(node: &Fact<u32>) -> String {
+    match node.value() {
+        Some(node) => node.to_string(),
+        None if node.source().0.ends_with(" is -1") => "-1".to_owned(),
+        None => "unknown".to_owned(),
     }
 }
 

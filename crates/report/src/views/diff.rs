@@ -5,10 +5,11 @@ use crate::{hardware, words};
 use narrows_explain::population::Population;
 use narrows_explain::rules::dimm_balance;
 use narrows_facts::Fact;
-use narrows_facts::host::{Host, Nic};
+use narrows_facts::host::{DeviceKind, Host, Nic};
 use narrows_facts::units::three_digits;
 use narrows_predict::dram::socket_peaks;
 use narrows_predict::pcie::joints;
+use narrows_predict::roads::roads;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of `what`, in order of weight, with the value on a host.
@@ -29,6 +30,8 @@ pub fn write(a: (&str, &Host), b: (&str, &Host)) -> String {
         .iter()
         .map(|name| vec![(*name).clone(), shown(&of_left, name), shown(&of_right, name)])
         .filter(|row| row[1] != row[2])
+        // What neither tells is no difference.
+        .filter(|row| !row[1..].iter().all(|cell| matches!(cell.as_str(), "unknown" | "not there")))
         .collect();
     let same = words::counted(names.len() - rows.len(), "fact");
     if rows.is_empty() {
@@ -41,6 +44,19 @@ fn traits(host: &Host) -> Traits {
     let mut traits = memory(host);
     for nic in host.physical_nics() {
         traits.extend(of_nic(nic));
+    }
+    for road in roads(host).iter().filter(|road| road.device.kind != DeviceKind::Network) {
+        let name = |what: &str| format!("{} {what}", road.device.address);
+        let hop = road.device.path.last().map(|hop| hop.name.clone());
+        traits.push((name("device"), or_unknown(hop)));
+        traits.push((name("slowest PCIe link"), or_unknown(road.slowest().map(|j| j.says()))));
+    }
+    for device in &host.rdma {
+        for port in &device.ports {
+            let name = format!("{} port {}", device.name, port.number);
+            let rate = or_unknown(port.rate_bps.value());
+            traits.push((name, format!("{rate}, {}", or_unknown(port.state.value()))));
+        }
     }
     let packages: BTreeSet<u32> =
         host.cpu.places.iter().filter_map(|place| place.package).collect();
@@ -99,7 +115,7 @@ fn of_nic(nic: &Nic) -> Traits {
     vec![
         (name("link"), or_unknown(nic.speed_bps.value())),
         (name("slowest PCIe link"), or_unknown(slowest)),
-        (name("node"), or_unknown(nic.node.value())),
+        (name("node"), hardware::node(&nic.node)),
         (name("MTU"), or_unknown(nic.mtu_bytes.value().map(|mtu| mtu.0))),
         (name("state"), or_unknown(nic.state.value())),
         (name("driver"), or_unknown(nic.driver.value())),

@@ -9,8 +9,8 @@ use narrows_facts::host::{DeviceKind, Host, Nic, Node, Slot};
 use narrows_facts::units::three_digits;
 use narrows_predict::dram::{SocketPeak, socket_peaks};
 use narrows_predict::interleave::Sets;
-use narrows_predict::pcie::joints;
-use narrows_predict::roads::{Road, Uplink, roads, shared};
+use narrows_predict::pcie::{joints, raw_bps};
+use narrows_predict::roads::{Road, Uplink, roads, shared, uplink};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -240,6 +240,12 @@ fn draw_nic(out: &mut String, host: &Host, nic: &Nic) {
             None => format!("PCIe {}", joint.says()),
         })
         .collect();
+    let mut links = links;
+    if let Some(Uplink::Chipset { link }) = nic.path.first().map(uplink) {
+        let rate = link.map(|(speed, width)| three_digits(raw_bps(speed, width) / 8e9));
+        let rate = rate.map_or(String::new(), |rate| format!(" ({rate} GB/s, data sheet)"));
+        links.insert(0, format!("chipset uplink{rate}"));
+    }
     let road = match (links.is_empty(), nic.path.last()) {
         (false, _) => links.join(" -- "),
         (true, Some(hop)) => format!("PCI {}, no link state", hop.address),

@@ -47,7 +47,7 @@ fn rdma(device: &RdmaDevice) -> Vec<Vec<String>> {
             or_unknown(port.rate_bps.value()),
             or_unknown(port.link_layer.value()),
             or_unknown(port.netdev.value()),
-            or_unknown(device.node.value()),
+            hardware::node(&device.node),
             or_unknown(device.firmware.value()),
         ]
     };
@@ -103,7 +103,7 @@ fn row(nic: &Nic) -> Vec<String> {
         speed(nic),
         or_unknown(nic.duplex.value()),
         or_unknown(nic.mtu_bytes.value().map(|mtu| mtu.0)),
-        or_unknown(nic.node.value()),
+        hardware::node(&nic.node),
         or_unknown(queues),
         or_unknown(cpus),
     ]

@@ -52,7 +52,9 @@ fn of_road(road: &Road<'_>) -> Vec<Vec<String>> {
     };
     let row = |hop: &PciHop| {
         let joint = road.joints.iter().find(|joint| joint.lower.address == hop.address);
-        row(&names, hop, joint)
+        let several = road.joints.len() > 1;
+        let slowest = road.slowest().filter(|_| several).map(|joint| &joint.lower.address);
+        row(&names, hop, joint, slowest == Some(&hop.address))
     };
     // The way of a network device is shown in full; of the others the tree shows it.
     let whole = device.kind == DeviceKind::Network;
@@ -72,7 +74,7 @@ fn rate(speed: f64, width: u32) -> String {
     format!("{speed} GT/s x{width}, {} GB/s", three_digits(raw_bps(speed, width) / 8e9))
 }
 
-fn row(names: &str, hop: &PciHop, joint: Option<&Joint<'_>>) -> Vec<String> {
+fn row(names: &str, hop: &PciHop, joint: Option<&Joint<'_>>, slowest: bool) -> Vec<String> {
     let (now, most) = match (hop.link.value(), joint) {
         (Some(l), _) => (rate(l.speed_gts, l.width), rate(l.speed_max_gts, l.width_max)),
         (None, Some(joint)) => (joint.says(), "unknown".to_owned()),
@@ -92,7 +94,7 @@ fn row(names: &str, hop: &PciHop, joint: Option<&Joint<'_>>) -> Vec<String> {
     vec![
         names.to_owned(),
         hop.address.clone(),
-        now,
+        if slowest { format!("{now} (slowest)") } else { now },
         most,
         at_end(joint.and_then(|joint| joint.limit()).map(|limit| limit.word().to_owned())),
         at_end(joint.map(|joint| three_digits(joint.payload_bps() / 8e9))),
