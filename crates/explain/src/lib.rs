@@ -7,9 +7,11 @@ pub mod moves;
 pub mod population;
 pub mod rules;
 
+use narrows_facts::host::Host;
 use narrows_facts::result::{Finding, Prediction, Verdict};
 use narrows_facts::study::StoredStudy;
 use narrows_stats::Summary;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a rule looks at.
@@ -28,12 +30,14 @@ pub struct Rule {
     pub name: &'static str,
     /// What it looks for, as a question.
     pub asks: &'static str,
+    /// Whether it looks at the host alone, so that it can judge one that was never measured.
+    pub of_host: bool,
     /// Gives the verdict.
     pub judge: fn(&Case<'_>) -> Verdict,
 }
 
 /// A rule's verdict with its name and question.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// Name of the rule.
     pub rule: String,
@@ -46,12 +50,18 @@ pub struct Judged {
 
 /// The verdicts of all rules, in the order of their names.
 pub fn judge(case: &Case<'_>) -> Vec<Judged> {
-    let verdict = |rule: &&Rule| Judged {
-        rule: rule.name.to_owned(),
-        asks: rule.asks.to_owned(),
-        verdict: (rule.judge)(case),
-    };
-    rules::RULES.iter().map(verdict).collect()
+    rules::RULES.iter().map(|rule| verdict(rule, case)).collect()
+}
+
+/// The verdicts of the rules that look at the host alone.
+pub fn judge_host(host: &Host) -> Vec<Judged> {
+    let study = StoredStudy::unmeasured(host.clone());
+    let case = Case { study: &study, summaries: &[], predictions: &[] };
+    rules::RULES.iter().filter(|rule| rule.of_host).map(|rule| verdict(rule, &case)).collect()
+}
+
+fn verdict(rule: &Rule, case: &Case<'_>) -> Judged {
+    Judged { rule: rule.name.to_owned(), asks: rule.asks.to_owned(), verdict: (rule.judge)(case) }
 }
 
 /// All findings, the heaviest first, and among equals the one worth most.

@@ -29,6 +29,11 @@ impl Population {
             format!("memory slots: {}", host.memory.slots.gap().unwrap_or_default())
         })?;
         let platform = platform::of(host);
+        // The controllers' driver lists no empty channels, and without the family nobody does.
+        let by_driver = host.memory.slots.source().0.contains("/edac/");
+        if by_driver && platform.is_none() {
+            return Err("the processor's family, to know which channels are empty".to_owned());
+        }
         let sockets = complete(sockets(slots)?, platform);
         let clusters =
             platform.map_or(1, |platform| interleave::clusters(host, platform, sockets.len()));
@@ -149,11 +154,16 @@ pub fn balance(sockets: &[Socket], sets: Option<&Sets>) -> Balance {
     if split || sockets.iter().any(|socket| !socket.is_even()) {
         return Balance::Unbalanced;
     }
-    if sockets.windows(2).any(|pair| pair[0].shape() != pair[1].shape()) {
+    if sockets_differ(sockets) {
         return Balance::SocketAsymmetric;
     }
     let full = |socket: &Socket| socket.populated().len() == socket.channels.len();
     if sockets.iter().all(full) { Balance::Balanced } else { Balance::NearBalanced }
+}
+
+/// True when the sockets hold different memory.
+pub fn sockets_differ(sockets: &[Socket]) -> bool {
+    sockets.windows(2).any(|pair| pair[0].shape() != pair[1].shape())
 }
 
 /// True when a part of the socket has several sets, or its parts differ.

@@ -1,9 +1,10 @@
 //! Results: computed from facts and records, always recomputable, never stored as truth.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Unit of an estimate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Unit {
     /// Bits per second.
     #[serde(rename = "bit/s")]
@@ -23,7 +24,7 @@ pub enum Unit {
 }
 
 /// How an estimate was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Median, with the order-statistic interval named by `confidence`.
@@ -35,7 +36,7 @@ pub enum Method {
 }
 
 /// A value with its range.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The value.
     pub value: f64,
@@ -52,7 +53,7 @@ pub struct Estimate {
 }
 
 /// Where a number in a prediction comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "provenance", content = "where", rename_all = "kebab-case")]
 pub enum Provenance {
     /// Measured on this host in this study.
@@ -91,7 +92,7 @@ impl Provenance {
 }
 
 /// What one resource allows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
     /// `wire`, `pcie`, `memory`, `stack`.
     pub resource: String,
@@ -107,7 +108,7 @@ pub struct Ceiling {
 }
 
 /// What a path should reach.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prediction {
     /// `eth0`, or `this host's stack`.
     pub path: String,
@@ -126,7 +127,7 @@ pub struct Prediction {
 }
 
 /// One piece of evidence under a finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// What was seen.
     pub says: String,
@@ -135,7 +136,9 @@ pub struct Evidence {
 }
 
 /// How much a finding weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
     /// The hardware is not as it should be: exit code 1.
@@ -147,7 +150,7 @@ pub enum Weight {
 }
 
 /// What a rule found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Name of the rule.
     pub rule: String,
@@ -164,7 +167,7 @@ pub struct Finding {
 }
 
 /// A rule's answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// Looked, and nothing is wrong.

@@ -66,6 +66,30 @@ pub struct StoredStudy {
 }
 
 impl StoredStudy {
+    /// A study of a host that was read and never measured.
+    pub fn unmeasured(host: Host) -> Self {
+        Self {
+            study: Study {
+                schema_version: crate::SCHEMA_VERSION,
+                narrows_version: String::new(),
+                command: "host".to_owned(),
+                seed: 0,
+                repeats: 0,
+                path: Path::Memory,
+                peer: None,
+                interface: None,
+                began_unix_ns: Nanos(0),
+                path_mtu_bytes: None,
+                cache_bytes: Bytes(0),
+                memory_node: None,
+            },
+            ended: None,
+            host,
+            peer_host: None,
+            trials: Vec::new(),
+            records: Vec::new(),
+        }
+    }
     /// Records of one trial, in order.
     pub fn records_of<'a>(&'a self, trial: &'a Trial) -> impl Iterator<Item = &'a Record> {
         self.records.iter().filter(|record| record.trial == trial.id)

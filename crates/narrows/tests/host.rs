@@ -194,7 +194,14 @@ fn a_report_that_was_sent_is_drawn() {
     let output = run(narrows().args(["host", "--from"]).arg(path));
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let text = out(&output);
-    for part in ["PowerEdge R640", "near-balanced", "lenovo-2019: balanced", "peak 76.8 GB/s"] {
+    for part in [
+        "PowerEdge R640",
+        "near-balanced",
+        "lenovo-2019: balanced",
+        "peak 76.8 GB/s",
+        "interleave set: 4-way 128 GiB",
+        "advice: Memory channels are empty",
+    ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! Phrases about the parts of a host.
 
-use narrows_explain::population::{Balance, Population};
+use narrows_explain::population::{Balance, Population, sockets_differ};
 use narrows_facts::Fact;
 use narrows_facts::host::{Coalescing, DeviceKind, Nic, Pause};
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ pub fn class(population: &Population) -> String {
             "unbalanced: channels of a socket hold different modules".to_owned()
         }
     };
+    let also = population.balance == Balance::Unbalanced && sockets_differ(&population.sockets);
+    let means = if also { format!("{means}, and the sockets differ") } else { means };
     match &population.sets {
         Ok(sets) if sets.by_label_order => {
             format!("{means} (channels given to controllers in the order of their labels)")

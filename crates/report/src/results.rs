@@ -1,7 +1,8 @@
 //! What is computed of a host, for programs: beside the facts and never among them.
 
 use narrows_explain::moves::moves;
-use narrows_explain::population::{Balance, Population, controllers_equal};
+use narrows_explain::population::{Balance, Population, controllers_equal, sockets_differ};
+use narrows_explain::{Judged, judge_host};
 use narrows_facts::host::Host;
 use narrows_facts::{BitsPerSecond, Bytes, BytesPerSecond};
 use narrows_predict::roads::{Road, SharedLink, Uplink, roads, shared};
@@ -28,6 +29,8 @@ pub struct Results {
     pub roads: Vec<RoadResult>,
     /// Links that several of them use.
     pub shared_links: Vec<SharedResult>,
+    /// What the rules say that look at the host alone.
+    pub rules: Vec<Judged>,
 }
 
 /// The population of memory.
@@ -35,6 +38,8 @@ pub struct Results {
 pub struct MemoryResult {
     /// Class, when it is known.
     pub balance: Option<Balance>,
+    /// True when the sockets hold different memory, whatever else is true.
+    pub sockets_differ: bool,
     /// Label of the study LP1241, for processors that it was coined for.
     pub lenovo_2019_balanced: Option<bool>,
     /// The processors' family.
@@ -115,6 +120,7 @@ impl Results {
             memory: memory(host),
             shared_links: shared(&roads).into_iter().map(of_shared).collect(),
             roads: roads.iter().map(|road| of_road(host, road)).collect(),
+            rules: judge_host(host),
         }
     }
 }
@@ -125,6 +131,7 @@ fn memory(host: &Host) -> MemoryResult {
         Err(missing) => {
             return MemoryResult {
                 balance: None,
+                sockets_differ: false,
                 lenovo_2019_balanced: None,
                 platform: None,
                 sets: Vec::new(),
@@ -153,6 +160,7 @@ fn memory(host: &Host) -> MemoryResult {
     });
     MemoryResult {
         balance: Some(population.balance),
+        sockets_differ: sockets_differ(&population.sockets),
         lenovo_2019_balanced: controllers_equal(&population.sockets, processor),
         platform: population.platform.map(|platform| platform.name.clone()),
         sets: sets.collect(),

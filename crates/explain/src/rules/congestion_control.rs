@@ -16,6 +16,7 @@ use narrows_stats::{Summary, ratio_of_medians};
 pub static RULE: Rule = Rule {
     name: "congestion-control",
     asks: "Does congestion control or a small socket buffer hold TCP back?",
+    of_host: false,
     judge,
 };
 

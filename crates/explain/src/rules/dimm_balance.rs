@@ -13,8 +13,12 @@ use narrows_facts::result::{Evidence, Finding, Verdict, Weight};
 use narrows_predict::interleave::Set;
 
 /// The rule.
-pub static RULE: Rule =
-    Rule { name: "dimm-balance", asks: "Is every memory channel populated alike?", judge };
+pub static RULE: Rule = Rule {
+    name: "dimm-balance",
+    asks: "Is every memory channel populated alike?",
+    of_host: true,
+    judge,
+};
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;

@@ -14,6 +14,7 @@ use narrows_facts::result::{Evidence, Finding, Verdict, Weight};
 pub static RULE: Rule = Rule {
     name: "memory-size",
     asks: "Do modules, nodes and kernel agree on how much memory there is?",
+    of_host: true,
     judge,
 };
 

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 pub static RULE: Rule = Rule {
     name: "memory-speed",
     asks: "Do the memory modules run at the speed they are made for?",
+    of_host: true,
     judge,
 };
 

@@ -11,6 +11,7 @@ use narrows_facts::result::{Finding, Verdict, Weight};
 pub static RULE: Rule = Rule {
     name: "nic-remote-node",
     asks: "Does a NIC hang on a node that its work is not on?",
+    of_host: true,
     judge,
 };
 

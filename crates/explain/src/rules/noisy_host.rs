@@ -5,8 +5,12 @@ use crate::{Case, Rule};
 use narrows_facts::result::{Finding, Verdict, Weight};
 use narrows_stats::{median, noise};
 
-pub static RULE: Rule =
-    Rule { name: "noisy-host", asks: "Did others use this host while it was measured?", judge };
+pub static RULE: Rule = Rule {
+    name: "noisy-host",
+    asks: "Did others use this host while it was measured?",
+    of_host: false,
+    judge,
+};
 
 /// Share of noisy runs from which the medians themselves are in doubt: a median stands while fewer
 /// than half of its runs are off, and a block of five workloads must not lose its middle.

@@ -7,8 +7,12 @@ use narrows_facts::host::{Host, Nic, PciLink};
 use narrows_facts::result::{Finding, Verdict, Weight};
 use narrows_predict::pcie::{Joint, Limit, joints, raw_bps};
 
-pub static RULE: Rule =
-    Rule { name: "pcie-link", asks: "Does every PCIe link to a NIC run at its best?", judge };
+pub static RULE: Rule = Rule {
+    name: "pcie-link",
+    asks: "Does every PCIe link to a NIC run at its best?",
+    of_host: true,
+    judge,
+};
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;

@@ -12,6 +12,7 @@ use narrows_predict::roads::{SharedLink, roads, shared};
 pub static RULE: Rule = Rule {
     name: "pcie-shared",
     asks: "Can the ports behind one PCIe link together carry more than it?",
+    of_host: true,
     judge,
 };
 

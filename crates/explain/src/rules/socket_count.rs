@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 pub static RULE: Rule = Rule {
     name: "socket-count",
     asks: "Do firmware and kernel agree on the number of processors?",
+    of_host: true,
     judge,
 };
 

@@ -3,8 +3,8 @@
 
 use super::View;
 use crate::{hardware, words};
-use narrows_explain::moves::moves;
-use narrows_explain::population::{Balance, Population, Socket, controllers_equal};
+use narrows_explain::population::{Population, Socket, controllers_equal};
+use narrows_explain::{findings, judge_host};
 use narrows_facts::host::{DeviceKind, Host, Nic, Node, Slot};
 use narrows_facts::units::three_digits;
 use narrows_predict::dram::{SocketPeak, socket_peaks};
@@ -56,7 +56,21 @@ fn write(host: &Host) -> String {
         let _ = writeln!(out, "\nnode unknown");
         homeless.iter().for_each(|nic| draw_nic(&mut out, host, nic));
     }
+    found(&mut out, host);
     out.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+}
+
+/// What the rules find that look at the host alone.
+fn found(out: &mut String, host: &Host) {
+    let judged = judge_host(host);
+    let findings = findings(&judged);
+    if !findings.is_empty() {
+        let _ = writeln!(out, "\nfindings");
+    }
+    for finding in findings {
+        let _ = writeln!(out, "  {}: {}", words::weight(finding.weight), finding.says);
+        let _ = writeln!(out, "    do: {}", finding.remedy);
+    }
 }
 
 fn memory(out: &mut String, host: &Host) {
@@ -83,12 +97,6 @@ fn memory(out: &mut String, host: &Host) {
     };
     let _ = writeln!(out, "\nmemory is {}{label}", hardware::class(&population));
     let slots = host.memory.slots.value().map(Vec::as_slice).unwrap_or_default();
-    if !matches!(population.balance, Balance::Balanced | Balance::NearBalanced) {
-        for step in moves(slots, &population).unwrap_or_default() {
-            let _ =
-                writeln!(out, "  to balance it, move the module from {} to {}", step.from, step.to);
-        }
-    }
     let peaks = socket_peaks(slots);
     for socket in &population.sockets {
         draw_socket(out, socket, slots, peaks.as_ref(), population.sets.as_ref().ok());
@@ -156,9 +164,17 @@ fn speeds(slots: &[Slot], socket: u32) -> String {
     };
     let now: BTreeSet<u32> = modules.iter().filter_map(|module| module.configured_mts).collect();
     let rated: BTreeSet<u32> = modules.iter().filter_map(|module| module.rated_mts).collect();
+    let mut deep: BTreeMap<&str, u32> = BTreeMap::new();
+    for slot in slots.iter().filter(|slot| slot.module.as_ref().is_some_and(|m| m.is_dram)) {
+        if let Some(at) = slot.at.as_ref().filter(|at| at.socket == socket) {
+            *deep.entry(&at.channel).or_default() += 1;
+        }
+    }
+    let several = deep.into_values().max().filter(|modules| *modules > 1);
+    let several = several.map_or(String::new(), |n| format!(", {n} modules on a channel"));
     match rated.is_empty() || rated == now {
         true => format!(", {} MT/s", list(now)),
-        false => format!(", {} MT/s (rated {})", list(now), list(rated)),
+        false => format!(", {} MT/s (rated {}{several})", list(now), list(rated)),
     }
 }
 
