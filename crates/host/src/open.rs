@@ -8,6 +8,9 @@ use narrows_facts::Fact;
 use narrows_facts::host::Host;
 use std::path::{Path, PathBuf};
 
+/// Larger than any description of a host.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
 /// Reads a host from a path; an error says what the path is not.
 pub fn open(path: &Path) -> Result<Host, String> {
     let shown = path.display();
@@ -20,7 +23,7 @@ pub fn open(path: &Path) -> Result<Host, String> {
         }
         return Err(format!("{shown} holds neither sys nor proc nor a table DMI"));
     }
-    let bytes = std::fs::read(path).map_err(|error| format!("{shown}: {error}"))?;
+    let bytes = bytes(path).map_err(|error| format!("{shown}: {error}"))?;
     if bytes.is_empty() {
         return Err(format!("{shown} is empty"));
     }
@@ -41,6 +44,18 @@ pub fn open(path: &Path) -> Result<Host, String> {
         })?,
     };
     Ok(of_firmware(firmware, &format!("{shown}")))
+}
+
+/// The bytes of a plain file; a device or a pipe might never end.
+fn bytes(path: &Path) -> Result<Vec<u8>, String> {
+    let plain = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !plain.is_file() {
+        return Err("is no plain file".to_owned());
+    }
+    if plain.len() > FILE_BYTES_MAX {
+        return Err(format!("larger than {FILE_BYTES_MAX} bytes"));
+    }
+    std::fs::read(path).map_err(|error| error.to_string())
 }
 
 /// The folder that holds `sys` or `proc`: the given one, the one above when `sys` itself is given,

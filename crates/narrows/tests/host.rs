@@ -95,6 +95,7 @@ fn what_is_no_description_is_refused() {
         (dir.join("text"), "no SMBIOS table, no dmidecode text"),
         (dir.join("empty"), "is empty"),
         (dir.join("none"), "No such file"),
+        (PathBuf::from("/dev/zero"), "is no plain file"),
     ] {
         fails(narrows().args(["host", "--from"]).arg(path), 2, says);
     }
