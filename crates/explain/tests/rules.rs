@@ -266,6 +266,7 @@ fn trial(label: &str) -> Trial {
             congestion: None,
             rate_bps: None,
             working_set_bytes: Bytes(0),
+            memory: None,
         },
         place: Placement { sink: CpuList(vec![1]), source: CpuList(vec![0]) },
         path: Path::Namespaces,

@@ -20,6 +20,40 @@ pub struct Params {
     pub rate_bps: Option<u64>,
     /// Working set of a memory kernel over all threads; ignored by network workloads.
     pub working_set_bytes: Bytes,
+    /// What only memory kernels know; `None` in trials of older versions and of the network, which
+    /// keeps their ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryParams>,
+}
+
+impl Params {
+    /// Parameters of a memory kernel on so many threads.
+    pub fn of_memory(threads: u32, working_set_bytes: Bytes, memory: MemoryParams) -> Self {
+        Self {
+            message_bytes: Bytes(0),
+            streams: threads,
+            socket_buffer_bytes: None,
+            congestion: None,
+            rate_bps: None,
+            working_set_bytes,
+            memory: Some(memory),
+        }
+    }
+}
+
+/// What a memory kernel can be told beside threads and working set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MemoryParams {
+    /// Node that the buffers are taken from; `None` leaves it to the kernel, which takes the node
+    /// of the thread that touches first.
+    pub node: Option<u32>,
+    /// Width of loads and stores: `portable`, `avx2`, `avx512`; `None` takes the widest up to
+    /// `avx2`.
+    pub vector: Option<String>,
+    /// Pages: `4K`, `transparent`, `2M`, `1G`; `None` asks for transparent huge pages.
+    pub pages: Option<String>,
+    /// Pause of each background thread after 16 KiB (loaded latency); 0 is full speed.
+    pub pause_ns: Option<u64>,
 }
 
 /// Which CPUs an end's threads run on; thread i takes entry i modulo the length. Empty: not pinned.
@@ -124,8 +158,16 @@ pub struct Effective {
     pub receive_buffer_bytes: Option<Bytes>,
     /// Span of the application's buffer; a span within the cache is "hot".
     pub buffer_span_bytes: Bytes,
-    /// How the memory kernel was built (`avx2`, `portable`); `None` for network workloads.
+    /// How the memory kernel was built (`avx512`, `avx2`, `portable`); `None` for network
+    /// workloads.
     pub variant: Option<String>,
+    /// Pages that the memory kernel's buffers have: `4K`, `2M`, `1G`, or `transparent`, which the
+    /// kernel may or may not have made huge.
+    #[serde(default)]
+    pub pages: Option<String>,
+    /// Threads that load memory beside the one whose latency counts.
+    #[serde(default)]
+    pub background_threads: u32,
     /// Bytes that cross the memory bus per hundred bytes counted, once caches are too small: 150
     /// for a copy with plain stores; `None` for network workloads.
     pub bus_percent_of_counted: Option<u32>,

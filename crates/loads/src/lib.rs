@@ -103,6 +103,12 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
     if kind.network && job.address.is_none() {
         return order("a network workload needs an address".into());
     }
+    if !kind.network && params.working_set_bytes.0 < 4096 {
+        return order(format!(
+            "working set is {}, must be 4 KiB or more",
+            params.working_set_bytes
+        ));
+    }
     if !kind.network && job.end == End::Source {
         return order(format!("{} has one end only", kind.name));
     }

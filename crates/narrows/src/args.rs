@@ -34,6 +34,11 @@ pub enum Command {
     Host(HostArgs),
     /// Print the manual page, as roff
     Man,
+    /// Measure this host's memory: bandwidth by kernel and node, latency by size and load
+    ///
+    /// Without a choice: all kernels on one thread and on all, latency from the first-level cache
+    /// to memory, and, where there are several nodes, all pairs of them.
+    Mem(MemArgs),
     /// Read a study file again: text, JSON or HTML; needs no root
     Report(ReportArgs),
     /// Lend this host's end to a controller on another host
@@ -152,6 +157,55 @@ pub enum FormatName {
     Json,
     /// One screen
     Text,
+}
+
+/// Options of `mem`.
+#[derive(ClapArgs)]
+pub struct MemArgs {
+    /// Kernels to run
+    #[arg(long, short = 'k', value_name = "NAME", value_delimiter = ',',
+        value_parser = clap::builder::PossibleValuesParser::new(narrows_plan::memory::KERNELS))]
+    pub kernels: Vec<String>,
+    /// Numbers of threads; without it one, and one a CPU
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Vec<u32>,
+    /// Node whose CPUs run; without it that of the fastest NIC
+    #[arg(long, value_name = "N")]
+    pub node: Option<u32>,
+    /// Node that the memory is taken from; without it that of the CPUs
+    #[arg(long, value_name = "N")]
+    pub memory_node: Option<u32>,
+    /// Latency by working set, from the first-level cache to memory
+    #[arg(long)]
+    pub latency: bool,
+    /// Latency beside threads that read, at ten rates
+    #[arg(long)]
+    pub loaded: bool,
+    /// Read bandwidth and latency from every node to every node
+    #[arg(long)]
+    pub matrix: bool,
+    /// Width of loads and stores; without it the widest there is up to avx2
+    #[arg(long, value_name = "NAME", value_parser = ["portable", "avx2", "avx512"])]
+    pub vector: Option<String>,
+    /// Pages of the buffers; 2M and 1G must have been set aside (`narrows host --table tuning`)
+    #[arg(long, value_name = "SIZE", value_parser = ["4K", "transparent", "2M", "1G"])]
+    pub pages: Option<String>,
+    /// Working set over all threads; without it four times the caches, within half of the free
+    /// memory
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Bytes>,
+    /// Repeats of each measurement; six are the least for a 95 % interval
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: Option<u32>,
+    /// Seconds that count in each run
+    #[arg(long, short = 't', value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<f64>,
+    /// Seed of the order of runs; without it one is drawn and stored
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Where results go.
+    #[command(flatten)]
+    pub out: OutArgs,
 }
 
 /// Options of `report`.

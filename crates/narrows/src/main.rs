@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         Command::Completions(args) => cmd::completions::run(&args),
         Command::Host(args) => cmd::host::run(&args),
         Command::Man => cmd::man::run(),
+        Command::Mem(args) => cmd::mem::run(&args),
         Command::Report(args) => cmd::report::run(&args),
         Command::Serve(args) => cmd::serve::run(&args),
         Command::Tcp(args) => cmd::direct::tcp(&args),

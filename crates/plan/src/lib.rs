@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod direct;
+pub mod memory;
 mod place;
 
 use blake2::{Blake2s256, Digest};
@@ -15,7 +16,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-pub use place::{Spot, choose};
+pub use place::{Spot, choose, on_node};
 
 /// One run in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +105,7 @@ mod tests {
             congestion: None,
             rate_bps: None,
             working_set_bytes: Bytes(0),
+            memory: None,
         };
         let make = |params: &Params| {
             let place = Placement::default();

@@ -38,15 +38,38 @@ pub fn choose(host: &Host) -> Spot {
     let of_nic = nics.iter().filter_map(|nic| nic.node.value().copied());
     let of_cpu = allowed.iter().filter_map(|cpu| host.node_of_cpu(*cpu));
     let node = of_nic.chain(of_cpu).find(|node| !on_node(*node).is_empty());
-    let cpus = node.map_or_else(|| allowed.clone(), on_node);
+    spot(host, node, node.map_or_else(|| allowed.clone(), on_node))
+}
+
+/// The place that a node is; `None` when this process may use none of its CPUs.
+pub fn on_node(host: &Host, node: u32) -> Option<Spot> {
+    let allowed = host.cpu.allowed.value().or(host.cpu.online.value())?;
+    let here = |cpu: &u32| host.node_of_cpu(*cpu) == Some(node);
+    let cpus: Vec<u32> = allowed.iter().copied().filter(here).collect();
+    (!cpus.is_empty()).then(|| spot(host, Some(node), cpus))
+}
+
+fn spot(host: &Host, node: Option<u32>, cpus: Vec<u32>) -> Spot {
     let cache_bytes = cache(host, &cpus);
     Spot {
         node,
         pair: pair(host, &cpus),
         cache_bytes,
         working_set_bytes: working_set(host, node, cache_bytes),
-        cpus,
+        cpus: cores_first(host, cpus),
     }
+}
+
+/// The CPUs with one of each core first, so that few threads share no core.
+fn cores_first(host: &Host, cpus: Vec<u32>) -> Vec<u32> {
+    let core = |cpu: &u32| {
+        let place = host.cpu.places.iter().find(|place| place.cpu == *cpu)?;
+        Some((place.package, place.die, place.core?))
+    };
+    let mut seen = BTreeSet::new();
+    let is_first = |cpu: &u32| core(cpu).is_none_or(|core| seen.insert(core));
+    let (firsts, seconds): (Vec<u32>, Vec<u32>) = cpus.into_iter().partition(is_first);
+    firsts.into_iter().chain(seconds).collect()
 }
 
 /// The first CPU, and the first of another core; of one core there is only the same CPU.

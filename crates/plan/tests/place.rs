@@ -76,8 +76,8 @@ fn a_process_that_may_not_use_the_nics_node_runs_where_it_may() {
     host.nics = vec![nic("fast", 1, 100.0)];
     host.cpu.allowed = known(vec![0, 8, 1]);
     let spot = choose(&host);
-    assert_eq!((spot.node, spot.cpus.as_slice()), (Some(0), &[0, 8, 1][..]));
-    // CPU 8 is the other thread of CPU 0's core.
+    assert_eq!((spot.node, spot.cpus.as_slice()), (Some(0), &[0, 1, 8][..]));
+    // One CPU of each core first. CPU 8 is the other thread of CPU 0's core.
     assert_eq!((spot.pair.source.0, spot.pair.sink.0), (vec![0], vec![1]));
     host.cpu.allowed = known(vec![3]);
     let pair = choose(&host).pair;

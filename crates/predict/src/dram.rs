@@ -55,7 +55,10 @@ pub fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Stated {
     }
     let position = host.nodes.iter().position(|have| Some(have.id) == node).unwrap_or(0);
     let (socket, peak) = sockets.iter().nth(position).ok_or("dram: no socket for this node")?;
-    let crossing = f64::from(kernel.effective.bus_percent_of_counted.unwrap_or(100)) / 100.0;
+    let percent = kernel.effective.bus_percent_of_counted;
+    let percent =
+        percent.ok_or("dram: how many bytes cross the bus is not known of this kernel")?;
+    let crossing = f64::from(percent) / 100.0;
     let rate = peak.rate_bytes_per_second.0 / crossing;
     Ok(Ceiling {
         resource: "dram".into(),

@@ -19,7 +19,7 @@ use narrows_facts::host::Nic;
 use narrows_facts::result::{Ceiling, Estimate, Method, Prediction, Unit};
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::Path;
-use narrows_stats::Summary;
+use narrows_stats::{Metric, Summary};
 
 /// Protocols of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,9 +67,11 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
 
 /// What each memory kernel should reach, beside what it reached.
 fn kernels(study: &StoredStudy, all: &[Summary]) -> Vec<Prediction> {
-    let kernels = all.iter().filter(|summary| summary.kind.starts_with("memory-"));
+    let kernels = all.iter().filter(|summary| summary.metric == Metric::MemoryBandwidth);
     let predicted = kernels.map(|kernel| {
-        let stated = dram::peak(&study.host, study.study.memory_node, kernel);
+        let trial = study.trials.iter().find(|trial| trial.label == kernel.label);
+        let node = trial.and_then(|trial| trial.params.memory.as_ref()?.node);
+        let stated = dram::peak(&study.host, node.or(study.study.memory_node), kernel);
         conclude("memory", &kernel.label, vec![stated], kernel.estimate)
     });
     predicted.collect()

@@ -17,7 +17,7 @@ const LOCAL_DEMAND_COLD: f64 = 6.0;
 
 /// Bytes a second that the memory bus carried during the copy kernel.
 fn bus(all: &[Summary]) -> Result<(Estimate, f64), String> {
-    let copy = all.iter().find(|summary| summary.kind == "memory-copy");
+    let copy = all.iter().rfind(|summary| summary.kind == "memory-copy");
     let Some(copy) = copy else { return Err("memory: not measured in this study".into()) };
     if copy.labels.contains(&Label::CacheResident) {
         return Err(

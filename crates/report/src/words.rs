@@ -15,6 +15,7 @@ pub fn value(value: f64, unit: Unit) -> String {
     match unit {
         Unit::BitsPerSecond => BitsPerSecond(value).to_string(),
         Unit::BytesPerSecond => BytesPerSecond(value).to_string(),
+        Unit::Nanos if value < 1000.0 => format!("{} ns", three_digits(value)),
         Unit::Nanos => Nanos(value.round().max(0.0) as u64).to_string(),
         Unit::Share => format!("{} x", three_digits(value)),
         Unit::DatagramsPerSecond => format!("{} k datagrams/s", three_digits(value / 1e3)),
@@ -118,13 +119,17 @@ pub fn ending(analysis: &Analysis<'_>) -> String {
 /// How a trial was set up: everything that moves its figure, and the socket buffers.
 pub fn set_up(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let short = brief(analysis, summary);
-    if summary.metric == Metric::MemoryBandwidth {
+    if trial_is_memory(summary) {
         return short;
     }
     let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
     let asked = trial.and_then(|trial| trial.params.socket_buffer_bytes);
     let asked = asked.map_or("auto".to_owned(), |bytes| bytes.to_string());
     format!("{short}, socket buffers {asked}{}", in_force(summary))
+}
+
+fn trial_is_memory(summary: &Summary) -> bool {
+    matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
 }
 
 /// How a trial was set up, in half a line.
@@ -137,15 +142,28 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
         [one] => format!("CPU {one}"),
         many => counted(many.len(), "CPU"),
     };
-    if summary.metric == Metric::MemoryBandwidth {
-        let crossing = used.bus_percent_of_counted.map_or(1.0, |p| f64::from(p) / 100.0);
-        return format!(
-            "{} on {}, {} span, {}; bytes counted x {crossing} cross the bus",
-            counted(params.streams as usize, "thread"),
-            place(&trial.place.sink.0),
-            used.buffer_span_bytes,
-            used.variant.as_deref().unwrap_or("-"),
-        );
+    if trial_is_memory(summary) {
+        let node = params.memory.as_ref().and_then(|memory| memory.node);
+        let node = node.map_or(String::new(), |node| format!(", memory of node {node}"));
+        let pages = used.pages.as_deref().map_or(String::new(), |pages| format!(", {pages} pages"));
+        let span = format!("{} span{node}{pages}", used.buffer_span_bytes);
+        let variant = used.variant.as_deref().unwrap_or("-");
+        let cpus = place(&trial.place.sink.0);
+        if summary.metric == Metric::LoadToUse {
+            let beside = summary.background.as_ref().map_or(String::new(), |background| {
+                let readers = counted(used.background_threads as usize, "thread");
+                format!("; beside {readers} that read {}", middle(background))
+            });
+            return format!("one thread on {cpus}, {span}{beside}");
+        }
+        let crossing = match used.bus_percent_of_counted {
+            Some(percent) => {
+                format!("bytes counted x {} cross the bus", f64::from(percent) / 100.0)
+            }
+            None => "how many bytes cross the bus the C library decides".to_owned(),
+        };
+        let threads = counted(params.streams as usize, "thread");
+        return format!("{threads} on {cpus}, {span}, {variant}; {crossing}");
     }
     let mut parts = vec![
         format!(
@@ -214,7 +232,7 @@ pub fn expectation<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<
     let wanted = match summary.metric {
         Metric::MemoryBandwidth => summary.label.clone(),
         Metric::Goodput => summary.label.replace("-stream", ""),
-        Metric::RoundTripP50 => return None,
+        Metric::RoundTripP50 | Metric::LoadToUse => return None,
     };
     analysis
         .predictions

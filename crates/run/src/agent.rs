@@ -216,6 +216,7 @@ mod tests {
                 congestion: None,
                 rate_bps: None,
                 working_set_bytes: Bytes(0),
+                memory: None,
             },
             cpus: CpuList::default(),
             timeline: Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span },

@@ -207,6 +207,11 @@ pub fn source_job(trial: &Trial) -> Result<Job, RunError> {
     Ok(Job { address: Some(std::net::Ipv4Addr::LOCALHOST.into()), ..job })
 }
 
+/// The work order of a memory trial, to be checked before anything is started.
+pub fn sink_job(trial: &Trial) -> Result<Job, RunError> {
+    Ok(job(trial, Role::Sink, &key::token()?))
+}
+
 fn job(trial: &Trial, end: Role, token: &str) -> Job {
     let place = if end == Role::Sink { &trial.place.sink } else { &trial.place.source };
     Job {

@@ -24,6 +24,8 @@ pub enum Metric {
     MemoryBandwidth,
     /// Median round trip of a run, nanoseconds.
     RoundTripP50,
+    /// Time of one load that needs the one before, nanoseconds.
+    LoadToUse,
 }
 
 /// One run's value.
@@ -136,6 +138,9 @@ pub struct Summary {
     pub loss: Option<Loss>,
     /// Datagrams the sink received a second, when the workload has datagrams.
     pub datagrams_per_second: Option<Estimate>,
+    /// Bytes that background threads read a second beside a latency trial.
+    #[serde(default)]
+    pub background: Option<Estimate>,
     /// Retransmitted segments over all runs (TCP).
     pub retransmitted_segments: Option<u64>,
     /// Settings read back from the first run, source end (sink for memory kernels).
@@ -174,6 +179,7 @@ fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
         datagrams_per_second: (trial.kind == "udp-stream")
             .then(|| datagrams_per_second(&done))
             .flatten(),
+        background: (metric == Metric::LoadToUse).then(|| background(&done)).flatten(),
         retransmitted_segments: retransmitted(&done),
         effective: first
             .map(|run| run.source.unwrap_or(run.sink).effective.clone())
@@ -188,6 +194,7 @@ fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
 
 fn metric(trial: &Trial) -> Metric {
     match trial.kind.as_str() {
+        "memory-latency" => Metric::LoadToUse,
         kind if kind.starts_with("memory-") => Metric::MemoryBandwidth,
         kind if kind.ends_with("-rr") => Metric::RoundTripP50,
         _ => Metric::Goodput,
@@ -198,7 +205,7 @@ fn unit(metric: Metric) -> Unit {
     match metric {
         Metric::Goodput => Unit::BitsPerSecond,
         Metric::MemoryBandwidth => Unit::BytesPerSecond,
-        Metric::RoundTripP50 => Unit::Nanos,
+        Metric::RoundTripP50 | Metric::LoadToUse => Unit::Nanos,
     }
 }
 
@@ -229,6 +236,10 @@ impl<'a> Done<'a> {
             Metric::Goodput => per_second * 8.0,
             Metric::MemoryBandwidth => per_second,
             Metric::RoundTripP50 => percentiles([self.round_trips()?])?.p50_ns?.0 as f64,
+            Metric::LoadToUse => {
+                let loads = self.sink.flows.first()?.messages;
+                (loads > 0).then(|| self.sink.window_ns.0 as f64 / loads as f64)?
+            }
         };
         let noisy = noise(self.record).is_some_and(|noise| noise.is_noisy());
         Some(Value { value, repeat: self.record.repeat, noisy })
@@ -311,6 +322,17 @@ fn datagrams_per_second(done: &[Done<'_>]) -> Option<Estimate> {
     median_interval(&rates, CONFIDENCE, Unit::DatagramsPerSecond)
 }
 
+/// The threads after the first are the load.
+fn background(done: &[Done<'_>]) -> Option<Estimate> {
+    let rate = |run: &Done<'_>| {
+        let bytes = total(run.sink.flows.iter().skip(1).map(|flow| flow.bytes.0));
+        bytes as f64 / run.sink.window_ns.seconds()
+    };
+    let loaded = done.iter().all(|run| run.sink.flows.len() > 1);
+    let rates: Vec<f64> = done.iter().map(rate).collect();
+    loaded.then(|| median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)).flatten()
+}
+
 fn retransmitted(done: &[Done<'_>]) -> Option<u64> {
     done.iter()
         .filter_map(|run| run.source?.readings.sum("tcp-info", ".retransmitted_segments"))
@@ -326,12 +348,13 @@ fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
     let same_cpu = !place.sink.0.is_empty() && place.sink == place.source;
     // Twice the caches: below that a good part of the passes hits.
     let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
+    let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse);
     let few = summary.estimate.is_some_and(|estimate| estimate.n < 6);
     let marks = [
         (trial.path == Path::Loopback, Label::Loopback),
         (trial.path == Path::Namespaces, Label::NoNic),
         (same_cpu && trial.path != Path::Peer && trial.path != Path::Memory, Label::SameCpu),
-        (summary.metric == Metric::MemoryBandwidth && small, Label::CacheResident),
+        (memory && small, Label::CacheResident),
         (full(|cpu| cpu.source_share), Label::SourceBound),
         (full(|cpu| cpu.sink_share), Label::SinkBound),
         (summary.values.iter().any(|value| value.noisy), Label::Noisy),

@@ -1,12 +1,74 @@
-//! Page-aligned buffers, backed by huge pages where the kernel gives them.
+//! Page-aligned buffers, on a node and in pages of a size when asked for.
 
 use crate::LoadError;
+use std::io;
 use std::ptr::NonNull;
 
-/// An anonymous mapping, zeroed by the kernel; pages come from the node of whoever touches first.
+/// Size of a small page.
+const PAGE: usize = 4096;
+/// Bytes of the mask of nodes for `mbind`: 1024 nodes.
+const NODE_WORDS: usize = 16;
+/// `MPOL_BIND`: pages come from these nodes or not at all (linux/mempolicy.h).
+const MPOL_BIND: libc::c_int = 2;
+
+/// Pages that back a buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// Small ones.
+    Small,
+    /// Small ones that the kernel may make huge, if it can.
+    #[default]
+    Transparent,
+    /// 2 MiB, set aside beforehand.
+    Huge2M,
+    /// 1 GiB, set aside beforehand.
+    Huge1G,
+}
+
+impl Pages {
+    /// Name, as in a study and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "4K",
+            Self::Transparent => "transparent",
+            Self::Huge2M => "2M",
+            Self::Huge1G => "1G",
+        }
+    }
+
+    /// By name; none is transparent.
+    pub fn named(name: Option<&str>) -> Result<Self, LoadError> {
+        let all = [Self::Small, Self::Transparent, Self::Huge2M, Self::Huge1G];
+        let Some(name) = name else { return Ok(Self::Transparent) };
+        let found = all.into_iter().find(|pages| pages.name() == name);
+        found.ok_or_else(|| {
+            LoadError::Order(format!("no pages '{name}'; there are 4K, transparent, 2M, 1G"))
+        })
+    }
+
+    fn size(self) -> usize {
+        match self {
+            Self::Small | Self::Transparent => PAGE,
+            Self::Huge2M => 2 << 20,
+            Self::Huge1G => 1 << 30,
+        }
+    }
+
+    fn flags(self) -> libc::c_int {
+        match self {
+            Self::Small | Self::Transparent => 0,
+            Self::Huge2M => libc::MAP_HUGETLB | libc::MAP_HUGE_2MB,
+            Self::Huge1G => libc::MAP_HUGETLB | libc::MAP_HUGE_1GB,
+        }
+    }
+}
+
+/// An anonymous mapping, zeroed by the kernel; pages come from the node of whoever touches first,
+/// unless a node was given.
 pub struct Buffer {
     start: NonNull<u8>,
     length: usize,
+    mapped: usize,
 }
 
 // SAFETY: the mapping is private to its owner, like a Box<[u8]>.
@@ -15,19 +77,55 @@ unsafe impl Send for Buffer {}
 impl Buffer {
     /// Maps `length` bytes (at least one page) and asks for huge pages.
     pub fn new(length: usize) -> Result<Self, LoadError> {
-        let length = length.max(4096);
+        Self::with(length, Pages::Transparent, None)
+    }
+
+    /// Maps `length` bytes in such pages, from this node.
+    pub fn with(length: usize, pages: Pages, node: Option<u32>) -> Result<Self, LoadError> {
+        let length = length.max(PAGE);
+        let mapped = length.next_multiple_of(pages.size());
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | pages.flags();
         // SAFETY: a fresh anonymous mapping touches no memory that exists.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
         let start = if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast::<u8>()) };
         let Some(start) = start else {
-            let doing = format!("reserving a buffer of {length} bytes");
-            return Err(LoadError::system(doing)(std::io::Error::last_os_error()));
+            let doing = format!("reserving a buffer of {mapped} bytes in {} pages", pages.name());
+            return Err(LoadError::system(doing)(io::Error::last_os_error()));
+        };
+        let buffer = Self { start, length, mapped };
+        let advice = match pages {
+            Pages::Small => libc::MADV_NOHUGEPAGE,
+            _ => libc::MADV_HUGEPAGE,
         };
         // SAFETY: the range is the mapping just made. Refusal is harmless: small pages then.
-        unsafe { libc::madvise(start.as_ptr().cast(), length, libc::MADV_HUGEPAGE) };
-        Ok(Self { start, length })
+        unsafe { libc::madvise(start.as_ptr().cast(), mapped, advice) };
+        if let Some(node) = node {
+            buffer.bind(node)?;
+        }
+        Ok(buffer)
+    }
+
+    fn bind(&self, node: u32) -> Result<(), LoadError> {
+        let mut mask = [0u64; NODE_WORDS];
+        let word = mask.get_mut(node as usize / 64);
+        *word.ok_or_else(|| LoadError::Order(format!("node {node} is beyond 1023")))? |=
+            1 << (node % 64);
+        // SAFETY: the range is this mapping, the mask has as many bits as are named, and no page
+        // was touched yet.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_mbind,
+                self.start.as_ptr(),
+                self.mapped,
+                MPOL_BIND,
+                mask.as_ptr(),
+                NODE_WORDS * 64,
+                0,
+            )
+        };
+        let doing = format!("binding a buffer to node {node}");
+        if done == 0 { Ok(()) } else { Err(LoadError::system(doing)(io::Error::last_os_error())) }
     }
 
     /// The bytes.
@@ -42,9 +140,9 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
-    /// Writes one byte of every page, so that the calling thread's node gives the memory.
+    /// Writes one byte of every page, so that the pages are there.
     pub fn touch(&mut self) {
-        for (page, byte) in self.bytes_mut().iter_mut().step_by(4096).enumerate() {
+        for (page, byte) in self.bytes_mut().iter_mut().step_by(PAGE).enumerate() {
             *byte = page as u8 | 1;
         }
     }
@@ -52,7 +150,26 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`, unmapped once.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+        // SAFETY: the mapping made in `with`, unmapped once.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_on_its_node_or_says_why_not() {
+        let mut buffer = Buffer::with(10_000, Pages::Small, Some(0)).expect("node 0");
+        buffer.touch();
+        assert_eq!(buffer.bytes().len(), 10_000);
+        for (node, says) in [(5000, "beyond 1023"), (1023, "binding a buffer to node 1023")] {
+            let Err(error) = Buffer::with(PAGE, Pages::Small, Some(node)) else {
+                panic!("node {node}")
+            };
+            assert!(error.to_string().contains(says), "{error}");
+        }
+        assert!(Pages::named(Some("3M")).is_err());
     }
 }

@@ -2,9 +2,11 @@
 
 pub mod buffer;
 mod crew;
+pub mod memory;
 pub mod pin;
 pub mod socket;
 mod tally;
+pub mod vector;
 
 pub use crew::{Crew, CrewPlan, Lane, LaneEnd, LaneWork};
 pub use tally::{Phase, Tally};

@@ -1,7 +1,14 @@
 //! One workload a file, listed by name.
 
 mod memory_copy;
+mod memory_copy_nt;
+mod memory_latency;
+mod memory_memcpy;
 mod memory_read;
+mod memory_triad;
+mod memory_triad_nt;
+mod memory_write;
+mod memory_write_nt;
 mod tcp_rr;
 mod tcp_stream;
 mod udp_stream;
@@ -9,5 +16,17 @@ mod udp_stream;
 use crate::Kind;
 
 /// All workloads, by name.
-pub static KINDS: &[&Kind] =
-    &[&memory_copy::KIND, &memory_read::KIND, &tcp_rr::KIND, &tcp_stream::KIND, &udp_stream::KIND];
+pub static KINDS: &[&Kind] = &[
+    &memory_copy::KIND,
+    &memory_copy_nt::KIND,
+    &memory_latency::KIND,
+    &memory_memcpy::KIND,
+    &memory_read::KIND,
+    &memory_triad::KIND,
+    &memory_triad_nt::KIND,
+    &memory_write::KIND,
+    &memory_write_nt::KIND,
+    &tcp_rr::KIND,
+    &tcp_stream::KIND,
+    &udp_stream::KIND,
+];

@@ -39,6 +39,7 @@ fn params(
         congestion,
         rate_bps,
         working_set_bytes: Bytes(0),
+        memory: None,
     }
 }
 

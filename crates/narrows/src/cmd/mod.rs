@@ -5,6 +5,7 @@ pub mod completions;
 pub mod direct;
 pub mod host;
 pub mod man;
+pub mod mem;
 pub mod report;
 pub mod serve;
 pub mod worker;

@@ -1,6 +1,7 @@
 //! `html`: one page with everything in it; no script, nothing loaded from anywhere.
 
 use super::Format;
+use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::{Analysis, hardware, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -159,6 +160,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         (Metric::Goodput, "Network throughput (payload received)"),
         (Metric::RoundTripP50, "Round trip (median of each run)"),
         (Metric::MemoryBandwidth, "Memory bandwidth (bytes counted)"),
+        (Metric::LoadToUse, "Memory latency (load to use)"),
     ];
     html! {
         h2 { "Measured" }
@@ -174,8 +176,17 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
                 }
             }
             @for summary in of(Metric::RoundTripP50) { (latency_card(summary)) }
+            (curve_card(analysis, "Latency by working set", Axis::WorkingSet))
+            (curve_card(analysis, "Latency beside other threads' reads", Axis::Load))
         }
     }
+}
+
+fn curve_card(analysis: &Analysis<'_>, title: &str, axis: Axis) -> Markup {
+    let points = curve::of(&analysis.summaries, axis);
+    html! { @if !points.is_empty() {
+        div class="card" { h3 { (title) } (PreEscaped(curve::draw(title, &points, axis))) }
+    } }
 }
 
 fn table(analysis: &Analysis<'_>) -> Markup {
@@ -200,6 +211,9 @@ fn table(analysis: &Analysis<'_>) -> Markup {
                 @if let Some(cpu) = &summary.cpu { (words::cpu(cpu)) ". " }
                 @if let Some(rate) = &summary.datagrams_per_second { (words::middle(rate)) ". " }
                 @if let Some(loss) = &summary.loss { (words::loss(loss)) ". " }
+                @if let Some(background) = &summary.background {
+                    "beside threads that read " (words::middle(background)) ". "
+                }
                 @if let Some(again) = summary.retransmitted_segments {
                     (words::counted(again as usize, "retransmitted segment")) ". "
                 }

@@ -107,22 +107,28 @@ fn head(out: &mut String, analysis: &Analysis<'_>) {
 
 fn measured(out: &mut String, analysis: &Analysis<'_>) {
     let network = analysis.summaries.iter().find(|summary| summary.path != Path::Memory);
+    let labels = analysis.summaries.iter().map(|summary| summary.label.chars().count());
+    let width = labels.max().unwrap_or(0).clamp(17, 46);
     title(out, "Measured (median, 95 % interval, runs)");
     if let Some(network) = network {
         line(out, &format!("  network: {}", words::path(network.path)), 4);
     }
     for summary in &analysis.summaries {
-        row(out, analysis, summary);
+        row(out, analysis, summary, width);
     }
 }
 
-fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary) {
+fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usize) {
     let Some(estimate) = &summary.estimate else {
         let why = summary.failed.first().map_or("no run was made", String::as_str);
-        return line(out, &format!("  {:<17} {YELLOW}no value{PLAIN}: {why}", summary.label), 20);
+        return line(
+            out,
+            &format!("  {:<width$} {YELLOW}no value{PLAIN}: {why}", summary.label),
+            20,
+        );
     };
     let mut text = format!(
-        "  {:<17} {:>9}  {}, n {}",
+        "  {:<width$} {:>9}  {}, n {}",
         summary.label,
         words::middle(estimate),
         words::range(estimate),
@@ -131,9 +137,10 @@ fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary) {
     if let Some(prediction) = words::expectation(analysis, summary) {
         text += &format!("; {}", words::against(prediction));
     }
-    line(out, &text, 20);
+    let indent = width + 3;
+    line(out, &text, indent);
     for text in details(analysis, summary) {
-        line(out, &format!("{:20}{text}", ""), 22);
+        line(out, &format!("{:indent$}{text}", ""), indent + 2);
     }
 }
 
@@ -160,6 +167,9 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
         let cpu =
             summary.cpu.as_ref().map_or(String::new(), |cpu| format!("; {}", words::cpu(cpu)));
         lines.push(words::brief(analysis, summary) + &cpu);
+    }
+    if let Some(background) = &summary.background {
+        lines.push(format!("beside threads that read {}", words::middle(background)));
     }
     // What joins the ends is said once, in the heading.
     let said = [narrows_stats::Label::Loopback, narrows_stats::Label::NoNic];

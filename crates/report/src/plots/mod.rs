@@ -3,6 +3,7 @@
 
 pub mod boxes;
 pub mod ceilings;
+pub mod curve;
 pub mod host;
 pub mod percentiles;
 pub mod population;

@@ -1,0 +1,92 @@
+//! `memory-triad-nt`: as `memory-triad`, with stores that go past the caches.
+//!
+//! Bytes counted: bytes read plus bytes written, 24 a number. Bytes that cross the memory bus: the
+//! same, since no line is fetched to be overwritten. Built for AVX2 and AVX-512.
+
+use crate::Kind;
+use crate::harness::memory::{BLOCK, Loop, MemoryKernel, Spec};
+use crate::harness::vector::Vector;
+
+pub static KIND: Kind = Kind {
+    name: "memory-triad-nt",
+    says: "bandwidth of a = b + 3 c with non-temporal stores; counts bytes read plus bytes written",
+    network: false,
+    message_bytes_min: 0,
+    prepare: |job| Ok(MemoryKernel::prepare(job, SPEC)),
+};
+
+const SPEC: Spec = Spec { arrays: 3, counted: 3, bus_percent: Some(100), block: BLOCK, of_width };
+
+fn of_width(vector: Vector) -> Option<Loop> {
+    Some(match vector {
+        Vector::Portable => return None,
+        #[cfg(target_arch = "x86_64")]
+        Vector::Avx2 => avx2,
+        #[cfg(target_arch = "x86_64")]
+        Vector::Avx512 => avx512,
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => return None,
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn avx2([a, b, c]: [*mut u8; 3], length: usize) {
+    use std::arch::x86_64::{
+        _mm_sfence, _mm256_add_pd, _mm256_load_pd, _mm256_mul_pd, _mm256_set1_pd, _mm256_stream_pd,
+    };
+    let scale = _mm256_set1_pd(SCALE);
+    for at in (0..length).step_by(32) {
+        // SAFETY: the caller's; aligned vectors of 32 bytes.
+        unsafe {
+            let (b, c) = (_mm256_load_pd(b.add(at).cast()), _mm256_load_pd(c.add(at).cast()));
+            let sum = _mm256_add_pd(b, _mm256_mul_pd(scale, c));
+            _mm256_stream_pd(a.add(at).cast(), sum);
+        }
+    }
+    // Non-temporal stores are weakly ordered: the block ends when they are out.
+    _mm_sfence();
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn avx512([a, b, c]: [*mut u8; 3], length: usize) {
+    use std::arch::x86_64::{
+        _mm_sfence, _mm512_add_pd, _mm512_load_pd, _mm512_mul_pd, _mm512_set1_pd, _mm512_stream_pd,
+    };
+    let scale = _mm512_set1_pd(SCALE);
+    for at in (0..length).step_by(64) {
+        // SAFETY: the caller's; aligned vectors of 64 bytes.
+        unsafe {
+            let (b, c) = (_mm512_load_pd(b.add(at).cast()), _mm512_load_pd(c.add(at).cast()));
+            let sum = _mm512_add_pd(b, _mm512_mul_pd(scale, c));
+            _mm512_stream_pd(a.add(at).cast(), sum);
+        }
+    }
+    // Non-temporal stores are weakly ordered: the block ends when they are out.
+    _mm_sfence();
+}
+
+/// The factor, as in STREAM.
+const SCALE: f64 = 3.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::memory::tests::each_width;
+
+    #[test]
+    fn every_number_is_the_sum_whatever_the_width() {
+        // The test's buffers hold any bytes; as numbers they give the same sum, bit by bit.
+        each_width(SPEC, |width, [a, b, c]| {
+            let number = |bytes: &[u8], at: usize| {
+                f64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+            };
+            for at in (0..a.len()).step_by(8) {
+                let want = number(b, at) + SCALE * number(c, at);
+                let have = number(a, at);
+                assert!(have == want || have.is_nan() && want.is_nan(), "{width} at {at}");
+            }
+        });
+    }
+}

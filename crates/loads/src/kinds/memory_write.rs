@@ -1,0 +1,88 @@
+//! `memory-write`: every thread writes its share of the working set, pass after pass.
+//!
+//! Bytes counted: bytes written. Bytes that cross the memory bus: twice as many, since a plain
+//! store first fetches its cache line.
+
+use crate::Kind;
+use crate::harness::memory::{BLOCK, Loop, MemoryKernel, Spec};
+use crate::harness::vector::Vector;
+
+pub static KIND: Kind = Kind {
+    name: "memory-write",
+    says: "memory write bandwidth of a set of CPUs; counts bytes written",
+    network: false,
+    message_bytes_min: 0,
+    prepare: |job| Ok(MemoryKernel::prepare(job, SPEC)),
+};
+
+const SPEC: Spec = Spec { arrays: 1, counted: 1, bus_percent: Some(200), block: BLOCK, of_width };
+
+fn of_width(vector: Vector) -> Option<Loop> {
+    Some(match vector {
+        Vector::Portable => portable,
+        #[cfg(target_arch = "x86_64")]
+        Vector::Avx2 => avx2,
+        #[cfg(target_arch = "x86_64")]
+        Vector::Avx512 => avx512,
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => return None,
+    })
+}
+
+/// 512 bytes a call: the C library does not go non-temporal at that size.
+unsafe fn portable([to, ..]: [*mut u8; 3], length: usize) {
+    for at in (0..length).step_by(512) {
+        // SAFETY: the caller's.
+        unsafe { std::hint::black_box(to.add(at)).write_bytes(VALUE, 512) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn avx2([to, ..]: [*mut u8; 3], length: usize) {
+    use std::arch::x86_64::{__m256i, _mm256_set1_epi8, _mm256_store_si256};
+    let value = _mm256_set1_epi8(VALUE as i8);
+    for at in (0..length).step_by(128) {
+        // SAFETY: the caller's; 128 bytes are four vectors of 32, aligned.
+        unsafe {
+            let to = to.add(at).cast::<__m256i>();
+            _mm256_store_si256(to, value);
+            _mm256_store_si256(to.add(1), value);
+            _mm256_store_si256(to.add(2), value);
+            _mm256_store_si256(to.add(3), value);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn avx512([to, ..]: [*mut u8; 3], length: usize) {
+    use std::arch::x86_64::{__m512i, _mm512_set1_epi64, _mm512_store_si512};
+    let value = _mm512_set1_epi64(i64::from_ne_bytes([VALUE; 8]));
+    for at in (0..length).step_by(256) {
+        // SAFETY: the caller's; 256 bytes are four vectors of 64, aligned.
+        unsafe {
+            let to = to.add(at).cast::<__m512i>();
+            _mm512_store_si512(to, value);
+            _mm512_store_si512(to.add(1), value);
+            _mm512_store_si512(to.add(2), value);
+            _mm512_store_si512(to.add(3), value);
+        }
+    }
+}
+
+/// The byte that is written.
+const VALUE: u8 = 0x5a;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::memory::tests::each_width;
+
+    #[test]
+    fn every_byte_is_written_whatever_the_width() {
+        each_width(SPEC, |width, [to, ..]| {
+            assert!(to.iter().all(|byte| *byte == VALUE), "{width}");
+        });
+    }
+}

@@ -1,0 +1,90 @@
+//! `narrows mem`: bandwidth and latency of this host's memory.
+
+use crate::args::MemArgs;
+use crate::failure::{Failure, USAGE};
+use crate::{cmd, output, stop};
+use narrows_facts::study::Study;
+use narrows_facts::trial::Path;
+use narrows_facts::{Nanos, SCHEMA_VERSION};
+use narrows_host::Root;
+use narrows_plan::blocks;
+use narrows_plan::memory::{self as plan, KERNELS, Wanted};
+use narrows_run::controller::{Course, Ends};
+use narrows_run::key;
+use narrows_store::Store;
+use std::net::Ipv4Addr;
+
+/// Runs the command.
+pub fn run(args: &MemArgs) -> Result<u8, Failure> {
+    output::check_folder(&args.out.out)?;
+    let stop = stop::flag()?;
+    let host = narrows_host::read(&Root::live());
+    let window = args.seconds.map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
+    let (spot, trials) = plan::trials(&host, &wanted(args, host.nodes.len()), window)
+        .map_err(|why| Failure::new(USAGE, why, "see `narrows help mem`, and `narrows host`"))?;
+    for trial in &trials {
+        let job = narrows_run::controller::sink_job(trial)?;
+        narrows_loads::check(&job).map_err(|error| {
+            Failure::new(USAGE, error.to_string(), "see the limits in `narrows help mem`")
+        })?;
+    }
+    let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
+    let repeats = args.repeats.unwrap_or(plan::REPEATS);
+    let study = Study {
+        schema_version: SCHEMA_VERSION,
+        narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: "mem".to_owned(),
+        seed,
+        repeats,
+        path: Path::Memory,
+        peer: None,
+        interface: None,
+        began_unix_ns: output::now(),
+        path_mtu_bytes: None,
+        cache_bytes: spot.cache_bytes,
+        memory_node: args.memory_node.or(spot.node),
+    };
+    let file = output::study_path(&args.out, "mem", study.began_unix_ns);
+    let mut store = Store::create(&file, &study, &host)?;
+    store.put_trials(&trials)?;
+    let mut course = Course {
+        steps: &blocks(trials.len(), repeats, seed),
+        trials: &trials,
+        binary: cmd::own_binary()?,
+        ends: Ends::Local {
+            address: Ipv4Addr::LOCALHOST.into(),
+            sink_namespace: None,
+            source_namespace: None,
+        },
+        store: &store,
+        stop: &stop,
+    };
+    let end = output::run_course(&mut course)?;
+    let html = args.out.out.join("report.html");
+    let verdict = output::present(&file, args.out.json, Some(&html))?;
+    eprintln!("study {}, report {}", file.display(), html.display());
+    output::nothing_measured(&file)?;
+    Ok(output::exit_code(&end, verdict))
+}
+
+/// Without a choice: all kernels, latency by size, and node by node where there are several.
+fn wanted(args: &MemArgs, nodes: usize) -> Wanted {
+    let chosen = args.latency || args.loaded || args.matrix || !args.kernels.is_empty();
+    let kernels = match (args.kernels.is_empty(), chosen) {
+        (false, _) => args.kernels.clone(),
+        (true, true) => Vec::new(),
+        (true, false) => KERNELS.map(str::to_owned).to_vec(),
+    };
+    Wanted {
+        kernels,
+        threads: args.threads.clone(),
+        node: args.node,
+        memory_node: args.memory_node,
+        latency: args.latency || !chosen,
+        loaded: args.loaded,
+        matrix: args.matrix || !chosen && nodes > 1,
+        vector: args.vector.clone(),
+        pages: args.pages.clone(),
+        working_set_bytes: args.size,
+    }
+}

@@ -1,0 +1,194 @@
+//! The trials of `narrows mem`: kernels by threads, node by node, latency by size, loaded latency.
+
+use crate::{Spot, choose, on_node, trial};
+use narrows_facts::host::Host;
+use narrows_facts::load::{CpuList, MemoryParams, Params, Timeline};
+use narrows_facts::trial::{Path, Placement, Trial};
+use narrows_facts::{Bytes, Nanos};
+
+/// Repeats of each trial unless the user says otherwise: the least for a 95 % interval.
+pub const REPEATS: u32 = 6;
+/// Window of each run unless the user says otherwise.
+pub const WINDOW: Nanos = Nanos::from_millis(300);
+/// The kernels, by name.
+pub const KERNELS: [&str; 8] =
+    ["read", "write", "write-nt", "copy", "copy-nt", "memcpy", "triad", "triad-nt"];
+/// Pauses of the background threads, full speed first: ten rates.
+const PAUSES_NS: [u64; 10] = [0, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600];
+/// The smallest working set of the staircase, inside every first-level cache.
+const CHAIN_BYTES_MIN: u64 = 16 << 10;
+/// The largest: linking a chain through more takes longer than measuring it.
+const CHAIN_BYTES_MAX: u64 = 2 << 30;
+
+/// What is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Kernels by name; empty for none.
+    pub kernels: Vec<String>,
+    /// Numbers of threads; empty for one and all.
+    pub threads: Vec<u32>,
+    /// Node of the CPUs; `None` is that of the fastest NIC.
+    pub node: Option<u32>,
+    /// Node of the memory; `None` is that of the CPUs.
+    pub memory_node: Option<u32>,
+    /// Whether latency by size is wanted.
+    pub latency: bool,
+    /// Whether latency beside background reads is wanted.
+    pub loaded: bool,
+    /// Whether bandwidth and latency between all pairs of nodes are wanted.
+    pub matrix: bool,
+    /// Width of loads and stores.
+    pub vector: Option<String>,
+    /// Pages.
+    pub pages: Option<String>,
+    /// Working set; `None` is four times the caches.
+    pub working_set_bytes: Option<Bytes>,
+}
+
+/// The place and the trials, or why there are none.
+pub fn trials(host: &Host, wanted: &Wanted, window: Nanos) -> Result<(Spot, Vec<Trial>), String> {
+    let spot = match wanted.node {
+        Some(node) => on_node(host, node)
+            .ok_or_else(|| format!("this process may use no CPU of node {node}"))?,
+        None => choose(host),
+    };
+    let has = |node: u32| host.nodes.iter().any(|have| have.id == node);
+    if let Some(node) = wanted.memory_node.filter(|node| !has(*node)) {
+        return Err(format!("there is no node {node}"));
+    }
+    let plan = Plan { wanted, window };
+    let mut trials = plan.kernels(&spot)?;
+    if wanted.latency {
+        trials.extend(plan.staircase(&spot));
+    }
+    if wanted.loaded {
+        trials.extend(plan.loaded(&spot)?);
+    }
+    if wanted.matrix {
+        trials.extend(plan.matrix(host));
+    }
+    if trials.is_empty() {
+        return Err("nothing to measure: a matrix needs two nodes with memory".to_owned());
+    }
+    Ok((spot, trials))
+}
+
+struct Plan<'a> {
+    wanted: &'a Wanted,
+    window: Nanos,
+}
+
+impl Plan<'_> {
+    fn one(
+        &self,
+        label: &str,
+        kind: &str,
+        cpus: &[u32],
+        bytes: Bytes,
+        memory: MemoryParams,
+    ) -> Trial {
+        let line = Timeline {
+            warmup_ns: Nanos::from_millis(50),
+            window_ns: self.window,
+            cooldown_ns: Nanos(0),
+        };
+        let params = Params::of_memory(cpus.len().max(1) as u32, bytes, memory);
+        let place = Placement { sink: CpuList(cpus.to_vec()), ..Placement::default() };
+        trial(label, kind, params, place, Path::Memory, line)
+    }
+
+    fn memory(&self) -> MemoryParams {
+        MemoryParams {
+            node: self.wanted.memory_node,
+            vector: self.wanted.vector.clone(),
+            pages: self.wanted.pages.clone(),
+            pause_ns: None,
+        }
+    }
+
+    fn kernels(&self, spot: &Spot) -> Result<Vec<Trial>, String> {
+        let all = spot.cpus.len().max(1) as u32;
+        let threads = match self.wanted.threads.is_empty() {
+            true if all == 1 => vec![1],
+            true => vec![1, all],
+            false => self.wanted.threads.clone(),
+        };
+        if let Some(many) = threads.iter().find(|threads| !(1..=all).contains(*threads)) {
+            return Err(format!("{many} threads: this place has {all} CPUs"));
+        }
+        let bytes = self.wanted.working_set_bytes.unwrap_or(spot.working_set_bytes);
+        let mut trials = Vec::new();
+        for kernel in &self.wanted.kernels {
+            for threads in &threads {
+                let cpus = spot.cpus.get(..*threads as usize).unwrap_or(&spot.cpus);
+                let s = if *threads == 1 { "" } else { "s" };
+                let label = format!("{kernel}, {threads} thread{s}");
+                let kind = format!("memory-{kernel}");
+                trials.push(self.one(&label, &kind, cpus, bytes, self.memory()));
+            }
+        }
+        Ok(trials)
+    }
+
+    /// Latency of one thread, from the first-level cache to memory, each size four times the last.
+    fn staircase(&self, spot: &Spot) -> Vec<Trial> {
+        let most = spot.working_set_bytes.0.min(CHAIN_BYTES_MAX);
+        let most = self.wanted.working_set_bytes.map_or(most, |bytes| bytes.0);
+        let mut sizes: Vec<u64> =
+            std::iter::successors(Some(CHAIN_BYTES_MIN), |size| size.checked_mul(4))
+                .take_while(|size| *size < most)
+                .collect();
+        sizes.push(most);
+        let cpu = spot.cpus.get(..1).unwrap_or_default();
+        let of = |size: u64| {
+            let label = format!("latency, {}", Bytes(size));
+            self.one(&label, "memory-latency", cpu, Bytes(size), self.memory())
+        };
+        sizes.into_iter().map(of).collect()
+    }
+
+    fn loaded(&self, spot: &Spot) -> Result<Vec<Trial>, String> {
+        if spot.cpus.len() < 2 {
+            return Err("loaded latency needs two CPUs of one node".to_owned());
+        }
+        let bytes = self.wanted.working_set_bytes.unwrap_or(spot.working_set_bytes);
+        let bytes = Bytes(bytes.0.min(CHAIN_BYTES_MAX));
+        let of = |pause: u64| {
+            let memory = MemoryParams { pause_ns: Some(pause), ..self.memory() };
+            let label = format!("loaded latency, pause {pause} ns");
+            self.one(&label, "memory-latency", &spot.cpus, bytes, memory)
+        };
+        Ok(PAUSES_NS.into_iter().map(of).collect())
+    }
+
+    /// Read bandwidth and latency from the CPUs of every node to the memory of every node.
+    fn matrix(&self, host: &Host) -> Vec<Trial> {
+        let has_memory = |bytes: Option<&Bytes>| bytes.is_some_and(|bytes| bytes.0 > 0);
+        let memories: Vec<u32> = host
+            .nodes
+            .iter()
+            .filter(|node| has_memory(node.memory_bytes.value()))
+            .map(|node| node.id)
+            .collect();
+        let spots: Vec<(u32, Spot)> =
+            host.nodes.iter().filter_map(|node| Some((node.id, on_node(host, node.id)?))).collect();
+        if memories.len() < 2 {
+            return Vec::new();
+        }
+        let mut trials = Vec::new();
+        for (from, spot) in &spots {
+            for to in &memories {
+                let memory = MemoryParams { node: Some(*to), ..self.memory() };
+                let bytes = self.wanted.working_set_bytes.unwrap_or(spot.working_set_bytes);
+                let label = format!("read, CPUs of node {from}, memory of node {to}");
+                let cpus = &spot.cpus;
+                trials.push(self.one(&label, "memory-read", cpus, bytes, memory.clone()));
+                let label = format!("latency, CPU of node {from}, memory of node {to}");
+                let chain = Bytes(bytes.0.min(CHAIN_BYTES_MAX));
+                let cpu = cpus.get(..1).unwrap_or_default();
+                trials.push(self.one(&label, "memory-latency", cpu, chain, memory));
+            }
+        }
+        trials
+    }
+}
