@@ -267,6 +267,7 @@ fn trial(label: &str) -> Trial {
             rate_bps: None,
             working_set_bytes: Bytes(0),
             memory: None,
+            stream: None,
         },
         place: Placement { sink: CpuList(vec![1]), source: CpuList(vec![0]) },
         path: Path::Namespaces,

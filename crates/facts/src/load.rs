@@ -24,6 +24,9 @@ pub struct Params {
     /// keeps their ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryParams>,
+    /// What only TCP streams know; `None` where nothing of it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamParams>,
 }
 
 impl Params {
@@ -37,8 +40,28 @@ impl Params {
             rate_bps: None,
             working_set_bytes,
             memory: Some(memory),
+            stream: None,
         }
     }
+
+    /// True when the end that listens is the one that sends.
+    pub fn is_reverse(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.reverse)
+    }
+}
+
+/// What a TCP stream can be told beside messages and flows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StreamParams {
+    /// The end that listens sends, and the end that connects receives.
+    pub reverse: bool,
+    /// Buffers of all flows of an end together, gone through message by message; `None` is one
+    /// message a flow, over and over ("hot").
+    pub span_bytes: Option<Bytes>,
+    /// The sink reads every byte once more after it has received it.
+    pub touch: bool,
+    /// The sink lets the kernel drop what arrived instead of copying it out (`MSG_TRUNC`).
+    pub truncate: bool,
 }
 
 /// What a memory kernel can be told beside threads and working set.

@@ -9,7 +9,7 @@ pub mod harness;
 pub mod kinds;
 
 use harness::Crew;
-use narrows_facts::load::{End, Job, ThreadUsage};
+use narrows_facts::load::{End, Job, StreamParams, ThreadUsage};
 use std::net::SocketAddr;
 use thiserror::Error;
 
@@ -75,6 +75,9 @@ pub fn kind(name: &str) -> Result<&'static Kind, LoadError> {
 /// Buffers of all flows of an end together.
 const BUFFERS_BYTES_MAX: u64 = 1 << 30;
 
+/// The span of an end's buffers: beyond any cache.
+const SPAN_BYTES_MAX: u64 = 8 << 30;
+
 /// Checks an order against hard limits before anything is allocated or sent. An agent runs what a
 /// peer orders, so these are the bounds of what a peer can make a host do.
 pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
@@ -93,6 +96,18 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
     let buffers = message.saturating_mul(params.streams.into());
     if kind.network && buffers > BUFFERS_BYTES_MAX {
         return order(format!("{buffers} B of buffers, must be at most {BUFFERS_BYTES_MAX}"));
+    }
+    if let Some(stream) = &params.stream {
+        if job.kind != "tcp-stream" && *stream != StreamParams::default() {
+            return order(format!("{} has no span, touch, truncate or reverse", job.kind));
+        }
+        let span = stream.span_bytes.map_or(0, |span| span.0);
+        if span > SPAN_BYTES_MAX {
+            return order(format!("a span of {span} B, must be at most {SPAN_BYTES_MAX}"));
+        }
+        if stream.touch && stream.truncate {
+            return order("what the kernel dropped cannot be touched".into());
+        }
     }
     let timeline = &job.timeline;
     let total_ns = [timeline.warmup_ns.0, timeline.window_ns.0, timeline.cooldown_ns.0];

@@ -280,6 +280,22 @@ pub struct TcpArgs {
     /// Bytes of each write and read
     #[arg(long, short = 'l', value_name = "SIZE", default_value = "64K")]
     pub length: Bytes,
+    /// The peer sends, this host receives
+    #[arg(long, short = 'R')]
+    pub reverse: bool,
+    /// Round trips of one message, one outstanding, instead of a stream
+    #[arg(long, conflicts_with_all = ["reverse", "buffer", "touch", "truncate"])]
+    pub rr: bool,
+    /// Buffers of each end: hot (one message, over and over), cold (twice the larger last-level
+    /// cache), or a size that all flows go through together
+    #[arg(long, value_name = "HOT|COLD|SIZE", default_value = "hot", value_parser = span)]
+    pub buffer: Span,
+    /// The sink reads every byte once more on receipt
+    #[arg(long, conflicts_with = "truncate")]
+    pub touch: bool,
+    /// The sink lets the kernel drop what arrived uncopied: what is left is the price of the rest
+    #[arg(long)]
+    pub truncate: bool,
     /// Congestion control to ask for; what was in use is read back
     #[arg(long, short = 'C', value_name = "NAME")]
     pub congestion: Option<String>,
@@ -297,6 +313,27 @@ pub struct UdpArgs {
     /// Pace of all flows together in bits per second (K, M, G are powers of ten; 0 is unlimited)
     #[arg(long, short = 'b', value_name = "RATE", default_value = "0")]
     pub bitrate: BitsPerSecond,
+}
+
+/// Span of an end's buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// One message a flow.
+    Hot,
+    /// Twice the larger last-level cache of the two hosts.
+    Cold,
+    /// So many bytes.
+    Of(Bytes),
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    match text {
+        "hot" => Ok(Span::Hot),
+        "cold" => Ok(Span::Cold),
+        size => {
+            size.parse().map(Span::Of).map_err(|_| format!("'{size}' is not hot, cold or a size"))
+        }
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

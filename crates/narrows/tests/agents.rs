@@ -43,6 +43,50 @@ fn an_agent_on_this_host_is_labelled_loopback() {
     assert!(!stored.windows(64).any(|bytes| bytes == agent.key.as_bytes()));
 }
 
+/// Bytes that an interface of a namespace received and sent so far.
+fn counters(enter: &str, interface: &str) -> (u64, u64) {
+    let text = out(&run(Command::new("nsenter").args([enter, "cat", "/proc/net/dev"])));
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(interface)?.strip_prefix(':'));
+    let numbers: Vec<u64> =
+        line.expect("interface").split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    (numbers[0], numbers[8])
+}
+
+#[test]
+fn in_reverse_the_bytes_come_from_the_peer_and_buffers_are_as_asked() {
+    if !is_root() {
+        return skip("in_reverse", "needs root for network namespaces");
+    }
+    let namespaces = Namespaces::make().expect("namespaces");
+    let enter = |path: String| format!("--net={path}");
+    let (there, here) = (enter(namespaces.sink_path()), enter(namespaces.source_path()));
+    let address = namespaces.sink_address().to_string();
+    let agent = serve(&["nsenter", &there], &["-B", &address]);
+    let tcp = |more: &[&str], name: &str| {
+        let (received, sent) = counters(&here, "narrows1");
+        let mut command = Command::new("nsenter");
+        command.args([&here, env!("CARGO_BIN_EXE_narrows"), "tcp", &address]);
+        command.args(["-p", &agent.port.to_string(), "-t", "0.2", "--repeats", "1", "--json"]);
+        command.env("NARROWS_KEY", &agent.key).arg("--out").arg(folder(name)).args(more);
+        let json = json(&run(&mut command));
+        let (received_now, sent_now) = counters(&here, "narrows1");
+        (json, received_now - received, sent_now - sent)
+    };
+    let rate = |json: &Value| json["results"][0]["estimate"]["value"].as_f64().expect("rate");
+    let (forward, received, sent) = tcp(&[], "forward");
+    assert!(rate(&forward) > 1e6 && sent > 10 * received, "{sent} sent, {received} received");
+    let (reverse, received, sent) = tcp(&["-R", "--buffer", "8M", "--touch"], "reverse");
+    assert!(rate(&reverse) > 1e6 && received > 10 * sent, "{sent} sent, {received} received");
+    let span = &reverse["results"][0]["effective"]["buffer_span_bytes"];
+    assert_eq!(span.as_u64(), Some(8 << 20));
+    assert_eq!(reverse["trials"][0]["params"]["stream"]["touch"], true);
+    let (dropped, ..) = tcp(&["--truncate"], "truncate");
+    let labels = dropped["results"][0]["labels"].to_string();
+    assert!(labels.contains("truncated"), "{labels}");
+    let (trips, ..) = tcp(&["--rr", "-l", "64"], "round-trips");
+    assert!(trips["results"][0]["round_trips"]["p50_ns"].as_u64().is_some(), "{trips}");
+}
+
 /// Two hosts as far as the kernel is concerned: an agent in one namespace, a controller in another.
 #[test]
 fn two_namespaces_measure_each_other() {
@@ -93,8 +137,8 @@ fn an_agent_outlives_strangers_scans_and_silence() {
     for words in [
         &b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..],
         &[0xff; 4000],
-        b"NRRW\x00\x00\x00\x01\xff\xff",
-        b"NRRW\x00\x00\x00\x01\x00\x30aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        b"NRRW\x00\x00\x00\x02\xff\xff",
+        b"NRRW\x00\x00\x00\x02\x00\x30aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         b"NRRW\x00\x00\x00\x63",
     ] {
         let mut stream = connect();

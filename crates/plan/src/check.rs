@@ -41,6 +41,7 @@ pub fn trials(host: &Host, spot: &Spot, path: Path, window: Nanos) -> Vec<Trial>
         rate_bps: None,
         working_set_bytes: Bytes(0),
         memory: None,
+        stream: None,
     };
     let memory = Params {
         streams: spot.cpus.len().max(1) as u32,

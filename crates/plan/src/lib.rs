@@ -106,6 +106,7 @@ mod tests {
             rate_bps: None,
             working_set_bytes: Bytes(0),
             memory: None,
+            stream: None,
         };
         let make = |params: &Params| {
             let place = Placement::default();

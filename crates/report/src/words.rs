@@ -171,9 +171,16 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
             counted(params.streams as usize, "flow"),
             params.message_bytes
         ),
-        "hot buffer".to_owned(),
+        match params.stream.as_ref().and_then(|stream| stream.span_bytes) {
+            Some(_) => format!("buffers of {}", used.buffer_span_bytes),
+            None => "hot buffer".to_owned(),
+        },
         format!("{} to {}", place(&trial.place.source.0), place(&trial.place.sink.0)),
     ];
+    if let Some(stream) = &params.stream {
+        parts.extend(stream.touch.then(|| "read again on receipt".to_owned()));
+        parts.extend(stream.reverse.then(|| "from the peer to here".to_owned()));
+    }
     parts.extend(used.congestion.clone());
     parts.extend(params.rate_bps.map(|rate| format!("paced at {}", BitsPerSecond(rate as f64))));
     parts.join(", ")

@@ -178,21 +178,25 @@ impl Lent {
     }
 }
 
-/// What an agent does for a peer: the sink of a network workload, listening only where the peer
-/// reached this agent, in no namespace of the peer's choice. A source would send wherever the peer
-/// says, and a memory kernel would take what memory the peer says.
+/// What an agent does for a peer: the end of a network workload that listens, only where the peer
+/// reached this agent, in no namespace of the peer's choice. An end that connects would send
+/// wherever the peer says, and a memory kernel would take what memory the peer says. In reverse the
+/// end that listens sends, but only over connections that opened with the trial's token.
 fn within_bounds(order: Order, address: IpAddr) -> Result<Order, String> {
     match order {
         Order::Prepare { mut job } => {
             let kind = narrows_loads::kind(&job.kind).map_err(|error| error.to_string())?;
-            if !kind.network || job.end != Role::Sink {
-                return Err("an agent runs only the sink of a network workload".to_owned());
+            let listens = (job.end == Role::Sink) != job.params.is_reverse();
+            if !kind.network || !listens {
+                return Err(
+                    "an agent runs only the end of a network workload that listens".to_owned()
+                );
             }
             job.namespace = None;
             job.address = Some(address);
             Ok(Order::Prepare { job })
         }
-        // A sink connects to nobody.
+        // An end that listens connects to nobody.
         Order::Arm { .. } => Ok(Order::Arm { peer: Vec::new() }),
         Order::Go => Ok(Order::Go),
     }
@@ -201,7 +205,7 @@ fn within_bounds(order: Order, address: IpAddr) -> Result<Order, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::load::{CpuList, Job, Params, Timeline};
+    use narrows_facts::load::{CpuList, Job, Params, StreamParams, Timeline};
     use narrows_facts::{Bytes, Nanos};
 
     fn order(kind: &str, end: Role) -> Order {
@@ -217,6 +221,7 @@ mod tests {
                 rate_bps: None,
                 working_set_bytes: Bytes(0),
                 memory: None,
+                stream: None,
             },
             cpus: CpuList::default(),
             timeline: Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span },
@@ -241,6 +246,13 @@ mod tests {
         ] {
             assert!(within_bounds(order(kind, end), own).is_err(), "{kind} {end:?}");
         }
+        let mut reversed = order("tcp-stream", Role::Source);
+        let Order::Prepare { job } = &mut reversed else { panic!("{reversed:?}") };
+        job.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
+        assert!(within_bounds(reversed.clone(), own).is_ok(), "it listens and sends");
+        let Order::Prepare { job } = &mut reversed else { panic!("{reversed:?}") };
+        job.end = Role::Sink;
+        assert!(within_bounds(reversed, own).is_err(), "it would connect");
         let aimed = Order::Arm { peer: vec!["203.0.113.9:53".parse().expect("address")] };
         assert_eq!(within_bounds(aimed, own), Ok(Order::Arm { peer: vec![] }));
     }

@@ -159,12 +159,19 @@ impl Course<'_> {
                 let source = job(trial, Role::Source, &token);
                 let source = Job { namespace: source_namespace.clone(), ..source };
                 both(&mut sink_end, &mut near, sink, source, *address, finish, stop)
+                    .map(|(sink, source)| (sink, Some(source)))
             }
             Ends::Peer(peer) => {
                 peer.start().map_err(Broken::Fatal)?;
                 let address = peer.address();
                 let source = job(trial, Role::Source, &token);
-                let ran = both(*peer, &mut near, sink, source, address, finish, stop);
+                // The peer's end listens: in reverse that is the source.
+                let ran = match trial.params.is_reverse() {
+                    false => both(*peer, &mut near, sink, source, address, finish, stop),
+                    true => both(*peer, &mut near, source, sink, address, finish, stop)
+                        .map(|(source, sink)| (sink, source)),
+                };
+                let ran = ran.map(|(sink, source)| (sink, Some(source)));
                 peer.stop().map_err(Broken::Fatal)?;
                 ran
             }
@@ -172,27 +179,35 @@ impl Course<'_> {
     }
 }
 
-/// Takes the two ends of a network trial through one run.
+/// Takes the two ends of a network trial through one run; the reports of the end that listens and
+/// of the end that connects.
 fn both(
-    sink: &mut dyn End,
-    source: &mut dyn End,
-    sink_job: Job,
-    source_job: Job,
+    listener: &mut dyn End,
+    connector: &mut dyn End,
+    listener_job: Job,
+    connector_job: Job,
     address: IpAddr,
     finish: Duration,
     stop: &AtomicBool,
-) -> Result<(EndReport, Option<EndReport>), Broken> {
-    let ports = prepare(sink, Job { address: Some(address), ..sink_job }, stop)?;
-    prepare(source, Job { address: Some(address), ..source_job }, stop)?;
-    arm(sink, Vec::new())?;
-    arm(source, ports.into_iter().map(|port| SocketAddr::new(address, port)).collect())?;
-    armed(source, stop)?;
-    armed(sink, stop)?;
-    go(sink)?;
-    go(source)?;
-    let source_report = finished(source, finish, stop)?;
-    let sink_report = finished(sink, FINISH_SPARE, stop)?;
-    Ok((sink_report, Some(source_report)))
+) -> Result<(EndReport, EndReport), Broken> {
+    let sink_listens = listener_job.end == Role::Sink;
+    let ports = prepare(listener, Job { address: Some(address), ..listener_job }, stop)?;
+    prepare(connector, Job { address: Some(address), ..connector_job }, stop)?;
+    arm(listener, Vec::new())?;
+    arm(connector, ports.into_iter().map(|port| SocketAddr::new(address, port)).collect())?;
+    armed(connector, stop)?;
+    armed(listener, stop)?;
+    // The sink goes first, so that it is there when the source's bytes come.
+    if sink_listens {
+        go(listener)?;
+        go(connector)?;
+    } else {
+        go(connector)?;
+        go(listener)?;
+    }
+    let connected = finished(connector, finish, stop)?;
+    let listened = finished(listener, FINISH_SPARE, stop)?;
+    Ok((listened, connected))
 }
 
 fn finish_within(trial: &Trial) -> Duration {

@@ -81,6 +81,8 @@ pub enum Label {
     NoNic,
     /// Both ends shared a CPU.
     SameCpu,
+    /// The sink let the kernel drop what arrived.
+    Truncated,
     /// The memory kernel's working set may fit in the caches.
     CacheResident,
     /// The source's busiest thread had no more CPU to give.
@@ -100,6 +102,7 @@ impl Label {
             Self::Loopback => "loopback: not a network result",
             Self::NoNic => "one host, no NIC: not a network result",
             Self::SameCpu => "both ends on one CPU",
+            Self::Truncated => "dropped uncopied (MSG_TRUNC): no application receives like this",
             Self::CacheResident => "cache-resident: not memory",
             Self::SourceBound => "source-bound: its thread filled a CPU",
             Self::SinkBound => "sink-bound: its thread filled a CPU",
@@ -354,6 +357,7 @@ fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
         (trial.path == Path::Loopback, Label::Loopback),
         (trial.path == Path::Namespaces, Label::NoNic),
         (same_cpu && trial.path != Path::Peer && trial.path != Path::Memory, Label::SameCpu),
+        (trial.params.stream.as_ref().is_some_and(|s| s.truncate), Label::Truncated),
         (memory && small, Label::CacheResident),
         (full(|cpu| cpu.source_share), Label::SourceBound),
         (full(|cpu| cpu.sink_share), Label::SinkBound),

@@ -2,7 +2,7 @@
 //! outstanding, no delay, blocking calls). Messages counted: round trips. The time from the send of
 //! a request to the arrival of its whole response is a round trip, called RTT and never halved.
 
-use super::tcp_stream::{LaneMaker, TcpEnd};
+use super::tcp_stream::{Flow, LaneMaker, TcpEnd};
 use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
 use hdrhistogram::Histogram;
@@ -26,7 +26,8 @@ enum Moved {
     Over,
 }
 
-fn ask(lane: &mut Lane, mut flow: Socket, message: usize) -> Result<LaneEnd, LoadError> {
+fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    let message = told.message;
     let mut buffer = vec![1u8; message];
     // Two significant digits from 1 ns to a minute: an error below 1 %.
     let histogram = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 2);
@@ -49,7 +50,8 @@ fn ask(lane: &mut Lane, mut flow: Socket, message: usize) -> Result<LaneEnd, Loa
     }
 }
 
-fn answer(lane: &mut Lane, mut flow: Socket, message: usize) -> Result<LaneEnd, LoadError> {
+fn answer(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    let message = told.message;
     let mut buffer = vec![1u8; message];
     lane.wait_at_gate();
     loop {

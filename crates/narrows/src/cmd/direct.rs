@@ -1,9 +1,9 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
-use crate::args::{DirectArgs, TcpArgs, UdpArgs};
+use crate::args::{DirectArgs, Span, TcpArgs, UdpArgs};
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
-use narrows_facts::load::{CpuList, Params};
+use narrows_facts::load::{CpuList, Params, StreamParams};
 use narrows_facts::study::Study;
 use narrows_facts::trial::{Path, Placement, Trial};
 use narrows_facts::{Bytes, Nanos, SCHEMA_VERSION};
@@ -17,13 +17,24 @@ use narrows_store::Store;
 /// `narrows tcp HOST`.
 pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
     let params = params(&args.direct, args.length, args.congestion.clone(), None);
-    run("tcp", &args.direct, params)
+    let kind = if args.rr { "tcp-rr" } else { "tcp-stream" };
+    run("tcp", kind, &args.direct, params, |cache| {
+        let span_bytes = match args.buffer {
+            Span::Hot => None,
+            Span::Cold => Some(Bytes((2 * cache.0).max(Bytes::mib(64).0))),
+            Span::Of(bytes) => Some(bytes),
+        };
+        let (reverse, touch, truncate) = (args.reverse, args.touch, args.truncate);
+        let stream = StreamParams { reverse, span_bytes, touch, truncate };
+        (stream != StreamParams::default()).then_some(stream)
+    })
 }
 
 /// `narrows udp HOST`.
 pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
     let rate = (args.bitrate.0 > 0.0).then_some(args.bitrate.0 as u64);
-    run("udp", &args.direct, params(&args.direct, args.length, None, rate))
+    let params = params(&args.direct, args.length, None, rate);
+    run("udp", "udp-stream", &args.direct, params, |_| None)
 }
 
 fn params(
@@ -40,10 +51,18 @@ fn params(
         rate_bps,
         working_set_bytes: Bytes(0),
         memory: None,
+        stream: None,
     }
 }
 
-fn run(command: &str, args: &DirectArgs, params: Params) -> Result<u8, Failure> {
+/// `stream` is asked with the larger last-level cache of the two hosts.
+fn run(
+    command: &str,
+    kind: &str,
+    args: &DirectArgs,
+    params: Params,
+    stream: impl FnOnce(Bytes) -> Option<StreamParams>,
+) -> Result<u8, Failure> {
     let key = Key::parse(&args.key)?;
     output::check_folder(&args.out.out)?;
     let stop = stop::flag()?;
@@ -51,14 +70,19 @@ fn run(command: &str, args: &DirectArgs, params: Params) -> Result<u8, Failure> 
     let host = narrows_host::read(&Root::live());
     let peer_host = peer.describe()?;
     let interface = address::interface(peer.own_address());
-    let place = args.affinity.map_or_else(Placement::default, |(local, remote)| Placement {
-        source: CpuList(vec![local]),
-        sink: CpuList(vec![remote]),
+    let cache = host.last_level_cache_bytes().max(peer_host.last_level_cache_bytes());
+    let params = Params { stream: stream(cache), ..params };
+    let place = args.affinity.map_or_else(Placement::default, |(local, remote)| {
+        let (local, remote) = (CpuList(vec![local]), CpuList(vec![remote]));
+        match params.is_reverse() {
+            false => Placement { source: local, sink: remote },
+            true => Placement { source: remote, sink: local },
+        }
     });
     let window = Nanos((args.seconds * 1e9) as u64);
     // A peer with our own address is reached over loopback, whatever the address looks like.
     let path = if peer.is_own_host() { Path::Loopback } else { Path::Peer };
-    let trial = plan::trial_of(&format!("{command}-stream"), params, place, path, window);
+    let trial = plan::trial_of(kind, params, place, path, window);
     check(&trial)?;
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
