@@ -124,6 +124,9 @@ impl Course<'_> {
         let ran = self.run_trial(trial);
         let (outcome, sink, source) = match ran {
             Ok((sink, source)) => (Outcome::Done, Some(sink), source),
+            // Ctrl-C may reach a worker before it has left the terminal's process group: a run that
+            // breaks as the user stops was stopped.
+            Err(Broken::Failed(..)) if self.stop.load(SeqCst) => return Err(Broken::Stopped),
             Err(Broken::Failed(at, why)) => (Outcome::Failed { at, why }, None, None),
             Err(other) => return Err(other),
         };
