@@ -268,6 +268,7 @@ fn trial(label: &str) -> Trial {
             working_set_bytes: Bytes(0),
             memory: None,
             stream: None,
+            beside: None,
         },
         place: Placement { sink: CpuList(vec![1]), source: CpuList(vec![0]) },
         path: Path::Namespaces,
@@ -292,6 +293,7 @@ fn record(label: &str, repeat: u32, bytes: u64, congestion: &str, foreign: f64) 
         outcome: Outcome::Done,
         sink: Some(end.clone()),
         source: Some(end),
+        beside: None,
         around,
     }
 }

@@ -27,6 +27,9 @@ pub struct Params {
     /// What only TCP streams know; `None` where nothing of it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamParams>,
+    /// A memory kernel that runs on the controller's host all the while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
 }
 
 impl Params {
@@ -41,6 +44,7 @@ impl Params {
             working_set_bytes,
             memory: Some(memory),
             stream: None,
+            beside: None,
         }
     }
 
@@ -48,6 +52,19 @@ impl Params {
     pub fn is_reverse(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.reverse)
     }
+}
+
+/// A memory kernel beside another workload: a condition, not what is measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Beside {
+    /// The kernel.
+    pub kind: String,
+    /// Its threads.
+    pub threads: u32,
+    /// Their CPUs; empty: not pinned.
+    pub cpus: CpuList,
+    /// Working set over all threads.
+    pub working_set_bytes: Bytes,
 }
 
 /// What a TCP stream can be told beside messages and flows.

@@ -21,6 +21,9 @@ pub struct Record {
     pub sink: Option<EndReport>,
     /// What the source end reported.
     pub source: Option<EndReport>,
+    /// What the memory kernel beside it reported, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<EndReport>,
     /// The state of the host around the run.
     pub around: Stamp,
 }

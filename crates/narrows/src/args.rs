@@ -2,6 +2,7 @@
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use narrows_facts::{BitsPerSecond, Bytes};
+use narrows_plan::Where;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -263,9 +264,14 @@ pub struct DirectArgs {
     /// Socket buffer to ask for (K, M, G are powers of two); without it the system's own sizing
     #[arg(long, short = 'w', value_name = "SIZE")]
     pub window: Option<Bytes>,
-    /// CPUs to pin to here and at the peer, as LOCAL,REMOTE
-    #[arg(long, short = 'A', value_name = "N,M", value_parser = affinity)]
-    pub affinity: Option<(u32, u32)>,
+    /// CPUs to pin to here and at the peer, as LOCAL,REMOTE; each a CPU, a range such as 0-3,
+    /// node:N, nic (the node of the NIC), or other-node
+    #[arg(long, short = 'A', value_name = "LOCAL,REMOTE", value_parser = affinity)]
+    pub affinity: Option<(Where, Where)>,
+    /// A memory kernel to run on this host all the while, such as copy:2 or read:4@node:1; what it
+    /// reached is shown beside the result
+    #[arg(long, value_name = "KERNEL:THREADS[@WHERE]", value_parser = memory_load)]
+    pub memory_load: Option<MemoryLoad>,
     /// Where results go.
     #[command(flatten)]
     pub out: OutArgs,
@@ -315,6 +321,33 @@ pub struct UdpArgs {
     pub bitrate: BitsPerSecond,
 }
 
+/// A memory kernel beside a measurement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryLoad {
+    /// The kernel, as in `mem`.
+    pub kernel: String,
+    /// Its threads.
+    pub threads: u32,
+    /// Their CPUs; `None` leaves them unpinned.
+    pub place: Option<Where>,
+}
+
+fn memory_load(text: &str) -> Result<MemoryLoad, String> {
+    let (load, place) = match text.split_once('@') {
+        Some((load, place)) => (load, Some(place.parse()?)),
+        None => (text, None),
+    };
+    let (kernel, threads) = load.split_once(':').unwrap_or((load, "1"));
+    let kernels = narrows_plan::memory::KERNELS;
+    if !kernels.contains(&kernel) {
+        return Err(format!("'{kernel}' is none of {}", kernels.join(", ")));
+    }
+    let threads = threads.parse().ok().filter(|threads| (1..=1024).contains(threads));
+    let threads =
+        threads.ok_or_else(|| format!("'{load}' has no number of threads from 1 to 1024"))?;
+    Ok(MemoryLoad { kernel: kernel.to_owned(), threads, place })
+}
+
 /// Span of an end's buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
@@ -344,9 +377,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-fn affinity(text: &str) -> Result<(u32, u32), String> {
-    let pair = text.split_once(',').and_then(|(local, remote)| {
-        Some((local.trim().parse().ok()?, remote.trim().parse().ok()?))
-    });
-    pair.ok_or_else(|| format!("'{text}' is not LOCAL,REMOTE, such as 2,3"))
+fn affinity(text: &str) -> Result<(Where, Where), String> {
+    let pair = text.split_once(',').ok_or_else(|| format!("'{text}' is not LOCAL,REMOTE"))?;
+    Ok((pair.0.parse()?, pair.1.parse()?))
 }

@@ -42,6 +42,7 @@ pub fn trials(host: &Host, spot: &Spot, path: Path, window: Nanos) -> Vec<Trial>
         working_set_bytes: Bytes(0),
         memory: None,
         stream: None,
+        beside: None,
     };
     let memory = Params {
         streams: spot.cpus.len().max(1) as u32,

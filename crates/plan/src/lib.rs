@@ -16,7 +16,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-pub use place::{Spot, choose, on_node};
+pub use place::{Spot, Where, choose, cpus, on_node};
 
 /// One run in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,7 @@ mod tests {
             working_set_bytes: Bytes(0),
             memory: None,
             stream: None,
+            beside: None,
         };
         let make = |params: &Params| {
             let place = Placement::default();

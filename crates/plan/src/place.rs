@@ -5,6 +5,7 @@ use narrows_facts::host::Host;
 use narrows_facts::load::CpuList;
 use narrows_facts::trial::Placement;
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 /// A place on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,68 @@ pub fn on_node(host: &Host, node: u32) -> Option<Spot> {
     let here = |cpu: &u32| host.node_of_cpu(*cpu) == Some(node);
     let cpus: Vec<u32> = allowed.iter().copied().filter(here).collect();
     (!cpus.is_empty()).then(|| spot(host, Some(node), cpus))
+}
+
+/// CPUs as a user names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// From one number to another, both included.
+    Cpus(u32, u32),
+    /// A node.
+    Node(u32),
+    /// The node of the interface that leads to the peer, else of the fastest NIC.
+    Nic,
+    /// The first node with CPUs that is not that one.
+    OtherNode,
+}
+
+impl FromStr for Where {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.trim().parse::<u32>().ok();
+        let range = |text: &str| match text.split_once('-') {
+            Some((first, last)) => Some((number(first)?, number(last)?)),
+            None => Some((number(text)?, number(text)?)),
+        };
+        match text.trim() {
+            "nic" => Some(Self::Nic),
+            "other-node" => Some(Self::OtherNode),
+            node if node.starts_with("node:") => number(&node[5..]).map(Self::Node),
+            cpus => range(cpus).filter(|(a, b)| a <= b).map(|(a, b)| Self::Cpus(a, b)),
+        }
+        .ok_or_else(|| format!("'{text}' is not a CPU, a range, node:N, nic or other-node"))
+    }
+}
+
+/// The CPUs of a place on a host, cores first; `interface` leads to the peer.
+pub fn cpus(host: &Host, place: Where, interface: Option<&str>) -> Result<Vec<u32>, String> {
+    let nic_node = || {
+        let leading = interface.and_then(|name| host.nic(name));
+        let node = leading.and_then(|nic| nic.node.value().copied());
+        node.or_else(|| choose(host).node)
+    };
+    let of = |node: u32| {
+        let spot = on_node(host, node);
+        spot.map(|s| s.cpus).ok_or_else(|| format!("no CPU of node {node} may be used"))
+    };
+    match place {
+        Where::Cpus(first, last) => {
+            let online = host.cpu.online.value();
+            let missing = (first..=last).find(|cpu| online.is_some_and(|all| !all.contains(cpu)));
+            missing.map_or(Ok(()), |cpu| Err(format!("there is no CPU {cpu}")))?;
+            Ok((first..=last).collect())
+        }
+        Where::Node(node) => of(node),
+        // On a host with one node every CPU is near.
+        Where::Nic => nic_node().map_or_else(|| Ok(choose(host).cpus), of),
+        Where::OtherNode => {
+            let near = nic_node().ok_or("the NIC's node is not known")?;
+            let mut others = host.nodes.iter().filter(|node| node.id != near);
+            let found = others.find_map(|node| on_node(host, node.id));
+            found.map(|spot| spot.cpus).ok_or_else(|| format!("there is no node but {near}"))
+        }
+    }
 }
 
 fn spot(host: &Host, node: Option<u32>, cpus: Vec<u32>) -> Spot {

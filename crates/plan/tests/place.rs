@@ -3,7 +3,7 @@
 use narrows_facts::host::{Cache, CpuPlace, Host, Nic, Node};
 use narrows_facts::{BitsPerSecond, Bytes, Fact};
 use narrows_host::{Root, read};
-use narrows_plan::choose;
+use narrows_plan::{Where, choose, cpus};
 
 fn known<T>(value: T) -> Fact<T> {
     Fact::known(value, "made")
@@ -94,4 +94,27 @@ fn the_working_set_is_beyond_the_caches_and_within_what_is_free() {
     assert_eq!(choose(&host).working_set_bytes, Bytes::gib(4));
     host.memory.cgroup_limit_bytes = known(Bytes::gib(2));
     assert_eq!(choose(&host).working_set_bytes, Bytes::gib(1));
+}
+
+#[test]
+fn places_are_named_by_cpu_node_or_nic() {
+    let mut host = host();
+    host.nics = vec![nic("eth0", 1, 100.0), nic("eth1", 0, 10.0)];
+    let at = |text: &str, interface: Option<&str>| {
+        cpus(&host, text.parse::<Where>().expect(text), interface)
+    };
+    assert_eq!(at("3", None), Ok(vec![3]));
+    assert_eq!(at("0-2", None), Ok(vec![0, 1, 2]));
+    // One CPU of each core first.
+    assert_eq!(at("node:1", None), Ok(vec![4, 5, 6, 7, 12, 13, 14, 15]));
+    assert_eq!(at("nic", None), at("node:1", None), "the fastest NIC's");
+    assert_eq!(at("nic", Some("eth1")), at("node:0", None), "the one that leads to the peer");
+    assert_eq!(at("other-node", Some("eth1")), at("node:1", None));
+    assert!(at("99", None).is_err_and(|why| why.contains("no CPU 99")));
+    assert!(at("node:7", None).is_err_and(|why| why.contains("node 7")));
+    for bad in ["", "node:", "3-1", "node:x", "core:1", "-1"] {
+        assert!(bad.parse::<Where>().is_err(), "{bad}");
+    }
+    host.nodes.truncate(1);
+    assert!(cpus(&host, Where::OtherNode, Some("eth1")).is_err());
 }

@@ -128,6 +128,19 @@ pub fn set_up(analysis: &Analysis<'_>, summary: &Summary) -> String {
     format!("{short}, socket buffers {asked}{}", in_force(summary))
 }
 
+/// What ran beside the trial, when something did.
+pub fn beside(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
+    let moved = middle(summary.background.as_ref()?);
+    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
+    Some(match trial.and_then(|trial| trial.params.beside.as_ref()) {
+        Some(load) => {
+            let threads = counted(load.threads as usize, "thread");
+            format!("beside {} on {threads}, which counted {moved}", load.kind)
+        }
+        None => format!("beside threads that read {moved}"),
+    })
+}
+
 fn trial_is_memory(summary: &Summary) -> bool {
     matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
 }

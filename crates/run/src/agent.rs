@@ -222,6 +222,7 @@ mod tests {
                 working_set_bytes: Bytes(0),
                 memory: None,
                 stream: None,
+                beside: None,
             },
             cpus: CpuList::default(),
             timeline: Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span },

@@ -6,7 +6,7 @@ use crate::key;
 use crate::peer::Peer;
 use crate::session::{Answer, Order};
 use narrows_facts::Nanos;
-use narrows_facts::load::{End as Role, EndReport, Job};
+use narrows_facts::load::{Beside, End as Role, EndReport, Job, MemoryParams, Params, Timeline};
 use narrows_facts::record::{Outcome, Record, Stage, Stamp};
 use narrows_facts::trial::{Path as Join, Trial};
 use narrows_meters::{HOST, Look, Scene, between, look};
@@ -22,6 +22,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const PREPARE_WITHIN: Duration = Duration::from_secs(90);
 /// How long an end may take beyond its time line.
 const FINISH_SPARE: Duration = Duration::from_secs(30);
+/// How long the kernel beside a trial goes on after the trial's time line: the ends meet meanwhile.
+const MEET_SPARE: Nanos = Nanos::from_millis(1000);
 /// How often a wait looks whether the user wants to stop.
 const LOOK_UP: Duration = Duration::from_millis(50);
 
@@ -77,6 +79,9 @@ pub enum CourseEnd {
     Stopped,
 }
 
+/// What sink, source and the memory kernel beside them report.
+type Ran = (EndReport, Option<EndReport>, Option<EndReport>);
+
 /// How one run ended before its end.
 enum Broken {
     /// It failed: a record.
@@ -121,13 +126,13 @@ impl Course<'_> {
     /// Runs one step and makes its record.
     fn record(&mut self, trial: &Trial, step: &Step) -> Result<Record, Broken> {
         let around = StampBefore::take();
-        let ran = self.run_trial(trial);
-        let (outcome, sink, source) = match ran {
-            Ok((sink, source)) => (Outcome::Done, Some(sink), source),
+        let ran = self.run_beside(trial);
+        let (outcome, sink, source, beside) = match ran {
+            Ok((sink, source, beside)) => (Outcome::Done, Some(sink), source, beside),
             // Ctrl-C may reach a worker before it has left the terminal's process group: a run that
             // breaks as the user stops was stopped.
             Err(Broken::Failed(..)) if self.stop.load(SeqCst) => return Err(Broken::Stopped),
-            Err(Broken::Failed(at, why)) => (Outcome::Failed { at, why }, None, None),
+            Err(Broken::Failed(at, why)) => (Outcome::Failed { at, why }, None, None, None),
             Err(other) => return Err(other),
         };
         Ok(Record {
@@ -137,8 +142,28 @@ impl Course<'_> {
             outcome,
             sink,
             source,
+            beside,
             around: around.finish(),
         })
+    }
+
+    /// Runs a trial and, when it is to have one, a memory kernel all the while.
+    fn run_beside(&mut self, trial: &Trial) -> Result<Ran, Broken> {
+        let Some(wanted) = &trial.params.beside else {
+            return self.run_trial(trial).map(|(sink, source)| (sink, source, None));
+        };
+        let mut load = start(&self.binary)?;
+        prepare(&mut load, beside_job(trial, wanted)?, self.stop)?;
+        arm(&mut load, Vec::new())?;
+        armed(&mut load, self.stop)?;
+        go(&mut load)?;
+        let (sink, source) = self.run_trial(trial)?;
+        if let Ok(Some(_)) = load.answer(Duration::ZERO) {
+            let why = "the memory kernel beside the run ended before it: the ends met too late";
+            return Err(Broken::Failed(Stage::Run, why.to_owned()));
+        }
+        let report = finished(&mut load, finish_within(trial), self.stop)?;
+        Ok((sink, source, Some(report)))
     }
 
     fn run_trial(&mut self, trial: &Trial) -> Result<(EndReport, Option<EndReport>), Broken> {
@@ -223,6 +248,31 @@ fn finish_within(trial: &Trial) -> Duration {
 pub fn source_job(trial: &Trial) -> Result<Job, RunError> {
     let job = job(trial, Role::Source, &key::token()?);
     Ok(Job { address: Some(std::net::Ipv4Addr::LOCALHOST.into()), ..job })
+}
+
+/// The order of the kernel beside a trial. It starts before the ends meet and counts for as long as
+/// the trial's whole time line; it runs on while the ends meet, so that it covers the window.
+fn beside_job(trial: &Trial, wanted: &Beside) -> Result<Job, Broken> {
+    let line = &trial.timeline;
+    let window = line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0;
+    Ok(Job {
+        kind: wanted.kind.clone(),
+        end: Role::Sink,
+        params: Params::of_memory(
+            wanted.threads,
+            wanted.working_set_bytes,
+            MemoryParams::default(),
+        ),
+        cpus: wanted.cpus.clone(),
+        timeline: Timeline {
+            warmup_ns: Nanos(0),
+            window_ns: Nanos(window),
+            cooldown_ns: MEET_SPARE,
+        },
+        address: None,
+        token: key::token().map_err(Broken::Fatal)?,
+        namespace: None,
+    })
 }
 
 /// The work order of a memory trial, to be checked before anything is started.

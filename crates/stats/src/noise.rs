@@ -60,6 +60,7 @@ mod tests {
             outcome: Outcome::Done,
             sink: None,
             source: None,
+            beside: None,
             around,
         }
     }

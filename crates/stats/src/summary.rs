@@ -141,7 +141,8 @@ pub struct Summary {
     pub loss: Option<Loss>,
     /// Datagrams the sink received a second, when the workload has datagrams.
     pub datagrams_per_second: Option<Estimate>,
-    /// Bytes that background threads read a second beside a latency trial.
+    /// Bytes that background threads read a second beside a latency trial, or that the memory
+    /// kernel beside a network trial counted.
     #[serde(default)]
     pub background: Option<Estimate>,
     /// Retransmitted segments over all runs (TCP).
@@ -182,7 +183,10 @@ fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
         datagrams_per_second: (trial.kind == "udp-stream")
             .then(|| datagrams_per_second(&done))
             .flatten(),
-        background: (metric == Metric::LoadToUse).then(|| background(&done)).flatten(),
+        background: match metric {
+            Metric::LoadToUse => background(&done),
+            _ => beside(&done),
+        },
         retransmitted_segments: retransmitted(&done),
         effective: first
             .map(|run| run.source.unwrap_or(run.sink).effective.clone())
@@ -334,6 +338,17 @@ fn background(done: &[Done<'_>]) -> Option<Estimate> {
     let loaded = done.iter().all(|run| run.sink.flows.len() > 1);
     let rates: Vec<f64> = done.iter().map(rate).collect();
     loaded.then(|| median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)).flatten()
+}
+
+/// What the memory kernel beside the runs counted.
+fn beside(done: &[Done<'_>]) -> Option<Estimate> {
+    let rate = |run: &Done<'_>| {
+        let beside = run.record.beside.as_ref().filter(|beside| beside.window_ns.0 > 0)?;
+        let bytes = total(beside.flows.iter().map(|flow| flow.bytes.0));
+        Some(bytes as f64 / beside.window_ns.seconds())
+    };
+    let rates: Vec<f64> = done.iter().filter_map(rate).collect();
+    median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)
 }
 
 fn retransmitted(done: &[Done<'_>]) -> Option<u64> {

@@ -1,14 +1,15 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
 use crate::args::{DirectArgs, Span, TcpArgs, UdpArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, USAGE};
 use crate::{cmd, output, stop};
-use narrows_facts::load::{CpuList, Params, StreamParams};
+use narrows_facts::host::Host;
+use narrows_facts::load::{Beside, CpuList, Params, StreamParams};
 use narrows_facts::study::Study;
 use narrows_facts::trial::{Path, Placement, Trial};
 use narrows_facts::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_host::Root;
-use narrows_plan::{blocks, direct as plan};
+use narrows_plan::{Where, blocks, direct as plan};
 use narrows_run::controller::{Course, Ends};
 use narrows_run::key::{self, Key};
 use narrows_run::{Peer, address};
@@ -52,6 +53,7 @@ fn params(
         working_set_bytes: Bytes(0),
         memory: None,
         stream: None,
+        beside: None,
     }
 }
 
@@ -71,14 +73,8 @@ fn run(
     let peer_host = peer.describe()?;
     let interface = address::interface(peer.own_address());
     let cache = host.last_level_cache_bytes().max(peer_host.last_level_cache_bytes());
-    let params = Params { stream: stream(cache), ..params };
-    let place = args.affinity.map_or_else(Placement::default, |(local, remote)| {
-        let (local, remote) = (CpuList(vec![local]), CpuList(vec![remote]));
-        match params.is_reverse() {
-            false => Placement { source: local, sink: remote },
-            true => Placement { source: remote, sink: local },
-        }
-    });
+    let params = Params { stream: stream(cache), beside: beside(args, &host)?, ..params };
+    let place = placed(args, &params, (&host, interface.as_deref()), &peer_host)?;
     let window = Nanos((args.seconds * 1e9) as u64);
     // A peer with our own address is reached over loopback, whatever the address looks like.
     let path = if peer.is_own_host() { Path::Loopback } else { Path::Peer };
@@ -119,11 +115,50 @@ fn run(
     Ok(output::exit_code(&end, verdict))
 }
 
+/// The CPUs of both ends: the local host with its interface to the peer, and the peer.
+fn placed(
+    args: &DirectArgs,
+    params: &Params,
+    (host, interface): (&Host, Option<&str>),
+    peer_host: &Host,
+) -> Result<Placement, Failure> {
+    let Some((local, remote)) = args.affinity else { return Ok(Placement::default()) };
+    let local = cpus("-A", host, local, interface)?;
+    let remote = cpus("-A", peer_host, remote, None)?;
+    Ok(match params.is_reverse() {
+        false => Placement { source: local, sink: remote },
+        true => Placement { source: remote, sink: local },
+    })
+}
+
+/// The memory kernel to run beside, within four times this host's caches and its free memory.
+fn beside(args: &DirectArgs, host: &Host) -> Result<Option<Beside>, Failure> {
+    let Some(load) = &args.memory_load else { return Ok(None) };
+    let cpus = load.place.map(|place| cpus("--memory-load", host, place, None)).transpose()?;
+    Ok(Some(Beside {
+        kind: format!("memory-{}", load.kernel),
+        threads: load.threads,
+        cpus: cpus.unwrap_or_default(),
+        working_set_bytes: narrows_plan::choose(host).working_set_bytes,
+    }))
+}
+
+fn cpus(
+    option: &str,
+    host: &Host,
+    place: Where,
+    interface: Option<&str>,
+) -> Result<CpuList, Failure> {
+    narrows_plan::cpus(host, place, interface).map(CpuList).map_err(|why| {
+        Failure::new(USAGE, format!("{option}: {why}"), "see `narrows host` on both hosts")
+    })
+}
+
 /// Refuses here what the agent would refuse there.
 fn check(trial: &Trial) -> Result<(), Failure> {
     let job = narrows_run::controller::source_job(trial)?;
     narrows_loads::check(&job).map(drop).map_err(|error| {
         let hint = "see the limits in `narrows help tcp` and `narrows help udp`";
-        Failure::new(crate::failure::USAGE, error.to_string(), hint)
+        Failure::new(USAGE, error.to_string(), hint)
     })
 }

@@ -211,9 +211,7 @@ fn table(analysis: &Analysis<'_>) -> Markup {
                 @if let Some(cpu) = &summary.cpu { (words::cpu(cpu)) ". " }
                 @if let Some(rate) = &summary.datagrams_per_second { (words::middle(rate)) ". " }
                 @if let Some(loss) = &summary.loss { (words::loss(loss)) ". " }
-                @if let Some(background) = &summary.background {
-                    "beside threads that read " (words::middle(background)) ". "
-                }
+                @if let Some(beside) = words::beside(analysis, summary) { (beside) ". " }
                 @if let Some(again) = summary.retransmitted_segments {
                     (words::counted(again as usize, "retransmitted segment")) ". "
                 }

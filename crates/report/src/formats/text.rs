@@ -168,9 +168,7 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
             summary.cpu.as_ref().map_or(String::new(), |cpu| format!("; {}", words::cpu(cpu)));
         lines.push(words::brief(analysis, summary) + &cpu);
     }
-    if let Some(background) = &summary.background {
-        lines.push(format!("beside threads that read {}", words::middle(background)));
-    }
+    lines.extend(words::beside(analysis, summary));
     // What joins the ends is said once, in the heading.
     let said = [narrows_stats::Label::Loopback, narrows_stats::Label::NoNic];
     let labels = summary.labels.iter().filter(|label| !said.contains(label));
