@@ -316,6 +316,9 @@ pub struct UdpArgs {
     /// Bytes of each datagram's payload
     #[arg(long, short = 'l', value_name = "SIZE", default_value = "1472")]
     pub length: Bytes,
+    /// Round trips of one datagram, one outstanding, instead of a stream
+    #[arg(long, conflicts_with = "bitrate")]
+    pub rr: bool,
     /// Pace of all flows together in bits per second (K, M, G are powers of ten; 0 is unlimited)
     #[arg(long, short = 'b', value_name = "RATE", default_value = "0")]
     pub bitrate: BitsPerSecond,

@@ -120,6 +120,13 @@ fn two_namespaces_measure_each_other() {
     assert!(estimate["low"].as_f64() <= estimate["value"].as_f64());
     assert!(!result["labels"].as_array().expect("labels").contains(&"few-runs".into()));
     // Paced, so that what is asked for is what must arrive, on any machine.
+    let trips = controller("udp", &["--rr", "-l", "64", "--repeats", "1"], "ns-udp-rr");
+    let result = &trips["results"][0];
+    let (half, all) = (&result["round_trips"]["p50_ns"], &result["round_trips"]["count"]);
+    assert!(half.as_u64().is_some_and(|ns| (1_000..100_000_000).contains(&ns)), "{result}");
+    // A veth pair loses nothing; a late wake-up on a busy machine may pass for a loss.
+    let lost = result["lost_round_trips"].as_u64().expect("lost");
+    assert!(lost * 100 <= all.as_u64().expect("count"), "{lost} of {all} lost");
     let udp = controller("udp", &["-b", "20M", "-l", "1000", "--repeats", "3"], "ns-udp");
     let result = &udp["results"][0];
     let rate = result["estimate"]["value"].as_f64().expect("value");

@@ -21,6 +21,9 @@ pub struct Percentiles {
     pub p99_ns: Option<Nanos>,
     /// 99.9 % were faster.
     pub p999_ns: Option<Nanos>,
+    /// 99.99 % were faster.
+    #[serde(default)]
+    pub p9999_ns: Option<Nanos>,
     /// Longest.
     pub max_ns: Nanos,
     /// The whole distribution: (upper edge, count), ascending.
@@ -59,6 +62,7 @@ pub fn percentiles<'a>(
         p90_ns: at(0.9),
         p99_ns: at(0.99),
         p999_ns: at(0.999),
+        p9999_ns: at(0.9999),
         max_ns: buckets.last()?.0,
         buckets,
     })
@@ -76,6 +80,8 @@ mod tests {
         assert_eq!((all.count, all.min_ns, all.max_ns), (2000, Nanos(1), Nanos(2000)));
         assert_eq!((all.p50_ns, all.p90_ns), (Some(Nanos(1000)), Some(Nanos(1800))));
         assert_eq!((all.p99_ns, all.p999_ns), (Some(Nanos(1980)), None));
+        let many: Vec<(Nanos, u64)> = (1..=1000).map(|n| (Nanos(n), 200)).collect();
+        assert_eq!(percentiles([many.as_slice()]).and_then(|p| p.p9999_ns), Some(Nanos(1000)));
         assert_eq!(percentiles([[].as_slice()]), None);
     }
 }

@@ -139,6 +139,9 @@ pub struct Summary {
     pub cpu: Option<CpuUse>,
     /// Where datagrams went.
     pub loss: Option<Loss>,
+    /// Round trips whose response did not come in time (UDP).
+    #[serde(default)]
+    pub lost_round_trips: Option<u64>,
     /// Datagrams the sink received a second, when the workload has datagrams.
     pub datagrams_per_second: Option<Estimate>,
     /// Bytes that background threads read a second beside a latency trial, or that the memory
@@ -180,6 +183,10 @@ fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
         round_trips: percentiles(done.iter().filter_map(|run| run.round_trips())),
         cpu: cpu(&done, metric),
         loss: (trial.kind == "udp-stream").then(|| loss(&done)),
+        lost_round_trips: (trial.kind == "udp-rr").then(|| {
+            let sources = done.iter().filter_map(|run| run.source);
+            total(sources.flat_map(|source| &source.flows).map(|flow| flow.lost))
+        }),
         datagrams_per_second: (trial.kind == "udp-stream")
             .then(|| datagrams_per_second(&done))
             .flatten(),

@@ -11,6 +11,7 @@ mod memory_write;
 mod memory_write_nt;
 mod tcp_rr;
 mod tcp_stream;
+mod udp_rr;
 mod udp_stream;
 
 use crate::Kind;
@@ -28,5 +29,6 @@ pub static KINDS: &[&Kind] = &[
     &memory_write_nt::KIND,
     &tcp_rr::KIND,
     &tcp_stream::KIND,
+    &udp_rr::KIND,
     &udp_stream::KIND,
 ];

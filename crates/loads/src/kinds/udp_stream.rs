@@ -24,7 +24,7 @@ pub static KIND: Kind = Kind {
 };
 
 /// Token and sequence number.
-const HEAD: usize = 16;
+pub(super) const HEAD: usize = 16;
 
 struct UdpEnd {
     job: Job,
@@ -156,7 +156,7 @@ fn receive(lane: &mut Lane, mut flow: Socket, token: &Token) -> Result<LaneEnd, 
 }
 
 /// The sequence number of a datagram of this trial; `None` for a stranger's.
-fn sequence(datagram: &[u8], token: &Token) -> Option<u64> {
+pub(super) fn sequence(datagram: &[u8], token: &Token) -> Option<u64> {
     let rest = datagram.strip_prefix(&token[..8])?;
     Some(u64::from_be_bytes(*rest.first_chunk()?))
 }

@@ -35,7 +35,8 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
 pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
     let rate = (args.bitrate.0 > 0.0).then_some(args.bitrate.0 as u64);
     let params = params(&args.direct, args.length, None, rate);
-    run("udp", "udp-stream", &args.direct, params, |_| None)
+    let kind = if args.rr { "udp-rr" } else { "udp-stream" };
+    run("udp", kind, &args.direct, params, |_| None)
 }
 
 fn params(

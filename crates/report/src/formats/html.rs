@@ -234,7 +234,10 @@ fn latency_card(summary: &Summary) -> Markup {
             (PreEscaped(percentiles::draw(&title, trips)))
             p {
                 "min " (trips.min_ns) ", p50 " (shown(trips.p50_ns)) ", p90 " (shown(trips.p90_ns))
-                ", p99 " (shown(trips.p99_ns)) ", p99.9 " (shown(trips.p999_ns)) ", max " (trips.max_ns)
+                ", p99 " (shown(trips.p99_ns)) ", p99.9 " (shown(trips.p999_ns)) ", p99.99 " (shown(trips.p9999_ns)) ", max " (trips.max_ns)
+                @if let Some(lost) = summary.lost_round_trips {
+                    "; " (words::counted(lost as usize, "round trip")) " lost"
+                }
             }
         }
     }

@@ -150,14 +150,18 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
     if let (Metric::RoundTripP50, Some(trips)) = (summary.metric, &summary.round_trips) {
         let shown = |ns: Option<narrows_facts::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
         lines.push(format!(
-            "RTT min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
+            "RTT min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, max {}",
             trips.min_ns,
             shown(trips.p50_ns),
             shown(trips.p90_ns),
             shown(trips.p99_ns),
             shown(trips.p999_ns),
+            shown(trips.p9999_ns),
             trips.max_ns
         ));
+    }
+    if let Some(lost) = summary.lost_round_trips {
+        lines.push(format!("{} lost", words::counted(lost as usize, "round trip")));
     }
     if let Some(loss) = &summary.loss {
         let rate = summary.datagrams_per_second.map_or(String::new(), |r| words::middle(&r) + ", ");
