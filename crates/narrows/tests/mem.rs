@@ -86,6 +86,14 @@ fn what_cannot_be_measured_is_refused_by_name() {
     fails(&mut mem(&["--node", "999"]), 2, "node 999");
     fails(&mut mem(&["--memory-node", "999"]), 2, "there is no node 999");
     fails(&mut mem(&["-k", "read", "--threads", "1000"]), 2, "1000 threads");
+    // This machine's nodes are counted as the program does, by its own description.
+    let host = out(&run(narrows().args(["host", "--json"])));
+    let host: Value = serde_json::from_str(&host).expect("JSON");
+    if host["host"]["nodes"].as_array().is_none_or(|nodes| nodes.len() < 2) {
+        fails(&mut mem(&["--matrix"]), 2, "needs two nodes");
+        let both = run(&mut mem(&["--matrix", "-k", "read", "--threads", "1", "--size", "1M"]));
+        assert!(err(&both).contains("no matrix"), "{}", err(&both));
+    }
     fails(&mut mem(&["-k", "swim"]), 2, "swim");
     fails(&mut mem(&["-k", "read", "--vector", "mmx"]), 2, "mmx");
     fails(&mut mem(&["-k", "read", "--size", "1K"]), 2, "4 KiB or more");

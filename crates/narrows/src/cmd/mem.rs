@@ -22,6 +22,9 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     let window = args.seconds.map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
     let (spot, trials) = plan::trials(&host, &wanted(args, host.nodes.len()), window)
         .map_err(|why| Failure::new(USAGE, why, "see `narrows help mem`, and `narrows host`"))?;
+    if args.matrix && !trials.iter().any(|trial| trial.label.contains("memory of node")) {
+        eprintln!("no matrix: fewer than two nodes here have memory");
+    }
     for trial in &trials {
         let job = narrows_run::controller::sink_job(trial)?;
         narrows_loads::check(&job).map_err(|error| {
