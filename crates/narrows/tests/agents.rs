@@ -43,6 +43,22 @@ fn an_agent_on_this_host_is_labelled_loopback() {
     assert!(!stored.windows(64).any(|bytes| bytes == agent.key.as_bytes()));
 }
 
+#[test]
+fn an_agent_is_reached_over_ipv6() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        return skip("over_ipv6", "this machine has no IPv6");
+    }
+    let agent = serve(&[], &["-B", "::1"]);
+    for (kind, more) in [("tcp", &["-R"][..]), ("udp", &["-b", "20M"])] {
+        let mut command = narrows();
+        command.args([kind, "::1", "-p", &agent.port.to_string(), "-t", "0.1", "--repeats", "1"]);
+        command.env("NARROWS_KEY", &agent.key).arg("--json").arg("--out").arg(folder("ipv6"));
+        let json = json(&run(command.args(more)));
+        let rate = json["results"][0]["estimate"]["value"].as_f64();
+        assert!(rate.is_some_and(|rate| rate > 1e6), "{kind}: {rate:?}");
+    }
+}
+
 /// Bytes that an interface of a namespace received and sent so far.
 fn counters(enter: &str, interface: &str) -> (u64, u64) {
     let text = out(&run(Command::new("nsenter").args([enter, "cat", "/proc/net/dev"])));
