@@ -30,12 +30,12 @@ type Channels<'a> = BTreeMap<(usize, &'a str), Channel<'a>>;
 
 /// The moves that balance the host; `None` when moves alone cannot, or when none is needed.
 pub fn moves(slots: &[Slot], population: &Population) -> Option<Vec<Move>> {
-    let sockets: BTreeSet<u32> =
-        slots.iter().filter_map(|slot| Some(slot.at.as_ref()?.socket)).collect();
+    // Not the half of a board that has no processor.
+    let sockets: BTreeSet<u32> = population.sockets.iter().map(|socket| socket.socket).collect();
     let mut kinds = BTreeSet::new();
     let mut layouts: BTreeMap<u32, Channels<'_>> = BTreeMap::new();
     for slot in slots {
-        let Some(at) = &slot.at else { continue };
+        let Some(at) = slot.at.as_ref().filter(|at| sockets.contains(&at.socket)) else { continue };
         let channels = layouts.entry(at.socket).or_default();
         let channel = channels.entry((at.channel.len(), &at.channel)).or_default();
         match &slot.module {
@@ -161,7 +161,8 @@ fn any_module() -> Option<narrows_facts::host::Module> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::host::{Host, Module};
+    use crate::population::Balance;
+    use narrows_facts::host::{CpuSocket, Host, Module};
     use narrows_facts::{Bytes, Fact};
 
     /// A host with `P1-DIMMA1` and so on: per socket and channel the modules in two slots.
@@ -216,6 +217,17 @@ mod tests {
         let moved = steps(&host).expect("moves");
         assert_eq!(moved.len(), 2, "{moved:?}");
         assert!(moved.iter().all(|step| step.starts_with("P1-") && step.contains("to P2-")));
+    }
+
+    #[test]
+    fn a_socket_without_a_processor_gets_no_modules_and_is_no_asymmetry() {
+        let mut host = host("Xeon Gold 6248", &[&[1, 1, 0, 1, 1, 0], &[0; 6]]);
+        let balance = |host: &Host| Population::of(host).expect("population").balance;
+        assert_eq!(balance(&host), Balance::SocketAsymmetric);
+        let socket = |populated: bool| CpuSocket { populated, ..CpuSocket::default() };
+        host.cpu.sockets = Fact::known(vec![socket(true), socket(false)], "planted");
+        assert_eq!(balance(&host), Balance::NearBalanced);
+        assert_eq!(steps(&host), None);
     }
 
     #[test]

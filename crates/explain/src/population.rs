@@ -34,7 +34,7 @@ impl Population {
         if by_driver && platform.is_none() {
             return Err("the processor's family, to know which channels are empty".to_owned());
         }
-        let sockets = complete(sockets(slots)?, platform);
+        let sockets = with_processor(complete(sockets(slots)?, platform), host);
         let clusters =
             platform.map_or(1, |platform| interleave::clusters(host, platform, sockets.len()));
         let sets = match platform {
@@ -46,6 +46,18 @@ impl Population {
     }
 }
 
+/// The sockets without those that hold neither memory nor a processor: an empty half of a board is
+/// no asymmetry. Firmware lists its processor sockets in the order of its slots' sockets.
+fn with_processor(sockets: Vec<Socket>, host: &Host) -> Vec<Socket> {
+    let listed = host.cpu.sockets.value().filter(|listed| listed.len() == sockets.len());
+    let is_empty = |index: usize| listed.is_some_and(|listed| !listed[index].populated);
+    let sockets = sockets.into_iter().enumerate();
+    sockets
+        .filter(|(index, socket)| !(is_empty(*index) && socket.populated().is_empty()))
+        .map(|(_, socket)| socket)
+        .collect()
+}
+
 /// Drivers of memory controllers list no empty channels: where they are the source, those that the
 /// processor has are added.
 fn complete(mut sockets: Vec<Socket>, platform: Option<&'static Platform>) -> Vec<Socket> {
@@ -53,8 +65,9 @@ fn complete(mut sockets: Vec<Socket>, platform: Option<&'static Platform>) -> Ve
     for socket in &mut sockets {
         let by_driver = |label: &String| label.starts_with('M') && label.contains('C');
         if socket.channels.keys().all(by_driver) {
-            for (controller, channel) in (0..platform.controllers)
-                .flat_map(|controller| (0..platform.channels).map(move |c| (controller, c)))
+            let (controllers, channels) = platform.numbered();
+            for (controller, channel) in
+                (0..controllers).flat_map(|controller| (0..channels).map(move |c| (controller, c)))
             {
                 socket.channels.entry(format!("M{controller}C{channel}")).or_default();
             }

@@ -148,3 +148,22 @@ fn real_servers_have_one_set_where_their_controllers_are_alike() {
     assert!(compared >= 8, "{compared}");
     assert!(known >= 45, "the sets of {known} hosts are known");
 }
+
+/// The controllers' driver lists modules only: the channels it does not name are empty.
+#[test]
+fn modules_that_only_the_driver_lists_leave_the_other_channels_empty() {
+    let mut host = server([4, 0]);
+    let mut slots = host.memory.slots.value().expect("slots").clone();
+    slots.retain(|slot| slot.module.is_some());
+    for at in slots.iter_mut().filter_map(|slot| slot.at.as_mut()) {
+        let channel: u32 = at.channel.parse().expect("a number");
+        at.controller = Some(channel / 3);
+        at.channel = format!("M{}C{}", channel / 3, channel % 3);
+    }
+    host.memory.slots = Fact::known(slots, "/sys/devices/system/edac/mc");
+    let population = Population::of(&host).expect("population");
+    assert_eq!((population.balance, ways(&population, 0)), (Balance::NearBalanced, vec![4]));
+    assert_eq!(population.sockets[0].channels.len(), 6);
+    host.cpu.model = Fact::known("an unknown processor".to_owned(), "planted");
+    assert!(Population::of(&host).is_err_and(|missing| missing.contains("family")));
+}

@@ -437,6 +437,28 @@ fn ports_that_outrun_the_link_they_share_are_found() {
     assert!(says.contains("200 Gb/s together"), "{says}");
 }
 
+#[test]
+fn a_narrow_slot_is_named_with_the_free_ones_that_are_wider() {
+    let mut host = two_sockets();
+    let (slot, card) = ((8.0, 4), (8.0, 16));
+    let path = vec![hop("0000:00:01.0", slot, slot), hop("0000:3b:00.0", slot, card)];
+    host.nics = vec![nic(0, path.clone())];
+    let expansion = |name: &str, lanes: u32, address: Option<&str>| ExpansionSlot {
+        name: name.into(),
+        lanes: Some(lanes),
+        in_use: Some(address.is_some()),
+        address: address.map(str::to_owned),
+    };
+    host.expansion_slots = known(vec![
+        expansion("Slot 1", 4, Some("0000:3b:00.0")),
+        expansion("Slot 2", 16, None),
+        expansion("Slot 3", 4, None),
+    ]);
+    assert_eq!(host.slot_of(&path).map(|slot| slot.name.as_str()), Some("Slot 1"));
+    let remedy = found(&study(host), "pcie-link").remove(0).remedy;
+    assert!(remedy.contains("free are Slot 2 (x16)") && !remedy.contains("Slot 3"), "{remedy}");
+}
+
 /// Populations of real servers, from locators that spell it out and from makers' slot maps.
 #[test]
 fn real_populations_get_the_class_that_is_known_of_them() {

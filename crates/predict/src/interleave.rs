@@ -108,11 +108,12 @@ fn channels(
         let key = (at.channel.len(), at.channel.clone());
         let channel = channels.entry(key).or_insert_with(|| Channel {
             label: at.channel.clone(),
-            controller: at.controller.unwrap_or(0),
+            // A number beyond the family's is no number: then the order of labels decides.
+            controller: at.controller.and_then(|n| platform.group_of(n)).unwrap_or(0),
             left_mib: 0,
             mts: None,
         });
-        told &= at.controller.is_some();
+        told &= at.controller.is_some_and(|number| platform.group_of(number).is_some());
         let Some(module) = slot.module.as_ref().filter(|module| module.is_dram) else { continue };
         let size = module.size_bytes.ok_or_else(|| {
             format!("the size of the module in {}: firmware does not know it", slot.locator)
@@ -268,6 +269,32 @@ mod tests {
         let named = |name: &str| named(name).expect("platform");
         assert!(sets(&slots, named("Xeon Gold 6230"), 1).is_err());
         assert!(sets(&slots, named("Xeon 6980P"), 1).is_err());
+    }
+
+    #[test]
+    fn controllers_that_a_driver_numbers_are_joined_into_groups() {
+        // Four controllers of two channels, one module on each of the first six.
+        let mut slots = socket(0, &[ONE; 6]);
+        for slot in &mut slots {
+            if let Some(at) = &mut slot.at {
+                let channel: u32 = at.channel.parse().expect("a number");
+                at.controller = Some(channel / 2);
+                at.channel = format!("M{}C{}", channel / 2, channel % 2);
+            }
+        }
+        let of = |slots: &[Slot]| {
+            let sets = sets(slots, named("Xeon Gold 5416S").expect("platform"), 1).expect("sets");
+            let ways: Vec<usize> = sets.by_socket[&0].iter().map(Set::ways).collect();
+            (ways, sets.by_label_order)
+        };
+        assert_eq!(of(&slots), (vec![4, 2], false));
+        // The last of them on the fourth controller: three on each side.
+        for at in slots.iter_mut().filter_map(|slot| slot.at.as_mut()) {
+            if at.channel == "M1C1" {
+                (at.controller, at.channel) = (Some(3), "M3C0".to_owned());
+            }
+        }
+        assert_eq!(of(&slots), (vec![6], false));
     }
 
     #[test]

@@ -24,6 +24,10 @@ pub struct Platform {
     pub controllers: u32,
     /// Channels of each.
     pub channels: u32,
+    /// Memory controllers by the numbers that boards and drivers give them, where `controllers` are
+    /// groups of several; 0 where both are the same.
+    #[serde(default)]
+    numbered: u32,
     /// Dies that are nodes of their own unless firmware joins them.
     #[serde(default = "one")]
     pub dies: u32,
@@ -84,6 +88,18 @@ fn plain_name(processor: &str) -> String {
 }
 
 impl Platform {
+    /// Memory controllers of a socket by number, and the channels of each.
+    pub fn numbered(&self) -> (u32, u32) {
+        let controllers = if self.numbered == 0 { self.controllers } else { self.numbered };
+        (controllers, self.channels_per_socket() / controllers)
+    }
+
+    /// The group that a numbered controller belongs to; `None` for a number beyond the family's.
+    pub fn group_of(&self, controller: u32) -> Option<u32> {
+        let (controllers, _) = self.numbered();
+        (controller < controllers).then(|| controller / (controllers / self.controllers))
+    }
+
     /// Channels of a socket.
     pub fn channels_per_socket(&self) -> u32 {
         self.controllers * self.channels
@@ -103,6 +119,9 @@ mod tests {
                 let all = platform.channels_per_socket();
                 assert!(platform.ways.iter().all(|ways| *ways <= all), "{}", platform.name);
                 assert!(platform.controllers.is_multiple_of(platform.dies) || platform.dies == 1);
+                let (controllers, channels) = platform.numbered();
+                assert!(controllers.is_multiple_of(platform.controllers), "{}", platform.name);
+                assert_eq!(controllers * channels, all, "{}", platform.name);
             }
         }
     }

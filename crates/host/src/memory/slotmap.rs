@@ -35,7 +35,7 @@ struct Rule {
     /// Pattern of the bank string, whose one field is the socket.
     bank: Option<String>,
     channels: Channels,
-    /// Channels of each memory controller (or group of controllers), where they are not in order.
+    /// Channels of each memory controller, where they are not in order.
     #[serde(default)]
     controllers: Vec<Vec<String>>,
 }
@@ -142,7 +142,7 @@ mod tests {
         let controller = |slot: &str| r750.place(slot, "").and_then(|at| at.controller);
         assert_eq!(
             (controller("A1"), controller("A13"), controller("B2")),
-            (Some(0), Some(0), Some(1))
+            (Some(0), Some(0), Some(2))
         );
         assert_eq!(place("Nobody", "PowerEdge R740", "A1", ""), None);
     }

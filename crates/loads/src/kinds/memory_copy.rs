@@ -23,9 +23,9 @@ fn of_width(vector: Vector) -> Option<Loop> {
     Some(match vector {
         Vector::Portable => portable,
         #[cfg(target_arch = "x86_64")]
-        Vector::Avx2 => avx2,
+        Vector::Avx2 => avx2::<false>,
         #[cfg(target_arch = "x86_64")]
-        Vector::Avx512 => avx512,
+        Vector::Avx512 => avx512::<false>,
         #[cfg(not(target_arch = "x86_64"))]
         _ => return None,
     })
@@ -39,40 +39,65 @@ unsafe fn portable([from, to, _]: [*mut u8; 3], length: usize) {
     }
 }
 
-/// Intrinsics, because the compiler would turn a plain loop into a call of memcpy.
+/// With stores that go past the caches (`PAST`) or plain ones. Intrinsics, because the compiler
+/// would turn a plain loop into a call of memcpy.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn avx2([from, to, _]: [*mut u8; 3], length: usize) {
-    use std::arch::x86_64::{__m256i, _mm256_load_si256, _mm256_store_si256};
+pub(super) unsafe fn avx2<const PAST: bool>([from, to, _]: [*mut u8; 3], length: usize) {
+    use std::arch::x86_64::{
+        __m256i, _mm_sfence, _mm256_load_si256, _mm256_store_si256, _mm256_stream_si256,
+    };
+    let put = |to: *mut __m256i, value: __m256i| match PAST {
+        // SAFETY: the caller's; aligned.
+        true => unsafe { _mm256_stream_si256(to, value) },
+        // SAFETY: as above.
+        false => unsafe { _mm256_store_si256(to, value) },
+    };
     for at in (0..length).step_by(128) {
         // SAFETY: the caller's; 128 bytes are four vectors of 32, aligned.
         unsafe {
             let from = from.add(at).cast::<__m256i>();
             let to = to.add(at).cast::<__m256i>();
             let four = [0, 1, 2, 3].map(|i| _mm256_load_si256(from.add(i)));
-            _mm256_store_si256(to, four[0]);
-            _mm256_store_si256(to.add(1), four[1]);
-            _mm256_store_si256(to.add(2), four[2]);
-            _mm256_store_si256(to.add(3), four[3]);
+            put(to, four[0]);
+            put(to.add(1), four[1]);
+            put(to.add(2), four[2]);
+            put(to.add(3), four[3]);
         }
+    }
+    // Non-temporal stores are weakly ordered: the block ends when they are out.
+    if PAST {
+        _mm_sfence();
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn avx512([from, to, _]: [*mut u8; 3], length: usize) {
-    use std::arch::x86_64::{__m512i, _mm512_load_si512, _mm512_store_si512};
+pub(super) unsafe fn avx512<const PAST: bool>([from, to, _]: [*mut u8; 3], length: usize) {
+    use std::arch::x86_64::{
+        __m512i, _mm_sfence, _mm512_load_si512, _mm512_store_si512, _mm512_stream_si512,
+    };
+    let put = |to: *mut __m512i, value: __m512i| match PAST {
+        // SAFETY: the caller's; aligned.
+        true => unsafe { _mm512_stream_si512(to, value) },
+        // SAFETY: as above.
+        false => unsafe { _mm512_store_si512(to, value) },
+    };
     for at in (0..length).step_by(256) {
         // SAFETY: the caller's; 256 bytes are four vectors of 64, aligned.
         unsafe {
             let from = from.add(at).cast::<__m512i>();
             let to = to.add(at).cast::<__m512i>();
             let four = [0, 1, 2, 3].map(|i| _mm512_load_si512(from.add(i)));
-            _mm512_store_si512(to, four[0]);
-            _mm512_store_si512(to.add(1), four[1]);
-            _mm512_store_si512(to.add(2), four[2]);
-            _mm512_store_si512(to.add(3), four[3]);
+            put(to, four[0]);
+            put(to.add(1), four[1]);
+            put(to.add(2), four[2]);
+            put(to.add(3), four[3]);
         }
+    }
+    // Non-temporal stores are weakly ordered: the block ends when they are out.
+    if PAST {
+        _mm_sfence();
     }
 }
 

@@ -21,9 +21,9 @@ fn of_width(vector: Vector) -> Option<Loop> {
     Some(match vector {
         Vector::Portable => portable,
         #[cfg(target_arch = "x86_64")]
-        Vector::Avx2 => avx2,
+        Vector::Avx2 => avx2::<false>,
         #[cfg(target_arch = "x86_64")]
-        Vector::Avx512 => avx512,
+        Vector::Avx512 => avx512::<false>,
         #[cfg(not(target_arch = "x86_64"))]
         _ => return None,
     })
@@ -39,40 +39,64 @@ unsafe fn portable([to, ..]: [*mut u8; 3], length: usize) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn avx2([to, ..]: [*mut u8; 3], length: usize) {
-    use std::arch::x86_64::{__m256i, _mm256_set1_epi8, _mm256_store_si256};
+pub(super) unsafe fn avx2<const PAST: bool>([to, ..]: [*mut u8; 3], length: usize) {
+    use std::arch::x86_64::{
+        __m256i, _mm_sfence, _mm256_set1_epi8, _mm256_store_si256, _mm256_stream_si256,
+    };
     let value = _mm256_set1_epi8(VALUE as i8);
+    let put = |to: *mut __m256i, value: __m256i| match PAST {
+        // SAFETY: the caller's; aligned.
+        true => unsafe { _mm256_stream_si256(to, value) },
+        // SAFETY: as above.
+        false => unsafe { _mm256_store_si256(to, value) },
+    };
     for at in (0..length).step_by(128) {
         // SAFETY: the caller's; 128 bytes are four vectors of 32, aligned.
         unsafe {
             let to = to.add(at).cast::<__m256i>();
-            _mm256_store_si256(to, value);
-            _mm256_store_si256(to.add(1), value);
-            _mm256_store_si256(to.add(2), value);
-            _mm256_store_si256(to.add(3), value);
+            put(to, value);
+            put(to.add(1), value);
+            put(to.add(2), value);
+            put(to.add(3), value);
         }
+    }
+    // Non-temporal stores are weakly ordered: the block ends when they are out.
+    if PAST {
+        _mm_sfence();
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn avx512([to, ..]: [*mut u8; 3], length: usize) {
-    use std::arch::x86_64::{__m512i, _mm512_set1_epi64, _mm512_store_si512};
+pub(super) unsafe fn avx512<const PAST: bool>([to, ..]: [*mut u8; 3], length: usize) {
+    use std::arch::x86_64::{
+        __m512i, _mm_sfence, _mm512_set1_epi64, _mm512_store_si512, _mm512_stream_si512,
+    };
     let value = _mm512_set1_epi64(i64::from_ne_bytes([VALUE; 8]));
+    let put = |to: *mut __m512i, value: __m512i| match PAST {
+        // SAFETY: the caller's; aligned.
+        true => unsafe { _mm512_stream_si512(to, value) },
+        // SAFETY: as above.
+        false => unsafe { _mm512_store_si512(to, value) },
+    };
     for at in (0..length).step_by(256) {
         // SAFETY: the caller's; 256 bytes are four vectors of 64, aligned.
         unsafe {
             let to = to.add(at).cast::<__m512i>();
-            _mm512_store_si512(to, value);
-            _mm512_store_si512(to.add(1), value);
-            _mm512_store_si512(to.add(2), value);
-            _mm512_store_si512(to.add(3), value);
+            put(to, value);
+            put(to.add(1), value);
+            put(to.add(2), value);
+            put(to.add(3), value);
         }
+    }
+    // Non-temporal stores are weakly ordered: the block ends when they are out.
+    if PAST {
+        _mm_sfence();
     }
 }
 
 /// The byte that is written.
-const VALUE: u8 = 0x5a;
+pub(super) const VALUE: u8 = 0x5a;
 
 #[cfg(test)]
 mod tests {

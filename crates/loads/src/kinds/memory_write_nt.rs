@@ -3,6 +3,7 @@
 //! Bytes counted: bytes written. Bytes that cross the memory bus: the same, since no line is
 //! fetched to be overwritten.
 
+use super::memory_write::{self, VALUE};
 use crate::Kind;
 use crate::harness::memory::{BLOCK, Loop, MemoryKernel, Spec};
 use crate::harness::vector::Vector;
@@ -22,9 +23,9 @@ fn of_width(vector: Vector) -> Option<Loop> {
         #[cfg(target_arch = "x86_64")]
         Vector::Portable => portable,
         #[cfg(target_arch = "x86_64")]
-        Vector::Avx2 => avx2,
+        Vector::Avx2 => memory_write::avx2::<true>,
         #[cfg(target_arch = "x86_64")]
-        Vector::Avx512 => avx512,
+        Vector::Avx512 => memory_write::avx512::<true>,
         #[cfg(not(target_arch = "x86_64"))]
         _ => return None,
     })
@@ -42,47 +43,6 @@ unsafe fn portable([to, ..]: [*mut u8; 3], length: usize) {
     // SAFETY: SSE is part of the architecture.
     unsafe { _mm_sfence() };
 }
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn avx2([to, ..]: [*mut u8; 3], length: usize) {
-    use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_set1_epi8, _mm256_stream_si256};
-    let value = _mm256_set1_epi8(VALUE as i8);
-    for at in (0..length).step_by(128) {
-        // SAFETY: the caller's; 128 bytes are four vectors of 32, aligned.
-        unsafe {
-            let to = to.add(at).cast::<__m256i>();
-            _mm256_stream_si256(to, value);
-            _mm256_stream_si256(to.add(1), value);
-            _mm256_stream_si256(to.add(2), value);
-            _mm256_stream_si256(to.add(3), value);
-        }
-    }
-    // Non-temporal stores are weakly ordered: the block ends when they are out.
-    _mm_sfence();
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-unsafe fn avx512([to, ..]: [*mut u8; 3], length: usize) {
-    use std::arch::x86_64::{__m512i, _mm_sfence, _mm512_set1_epi64, _mm512_stream_si512};
-    let value = _mm512_set1_epi64(i64::from_ne_bytes([VALUE; 8]));
-    for at in (0..length).step_by(256) {
-        // SAFETY: the caller's; 256 bytes are four vectors of 64, aligned.
-        unsafe {
-            let to = to.add(at).cast::<__m512i>();
-            _mm512_stream_si512(to, value);
-            _mm512_stream_si512(to.add(1), value);
-            _mm512_stream_si512(to.add(2), value);
-            _mm512_stream_si512(to.add(3), value);
-        }
-    }
-    // Non-temporal stores are weakly ordered: the block ends when they are out.
-    _mm_sfence();
-}
-
-/// The byte that is written.
-const VALUE: u8 = 0x5a;
 
 #[cfg(test)]
 mod tests {

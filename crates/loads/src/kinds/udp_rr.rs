@@ -6,16 +6,14 @@
 //! which the response carries back. A response that does not come within a time is lost, and no
 //! round trip; one that comes later is dropped.
 
-use super::udp_stream::{HEAD, sequence};
+use super::udp_stream::{Flow, HEAD, LaneMaker, UdpEnd, sequence};
 use crate::harness::socket::{self, Token};
-use crate::harness::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
-use crate::{Kind, LoadError, Prepared, ThreadMeter};
+use crate::harness::{Lane, LaneEnd, Phase};
+use crate::{Kind, LoadError};
 use hdrhistogram::Histogram;
-use narrows_facts::load::{End, Job};
 use socket2::{SockAddr, Socket};
 use std::io::{ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 pub static KIND: Kind = Kind {
@@ -23,68 +21,14 @@ pub static KIND: Kind = Kind {
     says: "UDP round-trip time of small messages, one outstanding, blocking calls",
     network: true,
     message_bytes_min: HEAD as u64,
-    prepare,
+    prepare: |job| UdpEnd::prepare(job, LaneMaker { sink: answer, source: ask }),
 };
 
 /// A response that takes longer is lost.
 const LOST_AFTER: Duration = Duration::from_millis(200);
 
-struct UdpEnd {
-    job: Job,
-    token: Token,
-    sinks: Vec<Socket>,
-}
-
-fn prepare(job: &Job) -> Result<Box<dyn Prepared>, LoadError> {
-    let token = socket::token(&job.token)?;
-    let sinks = match (job.end, job.address) {
-        (End::Sink, Some(address)) => (0..job.params.streams)
-            .map(|_| socket::receive(address, &job.params))
-            .collect::<Result<_, _>>()?,
-        _ => Vec::new(),
-    };
-    Ok(Box::new(UdpEnd { job: job.clone(), token, sinks }))
-}
-
-impl Prepared for UdpEnd {
-    fn ports(&self) -> Vec<u16> {
-        self.sinks.iter().map(socket::port).collect()
-    }
-
-    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
-        let params = &self.job.params;
-        let is_sink = self.job.end == End::Sink;
-        if !is_sink && peer.len() < params.streams as usize {
-            return Err(LoadError::Order("the sink named fewer ports than streams".into()));
-        }
-        let flows = match is_sink {
-            true => self.sinks,
-            false => {
-                peer.iter().map(|to| socket::send_to(*to, params)).collect::<Result<_, _>>()?
-            }
-        };
-        let message = params.message_bytes.0 as usize;
-        let effective = socket::read_back(&flows[0], false, params.message_bytes);
-        let token = self.token;
-        let mut lanes: Vec<LaneWork> = Vec::new();
-        for flow in &flows {
-            let flow = flow.try_clone().map_err(LoadError::system("copying a socket handle"))?;
-            lanes.push(match is_sink {
-                true => Box::new(move |lane| answer(lane, flow, &token)),
-                false => Box::new(move |lane| ask(lane, flow, message, &token)),
-            });
-        }
-        let cpus = self.job.cpus.clone();
-        Crew::muster(CrewPlan { lanes, sockets: flows, effective, cpus, meter })
-    }
-}
-
-fn ask(
-    lane: &mut Lane,
-    mut flow: Socket,
-    message: usize,
-    token: &Token,
-) -> Result<LaneEnd, LoadError> {
+fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    let (message, token) = (told.message, &told.token);
     let mut request = vec![1u8; message];
     request[..8].copy_from_slice(&token[..8]);
     let mut response = vec![0u8; 1 << 16];
@@ -139,7 +83,7 @@ fn comes_back(
     Ok(false)
 }
 
-fn answer(lane: &mut Lane, flow: Socket, token: &Token) -> Result<LaneEnd, LoadError> {
+fn answer(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
     let mut buffer = vec![MaybeUninit::<u8>::uninit(); 1 << 16];
     lane.wait_at_gate();
     loop {
@@ -154,7 +98,7 @@ fn answer(lane: &mut Lane, flow: Socket, token: &Token) -> Result<LaneEnd, LoadE
         // SAFETY: the kernel has written the first `length` bytes.
         let bytes = unsafe { &*(&raw const buffer[..length] as *const [u8]) };
         // Nobody else is answered: the sink must not amplify a stranger's datagrams.
-        if sequence(bytes, token).is_none() {
+        if sequence(bytes, &told.token).is_none() {
             continue;
         }
         match flow.send_to(bytes, &from) {

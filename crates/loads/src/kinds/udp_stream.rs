@@ -20,27 +20,51 @@ pub static KIND: Kind = Kind {
     says: "UDP throughput and loss; counts payload bytes the sink received",
     network: true,
     message_bytes_min: HEAD as u64,
-    prepare,
+    prepare: |job| UdpEnd::prepare(job, LaneMaker { sink: receive, source: send }),
 };
 
 /// Token and sequence number.
 pub(super) const HEAD: usize = 16;
 
-struct UdpEnd {
+/// What a flow's loop is told.
+pub(super) struct Flow {
+    /// Bytes of a datagram.
+    pub message: usize,
+    /// By which the ends know each other.
+    pub token: Token,
+    /// From datagram to datagram at the asked pace, in nanoseconds.
+    pub gap_ns: Option<f64>,
+}
+
+/// The hot loop of one flow.
+type FlowWork = fn(&mut Lane, Socket, &Flow) -> Result<LaneEnd, LoadError>;
+
+/// The two hot loops of a UDP workload.
+pub(super) struct LaneMaker {
+    pub sink: FlowWork,
+    pub source: FlowWork,
+}
+
+/// One end of a UDP workload: `streams` sockets, one thread each.
+pub(super) struct UdpEnd {
     job: Job,
     token: Token,
     sinks: Vec<Socket>,
+    make: LaneMaker,
 }
 
-fn prepare(job: &Job) -> Result<Box<dyn Prepared>, LoadError> {
-    let token = socket::token(&job.token)?;
-    let sinks = match (job.end, job.address) {
-        (End::Sink, Some(address)) => (0..job.params.streams)
-            .map(|_| socket::receive(address, &job.params))
-            .collect::<Result<_, _>>()?,
-        _ => Vec::new(),
-    };
-    Ok(Box::new(UdpEnd { job: job.clone(), token, sinks }))
+impl UdpEnd {
+    /// Makes the end ready; a sink binds its sockets.
+    pub fn prepare(job: &Job, make: LaneMaker) -> Result<Box<dyn Prepared>, LoadError> {
+        let token = socket::token(&job.token)?;
+        let sinks = match (job.end, job.address) {
+            (End::Sink, Some(address)) => (0..job.params.streams)
+                .map(|_| socket::receive(address, &job.params))
+                .collect::<Result<_, _>>()?,
+            _ => Vec::new(),
+        };
+        Ok(Box::new(Self { job: job.clone(), token, sinks, make }))
+    }
 }
 
 impl Prepared for UdpEnd {
@@ -62,31 +86,24 @@ impl Prepared for UdpEnd {
         };
         let message = params.message_bytes.0 as usize;
         let effective = socket::read_back(&flows[0], false, params.message_bytes);
-        // One flow's share of the pace, as nanoseconds from datagram to datagram.
+        // One flow's share of the pace.
         let gap_ns = params
             .rate_bps
             .map(|rate| 8e9 * message as f64 * f64::from(params.streams) / rate.max(1) as f64);
-        let token = self.token;
+        let work = if is_sink { self.make.sink } else { self.make.source };
         let mut lanes: Vec<LaneWork> = Vec::new();
         for flow in &flows {
             let flow = flow.try_clone().map_err(LoadError::system("copying a socket handle"))?;
-            lanes.push(match is_sink {
-                true => Box::new(move |lane| receive(lane, flow, &token)),
-                false => Box::new(move |lane| send(lane, flow, message, &token, gap_ns)),
-            });
+            let told = Flow { message, token: self.token, gap_ns };
+            lanes.push(Box::new(move |lane| work(lane, flow, &told)));
         }
         let cpus = self.job.cpus.clone();
         Crew::muster(CrewPlan { lanes, sockets: flows, effective, cpus, meter })
     }
 }
 
-fn send(
-    lane: &mut Lane,
-    mut flow: Socket,
-    message: usize,
-    token: &Token,
-    gap_ns: Option<f64>,
-) -> Result<LaneEnd, LoadError> {
+fn send(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    let Flow { message, token, gap_ns } = *told;
     let mut buffer = Buffer::new(message)?;
     buffer.touch();
     let bytes = &mut buffer.bytes_mut()[..message];
@@ -128,7 +145,7 @@ fn due(began: Instant, at: Duration) -> bool {
     left.is_zero()
 }
 
-fn receive(lane: &mut Lane, mut flow: Socket, token: &Token) -> Result<LaneEnd, LoadError> {
+fn receive(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
     // Larger than any datagram, so that a longer one than ordered is seen whole.
     let mut buffer = Buffer::new(1 << 16)?;
     buffer.touch();
@@ -144,7 +161,7 @@ fn receive(lane: &mut Lane, mut flow: Socket, token: &Token) -> Result<LaneEnd, 
             Err(error) if socket::is_pause(&error) => continue,
             Err(error) => return Err(LoadError::system("receiving")(error)),
         };
-        let Some(sequence) = sequence(&bytes[..length], token) else { continue };
+        let Some(sequence) = sequence(&bytes[..length], &told.token) else { continue };
         if sequence >= expected {
             expected = sequence.saturating_add(1);
             lane.tally.expects(expected);
