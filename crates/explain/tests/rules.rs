@@ -259,18 +259,12 @@ fn trial(label: &str) -> Trial {
         id: TrialId(label.into()),
         label: label.into(),
         kind: "tcp-stream".into(),
-        params: Params {
-            message_bytes: Bytes::kib(64),
-            streams: 1,
-            socket_buffer_bytes: None,
-            congestion: None,
-            rate_bps: None,
-            working_set_bytes: Bytes(0),
-            memory: None,
-            stream: None,
-            beside: None,
+        params: Params::of_network(Bytes::kib(64), 1),
+        place: Placement {
+            sink: CpuList(vec![1]),
+            source: CpuList(vec![0]),
+            ..Placement::default()
         },
-        place: Placement { sink: CpuList(vec![1]), source: CpuList(vec![0]) },
         path: Path::Namespaces,
         timeline: Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span },
     }

@@ -24,33 +24,63 @@ pub struct Params {
     /// keeps their ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryParams>,
-    /// What only TCP streams know; `None` where nothing of it was asked for.
+    /// What only streams know; `None` where nothing of it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamParams>,
+    /// What only round trips know; `None` where nothing of it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trip: Option<TripParams>,
+    /// What sockets of any kind can be told; `None` where nothing of it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<SocketParams>,
     /// A memory kernel that runs on the controller's host all the while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
 }
 
 impl Params {
-    /// Parameters of a memory kernel on so many threads.
-    pub fn of_memory(threads: u32, working_set_bytes: Bytes, memory: MemoryParams) -> Self {
+    /// Parameters of a network workload: messages of a size over so many flows, nothing else asked.
+    pub fn of_network(message_bytes: Bytes, streams: u32) -> Self {
         Self {
-            message_bytes: Bytes(0),
-            streams: threads,
+            message_bytes,
+            streams,
             socket_buffer_bytes: None,
             congestion: None,
             rate_bps: None,
-            working_set_bytes,
-            memory: Some(memory),
+            working_set_bytes: Bytes(0),
+            memory: None,
             stream: None,
+            trip: None,
+            socket: None,
             beside: None,
         }
+    }
+
+    /// Parameters of a memory kernel on so many threads.
+    pub fn of_memory(threads: u32, working_set_bytes: Bytes, memory: MemoryParams) -> Self {
+        let memory = Some(memory);
+        Self { working_set_bytes, memory, ..Self::of_network(Bytes(0), threads) }
     }
 
     /// True when the end that listens is the one that sends.
     pub fn is_reverse(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.reverse)
+    }
+
+    /// True when both ends send and receive, over flows of their own.
+    pub fn is_bidirectional(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.bidirectional)
+    }
+
+    /// Flows of both directions.
+    pub fn flows(&self) -> u32 {
+        self.streams.saturating_mul(if self.is_bidirectional() { 2 } else { 1 })
+    }
+
+    /// Bytes of a response: those of the request, unless told otherwise.
+    pub fn response_bytes(&self) -> Bytes {
+        let asked = self.trip.as_ref().and_then(|trip| trip.response_bytes);
+        asked.unwrap_or(self.message_bytes)
     }
 }
 
@@ -67,18 +97,70 @@ pub struct Beside {
     pub working_set_bytes: Bytes,
 }
 
-/// What a TCP stream can be told beside messages and flows.
+/// What a stream can be told beside messages and flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StreamParams {
     /// The end that listens sends, and the end that connects receives.
     pub reverse: bool,
+    /// As many flows more, the other way, at the same time.
+    pub bidirectional: bool,
     /// Buffers of all flows of an end together, gone through message by message; `None` is one
     /// message a flow, over and over ("hot").
     pub span_bytes: Option<Bytes>,
     /// The sink reads every byte once more after it has received it.
     pub touch: bool,
-    /// The sink lets the kernel drop what arrived instead of copying it out (`MSG_TRUNC`).
-    pub truncate: bool,
+    /// The sink compares every byte that it received with what was sent.
+    pub verify: bool,
+    /// How bytes are handed to the kernel; `None` is `write` for TCP and `send` for UDP.
+    pub sender: Option<String>,
+    /// How bytes are taken from the kernel; `None` is `recv`.
+    pub receiver: Option<String>,
+}
+
+impl StreamParams {
+    /// The receiver that has the kernel drop what arrived (`MSG_TRUNC`).
+    pub const TRUNCATE: &str = "truncate";
+
+    /// True when no application receives like this.
+    pub fn drops(&self) -> bool {
+        self.receiver.as_deref() == Some(Self::TRUNCATE)
+    }
+}
+
+/// What round trips can be told beside messages and flows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TripParams {
+    /// Bytes of a response; `None` is those of the request.
+    pub response_bytes: Option<Bytes>,
+    /// Open loop: so many requests a second over all flows, timed from when they were due, however
+    /// late the one before comes back; `None` asks as soon as it has the answer.
+    pub per_second: Option<u64>,
+}
+
+/// What sockets can be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SocketParams {
+    /// How threads wait for bytes: `block`, `busy-poll`, `spin`; `None` blocks.
+    pub wait: Option<String>,
+    /// Largest segment to ask for (TCP).
+    pub mss_bytes: Option<u32>,
+    /// Leaves Nagle's algorithm on (TCP); everywhere else it is off.
+    pub delay: bool,
+    /// Differentiated services code point, 0 to 63 (RFC 2474).
+    pub dscp: Option<u8>,
+}
+
+/// Where the connecting end's packets leave from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bind {
+    /// Own address.
+    pub address: Option<IpAddr>,
+    /// Own interface.
+    pub device: Option<String>,
 }
 
 /// What a memory kernel can be told beside threads and working set.
@@ -142,6 +224,15 @@ pub struct Job {
     /// Network namespace to join first: a path such as `/proc/PID/fd/N`. Never taken from a peer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub namespace: Option<String>,
+    /// Node that the buffers of messages are taken from; `None` leaves it to the kernel.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub node: Option<u32>,
+    /// Where packets leave from. Never taken from a peer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bind: Option<Bind>,
+    /// Ports to listen on, first to last; `None` takes any. Never taken from a peer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ports: Option<(u16, u16)>,
 }
 
 /// CPU time of one thread over the window.
@@ -174,6 +265,28 @@ pub struct FlowTally {
     pub reordered: u64,
     /// Sends that the own host refused (UDP source: no buffer).
     pub refused: u64,
+    /// System calls that sent or received, those in vain included.
+    #[serde(default)]
+    pub calls: u64,
+    /// Datagrams that came more than once (UDP sink); not counted in messages or bytes.
+    #[serde(default)]
+    pub duplicates: u64,
+    /// Smoothed variation of the time between datagrams at the end of the window (UDP sink of a
+    /// paced source; RFC 3550, section 6.4.1).
+    #[serde(default)]
+    pub jitter_ns: Option<Nanos>,
+    /// True for a flow by which this end sends.
+    #[serde(default)]
+    pub sends: bool,
+}
+
+/// What became of sends that the kernel was to make without a copy (`MSG_ZEROCOPY`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZeroCopy {
+    /// Sends that the kernel said were over.
+    pub completed: u64,
+    /// Of those, copied all the same.
+    pub copied: u64,
 }
 
 /// Bytes that passed in one slice of the window, over all flows.
@@ -211,6 +324,27 @@ pub struct Effective {
     /// Bytes that cross the memory bus per hundred bytes counted, once caches are too small: 150
     /// for a copy with plain stores; `None` for network workloads.
     pub bus_percent_of_counted: Option<u32>,
+    /// How bytes are handed to the kernel.
+    #[serde(default)]
+    pub sender: Option<String>,
+    /// How bytes are taken from the kernel.
+    #[serde(default)]
+    pub receiver: Option<String>,
+    /// How threads wait: `block`, `busy-poll`, `spin`.
+    #[serde(default)]
+    pub wait: Option<String>,
+    /// Largest segment of the connection as it began (TCP).
+    #[serde(default)]
+    pub mss_bytes: Option<u32>,
+    /// Code point that packets carry.
+    #[serde(default)]
+    pub dscp: Option<u8>,
+    /// MTU of the path, as the kernel knows it for this flow.
+    #[serde(default)]
+    pub path_mtu_bytes: Option<Bytes>,
+    /// Interface that has the flow's own address.
+    #[serde(default)]
+    pub interface: Option<String>,
 }
 
 /// Everything one end reports of one run.
@@ -224,6 +358,12 @@ pub struct EndReport {
     pub intervals: Vec<Interval>,
     /// Per thread, in flow order.
     pub threads: Vec<ThreadUsage>,
+    /// Sends without a copy, when they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zero_copy: Option<ZeroCopy>,
+    /// Bytes compared with what was sent, from the first on, when that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified_bytes: Option<Bytes>,
     /// Round trips: (upper edge in ns, count) of each filled histogram bucket, ascending.
     pub round_trips: Vec<(Nanos, u64)>,
     /// Socket settings read back.

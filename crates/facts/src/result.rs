@@ -21,6 +21,9 @@ pub enum Unit {
     /// Datagrams per second.
     #[serde(rename = "datagram/s")]
     DatagramsPerSecond,
+    /// Events per second: round trips, connections, system calls, packets.
+    #[serde(rename = "1/s")]
+    PerSecond,
 }
 
 /// How an estimate was made.

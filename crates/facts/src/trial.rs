@@ -1,6 +1,6 @@
 //! A trial: one cell of an experiment, before it is run.
 
-use crate::load::{CpuList, Params, Timeline};
+use crate::load::{Bind, CpuList, Params, Timeline};
 use serde::{Deserialize, Serialize};
 
 /// Hash of everything else in the trial; the same trial has the same id on every machine.
@@ -29,6 +29,15 @@ pub struct Placement {
     pub sink: CpuList,
     /// CPUs of the source end's threads.
     pub source: CpuList,
+    /// Node of the sink end's buffers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sink_node: Option<u32>,
+    /// Node of the source end's buffers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_node: Option<u32>,
+    /// Where the packets of the controller's end leave from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bind: Option<Bind>,
 }
 
 /// One cell: a workload, its parameters, its place and its path.

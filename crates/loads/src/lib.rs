@@ -5,16 +5,22 @@
 //! (buffers, listening sockets), [`Prepared::arm`] (connections, threads at the gate) and
 //! [`harness::Crew::run`] (warm-up, window, cool-down).
 
+mod bounds;
 pub mod harness;
 pub mod kinds;
+pub mod tcp;
+pub mod udp;
 
 use harness::Crew;
-use narrows_facts::load::{End, Job, StreamParams, ThreadUsage};
+use narrows_facts::load::{End, Job, ThreadUsage};
 use std::net::SocketAddr;
 use thiserror::Error;
 
 /// Reads the CPU time of the calling thread so far; `wall_ns` is the monotonic clock.
 pub type ThreadMeter = fn() -> ThreadUsage;
+
+/// What a maker of senders, receivers and the like gives back.
+pub type Made<T> = Result<Box<T>, LoadError>;
 
 /// One workload.
 pub struct Kind {
@@ -75,9 +81,6 @@ pub fn kind(name: &str) -> Result<&'static Kind, LoadError> {
 /// Buffers of all flows of an end together.
 const BUFFERS_BYTES_MAX: u64 = 1 << 30;
 
-/// The span of an end's buffers: beyond any cache.
-const SPAN_BYTES_MAX: u64 = 8 << 30;
-
 /// Checks an order against hard limits before anything is allocated or sent. An agent runs what a
 /// peer orders, so these are the bounds of what a peer can make a host do.
 pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
@@ -93,22 +96,13 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
         let least = kind.message_bytes_min;
         return order(format!("message size is {message} B, must be {least} to {message_max}"));
     }
-    let buffers = message.saturating_mul(params.streams.into());
+    let buffers = message.saturating_mul(params.flows().into());
     if kind.network && buffers > BUFFERS_BYTES_MAX {
         return order(format!("{buffers} B of buffers, must be at most {BUFFERS_BYTES_MAX}"));
     }
-    if let Some(stream) = &params.stream {
-        if job.kind != "tcp-stream" && *stream != StreamParams::default() {
-            return order(format!("{} has no span, touch, truncate or reverse", job.kind));
-        }
-        let span = stream.span_bytes.map_or(0, |span| span.0);
-        if span > SPAN_BYTES_MAX {
-            return order(format!("a span of {span} B, must be at most {SPAN_BYTES_MAX}"));
-        }
-        if stream.touch && stream.truncate {
-            return order("what the kernel dropped cannot be touched".into());
-        }
-    }
+    bounds::stream(job, message)?;
+    bounds::trip(job, message_max)?;
+    bounds::socket(job)?;
     let timeline = &job.timeline;
     let total_ns = [timeline.warmup_ns.0, timeline.window_ns.0, timeline.cooldown_ns.0];
     let total_ns = total_ns.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
@@ -127,6 +121,6 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
     if !kind.network && job.end == End::Source {
         return order(format!("{} has one end only", kind.name));
     }
-    harness::socket::token(&job.token)?;
+    harness::meet::token(&job.token)?;
     Ok(kind)
 }

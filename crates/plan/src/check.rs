@@ -34,15 +34,8 @@ pub fn trials(host: &Host, spot: &Spot, path: Path, window: Nanos) -> Vec<Trial>
         cooldown_ns: Nanos(0),
     };
     let network = |message_bytes: Bytes, congestion: Option<&str>| Params {
-        message_bytes,
-        streams: 1,
-        socket_buffer_bytes: None,
         congestion: congestion.map(str::to_owned),
-        rate_bps: None,
-        working_set_bytes: Bytes(0),
-        memory: None,
-        stream: None,
-        beside: None,
+        ..Params::of_network(message_bytes, 1)
     };
     let memory = Params {
         streams: spot.cpus.len().max(1) as u32,

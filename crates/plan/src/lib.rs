@@ -98,17 +98,7 @@ mod tests {
     #[test]
     fn a_trial_keeps_its_id_until_something_in_it_changes() {
         let timeline = Timeline { warmup_ns: Nanos(1), window_ns: Nanos(2), cooldown_ns: Nanos(3) };
-        let params = Params {
-            message_bytes: Bytes::kib(64),
-            streams: 1,
-            socket_buffer_bytes: None,
-            congestion: None,
-            rate_bps: None,
-            working_set_bytes: Bytes(0),
-            memory: None,
-            stream: None,
-            beside: None,
-        };
+        let params = Params::of_network(Bytes::kib(64), 1);
         let make = |params: &Params| {
             let place = Placement::default();
             trial("x", "tcp-stream", params.clone(), place, Path::Loopback, timeline).id.0

@@ -61,6 +61,8 @@ pub enum Where {
     Nic,
     /// The first node with CPUs that is not that one.
     OtherNode,
+    /// The CPUs of the other end.
+    SameCore,
 }
 
 impl FromStr for Where {
@@ -75,10 +77,13 @@ impl FromStr for Where {
         match text.trim() {
             "nic" => Some(Self::Nic),
             "other-node" => Some(Self::OtherNode),
+            "same-core" => Some(Self::SameCore),
             node if node.starts_with("node:") => number(&node[5..]).map(Self::Node),
             cpus => range(cpus).filter(|(a, b)| a <= b).map(|(a, b)| Self::Cpus(a, b)),
         }
-        .ok_or_else(|| format!("'{text}' is not a CPU, a range, node:N, nic or other-node"))
+        .ok_or_else(|| {
+            format!("'{text}' is not a CPU, a range, node:N, nic, other-node or same-core")
+        })
     }
 }
 
@@ -101,6 +106,7 @@ pub fn cpus(host: &Host, place: Where, interface: Option<&str>) -> Result<Vec<u3
             Ok((first..=last).collect())
         }
         Where::Node(node) => of(node),
+        Where::SameCore => Err("same-core is for the second of two ends".to_owned()),
         // On a host with one node every CPU is near.
         Where::Nic => nic_node().map_or_else(|| Ok(choose(host).cpus), of),
         Where::OtherNode => {
@@ -145,7 +151,11 @@ fn pair(host: &Host, cpus: &[u32]) -> Placement {
     let others = || cpus.iter().filter(|cpu| *cpu != first);
     let other_core = others().find(|cpu| core(**cpu).is_none() || core(**cpu) != core(*first));
     let second = other_core.or_else(|| others().next()).unwrap_or(first);
-    Placement { source: CpuList(vec![*first]), sink: CpuList(vec![*second]) }
+    Placement {
+        source: CpuList(vec![*first]),
+        sink: CpuList(vec![*second]),
+        ..Placement::default()
+    }
 }
 
 fn cache(host: &Host, cpus: &[u32]) -> Bytes {

@@ -38,6 +38,11 @@ impl<'a> Analysis<'a> {
         Self { stored, summaries, predictions, judged }
     }
 
+    /// True for one measurement that the user set up himself.
+    pub fn is_direct(&self) -> bool {
+        ["tcp", "udp"].contains(&self.stored.study.command.as_str())
+    }
+
     /// Findings, the heaviest first.
     pub fn findings(&self) -> Vec<&Finding> {
         narrows_explain::findings(&self.judged)

@@ -2,9 +2,10 @@
 
 use crate::Analysis;
 use narrows_facts::host::{Host, Nic};
+use narrows_facts::load::Effective;
 use narrows_facts::result::{Estimate, Prediction, Unit, Verdict, Weight};
 use narrows_facts::study::Ended;
-use narrows_facts::trial::Path;
+use narrows_facts::trial::{Path, Trial};
 use narrows_facts::units::three_digits;
 use narrows_facts::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
 use narrows_stats::{Label, Metric, Summary};
@@ -19,6 +20,16 @@ pub fn value(value: f64, unit: Unit) -> String {
         Unit::Nanos => Nanos(value.round().max(0.0) as u64).to_string(),
         Unit::Share => format!("{} x", three_digits(value)),
         Unit::DatagramsPerSecond => format!("{} k datagrams/s", three_digits(value / 1e3)),
+        Unit::PerSecond => format!("{}/s", count(value)),
+    }
+}
+
+/// `12.3 k`, `1.20 M`: a number of things.
+pub fn count(value: f64) -> String {
+    match value {
+        v if v >= 1e6 => format!("{} M", three_digits(v / 1e6)),
+        v if v >= 1e4 => format!("{} k", three_digits(v / 1e3)),
+        v => format!("{v:.0}"),
     }
 }
 
@@ -178,25 +189,89 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
         let threads = counted(params.streams as usize, "thread");
         return format!("{threads} on {cpus}, {span}, {variant}; {crossing}");
     }
+    let flows = counted(params.streams as usize, "flow");
     let mut parts = vec![
-        format!(
-            "{} of {} messages",
-            counted(params.streams as usize, "flow"),
-            params.message_bytes
-        ),
+        match summary.metric {
+            Metric::ConnectionRate => counted(params.streams as usize, "thread"),
+            _ => format!("{flows} of {} messages", params.message_bytes),
+        },
         match params.stream.as_ref().and_then(|stream| stream.span_bytes) {
             Some(_) => format!("buffers of {}", used.buffer_span_bytes),
             None => "hot buffer".to_owned(),
         },
         format!("{} to {}", place(&trial.place.source.0), place(&trial.place.sink.0)),
     ];
+    parts.extend(engine(used));
     if let Some(stream) = &params.stream {
         parts.extend(stream.touch.then(|| "read again on receipt".to_owned()));
         parts.extend(stream.reverse.then(|| "from the peer to here".to_owned()));
+        parts.extend(stream.bidirectional.then(|| "both ways at once".to_owned()));
     }
+    if let Some(trip) = &params.trip {
+        parts.extend(trip.response_bytes.map(|bytes| format!("{bytes} responses")));
+        parts.extend(trip.per_second.map(|rate| format!("open loop, {rate} due a second")));
+    }
+    parts.extend(conditions(trial, used));
     parts.extend(used.congestion.clone());
     parts.extend(params.rate_bps.map(|rate| format!("paced at {}", BitsPerSecond(rate as f64))));
     parts.join(", ")
+}
+
+/// How bytes are handed over, taken and waited for, where that is not the ordinary way.
+fn engine(used: &Effective) -> Option<String> {
+    let sender = used.sender.as_deref().unwrap_or("write");
+    let receiver = used.receiver.as_deref().unwrap_or("recv");
+    let wait = used.wait.as_deref().filter(|wait| *wait != "block");
+    let plain = ["write", "send"].contains(&sender) && receiver == "recv";
+    let calls = (!plain).then(|| format!("{sender} to {receiver}"));
+    let parts: Vec<String> = calls.into_iter().chain(wait.map(str::to_owned)).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Other conditions that were asked for.
+fn conditions(trial: &Trial, used: &Effective) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(socket) = &trial.params.socket {
+        let used = used.mss_bytes.map_or("unknown".to_owned(), |mss| format!("{mss} B"));
+        let asked = socket.mss_bytes;
+        parts.extend(asked.map(|mss| format!("segments of {mss} B asked for, {used} at first")));
+        parts.extend(socket.delay.then(|| "Nagle's algorithm on".to_owned()));
+        parts.extend(socket.dscp.map(|dscp| format!("DSCP {dscp}")));
+    }
+    let place = &trial.place;
+    parts.extend(place.source_node.map(|node| format!("source's buffers on node {node}")));
+    parts.extend(place.sink_node.map(|node| format!("sink's buffers on node {node}")));
+    if let Some(bind) = &place.bind {
+        parts.extend(bind.address.map(|address| format!("from {address}")));
+        parts.extend(bind.device.as_ref().map(|device| format!("by {device}")));
+    }
+    parts
+}
+
+/// System calls and packets a second, and what else the kernel said of the flows.
+pub fn traffic(summary: &Summary) -> Option<String> {
+    let traffic = summary.traffic.as_ref()?;
+    let calls = |calls: Option<f64>| calls.map_or("-".to_owned(), count);
+    let mut text = format!(
+        "calls/s: source {}, sink {}",
+        calls(traffic.source_calls_per_second),
+        calls(traffic.sink_calls_per_second)
+    );
+    let (out, into) =
+        (traffic.source_interface_packets_per_second, traffic.sink_interface_packets_per_second);
+    if out.is_some() || into.is_some() {
+        let (out, into) = (calls(out), calls(into));
+        text += &format!("; interface packets/s: {out} sent, {into} received");
+    }
+    if let Some(zero) = &summary.zero_copy {
+        let share = 100.0 * zero.copied as f64 / zero.completed.max(1) as f64;
+        let sends = count(zero.completed as f64);
+        text += &format!("; of {sends} sends without a copy {share:.0} % were copied");
+    }
+    if let Some(bytes) = summary.verified_bytes {
+        text += &format!("; {bytes} compared, all right");
+    }
+    Some(text)
 }
 
 /// The socket buffers read back as the flow began, send and receive.
@@ -212,13 +287,29 @@ fn in_force(summary: &Summary) -> String {
 pub fn loss(loss: &narrows_stats::Loss) -> String {
     let sent = loss.received_datagrams.saturating_add(loss.lost_datagrams);
     let percent = |n: u64| format!("{:.2} %", 100.0 * n as f64 / sent.max(1) as f64);
-    format!(
-        "lost {}: {} at the sink's socket, {} on the path; {} reordered",
-        percent(loss.lost_datagrams),
-        percent(loss.lost_at_socket_datagrams),
-        percent(loss.lost_on_path_datagrams),
-        loss.reordered_datagrams
-    )
+    let mut text = match loss.lost_datagrams {
+        0 => "no loss".to_owned(),
+        lost => format!("lost {}: {}", percent(lost), lost_where(loss, percent)),
+    };
+    text +=
+        &format!("; {} reordered, {} twice", loss.reordered_datagrams, loss.duplicate_datagrams);
+    if loss.refused_at_source_datagrams > 0 {
+        let refused = count(loss.refused_at_source_datagrams as f64);
+        text += &format!("; {refused} sends refused by the source's own host");
+    }
+    text
+}
+
+fn lost_where(loss: &narrows_stats::Loss, percent: impl Fn(u64) -> String) -> String {
+    let parts = [
+        (loss.lost_at_socket_datagrams, "at the sink's socket"),
+        (loss.lost_at_sink_interface_datagrams, "in the sink's interface"),
+        (loss.lost_on_path_datagrams, "on the path"),
+        (loss.lost_at_source_interface_datagrams, "in the source's interface"),
+    ];
+    let parts = parts.iter().filter(|(n, _)| *n > 0);
+    let parts: Vec<String> = parts.map(|(n, place)| format!("{} {place}", percent(*n))).collect();
+    parts.join(", ")
 }
 
 /// What CPU both ends used.
@@ -252,7 +343,7 @@ pub fn expectation<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<
     let wanted = match summary.metric {
         Metric::MemoryBandwidth => summary.label.clone(),
         Metric::Goodput => summary.label.replace("-stream", ""),
-        Metric::RoundTripP50 | Metric::LoadToUse => return None,
+        _ => return None,
     };
     analysis
         .predictions

@@ -107,7 +107,7 @@ fn session(
             return Ok(());
         }
     };
-    let mut lent = Lent { binary, address: own.ip(), worker: None };
+    let mut lent = Lent { binary, address: own.ip(), ports: None, worker: None };
     let mut heard = Instant::now();
     while heard.elapsed() < IDLE_MAX {
         let request = match wire.receive::<Request>(TURN) {
@@ -134,6 +134,7 @@ fn session(
 struct Lent {
     binary: PathBuf,
     address: IpAddr,
+    ports: Option<(u16, u16)>,
     worker: Option<WorkerProcess>,
 }
 
@@ -156,7 +157,7 @@ impl Lent {
                 None
             }
             Request::Order { order } => {
-                let given = within_bounds(order, self.address).and_then(|order| {
+                let given = within_bounds(order, self.address, self.ports).and_then(|order| {
                     let worker = self.worker.as_mut().ok_or("no worker was started")?;
                     worker.order(&order).map_err(|error| error.to_string())
                 });
@@ -182,7 +183,11 @@ impl Lent {
 /// reached this agent, in no namespace of the peer's choice. An end that connects would send
 /// wherever the peer says, and a memory kernel would take what memory the peer says. In reverse the
 /// end that listens sends, but only over connections that opened with the trial's token.
-fn within_bounds(order: Order, address: IpAddr) -> Result<Order, String> {
+fn within_bounds(
+    order: Order,
+    address: IpAddr,
+    ports: Option<(u16, u16)>,
+) -> Result<Order, String> {
     match order {
         Order::Prepare { mut job } => {
             let kind = narrows_loads::kind(&job.kind).map_err(|error| error.to_string())?;
@@ -193,6 +198,8 @@ fn within_bounds(order: Order, address: IpAddr) -> Result<Order, String> {
                 );
             }
             job.namespace = None;
+            job.bind = None;
+            job.ports = ports;
             job.address = Some(address);
             Ok(Order::Prepare { job })
         }
@@ -205,7 +212,7 @@ fn within_bounds(order: Order, address: IpAddr) -> Result<Order, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::load::{CpuList, Job, Params, StreamParams, Timeline};
+    use narrows_facts::load::{Bind, CpuList, Job, Params, StreamParams, Timeline};
     use narrows_facts::{Bytes, Nanos};
 
     fn order(kind: &str, end: Role) -> Order {
@@ -213,22 +220,15 @@ mod tests {
         let job = Job {
             kind: kind.into(),
             end,
-            params: Params {
-                message_bytes: Bytes(64),
-                streams: 1,
-                socket_buffer_bytes: None,
-                congestion: None,
-                rate_bps: None,
-                working_set_bytes: Bytes(0),
-                memory: None,
-                stream: None,
-                beside: None,
-            },
+            params: Params::of_network(Bytes(64), 1),
             cpus: CpuList::default(),
             timeline: Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span },
             address: Some("203.0.113.9".parse().expect("address")),
             token: "00".repeat(16),
             namespace: Some("/proc/1/ns/net".into()),
+            node: None,
+            bind: Some(Bind { address: None, device: Some("lo".into()) }),
+            ports: Some((1, 2)),
         };
         Order::Prepare { job: Box::new(job) }
     }
@@ -236,25 +236,26 @@ mod tests {
     #[test]
     fn a_peer_chooses_neither_address_nor_namespace_nor_target() {
         let own: IpAddr = "192.0.2.7".parse().expect("address");
-        let kept = within_bounds(order("tcp-stream", Role::Sink), own).expect("a sink");
+        let kept = within_bounds(order("tcp-stream", Role::Sink), own, None).expect("a sink");
         let Order::Prepare { job } = kept else { panic!("{kept:?}") };
         assert_eq!((job.address, job.namespace), (Some(own), None));
+        assert_eq!((job.bind, job.ports), (None, None));
         for (kind, end) in [
             ("tcp-stream", Role::Source),
             ("udp-stream", Role::Source),
             ("memory-copy", Role::Sink),
             ("sh -c reboot", Role::Sink),
         ] {
-            assert!(within_bounds(order(kind, end), own).is_err(), "{kind} {end:?}");
+            assert!(within_bounds(order(kind, end), own, None).is_err(), "{kind} {end:?}");
         }
         let mut reversed = order("tcp-stream", Role::Source);
         let Order::Prepare { job } = &mut reversed else { panic!("{reversed:?}") };
         job.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
-        assert!(within_bounds(reversed.clone(), own).is_ok(), "it listens and sends");
+        assert!(within_bounds(reversed.clone(), own, None).is_ok(), "it listens and sends");
         let Order::Prepare { job } = &mut reversed else { panic!("{reversed:?}") };
         job.end = Role::Sink;
-        assert!(within_bounds(reversed, own).is_err(), "it would connect");
+        assert!(within_bounds(reversed, own, None).is_err(), "it would connect");
         let aimed = Order::Arm { peer: vec!["203.0.113.9:53".parse().expect("address")] };
-        assert_eq!(within_bounds(aimed, own), Ok(Order::Arm { peer: vec![] }));
+        assert_eq!(within_bounds(aimed, own, None), Ok(Order::Arm { peer: vec![] }));
     }
 }

@@ -6,7 +6,9 @@ use crate::key;
 use crate::peer::Peer;
 use crate::session::{Answer, Order};
 use narrows_facts::Nanos;
-use narrows_facts::load::{Beside, End as Role, EndReport, Job, MemoryParams, Params, Timeline};
+use narrows_facts::load::{
+    Beside, Bind, End as Role, EndReport, Job, MemoryParams, Params, Timeline,
+};
 use narrows_facts::record::{Outcome, Record, Stage, Stamp};
 use narrows_facts::trial::{Path as Join, Trial};
 use narrows_meters::{HOST, Look, Scene, between, look};
@@ -186,12 +188,12 @@ impl Course<'_> {
                 let sink = Job { namespace: sink_namespace.clone(), ..sink };
                 let source = job(trial, Role::Source, &token);
                 let source = Job { namespace: source_namespace.clone(), ..source };
-                both(&mut sink_end, &mut near, sink, source, *address, finish, stop)
+                both(&mut sink_end, &mut near, sink, source, (*address, None), finish, stop)
                     .map(|(sink, source)| (sink, Some(source)))
             }
             Ends::Peer(peer) => {
                 peer.start().map_err(Broken::Fatal)?;
-                let address = peer.address();
+                let address = (peer.address(), trial.place.bind.as_ref());
                 let source = job(trial, Role::Source, &token);
                 // The peer's end listens: in reverse that is the source.
                 let ran = match trial.params.is_reverse() {
@@ -214,11 +216,12 @@ fn both(
     connector: &mut dyn End,
     listener_job: Job,
     connector_job: Job,
-    address: IpAddr,
+    (address, bind): (IpAddr, Option<&Bind>),
     finish: Duration,
     stop: &AtomicBool,
 ) -> Result<(EndReport, EndReport), Broken> {
     let sink_listens = listener_job.end == Role::Sink;
+    let connector_job = Job { bind: bind.cloned(), ..connector_job };
     let ports = prepare(listener, Job { address: Some(address), ..listener_job }, stop)?;
     prepare(connector, Job { address: Some(address), ..connector_job }, stop)?;
     arm(listener, Vec::new())?;
@@ -272,6 +275,9 @@ fn beside_job(trial: &Trial, wanted: &Beside) -> Result<Job, Broken> {
         address: None,
         token: key::token().map_err(Broken::Fatal)?,
         namespace: None,
+        node: None,
+        bind: None,
+        ports: None,
     })
 }
 
@@ -281,16 +287,23 @@ pub fn sink_job(trial: &Trial) -> Result<Job, RunError> {
 }
 
 fn job(trial: &Trial, end: Role, token: &str) -> Job {
-    let place = if end == Role::Sink { &trial.place.sink } else { &trial.place.source };
+    let place = &trial.place;
+    let (cpus, node) = match end {
+        Role::Sink => (&place.sink, place.sink_node),
+        Role::Source => (&place.source, place.source_node),
+    };
     Job {
         kind: trial.kind.clone(),
         end,
         params: trial.params.clone(),
-        cpus: place.clone(),
+        cpus: cpus.clone(),
         timeline: trial.timeline,
         address: None,
         token: token.to_owned(),
         namespace: None,
+        node,
+        bind: None,
+        ports: None,
     }
 }
 

@@ -19,7 +19,7 @@ pub mod wire;
 pub mod worker;
 
 pub use end::WorkerProcess;
-pub use peer::Peer;
+pub use peer::{Family, Peer};
 
 use thiserror::Error;
 

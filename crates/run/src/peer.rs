@@ -14,6 +14,15 @@ use std::time::Duration;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 const DESCRIBE_WITHIN: Duration = Duration::from_secs(20);
 
+/// Which addresses of a name to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4 alone.
+    V4,
+    /// IPv6 alone.
+    V6,
+}
+
 /// A connection to an agent. As an [`End`] it is the agent's current worker.
 pub struct Peer {
     wire: Wire,
@@ -24,10 +33,20 @@ pub struct Peer {
 
 impl Peer {
     /// Connects to the agent at `host:port`, trying each address that the name has.
-    pub fn connect(host: &str, port: u16, key: &Key) -> Result<Self, RunError> {
+    pub fn connect(
+        host: &str,
+        port: u16,
+        family: Option<Family>,
+        key: &Key,
+    ) -> Result<Self, RunError> {
         let unreachable = |why: String| RunError::Unreachable(format!("{host} port {port}: {why}"));
         let addresses = (host, port).to_socket_addrs().map_err(|e| unreachable(e.to_string()))?;
-        let mut last = "the name has no address".to_owned();
+        let addresses = addresses.filter(|address| match family {
+            Some(Family::V4) => address.is_ipv4(),
+            Some(Family::V6) => address.is_ipv6(),
+            None => true,
+        });
+        let mut last = "the name has no such address".to_owned();
         for address in addresses {
             match TcpStream::connect_timeout(&address, CONNECT_WITHIN) {
                 Ok(stream) => {

@@ -17,7 +17,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// Version of the words on the wire.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 /// Port of an agent; no other tool's default.
 pub const PORT: u16 = 7471;
 const MAGIC: &[u8; 4] = b"NRRW";

@@ -89,6 +89,10 @@ impl WorkerEnd {
     fn go(&mut self) -> Result<Answer, String> {
         let (crew, job) = self.crew.take().zip(self.job.take()).ok_or("not armed")?;
         let sources: &[&str] = if job.address.is_some() { &END } else { &HOST };
+        let interface = crew.sockets().first().and_then(|socket| {
+            let own = socket.local_addr().ok()?.as_socket()?;
+            crate::address::interface(own.ip())
+        });
         let (mut before, mut after) = (Look::default(), Look::default());
         let glance = |sockets: &[socket2::Socket]| {
             let sockets: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
@@ -101,6 +105,7 @@ impl WorkerEnd {
         );
         let mut report = ran.map_err(|error| error.to_string())?;
         report.readings = between(&before, &after);
+        report.effective.interface = interface;
         Ok(Answer::Finished { report: Box::new(report) })
     }
 }

@@ -7,11 +7,13 @@ mod noise;
 mod order;
 mod percentile;
 mod summary;
+mod traffic;
 
 pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
 pub use percentile::{Percentiles, percentiles};
-pub use summary::{CpuUse, Label, Loss, Metric, Summary, Value, summarise};
+pub use summary::{CpuUse, Label, Metric, Summary, Value, summarise};
+pub use traffic::{Loss, Traffic};
 
 /// A sum of counts that stops at the largest number: a damaged file must not stop its reader.
 fn total(counts: impl IntoIterator<Item = u64>) -> u64 {

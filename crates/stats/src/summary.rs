@@ -1,8 +1,9 @@
 //! What the records of each trial say.
 
+use crate::traffic::{self, Loss, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_facts::Bytes;
-use narrows_facts::load::{Effective, EndReport};
+use narrows_facts::load::{Effective, EndReport, FlowTally, ZeroCopy};
 use narrows_facts::record::{Outcome, Record};
 use narrows_facts::result::{Estimate, Unit};
 use narrows_facts::study::StoredStudy;
@@ -24,6 +25,8 @@ pub enum Metric {
     MemoryBandwidth,
     /// Median round trip of a run, nanoseconds.
     RoundTripP50,
+    /// Connections made, used once and closed, a second.
+    ConnectionRate,
     /// Time of one load that needs the one before, nanoseconds.
     LoadToUse,
 }
@@ -54,23 +57,6 @@ pub struct CpuUse {
     pub seconds_per_gigabyte: Option<f64>,
 }
 
-/// Where datagrams went, sums over all runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loss {
-    /// Received by the sink in its windows.
-    pub received_datagrams: u64,
-    /// Missing by sequence number in the same windows.
-    pub lost_datagrams: u64,
-    /// Of those, dropped at the sink's socket for want of buffer.
-    pub lost_at_socket_datagrams: u64,
-    /// The rest: lost on the path or in an interface.
-    pub lost_on_path_datagrams: u64,
-    /// Never sent: the source's own host refused them.
-    pub refused_at_source_datagrams: u64,
-    /// Arrived after a later one.
-    pub reordered_datagrams: u64,
-}
-
 /// What a figure must not be taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -83,6 +69,14 @@ pub enum Label {
     SameCpu,
     /// The sink let the kernel drop what arrived.
     Truncated,
+    /// The sink moved what arrived away unseen.
+    Spliced,
+    /// Many datagrams came in one packet.
+    Joined,
+    /// Most sends that were to be made without a copy were copied.
+    ZeroCopyCopied,
+    /// The source could not keep the rate that was asked for.
+    BehindSchedule,
     /// The memory kernel's working set may fit in the caches.
     CacheResident,
     /// The source's busiest thread had no more CPU to give.
@@ -103,6 +97,10 @@ impl Label {
             Self::NoNic => "one host, no NIC: not a network result",
             Self::SameCpu => "both ends on one CPU",
             Self::Truncated => "dropped uncopied (MSG_TRUNC): no application receives like this",
+            Self::Spliced => "moved to /dev/null unseen (splice): no application has the bytes",
+            Self::Joined => "several datagrams a packet: no wire carried so many packets",
+            Self::ZeroCopyCopied => "asked for no copy, and the kernel copied all the same",
+            Self::BehindSchedule => "generator-bound: the source fell behind the rate asked for",
             Self::CacheResident => "cache-resident: not memory",
             Self::SourceBound => "source-bound: its thread filled a CPU",
             Self::SinkBound => "sink-bound: its thread filled a CPU",
@@ -144,6 +142,24 @@ pub struct Summary {
     pub lost_round_trips: Option<u64>,
     /// Datagrams the sink received a second, when the workload has datagrams.
     pub datagrams_per_second: Option<Estimate>,
+    /// Round trips a second over all flows.
+    #[serde(default)]
+    pub trips_per_second: Option<Estimate>,
+    /// Of a goodput in both directions, what went from the end that listens to the other.
+    #[serde(default)]
+    pub back: Option<Estimate>,
+    /// System calls and packets behind the figure.
+    #[serde(default)]
+    pub traffic: Option<Traffic>,
+    /// Variation of the time between datagrams (paced UDP), medians over flows.
+    #[serde(default)]
+    pub jitter: Option<Estimate>,
+    /// What became of sends that were to be made without a copy, over all runs.
+    #[serde(default)]
+    pub zero_copy: Option<ZeroCopy>,
+    /// Bytes compared with what was sent, over all runs: all were right.
+    #[serde(default)]
+    pub verified_bytes: Option<Bytes>,
     /// Bytes that background threads read a second beside a latency trial, or that the memory
     /// kernel beside a network trial counted.
     #[serde(default)]
@@ -161,6 +177,16 @@ pub struct Summary {
 /// Summaries of all trials of a study, in its order.
 pub fn summarise(study: &StoredStudy) -> Vec<Summary> {
     study.trials.iter().map(|trial| summary(study, trial)).collect()
+}
+
+/// Median over the runs of what each run has.
+pub(crate) fn over<'a>(
+    done: &[Done<'a>],
+    unit: Unit,
+    value: impl Fn(&Done<'a>) -> Option<f64>,
+) -> Option<Estimate> {
+    let values: Vec<f64> = done.iter().filter_map(value).collect();
+    median_interval(&values, CONFIDENCE, unit)
 }
 
 fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
@@ -182,22 +208,32 @@ fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
         box_plot: box_plot(&numbers),
         round_trips: percentiles(done.iter().filter_map(|run| run.round_trips())),
         cpu: cpu(&done, metric),
-        loss: (trial.kind == "udp-stream").then(|| loss(&done)),
+        loss: (trial.kind == "udp-stream").then(|| traffic::loss(&done)),
         lost_round_trips: (trial.kind == "udp-rr").then(|| {
             let sources = done.iter().filter_map(|run| run.source);
             total(sources.flat_map(|source| &source.flows).map(|flow| flow.lost))
         }),
         datagrams_per_second: (trial.kind == "udp-stream")
-            .then(|| datagrams_per_second(&done))
+            .then(|| {
+                over(&done, Unit::DatagramsPerSecond, |run| Some(run.received(|f| f.messages)))
+            })
             .flatten(),
+        trips_per_second: (metric == Metric::RoundTripP50)
+            .then(|| over(&done, Unit::PerSecond, Done::trips_per_second))
+            .flatten(),
+        back: (trial.params.is_bidirectional())
+            .then(|| over(&done, Unit::BitsPerSecond, |run| Some(8.0 * run.back(|f| f.bytes.0))))
+            .flatten(),
+        traffic: traffic::traffic(&done),
+        jitter: over(&done, Unit::Nanos, Done::jitter_ns),
+        zero_copy: traffic::zero_copy(&done),
+        verified_bytes: traffic::verified(&done),
         background: match metric {
             Metric::LoadToUse => background(&done),
             _ => beside(&done),
         },
         retransmitted_segments: retransmitted(&done),
-        effective: first
-            .map(|run| run.source.unwrap_or(run.sink).effective.clone())
-            .unwrap_or_default(),
+        effective: first.map(Done::effective).unwrap_or_default(),
         sink_receive_buffer_bytes: first.and_then(|run| run.sink.effective.receive_buffer_bytes),
         labels: Vec::new(),
         values,
@@ -210,6 +246,7 @@ fn metric(trial: &Trial) -> Metric {
     match trial.kind.as_str() {
         "memory-latency" => Metric::LoadToUse,
         kind if kind.starts_with("memory-") => Metric::MemoryBandwidth,
+        "tcp-connect" => Metric::ConnectionRate,
         kind if kind.ends_with("-rr") => Metric::RoundTripP50,
         _ => Metric::Goodput,
     }
@@ -220,6 +257,7 @@ fn unit(metric: Metric) -> Unit {
         Metric::Goodput => Unit::BitsPerSecond,
         Metric::MemoryBandwidth => Unit::BytesPerSecond,
         Metric::RoundTripP50 | Metric::LoadToUse => Unit::Nanos,
+        Metric::ConnectionRate => Unit::PerSecond,
     }
 }
 
@@ -231,10 +269,10 @@ fn why_failed(record: &Record) -> Option<String> {
 }
 
 /// A run that was made to the end.
-struct Done<'a> {
-    record: &'a Record,
-    sink: &'a EndReport,
-    source: Option<&'a EndReport>,
+pub(crate) struct Done<'a> {
+    pub record: &'a Record,
+    pub sink: &'a EndReport,
+    pub source: Option<&'a EndReport>,
 }
 
 impl<'a> Done<'a> {
@@ -245,11 +283,11 @@ impl<'a> Done<'a> {
     }
 
     fn value(&self, metric: Metric) -> Option<Value> {
-        let per_second = self.received_bytes() as f64 / self.sink.window_ns.seconds();
         let value = match metric {
-            Metric::Goodput => per_second * 8.0,
-            Metric::MemoryBandwidth => per_second,
+            Metric::Goodput => 8.0 * self.received(|flow| flow.bytes.0),
+            Metric::MemoryBandwidth => self.received(|flow| flow.bytes.0),
             Metric::RoundTripP50 => percentiles([self.round_trips()?])?.p50_ns?.0 as f64,
+            Metric::ConnectionRate => self.trips_per_second()?,
             Metric::LoadToUse => {
                 let loads = self.sink.flows.first()?.messages;
                 (loads > 0).then(|| self.sink.window_ns.0 as f64 / loads as f64)?
@@ -259,8 +297,47 @@ impl<'a> Done<'a> {
         Some(Value { value, repeat: self.record.repeat, noisy })
     }
 
-    fn received_bytes(&self) -> u64 {
-        total(self.sink.flows.iter().map(|flow| flow.bytes.0))
+    /// What the receiving flows of an end counted a second.
+    fn rate(end: &EndReport, what: impl Fn(&FlowTally) -> u64) -> f64 {
+        let counted = total(end.flows.iter().filter(|flow| !flow.sends).map(what));
+        counted as f64 / end.window_ns.seconds().max(1e-9)
+    }
+
+    /// What both directions received a second, each in its own end's window.
+    fn received(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
+        Self::rate(self.sink, &what) + self.back(what)
+    }
+
+    /// What went from the sink to the source a second: something only where both send.
+    fn back(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
+        let both = self.sink.flows.iter().any(|flow| flow.sends);
+        self.source.filter(|_| both).map_or(0.0, |source| Self::rate(source, what))
+    }
+
+    /// Round trips, or connections, a second, as the end that asks counted them.
+    fn trips_per_second(&self) -> Option<f64> {
+        let source = self.source.filter(|source| source.window_ns.0 > 0)?;
+        let trips = total(source.flows.iter().map(|flow| flow.messages));
+        Some(trips as f64 / source.window_ns.seconds())
+    }
+
+    fn jitter_ns(&self) -> Option<f64> {
+        let jitters = self.sink.flows.iter().filter_map(|flow| Some(flow.jitter_ns?.0 as f64));
+        median(&jitters.collect::<Vec<f64>>())
+    }
+
+    pub(crate) fn received_bytes(&self) -> u64 {
+        let of = |end: &EndReport| {
+            total(end.flows.iter().filter(|flow| !flow.sends).map(|flow| flow.bytes.0))
+        };
+        let both = self.sink.flows.iter().any(|flow| flow.sends);
+        of(self.sink) + self.source.filter(|_| both).map_or(0, of)
+    }
+
+    /// The source's settings (the sink's of memory kernels), with how the sink receives.
+    fn effective(&self) -> Effective {
+        let receiver = self.sink.effective.receiver.clone();
+        Effective { receiver, ..self.source.unwrap_or(self.sink).effective.clone() }
     }
 
     fn round_trips(&self) -> Option<&'a [(narrows_facts::Nanos, u64)]> {
@@ -307,35 +384,6 @@ fn cpu(done: &[Done<'_>], metric: Metric) -> Option<CpuUse> {
     })
 }
 
-fn loss(done: &[Done<'_>]) -> Loss {
-    let sink = |f: &dyn Fn(&narrows_facts::load::FlowTally) -> u64| -> u64 {
-        total(done.iter().flat_map(|run| &run.sink.flows).map(f))
-    };
-    let lost = sink(&|flow| flow.lost);
-    let drops = |run: &Done<'_>| run.sink.readings.sum("socket", ".dropped_packets");
-    let at_socket = total(done.iter().filter_map(drops));
-    // The socket's counter is read a moment apart from the sequence numbers.
-    let at_socket = at_socket.min(lost);
-    let sources = done.iter().filter_map(|run| run.source).flat_map(|source| &source.flows);
-    Loss {
-        received_datagrams: sink(&|flow| flow.messages),
-        lost_datagrams: lost,
-        lost_at_socket_datagrams: at_socket,
-        lost_on_path_datagrams: lost - at_socket,
-        refused_at_source_datagrams: total(sources.map(|flow| flow.refused)),
-        reordered_datagrams: sink(&|flow| flow.reordered),
-    }
-}
-
-fn datagrams_per_second(done: &[Done<'_>]) -> Option<Estimate> {
-    let rate = |run: &Done<'_>| {
-        let datagrams = total(run.sink.flows.iter().map(|flow| flow.messages));
-        datagrams as f64 / run.sink.window_ns.seconds()
-    };
-    let rates: Vec<f64> = done.iter().map(rate).collect();
-    median_interval(&rates, CONFIDENCE, Unit::DatagramsPerSecond)
-}
-
 /// The threads after the first are the load.
 fn background(done: &[Done<'_>]) -> Option<Estimate> {
     let rate = |run: &Done<'_>| {
@@ -364,10 +412,31 @@ fn retransmitted(done: &[Done<'_>]) -> Option<u64> {
         .reduce(u64::saturating_add)
 }
 
+/// Whether the sink's interface saw fewer packets than the sink got datagrams.
+fn joined(summary: &Summary) -> bool {
+    let packets = summary.traffic.as_ref().and_then(|t| t.sink_interface_packets_per_second);
+    let datagrams = summary.datagrams_per_second.map(|rate| rate.value);
+    packets.zip(datagrams).is_some_and(|(packets, datagrams)| datagrams > 1.5 * packets)
+}
+
+/// Whether the source reached less than 98 % of the rate that it was to keep.
+fn behind(trial: &Trial, summary: &Summary) -> bool {
+    let params = &trial.params;
+    let asked = params.trip.as_ref().and_then(|trip| trip.per_second);
+    let reached = summary.trips_per_second.map(|rate| rate.value);
+    let sent = summary.traffic.as_ref().and_then(|traffic| traffic.sent_bits_per_second);
+    let short = |asked: Option<u64>, reached: Option<f64>| {
+        asked.zip(reached).is_some_and(|(asked, reached)| reached < 0.98 * asked as f64)
+    };
+    short(asked, reached) || short(params.rate_bps, sent)
+}
+
 fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
     let stream = summary.metric == Metric::Goodput;
+    // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
+    let spins = summary.effective.wait.as_deref() == Some("spin");
     let full = |share: fn(&CpuUse) -> f64| {
-        stream && summary.cpu.as_ref().is_some_and(|cpu| share(cpu) >= BUSY_SHARE_FULL)
+        stream && !spins && summary.cpu.as_ref().is_some_and(|cpu| share(cpu) >= BUSY_SHARE_FULL)
     };
     let place = &trial.place;
     let same_cpu = !place.sink.0.is_empty() && place.sink == place.source;
@@ -379,9 +448,13 @@ fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
         (trial.path == Path::Loopback, Label::Loopback),
         (trial.path == Path::Namespaces, Label::NoNic),
         (same_cpu && trial.path != Path::Peer && trial.path != Path::Memory, Label::SameCpu),
-        (trial.params.stream.as_ref().is_some_and(|s| s.truncate), Label::Truncated),
+        (trial.params.stream.as_ref().is_some_and(|s| s.drops()), Label::Truncated),
+        (summary.effective.receiver.as_deref() == Some("splice"), Label::Spliced),
+        (joined(summary), Label::Joined),
+        (summary.zero_copy.is_some_and(|z| z.copied * 2 > z.completed), Label::ZeroCopyCopied),
+        (behind(trial, summary), Label::BehindSchedule),
         (memory && small, Label::CacheResident),
-        (full(|cpu| cpu.source_share), Label::SourceBound),
+        (trial.params.rate_bps.is_none() && full(|cpu| cpu.source_share), Label::SourceBound),
         (full(|cpu| cpu.sink_share), Label::SinkBound),
         (summary.values.iter().any(|value| value.noisy), Label::Noisy),
         (few, Label::FewRuns),

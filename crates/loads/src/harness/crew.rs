@@ -5,10 +5,11 @@ use super::tally::{Clockwork, Phase, Tally, TallyNow};
 use crate::{LoadError, ThreadMeter};
 use hdrhistogram::Histogram;
 use narrows_facts::load::{
-    CpuList, Effective, EndReport, FlowTally, Interval, ThreadUsage, Timeline,
+    CpuList, Effective, EndReport, FlowTally, Interval, ThreadUsage, Timeline, ZeroCopy,
 };
 use narrows_facts::{Bytes, Nanos};
 use socket2::Socket;
+use std::ops::Range;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -82,6 +83,10 @@ impl Lane {
 pub struct LaneEnd {
     /// Round trips of the window in nanoseconds.
     pub round_trips: Option<Histogram<u64>>,
+    /// What became of sends without a copy.
+    pub zero_copy: Option<ZeroCopy>,
+    /// Bytes compared with what was sent.
+    pub verified_bytes: Option<u64>,
 }
 
 /// A thread's work: set up, [`Lane::wait_at_gate`], then loop until [`Phase::Stop`].
@@ -91,6 +96,8 @@ pub type LaneWork = Box<dyn FnOnce(&mut Lane) -> Result<LaneEnd, LoadError> + Se
 pub struct CrewPlan {
     /// One thread each.
     pub lanes: Vec<LaneWork>,
+    /// The threads that send, when their bytes are not the received ones of the others.
+    pub sending: Range<usize>,
     /// Sockets of the flows, for the meters.
     pub sockets: Vec<Socket>,
     /// Settings read back.
@@ -105,6 +112,7 @@ pub struct CrewPlan {
 pub struct Crew {
     clockwork: Arc<Clockwork>,
     tallies: Vec<Arc<Tally>>,
+    sending: Range<usize>,
     threads: Vec<JoinHandle<(Result<LaneEnd, LoadError>, ThreadUsage)>>,
     sockets: Vec<Socket>,
     effective: Effective,
@@ -118,6 +126,7 @@ impl Crew {
         let mut crew = Self {
             clockwork: clockwork.clone(),
             tallies: Vec::new(),
+            sending: plan.sending,
             threads: Vec::new(),
             sockets: plan.sockets,
             effective: plan.effective,
@@ -172,14 +181,19 @@ impl Crew {
         self.clockwork.set(Phase::Window);
         let began = Instant::now();
         let first = self.tally_now();
-        let intervals = self.keep_window(began, span(timeline.window_ns), total(&first));
+        let intervals = self.keep_window(began, span(timeline.window_ns), self.total(&first));
         let last = self.tally_now();
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
         self.clockwork.set(Phase::Cooldown);
         closed(&self.sockets);
         thread::sleep(span(timeline.cooldown_ns));
         self.clockwork.set(Phase::Stop);
-        let flows = first.iter().zip(&last).map(|(first, last)| flow(first, last)).collect();
+        let flows = first.iter().zip(&last).enumerate();
+        let flows = flows.map(|(index, (first, last))| FlowTally {
+            sends: self.sending.contains(&index),
+            ..flow(first, last)
+        });
+        let flows = flows.collect();
         let mut report = EndReport {
             window_ns,
             flows,
@@ -189,14 +203,10 @@ impl Crew {
         };
         let mut all: Option<Histogram<u64>> = None;
         for thread in self.threads {
-            let ended = thread.join().map_err(|_| LoadError::Order("a thread panicked".into()))?;
-            report.threads.push(ended.1);
-            if let Some(more) = ended.0?.round_trips {
-                match &mut all {
-                    Some(all) => drop(all.add(more)),
-                    None => all = Some(more),
-                }
-            }
+            let (ended, usage) =
+                thread.join().map_err(|_| LoadError::Order("a thread panicked".into()))?;
+            report.threads.push(usage);
+            add_end(&mut report, &mut all, ended?);
         }
         if let Some(all) = all {
             let buckets = all.iter_recorded();
@@ -211,6 +221,14 @@ impl Crew {
         self.tallies.iter().map(|tally| tally.now()).collect()
     }
 
+    /// Bytes so far: where an end does both, those that it received.
+    fn total(&self, tallies: &[TallyNow]) -> u64 {
+        let both = !self.sending.is_empty() && self.sending.len() < tallies.len();
+        let counted = tallies.iter().enumerate();
+        let counted = counted.filter(|(index, _)| !both || !self.sending.contains(index));
+        counted.map(|(_, tally)| tally.bytes).sum()
+    }
+
     /// Sleeps through the window, reading the bytes of each slice.
     fn keep_window(&self, began: Instant, window: Duration, before: u64) -> Vec<Interval> {
         let mut intervals = Vec::new();
@@ -223,7 +241,7 @@ impl Crew {
             }
             thread::sleep(due.saturating_sub(began.elapsed()));
             let now = began.elapsed();
-            let sum = total(&self.tally_now());
+            let sum = self.total(&self.tally_now());
             intervals.push(Interval {
                 start_ns: Nanos(at.as_nanos() as u64),
                 length_ns: Nanos((now - at).as_nanos() as u64),
@@ -255,8 +273,22 @@ fn work_lane(
     (ended, usage)
 }
 
-fn total(tallies: &[TallyNow]) -> u64 {
-    tallies.iter().map(|tally| tally.bytes).sum()
+/// Adds what one thread hands back.
+fn add_end(report: &mut EndReport, all: &mut Option<Histogram<u64>>, end: LaneEnd) {
+    if let Some(more) = end.round_trips {
+        match all {
+            Some(all) => drop(all.add(more)),
+            None => *all = Some(more),
+        }
+    }
+    if let Some(more) = end.zero_copy {
+        let told = report.zero_copy.get_or_insert_default();
+        told.completed += more.completed;
+        told.copied += more.copied;
+    }
+    if let Some(more) = end.verified_bytes {
+        report.verified_bytes.get_or_insert_default().0 += more;
+    }
 }
 
 fn flow(first: &TallyNow, last: &TallyNow) -> FlowTally {
@@ -267,5 +299,9 @@ fn flow(first: &TallyNow, last: &TallyNow) -> FlowTally {
         lost: (last.expected - first.expected).saturating_sub(messages),
         reordered: last.reordered - first.reordered,
         refused: last.refused - first.refused,
+        calls: last.calls - first.calls,
+        duplicates: last.duplicates - first.duplicates,
+        jitter_ns: (last.jitter_ns > 0).then_some(Nanos(last.jitter_ns)),
+        sends: false,
     }
 }

@@ -91,6 +91,7 @@ impl Prepared for MemoryKernel {
         let lane =
             || -> LaneWork { Box::new(move |lane| run(lane, work, spec, make, share as usize)) };
         Crew::muster(CrewPlan {
+            sending: 0..0,
             lanes: (0..threads).map(|_| lane()).collect(),
             sockets: Vec::new(),
             effective: Effective {

@@ -2,8 +2,14 @@
 
 pub mod buffer;
 mod crew;
+pub mod ends;
+pub mod meet;
 pub mod memory;
+pub mod pace;
+pub mod payload;
 pub mod pin;
+pub mod pipe;
+pub mod ring;
 pub mod socket;
 mod tally;
 pub mod vector;

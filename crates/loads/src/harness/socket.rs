@@ -1,41 +1,104 @@
-//! Sockets: making them, setting and reading back what moves throughput, and the token by which
-//! the two ends of a trial know each other.
+//! Sockets: making them, and setting and reading back what moves throughput.
 
 use crate::LoadError;
 use narrows_facts::Bytes;
-use narrows_facts::load::{Effective, Params};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr};
+use narrows_facts::load::{Effective, Job, Params, SocketParams};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::ErrorKind;
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a blocked call may keep a thread from seeing the phase change.
 pub const LOOK_UP: Duration = Duration::from_millis(50);
-/// How long the ends may take to find each other.
-const MEET_WITHIN: Duration = Duration::from_secs(10);
-/// How long a stranger may hold the sink's attention without saying the token.
-const TOKEN_WITHIN: Duration = Duration::from_millis(500);
+/// Receive buffer of a UDP sink where none was asked for: the default of about 200 KiB overflows in
+/// a few hundred microseconds.
+const UDP_BUFFER_BYTES: libc::c_int = 8 << 20;
+/// How long a busy-polling call spins before it sleeps, in microseconds.
+const BUSY_POLL_US: libc::c_int = 50;
+/// Spin on the NIC's queue rather than wait for its interrupt (asm-generic/socket.h, kernel 5.11).
+const SO_PREFER_BUSY_POLL: libc::c_int = 69;
 
-/// A trial's secret: it opens each connection and, in part, each datagram.
-pub type Token = [u8; 16];
-
-/// Reads a token from 32 hexadecimal digits.
-pub fn token(text: &str) -> Result<Token, LoadError> {
-    let wrong = || LoadError::Order("the token is not 32 hexadecimal digits".into());
-    let mut token = [0; 16];
-    if text.len() != 32 || !text.is_ascii() {
-        return Err(wrong());
-    }
-    for (byte, pair) in token.iter_mut().zip(text.as_bytes().chunks(2)) {
-        let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
-        *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
-    }
-    Ok(token)
+/// How threads wait for bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// Asleep.
+    #[default]
+    Block,
+    /// In the kernel, which polls the NIC's queue for 50 us before it sleeps.
+    BusyPoll,
+    /// In the program, call after call.
+    Spin,
 }
 
-/// A socket with the buffers and the congestion control that are asked for.
-fn make(address: IpAddr, kind: Type, params: &Params) -> Result<Socket, LoadError> {
+impl Wait {
+    /// All ways.
+    pub const ALL: [Self; 3] = [Self::Block, Self::BusyPoll, Self::Spin];
+
+    /// Name, as in a study and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::BusyPoll => "busy-poll",
+            Self::Spin => "spin",
+        }
+    }
+
+    /// The way that the parameters name.
+    pub fn of(params: &Params) -> Result<Self, LoadError> {
+        let name = params.socket.as_ref().and_then(|socket| socket.wait.as_deref());
+        let Some(name) = name else { return Ok(Self::Block) };
+        let found = Self::ALL.into_iter().find(|wait| wait.name() == name);
+        found.ok_or_else(|| LoadError::Order(format!("no way to wait is called '{name}'")))
+    }
+}
+
+fn told(params: &Params) -> SocketParams {
+    params.socket.clone().unwrap_or_default()
+}
+
+/// Sets an integer option.
+pub fn set_int(
+    socket: &Socket,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> std::io::Result<()> {
+    // SAFETY: the option takes an int, whose address and size are given.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Reads an integer option.
+fn int(socket: &Socket, level: libc::c_int, option: libc::c_int) -> Option<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the int.
+    let done = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut value).cast(), &mut length)
+    };
+    (done == 0).then_some(value)
+}
+
+/// Level and option of the byte that carries the code point.
+fn code_point(address: IpAddr) -> (libc::c_int, libc::c_int) {
+    match address {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+    }
+}
+
+/// A socket for an address family with everything set that the parameters ask for.
+pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError> {
+    let params = &job.params;
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let protocol = if kind == Type::STREAM { Protocol::TCP } else { Protocol::UDP };
     let socket = Socket::new(domain, kind, Some(protocol));
@@ -45,130 +108,77 @@ fn make(address: IpAddr, kind: Type, params: &Params) -> Result<Socket, LoadErro
         let doing = || LoadError::system(format!("asking for socket buffers of {bytes} bytes"));
         socket.set_send_buffer_size(bytes).map_err(doing())?;
         socket.set_recv_buffer_size(bytes).map_err(doing())?;
+    } else if kind == Type::DGRAM {
+        // By force where that is allowed; what was given is read back.
+        let _ = socket.set_recv_buffer_size(UDP_BUFFER_BYTES as usize);
+        let _ = set_int(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, UDP_BUFFER_BYTES);
     }
     if let (Some(name), Type::STREAM) = (&params.congestion, kind) {
         let doing = format!("setting congestion control '{name}'");
         socket.set_tcp_congestion(name.as_bytes()).map_err(LoadError::system(doing))?;
     }
+    let asked = told(params);
+    if let (Some(mss), Type::STREAM) = (asked.mss_bytes, kind) {
+        let doing = format!("asking for segments of at most {mss} bytes");
+        socket.set_tcp_mss(mss).map_err(LoadError::system(doing))?;
+    }
+    if let Some(dscp) = asked.dscp {
+        let (level, option) = code_point(address);
+        let doing = format!("setting the code point {dscp}");
+        let set = set_int(&socket, level, option, libc::c_int::from(dscp) << 2);
+        set.map_err(LoadError::system(doing))?;
+    }
     Ok(socket)
 }
 
-/// Short timeouts, so that blocked threads see the phase change; no delay for small messages.
-fn settle(socket: &Socket, stream: bool) -> Result<(), LoadError> {
+/// Settings of a socket that has met the other end: short timeouts, so that blocked threads see the
+/// phase change, or none at all for those that spin; no delay for small messages.
+pub fn settle(socket: &Socket, stream: bool, params: &Params) -> Result<(), LoadError> {
+    let wait = Wait::of(params)?;
+    let delay = told(params).delay;
     let set = || {
         if stream {
-            socket.set_tcp_nodelay(true)?;
+            socket.set_tcp_nodelay(!delay)?;
         }
-        socket.set_nonblocking(false)?;
+        if wait == Wait::BusyPoll {
+            // Preferring it takes a privilege that polling does not, on some kernels.
+            let _ = set_int(socket, libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, 1);
+            set_int(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, BUSY_POLL_US)?;
+        }
+        socket.set_nonblocking(wait == Wait::Spin)?;
         socket.set_read_timeout(Some(LOOK_UP))?;
         socket.set_write_timeout(Some(LOOK_UP))
     };
-    set().map_err(LoadError::system("setting socket timeouts"))
+    set().map_err(LoadError::system("setting how the socket waits"))
 }
 
 /// What the kernel says is set.
-pub fn read_back(socket: &Socket, stream: bool, span: Bytes) -> Effective {
+pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
+    let stream = socket.r#type().is_ok_and(|kind| kind == Type::STREAM);
     let bytes = |size: std::io::Result<usize>| size.ok().map(|size| Bytes(size as u64));
     let congestion = stream.then(|| socket.tcp_congestion().ok()).flatten();
+    let address = socket.local_addr().ok().and_then(|at| at.as_socket()).map(|at| at.ip());
+    let dscp = address.and_then(|address| {
+        let (level, option) = code_point(address);
+        u8::try_from(int(socket, level, option)? >> 2).ok()
+    });
+    let path_mtu = address.and_then(|address| match address {
+        IpAddr::V4(_) => int(socket, libc::IPPROTO_IP, libc::IP_MTU),
+        IpAddr::V6(_) => int(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU),
+    });
+    let unsigned = |n: libc::c_int| u64::try_from(n).ok();
     Effective {
         congestion: congestion
             .map(|name| String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()),
         send_buffer_bytes: bytes(socket.send_buffer_size()),
         receive_buffer_bytes: bytes(socket.recv_buffer_size()),
         buffer_span_bytes: span,
+        wait: Wait::of(&job.params).ok().map(|wait| wait.name().to_owned()),
+        mss_bytes: stream.then(|| socket.tcp_mss().ok()).flatten(),
+        dscp,
+        path_mtu_bytes: path_mtu.and_then(unsigned).map(Bytes),
         ..Default::default()
     }
-}
-
-/// A TCP socket that listens on a free port of `address`.
-pub fn listen(address: IpAddr, params: &Params) -> Result<Socket, LoadError> {
-    let socket = make(address, Type::STREAM, params)?;
-    bind(&socket, address)?;
-    socket.listen(1024).map_err(LoadError::system(format!("listening on {address}")))?;
-    Ok(socket)
-}
-
-/// A UDP socket bound to a free port of `address`.
-pub fn receive(address: IpAddr, params: &Params) -> Result<Socket, LoadError> {
-    let socket = make(address, Type::DGRAM, params)?;
-    if params.socket_buffer_bytes.is_none() {
-        // The default of about 200 KiB overflows in a few hundred microseconds; ask for 8 MiB, by
-        // force where that is allowed, and report what was given.
-        let _ = socket.set_recv_buffer_size(8 << 20);
-        force_receive_buffer(&socket, 8 << 20);
-    }
-    bind(&socket, address)?;
-    settle(&socket, false)?;
-    Ok(socket)
-}
-
-fn bind(socket: &Socket, address: IpAddr) -> Result<(), LoadError> {
-    let any_port = SockAddr::from(SocketAddr::new(address, 0));
-    socket.bind(&any_port).map_err(LoadError::system(format!("binding to {address}")))
-}
-
-fn force_receive_buffer(socket: &Socket, bytes: libc::c_int) {
-    // SAFETY: the option takes an int, whose address and size are given. Refusal (no CAP_NET_ADMIN)
-    // is fine: the size in force is read back.
-    unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVBUFFORCE,
-            (&raw const bytes).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-}
-
-/// The local port of a bound socket.
-pub fn port(socket: &Socket) -> u16 {
-    socket.local_addr().ok().and_then(|at| at.as_socket()).map_or(0, |at| at.port())
-}
-
-/// Connects one flow: TCP, the token said first.
-pub fn connect(to: SocketAddr, params: &Params, token: &Token) -> Result<Socket, LoadError> {
-    let socket = make(to.ip(), Type::STREAM, params)?;
-    let connected = socket.connect_timeout(&SockAddr::from(to), MEET_WITHIN);
-    connected.map_err(LoadError::system(format!("connecting to {to}")))?;
-    settle(&socket, true)?;
-    (&socket).write_all(token).map_err(LoadError::system(format!("greeting {to}")))?;
-    Ok(socket)
-}
-
-/// A UDP socket that sends to `to`.
-pub fn send_to(to: SocketAddr, params: &Params) -> Result<Socket, LoadError> {
-    let socket = make(to.ip(), Type::DGRAM, params)?;
-    socket.connect(&SockAddr::from(to)).map_err(LoadError::system(format!("opening {to}")))?;
-    settle(&socket, false)?;
-    Ok(socket)
-}
-
-/// Accepts `count` connections that say the token; strangers are dropped and do not count.
-pub fn accept(listener: &Socket, count: u32, token: &Token) -> Result<Vec<Socket>, LoadError> {
-    let deadline = Instant::now() + MEET_WITHIN;
-    listener.set_read_timeout(Some(LOOK_UP)).map_err(LoadError::system("setting a timeout"))?;
-    let mut flows = Vec::new();
-    while flows.len() < count as usize {
-        if Instant::now() > deadline {
-            let have = flows.len();
-            return Err(LoadError::Peer(format!(
-                "{have} of {count} connections arrived within {MEET_WITHIN:?}"
-            )));
-        }
-        let Ok((socket, _)) = listener.accept() else { continue };
-        if greets(&socket, token) {
-            settle(&socket, true)?;
-            flows.push(socket);
-        }
-    }
-    Ok(flows)
-}
-
-fn greets(mut socket: &Socket, token: &Token) -> bool {
-    let mut said = Token::default();
-    let wait = socket.set_read_timeout(Some(TOKEN_WITHIN));
-    wait.is_ok() && socket.read_exact(&mut said).is_ok() && said == *token
 }
 
 /// True for an error that only means "nothing for now".

@@ -60,6 +60,9 @@ pub struct Tally {
     expected: AtomicU64,
     reordered: AtomicU64,
     refused: AtomicU64,
+    calls: AtomicU64,
+    duplicates: AtomicU64,
+    jitter_ns: AtomicU64,
 }
 
 /// A reading of a [`Tally`].
@@ -70,6 +73,9 @@ pub(super) struct TallyNow {
     pub expected: u64,
     pub reordered: u64,
     pub refused: u64,
+    pub calls: u64,
+    pub duplicates: u64,
+    pub jitter_ns: u64,
 }
 
 /// Adds without a locked instruction: there is one writer.
@@ -95,6 +101,21 @@ impl Tally {
     pub fn refused(&self) {
         add(&self.refused, 1);
     }
+    /// Counts a system call that sends or receives.
+    #[inline]
+    pub fn called(&self) {
+        add(&self.calls, 1);
+    }
+    /// Counts a datagram that came before.
+    #[inline]
+    pub fn duplicate(&self) {
+        add(&self.duplicates, 1);
+    }
+    /// States the jitter so far.
+    #[inline]
+    pub fn jitter(&self, ns: u64) {
+        self.jitter_ns.store(ns, Relaxed);
+    }
     /// States the sequence number that should come next.
     #[inline]
     pub fn expects(&self, sequence: u64) {
@@ -107,6 +128,9 @@ impl Tally {
             expected: self.expected.load(Relaxed),
             reordered: self.reordered.load(Relaxed),
             refused: self.refused.load(Relaxed),
+            calls: self.calls.load(Relaxed),
+            duplicates: self.duplicates.load(Relaxed),
+            jitter_ns: self.jitter_ns.load(Relaxed),
         }
     }
 }

@@ -57,6 +57,7 @@ impl Prepared for Latency {
             Box::new(move |lane| load(lane, read, make, background as usize, pause))
         }));
         Crew::muster(CrewPlan {
+            sending: 0..0,
             lanes,
             sockets: Vec::new(),
             effective: Effective {

@@ -1,24 +1,30 @@
-//! `tcp-rr`: one request, one response of the same size, then the next (closed loop, one
-//! outstanding, no delay, blocking calls). Messages counted: round trips. The time from the send of
-//! a request to the arrival of its whole response is a round trip, called RTT and never halved.
+//! `tcp-rr`: one request, one response, then the next: one outstanding a flow, no delay. Messages
+//! counted: round trips. The time from the send of a request to the arrival of its whole response
+//! is a round trip, called RTT and never halved.
+//!
+//! Closed loop unless a rate is given: in an open loop requests are due at fixed times, and a round
+//! trip counts from when it was due, so that one slow answer is not hidden by the requests that it
+//! held up.
 
-use super::tcp_stream::{Flow, LaneMaker, TcpEnd};
+use crate::harness::ends::{Flow, LaneMaker, TcpEnd};
+use crate::harness::pace::Pace;
 use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
-use hdrhistogram::Histogram;
 use socket2::Socket;
 use std::io::{Read, Write};
-use std::time::Instant;
 
 pub static KIND: Kind = Kind {
     name: "tcp-rr",
-    says: "TCP round-trip time of small messages, one outstanding, blocking calls",
+    says: "TCP round-trip time of small messages, one outstanding a flow",
     network: true,
     message_bytes_min: 1,
-    prepare: |job| TcpEnd::prepare(job, LaneMaker { sink: answer, source: ask }),
+    prepare: |job| TcpEnd::prepare(job, LANES),
 };
 
+const LANES: LaneMaker = LaneMaker { sink: answer, source: ask, engines: |_| ("write", "recv") };
+
 /// How a transfer of one message ended.
+#[derive(PartialEq, Eq)]
 enum Moved {
     /// All of it went.
     Whole,
@@ -27,39 +33,40 @@ enum Moved {
 }
 
 fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
-    let message = told.message;
-    let mut buffer = vec![1u8; message];
-    // Two significant digits from 1 ns to a minute: an error below 1 %.
-    let histogram = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 2);
-    let mut histogram = histogram.map_err(|error| LoadError::Order(error.to_string()))?;
+    let params = &told.job.params;
+    let request = vec![1u8; told.message()];
+    let mut response = vec![0u8; params.response_bytes().0 as usize];
+    let mut histogram = super::histogram()?;
     lane.wait_at_gate();
+    let mut pace = Pace::of_requests(params, told.index);
     loop {
         let phase = lane.phase();
-        let began = Instant::now();
-        let asked = send(lane, &mut flow, &buffer)?;
-        if matches!(asked, Moved::Over)
-            || matches!(fill(lane, &mut flow, &mut buffer)?, Moved::Over)
+        let Some(began) = pace.due(lane) else { break };
+        if send(lane, &mut flow, &request)? == Moved::Over
+            || fill(lane, &mut flow, &mut response)? == Moved::Over
         {
-            return Ok(LaneEnd { round_trips: Some(histogram) });
+            break;
         }
         let took = began.elapsed();
-        lane.tally.moved(1, message as u64);
+        lane.tally.moved(1, request.len() as u64);
         if phase == Phase::Window {
             histogram.saturating_record(took.as_nanos() as u64);
         }
     }
+    Ok(LaneEnd { round_trips: Some(histogram), ..LaneEnd::default() })
 }
 
 fn answer(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
-    let message = told.message;
-    let mut buffer = vec![1u8; message];
+    let mut request = vec![0u8; told.message()];
+    let response = vec![1u8; told.job.params.response_bytes().0 as usize];
     lane.wait_at_gate();
     loop {
-        let asked = fill(lane, &mut flow, &mut buffer)?;
-        if matches!(asked, Moved::Over) || matches!(send(lane, &mut flow, &buffer)?, Moved::Over) {
+        if fill(lane, &mut flow, &mut request)? == Moved::Over
+            || send(lane, &mut flow, &response)? == Moved::Over
+        {
             return Ok(LaneEnd::default());
         }
-        lane.tally.moved(1, message as u64);
+        lane.tally.moved(1, request.len() as u64);
     }
 }
 
@@ -70,6 +77,7 @@ fn send(lane: &mut Lane, flow: &mut Socket, bytes: &[u8]) -> Result<Moved, LoadE
         if phase == Phase::Stop {
             return Ok(Moved::Over);
         }
+        lane.tally.called();
         match flow.write(&bytes[done..]) {
             Ok(n) => done += n,
             Err(error) if socket::is_pause(&error) => {}
@@ -87,6 +95,7 @@ fn fill(lane: &mut Lane, flow: &mut Socket, bytes: &mut [u8]) -> Result<Moved, L
         if phase == Phase::Stop {
             return Ok(Moved::Over);
         }
+        lane.tally.called();
         match flow.read(&mut bytes[done..]) {
             Ok(0) if phase < Phase::Cooldown => {
                 return Err(LoadError::Peer("the other end closed during the run".into()));

@@ -1,48 +1,49 @@
-//! `udp-rr`: one request datagram, one response of the same size, then the next (closed loop, one
-//! outstanding, blocking calls). Messages counted: round trips. The time from the send of a request
-//! to the arrival of its response is a round trip, called RTT and never halved.
+//! `udp-rr`: one request datagram, one response, then the next: one outstanding a flow, in a closed
+//! loop or, where a rate is given, an open one (see [`super::tcp_rr`]). Messages counted: round
+//! trips. The time from the send of a request, or from when it was due, to the arrival of its
+//! response is a round trip, called RTT and never halved.
 //!
 //! A datagram opens with eight bytes of the trial's token and a 64-bit sequence number, big-endian,
 //! which the response carries back. A response that does not come within a time is lost, and no
 //! round trip; one that comes later is dropped.
 
-use super::udp_stream::{Flow, HEAD, LaneMaker, UdpEnd, sequence};
-use crate::harness::socket::{self, Token};
-use crate::harness::{Lane, LaneEnd, Phase};
+use super::udp_stream::{HEAD, sequence};
+use crate::harness::ends::{Flow, LaneMaker, UdpEnd};
+use crate::harness::meet::Token;
+use crate::harness::pace::Pace;
+use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
-use hdrhistogram::Histogram;
-use socket2::{SockAddr, Socket};
+use socket2::Socket;
 use std::io::{ErrorKind, Read, Write};
-use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 pub static KIND: Kind = Kind {
     name: "udp-rr",
-    says: "UDP round-trip time of small messages, one outstanding, blocking calls",
+    says: "UDP round-trip time of small messages, one outstanding a flow",
     network: true,
     message_bytes_min: HEAD as u64,
-    prepare: |job| UdpEnd::prepare(job, LaneMaker { sink: answer, source: ask }),
+    prepare: |job| UdpEnd::prepare(job, LANES),
 };
+
+const LANES: LaneMaker = LaneMaker { sink: answer, source: ask, engines: |_| ("send", "recv") };
 
 /// A response that takes longer is lost.
 const LOST_AFTER: Duration = Duration::from_millis(200);
 
 fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
-    let (message, token) = (told.message, &told.token);
+    let (message, token) = (told.message(), &told.token);
     let mut request = vec![1u8; message];
     request[..8].copy_from_slice(&token[..8]);
     let mut response = vec![0u8; 1 << 16];
-    // Two significant digits from 1 ns to a minute: an error below 1 %.
-    let histogram = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 2);
-    let mut histogram = histogram.map_err(|error| LoadError::Order(error.to_string()))?;
+    let mut histogram = super::histogram()?;
     lane.wait_at_gate();
+    let mut pace = Pace::of_requests(&told.job.params, told.index);
     for number in 0u64.. {
         let phase = lane.phase();
-        if phase == Phase::Stop {
-            break;
-        }
+        let Some(due) = pace.due(lane) else { break };
         request[8..HEAD].copy_from_slice(&number.to_be_bytes());
         let began = Instant::now();
+        lane.tally.called();
         match flow.write(&request) {
             Ok(_) => {}
             // What was not sent is no round trip that was lost, but its number is gone.
@@ -50,27 +51,28 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => lane.tally.refused(),
             Err(error) => return Err(LoadError::system("sending")(error)),
         }
-        if comes_back(&mut flow, &mut response, token, number, began)? {
+        if comes_back(lane, &mut flow, &mut response, token, (number, began))? {
             lane.tally.moved(1, message as u64);
             if phase == Phase::Window {
-                histogram.saturating_record(began.elapsed().as_nanos() as u64);
+                histogram.saturating_record(due.elapsed().as_nanos() as u64);
             }
         }
         // Its fate is known: what was expected less what came back is lost.
         lane.tally.expects(number + 1);
     }
-    Ok(LaneEnd { round_trips: Some(histogram) })
+    Ok(LaneEnd { round_trips: Some(histogram), ..LaneEnd::default() })
 }
 
-/// Waits for the response by this number; false when it is lost.
+/// Waits for the response to the request of this number; false when it is lost.
 fn comes_back(
+    lane: &Lane,
     flow: &mut Socket,
     response: &mut [u8],
     token: &Token,
-    number: u64,
-    began: Instant,
+    (number, began): (u64, Instant),
 ) -> Result<bool, LoadError> {
     while began.elapsed() < LOST_AFTER {
+        lane.tally.called();
         match flow.read(response) {
             Ok(length) if sequence(&response[..length], token) == Some(number) => return Ok(true),
             // A late one, or a stranger's.
@@ -83,28 +85,30 @@ fn comes_back(
     Ok(false)
 }
 
-fn answer(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
-    let mut buffer = vec![MaybeUninit::<u8>::uninit(); 1 << 16];
+fn answer(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    let mut request = vec![0u8; 1 << 16];
+    let mut response = vec![1u8; told.job.params.response_bytes().0 as usize];
     lane.wait_at_gate();
-    loop {
-        if lane.phase() == Phase::Stop {
-            return Ok(LaneEnd::default());
-        }
-        let (length, from): (usize, SockAddr) = match flow.recv_from(&mut buffer) {
-            Ok(received) => received,
+    while lane.phase() != Phase::Stop {
+        lane.tally.called();
+        let length = match flow.read(&mut request) {
+            Ok(length) => length,
             Err(error) if socket::is_pause(&error) => continue,
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
             Err(error) => return Err(LoadError::system("receiving")(error)),
         };
-        // SAFETY: the kernel has written the first `length` bytes.
-        let bytes = unsafe { &*(&raw const buffer[..length] as *const [u8]) };
-        // Nobody else is answered: the sink must not amplify a stranger's datagrams.
-        if sequence(bytes, &told.token).is_none() {
+        let Some(head) = request[..length].get(..HEAD) else { continue };
+        if sequence(head, &told.token).is_none() {
             continue;
         }
-        match flow.send_to(bytes, &from) {
+        response[..HEAD].copy_from_slice(head);
+        lane.tally.called();
+        match flow.write(&response) {
             Ok(_) => lane.tally.moved(1, length as u64),
             Err(error) if socket::is_pause(&error) => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
             Err(error) => return Err(LoadError::system("answering")(error)),
         }
     }
+    Ok(LaneEnd::default())
 }

@@ -1,175 +1,162 @@
 //! `udp-stream`: each flow sends datagrams of one size, at a pace or as fast as it goes. Bytes
 //! counted: payload that the sink received; what was sent is not received.
 //!
-//! A datagram opens with eight bytes of the trial's token and a 64-bit sequence number, big-endian.
-//! Loss is what the sink misses between the sequence numbers at the two ends of its own window, so
-//! datagrams in flight at the edges are no loss.
+//! How datagrams are handed over and taken is a choice ([`crate::udp`]); without one it is a call
+//! each. A datagram opens with eight bytes of the trial's token and a 64-bit sequence number,
+//! big-endian; where a pace is given and there is room, the time it was sent follows. Loss is what
+//! the sink misses between the sequence numbers at the two ends of its own window, so datagrams in
+//! flight at the edges are no loss; one that comes twice counts once.
 
 use crate::harness::buffer::Buffer;
-use crate::harness::socket::{self, Token};
-use crate::harness::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
-use crate::{Kind, LoadError, Prepared, ThreadMeter};
-use narrows_facts::load::{End, Job};
+use crate::harness::ends::{Flow, LaneMaker, UdpEnd};
+use crate::harness::meet::Token;
+use crate::harness::pace::Pace;
+use crate::harness::payload::{Checker, pattern};
+use crate::harness::{Lane, LaneEnd, Phase, socket};
+use crate::udp::arrivals::{Arrival, Arrivals};
+use crate::udp::{receivers, senders};
+use crate::{Kind, LoadError};
+use narrows_facts::load::Job;
 use socket2::Socket;
-use std::io::{ErrorKind, Read, Write};
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::io::ErrorKind;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 pub static KIND: Kind = Kind {
     name: "udp-stream",
     says: "UDP throughput and loss; counts payload bytes the sink received",
     network: true,
     message_bytes_min: HEAD as u64,
-    prepare: |job| UdpEnd::prepare(job, LaneMaker { sink: receive, source: send }),
+    prepare: |job| UdpEnd::prepare(job, LANES),
+};
+
+const LANES: LaneMaker = LaneMaker {
+    sink: receive,
+    source: send,
+    engines: |job| {
+        let stream = job.params.stream.clone().unwrap_or_default();
+        let sender = senders::named(stream.sender.as_deref()).map_or("", |sender| sender.name);
+        let receiver = receivers::named(stream.receiver.as_deref());
+        (sender, receiver.map_or("", |receiver| receiver.name))
+    },
 };
 
 /// Token and sequence number.
 pub(super) const HEAD: usize = 16;
+/// With the time it was sent.
+const TIMED_HEAD: usize = 24;
 
-/// What a flow's loop is told.
-pub(super) struct Flow {
-    /// Bytes of a datagram.
-    pub message: usize,
-    /// By which the ends know each other.
-    pub token: Token,
-    /// From datagram to datagram at the asked pace, in nanoseconds.
-    pub gap_ns: Option<f64>,
+/// Whether datagrams carry the time they were sent: a clock is read for each.
+fn timed(job: &Job) -> bool {
+    job.params.rate_bps.is_some() && job.params.message_bytes.0 >= TIMED_HEAD as u64
 }
 
-/// The hot loop of one flow.
-type FlowWork = fn(&mut Lane, Socket, &Flow) -> Result<LaneEnd, LoadError>;
-
-/// The two hot loops of a UDP workload.
-pub(super) struct LaneMaker {
-    pub sink: FlowWork,
-    pub source: FlowWork,
+fn now_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// One end of a UDP workload: `streams` sockets, one thread each.
-pub(super) struct UdpEnd {
-    job: Job,
-    token: Token,
-    sinks: Vec<Socket>,
-    make: LaneMaker,
+/// A batch of datagrams, one after the other, all with the same payload.
+struct Batch {
+    buffer: Buffer,
+    message: usize,
+    timed: bool,
 }
 
-impl UdpEnd {
-    /// Makes the end ready; a sink binds its sockets.
-    pub fn prepare(job: &Job, make: LaneMaker) -> Result<Box<dyn Prepared>, LoadError> {
-        let token = socket::token(&job.token)?;
-        let sinks = match (job.end, job.address) {
-            (End::Sink, Some(address)) => (0..job.params.streams)
-                .map(|_| socket::receive(address, &job.params))
-                .collect::<Result<_, _>>()?,
-            _ => Vec::new(),
-        };
-        Ok(Box::new(Self { job: job.clone(), token, sinks, make }))
-    }
-}
-
-impl Prepared for UdpEnd {
-    fn ports(&self) -> Vec<u16> {
-        self.sinks.iter().map(socket::port).collect()
+impl Batch {
+    fn new(told: &Flow, count: usize) -> Result<Self, LoadError> {
+        let message = told.message();
+        let mut buffer = pattern(count * message, told.job.node)?;
+        let (first, rest) = buffer.bytes_mut().split_at_mut(message);
+        first[..8].copy_from_slice(&told.token[..8]);
+        rest.chunks_exact_mut(message).for_each(|datagram| datagram.copy_from_slice(first));
+        Ok(Self { buffer, message, timed: timed(&told.job) })
     }
 
-    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
-        let params = &self.job.params;
-        let is_sink = self.job.end == End::Sink;
-        if !is_sink && peer.len() < params.streams as usize {
-            return Err(LoadError::Order("the sink named fewer ports than streams".into()));
-        }
-        let flows = match is_sink {
-            true => self.sinks,
-            false => {
-                peer.iter().map(|to| socket::send_to(*to, params)).collect::<Result<_, _>>()?
+    /// `count` datagrams from this sequence number on.
+    fn numbered(&mut self, sequence: u64, count: usize) -> &[u8] {
+        let datagrams = self.buffer.bytes_mut().chunks_exact_mut(self.message).take(count);
+        for (datagram, number) in datagrams.zip(sequence..) {
+            datagram[8..HEAD].copy_from_slice(&number.to_be_bytes());
+            if self.timed {
+                datagram[HEAD..TIMED_HEAD].copy_from_slice(&now_ns().to_be_bytes());
             }
-        };
-        let message = params.message_bytes.0 as usize;
-        let effective = socket::read_back(&flows[0], false, params.message_bytes);
-        // One flow's share of the pace.
-        let gap_ns = params
-            .rate_bps
-            .map(|rate| 8e9 * message as f64 * f64::from(params.streams) / rate.max(1) as f64);
-        let work = if is_sink { self.make.sink } else { self.make.source };
-        let mut lanes: Vec<LaneWork> = Vec::new();
-        for flow in &flows {
-            let flow = flow.try_clone().map_err(LoadError::system("copying a socket handle"))?;
-            let told = Flow { message, token: self.token, gap_ns };
-            lanes.push(Box::new(move |lane| work(lane, flow, &told)));
         }
-        let cpus = self.job.cpus.clone();
-        Crew::muster(CrewPlan { lanes, sockets: flows, effective, cpus, meter })
+        &self.buffer.bytes()[..count * self.message]
     }
 }
 
-fn send(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
-    let Flow { message, token, gap_ns } = *told;
-    let mut buffer = Buffer::new(message)?;
-    buffer.touch();
-    let bytes = &mut buffer.bytes_mut()[..message];
-    bytes[..8].copy_from_slice(&token[..8]);
+fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    let kind = senders::named(told.stream().sender.as_deref())?;
+    let message = told.message();
+    let mut sender = (kind.make)(&flow, message)?;
+    let count = (kind.batch)(message);
+    let mut batch = Batch::new(told, count)?;
     let mut sequence: u64 = 0;
     lane.wait_at_gate();
-    let began = Instant::now();
-    loop {
-        if lane.phase() == Phase::Stop {
-            return Ok(LaneEnd::default());
-        }
-        if let Some(gap_ns) = gap_ns
-            && !due(began, Duration::from_nanos((gap_ns * sequence as f64) as u64))
-        {
-            continue;
-        }
-        bytes[8..HEAD].copy_from_slice(&sequence.to_be_bytes());
-        match flow.write(bytes) {
-            Ok(n) => {
-                lane.tally.moved(1, n as u64);
-                sequence += 1;
+    let mut pace = Pace::of_bits(&told.job.params);
+    while pace.due(lane).is_some() {
+        lane.tally.called();
+        match sender.send(&flow, batch.numbered(sequence, count), message) {
+            Ok(sent) => {
+                lane.tally.moved(sent as u64, (sent * message) as u64);
+                sequence += sent as u64;
+                pace.more((sent as u64).saturating_sub(1));
+                continue;
             }
             Err(error) if socket::is_pause(&error) => {}
-            // No buffer in the own host: this datagram never left, and is sent again.
+            // No buffer in the own host: these never left, and are sent again.
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => lane.tally.refused(),
             // The sink is gone or not there yet: an ICMP answer to an earlier datagram.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => lane.tally.refused(),
-            Err(error) => return Err(LoadError::system("sending")(error)),
+            Err(error) => {
+                return Err(LoadError::system(format!("sending ({})", kind.name))(error));
+            }
         }
+        pace.again(1);
     }
+    Ok(LaneEnd::default())
 }
 
-/// True when `at` has come; else waits a little: asleep when it is far, spinning when near.
-fn due(began: Instant, at: Duration) -> bool {
-    let left = at.saturating_sub(began.elapsed());
-    if left > Duration::from_micros(200) {
-        std::thread::sleep((left - Duration::from_micros(100)).min(socket::LOOK_UP));
-    }
-    left.is_zero()
-}
-
-fn receive(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
-    // Larger than any datagram, so that a longer one than ordered is seen whole.
-    let mut buffer = Buffer::new(1 << 16)?;
-    buffer.touch();
+fn receive(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    let stream = told.stream();
+    let kind = receivers::named(stream.receiver.as_deref())?;
+    let message = told.message();
+    let inward = receivers::In { message, node: told.job.node, spins: told.spins() };
+    let mut receiver = (kind.make)(&flow, &inward)?;
+    let timed = timed(&told.job);
+    let body = if timed { TIMED_HEAD } else { HEAD };
+    let mut checker = stream.verify.then(|| Checker::new(message)).transpose()?;
+    let mut arrivals = Arrivals::default();
+    let tally = lane.tally.clone();
+    let mut take = |datagram: &[u8]| {
+        let Some(sequence) = sequence(datagram, &told.token) else { return };
+        match arrivals.take(sequence) {
+            Arrival::New => tally.expects(arrivals.expected()),
+            Arrival::Late => tally.reordered(),
+            Arrival::Duplicate => return tally.duplicate(),
+        }
+        if let (true, Some(sent)) = (timed, datagram[HEAD..].first_chunk()) {
+            tally.jitter(arrivals.jitter_ns(u64::from_be_bytes(*sent), now_ns()));
+        }
+        if let (Some(checker), Some(payload)) = (&mut checker, datagram.get(body..)) {
+            checker.see_at(payload, body);
+        }
+        tally.moved(1, datagram.len() as u64);
+    };
     lane.wait_at_gate();
-    let mut expected: u64 = 0;
-    loop {
-        if lane.phase() == Phase::Stop {
-            return Ok(LaneEnd::default());
+    while lane.phase() != Phase::Stop {
+        lane.tally.called();
+        match receiver.receive(&flow, &mut take) {
+            Ok(()) => {}
+            Err(error) if socket::is_pause(&error) => {}
+            // The other end has left already: an ICMP answer to a word of ours.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+            Err(error) => {
+                return Err(LoadError::system(format!("receiving ({})", kind.name))(error));
+            }
         }
-        let bytes = buffer.bytes_mut();
-        let length = match flow.read(bytes) {
-            Ok(length) => length,
-            Err(error) if socket::is_pause(&error) => continue,
-            Err(error) => return Err(LoadError::system("receiving")(error)),
-        };
-        let Some(sequence) = sequence(&bytes[..length], &told.token) else { continue };
-        if sequence >= expected {
-            expected = sequence.saturating_add(1);
-            lane.tally.expects(expected);
-        } else {
-            lane.tally.reordered();
-        }
-        lane.tally.moved(1, length as u64);
     }
+    let verified_bytes = checker.map(|checker| checker.seen()).transpose()?;
+    Ok(LaneEnd { verified_bytes, ..LaneEnd::default() })
 }
 
 /// The sequence number of a datagram of this trial; `None` for a stranger's.

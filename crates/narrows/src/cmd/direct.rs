@@ -4,58 +4,96 @@ use crate::args::{DirectArgs, Span, TcpArgs, UdpArgs};
 use crate::failure::{Failure, USAGE};
 use crate::{cmd, output, stop};
 use narrows_facts::host::Host;
-use narrows_facts::load::{Beside, CpuList, Params, StreamParams};
+use narrows_facts::load::{Beside, Bind, CpuList, Params, SocketParams, StreamParams, TripParams};
 use narrows_facts::study::Study;
 use narrows_facts::trial::{Path, Placement, Trial};
 use narrows_facts::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_host::Root;
+use narrows_loads::harness::socket::Wait;
 use narrows_plan::{Where, blocks, direct as plan};
 use narrows_run::controller::{Course, Ends};
 use narrows_run::key::{self, Key};
-use narrows_run::{Peer, address};
+use narrows_run::{Family, Peer, address};
 use narrows_store::Store;
+
+/// What a connection carries when connections are what counts: the token.
+const CONNECT_BYTES: Bytes = Bytes(16);
 
 /// `narrows tcp HOST`.
 pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
-    let params = params(&args.direct, args.length, args.congestion.clone(), None);
-    let kind = if args.rr { "tcp-rr" } else { "tcp-stream" };
-    run("tcp", kind, &args.direct, params, |cache| {
+    let direct = &args.direct;
+    let kind = match (direct.rr, args.connect) {
+        (true, _) => "tcp-rr",
+        (_, true) => "tcp-connect",
+        _ => "tcp-stream",
+    };
+    let socket = SocketParams { mss_bytes: args.mss, delay: args.delay, ..socket(direct) };
+    let params = Params {
+        congestion: args.congestion.clone(),
+        socket: (socket != SocketParams::default()).then_some(socket),
+        ..params(direct, if args.connect { CONNECT_BYTES } else { args.length })
+    };
+    run("tcp", kind, direct, params, |cache| {
         let span_bytes = match args.buffer {
             Span::Hot => None,
             Span::Cold => Some(Bytes((2 * cache.0).max(Bytes::mib(64).0))),
             Span::Of(bytes) => Some(bytes),
         };
-        let (reverse, touch, truncate) = (args.reverse, args.touch, args.truncate);
-        let stream = StreamParams { reverse, span_bytes, touch, truncate };
+        let receiver = if args.truncate { StreamParams::TRUNCATE } else { &args.receiver };
+        let stream = StreamParams {
+            span_bytes,
+            touch: args.touch,
+            sender: unless(&args.sender, "write"),
+            receiver: unless(receiver, "recv"),
+            ..stream(direct)
+        };
         (stream != StreamParams::default()).then_some(stream)
     })
 }
 
 /// `narrows udp HOST`.
 pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
-    let rate = (args.bitrate.0 > 0.0).then_some(args.bitrate.0 as u64);
-    let params = params(&args.direct, args.length, None, rate);
-    let kind = if args.rr { "udp-rr" } else { "udp-stream" };
-    run("udp", kind, &args.direct, params, |_| None)
+    let direct = &args.direct;
+    let socket = socket(direct);
+    let params = Params {
+        rate_bps: (args.bitrate.0 > 0.0).then_some(args.bitrate.0 as u64),
+        socket: (socket != SocketParams::default()).then_some(socket),
+        ..params(direct, args.length)
+    };
+    let kind = if direct.rr { "udp-rr" } else { "udp-stream" };
+    run("udp", kind, direct, params, |_| {
+        let stream = StreamParams {
+            sender: unless(&args.sender, "send"),
+            receiver: unless(&args.receiver, "recv"),
+            ..stream(direct)
+        };
+        (stream != StreamParams::default()).then_some(stream)
+    })
 }
 
-fn params(
-    args: &DirectArgs,
-    message_bytes: Bytes,
-    congestion: Option<String>,
-    rate_bps: Option<u64>,
-) -> Params {
+/// A choice that is not the ordinary one: trials that choose the ordinary one by name are the same
+/// as those that say nothing.
+fn unless(name: &str, ordinary: &str) -> Option<String> {
+    (name != ordinary).then(|| name.to_owned())
+}
+
+fn params(args: &DirectArgs, message_bytes: Bytes) -> Params {
+    let trip = TripParams { response_bytes: args.response, per_second: args.per_second };
     Params {
-        message_bytes,
-        streams: args.parallel,
         socket_buffer_bytes: args.window,
-        congestion,
-        rate_bps,
-        working_set_bytes: Bytes(0),
-        memory: None,
-        stream: None,
-        beside: None,
+        trip: (trip != TripParams::default()).then_some(trip),
+        ..Params::of_network(message_bytes, args.parallel)
     }
+}
+
+fn socket(args: &DirectArgs) -> SocketParams {
+    let wait = unless(&args.wait, Wait::Block.name());
+    SocketParams { wait, dscp: args.dscp, ..SocketParams::default() }
+}
+
+fn stream(args: &DirectArgs) -> StreamParams {
+    let DirectArgs { reverse, bidirectional, verify, .. } = *args;
+    StreamParams { reverse, bidirectional, verify, ..StreamParams::default() }
 }
 
 /// `stream` is asked with the larger last-level cache of the two hosts.
@@ -69,8 +107,16 @@ fn run(
     let key = Key::parse(&args.key)?;
     output::check_folder(&args.out.out)?;
     let stop = stop::flag()?;
-    let mut peer = Peer::connect(&args.host, args.port, &key)?;
     let host = narrows_host::read(&Root::live());
+    if let Some(name) = &args.netns {
+        narrows_run::launch::netns::enter(name)?;
+    }
+    let family = match (args.ipv4, args.ipv6) {
+        (true, _) => Some(Family::V4),
+        (_, true) => Some(Family::V6),
+        _ => None,
+    };
+    let mut peer = Peer::connect(&args.host, args.port, family, &key)?;
     let peer_host = peer.describe()?;
     let interface = address::interface(peer.own_address());
     let cache = host.last_level_cache_bytes().max(peer_host.last_level_cache_bytes());
@@ -123,12 +169,34 @@ fn placed(
     (host, interface): (&Host, Option<&str>),
     peer_host: &Host,
 ) -> Result<Placement, Failure> {
-    let Some((local, remote)) = args.affinity else { return Ok(Placement::default()) };
-    let local = cpus("-A", host, local, interface)?;
-    let remote = cpus("-A", peer_host, remote, None)?;
+    let (mut local, mut remote) = (CpuList::default(), CpuList::default());
+    if let Some((here, there)) = args.affinity {
+        local = cpus("-A", host, here, interface)?;
+        remote = match there {
+            Where::SameCore => local.clone(),
+            there => cpus("-A", peer_host, there, None)?,
+        };
+    }
+    let (local_node, remote_node) = args.memory_node.unwrap_or_default();
+    let bind = args.bind.as_deref().map(|from| match from.parse() {
+        Ok(address) => Bind { address: Some(address), device: None },
+        Err(_) => Bind { address: None, device: Some(from.to_owned()) },
+    });
     Ok(match params.is_reverse() {
-        false => Placement { source: local, sink: remote },
-        true => Placement { source: remote, sink: local },
+        false => Placement {
+            source: local,
+            sink: remote,
+            source_node: local_node,
+            sink_node: remote_node,
+            bind,
+        },
+        true => Placement {
+            source: remote,
+            sink: local,
+            source_node: remote_node,
+            sink_node: local_node,
+            bind,
+        },
     })
 }
 

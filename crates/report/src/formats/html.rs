@@ -159,6 +159,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
     let groups = [
         (Metric::Goodput, "Network throughput (payload received)"),
         (Metric::RoundTripP50, "Round trip (median of each run)"),
+        (Metric::ConnectionRate, "Connections made and closed"),
         (Metric::MemoryBandwidth, "Memory bandwidth (bytes counted)"),
         (Metric::LoadToUse, "Memory latency (load to use)"),
     ];
@@ -176,6 +177,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
                 }
             }
             @for summary in of(Metric::RoundTripP50) { (latency_card(summary)) }
+            @for summary in of(Metric::ConnectionRate) { (latency_card(summary)) }
             (curve_card(analysis, "Latency by working set", Axis::WorkingSet))
             (curve_card(analysis, "Latency beside other threads' reads", Axis::Load))
         }
@@ -211,6 +213,10 @@ fn table(analysis: &Analysis<'_>) -> Markup {
                 @if let Some(cpu) = &summary.cpu { (words::cpu(cpu)) ". " }
                 @if let Some(rate) = &summary.datagrams_per_second { (words::middle(rate)) ". " }
                 @if let Some(loss) = &summary.loss { (words::loss(loss)) ". " }
+                @if let Some(rate) = &summary.trips_per_second { (words::middle(rate)) " round trips. " }
+                @if let Some(jitter) = &summary.jitter { "Jitter " (words::middle(jitter)) ". " }
+                @if let Some(back) = &summary.back { "Of it " (words::middle(back)) " back. " }
+                @if let Some(traffic) = words::traffic(summary) { (traffic) ". " }
                 @if let Some(beside) = words::beside(analysis, summary) { (beside) ". " }
                 @if let Some(again) = summary.retransmitted_segments {
                     (words::counted(again as usize, "retransmitted segment")) ". "

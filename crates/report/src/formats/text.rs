@@ -147,10 +147,12 @@ fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usiz
 /// The lines under a figure: what was lost, what it cost, how it was set up, what to mind.
 fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
-    if let (Metric::RoundTripP50, Some(trips)) = (summary.metric, &summary.round_trips) {
+    let timed = matches!(summary.metric, Metric::RoundTripP50 | Metric::ConnectionRate);
+    if let (true, Some(trips)) = (timed, &summary.round_trips) {
         let shown = |ns: Option<narrows_facts::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
         lines.push(format!(
-            "RTT min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, max {}",
+            "{} min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, max {}",
+            if summary.metric == Metric::ConnectionRate { "time" } else { "RTT" },
             trips.min_ns,
             shown(trips.p50_ns),
             shown(trips.p90_ns),
@@ -167,10 +169,28 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
         let rate = summary.datagrams_per_second.map_or(String::new(), |r| words::middle(&r) + ", ");
         lines.push(format!("{rate}{}", words::loss(loss)));
     }
-    if summary.metric == Metric::Goodput {
+    if let Some(rate) = &summary.trips_per_second {
+        lines.push(format!(
+            "{} round trips; {}",
+            words::middle(rate),
+            words::brief(analysis, summary)
+        ));
+    }
+    if let Some(jitter) = &summary.jitter {
+        lines.push(format!("jitter {}", words::middle(jitter)));
+    }
+    if let Some(back) = &summary.back {
+        let there = summary.estimate.map_or(0.0, |both| both.value - back.value);
+        let there = words::value(there, back.unit);
+        lines.push(format!("about {there} there and {} back", words::middle(back)));
+    }
+    if matches!(summary.metric, Metric::Goodput | Metric::ConnectionRate) {
         let cpu =
             summary.cpu.as_ref().map_or(String::new(), |cpu| format!("; {}", words::cpu(cpu)));
         lines.push(words::brief(analysis, summary) + &cpu);
+    }
+    if analysis.is_direct() || summary.kind == "udp-stream" {
+        lines.extend(words::traffic(summary));
     }
     lines.extend(words::beside(analysis, summary));
     // What joins the ends is said once, in the heading.

@@ -73,7 +73,7 @@ fn one_row(svg: &mut Svg, summary: &Summary, top: f64, at: &dyn Fn(f64) -> f64, 
 
 fn axis_label(value: f64, unit: Unit) -> String {
     let scaled = match unit {
-        Unit::Nanos => value / 1e3,
+        Unit::Nanos | Unit::PerSecond => value / 1e3,
         Unit::Share => value,
         _ => value / 1e9,
     };
@@ -91,5 +91,6 @@ fn axis_unit(unit: Unit) -> &'static str {
         Unit::Nanos => "us",
         Unit::Share => "share",
         Unit::DatagramsPerSecond => "10^9 datagrams/s",
+        Unit::PerSecond => "10^3/s",
     }
 }

@@ -1,3 +1,4 @@
-//! Ways to get two ends: between two network namespaces of this host.
+//! Ways to get two ends: between two network namespaces of this host, or from inside one.
 
 pub mod namespaces;
+pub mod netns;

@@ -1,8 +1,11 @@
 //! The command line.
 
+mod direct;
+
+pub use direct::{DirectArgs, Span, TcpArgs, UdpArgs};
+
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use narrows_facts::{BitsPerSecond, Bytes};
-use narrows_plan::Where;
+use narrows_facts::Bytes;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -240,147 +243,10 @@ pub struct ServeArgs {
     pub key: Option<String>,
 }
 
-/// Options of every direct measurement.
-#[derive(ClapArgs)]
-pub struct DirectArgs {
-    /// Name or address of the host that runs `narrows serve`
-    #[arg(value_name = "HOST")]
-    pub host: String,
-    /// Port of the agent
-    #[arg(long, short = 'p', default_value_t = narrows_run::wire::PORT)]
-    pub port: u16,
-    /// The agent's key; better given in the environment, where `ps` does not show it
-    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
-    pub key: String,
-    /// Seconds that count in each run
-    #[arg(long, short = 't', value_name = "SECONDS", default_value = "1.5", value_parser = seconds)]
-    pub seconds: f64,
-    /// Runs; six are the least for a 95 % interval
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeats: u32,
-    /// Parallel flows
-    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub parallel: u32,
-    /// Socket buffer to ask for (K, M, G are powers of two); without it the system's own sizing
-    #[arg(long, short = 'w', value_name = "SIZE")]
-    pub window: Option<Bytes>,
-    /// CPUs to pin to here and at the peer, as LOCAL,REMOTE; each a CPU, a range such as 0-3,
-    /// node:N, nic (the node of the NIC), or other-node
-    #[arg(long, short = 'A', value_name = "LOCAL,REMOTE", value_parser = affinity)]
-    pub affinity: Option<(Where, Where)>,
-    /// A memory kernel to run on this host all the while, such as copy:2 or read:4@node:1; what it
-    /// reached is shown beside the result
-    #[arg(long, value_name = "KERNEL:THREADS[@WHERE]", value_parser = memory_load)]
-    pub memory_load: Option<MemoryLoad>,
-    /// Where results go.
-    #[command(flatten)]
-    pub out: OutArgs,
-}
-
-/// Options of `tcp`.
-#[derive(ClapArgs)]
-pub struct TcpArgs {
-    /// What is common.
-    #[command(flatten)]
-    pub direct: DirectArgs,
-    /// Bytes of each write and read
-    #[arg(long, short = 'l', value_name = "SIZE", default_value = "64K")]
-    pub length: Bytes,
-    /// The peer sends, this host receives
-    #[arg(long, short = 'R')]
-    pub reverse: bool,
-    /// Round trips of one message, one outstanding, instead of a stream
-    #[arg(long, conflicts_with_all = ["reverse", "buffer", "touch", "truncate"])]
-    pub rr: bool,
-    /// Buffers of each end: hot (one message, over and over), cold (twice the larger last-level
-    /// cache), or a size that all flows go through together
-    #[arg(long, value_name = "HOT|COLD|SIZE", default_value = "hot", value_parser = span)]
-    pub buffer: Span,
-    /// The sink reads every byte once more on receipt
-    #[arg(long, conflicts_with = "truncate")]
-    pub touch: bool,
-    /// The sink lets the kernel drop what arrived uncopied: what is left is the price of the rest
-    #[arg(long)]
-    pub truncate: bool,
-    /// Congestion control to ask for; what was in use is read back
-    #[arg(long, short = 'C', value_name = "NAME")]
-    pub congestion: Option<String>,
-}
-
-/// Options of `udp`.
-#[derive(ClapArgs)]
-pub struct UdpArgs {
-    /// What is common.
-    #[command(flatten)]
-    pub direct: DirectArgs,
-    /// Bytes of each datagram's payload
-    #[arg(long, short = 'l', value_name = "SIZE", default_value = "1472")]
-    pub length: Bytes,
-    /// Round trips of one datagram, one outstanding, instead of a stream
-    #[arg(long, conflicts_with = "bitrate")]
-    pub rr: bool,
-    /// Pace of all flows together in bits per second (K, M, G are powers of ten; 0 is unlimited)
-    #[arg(long, short = 'b', value_name = "RATE", default_value = "0")]
-    pub bitrate: BitsPerSecond,
-}
-
-/// A memory kernel beside a measurement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemoryLoad {
-    /// The kernel, as in `mem`.
-    pub kernel: String,
-    /// Its threads.
-    pub threads: u32,
-    /// Their CPUs; `None` leaves them unpinned.
-    pub place: Option<Where>,
-}
-
-fn memory_load(text: &str) -> Result<MemoryLoad, String> {
-    let (load, place) = match text.split_once('@') {
-        Some((load, place)) => (load, Some(place.parse()?)),
-        None => (text, None),
-    };
-    let (kernel, threads) = load.split_once(':').unwrap_or((load, "1"));
-    let kernels = narrows_plan::memory::KERNELS;
-    if !kernels.contains(&kernel) {
-        return Err(format!("'{kernel}' is none of {}", kernels.join(", ")));
-    }
-    let threads = threads.parse().ok().filter(|threads| (1..=1024).contains(threads));
-    let threads =
-        threads.ok_or_else(|| format!("'{load}' has no number of threads from 1 to 1024"))?;
-    Ok(MemoryLoad { kernel: kernel.to_owned(), threads, place })
-}
-
-/// Span of an end's buffers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Span {
-    /// One message a flow.
-    Hot,
-    /// Twice the larger last-level cache of the two hosts.
-    Cold,
-    /// So many bytes.
-    Of(Bytes),
-}
-
-fn span(text: &str) -> Result<Span, String> {
-    match text {
-        "hot" => Ok(Span::Hot),
-        "cold" => Ok(Span::Cold),
-        size => {
-            size.parse().map(Span::Of).map_err(|_| format!("'{size}' is not hot, cold or a size"))
-        }
-    }
-}
-
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
     match (0.05..=600.0).contains(&seconds) {
         true => Ok(seconds),
         false => Err("must be 0.05 to 600 seconds".to_owned()),
     }
-}
-
-fn affinity(text: &str) -> Result<(Where, Where), String> {
-    let pair = text.split_once(',').ok_or_else(|| format!("'{text}' is not LOCAL,REMOTE"))?;
-    Ok((pair.0.parse()?, pair.1.parse()?))
 }

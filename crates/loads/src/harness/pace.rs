@@ -1,0 +1,70 @@
+//! When the next message is due.
+
+use super::socket::LOOK_UP;
+use super::{Lane, Phase};
+use narrows_facts::load::Params;
+use std::time::{Duration, Instant};
+
+/// Farther than this it sleeps; nearer it spins, since waking takes a good part of it.
+const SPIN_WITHIN: Duration = Duration::from_micros(200);
+
+/// A schedule of one flow, or none.
+pub struct Pace {
+    began: Instant,
+    gap_ns: Option<f64>,
+    sent: u64,
+}
+
+impl Pace {
+    /// Requests at a rate over all flows, those of this flow between those of the others.
+    pub fn of_requests(params: &Params, flow: u32) -> Self {
+        let rate = params.trip.as_ref().and_then(|trip| trip.per_second);
+        let each_ns = rate.map(|rate| 1e9 / rate.max(1) as f64);
+        let own = Duration::from_nanos((each_ns.unwrap_or(0.0) * f64::from(flow)) as u64);
+        let gap_ns = each_ns.map(|each| each * f64::from(params.streams));
+        Self { began: Instant::now() + own, gap_ns, sent: 0 }
+    }
+
+    /// Messages at a rate in bits over the flows of one direction.
+    pub fn of_bits(params: &Params) -> Self {
+        let bits = 8.0 * params.message_bytes.0 as f64 * f64::from(params.streams);
+        let gap_ns = params.rate_bps.map(|rate| 1e9 * bits / rate.max(1) as f64);
+        Self { began: Instant::now(), gap_ns, sent: 0 }
+    }
+
+    /// Waits until the next message is due; when that was, or is now where there is no schedule.
+    /// `None` when the run is over.
+    pub fn due(&mut self, lane: &mut Lane) -> Option<Instant> {
+        let Some(gap_ns) = self.gap_ns else {
+            return (lane.phase() != Phase::Stop).then(Instant::now);
+        };
+        let due = self.began + Duration::from_nanos((gap_ns * self.sent as f64) as u64);
+        self.sent += 1;
+        self.wait(due, lane).then_some(due)
+    }
+
+    /// Takes back the last message: it is sent again.
+    pub fn again(&mut self, messages: u64) {
+        self.sent = self.sent.saturating_sub(messages);
+    }
+
+    /// Counts more messages that went with the last one.
+    pub fn more(&mut self, messages: u64) {
+        self.sent += messages;
+    }
+
+    fn wait(&self, due: Instant, lane: &mut Lane) -> bool {
+        loop {
+            if lane.phase() == Phase::Stop {
+                return false;
+            }
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            if left > SPIN_WITHIN {
+                std::thread::sleep((left - SPIN_WITHIN / 2).min(LOOK_UP));
+            }
+        }
+    }
+}

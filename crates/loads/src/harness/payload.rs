@@ -1,0 +1,99 @@
+//! What is sent: bytes that no two places of a buffer share, so that a receiver can tell whether it
+//! got the right ones.
+
+use super::buffer::{Buffer, Pages};
+use crate::LoadError;
+
+/// A buffer of the pattern.
+pub fn pattern(length: usize, node: Option<u32>) -> Result<Buffer, LoadError> {
+    let mut buffer = Buffer::with(length, Pages::Transparent, node)?;
+    for (index, word) in buffer.bytes_mut().chunks_mut(8).enumerate() {
+        let bytes = mix(index as u64).to_le_bytes();
+        word.copy_from_slice(&bytes[..word.len()]);
+    }
+    Ok(buffer)
+}
+
+/// The finaliser of splitmix64 (Steele, Lea and Flood, 2014): each word is another.
+fn mix(index: u64) -> u64 {
+    let z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Compares what arrives with the pattern, from the first byte on.
+pub struct Checker {
+    pattern: Buffer,
+    span: usize,
+    seen: u64,
+    wrong: Option<u64>,
+}
+
+impl Checker {
+    /// For a sender that goes through `span` bytes of the pattern over and over.
+    pub fn new(span: usize) -> Result<Self, LoadError> {
+        Ok(Self { pattern: pattern(span, None)?, span, seen: 0, wrong: None })
+    }
+
+    /// Takes the next bytes of the flow.
+    pub fn see(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let at = (self.seen % self.span as u64) as usize;
+            let length = rest.len().min(self.span - at);
+            self.compare(&rest[..length], at);
+            self.seen += length as u64;
+            rest = &rest[length..];
+        }
+    }
+
+    /// Takes bytes that should be those at `at` of the pattern.
+    pub fn see_at(&mut self, bytes: &[u8], at: usize) {
+        self.compare(bytes, at);
+        self.seen += bytes.len() as u64;
+    }
+
+    fn compare(&mut self, bytes: &[u8], at: usize) {
+        let wanted = self.pattern.bytes().get(at..at + bytes.len()).unwrap_or_default();
+        if wanted != bytes && self.wrong.is_none() {
+            let same = wanted.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+            self.wrong = Some(self.seen + same as u64);
+        }
+    }
+
+    /// Bytes compared; an error once one of them was wrong.
+    pub fn seen(&self) -> Result<u64, LoadError> {
+        match self.wrong {
+            None => Ok(self.seen),
+            Some(at) => Err(LoadError::Peer(format!(
+                "what arrived differs from what was sent at byte {at}"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn right_bytes_pass_in_any_pieces_and_one_wrong_bit_is_found() {
+        let sent = pattern(1000, None).expect("pattern");
+        let stream: Vec<u8> = sent.bytes()[..1000].iter().copied().cycle().take(5000).collect();
+        let mut checker = Checker::new(1000).expect("checker");
+        stream.chunks(333).for_each(|piece| checker.see(piece));
+        assert_eq!(checker.seen().expect("right"), 5000);
+        let mut wrong = stream.clone();
+        wrong[3210] ^= 1;
+        let mut checker = Checker::new(1000).expect("checker");
+        wrong.chunks(77).for_each(|piece| checker.see(piece));
+        let error = checker.seen().expect_err("wrong").to_string();
+        assert!(error.ends_with("at byte 3210"), "{error}");
+        // A byte lost shifts the rest.
+        let mut checker = Checker::new(1000).expect("checker");
+        checker.see(&stream[..10]);
+        checker.see(&stream[11..100]);
+        assert!(checker.seen().is_err());
+    }
+}

@@ -1,0 +1,27 @@
+//! `multishot`: a receive of io_uring that is armed once and completes into buffers of a pool, a
+//! datagram each.
+
+use super::{Receiver, ReceiverKind, slot_bytes};
+use crate::harness::ring::Inbox;
+use socket2::Socket;
+use std::io;
+
+pub static RECEIVER: ReceiverKind = ReceiverKind {
+    name: "multishot",
+    says: "io_uring's multishot receive into a pool of buffers",
+    make: |_, inward| {
+        let bytes = slot_bytes(inward.message);
+        let inbox = Inbox::new(256, bytes, inward.node, inward.spins)?;
+        Ok(Box::new(Multishot { inbox }))
+    },
+};
+
+struct Multishot {
+    inbox: Inbox,
+}
+
+impl Receiver for Multishot {
+    fn receive(&mut self, flow: &Socket, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        self.inbox.receive(flow, take).map(drop)
+    }
+}

@@ -1,0 +1,215 @@
+//! The command line of direct measurements.
+
+use super::{OutArgs, seconds};
+use clap::Args as ClapArgs;
+use clap::builder::PossibleValuesParser;
+use narrows_facts::{BitsPerSecond, Bytes};
+use narrows_loads::harness::socket::Wait;
+use narrows_loads::{tcp, udp};
+use narrows_plan::Where;
+
+/// Options of every direct measurement.
+#[derive(ClapArgs)]
+pub struct DirectArgs {
+    /// Name or address of the host that runs `narrows serve`
+    #[arg(value_name = "HOST")]
+    pub host: String,
+    /// Port of the agent
+    #[arg(long, short = 'p', default_value_t = narrows_run::wire::PORT)]
+    pub port: u16,
+    /// The agent's key; better given in the environment, where `ps` does not show it
+    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
+    pub key: String,
+    /// Seconds that count in each run
+    #[arg(long, short = 't', value_name = "SECONDS", default_value = "1.5", value_parser = seconds)]
+    pub seconds: f64,
+    /// Runs; six are the least for a 95 % interval
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+    /// Parallel flows
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub parallel: u32,
+    /// Socket buffer to ask for (K, M, G are powers of two); without it the system's own sizing
+    #[arg(long, short = 'w', value_name = "SIZE")]
+    pub window: Option<Bytes>,
+    /// CPUs to pin to here and at the peer, as LOCAL,REMOTE; each a CPU, a range such as 0-3,
+    /// node:N, nic (the node of the NIC), or other-node
+    #[arg(long, short = 'A', value_name = "LOCAL,REMOTE", value_parser = affinity)]
+    pub affinity: Option<(Where, Where)>,
+    /// Nodes that the buffers of messages are taken from, here and at the peer; a dash leaves it to
+    /// the kernel
+    #[arg(long, value_name = "LOCAL,REMOTE", value_parser = nodes)]
+    pub memory_node: Option<(Option<u32>, Option<u32>)>,
+    /// How threads of both ends wait for bytes
+    #[arg(long, value_name = "HOW", default_value = "block",
+        value_parser = PossibleValuesParser::new(Wait::ALL.map(Wait::name)))]
+    pub wait: String,
+    /// Differentiated services code point of all packets
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=63))]
+    pub dscp: Option<u8>,
+    /// Own address or interface that data connections leave from
+    #[arg(long, short = 'B', value_name = "ADDRESS|DEVICE")]
+    pub bind: Option<String>,
+    /// Use IPv4 only
+    #[arg(short = '4', conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Use IPv6 only
+    #[arg(short = '6')]
+    pub ipv6: bool,
+    /// Run inside this network namespace: a name of `ip netns`, a process id, or a path
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// The peer sends, this host receives
+    #[arg(long, short = 'R')]
+    pub reverse: bool,
+    /// As many flows more, the other way, at the same time
+    #[arg(long, visible_alias = "bidir", conflicts_with = "reverse")]
+    pub bidirectional: bool,
+    /// Compare every byte that arrives with what was sent
+    #[arg(long)]
+    pub verify: bool,
+    /// Round trips, one outstanding a flow, instead of a stream
+    #[arg(long, conflicts_with_all = ["reverse", "bidirectional", "verify"])]
+    pub rr: bool,
+    /// Bytes of each response; without it those of the request
+    #[arg(long, value_name = "SIZE", requires = "rr")]
+    pub response: Option<Bytes>,
+    /// Open loop: so many requests a second over all flows, each timed from when it was due
+    #[arg(long, value_name = "N", requires = "rr")]
+    pub per_second: Option<u64>,
+    /// A memory kernel to run on this host all the while, such as copy:2 or read:4@node:1; what it
+    /// reached is shown beside the result
+    #[arg(long, value_name = "KERNEL:THREADS[@WHERE]", value_parser = memory_load)]
+    pub memory_load: Option<MemoryLoad>,
+    /// Where results go.
+    #[command(flatten)]
+    pub out: OutArgs,
+}
+
+/// Options of `tcp`.
+#[derive(ClapArgs)]
+pub struct TcpArgs {
+    /// What is common.
+    #[command(flatten)]
+    pub direct: DirectArgs,
+    /// Bytes of each write and read
+    #[arg(long, short = 'l', value_name = "SIZE", default_value = "64K")]
+    pub length: Bytes,
+    /// Connections made, used once and closed, instead of a stream
+    #[arg(long, conflicts_with_all = ["rr", "reverse", "bidirectional", "verify"])]
+    pub connect: bool,
+    /// Buffers of each end: hot (one message, over and over), cold (twice the larger last-level
+    /// cache), or a size that all flows go through together
+    #[arg(long, value_name = "HOT|COLD|SIZE", default_value = "hot", value_parser = span)]
+    pub buffer: Span,
+    /// The sink reads every byte once more on receipt
+    #[arg(long)]
+    pub touch: bool,
+    /// How bytes are handed to the kernel
+    #[arg(long, value_name = "HOW", default_value = "write",
+        value_parser = PossibleValuesParser::new(tcp::senders::SENDERS.iter().map(|s| s.name)))]
+    pub sender: String,
+    /// How bytes are taken from the kernel; truncate drops them there, splice moves them away
+    /// unseen
+    #[arg(long, value_name = "HOW", default_value = "recv",
+        value_parser = PossibleValuesParser::new(tcp::receivers::RECEIVERS.iter().map(|r| r.name)))]
+    pub receiver: String,
+    /// The same as --receiver truncate: beside an ordinary run it tells the price of the copy
+    #[arg(long, conflicts_with = "receiver")]
+    pub truncate: bool,
+    /// Largest segment to ask for
+    #[arg(long, short = 'M', value_name = "BYTES")]
+    pub mss: Option<u32>,
+    /// Leave Nagle's algorithm on, which waits for more to send
+    #[arg(long)]
+    pub delay: bool,
+    /// Congestion control to ask for; what was in use is read back
+    #[arg(long, short = 'C', value_name = "NAME")]
+    pub congestion: Option<String>,
+}
+
+/// Options of `udp`.
+#[derive(ClapArgs)]
+pub struct UdpArgs {
+    /// What is common.
+    #[command(flatten)]
+    pub direct: DirectArgs,
+    /// Bytes of each datagram's payload
+    #[arg(long, short = 'l', value_name = "SIZE", default_value = "1472")]
+    pub length: Bytes,
+    /// How datagrams are handed to the kernel
+    #[arg(long, value_name = "HOW", default_value = "send",
+        value_parser = PossibleValuesParser::new(udp::senders::SENDERS.iter().map(|s| s.name)))]
+    pub sender: String,
+    /// How datagrams are taken from the kernel
+    #[arg(long, value_name = "HOW", default_value = "recv",
+        value_parser = PossibleValuesParser::new(udp::receivers::RECEIVERS.iter().map(|r| r.name)))]
+    pub receiver: String,
+    /// Pace of all flows together in bits per second (K, M, G are powers of ten; 0 is unlimited)
+    #[arg(long, short = 'b', value_name = "RATE", default_value = "0", conflicts_with = "rr")]
+    pub bitrate: BitsPerSecond,
+}
+
+/// A memory kernel beside a measurement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryLoad {
+    /// The kernel, as in `mem`.
+    pub kernel: String,
+    /// Its threads.
+    pub threads: u32,
+    /// Their CPUs; `None` leaves them unpinned.
+    pub place: Option<Where>,
+}
+
+fn memory_load(text: &str) -> Result<MemoryLoad, String> {
+    let (load, place) = match text.split_once('@') {
+        Some((load, place)) => (load, Some(place.parse()?)),
+        None => (text, None),
+    };
+    let (kernel, threads) = load.split_once(':').unwrap_or((load, "1"));
+    let kernels = narrows_plan::memory::KERNELS;
+    if !kernels.contains(&kernel) {
+        return Err(format!("'{kernel}' is none of {}", kernels.join(", ")));
+    }
+    let threads = threads.parse().ok().filter(|threads| (1..=1024).contains(threads));
+    let threads =
+        threads.ok_or_else(|| format!("'{load}' has no number of threads from 1 to 1024"))?;
+    Ok(MemoryLoad { kernel: kernel.to_owned(), threads, place })
+}
+
+/// Span of an end's buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// One message a flow.
+    Hot,
+    /// Twice the larger last-level cache of the two hosts.
+    Cold,
+    /// So many bytes.
+    Of(Bytes),
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    match text {
+        "hot" => Ok(Span::Hot),
+        "cold" => Ok(Span::Cold),
+        size => {
+            size.parse().map(Span::Of).map_err(|_| format!("'{size}' is not hot, cold or a size"))
+        }
+    }
+}
+
+fn affinity(text: &str) -> Result<(Where, Where), String> {
+    let pair = text.split_once(',').ok_or_else(|| format!("'{text}' is not LOCAL,REMOTE"))?;
+    Ok((pair.0.parse()?, pair.1.parse()?))
+}
+
+fn nodes(text: &str) -> Result<(Option<u32>, Option<u32>), String> {
+    let pair = text.split_once(',').ok_or_else(|| format!("'{text}' is not LOCAL,REMOTE"))?;
+    let node = |text: &str| match text.trim() {
+        "-" => Ok(None),
+        number => {
+            number.parse().map(Some).map_err(|_| format!("'{number}' is no node, nor a dash"))
+        }
+    };
+    Ok((node(pair.0)?, node(pair.1)?))
+}

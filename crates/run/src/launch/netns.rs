@@ -1,0 +1,42 @@
+//! A network namespace that is there already: of `ip netns`, of a container's process, or a path.
+
+use crate::RunError;
+use nix::sched::{CloneFlags, setns};
+use std::fs::File;
+use std::path::PathBuf;
+
+/// Where `ip netns` keeps its names.
+const NAMED: &str = "/run/netns";
+
+/// The file of a namespace: a path as it is, a number as a process, else a name of `ip netns`.
+fn file(name: &str) -> PathBuf {
+    match name {
+        path if path.contains('/') => PathBuf::from(path),
+        pid if pid.parse::<u32>().is_ok() => PathBuf::from(format!("/proc/{pid}/ns/net")),
+        name => PathBuf::from(NAMED).join(name),
+    }
+}
+
+/// Takes the calling thread, and all that it starts from here on, into the namespace.
+pub fn enter(name: &str) -> Result<(), RunError> {
+    let path = file(name);
+    let failed = |error: std::io::Error| {
+        let path = path.display();
+        RunError::Machine(format!("entering the network namespace {name} ({path}): {error}"))
+    };
+    let opened = File::open(&path).map_err(failed)?;
+    setns(opened, CloneFlags::CLONE_NEWNET).map_err(|error| failed(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_processes_and_paths_are_told_apart() {
+        assert_eq!(file("blue"), PathBuf::from("/run/netns/blue"));
+        assert_eq!(file("42"), PathBuf::from("/proc/42/ns/net"));
+        assert_eq!(file("/proc/1/fd/3"), PathBuf::from("/proc/1/fd/3"));
+        assert!(enter("no-such-namespace").is_err());
+    }
+}

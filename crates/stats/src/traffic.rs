@@ -1,0 +1,141 @@
+//! What went over the wire beside the figure: system calls, packets, and where datagrams were lost.
+
+use crate::summary::Done;
+use crate::{median, total};
+use narrows_facts::Bytes;
+use narrows_facts::load::{EndReport, FlowTally, ZeroCopy};
+use serde::{Deserialize, Serialize};
+
+/// Where datagrams went, sums over all runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Loss {
+    /// Received by the sink in its windows.
+    pub received_datagrams: u64,
+    /// Missing by sequence number in the same windows.
+    pub lost_datagrams: u64,
+    /// Of those, dropped at the sink's socket for want of buffer.
+    pub lost_at_socket_datagrams: u64,
+    /// Of the rest, at most so many dropped by the sink's interface: its counters count all
+    /// traffic.
+    pub lost_at_sink_interface_datagrams: u64,
+    /// Of the rest, at most so many dropped by the source's interface or its queue.
+    pub lost_at_source_interface_datagrams: u64,
+    /// What is left: lost on the path.
+    pub lost_on_path_datagrams: u64,
+    /// Never sent: the source's own host refused them.
+    pub refused_at_source_datagrams: u64,
+    /// Arrived after a later one.
+    pub reordered_datagrams: u64,
+    /// Arrived more than once.
+    pub duplicate_datagrams: u64,
+}
+
+/// System calls and packets a second, medians over runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Payload that the source handed to its kernel.
+    pub sent_bits_per_second: Option<f64>,
+    /// System calls of the source's flows.
+    pub source_calls_per_second: Option<f64>,
+    /// System calls of the sink's flows.
+    pub sink_calls_per_second: Option<f64>,
+    /// Packets that left the source's interface. What is cut into packets later (segmentation
+    /// offload) counts once.
+    pub source_interface_packets_per_second: Option<f64>,
+    /// Packets that came to the sink's interface, as its driver handed them over.
+    pub sink_interface_packets_per_second: Option<f64>,
+}
+
+/// Calls and packets; `None` for memory kernels and without runs.
+pub(crate) fn traffic(done: &[Done<'_>]) -> Option<Traffic> {
+    done.first()?.source?;
+    let over = |f: &dyn Fn(&Done<'_>) -> Option<f64>| {
+        median(&done.iter().filter_map(f).collect::<Vec<f64>>())
+    };
+    let sent = |source: &EndReport| {
+        let sent = source.flows.iter().filter(|flow| flow.sends).map(|flow| flow.bytes.0);
+        8.0 * per_second(total(sent), source)
+    };
+    Some(Traffic {
+        sent_bits_per_second: over(&|run| run.source.map(sent)),
+        source_calls_per_second: over(&|run| run.source.and_then(calls)),
+        sink_calls_per_second: over(&|run| calls(run.sink)),
+        source_interface_packets_per_second: over(&|run| {
+            let source = run.source?;
+            Some(per_second(interface(source, "tx_packets")?, source))
+        }),
+        sink_interface_packets_per_second: over(&|run| {
+            Some(per_second(interface(run.sink, "rx_packets")?, run.sink))
+        }),
+    })
+}
+
+fn per_second(count: u64, end: &EndReport) -> f64 {
+    count as f64 / end.window_ns.seconds().max(1e-9)
+}
+
+/// `None` where calls are not counted.
+fn calls(end: &EndReport) -> Option<f64> {
+    let calls = total(end.flows.iter().map(|flow| flow.calls));
+    (calls > 0).then(|| per_second(calls, end))
+}
+
+/// A counter of the interface that the flow used.
+fn interface(end: &EndReport, counter: &str) -> Option<u64> {
+    let name = end.effective.interface.as_ref()?;
+    end.readings.get("interface", &format!("{name}.{counter}"))
+}
+
+/// The split of what was lost. Each part is taken only from what the parts nearer to the program
+/// left over, since counters are read a moment apart and count others' traffic too.
+pub(crate) fn loss(done: &[Done<'_>]) -> Loss {
+    let sink = |f: &dyn Fn(&FlowTally) -> u64| -> u64 {
+        total(done.iter().flat_map(|run| &run.sink.flows).map(f))
+    };
+    let lost = sink(&|flow| flow.lost);
+    let mut left = lost;
+    let mut part = |counted: u64| {
+        let part = counted.min(left);
+        left -= part;
+        part
+    };
+    let drops = |run: &Done<'_>| run.sink.readings.sum("socket", ".dropped_packets");
+    let of = |end: &EndReport, counters: &[&str]| {
+        total(counters.iter().filter_map(|counter| interface(end, counter)))
+    };
+    let at_socket = part(total(done.iter().filter_map(drops)));
+    let at_sink = ["rx_dropped_packets", "rx_errors_packets"];
+    let at_sink = part(total(done.iter().map(|run| of(run.sink, &at_sink))));
+    let at_source = ["tx_dropped_packets", "tx_errors_packets"];
+    let sources = || done.iter().filter_map(|run| run.source);
+    let at_source = part(total(sources().map(|source| of(source, &at_source))));
+    let refused = sources().flat_map(|source| &source.flows).map(|flow| flow.refused);
+    Loss {
+        received_datagrams: sink(&|flow| flow.messages),
+        lost_datagrams: lost,
+        lost_at_socket_datagrams: at_socket,
+        lost_at_sink_interface_datagrams: at_sink,
+        lost_at_source_interface_datagrams: at_source,
+        lost_on_path_datagrams: left,
+        refused_at_source_datagrams: total(refused),
+        reordered_datagrams: sink(&|flow| flow.reordered),
+        duplicate_datagrams: sink(&|flow| flow.duplicates),
+    }
+}
+
+/// What became of sends without a copy, at either end.
+pub(crate) fn zero_copy(done: &[Done<'_>]) -> Option<ZeroCopy> {
+    let ends = done.iter().flat_map(|run| run.source.into_iter().chain([run.sink]));
+    ends.filter_map(|end| end.zero_copy).reduce(|a, b| ZeroCopy {
+        completed: a.completed.saturating_add(b.completed),
+        copied: a.copied.saturating_add(b.copied),
+    })
+}
+
+/// Bytes that were compared with what was sent, at either end.
+pub(crate) fn verified(done: &[Done<'_>]) -> Option<Bytes> {
+    let ends = done.iter().flat_map(|run| run.source.into_iter().chain([run.sink]));
+    let verified = ends.filter_map(|end| end.verified_bytes);
+    verified.reduce(|a, b| Bytes(a.0.saturating_add(b.0)))
+}
