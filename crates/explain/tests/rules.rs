@@ -90,6 +90,7 @@ fn study(host: Host) -> StoredStudy {
             repeats: 6,
             path: Path::Namespaces,
             peer: None,
+            together: false,
             interface: None,
             began_unix_ns: Nanos(0),
             path_mtu_bytes: None,
@@ -98,7 +99,7 @@ fn study(host: Host) -> StoredStudy {
         },
         ended: None,
         host,
-        peer_host: None,
+        peer_hosts: Vec::new(),
         trials: Vec::new(),
         records: Vec::new(),
     }

@@ -230,6 +230,10 @@ pub struct Job {
     /// Where packets leave from. Never taken from a peer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bind: Option<Bind>,
+    /// Cookie of an iperf3 server's test: data connections then speak its words. Never taken from a
+    /// peer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub iperf3: Option<String>,
     /// Ports to listen on, first to last; `None` takes any. Never taken from a peer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ports: Option<(u16, u16)>,
@@ -352,6 +356,9 @@ pub struct Effective {
 pub struct EndReport {
     /// True length of the window at this end.
     pub window_ns: Nanos,
+    /// When it opened, by the monotonic clock of this end's host.
+    #[serde(default)]
+    pub opened_ns: Nanos,
     /// Per flow.
     pub flows: Vec<FlowTally>,
     /// Per slice of the window.

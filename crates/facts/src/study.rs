@@ -23,6 +23,9 @@ pub struct Study {
     pub path: Path,
     /// The peer as the user named it, for a direct measurement.
     pub peer: Option<String>,
+    /// Whether all trials of a block run at once, each with a peer of its own.
+    #[serde(default)]
+    pub together: bool,
     /// Interface of this host that leads to the peer, where it is known.
     pub interface: Option<String>,
     /// When it began, Unix time.
@@ -57,8 +60,8 @@ pub struct StoredStudy {
     pub ended: Option<Ended>,
     /// The host that narrows ran on.
     pub host: Host,
-    /// The host at the other end, when there is one.
-    pub peer_host: Option<Host>,
+    /// The hosts at the other end, in order of the peers.
+    pub peer_hosts: Vec<Host>,
     /// The cells.
     pub trials: Vec<Trial>,
     /// The runs, in the order in which they were made.
@@ -77,6 +80,7 @@ impl StoredStudy {
                 repeats: 0,
                 path: Path::Memory,
                 peer: None,
+                together: false,
                 interface: None,
                 began_unix_ns: Nanos(0),
                 path_mtu_bytes: None,
@@ -85,7 +89,7 @@ impl StoredStudy {
             },
             ended: None,
             host,
-            peer_host: None,
+            peer_hosts: Vec::new(),
             trials: Vec::new(),
             records: Vec::new(),
         }

@@ -51,6 +51,18 @@ pub fn stream(job: &Job, message: u64) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// What an iperf3 server can take part in: its protocol knows streams of one direction.
+pub fn iperf3(job: &Job) -> Result<(), LoadError> {
+    if job.iperf3.is_none() {
+        return Ok(());
+    }
+    let stream = job.params.stream.clone().unwrap_or_default();
+    if !job.kind.ends_with("-stream") || stream.bidirectional || stream.verify {
+        return order("an iperf3 server has streams of one direction, and its own payload".into());
+    }
+    Ok(())
+}
+
 /// Limits of round trips.
 pub fn trip(job: &Job, message_max: u64) -> Result<(), LoadError> {
     let Some(trip) = &job.params.trip else { return Ok(()) };

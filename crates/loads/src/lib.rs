@@ -37,7 +37,7 @@ pub struct Kind {
 }
 
 /// One end with its buffers made and, for a sink, its sockets listening.
-pub trait Prepared {
+pub trait Prepared: Send {
     /// Ports that this end listens on; empty for a source and for memory kernels.
     fn ports(&self) -> Vec<u16>;
     /// Connects to the sink at `peer` (one address a listening port), or accepts; starts the
@@ -103,6 +103,7 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
     bounds::stream(job, message)?;
     bounds::trip(job, message_max)?;
     bounds::socket(job)?;
+    bounds::iperf3(job)?;
     let timeline = &job.timeline;
     let total_ns = [timeline.warmup_ns.0, timeline.window_ns.0, timeline.cooldown_ns.0];
     let total_ns = total_ns.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));

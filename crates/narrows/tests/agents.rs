@@ -236,3 +236,95 @@ fn an_agent_that_dies_ends_the_course_and_keeps_what_was_measured() {
     let says = out(&run(narrows().arg("report").arg(study(&dir))));
     assert!(says.contains("interrupted"), "{says}");
 }
+
+/// Namespaces by name, joined to one that the controller runs in; gone with the test.
+struct Star {
+    names: Vec<String>,
+}
+
+impl Star {
+    fn new(count: usize) -> Self {
+        let ip = |words: String| {
+            let done = run(Command::new("ip").args(words.split(' ')));
+            assert_eq!(done.status.code(), Some(0), "ip {words}: {}", err(&done));
+        };
+        let hub = format!("narrows-{}-hub", std::process::id());
+        let mut star = Self { names: vec![hub.clone()] };
+        ip(format!("netns add {hub}"));
+        for n in 0..count {
+            let name = format!("narrows-{}-{n}", std::process::id());
+            ip(format!("netns add {name}"));
+            star.names.push(name.clone());
+            ip(format!("-n {hub} link add p{n} type veth peer name uplink netns {name}"));
+            ip(format!("-n {hub} addr add 198.51.100.{}/30 dev p{n}", 4 * n + 1));
+            ip(format!("-n {hub} link set p{n} up"));
+            ip(format!("-n {name} addr add 198.51.100.{}/30 dev uplink", 4 * n + 2));
+            ip(format!("-n {name} link set uplink up"));
+        }
+        star
+    }
+    fn address(n: usize) -> String {
+        format!("198.51.100.{}", 4 * n + 2)
+    }
+}
+
+impl Drop for Star {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "del", name]).status();
+        }
+    }
+}
+
+#[test]
+fn eight_peers_measure_at_the_same_time() {
+    if !is_root() {
+        return skip("eight_peers", "needs root for network namespaces");
+    }
+    if Command::new("ip").arg("-V").output().is_err() {
+        return skip("eight_peers", "ip is not there");
+    }
+    let star = Star::new(8);
+    // One key for all, in a file that only its owner can read.
+    let key = folder("eight-peers-key").join("key");
+    std::fs::write(&key, "5a".repeat(32)).expect("key");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&key, mode).expect("mode");
+    let key = key.to_string_lossy().into_owned();
+    let addresses: Vec<String> = (0..8).map(Star::address).collect();
+    let _agents: Vec<_> = (0..8)
+        .map(|n| {
+            let enter = format!("--net=/run/netns/{}", star.names[n + 1]);
+            let port = ["-B", &addresses[n], "-p", "7480", "--key-file", &key];
+            common::serve_at(&["nsenter", &enter], &port)
+        })
+        .collect();
+    for (kind, more) in [
+        ("tcp", &["--fan-in"][..]),
+        ("tcp", &["--bidirectional"]),
+        ("udp", &["-b", "5M", "-l", "500"]),
+    ] {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/run/netns/{}", star.names[0]));
+        command.args([env!("CARGO_BIN_EXE_narrows"), kind]).args(&addresses);
+        command.args(["-p", "7480", "--key-file", &key, "-t", "0.5", "--repeats", "2", "-J"]);
+        command.env_remove("NARROWS_KEY").arg("--out").arg(folder("eight-peers")).args(more);
+        let json = json(&run(&mut command));
+        let results = json["results"].as_array().expect("results");
+        assert_eq!(results.len(), 8);
+        let rates: Vec<f64> =
+            results.iter().filter_map(|result| result["estimate"]["value"].as_f64()).collect();
+        assert!(rates.len() == 8 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
+        // The sum is that of each repeat, between those of the lowest and the highest.
+        let together = &json["together"];
+        let sum = together["estimate"]["value"].as_f64().expect("sum");
+        assert!((0.8..1.25).contains(&(sum / rates.iter().sum::<f64>())), "{sum} of {rates:?}");
+        let overlap = together["overlap_share"].as_f64().expect("overlap");
+        assert!(overlap > 0.5 && overlap <= 1.0, "{kind} {more:?}: {overlap}");
+        assert_eq!(json["peer_hosts"].as_array().map(Vec::len), Some(8));
+        assert_eq!(json["runs_made"], json["runs_planned"]);
+        if kind == "udp" {
+            assert!((36e6..42e6).contains(&sum), "{sum} of 40 Mb/s");
+        }
+    }
+}

@@ -188,6 +188,10 @@ fn function_lengths_are_seen() {
 const REGISTRIES: &[(&str, &str)] = &[
     ("explain/src/rules", "RULES"),
     ("loads/src/kinds", "KINDS"),
+    ("loads/src/tcp/receivers", "RECEIVERS"),
+    ("loads/src/tcp/senders", "SENDERS"),
+    ("loads/src/udp/receivers", "RECEIVERS"),
+    ("loads/src/udp/senders", "SENDERS"),
     ("meters/src/sources", "SOURCES"),
     ("report/src/formats", "FORMATS"),
     ("report/src/views", "VIEWS"),

@@ -15,3 +15,26 @@ pub fn trial_of(kind: &str, params: Params, place: Placement, path: Path, window
     };
     trial(kind, kind, params, place, path, timeline)
 }
+
+/// The same against an iperf3 server. As its own client does, the source stops when the window
+/// ends; a sink goes on for a moment. TCP warms up a second, which the server leaves out; UDP needs
+/// no warm-up, and old servers count what they lost in one.
+pub fn trial_of_iperf3(
+    kind: &str,
+    params: Params,
+    place: Placement,
+    path: Path,
+    window: Nanos,
+) -> Trial {
+    let cooldown_ns = Nanos::from_millis(if params.is_reverse() { 600 } else { 0 });
+    let warm = kind.starts_with("tcp") || params.is_reverse();
+    let warmup_ns = Nanos::from_millis(if warm { 1000 } else { 0 });
+    let timeline = Timeline { warmup_ns, window_ns: window, cooldown_ns };
+    trial(kind, kind, params, place, path, timeline)
+}
+
+/// The same trial, of one peer among several.
+pub fn with(of: Trial, peer: &str) -> Trial {
+    let label = format!("{} {peer}", of.label);
+    trial(&label, &of.kind, of.params, of.place, of.path, of.timeline)
+}

@@ -11,10 +11,9 @@ use narrows_stats::Summary;
 pub fn one_flow(measured: &Summary) -> Stated {
     let estimate = measured.estimate.ok_or_else(|| "stack: every run failed".to_owned())?;
     let cpu = measured.cpu.as_ref().ok_or_else(|| "stack: no CPU time was read".to_owned())?;
-    let (end, busiest) = match cpu.source_share >= cpu.sink_share {
-        true => ("source", cpu.source_share),
-        false => ("sink", cpu.sink_share),
-    };
+    let shares = cpu.source_share.zip(cpu.sink_share);
+    let (source, sink) = shares.ok_or_else(|| "stack: no CPU time was read".to_owned())?;
+    let (end, busiest) = if source >= sink { ("source", source) } else { ("sink", sink) };
     let full = busiest.clamp(0.01, 1.0);
     Ok(Ceiling {
         resource: "stack".into(),

@@ -14,7 +14,7 @@ use narrows_explain::{Case, Judged, judge};
 use narrows_facts::result::{Finding, Prediction, Weight};
 use narrows_facts::study::StoredStudy;
 use narrows_predict::predict;
-use narrows_stats::{Summary, summarise};
+use narrows_stats::{Summary, Together, summarise, together};
 
 /// A study with everything that is computed from it.
 pub struct Analysis<'a> {
@@ -22,6 +22,8 @@ pub struct Analysis<'a> {
     pub stored: &'a StoredStudy,
     /// What the records say, per trial.
     pub summaries: Vec<Summary>,
+    /// What trials that ran at once reached together.
+    pub together: Option<Together>,
     /// What should be reached.
     pub predictions: Vec<Prediction>,
     /// What the rules say.
@@ -35,7 +37,8 @@ impl<'a> Analysis<'a> {
         let predictions = predict(stored, &summaries);
         let case = Case { study: stored, summaries: &summaries, predictions: &predictions };
         let judged = judge(&case);
-        Self { stored, summaries, predictions, judged }
+        let together = together(stored, &summaries);
+        Self { stored, summaries, together, predictions, judged }
     }
 
     /// True for one measurement that the user set up himself.

@@ -248,6 +248,18 @@ fn conditions(trial: &Trial, used: &Effective) -> Vec<String> {
     parts
 }
 
+/// What trials that ran at once reached together.
+pub fn together(analysis: &Analysis<'_>) -> Option<String> {
+    let together = analysis.together.as_ref()?;
+    let (sum, range) = (middle(&together.estimate), range(&together.estimate));
+    let peers = counted(analysis.summaries.len(), "peer");
+    let mut text = format!("{peers} together {sum}, {range}, n {}", together.estimate.n);
+    if let Some(share) = together.overlap_share {
+        text += &format!("; their windows had at least {:.1} % in common", 100.0 * share);
+    }
+    Some(text)
+}
+
 /// System calls and packets a second, and what else the kernel said of the flows.
 pub fn traffic(summary: &Summary) -> Option<String> {
     let traffic = summary.traffic.as_ref()?;
@@ -314,15 +326,16 @@ fn lost_where(loss: &narrows_stats::Loss, percent: impl Fn(u64) -> String) -> St
 
 /// What CPU both ends used.
 pub fn cpu(cpu: &narrows_stats::CpuUse) -> String {
-    let mut text = format!(
-        "CPU: source {:.0} %, sink {:.0} %, softirq {:.0} %",
-        cpu.source_share * 100.0,
-        cpu.sink_share * 100.0,
-        cpu.softirq_cpus * 100.0
-    );
-    if cpu.steal_cpus >= 0.005 {
-        text += &format!(", steal {:.0} %", cpu.steal_cpus * 100.0);
-    }
+    let parts = [
+        ("source", cpu.source_share),
+        ("sink", cpu.sink_share),
+        ("softirq", cpu.softirq_cpus),
+        ("steal", cpu.steal_cpus.filter(|steal| *steal >= 0.005)),
+    ];
+    let known = parts.iter().filter_map(|(name, share)| Some((name, (*share)?)));
+    let known: Vec<String> =
+        known.map(|(name, share)| format!("{name} {:.0} %", share * 100.0)).collect();
+    let mut text = format!("CPU: {}", known.join(", "));
     if let Some(seconds) = cpu.seconds_per_gigabyte {
         text += &format!("; {seconds:.2} CPU-s/GB");
     }

@@ -43,7 +43,7 @@ fn study() -> Value {
         "study": {"schema_version": 1, "narrows_version": "x", "command": "check", "seed": 1,
             "repeats": 2, "path": "namespaces", "peer": null, "interface": null,
             "began_unix_ns": 1, "path_mtu_bytes": 1500, "cache_bytes": 1, "memory_node": 0},
-        "ended": null, "host": host, "peer_host": null,
+        "ended": null, "host": host, "peer_hosts": [],
         "trials": labels.map(|label| trial(label, label, path(label))),
         "records": labels.iter().flat_map(|l| [record(l, 0), record(l, 1)]).collect::<Vec<_>>(),
     })

@@ -34,21 +34,30 @@ pub enum Event {
     Ended(String),
 }
 
+/// What an agent lends.
+#[derive(Clone)]
+pub struct Lend {
+    /// This program, for workers.
+    pub binary: PathBuf,
+    /// Ports that data connections may come to, first to last; `None` is any.
+    pub ports: Option<(u16, u16)>,
+}
+
 /// An agent that listens.
 pub struct Agent {
     listener: TcpListener,
     key: Key,
-    binary: PathBuf,
+    lend: Lend,
 }
 
 impl Agent {
     /// Listens on `address:port`; port 0 takes a free one.
-    pub fn listen(address: IpAddr, port: u16, key: Key, binary: PathBuf) -> Result<Self, RunError> {
+    pub fn listen(address: IpAddr, port: u16, key: Key, lend: Lend) -> Result<Self, RunError> {
         let listener = TcpListener::bind((address, port)).map_err(|error| {
             RunError::Unreachable(format!("cannot listen on {address} port {port}: {error}"))
         })?;
         listener.set_nonblocking(true).map_err(|error| RunError::Machine(error.to_string()))?;
-        Ok(Self { listener, key, binary })
+        Ok(Self { listener, key, lend })
     }
 
     /// The port it listens on.
@@ -73,9 +82,9 @@ impl Agent {
             }
             sessions.fetch_add(1, SeqCst);
             let (log, busy, sessions) = (log.clone(), busy.clone(), sessions.clone());
-            let (key, binary) = (self.key.clone(), self.binary.clone());
+            let (key, lend) = (self.key.clone(), self.lend.clone());
             thread::spawn(move || {
-                let ended = session(stream, &key, binary, &busy, &*log);
+                let ended = session(stream, &key, lend, &busy, &*log);
                 log(match ended {
                     Ok(()) => Event::Ended(from.to_string()),
                     Err(error) => Event::TurnedAway(error.to_string()),
@@ -89,7 +98,7 @@ impl Agent {
 fn session(
     stream: TcpStream,
     key: &Key,
-    binary: PathBuf,
+    lend: Lend,
     busy: &Mutex<()>,
     log: &dyn Fn(Event),
 ) -> Result<(), RunError> {
@@ -107,7 +116,7 @@ fn session(
             return Ok(());
         }
     };
-    let mut lent = Lent { binary, address: own.ip(), ports: None, worker: None };
+    let mut lent = Lent { lend, address: own.ip(), worker: None };
     let mut heard = Instant::now();
     while heard.elapsed() < IDLE_MAX {
         let request = match wire.receive::<Request>(TURN) {
@@ -132,9 +141,8 @@ fn session(
 
 /// The worker lent to one controller; it ends with the session.
 struct Lent {
-    binary: PathBuf,
+    lend: Lend,
     address: IpAddr,
-    ports: Option<(u16, u16)>,
     worker: Option<WorkerProcess>,
 }
 
@@ -145,7 +153,7 @@ impl Lent {
                 let host = narrows_host::read(&narrows_host::Root::live());
                 Some(Reply::Host { host: Box::new(host) })
             }
-            Request::Start => match WorkerProcess::start(&self.binary) {
+            Request::Start => match WorkerProcess::start(&self.lend.binary) {
                 Ok(worker) => {
                     self.worker = Some(worker);
                     Some(Reply::Started)
@@ -157,7 +165,7 @@ impl Lent {
                 None
             }
             Request::Order { order } => {
-                let given = within_bounds(order, self.address, self.ports).and_then(|order| {
+                let given = within_bounds(order, self.address, self.lend.ports).and_then(|order| {
                     let worker = self.worker.as_mut().ok_or("no worker was started")?;
                     worker.order(&order).map_err(|error| error.to_string())
                 });
@@ -199,6 +207,7 @@ fn within_bounds(
             }
             job.namespace = None;
             job.bind = None;
+            job.iperf3 = None;
             job.ports = ports;
             job.address = Some(address);
             Ok(Order::Prepare { job })
@@ -228,6 +237,7 @@ mod tests {
             namespace: Some("/proc/1/ns/net".into()),
             node: None,
             bind: Some(Bind { address: None, device: Some("lo".into()) }),
+            iperf3: Some("x".into()),
             ports: Some((1, 2)),
         };
         Order::Prepare { job: Box::new(job) }
@@ -239,7 +249,7 @@ mod tests {
         let kept = within_bounds(order("tcp-stream", Role::Sink), own, None).expect("a sink");
         let Order::Prepare { job } = kept else { panic!("{kept:?}") };
         assert_eq!((job.address, job.namespace), (Some(own), None));
-        assert_eq!((job.bind, job.ports), (None, None));
+        assert_eq!((job.bind, job.ports, job.iperf3), (None, None, None));
         for (kind, end) in [
             ("tcp-stream", Role::Source),
             ("udp-stream", Role::Source),

@@ -2,32 +2,25 @@
 
 use crate::RunError;
 use crate::end::{End, WorkerProcess};
+use crate::iperf3::client::Iperf3Server;
 use crate::key;
+use crate::pair::{self, Pair, beside_iperf3, both, finish_within, job};
 use crate::peer::Peer;
-use crate::session::{Answer, Order};
+use crate::stamp::StampBefore;
+use crate::steps::{Broken, arm, armed, finished, go, prepare, start};
 use narrows_facts::Nanos;
-use narrows_facts::load::{
-    Beside, Bind, End as Role, EndReport, Job, MemoryParams, Params, Timeline,
-};
+use narrows_facts::load::{Beside, End as Role, EndReport, Job, MemoryParams, Params, Timeline};
 use narrows_facts::record::{Outcome, Record, Stage, Stamp};
 use narrows_facts::trial::{Path as Join, Trial};
-use narrows_meters::{HOST, Look, Scene, between, look};
 use narrows_plan::Step;
 use narrows_store::Store;
-use nix::sys::resource::{UsageWho, getrusage};
-use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-/// How long an end may take to make its buffers or meet the other end.
-const PREPARE_WITHIN: Duration = Duration::from_secs(90);
-/// How long an end may take beyond its time line.
-const FINISH_SPARE: Duration = Duration::from_secs(30);
 /// How long the kernel beside a trial goes on after the trial's time line: the ends meet meanwhile.
 const MEET_SPARE: Nanos = Nanos::from_millis(1000);
-/// How often a wait looks whether the user wants to stop.
-const LOOK_UP: Duration = Duration::from_millis(50);
 
 /// Where the two ends of network trials are.
 pub enum Ends<'a> {
@@ -40,8 +33,11 @@ pub enum Ends<'a> {
         /// Namespace of the source, if it has its own.
         source_namespace: Option<String>,
     },
-    /// The sink at an agent, the source here.
-    Peer(&'a mut Peer),
+    /// The ends that listen at agents, the others here. Where there are several, trials belong to
+    /// them in order and run all at once, in one step.
+    Peers(&'a mut [Peer]),
+    /// An iperf3 server in place of the end that listens.
+    Iperf3(&'a Iperf3Server),
 }
 
 /// What to run, and with what.
@@ -84,16 +80,6 @@ pub enum CourseEnd {
 /// What sink, source and the memory kernel beside them report.
 type Ran = (EndReport, Option<EndReport>, Option<EndReport>);
 
-/// How one run ended before its end.
-enum Broken {
-    /// It failed: a record.
-    Failed(Stage, String),
-    /// The user stopped it: no record, nothing was measured.
-    Stopped,
-    /// Nothing can run any more.
-    Fatal(RunError),
-}
-
 impl Course<'_> {
     /// Runs every step. Each run is on disk before the next begins.
     pub fn run(&mut self, mut progress: impl FnMut(&Progress<'_>)) -> Result<CourseEnd, RunError> {
@@ -112,8 +98,12 @@ impl Course<'_> {
                 label: &trial.label,
                 left: Duration::from_secs_f64((left * pace).clamp(0.0, 1e7)),
             });
-            match self.record(trial, step) {
-                Ok(record) => self.store.put_record(&record)?,
+            let made = match &self.ends {
+                Ends::Peers(peers) if peers.len() > 1 => self.records_together(step),
+                _ => self.record(trial, step).map(|record| vec![record]),
+            };
+            match made {
+                Ok(records) => records.iter().try_for_each(|r| self.store.put_record(r))?,
                 Err(Broken::Stopped) => return Ok(CourseEnd::Stopped),
                 Err(Broken::Fatal(error)) => return Err(error),
                 Err(Broken::Failed(..)) => {}
@@ -129,43 +119,61 @@ impl Course<'_> {
     fn record(&mut self, trial: &Trial, step: &Step) -> Result<Record, Broken> {
         let around = StampBefore::take();
         let ran = self.run_beside(trial);
-        let (outcome, sink, source, beside) = match ran {
-            Ok((sink, source, beside)) => (Outcome::Done, Some(sink), source, beside),
-            // Ctrl-C may reach a worker before it has left the terminal's process group: a run that
-            // breaks as the user stops was stopped.
-            Err(Broken::Failed(..)) if self.stop.load(SeqCst) => return Err(Broken::Stopped),
-            Err(Broken::Failed(at, why)) => (Outcome::Failed { at, why }, None, None, None),
-            Err(other) => return Err(other),
+        let (outcome, ran) = outcome(ran, self.stop)?;
+        Ok(record(trial, step, outcome, ran, around.finish()))
+    }
+
+    /// Runs all trials at once and makes their records.
+    fn records_together(&mut self, step: &Step) -> Result<Vec<Record>, Broken> {
+        let around = StampBefore::take();
+        let trials: Vec<&Trial> = self.trials.iter().collect();
+        let ran = self.beside_all(&trials);
+        let (outcome, ran) = outcome(ran, self.stop)?;
+        let around = around.finish();
+        let (pairs, beside) = ran.map_or((None, None), |(pairs, beside)| (Some(pairs), beside));
+        let mut pairs = pairs.into_iter().flatten();
+        let of = |trial: &&Trial| {
+            let ran = pairs.next().map(|(sink, source)| (sink, Some(source), beside.clone()));
+            record(trial, step, outcome.clone(), ran, around.clone())
         };
-        Ok(Record {
-            trial: trial.id.clone(),
-            repeat: step.repeat,
-            block: step.block,
-            outcome,
-            sink,
-            source,
-            beside,
-            around: around.finish(),
-        })
+        Ok(trials.iter().map(of).collect())
+    }
+
+    fn beside_all(&mut self, trials: &[&Trial]) -> Result<(Vec<Pair>, Option<EndReport>), Broken> {
+        let load = self.start_beside(trials[0])?;
+        let Ends::Peers(peers) = &mut self.ends else { return Ok((Vec::new(), None)) };
+        let pairs = pair::together(peers, trials, &self.binary, self.stop)?;
+        Ok((pairs, self.end_beside(load, trials[0])?))
     }
 
     /// Runs a trial and, when it is to have one, a memory kernel all the while.
     fn run_beside(&mut self, trial: &Trial) -> Result<Ran, Broken> {
-        let Some(wanted) = &trial.params.beside else {
-            return self.run_trial(trial).map(|(sink, source)| (sink, source, None));
-        };
+        let load = self.start_beside(trial)?;
+        let (sink, source) = self.run_trial(trial)?;
+        Ok((sink, source, self.end_beside(load, trial)?))
+    }
+
+    fn start_beside(&self, trial: &Trial) -> Result<Option<WorkerProcess>, Broken> {
+        let Some(wanted) = &trial.params.beside else { return Ok(None) };
         let mut load = start(&self.binary)?;
         prepare(&mut load, beside_job(trial, wanted)?, self.stop)?;
         arm(&mut load, Vec::new())?;
         armed(&mut load, self.stop)?;
         go(&mut load)?;
-        let (sink, source) = self.run_trial(trial)?;
+        Ok(Some(load))
+    }
+
+    fn end_beside(
+        &self,
+        load: Option<WorkerProcess>,
+        trial: &Trial,
+    ) -> Result<Option<EndReport>, Broken> {
+        let Some(mut load) = load else { return Ok(None) };
         if let Ok(Some(_)) = load.answer(Duration::ZERO) {
             let why = "the memory kernel beside the run ended before it: the ends met too late";
             return Err(Broken::Failed(Stage::Run, why.to_owned()));
         }
-        let report = finished(&mut load, finish_within(trial), self.stop)?;
-        Ok((sink, source, Some(report)))
+        finished(&mut load, finish_within(trial), self.stop).map(Some)
     }
 
     fn run_trial(&mut self, trial: &Trial) -> Result<(EndReport, Option<EndReport>), Broken> {
@@ -191,14 +199,18 @@ impl Course<'_> {
                 both(&mut sink_end, &mut near, sink, source, (*address, None), finish, stop)
                     .map(|(sink, source)| (sink, Some(source)))
             }
-            Ends::Peer(peer) => {
+            Ends::Iperf3(server) => beside_iperf3(server, trial, &mut near, finish, stop),
+            Ends::Peers(peers) => {
+                let Some(peer) = peers.first_mut() else {
+                    return Err(Broken::Fatal(RunError::Order("no peer is named".into())));
+                };
                 peer.start().map_err(Broken::Fatal)?;
                 let address = (peer.address(), trial.place.bind.as_ref());
                 let source = job(trial, Role::Source, &token);
                 // The peer's end listens: in reverse that is the source.
                 let ran = match trial.params.is_reverse() {
-                    false => both(*peer, &mut near, sink, source, address, finish, stop),
-                    true => both(*peer, &mut near, source, sink, address, finish, stop)
+                    false => both(peer, &mut near, sink, source, address, finish, stop),
+                    true => both(peer, &mut near, source, sink, address, finish, stop)
                         .map(|(source, sink)| (sink, source)),
                 };
                 let ran = ran.map(|(sink, source)| (sink, Some(source)));
@@ -209,42 +221,25 @@ impl Course<'_> {
     }
 }
 
-/// Takes the two ends of a network trial through one run; the reports of the end that listens and
-/// of the end that connects.
-fn both(
-    listener: &mut dyn End,
-    connector: &mut dyn End,
-    listener_job: Job,
-    connector_job: Job,
-    (address, bind): (IpAddr, Option<&Bind>),
-    finish: Duration,
-    stop: &AtomicBool,
-) -> Result<(EndReport, EndReport), Broken> {
-    let sink_listens = listener_job.end == Role::Sink;
-    let connector_job = Job { bind: bind.cloned(), ..connector_job };
-    let ports = prepare(listener, Job { address: Some(address), ..listener_job }, stop)?;
-    prepare(connector, Job { address: Some(address), ..connector_job }, stop)?;
-    arm(listener, Vec::new())?;
-    arm(connector, ports.into_iter().map(|port| SocketAddr::new(address, port)).collect())?;
-    armed(connector, stop)?;
-    armed(listener, stop)?;
-    // The sink goes first, so that it is there when the source's bytes come.
-    if sink_listens {
-        go(listener)?;
-        go(connector)?;
-    } else {
-        go(connector)?;
-        go(listener)?;
+/// How a run ended: a record's outcome and what was measured, or the end of the course.
+fn outcome<T>(ran: Result<T, Broken>, stop: &AtomicBool) -> Result<(Outcome, Option<T>), Broken> {
+    match ran {
+        Ok(ran) => Ok((Outcome::Done, Some(ran))),
+        // Ctrl-C may reach a worker before it has left the terminal's process group: a run that
+        // breaks as the user stops was stopped.
+        Err(Broken::Failed(..)) if stop.load(SeqCst) => Err(Broken::Stopped),
+        Err(Broken::Failed(at, why)) => Ok((Outcome::Failed { at, why }, None)),
+        Err(other) => Err(other),
     }
-    let connected = finished(connector, finish, stop)?;
-    let listened = finished(listener, FINISH_SPARE, stop)?;
-    Ok((listened, connected))
 }
 
-fn finish_within(trial: &Trial) -> Duration {
-    let line = &trial.timeline;
-    let line_ns = line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0;
-    Duration::from_nanos(line_ns) + FINISH_SPARE
+fn record(trial: &Trial, step: &Step, outcome: Outcome, ran: Option<Ran>, around: Stamp) -> Record {
+    let (sink, source, beside) = match ran {
+        Some((sink, source, beside)) => (Some(sink), source, beside),
+        None => (None, None, None),
+    };
+    let (trial, repeat, block) = (trial.id.clone(), step.repeat, step.block);
+    Record { trial, repeat, block, outcome, sink, source, beside, around }
 }
 
 /// The source's work order of a trial, to be checked before anything is started.
@@ -277,6 +272,7 @@ fn beside_job(trial: &Trial, wanted: &Beside) -> Result<Job, Broken> {
         namespace: None,
         node: None,
         bind: None,
+        iperf3: None,
         ports: None,
     })
 }
@@ -284,146 +280,4 @@ fn beside_job(trial: &Trial, wanted: &Beside) -> Result<Job, Broken> {
 /// The work order of a memory trial, to be checked before anything is started.
 pub fn sink_job(trial: &Trial) -> Result<Job, RunError> {
     Ok(job(trial, Role::Sink, &key::token()?))
-}
-
-fn job(trial: &Trial, end: Role, token: &str) -> Job {
-    let place = &trial.place;
-    let (cpus, node) = match end {
-        Role::Sink => (&place.sink, place.sink_node),
-        Role::Source => (&place.source, place.source_node),
-    };
-    Job {
-        kind: trial.kind.clone(),
-        end,
-        params: trial.params.clone(),
-        cpus: cpus.clone(),
-        timeline: trial.timeline,
-        address: None,
-        token: token.to_owned(),
-        namespace: None,
-        node,
-        bind: None,
-        ports: None,
-    }
-}
-
-fn start(binary: &Path) -> Result<WorkerProcess, Broken> {
-    WorkerProcess::start(binary).map_err(Broken::Fatal)
-}
-
-fn prepare(end: &mut dyn End, job: Job, stop: &AtomicBool) -> Result<Vec<u16>, Broken> {
-    say(end, &Order::Prepare { job: Box::new(job) }, Stage::Prepare)?;
-    match hear(end, PREPARE_WITHIN, Stage::Prepare, stop)? {
-        Answer::Prepared { ports } => Ok(ports),
-        other => Err(out_of_turn(&other, Stage::Prepare)),
-    }
-}
-
-fn arm(end: &mut dyn End, peer: Vec<SocketAddr>) -> Result<(), Broken> {
-    say(end, &Order::Arm { peer }, Stage::Prepare)
-}
-
-fn armed(end: &mut dyn End, stop: &AtomicBool) -> Result<(), Broken> {
-    match hear(end, PREPARE_WITHIN, Stage::Prepare, stop)? {
-        Answer::Armed => Ok(()),
-        other => Err(out_of_turn(&other, Stage::Prepare)),
-    }
-}
-
-fn go(end: &mut dyn End) -> Result<(), Broken> {
-    say(end, &Order::Go, Stage::Run)
-}
-
-fn finished(end: &mut dyn End, within: Duration, stop: &AtomicBool) -> Result<EndReport, Broken> {
-    match hear(end, within, Stage::Run, stop)? {
-        Answer::Finished { report } => Ok(*report),
-        other => Err(out_of_turn(&other, Stage::Collect)),
-    }
-}
-
-fn out_of_turn(answer: &Answer, at: Stage) -> Broken {
-    Broken::Failed(at, format!("an end answered out of turn: {answer:?}"))
-}
-
-fn say(end: &mut dyn End, order: &Order, at: Stage) -> Result<(), Broken> {
-    end.order(order).map_err(|error| broken(error, at))
-}
-
-/// Waits for an answer, looking up now and then whether the user wants to stop.
-fn hear(
-    end: &mut dyn End,
-    within: Duration,
-    at: Stage,
-    stop: &AtomicBool,
-) -> Result<Answer, Broken> {
-    let deadline = Instant::now() + within;
-    while Instant::now() < deadline {
-        if stop.load(SeqCst) {
-            return Err(Broken::Stopped);
-        }
-        match end.answer(LOOK_UP).map_err(|error| broken(error, at))? {
-            Some(Answer::Failed { at, why }) => return Err(Broken::Failed(at, why)),
-            Some(answer) => return Ok(answer),
-            None => {}
-        }
-    }
-    Err(Broken::Failed(at, format!("an end did not answer in {within:?}")))
-}
-
-/// A worker that dies is one failed run; a peer that goes away ends the course.
-fn broken(error: RunError, at: Stage) -> Broken {
-    match error {
-        RunError::Machine(why) => Broken::Failed(at, why),
-        other => Broken::Fatal(other),
-    }
-}
-
-/// The state of the host as a run begins.
-struct StampBefore {
-    began_unix: Duration,
-    began: Instant,
-    load_hundredths: Option<u64>,
-    host: Look,
-    own_cpu: Duration,
-}
-
-impl StampBefore {
-    fn take() -> Self {
-        Self {
-            began_unix: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
-            load_hundredths: load_average(),
-            host: look(&HOST, &Scene { sockets: &[] }),
-            own_cpu: own_cpu(),
-            began: Instant::now(),
-        }
-    }
-
-    fn finish(self) -> Stamp {
-        let after = look(&HOST, &Scene { sockets: &[] });
-        Stamp {
-            began_unix_ns: Nanos(self.began_unix.as_nanos() as u64),
-            took_ns: Nanos(self.began.elapsed().as_nanos() as u64),
-            load_hundredths: self.load_hundredths,
-            host: between(&self.host, &after),
-            own_cpu_ns: Nanos(own_cpu().saturating_sub(self.own_cpu).as_nanos() as u64),
-        }
-    }
-}
-
-fn load_average() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
-    let load: f64 = text.split_whitespace().next()?.parse().ok()?;
-    Some((load * 100.0).round() as u64)
-}
-
-/// CPU time of this process and of its workers that have ended.
-fn own_cpu() -> Duration {
-    let of = |who| {
-        let usage = getrusage(who).ok()?;
-        let micros = |t: nix::sys::time::TimeVal| {
-            Duration::from_micros((t.tv_sec() * 1_000_000 + t.tv_usec()) as u64)
-        };
-        Some(micros(usage.user_time()) + micros(usage.system_time()))
-    };
-    [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN].into_iter().filter_map(of).sum()
 }

@@ -1,6 +1,8 @@
 //! The pre-shared key of an agent, and the tokens of trials: 256 and 128 random bits.
 
 use crate::RunError;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// A key that controller and agent share; it is never stored or printed except by `serve` itself.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,6 +29,20 @@ impl Key {
             *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
         }
         Ok(Self(key))
+    }
+
+    /// Reads a file that holds 64 hexadecimal digits and that nobody but its owner can read.
+    pub fn read(path: &Path) -> Result<Self, RunError> {
+        let wrong = |why: String| RunError::Order(format!("key file {}: {why}", path.display()));
+        let data = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+        if !data.is_file() || data.len() > 1024 {
+            return Err(wrong("not a file of 64 hexadecimal digits".to_owned()));
+        }
+        if data.permissions().mode() & 0o077 != 0 {
+            return Err(wrong("others can read it; `chmod 600` it".to_owned()));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        Self::parse(&text).map_err(|_| wrong("not 64 hexadecimal digits".to_owned()))
     }
 
     /// As hexadecimal digits, for the command that `serve` prints.

@@ -11,10 +11,14 @@ pub mod address;
 pub mod agent;
 pub mod controller;
 mod end;
+pub mod iperf3;
 pub mod key;
 pub mod launch;
+mod pair;
 mod peer;
 pub mod session;
+mod stamp;
+mod steps;
 pub mod wire;
 pub mod worker;
 

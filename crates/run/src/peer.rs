@@ -23,6 +23,13 @@ pub enum Family {
     V6,
 }
 
+impl Family {
+    /// Whether an address is of the family.
+    pub fn has(self, address: IpAddr) -> bool {
+        address.is_ipv4() == (self == Self::V4)
+    }
+}
+
 /// A connection to an agent. As an [`End`] it is the agent's current worker.
 pub struct Peer {
     wire: Wire,
@@ -41,11 +48,7 @@ impl Peer {
     ) -> Result<Self, RunError> {
         let unreachable = |why: String| RunError::Unreachable(format!("{host} port {port}: {why}"));
         let addresses = (host, port).to_socket_addrs().map_err(|e| unreachable(e.to_string()))?;
-        let addresses = addresses.filter(|address| match family {
-            Some(Family::V4) => address.is_ipv4(),
-            Some(Family::V6) => address.is_ipv6(),
-            None => true,
-        });
+        let addresses = addresses.filter(|at| family.is_none_or(|family| family.has(at.ip())));
         let mut last = "the name has no such address".to_owned();
         for address in addresses {
             match TcpStream::connect_timeout(&address, CONNECT_WITHIN) {

@@ -45,14 +45,14 @@ pub struct Value {
 /// CPU use of a network trial, medians over its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuUse {
-    /// Busiest source thread: share of one CPU.
-    pub source_share: f64,
-    /// Busiest sink thread: share of one CPU.
-    pub sink_share: f64,
-    /// Softirq time of the sink's host, in CPUs.
-    pub softirq_cpus: f64,
-    /// Stolen time of the sink's host, in CPUs.
-    pub steal_cpus: f64,
+    /// Busiest source thread: share of one CPU; `None` where that end tells nothing.
+    pub source_share: Option<f64>,
+    /// Busiest sink thread: share of one CPU; `None` where that end tells nothing.
+    pub sink_share: Option<f64>,
+    /// Softirq time of the sink's host, in CPUs; `None` where it is not told.
+    pub softirq_cpus: Option<f64>,
+    /// Stolen time of the sink's host, in CPUs; `None` where it is not told.
+    pub steal_cpus: Option<f64>,
     /// CPU seconds of both ends' threads for each 10^9 bytes received; `None` for round trips.
     pub seconds_per_gigabyte: Option<f64>,
 }
@@ -177,6 +177,52 @@ pub struct Summary {
 /// Summaries of all trials of a study, in its order.
 pub fn summarise(study: &StoredStudy) -> Vec<Summary> {
     study.trials.iter().map(|trial| summary(study, trial)).collect()
+}
+
+/// What trials that ran at once reached together, run by run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Together {
+    /// Sum of the trials' goodputs.
+    pub estimate: Estimate,
+    /// Least share of its window that all windows of this host had in common, in any run.
+    pub overlap_share: Option<f64>,
+}
+
+/// The sum of trials that ran at once; `None` for other studies and other figures.
+pub fn together(study: &StoredStudy, summaries: &[Summary]) -> Option<Together> {
+    let streams = summaries.iter().all(|summary| summary.metric == Metric::Goodput);
+    if !study.study.together || !streams || summaries.is_empty() {
+        return None;
+    }
+    let of = |repeat: u32| {
+        let value = |summary: &Summary| {
+            summary.values.iter().find(|value| value.repeat == repeat).map(|value| value.value)
+        };
+        summaries.iter().map(value).sum::<Option<f64>>()
+    };
+    let sums: Vec<f64> = (0..study.study.repeats).filter_map(of).collect();
+    let overlaps = (0..study.study.repeats).filter_map(|repeat| overlap(study, repeat));
+    Some(Together {
+        estimate: median_interval(&sums, CONFIDENCE, Unit::BitsPerSecond)?,
+        overlap_share: overlaps.reduce(f64::min),
+    })
+}
+
+/// Share of the shortest window of this host's ends that all of them had in common. Each trial has
+/// one end here: the one that connects.
+fn overlap(study: &StoredStudy, repeat: u32) -> Option<f64> {
+    let windows = study.trials.iter().map(|trial| {
+        let record = study.records_of(trial).find(|record| record.repeat == repeat)?;
+        let here = if trial.params.is_reverse() { &record.sink } else { &record.source };
+        let here = here.as_ref().filter(|end| end.opened_ns.0 > 0)?;
+        Some((here.opened_ns.0, here.opened_ns.0.saturating_add(here.window_ns.0)))
+    });
+    let windows = windows.collect::<Option<Vec<(u64, u64)>>>()?;
+    let (last, first) = windows
+        .iter()
+        .fold((0, u64::MAX), |(last, first), (open, close)| (last.max(*open), first.min(*close)));
+    let shortest = windows.iter().map(|(open, close)| close - open).min()?;
+    Some(first.saturating_sub(last) as f64 / shortest.max(1) as f64)
 }
 
 /// Median over the runs of what each run has.
@@ -347,15 +393,19 @@ impl<'a> Done<'a> {
 }
 
 /// Share of one CPU that the busiest thread of an end used.
-fn busiest(end: &EndReport) -> f64 {
+fn busiest(end: &EndReport) -> Option<f64> {
     let share = |thread: &narrows_facts::load::ThreadUsage| {
         (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / (thread.wall_ns.0.max(1)) as f64
     };
-    end.threads.iter().map(share).fold(0.0, f64::max)
+    end.threads.iter().map(share).reduce(f64::max)
 }
 
-fn cpu_seconds(end: &EndReport) -> f64 {
-    end.threads.iter().map(|thread| thread.user_ns.seconds() + thread.system_ns.seconds()).sum()
+/// CPU time of an end's threads; `None` where it tells nothing of them.
+fn cpu_seconds(end: &EndReport) -> Option<f64> {
+    let of = |thread: &narrows_facts::load::ThreadUsage| {
+        thread.user_ns.seconds() + thread.system_ns.seconds()
+    };
+    end.threads.iter().map(of).reduce(|a, b| a + b)
 }
 
 fn cpu(done: &[Done<'_>], metric: Metric) -> Option<CpuUse> {
@@ -368,15 +418,17 @@ fn cpu(done: &[Done<'_>], metric: Metric) -> Option<CpuUse> {
             Some(ns as f64 / run.sink.window_ns.0 as f64)
         }
     };
+    // A memory trial has one end, and no CPU use of a network.
+    done.first()?.source?;
     Some(CpuUse {
-        source_share: over(&|run| run.source.map(busiest))?,
-        sink_share: over(&|run| Some(busiest(run.sink)))?,
-        softirq_cpus: over(&in_cpus(".softirq_ns")).unwrap_or(0.0),
-        steal_cpus: over(&in_cpus(".steal_ns")).unwrap_or(0.0),
+        source_share: over(&|run| busiest(run.source?)),
+        sink_share: over(&|run| busiest(run.sink)),
+        softirq_cpus: over(&in_cpus(".softirq_ns")),
+        steal_cpus: over(&in_cpus(".steal_ns")),
         seconds_per_gigabyte: match metric {
             Metric::Goodput => over(&|run| {
                 let bytes = run.received_bytes();
-                let seconds = cpu_seconds(run.sink) + cpu_seconds(run.source?);
+                let seconds = cpu_seconds(run.sink)? + cpu_seconds(run.source?)?;
                 (bytes > 0).then(|| seconds / (bytes as f64 / 1e9))
             }),
             _ => None,
@@ -435,8 +487,9 @@ fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
     let stream = summary.metric == Metric::Goodput;
     // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
     let spins = summary.effective.wait.as_deref() == Some("spin");
-    let full = |share: fn(&CpuUse) -> f64| {
-        stream && !spins && summary.cpu.as_ref().is_some_and(|cpu| share(cpu) >= BUSY_SHARE_FULL)
+    let full = |share: fn(&CpuUse) -> Option<f64>| {
+        let share = summary.cpu.as_ref().and_then(share);
+        stream && !spins && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
     };
     let place = &trial.place;
     let same_cpu = !place.sink.0.is_empty() && place.sink == place.source;

@@ -124,8 +124,8 @@ impl Store {
     }
 
     /// Stores the host at the other end.
-    pub fn put_peer_host(&self, host: &Host) -> Result<(), StoreError> {
-        self.put_part("peer-host", host)
+    pub fn put_peer_hosts(&self, hosts: &[Host]) -> Result<(), StoreError> {
+        self.put_part("peer-hosts", &hosts)
     }
 
     /// Stores the cells, in order.
@@ -202,7 +202,7 @@ pub fn read(path: &Path) -> Result<StoredStudy, StoreError> {
     Ok(StoredStudy {
         study: reader.part("study")?.ok_or_else(|| unreadable("it has no study".into()))?,
         host: reader.part("host")?.ok_or_else(|| unreadable("it has no host".into()))?,
-        peer_host: reader.part("peer-host")?,
+        peer_hosts: reader.part("peer-hosts")?.unwrap_or_default(),
         ended: reader.part("ended")?,
         trials: reader.all("SELECT json FROM trial ORDER BY position")?,
         records: reader.all("SELECT json FROM record ORDER BY number")?,

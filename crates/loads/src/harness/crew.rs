@@ -116,6 +116,7 @@ pub struct Crew {
     threads: Vec<JoinHandle<(Result<LaneEnd, LoadError>, ThreadUsage)>>,
     sockets: Vec<Socket>,
     effective: Effective,
+    meter: ThreadMeter,
 }
 
 impl Crew {
@@ -130,6 +131,7 @@ impl Crew {
             threads: Vec::new(),
             sockets: plan.sockets,
             effective: plan.effective,
+            meter: plan.meter,
         };
         for (index, work) in plan.lanes.into_iter().enumerate() {
             let cpus = &plan.cpus.0;
@@ -180,6 +182,7 @@ impl Crew {
         opened(&self.sockets);
         self.clockwork.set(Phase::Window);
         let began = Instant::now();
+        let opened_ns = (self.meter)().wall_ns;
         let first = self.tally_now();
         let intervals = self.keep_window(began, span(timeline.window_ns), self.total(&first));
         let last = self.tally_now();
@@ -196,6 +199,7 @@ impl Crew {
         let flows = flows.collect();
         let mut report = EndReport {
             window_ns,
+            opened_ns,
             flows,
             intervals,
             effective: self.effective,

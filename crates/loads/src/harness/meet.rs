@@ -19,6 +19,8 @@ const MEET_WITHIN: Duration = Duration::from_secs(10);
 const TOKEN_WITHIN: Duration = Duration::from_millis(500);
 /// After so long without an answer a word over UDP is said again.
 const SAY_AGAIN: Duration = Duration::from_millis(100);
+/// The first word to an iperf3 server over UDP.
+const IPERF3_HELLO: u32 = 123_456_789;
 /// Bytes of each word over UDP.
 const WORD: usize = 32;
 
@@ -101,8 +103,10 @@ pub fn dial(to: SocketAddr, job: &Job) -> Result<Socket, LoadError> {
 /// Connects one flow: TCP, token and number said first.
 pub fn connect(to: SocketAddr, job: &Job, token: &Token, flow: u32) -> Result<Socket, LoadError> {
     let socket = dial(to, job)?;
-    let mut words = token.to_vec();
-    words.extend(flow.to_be_bytes());
+    let words = match &job.iperf3 {
+        Some(cookie) => [cookie.as_bytes(), &[0]].concat(),
+        None => [&token[..], &flow.to_be_bytes()].concat(),
+    };
     (&socket).write_all(&words).map_err(LoadError::system(format!("greeting {to}")))?;
     settle(&socket, true, &job.params)?;
     Ok(socket)
@@ -186,6 +190,9 @@ pub fn call(to: SocketAddr, job: &Job, token: &Token) -> Result<Socket, LoadErro
     socket.connect(&SockAddr::from(to)).map_err(LoadError::system(format!("opening {to}")))?;
     let wait = socket.set_read_timeout(Some(SAY_AGAIN));
     wait.map_err(LoadError::system("setting a timeout"))?;
+    if job.iperf3.is_some() {
+        return call_iperf3(socket, to, job);
+    }
     let deadline = Instant::now() + MEET_WITHIN;
     let mut say = word(token, Word::Hello, 0);
     let mut proved = false;
@@ -198,6 +205,22 @@ pub fn call(to: SocketAddr, job: &Job, token: &Token) -> Result<Socket, LoadErro
             say = word(token, Word::Proof, nonce);
             proved = true;
         } else if proved && nonce_of(&heard[..length], token, Word::Welcome).is_some() {
+            settle(&socket, false, &job.params)?;
+            return Ok(socket);
+        }
+    }
+    Err(LoadError::Peer(format!("connecting to {to} over UDP: no answer within {MEET_WITHIN:?}")))
+}
+
+/// Opens a stream of an iperf3 server: four bytes each way.
+fn call_iperf3(socket: Socket, to: SocketAddr, job: &Job) -> Result<Socket, LoadError> {
+    let deadline = Instant::now() + MEET_WITHIN;
+    let mut heard = [0; 4];
+    // Said once: its server takes each word for a new stream.
+    let said = (&socket).write(&IPERF3_HELLO.to_ne_bytes());
+    said.map_err(LoadError::system(format!("greeting {to}")))?;
+    while Instant::now() < deadline {
+        if let Ok(4) = (&socket).read(&mut heard) {
             settle(&socket, false, &job.params)?;
             return Ok(socket);
         }

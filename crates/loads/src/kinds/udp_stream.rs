@@ -47,11 +47,26 @@ const TIMED_HEAD: usize = 24;
 
 /// Whether datagrams carry the time they were sent: a clock is read for each.
 fn timed(job: &Job) -> bool {
-    job.params.rate_bps.is_some() && job.params.message_bytes.0 >= TIMED_HEAD as u64
+    job.iperf3.is_none()
+        && job.params.rate_bps.is_some()
+        && job.params.message_bytes.0 >= TIMED_HEAD as u64
 }
 
 fn now_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// The head of an iperf3 datagram: seconds, microseconds, and a number from 1.
+fn iperf3_head(datagram: &mut [u8], number: u64) {
+    let now = now_ns();
+    datagram[..4].copy_from_slice(&((now / 1_000_000_000) as u32).to_be_bytes());
+    datagram[4..8].copy_from_slice(&((now % 1_000_000_000 / 1000) as u32).to_be_bytes());
+    datagram[8..HEAD].copy_from_slice(&(number + 1).to_be_bytes());
+}
+
+/// The number of an iperf3 datagram, from 0.
+fn iperf3_sequence(datagram: &[u8]) -> Option<u64> {
+    u64::from_be_bytes(datagram.get(8..HEAD)?.try_into().ok()?).checked_sub(1)
 }
 
 /// A batch of datagrams, one after the other, all with the same payload.
@@ -59,6 +74,7 @@ struct Batch {
     buffer: Buffer,
     message: usize,
     timed: bool,
+    iperf3: bool,
 }
 
 impl Batch {
@@ -68,13 +84,18 @@ impl Batch {
         let (first, rest) = buffer.bytes_mut().split_at_mut(message);
         first[..8].copy_from_slice(&told.token[..8]);
         rest.chunks_exact_mut(message).for_each(|datagram| datagram.copy_from_slice(first));
-        Ok(Self { buffer, message, timed: timed(&told.job) })
+        let iperf3 = told.job.iperf3.is_some();
+        Ok(Self { buffer, message, timed: timed(&told.job), iperf3 })
     }
 
     /// `count` datagrams from this sequence number on.
     fn numbered(&mut self, sequence: u64, count: usize) -> &[u8] {
         let datagrams = self.buffer.bytes_mut().chunks_exact_mut(self.message).take(count);
         for (datagram, number) in datagrams.zip(sequence..) {
+            if self.iperf3 {
+                iperf3_head(datagram, number);
+                continue;
+            }
             datagram[8..HEAD].copy_from_slice(&number.to_be_bytes());
             if self.timed {
                 datagram[HEAD..TIMED_HEAD].copy_from_slice(&now_ns().to_be_bytes());
@@ -128,7 +149,11 @@ fn receive(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
     let mut arrivals = Arrivals::default();
     let tally = lane.tally.clone();
     let mut take = |datagram: &[u8]| {
-        let Some(sequence) = sequence(datagram, &told.token) else { return };
+        let sequence = match told.job.iperf3 {
+            Some(_) => iperf3_sequence(datagram),
+            None => sequence(datagram, &told.token),
+        };
+        let Some(sequence) = sequence else { return };
         match arrivals.take(sequence) {
             Arrival::New => tally.expects(arrivals.expected()),
             Arrival::Late => tally.reordered(),

@@ -7,19 +7,27 @@ use narrows_facts::{BitsPerSecond, Bytes};
 use narrows_loads::harness::socket::Wait;
 use narrows_loads::{tcp, udp};
 use narrows_plan::Where;
+use std::path::PathBuf;
 
 /// Options of every direct measurement.
 #[derive(ClapArgs)]
 pub struct DirectArgs {
-    /// Name or address of the host that runs `narrows serve`
-    #[arg(value_name = "HOST")]
-    pub host: String,
-    /// Port of the agent
-    #[arg(long, short = 'p', default_value_t = narrows_run::wire::PORT)]
-    pub port: u16,
-    /// The agent's key; better given in the environment, where `ps` does not show it
+    /// Name or address of the host that runs `narrows serve`; several measure at the same time, and
+    /// share one key
+    #[arg(value_name = "HOST", required = true, num_args = 1..=64)]
+    pub hosts: Vec<String>,
+    /// Port of the agent; without it 7471, and 5201 with --iperf3
+    #[arg(long, short = 'p')]
+    pub port: Option<u16>,
+    /// The agent's key; better given in the environment, where `ps` does not show it, or in a file
     #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
-    pub key: String,
+    pub key: Option<String>,
+    /// File that holds the key
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// The host runs `iperf3 -s` in place of an agent: it needs no key, and tells less
+    #[arg(long, conflicts_with_all = ["key_file", "rr", "bidirectional", "verify"])]
+    pub iperf3: bool,
     /// Seconds that count in each run
     #[arg(long, short = 't', value_name = "SECONDS", default_value = "1.5", value_parser = seconds)]
     pub seconds: f64,
@@ -59,8 +67,8 @@ pub struct DirectArgs {
     /// Run inside this network namespace: a name of `ip netns`, a process id, or a path
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
-    /// The peer sends, this host receives
-    #[arg(long, short = 'R')]
+    /// The peer sends, this host receives; with several peers a fan-in
+    #[arg(long, short = 'R', visible_alias = "fan-in")]
     pub reverse: bool,
     /// As many flows more, the other way, at the same time
     #[arg(long, visible_alias = "bidir", conflicts_with = "reverse")]

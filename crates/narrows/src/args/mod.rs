@@ -232,15 +232,35 @@ pub struct ReportArgs {
 /// Options of `serve`.
 #[derive(ClapArgs)]
 pub struct ServeArgs {
-    /// Port to listen on; 0 takes a free one
-    #[arg(long, short = 'p', default_value_t = narrows_run::wire::PORT)]
-    pub port: u16,
+    /// Port to listen on; 0 takes a free one; without it 7471, and 5201 with --iperf3
+    #[arg(long, short = 'p')]
+    pub port: Option<u16>,
     /// Address to listen on
     #[arg(long, short = 'B', value_name = "ADDRESS", default_value = "0.0.0.0")]
     pub bind: IpAddr,
     /// Key of 64 hexadecimal digits; without it a new one is drawn
     #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
     pub key: Option<String>,
+    /// File that holds the key
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Ports that data connections may come to, first to last; without it any
+    #[arg(long, value_name = "FIRST-LAST", value_parser = ports)]
+    pub data_ports: Option<(u16, u16)>,
+    /// Run inside this network namespace: a name of `ip netns`, a process id, or a path
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// Answer iperf3 clients instead. Its protocol knows no key: whoever reaches the port can have
+    /// tests, one at a time
+    #[arg(long, conflicts_with_all = ["key_file", "data_ports"])]
+    pub iperf3: bool,
+}
+
+fn ports(text: &str) -> Result<(u16, u16), String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+    let range = port(first).zip(port(last)).filter(|(first, last)| first <= last);
+    range.ok_or_else(|| format!("'{text}' is no port, and no FIRST-LAST"))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -46,6 +46,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         repeats,
         path,
         peer: None,
+        together: false,
         interface: None,
         began_unix_ns: output::now(),
         path_mtu_bytes: Some(match path {

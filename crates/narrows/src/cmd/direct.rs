@@ -12,9 +12,13 @@ use narrows_host::Root;
 use narrows_loads::harness::socket::Wait;
 use narrows_plan::{Where, blocks, direct as plan};
 use narrows_run::controller::{Course, Ends};
+use narrows_run::iperf3::{self, client::Iperf3Server};
 use narrows_run::key::{self, Key};
-use narrows_run::{Family, Peer, address};
+use narrows_run::launch::netns;
+use narrows_run::{Family, Peer, address, wire};
 use narrows_store::Store;
+use std::net::IpAddr;
+use std::path::Path as File;
 
 /// What a connection carries when connections are what counts: the token.
 const CONNECT_BYTES: Bytes = Bytes(16);
@@ -96,7 +100,78 @@ fn stream(args: &DirectArgs) -> StreamParams {
     StreamParams { reverse, bidirectional, verify, ..StreamParams::default() }
 }
 
-/// `stream` is asked with the larger last-level cache of the two hosts.
+/// The other side of a direct measurement.
+enum Far {
+    Agents(Vec<Peer>),
+    Iperf3(Iperf3Server),
+}
+
+impl Far {
+    fn find(args: &DirectArgs) -> Result<Self, Failure> {
+        let family = match (args.ipv4, args.ipv6) {
+            (true, _) => Some(Family::V4),
+            (_, true) => Some(Family::V6),
+            _ => None,
+        };
+        if args.iperf3 {
+            let [host] = args.hosts.as_slice() else {
+                let says = "iperf3 servers are measured one at a time";
+                return Err(Failure::new(USAGE, says.to_owned(), "name one host"));
+            };
+            let port = args.port.unwrap_or(iperf3::PORT);
+            return Ok(Self::Iperf3(Iperf3Server::find(host, port, family)?));
+        }
+        let key = key(args.key.as_deref(), args.key_file.as_deref())?.ok_or_else(|| {
+            let hint = "`narrows serve` there prints it: set NARROWS_KEY, or name --key-file";
+            Failure::new(USAGE, "no key of the agent is given".to_owned(), hint)
+        })?;
+        let port = args.port.unwrap_or(wire::PORT);
+        let peer = |host: &String| Peer::connect(host, port, family, &key);
+        Ok(Self::Agents(args.hosts.iter().map(peer).collect::<Result<_, _>>()?))
+    }
+
+    /// This host's and the other's address, of the first pair.
+    fn addresses(&self) -> (IpAddr, IpAddr) {
+        match self {
+            Self::Agents(peers) => (peers[0].own_address(), peers[0].address()),
+            Self::Iperf3(server) => (server.own_address(), server.at().ip()),
+        }
+    }
+
+    fn describe(&mut self) -> Result<Vec<Host>, Failure> {
+        match self {
+            Self::Agents(peers) => {
+                Ok(peers.iter_mut().map(Peer::describe).collect::<Result<_, _>>()?)
+            }
+            Self::Iperf3(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn path_mtu(&self) -> Option<Bytes> {
+        match self {
+            Self::Agents(peers) => peers[0].path_mtu(),
+            Self::Iperf3(_) => None,
+        }
+    }
+
+    fn ends(&mut self) -> Ends<'_> {
+        match self {
+            Self::Agents(peers) => Ends::Peers(peers),
+            Self::Iperf3(server) => Ends::Iperf3(server),
+        }
+    }
+}
+
+/// The key that was given, in words or in a file.
+pub fn key(words: Option<&str>, file: Option<&File>) -> Result<Option<Key>, Failure> {
+    Ok(match (words, file) {
+        (_, Some(file)) => Some(Key::read(file)?),
+        (Some(words), _) => Some(Key::parse(words)?),
+        _ => None,
+    })
+}
+
+/// `stream` is asked with the largest last-level cache of the hosts.
 fn run(
     command: &str,
     kind: &str,
@@ -104,29 +179,23 @@ fn run(
     params: Params,
     stream: impl FnOnce(Bytes) -> Option<StreamParams>,
 ) -> Result<u8, Failure> {
-    let key = Key::parse(&args.key)?;
     output::check_folder(&args.out.out)?;
     let stop = stop::flag()?;
     let host = narrows_host::read(&Root::live());
     if let Some(name) = &args.netns {
-        narrows_run::launch::netns::enter(name)?;
+        netns::enter(name)?;
     }
-    let family = match (args.ipv4, args.ipv6) {
-        (true, _) => Some(Family::V4),
-        (_, true) => Some(Family::V6),
-        _ => None,
-    };
-    let mut peer = Peer::connect(&args.host, args.port, family, &key)?;
-    let peer_host = peer.describe()?;
-    let interface = address::interface(peer.own_address());
-    let cache = host.last_level_cache_bytes().max(peer_host.last_level_cache_bytes());
+    let mut far = Far::find(args)?;
+    let peer_hosts = far.describe()?;
+    let (own_address, address) = far.addresses();
+    let caches = peer_hosts.iter().map(Host::last_level_cache_bytes);
+    let cache = caches.fold(host.last_level_cache_bytes(), Bytes::max);
     let params = Params { stream: stream(cache), beside: beside(args, &host)?, ..params };
-    let place = placed(args, &params, (&host, interface.as_deref()), &peer_host)?;
-    let window = Nanos((args.seconds * 1e9) as u64);
     // A peer with our own address is reached over loopback, whatever the address looks like.
-    let path = if peer.is_own_host() { Path::Loopback } else { Path::Peer };
-    let trial = plan::trial_of(kind, params, place, path, window);
-    check(&trial)?;
+    let path = if own_address == address { Path::Loopback } else { Path::Peer };
+    let interface = address::interface(own_address);
+    let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
+    let trials = trials(args, kind, &params, path, &sides)?;
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
         schema_version: SCHEMA_VERSION,
@@ -135,23 +204,24 @@ fn run(
         seed,
         repeats: args.repeats,
         path,
-        peer: Some(args.host.clone()),
+        peer: Some(args.hosts.join(", ") + if args.iperf3 { " (iperf3)" } else { "" }),
+        together: args.hosts.len() > 1,
         interface,
         began_unix_ns: output::now(),
-        path_mtu_bytes: peer.path_mtu(),
+        path_mtu_bytes: far.path_mtu(),
         cache_bytes: host.last_level_cache_bytes(),
         memory_node: None,
     };
     let file = output::study_path(&args.out, command, study.began_unix_ns);
     let mut store = Store::create(&file, &study, &host)?;
-    let trials = [trial];
     store.put_trials(&trials)?;
-    store.put_peer_host(&peer_host)?;
+    store.put_peer_hosts(&peer_hosts)?;
     let mut course = Course {
+        // Trials of several peers run at once: a step a repeat.
         steps: &blocks(1, args.repeats, seed),
         trials: &trials,
         binary: cmd::own_binary()?,
-        ends: Ends::Peer(&mut peer),
+        ends: far.ends(),
         store: &store,
         stop: &stop,
     };
@@ -162,19 +232,56 @@ fn run(
     Ok(output::exit_code(&end, verdict))
 }
 
-/// The CPUs of both ends: the local host with its interface to the peer, and the peer.
+/// The hosts of a direct measurement.
+struct Sides<'a> {
+    host: &'a Host,
+    /// In order of the peers; empty where the other side does not describe itself.
+    peer_hosts: &'a [Host],
+    /// That leads to the first peer.
+    interface: Option<&'a str>,
+}
+
+/// One trial a peer.
+fn trials(
+    args: &DirectArgs,
+    kind: &str,
+    params: &Params,
+    path: Path,
+    sides: &Sides<'_>,
+) -> Result<Vec<Trial>, Failure> {
+    let window = Nanos((args.seconds * 1e9) as u64);
+    let make = if args.iperf3 { plan::trial_of_iperf3 } else { plan::trial_of };
+    let trial = |(index, name): (usize, &String)| {
+        let place = placed(args, params, sides, index)?;
+        let trial = make(kind, params.clone(), place, path, window);
+        check(&trial)?;
+        Ok(if args.hosts.len() > 1 { plan::with(trial, name) } else { trial })
+    };
+    args.hosts.iter().enumerate().map(trial).collect()
+}
+
+/// The CPUs of both ends: the local host with its interface to the peer, and the peer. The local
+/// ends of several peers take turns in the local CPUs.
 fn placed(
     args: &DirectArgs,
     params: &Params,
-    (host, interface): (&Host, Option<&str>),
-    peer_host: &Host,
+    sides: &Sides<'_>,
+    index: usize,
 ) -> Result<Placement, Failure> {
     let (mut local, mut remote) = (CpuList::default(), CpuList::default());
     if let Some((here, there)) = args.affinity {
-        local = cpus("-A", host, here, interface)?;
-        remote = match there {
-            Where::SameCore => local.clone(),
-            there => cpus("-A", peer_host, there, None)?,
+        local = cpus("-A", sides.host, here, sides.interface)?;
+        let turn = index * params.flows() as usize % local.0.len().max(1);
+        local.0.rotate_left(turn);
+        remote = match (there, sides.peer_hosts.get(index)) {
+            (Where::SameCore, _) => local.clone(),
+            (there, Some(peer)) => cpus("-A", peer, there, None)?,
+            // A side that does not describe itself may have any CPU.
+            (Where::Cpus(first, last), None) => CpuList((first..=last).collect()),
+            (_, None) => {
+                let says = "-A: the other side does not describe itself".to_owned();
+                return Err(Failure::new(USAGE, says, "name its CPUs by number"));
+            }
         };
     }
     let (local_node, remote_node) = args.memory_node.unwrap_or_default();

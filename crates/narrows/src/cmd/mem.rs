@@ -41,6 +41,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         repeats,
         path: Path::Memory,
         peer: None,
+        together: false,
         interface: None,
         began_unix_ns: output::now(),
         path_mtu_bytes: None,

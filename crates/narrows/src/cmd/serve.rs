@@ -1,38 +1,78 @@
 //! `narrows serve`: the agent on the other host.
 
+use super::direct::key;
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
-use narrows_run::agent::{Agent, Event};
+use narrows_run::agent::{Agent, Event, Lend};
+use narrows_run::iperf3::{self, server};
 use narrows_run::key::Key;
+use narrows_run::launch::netns;
 use narrows_run::{address, wire};
+use std::sync::atomic::AtomicBool;
 
 /// Runs the command until it is stopped.
 pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
-    let key = match &args.key {
-        Some(key) => Key::parse(key)?,
-        None => Key::random()?,
-    };
     let stop = stop::flag()?;
-    let agent = Agent::listen(args.bind, args.port, key.clone(), cmd::own_binary()?)?;
-    let address = if args.bind.is_unspecified() { address::own() } else { Some(args.bind) };
-    let host = address.map_or_else(|| "THIS-HOST".to_owned(), |address| address.to_string());
+    if let Some(name) = &args.netns {
+        netns::enter(name)?;
+    }
+    if args.iperf3 {
+        return serve_iperf3(args, &stop);
+    }
+    let given = key(args.key.as_deref(), args.key_file.as_deref())?;
+    let key = given.map_or_else(Key::random, Ok)?;
+    let port = args.port.unwrap_or(wire::PORT);
+    let lend = Lend { binary: cmd::own_binary()?, ports: args.data_ports };
+    let agent = Agent::listen(args.bind, port, key.clone(), lend)?;
+    let host = reached_at(args);
     let port = match agent.port() {
         wire::PORT => String::new(),
         port => format!(" -p {port}"),
     };
+    // A key that its owner keeps in a file is not shown again.
+    let command = match &args.key_file {
+        Some(file) => format!("narrows tcp {host}{port} --key-file {}", file.display()),
+        None => format!("NARROWS_KEY={} narrows tcp {host}{port}", key.show()),
+    };
     let text = format!(
-        "listening on {} port {}; run on the other host:\n\n    NARROWS_KEY={} narrows tcp {host}{port}\n\n\
+        "listening on {} port {}; run on the other host:\n\n    {command}\n\n\
          (or udp in place of tcp); Ctrl-C ends it\n",
         args.bind,
         agent.port(),
-        key.show()
     );
     output::print(&text)?;
     agent.serve(&stop, |event| match event {
         Event::Session(from) => eprintln!("{from}: a controller with the key"),
         Event::TurnedAway(why) => eprintln!("turned away: {why}"),
         Event::Ended(from) => eprintln!("{from}: done"),
+    });
+    Ok(0)
+}
+
+/// The address by which others reach this host.
+fn reached_at(args: &ServeArgs) -> String {
+    let address = if args.bind.is_unspecified() { address::own() } else { Some(args.bind) };
+    address.map_or_else(|| "THIS-HOST".to_owned(), |address| address.to_string())
+}
+
+fn serve_iperf3(args: &ServeArgs, stop: &AtomicBool) -> Result<u8, Failure> {
+    let server = server::Server::listen(args.bind, args.port.unwrap_or(iperf3::PORT))?;
+    let port = match server.port() {
+        iperf3::PORT => String::new(),
+        port => format!(" -p {port}"),
+    };
+    output::print(&format!(
+        "listening on {} port {} for iperf3 clients, without a key: whoever reaches the port can \
+         have a test; run on the other host:\n\n    iperf3 -c {}{port}\n\nCtrl-C ends it\n",
+        args.bind,
+        server.port(),
+        reached_at(args)
+    ))?;
+    server.serve(stop, |event| match event {
+        server::Event::Began(what) => eprintln!("{what}"),
+        server::Event::Ended(what) => eprintln!("{what}: done"),
+        server::Event::Broken(why) => eprintln!("broken off: {why}"),
     });
     Ok(0)
 }

@@ -8,7 +8,7 @@ use narrows_facts::host::Host;
 use narrows_facts::result::{Finding, Prediction};
 use narrows_facts::study::{Ended, Study};
 use narrows_facts::trial::Trial;
-use narrows_stats::Summary;
+use narrows_stats::{Summary, Together};
 use serde::Serialize;
 
 /// One document for programs.
@@ -22,9 +22,11 @@ struct Document<'a> {
     runs_made: usize,
     runs_planned: usize,
     host: &'a Host,
-    peer_host: &'a Option<Host>,
+    peer_host: Option<&'a Host>,
+    peer_hosts: &'a [Host],
     trials: &'a [Trial],
     results: &'a [Summary],
+    together: Option<&'a Together>,
     predictions: &'a [Prediction],
     findings: Vec<&'a Finding>,
     rules: &'a [narrows_explain::Judged],
@@ -39,9 +41,11 @@ fn write(analysis: &Analysis<'_>) -> String {
         runs_made: stored.records.len(),
         runs_planned: stored.planned_runs(),
         host: &stored.host,
-        peer_host: &stored.peer_host,
+        peer_host: stored.peer_hosts.first(),
+        peer_hosts: &stored.peer_hosts,
         trials: &stored.trials,
         results: &analysis.summaries,
+        together: analysis.together.as_ref(),
         predictions: &analysis.predictions,
         findings: analysis.findings(),
         rules: &analysis.judged,

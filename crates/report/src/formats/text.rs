@@ -116,6 +116,9 @@ fn measured(out: &mut String, analysis: &Analysis<'_>) {
     for summary in &analysis.summaries {
         row(out, analysis, summary, width);
     }
+    if let Some(text) = words::together(analysis) {
+        line(out, &format!("  {text}"), 4);
+    }
 }
 
 fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usize) {

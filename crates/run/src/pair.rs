@@ -1,0 +1,216 @@
+//! Runs with two ends, and many of them at once.
+
+use crate::RunError;
+use crate::end::{End, WorkerProcess};
+use crate::iperf3::client::Iperf3Server;
+use crate::key;
+use crate::peer::Peer;
+use crate::steps::{Broken, arm, armed, finished, go, prepare, start};
+use narrows_facts::load::{Bind, End as Role, EndReport, Job};
+use narrows_facts::record::Stage;
+use narrows_facts::trial::Trial;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long an end may take beyond its time line.
+const FINISH_SPARE: Duration = Duration::from_secs(30);
+
+/// How often a wait looks whether the user wants to stop.
+const LOOK_UP: Duration = Duration::from_millis(50);
+
+/// What the sink and the source of one run report.
+pub type Pair = (EndReport, EndReport);
+
+/// Takes the two ends of a network trial through one run; the reports of the end that listens and
+/// of the end that connects.
+pub fn both(
+    listener: &mut dyn End,
+    connector: &mut dyn End,
+    listener_job: Job,
+    connector_job: Job,
+    (address, bind): (IpAddr, Option<&Bind>),
+    finish: Duration,
+    stop: &AtomicBool,
+) -> Result<(EndReport, EndReport), Broken> {
+    let sink_listens = listener_job.end == Role::Sink;
+    let connector_job = Job { bind: bind.cloned(), ..connector_job };
+    let ports = prepare(listener, Job { address: Some(address), ..listener_job }, stop)?;
+    prepare(connector, Job { address: Some(address), ..connector_job }, stop)?;
+    arm(listener, Vec::new())?;
+    arm(connector, ports.into_iter().map(|port| SocketAddr::new(address, port)).collect())?;
+    armed(connector, stop)?;
+    armed(listener, stop)?;
+    // The sink goes first, so that it is there when the source's bytes come.
+    if sink_listens {
+        go(listener)?;
+        go(connector)?;
+    } else {
+        go(connector)?;
+        go(listener)?;
+    }
+    let connected = finished(connector, finish, stop)?;
+    let listened = finished(listener, FINISH_SPARE, stop)?;
+    Ok((listened, connected))
+}
+
+/// Takes this host's end and an iperf3 server through one run.
+pub fn beside_iperf3(
+    server: &Iperf3Server,
+    trial: &Trial,
+    near: &mut dyn End,
+    finish: Duration,
+    stop: &AtomicBool,
+) -> Result<(EndReport, Option<EndReport>), Broken> {
+    let reverse = trial.params.is_reverse();
+    let own = if reverse { Role::Sink } else { Role::Source };
+    let test = server.begin(trial).map_err(Broken::Fatal)?;
+    let own = Job {
+        address: Some(server.at().ip()),
+        bind: trial.place.bind.clone(),
+        iperf3: Some(test.cookie().to_owned()),
+        ..job(trial, own, &key::token().map_err(Broken::Fatal)?)
+    };
+    prepare(near, own, stop)?;
+    arm(near, vec![server.at(); trial.params.streams as usize])?;
+    armed(near, stop)?;
+    let failed = |error: RunError| Broken::Failed(Stage::Run, error.to_string());
+    test.running().map_err(failed)?;
+    go(near)?;
+    let ours = match reverse {
+        false => {
+            let ours = finished(near, finish, stop)?;
+            test.over().map_err(failed)?;
+            ours
+        }
+        // A server that sends must be told before our end closes its connections: in its cool-down.
+        true => {
+            wait(trial, stop)?;
+            test.over().map_err(failed)?;
+            finished(near, finish, stop)?
+        }
+    };
+    let theirs = test.results(trial, &ours).map_err(failed)?;
+    Ok(if reverse { (ours, Some(theirs)) } else { (theirs, Some(ours)) })
+}
+
+/// Waits from the word to go until the middle of the cool-down.
+fn wait(trial: &Trial, stop: &AtomicBool) -> Result<(), Broken> {
+    let line = &trial.timeline;
+    let line_ns = line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0 / 2;
+    let until = Instant::now() + Duration::from_nanos(line_ns);
+    while Instant::now() < until {
+        if stop.load(SeqCst) {
+            return Err(Broken::Stopped);
+        }
+        thread::sleep(until.saturating_duration_since(Instant::now()).min(LOOK_UP));
+    }
+    Ok(())
+}
+
+/// One of many pairs of ends: the listening one at an agent, the connecting one here.
+struct Together<'a> {
+    peer: &'a mut Peer,
+    near: WorkerProcess,
+    trial: &'a Trial,
+}
+
+impl Together<'_> {
+    /// Reports in the order sink, source.
+    fn pair(&self, listened: EndReport, connected: EndReport) -> Pair {
+        match self.trial.params.is_reverse() {
+            true => (connected, listened),
+            false => (listened, connected),
+        }
+    }
+}
+
+/// Runs one trial a peer, all at once: all are ready before the first begins. First all ends that
+/// receive go, then all that send, so that every window has all flows in it but for the time that
+/// the words to go take.
+pub fn together(
+    peers: &mut [Peer],
+    trials: &[&Trial],
+    binary: &Path,
+    stop: &AtomicBool,
+) -> Result<Vec<Pair>, Broken> {
+    let mut pairs = Vec::new();
+    for (peer, trial) in peers.iter_mut().zip(trials) {
+        pairs.push(ready(peer, trial, binary, stop)?);
+    }
+    for receives in [true, false] {
+        for Together { peer, near, trial } in &mut pairs {
+            let listener_receives = !trial.params.is_reverse();
+            match receives == listener_receives {
+                true => go(*peer)?,
+                false => go(near)?,
+            }
+        }
+    }
+    let mut ran = Vec::new();
+    for pair in &mut pairs {
+        let connected = finished(&mut pair.near, finish_within(pair.trial), stop)?;
+        let listened = finished(pair.peer, FINISH_SPARE, stop)?;
+        pair.peer.stop().map_err(Broken::Fatal)?;
+        ran.push(pair.pair(listened, connected));
+    }
+    Ok(ran)
+}
+
+/// Takes one pair to the gate.
+fn ready<'a>(
+    peer: &'a mut Peer,
+    trial: &'a Trial,
+    binary: &Path,
+    stop: &AtomicBool,
+) -> Result<Together<'a>, Broken> {
+    let token = key::token().map_err(Broken::Fatal)?;
+    let (listens, connects) = match trial.params.is_reverse() {
+        false => (Role::Sink, Role::Source),
+        true => (Role::Source, Role::Sink),
+    };
+    let address = Some(peer.address());
+    peer.start().map_err(Broken::Fatal)?;
+    let mut near = start(binary)?;
+    let ports = prepare(peer, Job { address, ..job(trial, listens, &token) }, stop)?;
+    let connector = job(trial, connects, &token);
+    prepare(&mut near, Job { address, bind: trial.place.bind.clone(), ..connector }, stop)?;
+    arm(peer, Vec::new())?;
+    let to = peer.address();
+    arm(&mut near, ports.into_iter().map(|port| SocketAddr::new(to, port)).collect())?;
+    armed(&mut near, stop)?;
+    armed(peer, stop)?;
+    Ok(Together { peer, near, trial })
+}
+
+/// How long a run's first report may take from the word to go.
+pub fn finish_within(trial: &Trial) -> Duration {
+    let line = &trial.timeline;
+    let line_ns = line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0;
+    Duration::from_nanos(line_ns) + FINISH_SPARE
+}
+
+/// The work order of one end of a trial.
+pub fn job(trial: &Trial, end: Role, token: &str) -> Job {
+    let place = &trial.place;
+    let (cpus, node) = match end {
+        Role::Sink => (&place.sink, place.sink_node),
+        Role::Source => (&place.source, place.source_node),
+    };
+    Job {
+        kind: trial.kind.clone(),
+        end,
+        params: trial.params.clone(),
+        cpus: cpus.clone(),
+        timeline: trial.timeline,
+        address: None,
+        token: token.to_owned(),
+        namespace: None,
+        node,
+        bind: None,
+        iperf3: None,
+        ports: None,
+    }
+}

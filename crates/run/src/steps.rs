@@ -1,0 +1,101 @@
+//! The steps of one end through one run, each an order and its answer.
+
+use crate::RunError;
+use crate::end::{End, WorkerProcess};
+use crate::session::{Answer, Order};
+use narrows_facts::load::{EndReport, Job};
+use narrows_facts::record::Stage;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+/// How long an end may take to make its buffers or meet the other end.
+const PREPARE_WITHIN: Duration = Duration::from_secs(90);
+/// How often a wait looks whether the user wants to stop.
+const LOOK_UP: Duration = Duration::from_millis(50);
+
+/// How one run ended before its end.
+pub enum Broken {
+    /// It failed: a record.
+    Failed(Stage, String),
+    /// The user stopped it: no record, nothing was measured.
+    Stopped,
+    /// Nothing can run any more.
+    Fatal(RunError),
+}
+
+pub fn start(binary: &Path) -> Result<WorkerProcess, Broken> {
+    WorkerProcess::start(binary).map_err(Broken::Fatal)
+}
+
+pub fn prepare(end: &mut dyn End, job: Job, stop: &AtomicBool) -> Result<Vec<u16>, Broken> {
+    say(end, &Order::Prepare { job: Box::new(job) }, Stage::Prepare)?;
+    match hear(end, PREPARE_WITHIN, Stage::Prepare, stop)? {
+        Answer::Prepared { ports } => Ok(ports),
+        other => Err(out_of_turn(&other, Stage::Prepare)),
+    }
+}
+
+pub fn arm(end: &mut dyn End, peer: Vec<SocketAddr>) -> Result<(), Broken> {
+    say(end, &Order::Arm { peer }, Stage::Prepare)
+}
+
+pub fn armed(end: &mut dyn End, stop: &AtomicBool) -> Result<(), Broken> {
+    match hear(end, PREPARE_WITHIN, Stage::Prepare, stop)? {
+        Answer::Armed => Ok(()),
+        other => Err(out_of_turn(&other, Stage::Prepare)),
+    }
+}
+
+pub fn go(end: &mut dyn End) -> Result<(), Broken> {
+    say(end, &Order::Go, Stage::Run)
+}
+
+pub fn finished(
+    end: &mut dyn End,
+    within: Duration,
+    stop: &AtomicBool,
+) -> Result<EndReport, Broken> {
+    match hear(end, within, Stage::Run, stop)? {
+        Answer::Finished { report } => Ok(*report),
+        other => Err(out_of_turn(&other, Stage::Collect)),
+    }
+}
+
+fn out_of_turn(answer: &Answer, at: Stage) -> Broken {
+    Broken::Failed(at, format!("an end answered out of turn: {answer:?}"))
+}
+
+fn say(end: &mut dyn End, order: &Order, at: Stage) -> Result<(), Broken> {
+    end.order(order).map_err(|error| broken(error, at))
+}
+
+/// Waits for an answer, looking up now and then whether the user wants to stop.
+fn hear(
+    end: &mut dyn End,
+    within: Duration,
+    at: Stage,
+    stop: &AtomicBool,
+) -> Result<Answer, Broken> {
+    let deadline = Instant::now() + within;
+    while Instant::now() < deadline {
+        if stop.load(SeqCst) {
+            return Err(Broken::Stopped);
+        }
+        match end.answer(LOOK_UP).map_err(|error| broken(error, at))? {
+            Some(Answer::Failed { at, why }) => return Err(Broken::Failed(at, why)),
+            Some(answer) => return Ok(answer),
+            None => {}
+        }
+    }
+    Err(Broken::Failed(at, format!("an end did not answer in {within:?}")))
+}
+
+/// A worker that dies is one failed run; a peer that goes away ends the course.
+fn broken(error: RunError, at: Stage) -> Broken {
+    match error {
+        RunError::Machine(why) => Broken::Failed(at, why),
+        other => Broken::Fatal(other),
+    }
+}
