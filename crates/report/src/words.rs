@@ -264,6 +264,8 @@ pub fn together(analysis: &Analysis<'_>) -> Option<String> {
 pub fn traffic(summary: &Summary) -> Option<String> {
     let traffic = summary.traffic.as_ref()?;
     let calls = |calls: Option<f64>| calls.map_or("-".to_owned(), count);
+    // A workload that counts no calls has no flows that last.
+    traffic.source_calls_per_second.or(traffic.sink_calls_per_second)?;
     let mut text = format!(
         "calls/s: source {}, sink {}",
         calls(traffic.source_calls_per_second),

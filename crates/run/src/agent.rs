@@ -1,24 +1,40 @@
 //! The agent: lends this host's end of a trial to a controller that holds the key.
 //!
-//! It runs only typed workloads within the limits of [`narrows_loads::check`], never a command of a
-//! peer, in no namespace a peer names; one controller at a time measures, others are told so.
+//! It runs only typed workloads within [`crate::limits`], never a command of a peer, in no
+//! namespace a peer names; one controller at a time measures, others are told so.
 
 use crate::RunError;
 use crate::end::{End, WorkerProcess};
 use crate::key::Key;
+use crate::limits::Limits;
 use crate::session::{Answer, Order};
 use crate::wire::{Reply, Request, Wire};
-use narrows_facts::load::End as Role;
+use narrows_facts::host::{Host, PciHop};
 use narrows_facts::record::Stage;
-use std::net::{IpAddr, TcpListener, TcpStream};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use socket2::{Domain, Socket, Type};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Connections in hand at once, shaking hands or measuring; more are closed at once.
-const SESSIONS_MAX: u32 = 16;
+const GUESTS_MAX: u32 = 256;
+/// Those of one address.
+const GUESTS_OF_ADDRESS_MAX: u32 = 16;
+/// Connections that wait to be taken.
+const BACKLOG: i32 = 4096;
+/// How long a connection may take from the handshake to its first request.
+const PROOF_WITHIN: Duration = Duration::from_secs(5);
+/// How long a worker may take beside its time line: to be ordered, to prepare, to meet the other
+/// end.
+const WORKER_SPARE: Duration = Duration::from_secs(240);
+/// No time line is longer.
+const LINE_MAX: Duration = Duration::from_secs(3600);
 /// A controller that says nothing for so long is gone.
 const IDLE_MAX: Duration = Duration::from_secs(600);
 /// How long one look at the wire or the worker takes.
@@ -39,25 +55,28 @@ pub enum Event {
 pub struct Lend {
     /// This program, for workers.
     pub binary: PathBuf,
-    /// Ports that data connections may come to, first to last; `None` is any.
-    pub ports: Option<(u16, u16)>,
+    /// What a peer may order.
+    pub limits: Limits,
+    /// This host as it was read with more rights than the agent has now, if it was: what only root
+    /// can read is taken from it.
+    pub host: Option<Host>,
 }
 
 /// An agent that listens.
 pub struct Agent {
     listener: TcpListener,
     key: Key,
-    lend: Lend,
+    lend: Arc<Lend>,
 }
 
 impl Agent {
     /// Listens on `address:port`; port 0 takes a free one.
     pub fn listen(address: IpAddr, port: u16, key: Key, lend: Lend) -> Result<Self, RunError> {
-        let listener = TcpListener::bind((address, port)).map_err(|error| {
+        let listener = listen((address, port).into()).map_err(|error| {
             RunError::Unreachable(format!("cannot listen on {address} port {port}: {error}"))
         })?;
         listener.set_nonblocking(true).map_err(|error| RunError::Machine(error.to_string()))?;
-        Ok(Self { listener, key, lend })
+        Ok(Self { listener, key, lend: Arc::new(lend) })
     }
 
     /// The port it listens on.
@@ -66,31 +85,95 @@ impl Agent {
     }
 
     /// Serves until `stop`. Each connection has a thread of its own, so that a silent one holds up
-    /// nobody.
+    /// nobody; no address may have more than its share of them.
     pub fn serve(&self, stop: &AtomicBool, log: impl Fn(Event) + Send + Sync + 'static) {
         let log = Arc::new(log);
         let busy = Arc::new(Mutex::new(()));
-        let sessions = Arc::new(AtomicU32::new(0));
+        let guests = Arc::new(Guests::default());
         while !stop.load(SeqCst) {
-            let Ok((stream, from)) = self.listener.accept() else {
-                thread::sleep(TURN);
-                continue;
-            };
-            if sessions.load(SeqCst) >= SESSIONS_MAX {
-                log(Event::TurnedAway(format!("{from}: too many connections")));
+            let Some((stream, from)) = next(&self.listener) else { continue };
+            if !self.lend.limits.allows(from.ip()) {
+                log(Event::TurnedAway(format!("{from}: not among the allowed addresses")));
                 continue;
             }
-            sessions.fetch_add(1, SeqCst);
-            let (log, busy, sessions) = (log.clone(), busy.clone(), sessions.clone());
+            let Some(guest) = guests.admit(from.ip()) else {
+                log(Event::TurnedAway(format!("{from}: too many connections")));
+                continue;
+            };
+            let (own, busy) = (log.clone(), busy.clone());
             let (key, lend) = (self.key.clone(), self.lend.clone());
-            thread::spawn(move || {
-                let ended = session(stream, &key, lend, &busy, &*log);
-                log(match ended {
+            let started = thread::Builder::new().spawn(move || {
+                let _guest = guest;
+                let ended = session(stream, &key, lend, &busy, &*own);
+                own(match ended {
                     Ok(()) => Event::Ended(from.to_string()),
                     Err(error) => Event::TurnedAway(error.to_string()),
                 });
-                sessions.fetch_sub(1, SeqCst);
             });
+            if let Err(error) = started {
+                log(Event::TurnedAway(format!("{from}: {error}")));
+            }
+        }
+    }
+}
+
+/// Listens with room for a flood of connections.
+fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&at.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// The next connection, if one comes within a turn.
+pub(crate) fn next(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    let mut waited = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+    let turn = PollTimeout::try_from(TURN).unwrap_or(PollTimeout::ZERO);
+    if poll(&mut waited, turn).is_err() {
+        thread::sleep(TURN);
+    }
+    match listener.accept() {
+        Ok(came) => Some(came),
+        // Gone again already, or no descriptor left for it: others get theirs back first.
+        Err(error) if error.raw_os_error() == Some(nix::Error::EMFILE as i32) => {
+            thread::sleep(TURN);
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+/// Connections in hand, by address.
+#[derive(Default)]
+struct Guests {
+    of: Mutex<BTreeMap<IpAddr, u32>>,
+}
+
+/// One of them; it is counted until it is dropped.
+struct Guest {
+    guests: Arc<Guests>,
+    address: IpAddr,
+}
+
+impl Guests {
+    fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Guest> {
+        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = of.get(&address).copied().unwrap_or(0);
+        if own >= GUESTS_OF_ADDRESS_MAX || of.values().sum::<u32>() >= GUESTS_MAX {
+            return None;
+        }
+        of.insert(address, own + 1);
+        Some(Guest { guests: self.clone(), address })
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut of = self.guests.of.lock().unwrap_or_else(PoisonError::into_inner);
+        match of.get_mut(&self.address) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(of.remove(&self.address)),
         }
     }
 }
@@ -98,33 +181,42 @@ impl Agent {
 fn session(
     stream: TcpStream,
     key: &Key,
-    lend: Lend,
+    lend: Arc<Lend>,
     busy: &Mutex<()>,
     log: &dyn Fn(Event),
 ) -> Result<(), RunError> {
     let own = stream.local_addr().map_err(|error| RunError::Machine(error.to_string()))?;
     stream.set_nonblocking(false).map_err(|error| RunError::Machine(error.to_string()))?;
     let mut wire = Wire::answer(stream, key)?;
+    // Only a request that can be decrypted proves the key: the first half of a handshake can be a
+    // recorded one.
+    let Some(first) = wire.receive::<Request>(PROOF_WITHIN)? else {
+        return Err(RunError::Refused(format!(
+            "{}: said nothing that proves its key",
+            wire.peer()
+        )));
+    };
     log(Event::Session(wire.peer().to_owned()));
     let _alone = match busy.try_lock() {
         Ok(alone) => alone,
         Err(TryLockError::Poisoned(alone)) => alone.into_inner(),
         Err(TryLockError::WouldBlock) => {
             let why = "another controller is measuring; two trials never overlap on a host";
-            let _ = wire.receive::<Request>(Duration::from_secs(5));
             wire.send(&Reply::Refused { why: why.to_owned() })?;
             return Ok(());
         }
     };
+    let mut first = Some(first);
     let mut lent = Lent { lend, address: own.ip(), worker: None };
     let mut heard = Instant::now();
     while heard.elapsed() < IDLE_MAX {
-        let request = match wire.receive::<Request>(TURN) {
-            Ok(request) => request,
-            // The controller hung up between two requests: a session's ordinary end.
-            Err(RunError::Unreachable(_)) => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let request =
+            match first.take().map_or_else(|| wire.receive::<Request>(TURN), |r| Ok(Some(r))) {
+                Ok(request) => request,
+                // The controller hung up between two requests: a session's ordinary end.
+                Err(RunError::Unreachable(_)) => return Ok(()),
+                Err(error) => return Err(error),
+            };
         if let Some(request) = request {
             heard = Instant::now();
             if let Some(reply) = lent.meet(request) {
@@ -139,23 +231,20 @@ fn session(
     Err(RunError::Unreachable(format!("{} was silent for {IDLE_MAX:?}", wire.peer())))
 }
 
-/// The worker lent to one controller; it ends with the session.
+/// The worker lent to one controller; it ends with the session, or when its time is over.
 struct Lent {
-    lend: Lend,
+    lend: Arc<Lend>,
     address: IpAddr,
-    worker: Option<WorkerProcess>,
+    worker: Option<(WorkerProcess, Instant)>,
 }
 
 impl Lent {
     fn meet(&mut self, request: Request) -> Option<Reply> {
         match request {
-            Request::Describe => {
-                let host = narrows_host::read(&narrows_host::Root::live());
-                Some(Reply::Host { host: Box::new(host) })
-            }
+            Request::Describe => Some(Reply::Host { host: Box::new(describe(&self.lend)) }),
             Request::Start => match WorkerProcess::start(&self.lend.binary) {
                 Ok(worker) => {
-                    self.worker = Some(worker);
+                    self.worker = Some((worker, Instant::now() + WORKER_SPARE));
                     Some(Reply::Started)
                 }
                 Err(error) => Some(Reply::Refused { why: error.to_string() }),
@@ -165,107 +254,63 @@ impl Lent {
                 None
             }
             Request::Order { order } => {
-                let given = within_bounds(order, self.address, self.lend.ports).and_then(|order| {
-                    let worker = self.worker.as_mut().ok_or("no worker was started")?;
-                    worker.order(&order).map_err(|error| error.to_string())
-                });
+                let given = self.lend.limits.within(order, self.address);
+                let given = given.and_then(|order| self.give(&order));
                 let why = given.err()?;
                 Some(Reply::Answer { answer: Answer::Failed { at: Stage::Start, why } })
             }
         }
     }
 
+    fn give(&mut self, order: &Order) -> Result<(), String> {
+        let (worker, until) = self.worker.as_mut().ok_or("no worker was started")?;
+        if let Order::Prepare { job } = order {
+            let line = &job.timeline;
+            let ns = [line.warmup_ns.0, line.window_ns.0, line.cooldown_ns.0];
+            let line = Duration::from_nanos(ns.into_iter().fold(0, u64::saturating_add));
+            *until = Instant::now() + WORKER_SPARE + line.min(LINE_MAX);
+        }
+        worker.order(order).map_err(|error| error.to_string())
+    }
+
     fn hear(&mut self) -> Option<Answer> {
-        let worker = self.worker.as_mut()?;
-        match worker.answer(Duration::from_millis(1)) {
-            Ok(answer) => answer,
-            Err(error) => {
-                self.worker = None;
-                Some(Answer::Failed { at: Stage::Run, why: error.to_string() })
+        let (worker, until) = self.worker.as_mut()?;
+        let why = match worker.answer(Duration::from_millis(1)) {
+            Ok(None) if Instant::now() > *until => {
+                "its time was over before it was done".to_owned()
             }
-        }
-    }
-}
-
-/// What an agent does for a peer: the end of a network workload that listens, only where the peer
-/// reached this agent, in no namespace of the peer's choice. An end that connects would send
-/// wherever the peer says, and a memory kernel would take what memory the peer says. In reverse the
-/// end that listens sends, but only over connections that opened with the trial's token.
-fn within_bounds(
-    order: Order,
-    address: IpAddr,
-    ports: Option<(u16, u16)>,
-) -> Result<Order, String> {
-    match order {
-        Order::Prepare { mut job } => {
-            let kind = narrows_loads::kind(&job.kind).map_err(|error| error.to_string())?;
-            let listens = (job.end == Role::Sink) != job.params.is_reverse();
-            if !kind.network || !listens {
-                return Err(
-                    "an agent runs only the end of a network workload that listens".to_owned()
-                );
-            }
-            job.namespace = None;
-            job.bind = None;
-            job.iperf3 = None;
-            job.ports = ports;
-            job.address = Some(address);
-            Ok(Order::Prepare { job })
-        }
-        // An end that listens connects to nobody.
-        Order::Arm { .. } => Ok(Order::Arm { peer: Vec::new() }),
-        Order::Go => Ok(Order::Go),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use narrows_facts::load::{Bind, CpuList, Job, Params, StreamParams, Timeline};
-    use narrows_facts::{Bytes, Nanos};
-
-    fn order(kind: &str, end: Role) -> Order {
-        let span = Nanos(1_000_000);
-        let job = Job {
-            kind: kind.into(),
-            end,
-            params: Params::of_network(Bytes(64), 1),
-            cpus: CpuList::default(),
-            timeline: Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span },
-            address: Some("203.0.113.9".parse().expect("address")),
-            token: "00".repeat(16),
-            namespace: Some("/proc/1/ns/net".into()),
-            node: None,
-            bind: Some(Bind { address: None, device: Some("lo".into()) }),
-            iperf3: Some("x".into()),
-            ports: Some((1, 2)),
+            Ok(answer) => return answer,
+            Err(error) => error.to_string(),
         };
-        Order::Prepare { job: Box::new(job) }
+        self.worker = None;
+        Some(Answer::Failed { at: Stage::Run, why })
     }
+}
 
-    #[test]
-    fn a_peer_chooses_neither_address_nor_namespace_nor_target() {
-        let own: IpAddr = "192.0.2.7".parse().expect("address");
-        let kept = within_bounds(order("tcp-stream", Role::Sink), own, None).expect("a sink");
-        let Order::Prepare { job } = kept else { panic!("{kept:?}") };
-        assert_eq!((job.address, job.namespace), (Some(own), None));
-        assert_eq!((job.bind, job.ports, job.iperf3), (None, None, None));
-        for (kind, end) in [
-            ("tcp-stream", Role::Source),
-            ("udp-stream", Role::Source),
-            ("memory-copy", Role::Sink),
-            ("sh -c reboot", Role::Sink),
-        ] {
-            assert!(within_bounds(order(kind, end), own, None).is_err(), "{kind} {end:?}");
-        }
-        let mut reversed = order("tcp-stream", Role::Source);
-        let Order::Prepare { job } = &mut reversed else { panic!("{reversed:?}") };
-        job.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
-        assert!(within_bounds(reversed.clone(), own, None).is_ok(), "it listens and sends");
-        let Order::Prepare { job } = &mut reversed else { panic!("{reversed:?}") };
-        job.end = Role::Sink;
-        assert!(within_bounds(reversed, own, None).is_err(), "it would connect");
-        let aimed = Order::Arm { peer: vec!["203.0.113.9:53".parse().expect("address")] };
-        assert_eq!(within_bounds(aimed, own, None), Ok(Order::Arm { peer: vec![] }));
+/// This host now, with what only more rights could read from when the agent had them.
+fn describe(lend: &Lend) -> Host {
+    let mut host = narrows_host::read(&narrows_host::Root::live());
+    let Some(before) = &lend.host else { return host };
+    if host.memory.slots.value().is_none() {
+        host.memory.clone_from(&before.memory);
     }
+    for nic in &mut host.nics {
+        if let Some(before) = before.nic(&nic.name).filter(|before| same(&before.path, &nic.path)) {
+            nic.path.clone_from(&before.path);
+        }
+    }
+    for device in &mut host.devices {
+        let mut known = before.devices.iter();
+        if let Some(before) = known.find(|before| same(&before.path, &device.path)) {
+            device.path.clone_from(&before.path);
+        }
+    }
+    host.cpu.sockets = before.cpu.sockets.clone();
+    host.expansion_slots = before.expansion_slots.clone();
+    host
+}
+
+/// Whether two paths go through the same functions.
+fn same(a: &[PciHop], b: &[PciHop]) -> bool {
+    a.iter().map(|hop| &hop.address).eq(b.iter().map(|hop| &hop.address))
 }

@@ -77,6 +77,22 @@ pub fn set_int(
     if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
+/// Has the kernel send no faster than so many bytes a second (`SO_MAX_PACING_RATE`, kernel 4.20 for
+/// 64 bits).
+fn pace(socket: &Socket, bytes_per_second: u64) -> std::io::Result<()> {
+    // SAFETY: the option takes an unsigned long, whose address and size are given.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const bytes_per_second).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
 /// Reads an integer option.
 fn int(socket: &Socket, level: libc::c_int, option: libc::c_int) -> Option<libc::c_int> {
     let mut value: libc::c_int = 0;
@@ -121,6 +137,10 @@ pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError>
     if let (Some(mss), Type::STREAM) = (asked.mss_bytes, kind) {
         let doing = format!("asking for segments of at most {mss} bytes");
         socket.set_tcp_mss(mss).map_err(LoadError::system(doing))?;
+    }
+    if let (Some(rate), Type::STREAM) = (params.rate_bps, kind) {
+        let each_bytes = rate / 8 / u64::from(params.streams.max(1));
+        pace(&socket, each_bytes).map_err(LoadError::system("setting the pace of a flow"))?;
     }
     if let Some(dscp) = asked.dscp {
         let (level, option) = code_point(address);

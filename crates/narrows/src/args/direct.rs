@@ -85,6 +85,10 @@ pub struct DirectArgs {
     /// Open loop: so many requests a second over all flows, each timed from when it was due
     #[arg(long, value_name = "N", requires = "rr")]
     pub per_second: Option<u64>,
+    /// Pace of all flows of a direction together in bits per second (K, M, G are powers of ten; 0
+    /// is unlimited); TCP is paced by the kernel
+    #[arg(long, short = 'b', value_name = "RATE", default_value = "0", conflicts_with = "rr")]
+    pub bitrate: BitsPerSecond,
     /// A memory kernel to run on this host all the while, such as copy:2 or read:4@node:1; what it
     /// reached is shown beside the result
     #[arg(long, value_name = "KERNEL:THREADS[@WHERE]", value_parser = memory_load)]
@@ -153,9 +157,6 @@ pub struct UdpArgs {
     #[arg(long, value_name = "HOW", default_value = "recv",
         value_parser = PossibleValuesParser::new(udp::receivers::RECEIVERS.iter().map(|r| r.name)))]
     pub receiver: String,
-    /// Pace of all flows together in bits per second (K, M, G are powers of ten; 0 is unlimited)
-    #[arg(long, short = 'b', value_name = "RATE", default_value = "0", conflicts_with = "rr")]
-    pub bitrate: BitsPerSecond,
 }
 
 /// A memory kernel beside a measurement.

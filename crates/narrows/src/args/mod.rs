@@ -5,7 +5,8 @@ mod direct;
 pub use direct::{DirectArgs, Span, TcpArgs, UdpArgs};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use narrows_facts::Bytes;
+use narrows_facts::{BitsPerSecond, Bytes};
+use narrows_run::limits::Net;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -247,6 +248,25 @@ pub struct ServeArgs {
     /// Ports that data connections may come to, first to last; without it any
     #[arg(long, value_name = "FIRST-LAST", value_parser = ports)]
     pub data_ports: Option<(u16, u16)>,
+    /// Addresses that controllers may come from, such as 192.0.2.0/24; without it all
+    #[arg(long, value_name = "NET", value_delimiter = ',')]
+    pub allow: Vec<Net>,
+    /// Longest run, in seconds
+    #[arg(long, value_name = "N")]
+    pub max_seconds: Option<u32>,
+    /// Most flows of a run
+    #[arg(long, value_name = "N")]
+    pub max_streams: Option<u32>,
+    /// Most memory for the buffers of a run
+    #[arg(long, value_name = "SIZE")]
+    pub max_memory: Option<Bytes>,
+    /// Highest rate at which this end may send
+    #[arg(long, value_name = "RATE")]
+    pub max_rate: Option<BitsPerSecond>,
+    /// When started as root, become this user and keep only the rights that loads need; root stays
+    /// root
+    #[arg(long, value_name = "NAME", default_value = "nobody")]
+    pub user: String,
     /// Run inside this network namespace: a name of `ip netns`, a process id, or a path
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,

@@ -60,7 +60,6 @@ pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
     let direct = &args.direct;
     let socket = socket(direct);
     let params = Params {
-        rate_bps: (args.bitrate.0 > 0.0).then_some(args.bitrate.0 as u64),
         socket: (socket != SocketParams::default()).then_some(socket),
         ..params(direct, args.length)
     };
@@ -85,6 +84,7 @@ fn params(args: &DirectArgs, message_bytes: Bytes) -> Params {
     let trip = TripParams { response_bytes: args.response, per_second: args.per_second };
     Params {
         socket_buffer_bytes: args.window,
+        rate_bps: (args.bitrate.0 > 0.0).then_some(args.bitrate.0 as u64),
         trip: (trip != TripParams::default()).then_some(trip),
         ..Params::of_network(message_bytes, args.parallel)
     }

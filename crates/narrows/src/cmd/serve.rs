@@ -4,11 +4,13 @@ use super::direct::key;
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
+use narrows_host::Root;
 use narrows_run::agent::{Agent, Event, Lend};
 use narrows_run::iperf3::{self, server};
 use narrows_run::key::Key;
 use narrows_run::launch::netns;
-use narrows_run::{address, wire};
+use narrows_run::limits::Limits;
+use narrows_run::{address, privilege, wire};
 use std::sync::atomic::AtomicBool;
 
 /// Runs the command until it is stopped.
@@ -23,8 +25,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     let given = key(args.key.as_deref(), args.key_file.as_deref())?;
     let key = given.map_or_else(Key::random, Ok)?;
     let port = args.port.unwrap_or(wire::PORT);
-    let lend = Lend { binary: cmd::own_binary()?, ports: args.data_ports };
-    let agent = Agent::listen(args.bind, port, key.clone(), lend)?;
+    let agent = Agent::listen(args.bind, port, key.clone(), lend(args)?)?;
     let host = reached_at(args);
     let port = match agent.port() {
         wire::PORT => String::new(),
@@ -48,6 +49,27 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
         Event::Ended(from) => eprintln!("{from}: done"),
     });
     Ok(0)
+}
+
+/// What is lent. Root is given up here, after what only root can read was read.
+fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
+    let limits = Limits {
+        ports: args.data_ports,
+        seconds: args.max_seconds,
+        streams: args.max_streams,
+        memory_bytes: args.max_memory,
+        rate_bps: args.max_rate.map(|rate| rate.0 as u64),
+        allowed: args.allow.clone(),
+    };
+    let binary = cmd::own_binary()?;
+    if args.user == "root" {
+        return Ok(Lend { binary, limits, host: None });
+    }
+    let host = narrows_host::read(&Root::live());
+    Ok(match privilege::drop_root(&args.user, &binary)? {
+        Some(binary) => Lend { binary, limits, host: Some(host) },
+        None => Lend { binary, limits, host: None },
+    })
 }
 
 /// The address by which others reach this host.

@@ -127,7 +127,7 @@ pub fn serve_at(before: &[&str], arguments: &[&str]) -> Served {
     let mut lines = BufReader::new(child.stdout.take().expect("pipe")).lines();
     let mut line = || lines.next().expect("a line").expect("text");
     let first = line();
-    let port = first.split("port ").nth(1).and_then(|rest| rest.split(';').next());
+    let port = first.split("port ").nth(1).and_then(|rest| rest.split([';', ' ']).next());
     let port = port.and_then(|port| port.parse().ok()).unwrap_or_else(|| panic!("{first}"));
     let command = [line(), line()].concat();
     let key = command.split("NARROWS_KEY=").nth(1).and_then(|rest| rest.split(' ').next());

@@ -1,0 +1,58 @@
+//! Giving up root for good, but for what loads need.
+
+use crate::RunError;
+use caps::{CapSet, Capability, CapsHashSet};
+use nix::sys::prctl;
+use nix::unistd::{Gid, Group, Uid, User, geteuid, setgroups, setresgid, setresuid};
+use std::fs::File;
+use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What stays: buffers by force, any congestion control and busy polling; binding to an interface;
+/// binding threads where the administrator allows it.
+const KEPT: [Capability; 3] =
+    [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW, Capability::CAP_SYS_NICE];
+
+/// Becomes `user`, with the kept capabilities for this process and its children. Gives back a path
+/// by which children can still start `binary`, however deep in root's folders it lies.
+///
+/// Does nothing for a process that is not root: `None`.
+pub fn drop_root(user: &str, binary: &Path) -> Result<Option<PathBuf>, RunError> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    let failed =
+        |what: &str, why: String| RunError::Machine(format!("giving up root: {what}: {why}"));
+    let file = File::open(binary).map_err(|e| failed("own program file", e.to_string()))?;
+    let mode = file.metadata().map_err(|e| failed("own program file", e.to_string()))?;
+    if mode.permissions().mode() & 0o001 == 0 {
+        return Err(failed("own program file", "others may not run it".to_owned()));
+    }
+    let (uid, gid) = ids(user)?;
+    let held = caps::read(None, CapSet::Permitted).map_err(|e| failed("reading", e.to_string()))?;
+    let kept: CapsHashSet = KEPT.into_iter().filter(|cap| held.contains(cap)).collect();
+    let os = |what: &'static str| move |e: nix::Error| failed(what, e.to_string());
+    prctl::set_keepcaps(true).map_err(os("keeping capabilities"))?;
+    setgroups(&[]).map_err(os("groups"))?;
+    setresgid(gid, gid, gid).map_err(os("group"))?;
+    setresuid(uid, uid, uid).map_err(os("user"))?;
+    for set in [CapSet::Effective, CapSet::Permitted, CapSet::Inheritable] {
+        caps::set(None, set, &kept).map_err(|e| failed("capabilities", e.to_string()))?;
+    }
+    caps::set(None, CapSet::Ambient, &kept).map_err(|e| failed("capabilities", e.to_string()))?;
+    // Without it the own /proc entries, by which children are started, belong to root.
+    prctl::set_dumpable(true).map_err(os("own /proc entries"))?;
+    let number = file.as_raw_fd();
+    // Held open as long as the process lives; children find it by number before they replace
+    // themselves.
+    let _ = file.into_raw_fd();
+    Ok(Some(PathBuf::from(format!("/proc/self/fd/{number}"))))
+}
+
+fn ids(user: &str) -> Result<(Uid, Gid), RunError> {
+    let unknown = || RunError::Order(format!("there is no user {user}"));
+    let found = User::from_name(user).ok().flatten().ok_or_else(unknown)?;
+    let group = Group::from_gid(found.gid).ok().flatten();
+    Ok((found.uid, group.map_or(found.gid, |group| group.gid)))
+}
