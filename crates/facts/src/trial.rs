@@ -35,6 +35,9 @@ pub struct Placement {
     /// Node of the source end's buffers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_node: Option<u32>,
+    /// CPUs that the interrupts of the controller's NIC are sent to while measuring.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub irq: Option<CpuList>,
     /// Where the packets of the controller's end leave from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bind: Option<Bind>,

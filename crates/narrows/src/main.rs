@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Check(args) => cmd::check::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
+        Command::Guard => cmd::guard::run(),
         Command::Host(args) => cmd::host::run(&args),
         Command::Man => cmd::man::run(),
         Command::Mem(args) => cmd::mem::run(&args),

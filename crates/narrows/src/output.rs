@@ -4,8 +4,11 @@ use crate::args::OutArgs;
 use crate::failure::{CONNECT, Failure, MACHINE, STOPPED, USAGE, VERDICT};
 use crate::progress::Shown;
 use narrows_facts::Nanos;
-use narrows_facts::study::Ended;
-use narrows_report::{Analysis, formats};
+use narrows_facts::record::Record;
+use narrows_facts::study::{Ended, Study};
+use narrows_facts::trial::Trial;
+use narrows_report::formats::{self, Format};
+use narrows_report::{Analysis, stream};
 use narrows_run::RunError;
 use narrows_run::controller::{Course, CourseEnd};
 use std::io::{ErrorKind, Write};
@@ -30,9 +33,22 @@ pub fn study_path(out: &OutArgs, command: &str, began: Nanos) -> PathBuf {
 
 /// Runs a course to its end and says in the file how it ended. What was measured stays whatever
 /// happens; an error is given back after that.
-pub fn run_course(course: &mut Course<'_>) -> Result<CourseEnd, Failure> {
+pub fn run_course(
+    course: &mut Course<'_>,
+    study: &Study,
+    out: &OutArgs,
+) -> Result<CourseEnd, Failure> {
     let mut shown = Shown::new();
-    let ran = course.run(|progress| shown.step(progress));
+    if out.json_stream {
+        print(&stream::began(study, course.trials))?;
+    }
+    let made = |trial: &Trial, record: &Record| {
+        if out.json_stream {
+            // A reader that cannot be written to is told at the end.
+            let _ = print(&stream::run(trial, record));
+        }
+    };
+    let ran = course.run(|progress| shown.step(progress), made);
     shown.clear();
     let ended = match &ran {
         Ok(CourseEnd::Complete) => Ended::Complete,
@@ -54,15 +70,22 @@ pub fn run_course(course: &mut Course<'_>) -> Result<CourseEnd, Failure> {
 }
 
 /// Prints a study, writes report.html beside it when asked, and gives the exit code of its verdict.
-pub fn present(file: &Path, json: bool, html: Option<&Path>) -> Result<u8, Failure> {
+pub fn present(file: &Path, out: &OutArgs, html: Option<&Path>) -> Result<u8, Failure> {
     let stored = narrows_store::read(file)?;
     let analysis = Analysis::of(&stored);
-    let format = if json { &formats::json::FORMAT } else { &formats::text::FORMAT };
-    print(&(format.write)(&analysis))?;
+    print(&match out.json_stream {
+        true => stream::ended(&analysis),
+        false => (format(out.format()).write)(&analysis),
+    })?;
     if let Some(html) = html {
         write_whole(html, &(formats::html::FORMAT.write)(&analysis))?;
     }
     Ok(if analysis.has_fault() { VERDICT } else { 0 })
+}
+
+/// The format by this name, which the command line has checked.
+pub fn format(name: &str) -> &'static Format {
+    formats::format(name).unwrap_or(&formats::text::FORMAT)
 }
 
 /// The exit code of a study: that of its verdict, unless the user stopped it or nothing was

@@ -2,7 +2,7 @@
 
 use crate::{Spot, trial};
 use narrows_facts::host::Host;
-use narrows_facts::load::{CpuList, Params, Timeline};
+use narrows_facts::load::{Beside, CpuList, Params, Timeline};
 use narrows_facts::trial::{Path, Placement, Trial};
 use narrows_facts::{Bytes, Nanos};
 
@@ -22,7 +22,13 @@ const PLAIN_CONGESTION: [&str; 2] = ["cubic", "reno"];
 
 /// The trials for this host. When its default congestion control is neither cubic nor reno, TCP is
 /// measured with one of these too, so that the default's price is measured, not guessed.
-pub fn trials(host: &Host, spot: &Spot, path: Path, window: Nanos) -> Vec<Trial> {
+pub fn trials(
+    host: &Host,
+    spot: &Spot,
+    path: Path,
+    window: Nanos,
+    beside: Option<&Beside>,
+) -> Vec<Trial> {
     let line = Timeline {
         warmup_ns: Nanos::from_millis(200),
         window_ns: window,
@@ -35,12 +41,13 @@ pub fn trials(host: &Host, spot: &Spot, path: Path, window: Nanos) -> Vec<Trial>
     };
     let network = |message_bytes: Bytes, congestion: Option<&str>| Params {
         congestion: congestion.map(str::to_owned),
+        beside: beside.cloned(),
         ..Params::of_network(message_bytes, 1)
     };
     let memory = Params {
         streams: spot.cpus.len().max(1) as u32,
         working_set_bytes: spot.working_set_bytes,
-        ..network(Bytes(0), None)
+        ..Params::of_network(Bytes(0), 1)
     };
     let everywhere = Placement { sink: CpuList(spot.cpus.clone()), ..Default::default() };
     let pair = || spot.pair.clone();

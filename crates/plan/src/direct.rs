@@ -2,7 +2,7 @@
 
 use crate::trial;
 use narrows_facts::Nanos;
-use narrows_facts::load::{Params, Timeline};
+use narrows_facts::load::{Params, StreamParams, Timeline};
 use narrows_facts::trial::{Path, Placement, Trial};
 
 /// The trial of one direct measurement. The warm-up covers slow start on long paths; the cool-down
@@ -37,4 +37,20 @@ pub fn trial_of_iperf3(
 pub fn with(of: Trial, peer: &str) -> Trial {
     let label = format!("{} {peer}", of.label);
     trial(&label, &of.kind, of.params, of.place, of.path, of.timeline)
+}
+
+/// The same trial with a sink that lets the kernel drop what arrives.
+pub fn uncopied(of: &Trial) -> Trial {
+    let stream = of.params.stream.clone().unwrap_or_default();
+    let receiver = Some(StreamParams::TRUNCATE.to_owned());
+    let stream = Some(StreamParams { receiver, ..stream });
+    let params = Params { stream, ..of.params.clone() };
+    trial(
+        &format!("{} uncopied", of.label),
+        &of.kind,
+        params,
+        of.place.clone(),
+        of.path,
+        of.timeline,
+    )
 }

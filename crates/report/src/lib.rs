@@ -7,6 +7,7 @@ pub mod formats;
 mod hardware;
 pub mod plots;
 pub mod results;
+pub mod stream;
 pub mod views;
 mod words;
 
@@ -14,7 +15,7 @@ use narrows_explain::{Case, Judged, judge};
 use narrows_facts::result::{Finding, Prediction, Weight};
 use narrows_facts::study::StoredStudy;
 use narrows_predict::predict;
-use narrows_stats::{Summary, Together, summarise, together};
+use narrows_stats::{CopyShare, Summary, Together, copy_share, summarise, together};
 
 /// A study with everything that is computed from it.
 pub struct Analysis<'a> {
@@ -24,6 +25,8 @@ pub struct Analysis<'a> {
     pub summaries: Vec<Summary>,
     /// What trials that ran at once reached together.
     pub together: Option<Together>,
+    /// What the copy to the program costs, where that was measured.
+    pub copy_share: Option<CopyShare>,
     /// What should be reached.
     pub predictions: Vec<Prediction>,
     /// What the rules say.
@@ -38,7 +41,8 @@ impl<'a> Analysis<'a> {
         let case = Case { study: stored, summaries: &summaries, predictions: &predictions };
         let judged = judge(&case);
         let together = together(stored, &summaries);
-        Self { stored, summaries, together, predictions, judged }
+        let copy_share = copy_share(stored, &summaries);
+        Self { stored, summaries, together, copy_share, predictions, judged }
     }
 
     /// True for one measurement that the user set up himself.

@@ -99,7 +99,9 @@ pub fn nic_line(nic: &Nic) -> String {
         None => format!("PCI {} (no link state)", hop.address),
     });
     let mtu = format!("MTU {}", nic.mtu_bytes.value().map_or("-".into(), |mtu| mtu.0.to_string()));
-    [Some(driver.to_owned()), Some(speed), Some(mtu), Some(node), link]
+    let irqs = nic.irq_cpus.value().filter(|cpus| !cpus.is_empty());
+    let irqs = irqs.map(|cpus| format!("interrupts on {}", cpus_of(cpus)));
+    [Some(driver.to_owned()), Some(speed), Some(mtu), Some(node), link, irqs]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()
@@ -161,11 +163,7 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
     let Some(trial) = trial else { return String::new() };
     let (params, used) = (&trial.params, &summary.effective);
-    let place = |cpus: &[u32]| match cpus {
-        [] => "unpinned".to_owned(),
-        [one] => format!("CPU {one}"),
-        many => counted(many.len(), "CPU"),
-    };
+    let place = cpus_of;
     if trial_is_memory(summary) {
         let node = params.memory.as_ref().and_then(|memory| memory.node);
         let node = node.map_or(String::new(), |node| format!(", memory of node {node}"));
@@ -228,6 +226,15 @@ fn engine(used: &Effective) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// `CPU 3`, `4 CPUs`, or that none was chosen.
+fn cpus_of(cpus: &[u32]) -> String {
+    match cpus {
+        [] => "unpinned".to_owned(),
+        [one] => format!("CPU {one}"),
+        many => counted(many.len(), "CPU"),
+    }
+}
+
 /// Other conditions that were asked for.
 fn conditions(trial: &Trial, used: &Effective) -> Vec<String> {
     let mut parts = Vec::new();
@@ -241,6 +248,8 @@ fn conditions(trial: &Trial, used: &Effective) -> Vec<String> {
     let place = &trial.place;
     parts.extend(place.source_node.map(|node| format!("source's buffers on node {node}")));
     parts.extend(place.sink_node.map(|node| format!("sink's buffers on node {node}")));
+    parts
+        .extend(place.irq.as_ref().map(|cpus| format!("NIC's interrupts on {}", cpus_of(&cpus.0))));
     if let Some(bind) = &place.bind {
         parts.extend(bind.address.map(|address| format!("from {address}")));
         parts.extend(bind.device.as_ref().map(|device| format!("by {device}")));
@@ -258,6 +267,17 @@ pub fn together(analysis: &Analysis<'_>) -> Option<String> {
         text += &format!("; their windows had at least {:.1} % in common", 100.0 * share);
     }
     Some(text)
+}
+
+/// What the copy to the program costs.
+pub fn copy_share(analysis: &Analysis<'_>) -> Option<String> {
+    let copy = analysis.copy_share.as_ref()?;
+    Some(format!(
+        "the copy to the program takes {:.0} % of the CPU time: {:.3} of {:.3} CPU-s/GB",
+        100.0 * copy.share,
+        copy.copied_seconds_per_gigabyte - copy.dropped_seconds_per_gigabyte,
+        copy.copied_seconds_per_gigabyte
+    ))
 }
 
 /// System calls and packets a second, and what else the kernel said of the flows.

@@ -81,8 +81,12 @@ pub enum CourseEnd {
 type Ran = (EndReport, Option<EndReport>, Option<EndReport>);
 
 impl Course<'_> {
-    /// Runs every step. Each run is on disk before the next begins.
-    pub fn run(&mut self, mut progress: impl FnMut(&Progress<'_>)) -> Result<CourseEnd, RunError> {
+    /// Runs every step. Each run is on disk before the next begins, and before `made` is told.
+    pub fn run(
+        &mut self,
+        mut progress: impl FnMut(&Progress<'_>),
+        mut made: impl FnMut(&Trial, &Record),
+    ) -> Result<CourseEnd, RunError> {
         let expected = |steps: &[Step]| -> f64 {
             steps.iter().map(|s| narrows_plan::run_ns(&self.trials[s.trial]).seconds()).sum()
         };
@@ -98,12 +102,18 @@ impl Course<'_> {
                 label: &trial.label,
                 left: Duration::from_secs_f64((left * pace).clamp(0.0, 1e7)),
             });
-            let made = match &self.ends {
+            let records = match &self.ends {
                 Ends::Peers(peers) if peers.len() > 1 => self.records_together(step),
                 _ => self.record(trial, step).map(|record| vec![record]),
             };
-            match made {
-                Ok(records) => records.iter().try_for_each(|r| self.store.put_record(r))?,
+            match records {
+                Ok(records) => {
+                    for record in &records {
+                        self.store.put_record(record)?;
+                        let of = self.trials.iter().find(|trial| trial.id == record.trial);
+                        made(of.unwrap_or(trial), record);
+                    }
+                }
                 Err(Broken::Stopped) => return Ok(CourseEnd::Stopped),
                 Err(Broken::Fatal(error)) => return Err(error),
                 Err(Broken::Failed(..)) => {}

@@ -12,7 +12,10 @@ mod traffic;
 pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
 pub use percentile::{Percentiles, percentiles};
-pub use summary::{CpuUse, Label, Metric, Summary, Together, Value, summarise, together};
+pub use summary::{
+    CopyShare, CpuUse, Label, Metric, Summary, Together, Value, copy_share, summarise, together,
+    value_of,
+};
 pub use traffic::{Loss, Traffic};
 
 /// A sum of counts that stops at the largest number: a damaged file must not stop its reader.

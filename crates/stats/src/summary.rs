@@ -208,6 +208,37 @@ pub fn together(study: &StoredStudy, summaries: &[Summary]) -> Option<Together> 
     })
 }
 
+/// What the copy to the program costs: the same stream with and without it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CopyShare {
+    /// The ordinary trial.
+    pub trial: String,
+    /// CPU seconds of both ends for each 10^9 bytes, with the copy.
+    pub copied_seconds_per_gigabyte: f64,
+    /// The same where the kernel dropped what arrived.
+    pub dropped_seconds_per_gigabyte: f64,
+    /// What the copy takes of the first.
+    pub share: f64,
+}
+
+/// The copy's share, where a trial was also run uncopied. The difference is CPU time of the copy
+/// and of what the copy makes slower, such as caches that it fills.
+pub fn copy_share(study: &StoredStudy, summaries: &[Summary]) -> Option<CopyShare> {
+    let mut cells = study.trials.iter().zip(summaries);
+    let drops = |trial: &Trial| trial.params.stream.as_ref().is_some_and(|s| s.drops());
+    let (dropped, dropping) = cells.clone().find(|(trial, _)| drops(trial))?;
+    let label = dropped.label.strip_suffix(" uncopied")?;
+    let (_, copying) = cells.find(|(trial, _)| trial.label == label)?;
+    let cost = |summary: &Summary| summary.cpu.as_ref()?.seconds_per_gigabyte;
+    let (with, without) = (cost(copying)?, cost(dropping)?);
+    (with > 0.0).then(|| CopyShare {
+        trial: label.to_owned(),
+        copied_seconds_per_gigabyte: with,
+        dropped_seconds_per_gigabyte: without,
+        share: 1.0 - without / with,
+    })
+}
+
 /// Share of the shortest window of this host's ends that all of them had in common. Each trial has
 /// one end here: the one that connects.
 fn overlap(study: &StoredStudy, repeat: u32) -> Option<f64> {
@@ -233,6 +264,12 @@ pub(crate) fn over<'a>(
 ) -> Option<Estimate> {
     let values: Vec<f64> = done.iter().filter_map(value).collect();
     median_interval(&values, CONFIDENCE, unit)
+}
+
+/// The value of one run by itself, with its unit; `None` for one that failed.
+pub fn value_of(trial: &Trial, record: &Record) -> Option<(Value, Unit)> {
+    let metric = metric(trial);
+    Some((Done::of(record)?.value(metric)?, unit(metric)))
 }
 
 fn summary(study: &StoredStudy, trial: &Trial) -> Summary {

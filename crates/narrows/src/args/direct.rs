@@ -44,6 +44,10 @@ pub struct DirectArgs {
     /// node:N, nic (the node of the NIC), or other-node
     #[arg(long, short = 'A', value_name = "LOCAL,REMOTE", value_parser = affinity)]
     pub affinity: Option<(Where, Where)>,
+    /// CPUs that this host's NIC is to send its interrupts to, as WHERE of --affinity; put back
+    /// afterwards, however it ends
+    #[arg(long, value_name = "WHERE")]
+    pub irq: Option<Where>,
     /// Nodes that the buffers of messages are taken from, here and at the peer; a dash leaves it to
     /// the kernel
     #[arg(long, value_name = "LOCAL,REMOTE", value_parser = nodes)]
@@ -129,6 +133,9 @@ pub struct TcpArgs {
     /// The same as --receiver truncate: beside an ordinary run it tells the price of the copy
     #[arg(long, conflicts_with = "receiver")]
     pub truncate: bool,
+    /// Measure with and without the copy to the program in turn, and tell its share of CPU time
+    #[arg(long, conflicts_with_all = ["truncate", "receiver", "rr", "connect", "touch", "verify", "iperf3", "bidirectional"])]
+    pub copy_share: bool,
     /// Largest segment to ask for
     #[arg(long, short = 'M', value_name = "BYTES")]
     pub mss: Option<u32>,
@@ -170,7 +177,7 @@ pub struct MemoryLoad {
     pub place: Option<Where>,
 }
 
-fn memory_load(text: &str) -> Result<MemoryLoad, String> {
+pub(super) fn memory_load(text: &str) -> Result<MemoryLoad, String> {
     let (load, place) = match text.split_once('@') {
         Some((load, place)) => (load, Some(place.parse()?)),
         None => (text, None),

@@ -2,10 +2,12 @@
 
 mod direct;
 
-pub use direct::{DirectArgs, Span, TcpArgs, UdpArgs};
+pub use direct::{DirectArgs, MemoryLoad, Span, TcpArgs, UdpArgs};
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use narrows_facts::{BitsPerSecond, Bytes};
+use narrows_report::formats::FORMATS;
 use narrows_run::limits::Net;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -35,6 +37,9 @@ pub enum Command {
     Check(CheckArgs),
     /// Print the completion script for a shell
     Completions(CompletionsArgs),
+    /// Puts settings back; started by narrows itself
+    #[command(hide = true)]
+    Guard,
     /// Describe this host, or another's files: memory population, nodes, PCIe paths, settings
     Host(HostArgs),
     /// Print the manual page, as roff
@@ -65,9 +70,33 @@ pub struct OutArgs {
     /// Folder for the study file and report.html
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
-    /// Print JSON instead of text
-    #[arg(long, short = 'J')]
+    /// How results are printed
+    #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
+    pub format: String,
+    /// The same as --format json
+    #[arg(long, short = 'J', conflicts_with_all = ["format", "csv"])]
     pub json: bool,
+    /// The same as --format csv: a line a run
+    #[arg(long, conflicts_with = "format")]
+    pub csv: bool,
+    /// Print one JSON document a line while measuring: began, each run as it ends, and all results
+    #[arg(long, conflicts_with_all = ["format", "json", "csv"])]
+    pub json_stream: bool,
+}
+
+impl OutArgs {
+    /// Name of the format.
+    pub fn format(&self) -> &str {
+        match (self.json, self.csv) {
+            (true, _) => "json",
+            (_, true) => "csv",
+            _ => &self.format,
+        }
+    }
+}
+
+fn format_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(FORMATS.iter().map(|format| format.name))
 }
 
 /// Options of `check`.
@@ -82,6 +111,9 @@ pub struct CheckArgs {
     /// Repeats of each workload
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
+    /// A memory kernel to run beside each network run, such as copy:2 or read:4@node:1
+    #[arg(long, value_name = "KERNEL:THREADS[@WHERE]", value_parser = direct::memory_load)]
+    pub memory_load: Option<direct::MemoryLoad>,
     /// Seconds that count in each network run (memory runs: two thirds)
     #[arg(long, short = 't', value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<f64>,
@@ -153,27 +185,19 @@ pub struct HostArgs {
     pub schema: bool,
 }
 
-/// How a report is written.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum FormatName {
-    /// A self-contained page
-    Html,
-    /// One document
-    Json,
-    /// One screen
-    Text,
-}
-
 /// Options of `mem`.
 #[derive(ClapArgs)]
 pub struct MemArgs {
     /// Kernels to run
     #[arg(long, short = 'k', value_name = "NAME", value_delimiter = ',',
-        value_parser = clap::builder::PossibleValuesParser::new(narrows_plan::memory::KERNELS))]
+        value_parser = PossibleValuesParser::new(narrows_plan::memory::KERNELS))]
     pub kernels: Vec<String>,
     /// Numbers of threads; without it one, and one a CPU
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
+    /// One thread, two, four and so on up to one a CPU, instead of a list
+    #[arg(long, conflicts_with = "threads")]
+    pub sweep: bool,
     /// Node whose CPUs run; without it that of the fastest NIC
     #[arg(long, value_name = "N")]
     pub node: Option<u32>,
@@ -220,8 +244,8 @@ pub struct ReportArgs {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// How to write it
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: FormatName,
+    #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
+    pub format: String,
     /// The same as --format json
     #[arg(long, short = 'J', conflicts_with = "format")]
     pub json: bool,

@@ -1,5 +1,6 @@
 //! `narrows check`: the main job.
 
+use super::direct::beside;
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
@@ -21,7 +22,7 @@ const LOOPBACK_MTU: Bytes = Bytes(65_536);
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let html = args.out.out.join("report.html");
     if let Some(file) = &args.from {
-        return output::present(file, args.out.json, None);
+        return output::present(file, &args.out, None);
     }
     output::check_folder(&args.out.out)?;
     let stop = stop::flag()?;
@@ -35,7 +36,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let namespaces = namespaces.ok();
     let path = if namespaces.is_some() { Path::Namespaces } else { Path::Loopback };
     let window = args.seconds.map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
-    let trials = plan::trials(&host, &spot, path, window);
+    let beside = args.memory_load.as_ref().map(|load| beside(load, &host)).transpose()?;
+    let trials = plan::trials(&host, &spot, path, window, beside.as_ref());
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
     let repeats = args.repeats.unwrap_or(plan::REPEATS);
     let study = Study {
@@ -73,8 +75,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         store: &store,
         stop: &stop,
     };
-    let end = output::run_course(&mut course)?;
-    let verdict = output::present(&file, args.out.json, Some(&html))?;
+    let end = output::run_course(&mut course, &study, &args.out)?;
+    let verdict = output::present(&file, &args.out, Some(&html))?;
     eprintln!("study {}, report {}", file.display(), html.display());
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))

@@ -1,9 +1,9 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
-use crate::args::{DirectArgs, Span, TcpArgs, UdpArgs};
+use crate::args::{DirectArgs, MemoryLoad, Span, TcpArgs, UdpArgs};
 use crate::failure::{Failure, USAGE};
 use crate::{cmd, output, stop};
-use narrows_facts::host::Host;
+use narrows_facts::host::{Host, Nic};
 use narrows_facts::load::{Beside, Bind, CpuList, Params, SocketParams, StreamParams, TripParams};
 use narrows_facts::study::Study;
 use narrows_facts::trial::{Path, Placement, Trial};
@@ -12,6 +12,7 @@ use narrows_host::Root;
 use narrows_loads::harness::socket::Wait;
 use narrows_plan::{Where, blocks, direct as plan};
 use narrows_run::controller::{Course, Ends};
+use narrows_run::guard::Guard;
 use narrows_run::iperf3::{self, client::Iperf3Server};
 use narrows_run::key::{self, Key};
 use narrows_run::launch::netns;
@@ -37,7 +38,8 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
         socket: (socket != SocketParams::default()).then_some(socket),
         ..params(direct, if args.connect { CONNECT_BYTES } else { args.length })
     };
-    run("tcp", kind, direct, params, |cache| {
+    let doubled = args.copy_share;
+    run("tcp", kind, direct, params, doubled, |cache| {
         let span_bytes = match args.buffer {
             Span::Hot => None,
             Span::Cold => Some(Bytes((2 * cache.0).max(Bytes::mib(64).0))),
@@ -64,7 +66,7 @@ pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
         ..params(direct, args.length)
     };
     let kind = if direct.rr { "udp-rr" } else { "udp-stream" };
-    run("udp", kind, direct, params, |_| {
+    run("udp", kind, direct, params, false, |_| {
         let stream = StreamParams {
             sender: unless(&args.sender, "send"),
             receiver: unless(&args.receiver, "recv"),
@@ -177,6 +179,7 @@ fn run(
     kind: &str,
     args: &DirectArgs,
     params: Params,
+    copy_share: bool,
     stream: impl FnOnce(Bytes) -> Option<StreamParams>,
 ) -> Result<u8, Failure> {
     output::check_folder(&args.out.out)?;
@@ -190,12 +193,20 @@ fn run(
     let (own_address, address) = far.addresses();
     let caches = peer_hosts.iter().map(Host::last_level_cache_bytes);
     let cache = caches.fold(host.last_level_cache_bytes(), Bytes::max);
-    let params = Params { stream: stream(cache), beside: beside(args, &host)?, ..params };
+    let beside = args.memory_load.as_ref().map(|load| beside(load, &host)).transpose()?;
+    let params = Params { stream: stream(cache), beside, ..params };
     // A peer with our own address is reached over loopback, whatever the address looks like.
     let path = if own_address == address { Path::Loopback } else { Path::Peer };
     let interface = address::interface(own_address);
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
-    let trials = trials(args, kind, &params, path, &sides)?;
+    let mut trials = trials(args, kind, &params, path, &sides)?;
+    if copy_share {
+        if args.hosts.len() > 1 {
+            let says = "--copy-share is of one peer".to_owned();
+            return Err(Failure::new(USAGE, says, "name one host"));
+        }
+        trials.push(plan::uncopied(&trials[0]));
+    }
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
         schema_version: SCHEMA_VERSION,
@@ -216,20 +227,42 @@ fn run(
     let mut store = Store::create(&file, &study, &host)?;
     store.put_trials(&trials)?;
     store.put_peer_hosts(&peer_hosts)?;
+    let _put_back =
+        steer_interrupts(&trials[0].place, sides_nic(&host, study.interface.as_deref()))?;
     let mut course = Course {
         // Trials of several peers run at once: a step a repeat.
-        steps: &blocks(1, args.repeats, seed),
+        steps: &blocks(if copy_share { 2 } else { 1 }, args.repeats, seed),
         trials: &trials,
         binary: cmd::own_binary()?,
         ends: far.ends(),
         store: &store,
         stop: &stop,
     };
-    let end = output::run_course(&mut course)?;
-    let verdict = output::present(&file, args.out.json, None)?;
+    let end = output::run_course(&mut course, &study, &args.out)?;
+    let verdict = output::present(&file, &args.out, None)?;
     eprintln!("study {}", file.display());
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
+}
+
+fn sides_nic<'a>(host: &'a Host, interface: Option<&str>) -> Option<&'a Nic> {
+    host.nic(interface?)
+}
+
+/// Sends the interrupts of the NIC where they were asked to go, until the guard is dropped.
+fn steer_interrupts(place: &Placement, nic: Option<&Nic>) -> Result<Option<Guard>, Failure> {
+    let Some(cpus) = &place.irq else { return Ok(None) };
+    let none =
+        |why: &str| Failure::new(USAGE, format!("--irq: {why}"), "see `narrows host --table nic`");
+    let nic = nic.ok_or_else(|| none("the interface to the peer is not known"))?;
+    let irqs = nic.irqs.value().filter(|irqs| !irqs.is_empty());
+    let irqs = irqs.ok_or_else(|| none(&format!("{} has no interrupts of its own", nic.name)))?;
+    let mut guard = Guard::start(&cmd::own_binary()?)?;
+    let list: Vec<String> = cpus.0.iter().map(u32::to_string).collect();
+    for irq in irqs {
+        guard.set(&format!("/proc/irq/{}/smp_affinity_list", irq.number), &list.join(","))?;
+    }
+    Ok(Some(guard))
 }
 
 /// The hosts of a direct measurement.
@@ -285,6 +318,8 @@ fn placed(
         };
     }
     let (local_node, remote_node) = args.memory_node.unwrap_or_default();
+    let irq =
+        args.irq.map(|place| cpus("--irq", sides.host, place, sides.interface)).transpose()?;
     let bind = args.bind.as_deref().map(|from| match from.parse() {
         Ok(address) => Bind { address: Some(address), device: None },
         Err(_) => Bind { address: None, device: Some(from.to_owned()) },
@@ -296,6 +331,7 @@ fn placed(
             source_node: local_node,
             sink_node: remote_node,
             bind,
+            irq,
         },
         true => Placement {
             source: remote,
@@ -303,20 +339,20 @@ fn placed(
             source_node: remote_node,
             sink_node: local_node,
             bind,
+            irq,
         },
     })
 }
 
 /// The memory kernel to run beside, within four times this host's caches and its free memory.
-fn beside(args: &DirectArgs, host: &Host) -> Result<Option<Beside>, Failure> {
-    let Some(load) = &args.memory_load else { return Ok(None) };
+pub fn beside(load: &MemoryLoad, host: &Host) -> Result<Beside, Failure> {
     let cpus = load.place.map(|place| cpus("--memory-load", host, place, None)).transpose()?;
-    Ok(Some(Beside {
+    Ok(Beside {
         kind: format!("memory-{}", load.kernel),
         threads: load.threads,
         cpus: cpus.unwrap_or_default(),
         working_set_bytes: narrows_plan::choose(host).working_set_bytes,
-    }))
+    })
 }
 
 fn cpus(

@@ -20,7 +20,11 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     let stop = stop::flag()?;
     let host = narrows_host::read(&Root::live());
     let window = args.seconds.map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
-    let (spot, trials) = plan::trials(&host, &wanted(args, host.nodes.len()), window)
+    let cpus = match args.node {
+        Some(node) => narrows_plan::on_node(&host, node).map_or(1, |spot| spot.cpus.len()),
+        None => narrows_plan::choose(&host).cpus.len(),
+    } as u32;
+    let (spot, trials) = plan::trials(&host, &wanted(args, host.nodes.len(), cpus), window)
         .map_err(|why| Failure::new(USAGE, why, "see `narrows help mem`, and `narrows host`"))?;
     if args.matrix && !trials.iter().any(|trial| trial.label.contains("memory of node")) {
         eprintln!("no matrix: fewer than two nodes here have memory");
@@ -63,16 +67,16 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         store: &store,
         stop: &stop,
     };
-    let end = output::run_course(&mut course)?;
+    let end = output::run_course(&mut course, &study, &args.out)?;
     let html = args.out.out.join("report.html");
-    let verdict = output::present(&file, args.out.json, Some(&html))?;
+    let verdict = output::present(&file, &args.out, Some(&html))?;
     eprintln!("study {}, report {}", file.display(), html.display());
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
 }
 
 /// Without a choice: all kernels, latency by size, and node by node where there are several.
-fn wanted(args: &MemArgs, nodes: usize) -> Wanted {
+fn wanted(args: &MemArgs, nodes: usize, cpus: u32) -> Wanted {
     let chosen = args.latency || args.loaded || args.matrix || !args.kernels.is_empty();
     let kernels = match (args.kernels.is_empty(), chosen) {
         (false, _) => args.kernels.clone(),
@@ -81,7 +85,7 @@ fn wanted(args: &MemArgs, nodes: usize) -> Wanted {
     };
     Wanted {
         kernels,
-        threads: args.threads.clone(),
+        threads: if args.sweep { sweep(cpus) } else { args.threads.clone() },
         node: args.node,
         memory_node: args.memory_node,
         latency: args.latency || !chosen,
@@ -91,4 +95,10 @@ fn wanted(args: &MemArgs, nodes: usize) -> Wanted {
         pages: args.pages.clone(),
         working_set_bytes: args.size,
     }
+}
+
+/// 1, 2, 4 and so on, and the number of CPUs.
+fn sweep(cpus: u32) -> Vec<u32> {
+    let doubled = (0..10).map(|bit| 1 << bit).take_while(|threads| *threads < cpus);
+    doubled.chain([cpus.clamp(1, 1024)]).collect()
 }

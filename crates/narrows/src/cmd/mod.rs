@@ -3,6 +3,7 @@
 pub mod check;
 pub mod completions;
 pub mod direct;
+pub mod guard;
 pub mod host;
 pub mod man;
 pub mod mem;

@@ -167,6 +167,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         h2 { "Measured" }
         div class="scroll" { (table(analysis)) }
         @if let Some(text) = words::together(analysis) { p { (text) } }
+        @if let Some(text) = words::copy_share(analysis) { p { (text) } }
         p class="soft" {
             "Boxes: quartiles (type 7), median, whiskers on the last value within 1.5 interquartile \
              ranges, outliers as circles, every run as a tick (amber: noisy)."

@@ -8,7 +8,7 @@ use narrows_facts::host::Host;
 use narrows_facts::result::{Finding, Prediction};
 use narrows_facts::study::{Ended, Study};
 use narrows_facts::trial::Trial;
-use narrows_stats::{Summary, Together};
+use narrows_stats::{CopyShare, Summary, Together};
 use serde::Serialize;
 
 /// One document for programs.
@@ -27,6 +27,7 @@ struct Document<'a> {
     trials: &'a [Trial],
     results: &'a [Summary],
     together: Option<&'a Together>,
+    copy_share: Option<&'a CopyShare>,
     predictions: &'a [Prediction],
     findings: Vec<&'a Finding>,
     rules: &'a [narrows_explain::Judged],
@@ -46,6 +47,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         trials: &stored.trials,
         results: &analysis.summaries,
         together: analysis.together.as_ref(),
+        copy_share: analysis.copy_share.as_ref(),
         predictions: &analysis.predictions,
         findings: analysis.findings(),
         rules: &analysis.judged,

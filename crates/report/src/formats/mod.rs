@@ -1,7 +1,10 @@
 //! One format a file, listed by name.
 
+pub mod csv;
 pub mod html;
+pub mod iperf3;
 pub mod json;
+pub mod prometheus;
 pub mod text;
 
 use crate::Analysis;
@@ -15,9 +18,24 @@ pub struct Format {
 }
 
 /// All formats, by name.
-pub static FORMATS: &[&Format] = &[&html::FORMAT, &json::FORMAT, &text::FORMAT];
+pub static FORMATS: &[&Format] = &[
+    &csv::FORMAT,
+    &html::FORMAT,
+    &iperf3::FORMAT,
+    &json::FORMAT,
+    &prometheus::FORMAT,
+    &text::FORMAT,
+];
 
 /// The format by this name.
 pub fn format(name: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.name == name)
+}
+
+/// The word that JSON has for a unit, a path, a metric.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
 }

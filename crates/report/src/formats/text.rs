@@ -116,7 +116,7 @@ fn measured(out: &mut String, analysis: &Analysis<'_>) {
     for summary in &analysis.summaries {
         row(out, analysis, summary, width);
     }
-    if let Some(text) = words::together(analysis) {
+    for text in words::together(analysis).into_iter().chain(words::copy_share(analysis)) {
         line(out, &format!("  {text}"), 4);
     }
 }

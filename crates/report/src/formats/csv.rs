@@ -1,0 +1,71 @@
+//! `csv`: one line a run (RFC 4180), for spreadsheets and R.
+
+use super::Format;
+use crate::Analysis;
+use narrows_facts::record::{Outcome, Record};
+use narrows_facts::trial::Trial;
+use narrows_stats::{Metric, Summary};
+
+/// One line a run.
+pub static FORMAT: Format = Format { name: "csv", write };
+
+/// Names of the columns; units are those of `unit`.
+const COLUMNS: [&str; 12] = [
+    "trial",
+    "kind",
+    "path",
+    "repeat",
+    "outcome",
+    "metric",
+    "value",
+    "unit",
+    "noisy",
+    "sink_window_s",
+    "source_bytes",
+    "sink_bytes",
+];
+
+fn write(analysis: &Analysis<'_>) -> String {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    // Writing to memory does not fail.
+    let _ = csv.write_record(COLUMNS);
+    for (trial, summary) in analysis.stored.trials.iter().zip(&analysis.summaries) {
+        let mut records: Vec<&Record> = analysis.stored.records_of(trial).collect();
+        records.sort_by_key(|record| record.repeat);
+        for record in records {
+            let _ = csv.write_record(row(trial, summary, record));
+        }
+    }
+    String::from_utf8(csv.into_inner().unwrap_or_default()).unwrap_or_default()
+}
+
+fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
+    let value = summary.values.iter().find(|value| value.repeat == record.repeat);
+    let unit = summary.estimate.map(|estimate| super::word(&estimate.unit));
+    let outcome = match &record.outcome {
+        Outcome::Done => "done".to_owned(),
+        Outcome::Failed { why, .. } => format!("failed: {why}"),
+    };
+    let bytes = |end: &Option<narrows_facts::load::EndReport>| {
+        let flows = end.as_ref().map(|end| end.flows.iter().map(|flow| flow.bytes.0));
+        flows.map_or(String::new(), |bytes| bytes.fold(0, u64::saturating_add).to_string())
+    };
+    [
+        trial.label.clone(),
+        trial.kind.clone(),
+        super::word(&trial.path),
+        record.repeat.to_string(),
+        outcome,
+        metric(summary.metric),
+        value.map_or(String::new(), |value| value.value.to_string()),
+        unit.unwrap_or_default(),
+        value.map_or(String::new(), |value| value.noisy.to_string()),
+        record.sink.as_ref().map_or(String::new(), |end| end.window_ns.seconds().to_string()),
+        bytes(&record.source),
+        bytes(&record.sink),
+    ]
+}
+
+fn metric(metric: Metric) -> String {
+    super::word(&metric)
+}

@@ -1,0 +1,75 @@
+//! `prometheus`: the text format of Prometheus (version 0.0.4), for a collector of text files.
+
+use super::Format;
+use crate::Analysis;
+use narrows_facts::result::Weight;
+use std::fmt::Write;
+
+/// Gauges of every trial.
+pub static FORMAT: Format = Format { name: "prometheus", write };
+
+fn write(analysis: &Analysis<'_>) -> String {
+    let mut out = String::new();
+    head(&mut out, "narrows_result", "Median of a trial and the ends of its interval, in its unit");
+    for summary in &analysis.summaries {
+        let Some(estimate) = &summary.estimate else { continue };
+        let (unit, path) = (super::word(&estimate.unit), super::word(&summary.path));
+        let figures = [("median", estimate.value), ("low", estimate.low), ("high", estimate.high)];
+        for (stat, value) in figures {
+            let labels = [
+                ("trial", summary.label.as_str()),
+                ("kind", &summary.kind),
+                ("path", &path),
+                ("unit", &unit),
+                ("stat", stat),
+            ];
+            line(&mut out, "narrows_result", &labels, value);
+        }
+    }
+    head(&mut out, "narrows_runs", "Runs of a trial by outcome");
+    for summary in &analysis.summaries {
+        let counts = [("done", summary.done as usize), ("failed", summary.failed.len())];
+        for (outcome, count) in counts {
+            let labels = [("trial", summary.label.as_str()), ("outcome", outcome)];
+            line(&mut out, "narrows_runs", &labels, count as f64);
+        }
+    }
+    head(&mut out, "narrows_lost_datagrams", "Datagrams lost over all runs of a trial, by place");
+    for summary in &analysis.summaries {
+        let Some(loss) = &summary.loss else { continue };
+        let places = [
+            ("socket", loss.lost_at_socket_datagrams),
+            ("sink-interface", loss.lost_at_sink_interface_datagrams),
+            ("path", loss.lost_on_path_datagrams),
+            ("source-interface", loss.lost_at_source_interface_datagrams),
+        ];
+        for (place, count) in places {
+            let labels = [("trial", summary.label.as_str()), ("place", place)];
+            line(&mut out, "narrows_lost_datagrams", &labels, count as f64);
+        }
+    }
+    head(&mut out, "narrows_findings", "Findings by weight");
+    for weight in [Weight::Fault, Weight::Advice, Weight::Caution] {
+        let count = analysis.findings().iter().filter(|finding| finding.weight == weight).count();
+        line(&mut out, "narrows_findings", &[("weight", &super::word(&weight))], count as f64);
+    }
+    head(&mut out, "narrows_began_timestamp_seconds", "When the study began, Unix time");
+    let began = analysis.stored.study.began_unix_ns.seconds();
+    line(&mut out, "narrows_began_timestamp_seconds", &[], began);
+    out
+}
+
+fn head(out: &mut String, name: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge");
+}
+
+fn line(out: &mut String, name: &str, labels: &[(&str, &str)], value: f64) {
+    let escaped =
+        |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], "\\n");
+    let labels: Vec<String> =
+        labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
+    let _ = match labels.is_empty() {
+        true => writeln!(out, "{name} {value}"),
+        false => writeln!(out, "{name}{{{}}} {value}", labels.join(",")),
+    };
+}

@@ -1,0 +1,120 @@
+//! Settings of this host that a measurement changes and puts back, however it ends.
+//!
+//! Before a setting is changed, what it was is told to a process of its own, which waits for the
+//! end of its input and then writes everything back: when the measurement is over, and also when it
+//! was killed.
+
+use crate::RunError;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// The only places that are written to.
+const PLACES: [&str; 3] = ["/proc/irq/", "/proc/sys/net/", "/sys/class/net/"];
+
+/// What a setting was.
+#[derive(Debug, Serialize, Deserialize)]
+struct Was {
+    path: String,
+    value: String,
+}
+
+/// A guard; settings are put back when it is dropped.
+pub struct Guard {
+    child: Child,
+    tell: Option<ChildStdin>,
+    heard: BufReader<ChildStdout>,
+}
+
+fn machine(what: &str, error: impl std::fmt::Display) -> RunError {
+    RunError::Machine(format!("{what}: {error}"))
+}
+
+fn is_setting(path: &str) -> bool {
+    PLACES.iter().any(|place| path.starts_with(place)) && !path.contains("..")
+}
+
+impl Guard {
+    /// Starts the process that puts back.
+    pub fn start(binary: &Path) -> Result<Self, RunError> {
+        let started = Command::new(binary)
+            .arg("guard")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // Ctrl-C at the terminal must not end it before its work is done.
+            .process_group(0)
+            .spawn();
+        let mut child = started.map_err(|error| machine("starting the guard", error))?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (tell, heard) = pipes.ok_or_else(|| machine("starting the guard", "no pipes"))?;
+        Ok(Self { child, tell: Some(tell), heard: BufReader::new(heard) })
+    }
+
+    /// Changes a setting.
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), RunError> {
+        if !is_setting(path) {
+            return Err(machine(path, "not a setting that is changed"));
+        }
+        let was = std::fs::read_to_string(path).map_err(|error| machine(path, error))?;
+        let was = Was { path: path.to_owned(), value: was.trim_end().to_owned() };
+        let text = serde_json::to_string(&was).map_err(|error| machine(path, error))?;
+        let tell = self.tell.as_mut().ok_or_else(|| machine(path, "the guard is gone"))?;
+        writeln!(tell, "{text}").map_err(|error| machine("the guard", error))?;
+        let mut noted = String::new();
+        self.heard.read_line(&mut noted).map_err(|error| machine("the guard", error))?;
+        if noted.trim() != "noted" {
+            return Err(machine("the guard", "it did not note what a setting was"));
+        }
+        std::fs::write(path, value).map_err(|error| machine(path, error))
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.tell = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// The process that puts back: notes settings until its input ends, then writes them, the last
+/// change first.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError> {
+    let mut settings: Vec<Was> = Vec::new();
+    for line in input.lines() {
+        let Ok(line) = line else { break };
+        match serde_json::from_str::<Was>(&line) {
+            Ok(was) if is_setting(&was.path) => settings.push(was),
+            _ => continue,
+        }
+        // Whoever told it may be gone already; its settings are put back all the same.
+        let _ = writeln!(output, "noted").and_then(|()| output.flush());
+    }
+    let mut failed = Vec::new();
+    for was in settings.iter().rev() {
+        if let Err(error) = std::fs::write(&was.path, &was.value) {
+            failed.push(format!("{} was {} and cannot be put back: {error}", was.path, was.value));
+        }
+    }
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(RunError::Machine(failed.join("; "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_settings_are_written() {
+        assert!(is_setting("/proc/irq/41/smp_affinity_list"));
+        assert!(!is_setting("/etc/passwd"));
+        assert!(!is_setting("/proc/irq/../../etc/passwd"));
+        let words = "{\"path\":\"/etc/passwd\",\"value\":\"x\"}\nnonsense\n";
+        let mut said = Vec::new();
+        assert!(serve(words.as_bytes(), &mut said).is_ok());
+        assert!(said.is_empty(), "nothing was noted");
+    }
+}
