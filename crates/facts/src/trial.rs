@@ -38,6 +38,9 @@ pub struct Placement {
     /// CPUs that the interrupts of the controller's NIC are sent to while measuring.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub irq: Option<CpuList>,
+    /// What the controller's end runs in, when not on the host itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
     /// Where the packets of the controller's end leave from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bind: Option<Bind>,

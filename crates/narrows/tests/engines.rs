@@ -199,6 +199,22 @@ fn conditions_are_set_read_back_and_refused_in_words() {
     }
 }
 
+#[test]
+fn an_end_in_a_container_does_the_same() {
+    if !is_root() {
+        return skip("an_end_in_a_container", "needs root for network namespaces");
+    }
+    if Command::new("bwrap").arg("--version").output().is_err() {
+        return skip("an_end_in_a_container", "bwrap is not there");
+    }
+    let bench = Bench::new(&[]);
+    let result = bench.result("tcp", &["--in", "bwrap", "--verify", "-R"]);
+    assert_eq!(result["document"]["trials"][0]["place"]["inside"], "bwrap");
+    assert!(result["verified_bytes"].as_u64().is_some_and(|n| n > 0));
+    let output = run(&mut bench.command("tcp", &["--in", "podman:no/such/image:here"]));
+    assert_eq!(output.status.code(), Some(5), "{}", err(&output));
+}
+
 /// A child that ends with the test.
 struct Background(Child);
 

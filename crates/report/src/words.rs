@@ -250,6 +250,7 @@ fn conditions(trial: &Trial, used: &Effective) -> Vec<String> {
     parts.extend(place.sink_node.map(|node| format!("sink's buffers on node {node}")));
     parts
         .extend(place.irq.as_ref().map(|cpus| format!("NIC's interrupts on {}", cpus_of(&cpus.0))));
+    parts.extend(place.inside.as_ref().map(|inside| format!("this end in {inside}")));
     if let Some(bind) = &place.bind {
         parts.extend(bind.address.map(|address| format!("from {address}")));
         parts.extend(bind.device.as_ref().map(|device| format!("by {device}")));

@@ -6,6 +6,7 @@
 use crate::RunError;
 use crate::end::{End, WorkerProcess};
 use crate::key::Key;
+use crate::launch::container::Launcher;
 use crate::limits::Limits;
 use crate::session::{Answer, Order};
 use crate::wire::{Reply, Request, Wire};
@@ -242,13 +243,15 @@ impl Lent {
     fn meet(&mut self, request: Request) -> Option<Reply> {
         match request {
             Request::Describe => Some(Reply::Host { host: Box::new(describe(&self.lend)) }),
-            Request::Start => match WorkerProcess::start(&self.lend.binary) {
-                Ok(worker) => {
-                    self.worker = Some((worker, Instant::now() + WORKER_SPARE));
-                    Some(Reply::Started)
+            Request::Start => {
+                match WorkerProcess::start(&Launcher::plain(self.lend.binary.clone())) {
+                    Ok(worker) => {
+                        self.worker = Some((worker, Instant::now() + WORKER_SPARE));
+                        Some(Reply::Started)
+                    }
+                    Err(error) => Some(Reply::Refused { why: error.to_string() }),
                 }
-                Err(error) => Some(Reply::Refused { why: error.to_string() }),
-            },
+            }
             Request::Stop => {
                 self.worker = None;
                 None

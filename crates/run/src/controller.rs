@@ -4,6 +4,7 @@ use crate::RunError;
 use crate::end::{End, WorkerProcess};
 use crate::iperf3::client::Iperf3Server;
 use crate::key;
+use crate::launch::container::Launcher;
 use crate::pair::{self, Pair, beside_iperf3, both, finish_within, job};
 use crate::peer::Peer;
 use crate::stamp::StampBefore;
@@ -15,7 +16,6 @@ use narrows_facts::trial::{Path as Join, Trial};
 use narrows_plan::Step;
 use narrows_store::Store;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -46,8 +46,8 @@ pub struct Course<'a> {
     pub trials: &'a [Trial],
     /// The runs in order.
     pub steps: &'a [Step],
-    /// This program, for workers.
-    pub binary: PathBuf,
+    /// How workers are started.
+    pub launcher: Launcher,
     /// Where the ends are.
     pub ends: Ends<'a>,
     /// Where records go.
@@ -152,7 +152,7 @@ impl Course<'_> {
     fn beside_all(&mut self, trials: &[&Trial]) -> Result<(Vec<Pair>, Option<EndReport>), Broken> {
         let load = self.start_beside(trials[0])?;
         let Ends::Peers(peers) = &mut self.ends else { return Ok((Vec::new(), None)) };
-        let pairs = pair::together(peers, trials, &self.binary, self.stop)?;
+        let pairs = pair::together(peers, trials, &self.launcher, self.stop)?;
         Ok((pairs, self.end_beside(load, trials[0])?))
     }
 
@@ -165,7 +165,7 @@ impl Course<'_> {
 
     fn start_beside(&self, trial: &Trial) -> Result<Option<WorkerProcess>, Broken> {
         let Some(wanted) = &trial.params.beside else { return Ok(None) };
-        let mut load = start(&self.binary)?;
+        let mut load = start(&self.launcher.outside())?;
         prepare(&mut load, beside_job(trial, wanted)?, self.stop)?;
         arm(&mut load, Vec::new())?;
         armed(&mut load, self.stop)?;
@@ -192,17 +192,17 @@ impl Course<'_> {
         let stop = self.stop;
         let finish = finish_within(trial);
         if trial.path == Join::Memory {
-            let mut worker = start(&self.binary)?;
+            let mut worker = start(&self.launcher)?;
             prepare(&mut worker, sink, stop)?;
             arm(&mut worker, Vec::new())?;
             armed(&mut worker, stop)?;
             go(&mut worker)?;
             return Ok((finished(&mut worker, finish, stop)?, None));
         }
-        let mut near = start(&self.binary)?;
+        let mut near = start(&self.launcher)?;
         match &mut self.ends {
             Ends::Local { address, sink_namespace, source_namespace } => {
-                let mut sink_end = start(&self.binary)?;
+                let mut sink_end = start(&self.launcher.outside())?;
                 let sink = Job { namespace: sink_namespace.clone(), ..sink };
                 let source = job(trial, Role::Source, &token);
                 let source = Job { namespace: source_namespace.clone(), ..source };

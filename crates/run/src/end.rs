@@ -1,11 +1,11 @@
 //! A worker as its controller sees it: a child process, or one that an agent lends.
 
 use crate::RunError;
+use crate::launch::container::Launcher;
 use crate::session::{Answer, Order};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -26,17 +26,19 @@ pub struct WorkerProcess {
 }
 
 impl WorkerProcess {
-    /// Starts `binary worker`. The child is in a process group of its own, so that Ctrl-C reaches
+    /// Starts a worker. The child is in a process group of its own, so that Ctrl-C reaches
     /// only the controller, which ends its children in order.
-    pub fn start(binary: &Path) -> Result<Self, RunError> {
-        let mut child = Command::new(binary)
-            .arg("worker")
+    pub fn start(launcher: &Launcher) -> Result<Self, RunError> {
+        let mut command = launcher.command();
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .process_group(0)
             .spawn()
-            .map_err(|error| RunError::Machine(format!("{}: {error}", binary.display())))?;
+            .map_err(|error| {
+                RunError::Machine(format!("{}: {error}", command.get_program().display()))
+            })?;
         let (say, answers) = channel();
         let output = child.stdout.take().map(BufReader::new);
         let orders = child.stdin.take();

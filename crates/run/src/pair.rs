@@ -4,13 +4,13 @@ use crate::RunError;
 use crate::end::{End, WorkerProcess};
 use crate::iperf3::client::Iperf3Server;
 use crate::key;
+use crate::launch::container::Launcher;
 use crate::peer::Peer;
 use crate::steps::{Broken, arm, armed, finished, go, prepare, start};
 use narrows_facts::load::{Bind, End as Role, EndReport, Job};
 use narrows_facts::record::Stage;
 use narrows_facts::trial::Trial;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -133,12 +133,12 @@ impl Together<'_> {
 pub fn together(
     peers: &mut [Peer],
     trials: &[&Trial],
-    binary: &Path,
+    launcher: &Launcher,
     stop: &AtomicBool,
 ) -> Result<Vec<Pair>, Broken> {
     let mut pairs = Vec::new();
     for (peer, trial) in peers.iter_mut().zip(trials) {
-        pairs.push(ready(peer, trial, binary, stop)?);
+        pairs.push(ready(peer, trial, launcher, stop)?);
     }
     for receives in [true, false] {
         for Together { peer, near, trial } in &mut pairs {
@@ -163,7 +163,7 @@ pub fn together(
 fn ready<'a>(
     peer: &'a mut Peer,
     trial: &'a Trial,
-    binary: &Path,
+    launcher: &Launcher,
     stop: &AtomicBool,
 ) -> Result<Together<'a>, Broken> {
     let token = key::token().map_err(Broken::Fatal)?;
@@ -173,7 +173,7 @@ fn ready<'a>(
     };
     let address = Some(peer.address());
     peer.start().map_err(Broken::Fatal)?;
-    let mut near = start(binary)?;
+    let mut near = start(launcher)?;
     let ports = prepare(peer, Job { address, ..job(trial, listens, &token) }, stop)?;
     let connector = job(trial, connects, &token);
     prepare(&mut near, Job { address, bind: trial.place.bind.clone(), ..connector }, stop)?;

@@ -2,11 +2,11 @@
 
 use crate::RunError;
 use crate::end::{End, WorkerProcess};
+use crate::launch::container::Launcher;
 use crate::session::{Answer, Order};
 use narrows_facts::load::{EndReport, Job};
 use narrows_facts::record::Stage;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,8 @@ pub enum Broken {
     Fatal(RunError),
 }
 
-pub fn start(binary: &Path) -> Result<WorkerProcess, Broken> {
-    WorkerProcess::start(binary).map_err(Broken::Fatal)
+pub fn start(launcher: &Launcher) -> Result<WorkerProcess, Broken> {
+    WorkerProcess::start(launcher).map_err(Broken::Fatal)
 }
 
 pub fn prepare(end: &mut dyn End, job: Job, stop: &AtomicBool) -> Result<Vec<u16>, Broken> {

@@ -7,6 +7,7 @@ use narrows_facts::{BitsPerSecond, Bytes};
 use narrows_loads::harness::socket::Wait;
 use narrows_loads::{tcp, udp};
 use narrows_plan::Where;
+use narrows_run::launch::container::Container;
 use std::path::PathBuf;
 
 /// Options of every direct measurement.
@@ -71,6 +72,12 @@ pub struct DirectArgs {
     /// Run inside this network namespace: a name of `ip netns`, a process id, or a path
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
+    /// Run this host's end in a container: bwrap, or podman:IMAGE
+    #[arg(long = "in", value_name = "bwrap|podman:IMAGE")]
+    pub inside: Option<Container>,
+    /// Network of that container, as podman names it
+    #[arg(long, value_name = "NAME", default_value = "host", requires = "inside")]
+    pub container_net: String,
     /// The peer sends, this host receives; with several peers a fan-in
     #[arg(long, short = 'R', visible_alias = "fan-in")]
     pub reverse: bool,

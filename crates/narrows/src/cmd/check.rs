@@ -11,6 +11,7 @@ use narrows_host::Root;
 use narrows_plan::{blocks, check as plan, choose};
 use narrows_run::controller::{Course, Ends};
 use narrows_run::key;
+use narrows_run::launch::container::Launcher;
 use narrows_run::launch::namespaces::{MTU_BYTES, Namespaces};
 use narrows_store::Store;
 use std::net::Ipv4Addr;
@@ -64,7 +65,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let mut course = Course {
         steps: &blocks(trials.len(), repeats, seed),
         trials: &trials,
-        binary,
+        launcher: Launcher::plain(binary),
         ends: Ends::Local {
             address: namespaces
                 .as_ref()

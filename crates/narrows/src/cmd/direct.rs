@@ -15,6 +15,7 @@ use narrows_run::controller::{Course, Ends};
 use narrows_run::guard::Guard;
 use narrows_run::iperf3::{self, client::Iperf3Server};
 use narrows_run::key::{self, Key};
+use narrows_run::launch::container::{Container, Launcher};
 use narrows_run::launch::netns;
 use narrows_run::{Family, Peer, address, wire};
 use narrows_store::Store;
@@ -233,7 +234,7 @@ fn run(
         // Trials of several peers run at once: a step a repeat.
         steps: &blocks(if copy_share { 2 } else { 1 }, args.repeats, seed),
         trials: &trials,
-        binary: cmd::own_binary()?,
+        launcher: Launcher { binary: cmd::own_binary()?, inside: container(args) },
         ends: far.ends(),
         store: &store,
         stop: &stop,
@@ -243,6 +244,24 @@ fn run(
     eprintln!("study {}", file.display());
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
+}
+
+/// What this host's end runs in.
+fn container(args: &DirectArgs) -> Option<Container> {
+    Some(match args.inside.clone()? {
+        Container::Podman { image, .. } => {
+            Container::Podman { image, network: args.container_net.clone() }
+        }
+        other => other,
+    })
+}
+
+/// Its name, as a condition of the trial.
+fn container_name(args: &DirectArgs) -> Option<String> {
+    Some(match container(args)? {
+        Container::Bwrap => "bwrap".to_owned(),
+        Container::Podman { image, network } => format!("podman {image}, network {network}"),
+    })
 }
 
 fn sides_nic<'a>(host: &'a Host, interface: Option<&str>) -> Option<&'a Nic> {
@@ -318,6 +337,7 @@ fn placed(
         };
     }
     let (local_node, remote_node) = args.memory_node.unwrap_or_default();
+    let inside = container_name(args);
     let irq =
         args.irq.map(|place| cpus("--irq", sides.host, place, sides.interface)).transpose()?;
     let bind = args.bind.as_deref().map(|from| match from.parse() {
@@ -332,6 +352,7 @@ fn placed(
             sink_node: remote_node,
             bind,
             irq,
+            inside,
         },
         true => Placement {
             source: remote,
@@ -340,6 +361,7 @@ fn placed(
             sink_node: local_node,
             bind,
             irq,
+            inside,
         },
     })
 }

@@ -11,6 +11,7 @@ use narrows_plan::blocks;
 use narrows_plan::memory::{self as plan, KERNELS, Wanted};
 use narrows_run::controller::{Course, Ends};
 use narrows_run::key;
+use narrows_run::launch::container::Launcher;
 use narrows_store::Store;
 use std::net::Ipv4Addr;
 
@@ -58,7 +59,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     let mut course = Course {
         steps: &blocks(trials.len(), repeats, seed),
         trials: &trials,
-        binary: cmd::own_binary()?,
+        launcher: Launcher::plain(cmd::own_binary()?),
         ends: Ends::Local {
             address: Ipv4Addr::LOCALHOST.into(),
             sink_namespace: None,

@@ -1,0 +1,97 @@
+//! Workers inside a container, for comparisons of the same work inside and outside.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::str::FromStr;
+
+/// What a worker runs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Container {
+    /// bubblewrap: own mount, process and IPC namespaces, the host's files read-only, its network.
+    Bwrap,
+    /// An image of podman, which must hold a C library no older than this program's.
+    Podman {
+        /// Name of the image.
+        image: String,
+        /// Network of the container, `host` for the host's own.
+        network: String,
+    },
+}
+
+impl FromStr for Container {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "bwrap" => Ok(Self::Bwrap),
+            Some(("podman", image)) if !image.is_empty() && !image.starts_with('-') => {
+                Ok(Self::Podman { image: image.to_owned(), network: "host".to_owned() })
+            }
+            _ => Err(format!("'{text}' is not bwrap and not podman:IMAGE")),
+        }
+    }
+}
+
+/// How workers are started.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    /// This program.
+    pub binary: PathBuf,
+    /// What the controller's end of a network trial runs in; `None` is this host itself.
+    pub inside: Option<Container>,
+}
+
+impl Launcher {
+    /// Starts workers on this host itself.
+    pub fn plain(binary: PathBuf) -> Self {
+        Self { binary, inside: None }
+    }
+
+    /// The same without a container.
+    pub fn outside(&self) -> Self {
+        Self::plain(self.binary.clone())
+    }
+
+    /// The command of a worker, which speaks over its standard input and output.
+    pub fn command(&self) -> Command {
+        match &self.inside {
+            None => worker(&self.binary),
+            Some(Container::Bwrap) => {
+                let mut command = Command::new("bwrap");
+                command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+                command.args(["--tmpfs", "/tmp", "--unshare-ipc", "--unshare-pid"]);
+                command.args(["--unshare-uts", "--die-with-parent", "--"]);
+                command.arg(&self.binary).arg("worker");
+                command
+            }
+            Some(Container::Podman { image, network }) => {
+                let mut command = Command::new("podman");
+                command.args(["run", "--rm", "-i", "--network", network, "-v"]);
+                command.arg(format!("{}:/narrows:ro", self.binary.display()));
+                command.args([image.as_str(), "/narrows", "worker"]);
+                command
+            }
+        }
+    }
+}
+
+fn worker(binary: &Path) -> Command {
+    let mut command = Command::new(binary);
+    command.arg("worker");
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_are_named_and_nothing_else_is_run() {
+        assert_eq!("bwrap".parse(), Ok(Container::Bwrap));
+        let Ok(Container::Podman { image, .. }) = "podman:debian:12".parse() else { panic!() };
+        assert_eq!(image, "debian:12");
+        for wrong in ["", "docker:x", "podman", "podman:", "podman:--privileged", "bwrap:x"] {
+            assert!(wrong.parse::<Container>().is_err(), "{wrong}");
+        }
+    }
+}
