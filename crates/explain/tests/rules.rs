@@ -267,7 +267,12 @@ fn trial(label: &str) -> Trial {
             ..Placement::default()
         },
         path: Path::Namespaces,
-        timeline: Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span },
+        timeline: Timeline {
+            warmup_ns: span,
+            window_ns: span,
+            cooldown_ns: span,
+            interval_ns: None,
+        },
     }
 }
 

@@ -147,8 +147,9 @@ pub struct SocketParams {
     pub wait: Option<String>,
     /// Largest segment to ask for (TCP).
     pub mss_bytes: Option<u32>,
-    /// Leaves Nagle's algorithm on (TCP); everywhere else it is off.
-    pub delay: bool,
+    /// Switches Nagle's algorithm off or leaves it on (TCP); `None` is off for round trips and on,
+    /// as the system has it, for streams.
+    pub no_delay: Option<bool>,
     /// Differentiated services code point, 0 to 63 (RFC 2474).
     pub dscp: Option<u8>,
 }
@@ -202,6 +203,9 @@ pub struct Timeline {
     pub window_ns: Nanos,
     /// Run after the window closes, so that the other end's window is covered too.
     pub cooldown_ns: Nanos,
+    /// Length of the slices that bytes are told for; `None` is a tenth of a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_ns: Option<Nanos>,
 }
 
 /// One end's work order: everything a worker needs, and nothing it could run as a command.
@@ -254,6 +258,9 @@ pub struct ThreadUsage {
     pub voluntary_switches: u64,
     /// Times it was put aside.
     pub involuntary_switches: u64,
+    /// Processor cycles, in user mode and in the kernel, where they can be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<u64>,
 }
 
 /// Sent and received by one flow (or one memory thread) over the window.
@@ -340,12 +347,18 @@ pub struct Effective {
     /// Largest segment of the connection as it began (TCP).
     #[serde(default)]
     pub mss_bytes: Option<u32>,
+    /// Whether Nagle's algorithm is off (TCP).
+    #[serde(default)]
+    pub no_delay: Option<bool>,
     /// Code point that packets carry.
     #[serde(default)]
     pub dscp: Option<u8>,
     /// MTU of the path, as the kernel knows it for this flow.
     #[serde(default)]
     pub path_mtu_bytes: Option<Bytes>,
+    /// Which boot of which machine this end ran on: the beginning of the kernel's own random id.
+    #[serde(default)]
+    pub machine: Option<String>,
     /// Interface that has the flow's own address.
     #[serde(default)]
     pub interface: Option<String>,
@@ -365,6 +378,9 @@ pub struct EndReport {
     pub intervals: Vec<Interval>,
     /// Per thread, in flow order.
     pub threads: Vec<ThreadUsage>,
+    /// CPU time of the thread that keeps the time line and reads the counters, over the window.
+    #[serde(default)]
+    pub keeper_ns: Option<Nanos>,
     /// Sends without a copy, when they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zero_copy: Option<ZeroCopy>,

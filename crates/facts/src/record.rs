@@ -91,4 +91,7 @@ pub struct Stamp {
     pub host: Readings,
     /// CPU time of the own workers over the run (user and system, all threads).
     pub own_cpu_ns: Nanos,
+    /// Of it, CPU time of the controller itself.
+    #[serde(default)]
+    pub controller_ns: Option<Nanos>,
 }

@@ -96,6 +96,12 @@ mod tests {
         Root::at(dir)
     }
 
+    fn remove(name: &str) {
+        let _ = std::fs::remove_dir_all(
+            std::env::temp_dir().join(format!("narrows-cgroup-{name}-{}", std::process::id())),
+        );
+    }
+
     #[test]
     fn the_tightest_of_own_group_and_parents_counts() {
         let two = root(
@@ -122,5 +128,6 @@ mod tests {
         );
         assert_eq!(cpu_quota(&one).value(), Some(&0.5));
         assert!(matches!(memory_limit(&one), Fact::Absent { .. }));
+        ["v1", "v2"].into_iter().for_each(remove);
     }
 }

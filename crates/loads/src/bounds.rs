@@ -3,7 +3,7 @@
 use crate::LoadError;
 use crate::harness::socket::Wait;
 use crate::{tcp, udp};
-use narrows_facts::load::{Job, SocketParams, StreamParams, TripParams};
+use narrows_facts::load::{Job, SocketParams, StreamParams, Timeline, TripParams};
 
 /// The span of an end's buffers: beyond any cache.
 const SPAN_BYTES_MAX: u64 = 8 << 30;
@@ -14,6 +14,19 @@ const MSS_BYTES: std::ops::RangeInclusive<u32> = 88..=32_767;
 
 fn order(says: String) -> Result<(), LoadError> {
     Err(LoadError::Order(says))
+}
+
+/// Slices of a window.
+const SLICES_MAX: u64 = 60_000;
+
+/// Limits of the slices that bytes are told for.
+pub fn interval(line: &Timeline) -> Result<(), LoadError> {
+    let Some(slice) = line.interval_ns else { return Ok(()) };
+    if slice.0 < 1_000_000 || line.window_ns.0 / slice.0 > SLICES_MAX {
+        let most = SLICES_MAX;
+        return order(format!("slices of {slice}, must be 1 ms or more and at most {most}"));
+    }
+    Ok(())
 }
 
 /// Limits of streams.
@@ -47,6 +60,15 @@ pub fn stream(job: &Job, message: u64) -> Result<(), LoadError> {
     }
     if stream.reverse && stream.bidirectional {
         return order("both directions at once cannot be reversed".into());
+    }
+    Ok(())
+}
+
+/// Buffers of messages that are not streamed are small, and not placed.
+pub fn node(job: &Job) -> Result<(), LoadError> {
+    let network = crate::kind(&job.kind)?.network;
+    if network && job.node.is_some() && !job.kind.ends_with("-stream") {
+        return order(format!("{} places no buffers on a node", job.kind));
     }
     Ok(())
 }
@@ -86,9 +108,9 @@ pub fn trip(job: &Job, message_max: u64) -> Result<(), LoadError> {
 pub fn socket(job: &Job) -> Result<(), LoadError> {
     Wait::of(&job.params)?;
     let Some(socket) = &job.params.socket else { return Ok(()) };
-    let SocketParams { mss_bytes, dscp, delay, .. } = socket;
+    let SocketParams { mss_bytes, dscp, no_delay, .. } = socket;
     let tcp = job.kind.starts_with("tcp");
-    if !tcp && (mss_bytes.is_some() || *delay) {
+    if !tcp && (mss_bytes.is_some() || no_delay.is_some()) {
         return order(format!("{} has no segments and no Nagle's algorithm", job.kind));
     }
     if let Some(mss) = mss_bytes.filter(|mss| !MSS_BYTES.contains(mss)) {

@@ -104,12 +104,14 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
     bounds::trip(job, message_max)?;
     bounds::socket(job)?;
     bounds::iperf3(job)?;
+    bounds::node(job)?;
     let timeline = &job.timeline;
     let total_ns = [timeline.warmup_ns.0, timeline.window_ns.0, timeline.cooldown_ns.0];
     let total_ns = total_ns.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     if timeline.window_ns.0 < 1_000_000 || total_ns > 3_600_000_000_000 {
         return order("the time line must have a window of 1 ms or more and end in an hour".into());
     }
+    bounds::interval(timeline)?;
     if kind.network && job.address.is_none() {
         return order("a network workload needs an address".into());
     }

@@ -22,6 +22,7 @@ fn job(kind: &str, end: End, message_bytes: u64) -> Job {
             warmup_ns: Nanos::from_millis(20),
             window_ns: Nanos::from_millis(600),
             cooldown_ns: Nanos::from_millis(20),
+            interval_ns: None,
         },
         address: Some("127.0.0.1".parse().expect("address")),
         token: TOKEN.iter().map(|byte| format!("{byte:02x}")).collect(),

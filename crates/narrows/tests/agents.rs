@@ -237,6 +237,71 @@ fn an_agent_that_dies_ends_the_course_and_keeps_what_was_measured() {
     assert!(says.contains("interrupted"), "{says}");
 }
 
+#[test]
+fn an_agent_that_is_started_as_root_gives_root_up_and_still_measures() {
+    if !is_root() {
+        return skip("an_agent_that_is_started_as_root", "needs root");
+    }
+    let agent = serve(&[], &["-B", "127.0.0.1"]);
+    let uid = |pid: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("Uid:").map(str::to_owned));
+        line.unwrap_or_default().split_whitespace().map(str::to_owned).collect::<Vec<String>>()
+    };
+    // Real, effective, saved and file system: there is no way back.
+    assert_eq!(uid(agent.pid()), ["65534"; 4]);
+    let mut command = narrows();
+    let port = agent.port.to_string();
+    command.args(["udp", "127.0.0.1", "-p", &port, "-t", "0.6", "--repeats", "1", "-b", "50M"]);
+    command.env("NARROWS_KEY", &agent.key).arg("--json").arg("--out").arg(folder("no-root"));
+    let child = std::thread::spawn(move || json(&run(&mut command)));
+    let own = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        parent == Some(agent.pid().to_string().as_str())
+    };
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let worker = loop {
+        assert!(Instant::now() < deadline, "no worker was seen");
+        if let Some(worker) = common::agents_workers().into_iter().find(own) {
+            break worker;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(uid(worker), ["65534"; 4]);
+    let json = child.join().expect("controller");
+    // What the kept capabilities are for: the buffer is larger than an ordinary user may ask for.
+    let most = std::fs::read_to_string("/proc/sys/net/core/rmem_max").expect("limit");
+    let most: u64 = most.trim().parse().expect("number");
+    let given = json["results"][0]["sink_receive_buffer_bytes"].as_u64().expect("buffer");
+    assert!(given >= 8 << 20 || given > 2 * most, "{given} of {most}");
+}
+
+#[test]
+fn a_key_file_that_others_can_read_is_refused() {
+    let dir = folder("key-files");
+    let file = |name: &str, text: &str, mode: u32| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).expect("file");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&path, mode).expect("mode");
+        path
+    };
+    let open = file("open", &"5a".repeat(32), 0o644);
+    let short = file("short", "5a", 0o600);
+    for (path, says) in [
+        (&open, "others can read it"),
+        (&short, "not 64 hexadecimal digits"),
+        (&dir.join("none"), "No such file"),
+        (&dir, "not a file"),
+    ] {
+        let mut command = narrows();
+        command.args(["tcp", "127.0.0.1", "--key-file"]).arg(path);
+        common::fails(&mut command, 2, says);
+    }
+    common::fails(narrows().args(["tcp", "127.0.0.1"]), 2, "no key of the agent is given");
+}
+
 /// Namespaces by name, joined to one that the controller runs in; gone with the test.
 struct Star {
     names: Vec<String>,

@@ -177,6 +177,10 @@ fn conditions_are_set_read_back_and_refused_in_words() {
     assert_eq!((&used["dscp"], &used["wait"]), (&46.into(), &"busy-poll".into()));
     assert_eq!((&used["path_mtu_bytes"], &used["interface"]), (&1500.into(), &"narrows1".into()));
     assert_eq!(result["document"]["trials"][0]["place"]["sink_node"], 0);
+    // A stream leaves Nagle's algorithm on unless told otherwise, round trips have it off.
+    assert_eq!(used["no_delay"], false);
+    assert_eq!(bench.result("tcp", &["--nagle", "off"])["effective"]["no_delay"], true);
+    assert_eq!(bench.result("tcp", &["--rr", "-l", "64"])["effective"]["no_delay"], true);
     assert_eq!(
         bench.result("udp", &["-R", "--verify"])["document"]["trials"][0]["params"]["stream"]["reverse"],
         true
@@ -191,6 +195,9 @@ fn conditions_are_set_read_back_and_refused_in_words() {
         (&["--netns", "no-such-netns"], 5, "entering the network namespace no-such-netns"),
         (&["-A", "same-core,0"], 2, "same-core is for the second"),
         (&["--touch", "--receiver", "splice"], 2, "cannot be touched"),
+        (&["--rr", "--memory-node", "0,0"], 2, "places no buffers on a node"),
+        (&["--connect", "--buffer", "cold"], 2, "is no stream"),
+        (&["--irq", "0"], 2, "--irq: "),
     ] {
         let output = run(&mut bench.command("tcp", more));
         let text = err(&output);

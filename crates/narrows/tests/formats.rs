@@ -90,6 +90,28 @@ fn events_come_as_the_runs_end() {
 }
 
 #[test]
+fn fine_slices_say_what_they_cost_and_measuring_costs_little() {
+    let agent = serve(&[], &["-B", "127.0.0.1"]);
+    let text =
+        printed(&mut tcp(&agent, "formats-fine", &["--repeats", "2", "-i", "1", "--json-stream"]));
+    let run: Value =
+        text.lines().nth(1).and_then(|line| serde_json::from_str(line).ok()).expect("run");
+    // A machine that is busy may miss some.
+    assert!(run["intervals"].as_array().is_some_and(|slices| slices.len() > 50), "{run}");
+    let ended: Value =
+        text.lines().last().and_then(|line| serde_json::from_str(line).ok()).expect("end");
+    let overhead = &ended["results"]["results"][0]["overhead"];
+    let fine = overhead["keeper_cpus"].as_f64().expect("cost");
+    let text = printed(&mut tcp(&agent, "formats-coarse", &["--repeats", "2", "-J"]));
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    let overhead = &json["results"][0]["overhead"];
+    let (coarse, controller) =
+        (overhead["keeper_cpus"].as_f64().expect("cost"), overhead["controller_cpus"].as_f64());
+    assert!(coarse < 0.05 && coarse <= fine, "{coarse} {fine}");
+    assert!(controller.is_some_and(|cpus| cpus < 0.2), "{controller:?}");
+}
+
+#[test]
 fn the_copy_has_its_share_of_the_cpu() {
     let agent = serve(&[], &["-B", "127.0.0.1"]);
     let text = printed(&mut tcp(&agent, "formats-copy", &["--repeats", "3", "--copy-share", "-J"]));

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Served, err, folder, narrows, out, run, serve, skip, workers};
+use common::{Served, agents_workers, err, folder, narrows, out, run, serve, skip, workers};
 use narrows_run::key::Key;
 use narrows_run::wire::Wire;
 use rand::{Rng, RngExt, SeedableRng};
@@ -203,7 +203,7 @@ fn a_peer_with_the_key_that_means_harm_gets_errors_and_nothing_else() {
         parent == Some(agent.pid().to_string().as_str())
     };
     let deadline = Instant::now() + Duration::from_secs(5);
-    while workers().iter().any(own) {
+    while workers().into_iter().chain(agents_workers()).any(|pid| own(&pid)) {
         assert!(Instant::now() < deadline, "workers of the agent are left");
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -33,11 +33,13 @@ pub fn trials(
         warmup_ns: Nanos::from_millis(200),
         window_ns: window,
         cooldown_ns: Nanos::from_millis(100),
+        interval_ns: None,
     };
     let memory_line = Timeline {
         warmup_ns: Nanos::from_millis(50),
         window_ns: Nanos(window.0 * 2 / 3),
         cooldown_ns: Nanos(0),
+        interval_ns: None,
     };
     let network = |message_bytes: Bytes, congestion: Option<&str>| Params {
         congestion: congestion.map(str::to_owned),

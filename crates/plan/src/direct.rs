@@ -12,13 +12,14 @@ pub fn trial_of(kind: &str, params: Params, place: Placement, path: Path, window
         warmup_ns: Nanos::from_millis(500),
         window_ns: window,
         cooldown_ns: Nanos::from_millis(300),
+        interval_ns: None,
     };
     trial(kind, kind, params, place, path, timeline)
 }
 
 /// The same against an iperf3 server. As its own client does, the source stops when the window
 /// ends; a sink goes on for a moment. TCP warms up a second, which the server leaves out; UDP needs
-/// no warm-up, and old servers count what they lost in one.
+/// no warm-up, and some servers count what came in one.
 pub fn trial_of_iperf3(
     kind: &str,
     params: Params,
@@ -29,8 +30,14 @@ pub fn trial_of_iperf3(
     let cooldown_ns = Nanos::from_millis(if params.is_reverse() { 600 } else { 0 });
     let warm = kind.starts_with("tcp") || params.is_reverse();
     let warmup_ns = Nanos::from_millis(if warm { 1000 } else { 0 });
-    let timeline = Timeline { warmup_ns, window_ns: window, cooldown_ns };
+    let timeline = Timeline { warmup_ns, window_ns: window, cooldown_ns, interval_ns: None };
     trial(kind, kind, params, place, path, timeline)
+}
+
+/// The same trial, with bytes told for slices of another length.
+pub fn sliced(of: Trial, interval_ns: Option<Nanos>) -> Trial {
+    let timeline = Timeline { interval_ns, ..of.timeline };
+    trial(&of.label, &of.kind, of.params, of.place, of.path, timeline)
 }
 
 /// The same trial, of one peer among several.

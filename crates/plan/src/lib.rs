@@ -97,7 +97,12 @@ mod tests {
 
     #[test]
     fn a_trial_keeps_its_id_until_something_in_it_changes() {
-        let timeline = Timeline { warmup_ns: Nanos(1), window_ns: Nanos(2), cooldown_ns: Nanos(3) };
+        let timeline = Timeline {
+            warmup_ns: Nanos(1),
+            window_ns: Nanos(2),
+            cooldown_ns: Nanos(3),
+            interval_ns: None,
+        };
         let params = Params::of_network(Bytes::kib(64), 1);
         let make = |params: &Params| {
             let place = Placement::default();

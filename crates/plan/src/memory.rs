@@ -91,6 +91,7 @@ impl Plan<'_> {
             warmup_ns: Nanos::from_millis(50),
             window_ns: self.window,
             cooldown_ns: Nanos(0),
+            interval_ns: None,
         };
         let params = Params::of_memory(cpus.len().max(1) as u32, bytes, memory);
         let place = Placement { sink: CpuList(cpus.to_vec()), ..Placement::default() };

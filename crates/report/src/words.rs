@@ -242,7 +242,8 @@ fn conditions(trial: &Trial, used: &Effective) -> Vec<String> {
         let used = used.mss_bytes.map_or("unknown".to_owned(), |mss| format!("{mss} B"));
         let asked = socket.mss_bytes;
         parts.extend(asked.map(|mss| format!("segments of {mss} B asked for, {used} at first")));
-        parts.extend(socket.delay.then(|| "Nagle's algorithm on".to_owned()));
+        let nagle = |no_delay: bool| if no_delay { "off" } else { "on" };
+        parts.extend(socket.no_delay.map(|off| format!("Nagle's algorithm {}", nagle(off))));
         parts.extend(socket.dscp.map(|dscp| format!("DSCP {dscp}")));
     }
     let place = &trial.place;
@@ -279,6 +280,22 @@ pub fn copy_share(analysis: &Analysis<'_>) -> Option<String> {
         copy.copied_seconds_per_gigabyte - copy.dropped_seconds_per_gigabyte,
         copy.copied_seconds_per_gigabyte
     ))
+}
+
+/// What measuring itself cost, where it was asked to do more than usual or cost more than a
+/// hundredth of a CPU.
+pub fn overhead(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
+    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
+    let asked = trial.is_some_and(|trial| trial.timeline.interval_ns.is_some());
+    let keeper = summary.overhead.keeper_cpus?;
+    let controller = summary.overhead.controller_cpus.unwrap_or(0.0);
+    (asked || keeper > 0.01 || controller > 0.01).then(|| {
+        format!(
+            "measuring itself took at most {:.1} % of a CPU at an end, the controller {:.1} %",
+            100.0 * keeper,
+            100.0 * controller
+        )
+    })
 }
 
 /// System calls and packets a second, and what else the kernel said of the flows.
@@ -361,6 +378,9 @@ pub fn cpu(cpu: &narrows_stats::CpuUse) -> String {
     let mut text = format!("CPU: {}", known.join(", "));
     if let Some(seconds) = cpu.seconds_per_gigabyte {
         text += &format!("; {seconds:.2} CPU-s/GB");
+    }
+    if let Some(cycles) = cpu.cycles_per_byte {
+        text += &format!(", {cycles:.2} cycles/B");
     }
     text
 }

@@ -9,7 +9,7 @@ use crate::key::Key;
 use crate::launch::container::Launcher;
 use crate::limits::Limits;
 use crate::session::{Answer, Order};
-use crate::wire::{Reply, Request, Wire};
+use crate::wire::{Offers, Reply, Request, Wire};
 use narrows_facts::host::{Host, PciHop};
 use narrows_facts::record::Stage;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -242,7 +242,10 @@ struct Lent {
 impl Lent {
     fn meet(&mut self, request: Request) -> Option<Reply> {
         match request {
-            Request::Describe => Some(Reply::Host { host: Box::new(describe(&self.lend)) }),
+            Request::Describe => {
+                let host = Box::new(describe(&self.lend));
+                Some(Reply::Host { host, offers: Offers::own() })
+            }
             Request::Start => {
                 match WorkerProcess::start(&Launcher::plain(self.lend.binary.clone())) {
                     Ok(worker) => {

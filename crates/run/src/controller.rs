@@ -276,6 +276,7 @@ fn beside_job(trial: &Trial, wanted: &Beside) -> Result<Job, Broken> {
             warmup_ns: Nanos(0),
             window_ns: Nanos(window),
             cooldown_ns: MEET_SPARE,
+            interval_ns: None,
         },
         address: None,
         token: key::token().map_err(Broken::Fatal)?,

@@ -132,7 +132,12 @@ mod tests {
             end,
             params: Params::of_network(Bytes(64), 1),
             cpus: CpuList::default(),
-            timeline: Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span },
+            timeline: Timeline {
+                warmup_ns: span,
+                window_ns: span,
+                cooldown_ns: span,
+                interval_ns: None,
+            },
             address: Some("203.0.113.9".parse().expect("address")),
             token: "00".repeat(16),
             namespace: Some("/proc/1/ns/net".into()),

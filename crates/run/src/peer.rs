@@ -4,9 +4,10 @@ use crate::RunError;
 use crate::end::End;
 use crate::key::Key;
 use crate::session::{Answer, Order};
-use crate::wire::{Reply, Request, Wire};
+use crate::wire::{Offers, Reply, Request, Wire};
 use narrows_facts::Bytes;
 use narrows_facts::host::Host;
+use narrows_facts::trial::Trial;
 use nix::sys::socket::{getsockopt, sockopt};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -36,6 +37,7 @@ pub struct Peer {
     address: IpAddr,
     own_address: IpAddr,
     path_mtu: Option<Bytes>,
+    offers: Offers,
 }
 
 impl Peer {
@@ -61,6 +63,7 @@ impl Peer {
                         address: address.ip(),
                         own_address: own.ip(),
                         path_mtu,
+                        offers: Offers::default(),
                     });
                 }
                 Err(error) => last = error.to_string(),
@@ -89,12 +92,23 @@ impl Peer {
         self.address == self.own_address
     }
 
-    /// The agent's host, as it reads itself.
+    /// The agent's host, as it reads itself; what the agent offers is kept.
     pub fn describe(&mut self) -> Result<Host, RunError> {
         match self.ask(&Request::Describe, DESCRIBE_WITHIN)? {
-            Reply::Host { host } => Ok(*host),
+            Reply::Host { host, offers } => {
+                self.offers = offers;
+                Ok(*host)
+            }
             other => Err(self.unexpected(&other)),
         }
+    }
+
+    /// Whether the agent, once it has described itself, can run its end of a trial.
+    pub fn can(&self, trial: &Trial) -> Result<(), RunError> {
+        let peer = self.wire.peer();
+        self.offers.can(trial).map_err(|what| {
+            RunError::Refused(format!("{peer} does not offer {what}: is it an older narrows?"))
+        })
     }
 
     /// Starts a worker at the agent.

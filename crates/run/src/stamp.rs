@@ -13,6 +13,7 @@ pub struct StampBefore {
     load_hundredths: Option<u64>,
     host: Look,
     own_cpu: Duration,
+    controller: Duration,
 }
 
 impl StampBefore {
@@ -23,6 +24,7 @@ impl StampBefore {
             load_hundredths: load_average(),
             host: look(&HOST, &Scene { sockets: &[] }),
             own_cpu: own_cpu(),
+            controller: cpu_of(UsageWho::RUSAGE_SELF),
             began: Instant::now(),
         }
     }
@@ -30,12 +32,14 @@ impl StampBefore {
     /// The state around the run, which ends now.
     pub fn finish(self) -> Stamp {
         let after = look(&HOST, &Scene { sockets: &[] });
+        let controller = cpu_of(UsageWho::RUSAGE_SELF).saturating_sub(self.controller);
         Stamp {
             began_unix_ns: Nanos(self.began_unix.as_nanos() as u64),
             took_ns: Nanos(self.began.elapsed().as_nanos() as u64),
             load_hundredths: self.load_hundredths,
             host: between(&self.host, &after),
             own_cpu_ns: Nanos(own_cpu().saturating_sub(self.own_cpu).as_nanos() as u64),
+            controller_ns: Some(Nanos(controller.as_nanos() as u64)),
         }
     }
 }
@@ -48,12 +52,13 @@ fn load_average() -> Option<u64> {
 
 /// CPU time of this process and of its workers that have ended.
 fn own_cpu() -> Duration {
-    let of = |who| {
-        let usage = getrusage(who).ok()?;
-        let micros = |t: nix::sys::time::TimeVal| {
-            Duration::from_micros((t.tv_sec() * 1_000_000 + t.tv_usec()) as u64)
-        };
-        Some(micros(usage.user_time()) + micros(usage.system_time()))
+    cpu_of(UsageWho::RUSAGE_SELF) + cpu_of(UsageWho::RUSAGE_CHILDREN)
+}
+
+fn cpu_of(who: UsageWho) -> Duration {
+    let micros = |t: nix::sys::time::TimeVal| {
+        Duration::from_micros((t.tv_sec() * 1_000_000 + t.tv_usec()) as u64)
     };
-    [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN].into_iter().filter_map(of).sum()
+    let usage = getrusage(who).map(|usage| micros(usage.user_time()) + micros(usage.system_time()));
+    usage.unwrap_or_default()
 }

@@ -1,7 +1,8 @@
 //! Whether others used the host while a run was made.
 
 use crate::total;
-use narrows_facts::record::Record;
+use narrows_facts::load::EndReport;
+use narrows_facts::record::{Readings, Record};
 use serde::{Deserialize, Serialize};
 
 /// Share of the host's CPU time that others took during a run.
@@ -19,32 +20,66 @@ const FOREIGN_SHARE_MAX: f64 = 0.10;
 const STEAL_SHARE_MAX: f64 = 0.02;
 
 impl Noise {
+    fn worse(self, other: Self) -> Self {
+        Self {
+            foreign_share: self.foreign_share.max(other.foreign_share),
+            steal_share: self.steal_share.max(other.steal_share),
+        }
+    }
     /// True when the run should not be trusted by itself.
     pub fn is_noisy(&self) -> bool {
         self.foreign_share > FOREIGN_SHARE_MAX || self.steal_share > STEAL_SHARE_MAX
     }
 }
 
-/// The noise around a record; `None` when the host did not tell its CPU time.
+/// The noise of a run: over the windows of its ends, the worst of them, where they say which
+/// machine they ran on; else around the run on the controller's host. `None` when no host told its
+/// CPU time.
 ///
 /// Softirq time is left out: the traffic's own softirq work is partly counted as our processes' and
 /// partly not, depending on where the kernel ran it.
 pub fn noise(record: &Record) -> Option<Noise> {
-    let host = &record.around.host;
+    let ends = [&record.sink, &record.source].map(Option::as_ref);
+    let told = ends.into_iter().flatten().filter_map(|end| in_window(record, end));
+    told.reduce(Noise::worse).or_else(|| around(record))
+}
+
+/// Over one end's window, less the threads of all ends on the same machine.
+fn in_window(record: &Record, end: &EndReport) -> Option<Noise> {
+    let machine = end.effective.machine.as_ref()?;
+    let ends = [&record.sink, &record.source, &record.beside];
+    let here = ends.into_iter().flatten().filter(|other| {
+        // The memory kernel beside a run is on the controller's host and says so too.
+        other.effective.machine.as_ref() == Some(machine)
+    });
+    // Windows differ a little, and that of a memory kernel beside the run is longer.
+    let own = here.map(|other| {
+        let cpu = other.threads.iter().map(|t| t.user_ns.0.saturating_add(t.system_ns.0));
+        let cpu = total(cpu) as f64;
+        cpu * end.window_ns.0 as f64 / other.window_ns.0.max(1) as f64
+    });
+    of_host(&end.readings, own.sum())
+}
+
+fn around(record: &Record) -> Option<Noise> {
+    of_host(&record.around.host, record.around.own_cpu_ns.0 as f64)
+}
+
+fn of_host(host: &Readings, own_ns: f64) -> Option<Noise> {
     let sum = |state: &str| host.sum("cpu", &format!(".{state}_ns"));
     let (user, system, idle) = (sum("user")?, sum("system")?, sum("idle")?);
     let steal = sum("steal").unwrap_or(0);
     let rest = ["iowait", "irq", "softirq"].map(|state| sum(state).unwrap_or(0));
     let all = total([user, system, idle, steal].into_iter().chain(rest)) as f64;
-    let foreign = user.saturating_add(system).saturating_sub(record.around.own_cpu_ns.0);
-    (all > 0.0)
-        .then(|| Noise { foreign_share: foreign as f64 / all, steal_share: steal as f64 / all })
+    let foreign = (user.saturating_add(system) as f64 - own_ns).max(0.0);
+    (all > 0.0).then(|| Noise { foreign_share: foreign / all, steal_share: steal as f64 / all })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use narrows_facts::Nanos;
+    use narrows_facts::load::ThreadUsage;
     use narrows_facts::record::{Outcome, Stamp};
     use narrows_facts::trial::TrialId;
 
@@ -76,5 +111,37 @@ mod tests {
         let mut blind = record(1, 1, 1, 1);
         blind.around.host.0.clear();
         assert_eq!(noise(&blind), None);
+    }
+
+    /// An end whose host was busy for so long, of a window of 1000 on one CPU.
+    fn end(machine: &str, busy: u64, own: u64) -> EndReport {
+        let mut end = EndReport { window_ns: Nanos(1000), ..Default::default() };
+        end.effective.machine = Some(machine.into());
+        let usage = ThreadUsage { user_ns: Nanos(own), ..Default::default() };
+        end.threads.push(usage);
+        let cpu = [("user", busy), ("system", 0), ("idle", 1000 - busy)];
+        let keys = cpu.into_iter().map(|(state, ns)| (format!("cpu0.{state}_ns"), ns)).collect();
+        end.readings.0.insert("cpu".into(), keys);
+        end
+    }
+
+    #[test]
+    fn each_end_has_its_own_noise_and_two_on_one_machine_are_not_each_others() {
+        let mut apart = record(1000, 0, 0, 0);
+        apart.sink = Some(end("a", 600, 600));
+        apart.source = Some(end("b", 900, 500));
+        // Around the run all was foreign; in the windows only the source's host had others.
+        let noise_of = noise(&apart).expect("cpu");
+        assert_eq!(noise_of.foreign_share, 0.4);
+        apart.source = Some(end("b", 500, 500));
+        assert!(!noise(&apart).expect("cpu").is_noisy());
+        let mut together = record(1000, 0, 0, 0);
+        together.sink = Some(end("a", 900, 400));
+        together.source = Some(end("a", 900, 500));
+        assert!(!noise(&together).expect("cpu").is_noisy());
+        // An end that does not say where it ran: around the run, as before.
+        together.sink.as_mut().expect("sink").effective.machine = None;
+        together.source = None;
+        assert_eq!(noise(&together).expect("cpu").foreign_share, 1.0);
     }
 }

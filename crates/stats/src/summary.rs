@@ -1,6 +1,6 @@
 //! What the records of each trial say.
 
-use crate::traffic::{self, Loss, Traffic};
+use crate::traffic::{self, Loss, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_facts::Bytes;
 use narrows_facts::load::{Effective, EndReport, FlowTally, ZeroCopy};
@@ -55,6 +55,9 @@ pub struct CpuUse {
     pub steal_cpus: Option<f64>,
     /// CPU seconds of both ends' threads for each 10^9 bytes received; `None` for round trips.
     pub seconds_per_gigabyte: Option<f64>,
+    /// Processor cycles of both ends' threads for each byte received, where both could count them.
+    #[serde(default)]
+    pub cycles_per_byte: Option<f64>,
 }
 
 /// What a figure must not be taken for.
@@ -166,6 +169,9 @@ pub struct Summary {
     pub background: Option<Estimate>,
     /// Retransmitted segments over all runs (TCP).
     pub retransmitted_segments: Option<u64>,
+    /// What measuring itself cost.
+    #[serde(default)]
+    pub overhead: Overhead,
     /// Settings read back from the first run, source end (sink for memory kernels).
     pub effective: Effective,
     /// Receive buffer read back at the sink at the end of the first run.
@@ -316,6 +322,7 @@ fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
             _ => beside(&done),
         },
         retransmitted_segments: retransmitted(&done),
+        overhead: traffic::overhead(&done),
         effective: first.map(Done::effective).unwrap_or_default(),
         sink_receive_buffer_bytes: first.and_then(|run| run.sink.effective.receive_buffer_bytes),
         labels: Vec::new(),
@@ -470,6 +477,10 @@ fn cpu(done: &[Done<'_>], metric: Metric) -> Option<CpuUse> {
             }),
             _ => None,
         },
+        cycles_per_byte: match metric {
+            Metric::Goodput => over(&cycles_per_byte),
+            _ => None,
+        },
     })
 }
 
@@ -493,6 +504,13 @@ fn beside(done: &[Done<'_>]) -> Option<Estimate> {
     };
     let rates: Vec<f64> = done.iter().filter_map(rate).collect();
     median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)
+}
+
+/// Cycles of both ends for each byte; `None` where one of them could not count.
+fn cycles_per_byte(run: &Done<'_>) -> Option<f64> {
+    let of = |end: &EndReport| end.threads.iter().map(|thread| thread.cycles).sum::<Option<u64>>();
+    let (bytes, cycles) = (run.received_bytes(), of(run.sink)? as f64 + of(run.source?)? as f64);
+    (bytes > 0 && cycles > 0.0).then(|| cycles / bytes as f64)
 }
 
 fn retransmitted(done: &[Done<'_>]) -> Option<u64> {

@@ -124,6 +124,30 @@ pub(crate) fn loss(done: &[Done<'_>]) -> Loss {
     }
 }
 
+/// What measuring itself cost, in CPUs: the most of all runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Overhead {
+    /// The thread that keeps the time line and reads the counters, of the end where it is more.
+    pub keeper_cpus: Option<f64>,
+    /// The controller, over the whole of a run.
+    pub controller_cpus: Option<f64>,
+}
+
+/// What measuring cost.
+pub(crate) fn overhead(done: &[Done<'_>]) -> Overhead {
+    let most = |shares: &mut dyn Iterator<Item = f64>| shares.reduce(f64::max);
+    let ends = done.iter().flat_map(|run| run.source.into_iter().chain([run.sink]));
+    let keeper = |end: &EndReport| Some(end.keeper_ns?.0 as f64 / end.window_ns.0.max(1) as f64);
+    let controller = |run: &Done<'_>| {
+        let around = &run.record.around;
+        Some(around.controller_ns?.0 as f64 / around.took_ns.0.max(1) as f64)
+    };
+    Overhead {
+        keeper_cpus: most(&mut ends.filter_map(keeper)),
+        controller_cpus: most(&mut done.iter().filter_map(controller)),
+    }
+}
+
 /// What became of sends without a copy, at either end.
 pub(crate) fn zero_copy(done: &[Done<'_>]) -> Option<ZeroCopy> {
     let ends = done.iter().flat_map(|run| run.source.into_iter().chain([run.sink]));

@@ -105,6 +105,12 @@ mod tests {
         Root::at(dir)
     }
 
+    fn remove(name: &str) {
+        let _ = std::fs::remove_dir_all(
+            std::env::temp_dir().join(format!("narrows-edac-{name}-{}", std::process::id())),
+        );
+    }
+
     #[test]
     fn modules_are_placed_by_the_drivers_label_or_by_controller_and_location() {
         let root = root(
@@ -128,6 +134,7 @@ mod tests {
         assert_eq!(at, want.map(|(socket, mc, channel)| (socket, mc, channel.to_owned())));
         let size = slots.value().and_then(|slots| slots[2].module.clone()?.size_bytes);
         assert_eq!(size, Some(Bytes::gib(16)));
+        remove("placed");
     }
 
     #[test]
@@ -142,5 +149,6 @@ mod tests {
         let modules = read(&root);
         assert_eq!(modules.value().map(Vec::len), Some(2));
         assert!(matches!(fill(Fact::absent("no table"), &modules), Fact::Absent { .. }));
+        remove("unplaced");
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Length of a slice of the window.
+/// Length of a slice of the window where none was asked for.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// How long threads may take to get to the gate: touching large buffers is the slow part.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -74,6 +74,7 @@ impl Lane {
             involuntary_switches: close
                 .involuntary_switches
                 .saturating_sub(open.involuntary_switches),
+            cycles: open.cycles.zip(close.cycles).map(|(open, close)| close.saturating_sub(open)),
         }
     }
 }
@@ -182,12 +183,16 @@ impl Crew {
         opened(&self.sockets);
         self.clockwork.set(Phase::Window);
         let began = Instant::now();
-        let opened_ns = (self.meter)().wall_ns;
+        let keeper = (self.meter)();
+        let opened_ns = keeper.wall_ns;
         let first = self.tally_now();
-        let intervals = self.keep_window(began, span(timeline.window_ns), self.total(&first));
+        let slice = timeline.interval_ns.map_or(INTERVAL, span);
+        let intervals =
+            self.keep_window(began, (span(timeline.window_ns), slice), self.total(&first));
         let last = self.tally_now();
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
         self.clockwork.set(Phase::Cooldown);
+        let keeper_ns = cpu_between(&keeper, &(self.meter)());
         closed(&self.sockets);
         thread::sleep(span(timeline.cooldown_ns));
         self.clockwork.set(Phase::Stop);
@@ -202,6 +207,7 @@ impl Crew {
             opened_ns,
             flows,
             intervals,
+            keeper_ns: Some(keeper_ns),
             effective: self.effective,
             ..Default::default()
         };
@@ -234,13 +240,18 @@ impl Crew {
     }
 
     /// Sleeps through the window, reading the bytes of each slice.
-    fn keep_window(&self, began: Instant, window: Duration, before: u64) -> Vec<Interval> {
+    fn keep_window(
+        &self,
+        began: Instant,
+        (window, slice): (Duration, Duration),
+        before: u64,
+    ) -> Vec<Interval> {
         let mut intervals = Vec::new();
         let (mut at, mut bytes) = (Duration::ZERO, before);
-        let mut due = INTERVAL;
+        let mut due = slice;
         while at < window {
             // A last slice shorter than half is joined to the one before it.
-            if window.saturating_sub(due) < INTERVAL / 2 {
+            if window.saturating_sub(due) < slice / 2 {
                 due = window;
             }
             thread::sleep(due.saturating_sub(began.elapsed()));
@@ -252,10 +263,16 @@ impl Crew {
                 bytes: Bytes(sum.saturating_sub(bytes)),
             });
             (at, bytes) = (now, sum);
-            due = now.max(due) + INTERVAL;
+            due = now.max(due) + slice;
         }
         intervals
     }
+}
+
+/// CPU time that a thread used between two readings.
+fn cpu_between(open: &ThreadUsage, close: &ThreadUsage) -> Nanos {
+    let cpu = |usage: &ThreadUsage| usage.user_ns.0.saturating_add(usage.system_ns.0);
+    Nanos(cpu(close).saturating_sub(cpu(open)))
 }
 
 fn work_lane(

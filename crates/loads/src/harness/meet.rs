@@ -108,7 +108,7 @@ pub fn connect(to: SocketAddr, job: &Job, token: &Token, flow: u32) -> Result<So
         None => [&token[..], &flow.to_be_bytes()].concat(),
     };
     (&socket).write_all(&words).map_err(LoadError::system(format!("greeting {to}")))?;
-    settle(&socket, true, &job.params)?;
+    settle(&socket, true, job)?;
     Ok(socket)
 }
 
@@ -129,7 +129,7 @@ pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>
         let Ok((socket, _)) = listener.accept() else { continue };
         let Some(flow) = greets(&socket, token) else { continue };
         if let Some(place) = flows.get_mut(flow as usize) {
-            settle(&socket, true, &job.params)?;
+            settle(&socket, true, job)?;
             *place = Some(socket);
         }
     }
@@ -205,7 +205,7 @@ pub fn call(to: SocketAddr, job: &Job, token: &Token) -> Result<Socket, LoadErro
             say = word(token, Word::Proof, nonce);
             proved = true;
         } else if proved && nonce_of(&heard[..length], token, Word::Welcome).is_some() {
-            settle(&socket, false, &job.params)?;
+            settle(&socket, false, job)?;
             return Ok(socket);
         }
     }
@@ -221,7 +221,7 @@ fn call_iperf3(socket: Socket, to: SocketAddr, job: &Job) -> Result<Socket, Load
     said.map_err(LoadError::system(format!("greeting {to}")))?;
     while Instant::now() < deadline {
         if let Ok(4) = (&socket).read(&mut heard) {
-            settle(&socket, false, &job.params)?;
+            settle(&socket, false, job)?;
             return Ok(socket);
         }
     }
@@ -253,7 +253,7 @@ pub fn answer(socket: &Socket, job: &Job, token: &Token) -> Result<(), LoadError
             for _ in 0..3 {
                 let _ = socket.send(&word(token, Word::Welcome, nonce));
             }
-            return settle(socket, false, &job.params);
+            return settle(socket, false, job);
         }
     }
     Err(LoadError::Peer(format!("0 of 1 connections arrived over UDP within {MEET_WITHIN:?}")))

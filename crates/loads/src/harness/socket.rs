@@ -152,13 +152,15 @@ pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError>
 }
 
 /// Settings of a socket that has met the other end: short timeouts, so that blocked threads see the
-/// phase change, or none at all for those that spin; no delay for small messages.
-pub fn settle(socket: &Socket, stream: bool, params: &Params) -> Result<(), LoadError> {
+/// phase change, or none at all for those that spin; no delay for round trips. With it a stream's
+/// every write would end in a small segment.
+pub fn settle(socket: &Socket, stream: bool, job: &Job) -> Result<(), LoadError> {
+    let params = &job.params;
     let wait = Wait::of(params)?;
-    let delay = told(params).delay;
+    let no_delay = told(params).no_delay.unwrap_or(!job.kind.ends_with("-stream"));
     let set = || {
         if stream {
-            socket.set_tcp_nodelay(!delay)?;
+            socket.set_tcp_nodelay(no_delay)?;
         }
         if wait == Wait::BusyPoll {
             // Preferring it takes a privilege that polling does not, on some kernels.
@@ -194,6 +196,7 @@ pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
         receive_buffer_bytes: bytes(socket.recv_buffer_size()),
         buffer_span_bytes: span,
         wait: Wait::of(&job.params).ok().map(|wait| wait.name().to_owned()),
+        no_delay: stream.then(|| socket.tcp_nodelay().ok()).flatten(),
         mss_bytes: stream.then(|| socket.tcp_mss().ok()).flatten(),
         dscp,
         path_mtu_bytes: path_mtu.and_then(unsigned).map(Bytes),

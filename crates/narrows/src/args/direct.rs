@@ -32,6 +32,10 @@ pub struct DirectArgs {
     /// Seconds that count in each run
     #[arg(long, short = 't', value_name = "SECONDS", default_value = "1.5", value_parser = seconds)]
     pub seconds: f64,
+    /// Milliseconds of the slices that bytes are told for (--json-stream, --format iperf3); what
+    /// reading them cost is told
+    #[arg(long, short = 'i', value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub interval: Option<u32>,
     /// Runs; six are the least for a 95 % interval
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
@@ -119,7 +123,7 @@ pub struct TcpArgs {
     #[arg(long, short = 'l', value_name = "SIZE", default_value = "64K")]
     pub length: Bytes,
     /// Connections made, used once and closed, instead of a stream
-    #[arg(long, conflicts_with_all = ["rr", "reverse", "bidirectional", "verify"])]
+    #[arg(long, conflicts_with_all = ["rr", "reverse", "bidirectional", "verify", "bitrate"])]
     pub connect: bool,
     /// Buffers of each end: hot (one message, over and over), cold (twice the larger last-level
     /// cache), or a size that all flows go through together
@@ -146,9 +150,10 @@ pub struct TcpArgs {
     /// Largest segment to ask for
     #[arg(long, short = 'M', value_name = "BYTES")]
     pub mss: Option<u32>,
-    /// Leave Nagle's algorithm on, which waits for more to send
-    #[arg(long)]
-    pub delay: bool,
+    /// Switch Nagle's algorithm, which waits for more to send, on or off; without it on for streams
+    /// and off for round trips
+    #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
+    pub nagle: Option<String>,
     /// Congestion control to ask for; what was in use is read back
     #[arg(long, short = 'C', value_name = "NAME")]
     pub congestion: Option<String>,

@@ -33,7 +33,8 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
         (_, true) => "tcp-connect",
         _ => "tcp-stream",
     };
-    let socket = SocketParams { mss_bytes: args.mss, delay: args.delay, ..socket(direct) };
+    let no_delay = args.nagle.as_deref().map(|nagle| nagle == "off");
+    let socket = SocketParams { mss_bytes: args.mss, no_delay, ..socket(direct) };
     let params = Params {
         congestion: args.congestion.clone(),
         socket: (socket != SocketParams::default()).then_some(socket),
@@ -150,6 +151,16 @@ impl Far {
         }
     }
 
+    /// Whether each agent can run its trial.
+    fn can(&self, trials: &[Trial]) -> Result<(), Failure> {
+        if let Self::Agents(peers) = self {
+            let last = trials.last();
+            let pairs = peers.iter().zip(trials.iter().chain(last.into_iter().cycle()));
+            pairs.map(|(peer, trial)| peer.can(trial)).collect::<Result<Vec<()>, _>>()?;
+        }
+        Ok(())
+    }
+
     fn path_mtu(&self) -> Option<Bytes> {
         match self {
             Self::Agents(peers) => peers[0].path_mtu(),
@@ -208,6 +219,7 @@ fn run(
         }
         trials.push(plan::uncopied(&trials[0]));
     }
+    far.can(&trials)?;
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
         schema_version: SCHEMA_VERSION,
@@ -305,7 +317,8 @@ fn trials(
     let make = if args.iperf3 { plan::trial_of_iperf3 } else { plan::trial_of };
     let trial = |(index, name): (usize, &String)| {
         let place = placed(args, params, sides, index)?;
-        let trial = make(kind, params.clone(), place, path, window);
+        let interval = args.interval.map(|ms| Nanos::from_millis(ms.into()));
+        let trial = plan::sliced(make(kind, params.clone(), place, path, window), interval);
         check(&trial)?;
         Ok(if args.hosts.len() > 1 { plan::with(trial, name) } else { trial })
     };

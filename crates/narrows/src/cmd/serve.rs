@@ -80,6 +80,9 @@ fn reached_at(args: &ServeArgs) -> String {
 
 fn serve_iperf3(args: &ServeArgs, stop: &AtomicBool) -> Result<u8, Failure> {
     let server = server::Server::listen(args.bind, args.port.unwrap_or(iperf3::PORT))?;
+    if args.user != "root" {
+        privilege::drop_root(&args.user, &cmd::own_binary()?)?;
+    }
     let port = match server.port() {
         iperf3::PORT => String::new(),
         port => format!(" -p {port}"),

@@ -192,6 +192,7 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
             summary.cpu.as_ref().map_or(String::new(), |cpu| format!("; {}", words::cpu(cpu)));
         lines.push(words::brief(analysis, summary) + &cpu);
     }
+    lines.extend(words::overhead(analysis, summary));
     if analysis.is_direct() || summary.kind == "udp-stream" {
         lines.extend(words::traffic(summary));
     }

@@ -186,7 +186,7 @@ fn parameters(trial: &Trial) -> Parameters {
         // Its own clock ends a test that nobody ends; ours does first.
         time: seconds(line.window_ns) + seconds(line.cooldown_ns) + 2,
         mss: socket.mss_bytes,
-        nodelay: (!udp && !socket.delay).then_some(true),
+        nodelay: socket.no_delay.filter(|no_delay| *no_delay),
         parallel: params.streams,
         reverse: reverse.then_some(true),
         window: params.socket_buffer_bytes.map(|bytes| bytes.0),

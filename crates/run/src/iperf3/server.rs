@@ -145,7 +145,7 @@ impl Server {
                 let _ = say(&stream, State::AccessDenied);
                 continue;
             }
-            stream.set_nodelay(true)?;
+            stream.set_nodelay(run.no_delay)?;
             stream.set_read_timeout(Some(LOOK_UP))?;
             stream.set_write_timeout(Some(LOOK_UP))?;
             streams.push(run.start(move |run, count| match run.sends {
@@ -232,6 +232,7 @@ type Stream = (Arc<Count>, JoinHandle<()>);
 struct Run {
     udp: bool,
     sends: bool,
+    no_delay: bool,
     count: u32,
     message: usize,
     /// From datagram to datagram of a stream, in nanoseconds.
@@ -250,6 +251,7 @@ impl Run {
         Self {
             udp,
             sends: asked.reverse == Some(true),
+            no_delay: asked.nodelay == Some(true),
             count: asked.parallel,
             message: asked.len as usize,
             gap_ns: rate.map(|rate| 8e9 * asked.len as f64 / rate as f64),
