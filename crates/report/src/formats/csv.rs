@@ -33,7 +33,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         let mut records: Vec<&Record> = analysis.stored.records_of(trial).collect();
         records.sort_by_key(|record| record.repeat);
         for record in records {
-            let _ = csv.write_record(row(trial, summary, record));
+            let _ = csv.write_record(row(trial, summary, record).map(|field| super::tame(&field)));
         }
     }
     String::from_utf8(csv.into_inner().unwrap_or_default()).unwrap_or_default()

@@ -39,3 +39,8 @@ fn word(value: &impl serde::Serialize) -> String {
         _ => String::new(),
     }
 }
+
+/// Text of the data without what would speak to a terminal.
+fn tame(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
