@@ -272,7 +272,8 @@ fn nothing_native_is_linked() {
     let lock = read(&top().join("Cargo.lock"));
     let natives = lock.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
     let natives: Vec<&str> = natives.filter(|name| name.ends_with("-sys")).collect();
-    // SQLite is the only C that is compiled. The others are Rust on Linux (linux-raw, netlink), or
+    // SQLite is the only C that is compiled. The others are Rust on Linux (linux-raw, netlink,
+    // perf-event-open), or
     // are not built there at all.
     let known = [
         "core-foundation-sys",
@@ -281,6 +282,7 @@ fn nothing_native_is_linked() {
         "libsqlite3-sys",
         "linux-raw-sys",
         "netlink-sys",
+        "perf-event-open-sys",
         "windows-sys",
     ];
     for name in natives {

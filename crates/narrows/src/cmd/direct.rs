@@ -211,14 +211,8 @@ fn run(
     let path = if own_address == address { Path::Loopback } else { Path::Peer };
     let interface = address::interface(own_address);
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
-    let mut trials = trials(args, kind, &params, path, &sides)?;
-    if copy_share {
-        if args.hosts.len() > 1 {
-            let says = "--copy-share is of one peer".to_owned();
-            return Err(Failure::new(USAGE, says, "name one host"));
-        }
-        trials.push(plan::uncopied(&trials[0]));
-    }
+    let trials = trials(args, kind, &params, path, &sides)?;
+    let trials = if copy_share { with_uncopied(trials)? } else { trials };
     far.can(&trials)?;
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
@@ -323,6 +317,16 @@ fn trials(
         Ok(if args.hosts.len() > 1 { plan::with(trial, name) } else { trial })
     };
     args.hosts.iter().enumerate().map(trial).collect()
+}
+
+/// The trial, and the same with a sink that drops what arrives.
+fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
+    let [trial] = trials.as_slice() else {
+        let says = "--copy-share is of one peer".to_owned();
+        return Err(Failure::new(USAGE, says, "name one host"));
+    };
+    let uncopied = plan::uncopied(trial);
+    Ok(trials.into_iter().chain([uncopied]).collect())
 }
 
 /// The CPUs of both ends: the local host with its interface to the peer, and the peer. The local

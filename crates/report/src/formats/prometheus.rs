@@ -64,8 +64,7 @@ fn head(out: &mut String, name: &str, help: &str) {
 }
 
 fn line(out: &mut String, name: &str, labels: &[(&str, &str)], value: f64) {
-    let escaped =
-        |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], "\\n");
+    let escaped = |text: &str| super::tame(text).replace('\\', "\\\\").replace('"', "\\\"");
     let labels: Vec<String> =
         labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
     let _ = match labels.is_empty() {
