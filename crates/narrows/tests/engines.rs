@@ -177,6 +177,10 @@ fn conditions_are_set_read_back_and_refused_in_words() {
     assert_eq!((&used["dscp"], &used["wait"]), (&46.into(), &"busy-poll".into()));
     assert_eq!((&used["path_mtu_bytes"], &used["interface"]), (&1500.into(), &"narrows1".into()));
     assert_eq!(result["document"]["trials"][0]["place"]["sink_node"], 0);
+    assert_eq!(result["one_machine"], true);
+    let same = bench.result("tcp", &["-A", "0,same-core"]);
+    assert!(labels(&same).contains("same-cpu"), "{}", labels(&same));
+    assert!(same["busy_cpus"]["sink"][0]["cpu"].is_number(), "{same}");
     // A stream leaves Nagle's algorithm on unless told otherwise, round trips have it off.
     assert_eq!(used["no_delay"], false);
     assert_eq!(bench.result("tcp", &["--nagle", "off"])["effective"]["no_delay"], true);

@@ -8,7 +8,7 @@ use narrows_facts::study::Ended;
 use narrows_facts::trial::{Path, Trial};
 use narrows_facts::units::three_digits;
 use narrows_facts::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
-use narrows_stats::{Label, Metric, Summary};
+use narrows_stats::{BusyCpu, Label, Metric, Summary};
 use std::collections::BTreeSet;
 
 /// A value with its unit.
@@ -280,6 +280,33 @@ pub fn copy_share(analysis: &Analysis<'_>) -> Option<String> {
         copy.copied_seconds_per_gigabyte - copy.dropped_seconds_per_gigabyte,
         copy.copied_seconds_per_gigabyte
     ))
+}
+
+/// What the kernel says of the path, and the socket buffers asked for and given.
+pub fn path_of(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
+    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label)?;
+    let used = &summary.effective;
+    used.interface.as_ref()?;
+    let mut parts = vec![format!("by {}", used.interface.as_deref().unwrap_or("-"))];
+    parts.extend(used.path_mtu_bytes.map(|mtu| format!("path MTU {} B", mtu.0)));
+    parts.extend(used.mss_bytes.map(|mss| format!("segments {mss} B")));
+    let asked = trial.params.socket_buffer_bytes.map_or("auto".to_owned(), |b| b.to_string());
+    parts.push(format!("socket buffers {asked}{}", in_force(summary)));
+    Some(parts.join(", "))
+}
+
+/// The CPUs of both hosts that were busy for a tenth of the time or more.
+pub fn busy_cpus(summary: &Summary) -> Option<String> {
+    let of = |name: &str, cpus: &[BusyCpu]| {
+        let busy = cpus.iter().filter(|busy| busy.share >= 0.1).take(4);
+        let busy: Vec<String> =
+            busy.map(|busy| format!("CPU {} {:.0} %", busy.cpu, 100.0 * busy.share)).collect();
+        (!busy.is_empty()).then(|| format!("{name}: {}", busy.join(", ")))
+    };
+    let cpus = &summary.busy_cpus;
+    let hosts = [of("source's host", &cpus.source), of("sink's host", &cpus.sink)];
+    let hosts: Vec<String> = hosts.into_iter().flatten().collect();
+    (!hosts.is_empty()).then(|| hosts.join("; "))
 }
 
 /// What measuring itself cost, where it was asked to do more than usual or cost more than a

@@ -1,6 +1,6 @@
 //! What the records of each trial say.
 
-use crate::traffic::{self, Loss, Overhead, Traffic};
+use crate::traffic::{self, BusyCpus, Loss, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_facts::Bytes;
 use narrows_facts::load::{Effective, EndReport, FlowTally, ZeroCopy};
@@ -169,6 +169,12 @@ pub struct Summary {
     pub background: Option<Estimate>,
     /// Retransmitted segments over all runs (TCP).
     pub retransmitted_segments: Option<u64>,
+    /// Both ends said that they ran on the same machine.
+    #[serde(default)]
+    pub one_machine: bool,
+    /// The busiest CPUs of both ends' hosts.
+    #[serde(default)]
+    pub busy_cpus: BusyCpus,
     /// What measuring itself cost.
     #[serde(default)]
     pub overhead: Overhead,
@@ -322,6 +328,8 @@ fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
             _ => beside(&done),
         },
         retransmitted_segments: retransmitted(&done),
+        one_machine: first.is_some_and(Done::is_one_machine),
+        busy_cpus: traffic::busy_cpus(&done),
         overhead: traffic::overhead(&done),
         effective: first.map(Done::effective).unwrap_or_default(),
         sink_receive_buffer_bytes: first.and_then(|run| run.sink.effective.receive_buffer_bytes),
@@ -422,6 +430,11 @@ impl<'a> Done<'a> {
         };
         let both = self.sink.flows.iter().any(|flow| flow.sends);
         of(self.sink) + self.source.filter(|_| both).map_or(0, of)
+    }
+
+    fn is_one_machine(&self) -> bool {
+        let of = |end: &EndReport| end.effective.machine.clone();
+        self.source.and_then(of).is_some_and(|machine| of(self.sink) == Some(machine))
     }
 
     /// The source's settings (the sink's of memory kernels), with how the sink receives.
@@ -547,7 +560,9 @@ fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
         stream && !spins && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
     };
     let place = &trial.place;
-    let same_cpu = !place.sink.0.is_empty() && place.sink == place.source;
+    let same_cpu = place.sink.0.iter().any(|cpu| place.source.0.contains(cpu));
+    // Over an agent the two ends may be on one machine all the same.
+    let one_machine = trial.path != Path::Peer || summary.one_machine;
     // Twice the caches: below that a good part of the passes hits.
     let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
     let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse);
@@ -555,7 +570,7 @@ fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
     let marks = [
         (trial.path == Path::Loopback, Label::Loopback),
         (trial.path == Path::Namespaces, Label::NoNic),
-        (same_cpu && trial.path != Path::Peer && trial.path != Path::Memory, Label::SameCpu),
+        (same_cpu && one_machine && trial.path != Path::Memory, Label::SameCpu),
         (trial.params.stream.as_ref().is_some_and(|s| s.drops()), Label::Truncated),
         (summary.effective.receiver.as_deref() == Some("splice"), Label::Spliced),
         (joined(summary), Label::Joined),

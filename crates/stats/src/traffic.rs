@@ -5,6 +5,7 @@ use crate::{median, total};
 use narrows_facts::Bytes;
 use narrows_facts::load::{EndReport, FlowTally, ZeroCopy};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Where datagrams went, sums over all runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +125,67 @@ pub(crate) fn loss(done: &[Done<'_>]) -> Loss {
     }
 }
 
+/// How busy one CPU of a host was.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BusyCpu {
+    /// Its number.
+    pub cpu: u32,
+    /// Share of the window in which it was not idle, median over runs.
+    pub share: f64,
+}
+
+/// The busiest CPUs of both ends' hosts, the busiest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BusyCpus {
+    /// Of the source's host.
+    pub source: Vec<BusyCpu>,
+    /// Of the sink's host.
+    pub sink: Vec<BusyCpu>,
+}
+
+/// CPUs that are told of each host.
+const BUSY_MAX: usize = 8;
+
+/// How busy the CPUs of both ends were, from `/proc/stat` over the windows.
+pub(crate) fn busy_cpus(done: &[Done<'_>]) -> BusyCpus {
+    BusyCpus {
+        source: busy(done.iter().filter_map(|run| run.source)),
+        sink: busy(done.iter().map(|run| run.sink)),
+    }
+}
+
+fn busy<'a>(ends: impl Iterator<Item = &'a EndReport>) -> Vec<BusyCpu> {
+    let mut shares: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for end in ends {
+        for (cpu, share) in shares_of(end) {
+            shares.entry(cpu).or_default().push(share);
+        }
+    }
+    let known = shares
+        .iter()
+        .filter_map(|(cpu, shares)| Some(BusyCpu { cpu: *cpu, share: median(shares)? }));
+    let mut known: Vec<BusyCpu> = known.collect();
+    known.sort_by(|a, b| b.share.total_cmp(&a.share));
+    known.truncate(BUSY_MAX);
+    known
+}
+
+/// Share of its time that each CPU was not idle.
+fn shares_of(end: &EndReport) -> BTreeMap<u32, f64> {
+    let mut times: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for (key, ns) in end.readings.0.get("cpu").into_iter().flatten() {
+        let cpu = key.strip_prefix("cpu").and_then(|rest| rest.split_once('.'));
+        let Some((Ok(cpu), state)) = cpu.map(|(cpu, state)| (cpu.parse(), state)) else { continue };
+        let (busy, all) = times.entry(cpu).or_default();
+        *all = all.saturating_add(*ns);
+        if !["idle_ns", "iowait_ns"].contains(&state) {
+            *busy = busy.saturating_add(*ns);
+        }
+    }
+    let told = times.into_iter().filter(|(_, (_, all))| *all > 0);
+    told.map(|(cpu, (busy, all))| (cpu, busy as f64 / all as f64)).collect()
+}
+
 /// What measuring itself cost, in CPUs: the most of all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
@@ -162,4 +224,21 @@ pub(crate) fn verified(done: &[Done<'_>]) -> Option<Bytes> {
     let ends = done.iter().flat_map(|run| run.source.into_iter().chain([run.sink]));
     let verified = ends.filter_map(|end| end.verified_bytes);
     verified.reduce(|a, b| Bytes(a.0.saturating_add(b.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cpu_is_busy_for_its_own_share() {
+        let mut end = EndReport::default();
+        let times = [("cpu0.user_ns", 30), ("cpu0.idle_ns", 70), ("cpu12.softirq_ns", 5)];
+        let more = [("cpu12.iowait_ns", 15), ("cpux.user_ns", 9), ("cpu3.idle_ns", 0)];
+        let times = times.into_iter().chain(more).map(|(key, ns)| (key.to_owned(), ns));
+        end.readings.0.insert("cpu".into(), times.collect());
+        assert_eq!(shares_of(&end), [(0, 0.3), (12, 0.25)].into());
+        let busy = busy([&end].into_iter());
+        assert_eq!(busy.iter().map(|busy| busy.cpu).collect::<Vec<u32>>(), [0, 12]);
+    }
 }

@@ -192,6 +192,10 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
             summary.cpu.as_ref().map_or(String::new(), |cpu| format!("; {}", words::cpu(cpu)));
         lines.push(words::brief(analysis, summary) + &cpu);
     }
+    if analysis.is_direct() {
+        lines.extend(words::path_of(analysis, summary));
+        lines.extend(words::busy_cpus(summary));
+    }
     lines.extend(words::overhead(analysis, summary));
     if analysis.is_direct() || summary.kind == "udp-stream" {
         lines.extend(words::traffic(summary));

@@ -59,7 +59,7 @@ impl Launcher {
             Some(Container::Bwrap) => {
                 let mut command = Command::new("bwrap");
                 command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
-                command.args(["--tmpfs", "/tmp", "--unshare-ipc", "--unshare-pid"]);
+                command.args(["--unshare-ipc", "--unshare-pid"]);
                 command.args(["--unshare-uts", "--die-with-parent", "--"]);
                 command.arg(&self.binary).arg("worker");
                 command
