@@ -36,6 +36,8 @@ pub enum Method {
     Model,
     /// A difference of two medians, with the interval of their ratio or difference by bounds.
     MedianRatio,
+    /// Bootstrap interval, corrected for bias and acceleration.
+    Bootstrap,
 }
 
 /// A value with its range.

@@ -83,12 +83,15 @@ fn proved(to: SocketAddr) -> UdpSocket {
 
 #[test]
 fn lost_late_and_doubled_datagrams_are_counted_apart() {
-    let (at, run) = listening(job("udp-stream", End::Sink, 64));
+    let mut sink = job("udp-stream", End::Sink, 64);
+    // Half a second to spare on each side of where a datagram should fall: the machine may be busy.
+    sink.timeline.warmup_ns = Nanos::from_millis(500);
+    sink.timeline.window_ns = Nanos::from_millis(1000);
+    let (at, run) = listening(sink);
     let socket = proved(at);
     // Before the window: 0. In it: 3 and 7 never come, 5 comes late, 6 and 8 twice.
-    thread::sleep(Duration::from_millis(5));
     socket.send(&datagram(0, 64)).expect("send");
-    thread::sleep(Duration::from_millis(200));
+    thread::sleep(Duration::from_millis(1000));
     for sequence in [1, 2, 4, 6, 5, 6, 8, 9, 8] {
         socket.send(&datagram(sequence, 64)).expect("send");
     }

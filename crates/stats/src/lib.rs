@@ -3,15 +3,29 @@
 
 #![forbid(unsafe_code)]
 
+mod compare;
+mod drift;
+mod levels;
 mod noise;
 mod order;
 mod percentile;
+mod rank;
+mod repeats;
+mod resample;
 mod summary;
 mod traffic;
 
+pub use compare::{Change, Compared, compare};
+pub use drift::{Drift, Placed, Step, drift};
+pub use levels::{ALIKE, Level, levels};
 pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
 pub use percentile::{Percentiles, percentiles};
+pub use rank::{
+    Pair, Ratio, Test, cliffs_delta, dunn, kruskal_wallis, mann_whitney, ratio, spearman,
+};
+pub use repeats::{is_precise, repeats_needed};
+pub use resample::{Equivalence, bca, equivalence, permutation};
 pub use summary::{
     CopyShare, CpuUse, Label, Metric, Summary, Together, Value, copy_share, summarise, together,
     value_of,

@@ -21,7 +21,7 @@ pub struct BoxPlot {
 }
 
 /// The finite values, ascending.
-fn sorted(values: &[f64]) -> Vec<f64> {
+pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
@@ -33,7 +33,7 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     of_sorted(&sorted(values), q)
 }
 
-fn of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
+pub(crate) fn of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     let at = q.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
     let low = sorted.get(at.floor() as usize)?;
     let high = sorted.get(at.ceil() as usize)?;
@@ -81,7 +81,7 @@ pub fn median_interval(values: &[f64], confidence: f64, unit: Unit) -> Option<Es
 
 /// The largest k with P(Binomial(n, 1/2) < k) <= (1 - confidence) / 2; `None` when even k = 1
 /// fails.
-fn rank(n: usize, confidence: f64) -> Option<usize> {
+pub(crate) fn rank(n: usize, confidence: f64) -> Option<usize> {
     let tail = (1.0 - confidence) / 2.0;
     let mut probability = 0.5f64.powi(i32::try_from(n).ok()?);
     if probability == 0.0 {

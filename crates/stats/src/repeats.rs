@@ -1,0 +1,94 @@
+//! How many repeats a statement needs.
+
+use crate::order::{median_interval, of_sorted, rank, sorted};
+use narrows_facts::result::Unit;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+/// Resamples for each number of repeats that is tried.
+const RESAMPLES: usize = 400;
+/// More are not looked for.
+pub const REPEATS_MAX: usize = 5000;
+
+/// Whether the order-statistic interval of the median lies within `share` of the median on both
+/// sides, at this confidence.
+pub fn is_precise(values: &[f64], share: f64, confidence: f64) -> bool {
+    if rank(values.len(), confidence).is_none() {
+        return false;
+    }
+    median_interval(values, confidence, Unit::Share).is_some_and(|interval| {
+        let allowed = share * interval.value.abs();
+        interval.high - interval.value <= allowed && interval.value - interval.low <= allowed
+    })
+}
+
+/// The fewest repeats after which the interval of the median is within `share` of it, in the mean
+/// of both ends over drawn series (Maricq and others, "Taming Performance Variability", OSDI 2018,
+/// section 5, drawing with replacement). `None` with fewer than ten values, or beyond 5000.
+pub fn repeats_needed(values: &[f64], share: f64, confidence: f64) -> Option<usize> {
+    let values = sorted(values);
+    if values.len() < 10 {
+        return None;
+    }
+    let enough = |n: usize| reached(&values, n, confidence).is_some_and(|reach| reach <= share);
+    let mut high = 6;
+    while !enough(high) {
+        high *= 2;
+        if high > REPEATS_MAX {
+            return None;
+        }
+    }
+    let mut low = (high / 2).max(5);
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        match enough(middle) {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    Some(high)
+}
+
+/// How far from the median the farther end of the interval is after `n` repeats, as a share, in the
+/// mean.
+fn reached(values: &[f64], n: usize, confidence: f64) -> Option<f64> {
+    let k = rank(n, confidence)?;
+    let mut random = Pcg64::seed_from_u64(n as u64);
+    let (mut low, mut high) = (0.0, 0.0);
+    for _ in 0..RESAMPLES {
+        let drawn = (0..n).map(|_| values[random.random_range(0..values.len())]);
+        let drawn = sorted(&drawn.collect::<Vec<f64>>());
+        low += drawn[k - 1];
+        high += drawn[n - k];
+    }
+    let middle = of_sorted(values, 0.5).filter(|middle| *middle > 0.0)?;
+    let far = |sum: f64| (sum / RESAMPLES as f64 / middle - 1.0).abs();
+    Some(far(low).max(far(high)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn precision_is_the_intervals() {
+        let values: Vec<f64> = (0..11).map(|i| 95.0 + f64::from(i)).collect();
+        // Eleven values: the interval is the second to the tenth, 96 to 104 around 100.
+        assert!(is_precise(&values, 0.04, 0.95));
+        assert!(!is_precise(&values, 0.039, 0.95));
+        assert!(!is_precise(&values[..5], 10.0, 0.95), "five values have no 95 % interval");
+    }
+
+    #[test]
+    fn wider_series_need_more() {
+        let of = |spread: f64| -> Vec<f64> {
+            (0..200).map(|i| 100.0 + spread * (f64::from(i * 37 % 200) / 100.0 - 1.0)).collect()
+        };
+        let need = |spread: f64| repeats_needed(&of(spread), 0.02, 0.95).expect("a number");
+        assert_eq!(need(0.5), 6);
+        let (narrow, wide) = (need(5.0), need(10.0));
+        // The interval of a uniform series shrinks with the root: twice as wide needs four times.
+        assert!((3.0..5.5).contains(&(wide as f64 / narrow as f64)), "{narrow} {wide}");
+        assert_eq!(repeats_needed(&of(5.0)[..9], 0.02, 0.95), None);
+    }
+}
