@@ -90,6 +90,8 @@ fn study(host: Host) -> StoredStudy {
             repeats: 6,
             path: Path::Namespaces,
             peer: None,
+            reading: Default::default(),
+            quick: false,
             together: false,
             interface: None,
             began_unix_ns: Nanos(0),
@@ -98,6 +100,8 @@ fn study(host: Host) -> StoredStudy {
             memory_node: None,
         },
         ended: None,
+        definition: None,
+        sessions: Vec::new(),
         host,
         peer_hosts: Vec::new(),
         trials: Vec::new(),
@@ -273,6 +277,9 @@ fn trial(label: &str) -> Trial {
             cooldown_ns: span,
             interval_ns: None,
         },
+        levels: Vec::new(),
+        notes: Vec::new(),
+        engine: None,
     }
 }
 
@@ -295,6 +302,8 @@ fn record(label: &str, repeat: u32, bytes: u64, congestion: &str, foreign: f64) 
         source: Some(end),
         beside: None,
         around,
+        session: 0,
+        external: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Nanos;
 use crate::load::EndReport;
+use crate::result::Unit;
 use crate::trial::TrialId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,6 +27,46 @@ pub struct Record {
     pub beside: Option<EndReport>,
     /// The state of the host around the run.
     pub around: Stamp,
+    /// The study's sitting it belongs to.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub session: u32,
+    /// What an outside tool reported, in place of ends of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<External>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// What an outside tool reported.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct External {
+    /// Its name.
+    pub tool: String,
+    /// Its version, where it tells.
+    pub version: Option<String>,
+    /// The command line that was run; `None` for an imported file.
+    pub command: Option<String>,
+    /// The file that was imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Its figures; the first is the one that counts.
+    pub figures: Vec<Figure>,
+    /// Its output, as far as it is kept.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+/// One figure of an outside tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it is, by the tool: `received`, `sent`, `latency average`, `copy`.
+    pub name: String,
+    /// The value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
 }
 
 /// How a run ended.

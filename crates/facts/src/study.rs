@@ -5,9 +5,10 @@ use crate::record::Record;
 use crate::trial::{Path, Trial};
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What was planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Study {
     /// Version of the JSON inside.
     pub schema_version: u32,
@@ -23,6 +24,12 @@ pub struct Study {
     pub path: Path,
     /// The peer as the user named it, for a direct measurement.
     pub peer: Option<String>,
+    /// How a study wants to be read.
+    #[serde(default)]
+    pub reading: Reading,
+    /// Whether a study was cut short to be tried.
+    #[serde(default)]
+    pub quick: bool,
     /// Whether all trials of a block run at once, each with a peer of its own.
     #[serde(default)]
     pub together: bool,
@@ -38,6 +45,17 @@ pub struct Study {
     pub memory_node: Option<u32>,
 }
 
+/// How a study wants to be read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reading {
+    /// The factor along the axis; without it the first. Every combination of the others has a
+    /// panel.
+    pub across: Option<String>,
+    /// Margin of claims of equality, in per cent; without it 2.
+    pub margin_percent: Option<f64>,
+}
+
 /// How a study ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ended", rename_all = "kebab-case")]
@@ -51,6 +69,40 @@ pub enum Ended {
     },
 }
 
+/// One sitting of a study: from a start of narrows to its end, on one boot of one host. A study of
+/// memory populations has one after each time that the machine was opened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// From 0.
+    pub number: u32,
+    /// When it began, Unix time.
+    pub began_unix_ns: Nanos,
+    /// Version of narrows that measured.
+    pub narrows_version: String,
+    /// The host that narrows ran on, as it was then.
+    pub host: Host,
+    /// The hosts at the other end.
+    pub peer_hosts: Vec<Host>,
+    /// What joined the ends of network trials.
+    pub path: Path,
+    /// Levels of the factors that are changed by hand, as the machine was found.
+    pub levels: BTreeMap<String, Found>,
+    /// Cells that no change by hand lets run here, and why.
+    #[serde(default)]
+    pub cannot: BTreeMap<String, String>,
+    /// How it ended; `None` when the program was killed before it could say.
+    pub ended: Option<Ended>,
+}
+
+/// At which level of a factor a machine is, and who says so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The level's name.
+    pub level: String,
+    /// True when it was read from the machine, false when the user said so.
+    pub read: bool,
+}
+
 /// Everything a file of a study holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredStudy {
@@ -58,7 +110,13 @@ pub struct StoredStudy {
     pub study: Study,
     /// `None` when the program was killed before it could say.
     pub ended: Option<Ended>,
-    /// The host that narrows ran on.
+    /// The text of the study's definition, for `narrows study`.
+    #[serde(default)]
+    pub definition: Option<String>,
+    /// Its sittings, for `narrows study`; records name theirs.
+    #[serde(default)]
+    pub sessions: Vec<Session>,
+    /// The host that narrows ran on (at first, where there are sittings).
     pub host: Host,
     /// The hosts at the other end, in order of the peers.
     pub peer_hosts: Vec<Host>,
@@ -80,6 +138,8 @@ impl StoredStudy {
                 repeats: 0,
                 path: Path::Memory,
                 peer: None,
+                reading: Reading::default(),
+                quick: false,
                 together: false,
                 interface: None,
                 began_unix_ns: Nanos(0),
@@ -88,6 +148,8 @@ impl StoredStudy {
                 memory_node: None,
             },
             ended: None,
+            definition: None,
+            sessions: Vec::new(),
             host,
             peer_hosts: Vec::new(),
             trials: Vec::new(),

@@ -63,4 +63,29 @@ pub struct Trial {
     pub path: Path,
     /// When to warm up, measure and cool down.
     pub timeline: Timeline,
+    /// Factors of the study with this cell's levels, in the study's order; empty elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<Level>,
+    /// What else the source of an imported cell says of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Level>,
+    /// The outside tool that makes the load; `None` is narrows itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+}
+
+/// One factor of a cell.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Level {
+    /// The factor's name.
+    pub factor: String,
+    /// The level's name.
+    pub level: String,
+}
+
+impl Trial {
+    /// The level of a factor.
+    pub fn level(&self, factor: &str) -> Option<&str> {
+        self.levels.iter().find(|level| level.factor == factor).map(|level| level.level.as_str())
+    }
 }

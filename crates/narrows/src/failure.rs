@@ -10,6 +10,8 @@ pub const VERDICT: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The other side cannot be reached, or a port not be listened on.
 pub const CONNECT: u8 = 3;
+/// A study did not reach the precision that it wants.
+pub const PRECISION: u8 = 4;
 /// The machine does not allow it: privilege, hardware, package, room on the disk.
 pub const MACHINE: u8 = 5;
 /// Stopped by the user; what was measured is kept (128 + SIGINT, as shells count).
@@ -26,6 +28,11 @@ impl Failure {
     /// A failure with its hint and exit code.
     pub fn new(code: u8, says: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { says: says.into(), hint: hint.into(), code }
+    }
+
+    /// What went wrong.
+    pub fn says(&self) -> &str {
+        &self.says
     }
 
     /// Prints it.
@@ -66,6 +73,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let (code, hint) = match &error {
             StoreError::Exists(_) => (USAGE, "name another folder with --out"),
+            StoreError::Busy(_) => (USAGE, "wait for it, or stop it: what it measured is kept"),
             StoreError::Foreign { .. } => {
                 (USAGE, "give a .narrows file that `narrows check`, `tcp` or `udp` has written")
             }

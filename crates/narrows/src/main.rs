@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Mem(args) => cmd::mem::run(&args),
         Command::Report(args) => cmd::report::run(&args),
         Command::Serve(args) => cmd::serve::run(&args),
+        Command::Study(args) => cmd::study::run(&args),
         Command::Tcp(args) => cmd::direct::tcp(&args),
         Command::Udp(args) => cmd::direct::udp(&args),
         Command::Worker => cmd::worker::run(),

@@ -7,6 +7,7 @@ use narrows_facts::Nanos;
 use narrows_facts::record::Record;
 use narrows_facts::study::{Ended, Study};
 use narrows_facts::trial::Trial;
+use narrows_plan::Step;
 use narrows_report::formats::{self, Format};
 use narrows_report::{Analysis, stream};
 use narrows_run::RunError;
@@ -35,6 +36,7 @@ pub fn study_path(out: &OutArgs, command: &str, began: Nanos) -> PathBuf {
 /// happens; an error is given back after that.
 pub fn run_course(
     course: &mut Course<'_>,
+    steps: &[Step],
     study: &Study,
     out: &OutArgs,
 ) -> Result<CourseEnd, Failure> {
@@ -48,7 +50,7 @@ pub fn run_course(
             let _ = print(&stream::run(trial, record));
         }
     };
-    let ran = course.run(|progress| shown.step(progress), made);
+    let ran = course.run(steps, |progress| shown.step(progress), made);
     shown.clear();
     let ended = match &ran {
         Ok(CourseEnd::Complete) => Ended::Complete,
@@ -86,6 +88,17 @@ pub fn present(file: &Path, out: &OutArgs, html: Option<&Path>) -> Result<u8, Fa
 /// The format by this name, which the command line has checked.
 pub fn format(name: &str) -> &'static Format {
     formats::format(name).unwrap_or(&formats::text::FORMAT)
+}
+
+/// A length of time in plain words: `2 h 5 min`, `40 s`.
+pub fn lasting(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    match whole {
+        0..120 => format!("{whole} s"),
+        120..7200 => format!("{} min", whole / 60),
+        7200..172_800 => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+        _ => format!("{} days {} h", whole / 86_400, whole % 86_400 / 3600),
+    }
 }
 
 /// The exit code of a study: that of its verdict, unless the user stopped it or nothing was

@@ -7,6 +7,7 @@ pub mod check;
 pub mod direct;
 pub mod memory;
 mod place;
+pub mod study;
 
 use blake2::{Blake2s256, Digest};
 use narrows_facts::Nanos;
@@ -44,7 +45,8 @@ pub fn trial(
     let text = serde_json::to_string(&(&label, &kind, &params, &place, &path, &timeline));
     let digest = Blake2s256::digest(text.unwrap_or_default());
     let id = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Trial { id: TrialId(id), label, kind, params, place, path, timeline }
+    let (levels, notes, engine) = (Vec::new(), Vec::new(), None);
+    Trial { id: TrialId(id), label, kind, params, place, path, timeline, levels, notes, engine }
 }
 
 /// The order of all runs: `repeats` blocks, each with every trial once, shuffled by the seed. A

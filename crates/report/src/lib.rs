@@ -8,6 +8,7 @@ mod hardware;
 pub mod plots;
 pub mod results;
 pub mod stream;
+pub mod study;
 pub mod views;
 mod words;
 
@@ -27,6 +28,8 @@ pub struct Analysis<'a> {
     pub together: Option<Together>,
     /// What the copy to the program costs, where that was measured.
     pub copy_share: Option<CopyShare>,
+    /// What a study's cells say together.
+    pub study: Option<study::StudyResults>,
     /// What should be reached.
     pub predictions: Vec<Prediction>,
     /// What the rules say.
@@ -42,7 +45,8 @@ impl<'a> Analysis<'a> {
         let judged = judge(&case);
         let together = together(stored, &summaries);
         let copy_share = copy_share(stored, &summaries);
-        Self { stored, summaries, together, copy_share, predictions, judged }
+        let study = study::results(stored, &summaries);
+        Self { stored, summaries, study, together, copy_share, predictions, judged }
     }
 
     /// True for one measurement that the user set up himself.

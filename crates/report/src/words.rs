@@ -108,6 +108,18 @@ pub fn nic_line(nic: &Nic) -> String {
         .join(", ")
 }
 
+/// What the figures of a metric are.
+pub fn metric(metric: narrows_stats::Metric) -> &'static str {
+    use narrows_stats::Metric;
+    match metric {
+        Metric::Goodput => "throughput (payload received)",
+        Metric::MemoryBandwidth => "memory bandwidth (bytes counted)",
+        Metric::RoundTripP50 => "round trip (median of each run)",
+        Metric::ConnectionRate => "connections a second",
+        Metric::LoadToUse => "memory latency (load to use)",
+    }
+}
+
 /// What joins the two ends, in words.
 pub fn path(path: Path) -> &'static str {
     match path {

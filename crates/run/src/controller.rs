@@ -44,8 +44,6 @@ pub enum Ends<'a> {
 pub struct Course<'a> {
     /// The cells.
     pub trials: &'a [Trial],
-    /// The runs in order.
-    pub steps: &'a [Step],
     /// How workers are started.
     pub launcher: Launcher,
     /// Where the ends are.
@@ -54,7 +52,14 @@ pub struct Course<'a> {
     pub store: &'a Store,
     /// Set when the user wants to stop.
     pub stop: &'a AtomicBool,
+    /// The study's sitting.
+    pub session: u32,
+    /// Makes the host ready for a trial; what it says is why the run failed.
+    pub before: Option<&'a mut Before<'a>>,
 }
+
+/// Makes the host ready for a trial.
+pub type Before<'a> = dyn FnMut(&Trial) -> Result<(), String> + 'a;
 
 /// What a course has done so far.
 pub struct Progress<'a> {
@@ -81,24 +86,26 @@ pub enum CourseEnd {
 type Ran = (EndReport, Option<EndReport>, Option<EndReport>);
 
 impl Course<'_> {
-    /// Runs every step. Each run is on disk before the next begins, and before `made` is told.
+    /// Runs every step, in order. Each run is on disk before the next begins, and before `made` is
+    /// told.
     pub fn run(
         &mut self,
+        steps: &[Step],
         mut progress: impl FnMut(&Progress<'_>),
         mut made: impl FnMut(&Trial, &Record),
     ) -> Result<CourseEnd, RunError> {
         let expected = |steps: &[Step]| -> f64 {
             steps.iter().map(|s| narrows_plan::run_ns(&self.trials[s.trial]).seconds()).sum()
         };
-        let (all, began) = (expected(self.steps), Instant::now());
-        for (done, step) in self.steps.iter().enumerate() {
-            let left = expected(&self.steps[done..]);
+        let (all, began) = (expected(steps), Instant::now());
+        for (done, step) in steps.iter().enumerate() {
+            let left = expected(&steps[done..]);
             // As long as the rest was expected to take, times how wrong that was so far.
             let pace = if done == 0 { 1.0 } else { began.elapsed().as_secs_f64() / (all - left) };
             let trial = &self.trials[step.trial];
             progress(&Progress {
                 done,
-                total: self.steps.len(),
+                total: steps.len(),
                 label: &trial.label,
                 left: Duration::from_secs_f64((left * pace).clamp(0.0, 1e7)),
             });
@@ -127,10 +134,14 @@ impl Course<'_> {
 
     /// Runs one step and makes its record.
     fn record(&mut self, trial: &Trial, step: &Step) -> Result<Record, Broken> {
+        let ready = self.before.as_mut().map_or(Ok(()), |before| before(trial));
         let around = StampBefore::take();
-        let ran = self.run_beside(trial);
+        let ran = match ready {
+            Ok(()) => self.run_beside(trial),
+            Err(why) => Err(Broken::Failed(Stage::Start, why)),
+        };
         let (outcome, ran) = outcome(ran, self.stop)?;
-        Ok(record(trial, step, outcome, ran, around.finish()))
+        Ok(Record { session: self.session, ..record(trial, step, outcome, ran, around.finish()) })
     }
 
     /// Runs all trials at once and makes their records.
@@ -249,7 +260,8 @@ fn record(trial: &Trial, step: &Step, outcome: Outcome, ran: Option<Ran>, around
         None => (None, None, None),
     };
     let (trial, repeat, block) = (trial.id.clone(), step.repeat, step.block);
-    Record { trial, repeat, block, outcome, sink, source, beside, around }
+    let (session, external) = (0, None);
+    Record { trial, repeat, block, outcome, sink, source, beside, around, session, external }
 }
 
 /// The source's work order of a trial, to be checked before anything is started.

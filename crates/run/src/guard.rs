@@ -2,15 +2,20 @@
 //!
 //! Before a setting is changed, what it was is told to a process of its own, which waits for the
 //! end of its input and then writes everything back: when the measurement is over, and also when it
-//! was killed.
+//! was killed. What it notes it also writes to a journal under /run, which [`restore`] reads when
+//! that process was killed too; after a reboot neither the settings nor the journal are left.
 
 use crate::RunError;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+/// Where journals are; only root, who changes settings, may look into it.
+pub const JOURNALS: &str = "/run/narrows";
 /// The only places that are written to.
 const PLACES: [&str; 3] = ["/proc/irq/", "/proc/sys/net/", "/sys/class/net/"];
 
@@ -78,19 +83,79 @@ impl Drop for Guard {
     }
 }
 
+/// Settings as they were, on disk while they are changed.
+struct Journal {
+    path: PathBuf,
+    /// Locked as long as its guard lives.
+    file: File,
+}
+
+impl Journal {
+    /// `None` where there is no such place, or no right to it: the guard works all the same.
+    fn begin() -> Option<Self> {
+        let _ = std::fs::DirBuilder::new().mode(0o700).create(JOURNALS);
+        let path = Path::new(JOURNALS).join(format!("settings-{}", std::process::id()));
+        let opened = File::options().append(true).create_new(true).mode(0o600).open(&path);
+        let file = opened.ok()?;
+        file.try_lock().ok()?;
+        Some(Self { path, file })
+    }
+
+    fn note(&mut self, line: &str) {
+        let _ = writeln!(self.file, "{line}").and_then(|()| self.file.sync_data());
+    }
+}
+
+/// Puts back what guards that were killed have left changed: how many settings. Those whose guard
+/// still lives are left alone.
+pub fn restore() -> Result<usize, RunError> {
+    let Ok(entries) = std::fs::read_dir(JOURNALS) else { return Ok(0) };
+    let mut restored = 0;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let at = |error: std::io::Error| machine(&path.display().to_string(), error);
+        let file = File::open(&path).map_err(at)?;
+        if file.try_lock().is_err() {
+            continue;
+        }
+        let lines = BufReader::new(&file).lines().map_while(Result::ok);
+        let was = lines.filter_map(|line| serde_json::from_str::<Was>(&line).ok());
+        let settings: Vec<Was> = was.filter(|was| is_setting(&was.path)).collect();
+        put_back(&settings)?;
+        std::fs::remove_file(&path).map_err(at)?;
+        restored += settings.len();
+    }
+    Ok(restored)
+}
+
 /// The process that puts back: notes settings until its input ends, then writes them, the last
 /// change first.
 pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError> {
     let mut settings: Vec<Was> = Vec::new();
+    let mut journal = None;
     for line in input.lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str::<Was>(&line) {
             Ok(was) if is_setting(&was.path) => settings.push(was),
             _ => continue,
         }
+        if settings.len() == 1 {
+            journal = Journal::begin();
+        }
+        if let Some(journal) = &mut journal {
+            journal.note(&line);
+        }
         // Whoever told it may be gone already; its settings are put back all the same.
         let _ = writeln!(output, "noted").and_then(|()| output.flush());
     }
+    put_back(&settings)?;
+    if let Some(journal) = journal {
+        let _ = std::fs::remove_file(journal.path);
+    }
+    Ok(())
+}
+
+/// Writes settings, the last change first.
+fn put_back(settings: &[Was]) -> Result<(), RunError> {
     let mut failed = Vec::new();
     for was in settings.iter().rev() {
         if let Err(error) = std::fs::write(&was.path, &was.value) {

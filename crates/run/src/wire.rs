@@ -405,6 +405,9 @@ mod tests {
                     cooldown_ns: span,
                     interval_ns: None,
                 },
+                levels: Vec::new(),
+                notes: Vec::new(),
+                engine: None,
             }
         };
         let own = Offers::own();

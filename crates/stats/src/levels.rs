@@ -28,7 +28,8 @@ pub struct Level {
 /// within 5 %. Else the fewest levels, at most four, that explain 90 % of the variance of the
 /// medians' logarithms, cut where that leaves least (natural breaks, Fisher 1958: all cuts of the
 /// sorted medians are tried); then neighbours whose runs Mann and Whitney cannot tell apart
-/// (p above 1 %, six values a side at least) are joined. Cells without values are left out.
+/// (p above 1 %) are joined, or, with fewer than six
+/// values a side, whose ranges overlap. Cells without values are left out.
 pub fn levels(cells: &[&[f64]]) -> Vec<Level> {
     let with_median = |(at, cell): (usize, &&[f64])| Some((at, median(cell).filter(|m| *m > 0.0)?));
     let mut order: Vec<(usize, f64)> = cells.iter().enumerate().filter_map(with_median).collect();
@@ -61,9 +62,15 @@ fn cannot_be_told_apart(cells: &[&[f64]], a: &[(usize, f64)], b: &[(usize, f64)]
     let pool = |level: &[(usize, f64)]| -> Vec<f64> {
         level.iter().flat_map(|(at, _)| sorted(cells[*at])).collect()
     };
+    let (few_a, few_b) = (a.len(), b.len());
     let (a, b) = (pool(a), pool(b));
-    let enough = a.len() >= 6 && b.len() >= 6;
-    enough && mann_whitney(&a, &b).is_some_and(|test| test.p > JOIN_ABOVE)
+    if a.len() >= 6 && b.len() >= 6 {
+        return mann_whitney(&a, &b).is_some_and(|test| test.p > JOIN_ABOVE);
+    }
+    // Single values, such as published medians, are taken at their word.
+    let ends = |values: &[f64]| (sorted(values).first().copied(), sorted(values).last().copied());
+    let ((low_a, high_a), (low_b, high_b)) = (ends(&a), ends(&b));
+    a.len() > few_a && b.len() > few_b && low_a <= high_b && low_b <= high_a
 }
 
 /// Ends of the fewest runs of sorted values that explain enough of their variance.

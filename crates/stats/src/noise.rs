@@ -97,6 +97,8 @@ mod tests {
             source: None,
             beside: None,
             around,
+            session: 0,
+            external: None,
         }
     }
 

@@ -9,20 +9,27 @@
 
 use narrows_facts::host::Host;
 use narrows_facts::record::Record;
-use narrows_facts::study::{Ended, StoredStudy, Study};
+use narrows_facts::study::{Ended, Session, Study};
 use narrows_facts::trial::Trial;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thiserror::Error;
+
+mod read;
+
+pub use read::{Counts, counts, head, read};
 
 /// "NRRW": the file belongs to narrows (SQLite header, offset 68).
 const APPLICATION_ID: i64 = 0x4e52_5257;
 /// Version of the tables.
-const LAYOUT_VERSION: i64 = 1;
-/// Text that every SQLite database begins with.
-const SQLITE_HEADER: &[u8] = b"SQLite format 3\0";
+const LAYOUT_VERSION: i64 = 2;
+/// The oldest version that is read: it has no sittings.
+const LAYOUT_VERSION_OLDEST: i64 = 1;
+/// How long a reader and a writer wait for each other.
+const BUSY: Duration = Duration::from_secs(5);
 
 const LAYOUT: &str = "
 CREATE TABLE part(name TEXT PRIMARY KEY, json TEXT NOT NULL);
@@ -38,6 +45,8 @@ CREATE TABLE record(
   outcome TEXT NOT NULL,
   json TEXT NOT NULL,
   UNIQUE(trial, repeat));
+CREATE INDEX record_outcome ON record(trial, outcome);
+CREATE TABLE session(number INTEGER PRIMARY KEY, json TEXT NOT NULL);
 CREATE VIEW run AS
   SELECT record.number, trial.label, record.repeat, record.outcome,
     json_extract(record.json, '$.around.began_unix_ns') AS began_unix_ns,
@@ -75,6 +84,9 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// Another narrows is measuring into it.
+    #[error("{0} is being written by another narrows")]
+    Busy(PathBuf),
     /// No room is left, or the folder cannot be written.
     #[error("{path} cannot be written: {why}")]
     Unwritable {
@@ -89,6 +101,9 @@ pub enum StoreError {
 pub struct Store {
     path: PathBuf,
     database: Connection,
+    /// Held as long as the file is written, and closed after the database: closing any descriptor
+    /// of a file drops the locks that SQLite has on it.
+    _lock: File,
 }
 
 impl Store {
@@ -97,14 +112,15 @@ impl Store {
         let unwritable = |why: String| StoreError::Unwritable { path: path.to_owned(), why };
         // The system's own words are clearer than SQLite's "unable to open database file".
         let made = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
-        match made {
+        let lock = match made {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 return Err(StoreError::Exists(path.to_owned()));
             }
-            made => drop(made.map_err(|error| unwritable(error.to_string()))?),
-        }
+            made => made.map_err(|error| unwritable(error.to_string()))?,
+        };
+        held(&lock, path)?;
         let database = Connection::open(path).map_err(|error| unwritable(says(&error)))?;
-        let store = Self { path: path.to_owned(), database };
+        let store = Self { path: path.to_owned(), database, _lock: lock };
         let laid_out = store.lay_out();
         laid_out.map_err(|error| unwritable(says(&error)))?;
         store.put_part("study", study)?;
@@ -112,7 +128,26 @@ impl Store {
         Ok(store)
     }
 
+    /// Opens a file to go on with it. One process at a time may.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        read::is_database(path)?;
+        let unwritable = |why: String| StoreError::Unwritable { path: path.to_owned(), why };
+        let lock = std::fs::OpenOptions::new().read(true).write(true).open(path);
+        let lock = lock.map_err(|error| unwritable(error.to_string()))?;
+        held(&lock, path)?;
+        let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .map_err(|error| unwritable(says(&error)))?;
+        database.busy_timeout(BUSY).map_err(|error| unwritable(says(&error)))?;
+        let version = read::belongs(&database, path)?;
+        if version != LAYOUT_VERSION {
+            let why = format!("its layout is version {version}, which is only read");
+            return Err(StoreError::Unreadable { path: path.to_owned(), why });
+        }
+        Ok(Self { path: path.to_owned(), database, _lock: lock })
+    }
+
     fn lay_out(&self) -> rusqlite::Result<()> {
+        self.database.busy_timeout(BUSY)?;
         self.database.pragma_update(None, "application_id", APPLICATION_ID)?;
         self.database.pragma_update(None, "user_version", LAYOUT_VERSION)?;
         self.database.execute_batch(&format!("BEGIN;{LAYOUT}COMMIT;"))
@@ -126,6 +161,19 @@ impl Store {
     /// Stores the host at the other end.
     pub fn put_peer_hosts(&self, hosts: &[Host]) -> Result<(), StoreError> {
         self.put_part("peer-hosts", &hosts)
+    }
+
+    /// Stores the text of a study's definition.
+    pub fn put_definition(&self, text: &str) -> Result<(), StoreError> {
+        self.put_part("definition", &text)
+    }
+
+    /// Stores a sitting, or how it ended.
+    pub fn put_session(&self, session: &Session) -> Result<(), StoreError> {
+        let json = self.json(session)?;
+        let row = (session.number, json);
+        let put = self.database.execute("INSERT OR REPLACE INTO session VALUES(?1, ?2)", row);
+        put.map(drop).map_err(|error| self.unwritable(&error))
     }
 
     /// Stores the cells, in order.
@@ -185,97 +233,13 @@ impl Store {
     }
 }
 
-/// Reads a whole study. The file is not changed.
-pub fn read(path: &Path) -> Result<StoredStudy, StoreError> {
-    is_database(path)?;
-    let unreadable = |why: String| StoreError::Unreadable { path: path.to_owned(), why };
-    let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
-        .map_err(|error| unreadable(says(&error)))?;
-    belongs(&database, path)?;
-    let whole: String = database
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(|error| unreadable(says(&error)))?;
-    if whole != "ok" {
-        return Err(unreadable(format!("the database is damaged: {whole}")));
-    }
-    let reader = Reader { path, database: &database };
-    Ok(StoredStudy {
-        study: reader.part("study")?.ok_or_else(|| unreadable("it has no study".into()))?,
-        host: reader.part("host")?.ok_or_else(|| unreadable("it has no host".into()))?,
-        peer_hosts: reader.part("peer-hosts")?.unwrap_or_default(),
-        ended: reader.part("ended")?,
-        trials: reader.all("SELECT json FROM trial ORDER BY position")?,
-        records: reader.all("SELECT json FROM record ORDER BY number")?,
-    })
-}
-
-/// Tells "not there" and "not a database" apart before SQLite does, in plainer words.
-fn is_database(path: &Path) -> Result<(), StoreError> {
-    use std::io::Read;
-    let unreadable = |why: std::io::Error| StoreError::Unreadable {
-        path: path.to_owned(),
-        why: why.to_string(),
-    };
-    let mut head = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(SQLITE_HEADER.len() as u64).read_to_end(&mut head).map_err(unreadable)?;
-    if head == SQLITE_HEADER {
-        return Ok(());
-    }
-    let why = if head.is_empty() { "the file is empty" } else { "it is no SQLite database" };
-    Err(StoreError::Foreign { path: path.to_owned(), why: why.to_owned() })
-}
-
-fn belongs(database: &Connection, path: &Path) -> Result<(), StoreError> {
-    let number = |pragma: &str| {
-        database
-            .pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
-            .map_err(|error| StoreError::Unreadable { path: path.to_owned(), why: says(&error) })
-    };
-    if number("application_id")? != APPLICATION_ID {
-        let why = "it is another program's SQLite database".to_owned();
-        return Err(StoreError::Foreign { path: path.to_owned(), why });
-    }
-    match number("user_version")? {
-        LAYOUT_VERSION => Ok(()),
-        version => Err(StoreError::Unreadable {
-            path: path.to_owned(),
-            why: format!("its layout is version {version}, this narrows knows {LAYOUT_VERSION}"),
-        }),
-    }
-}
-
-struct Reader<'a> {
-    path: &'a Path,
-    database: &'a Connection,
-}
-
-impl Reader<'_> {
-    fn part<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
-        let json: Option<String> = self
-            .database
-            .query_row("SELECT json FROM part WHERE name = ?1", [name], |row| row.get(0))
-            .optional()
-            .map_err(|error| self.unreadable(says(&error)))?;
-        json.map(|json| self.parse(&json, name)).transpose()
-    }
-
-    fn all<T: DeserializeOwned>(&self, query: &str) -> Result<Vec<T>, StoreError> {
-        let rows = || {
-            let mut statement = self.database.prepare(query)?;
-            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
-            rows.collect::<rusqlite::Result<Vec<String>>>()
-        };
-        let rows = rows().map_err(|error| self.unreadable(says(&error)))?;
-        rows.iter().map(|json| self.parse(json, query)).collect()
-    }
-
-    fn parse<T: DeserializeOwned>(&self, json: &str, what: &str) -> Result<T, StoreError> {
-        serde_json::from_str(json).map_err(|error| self.unreadable(format!("{what}: {error}")))
-    }
-
-    fn unreadable(&self, why: String) -> StoreError {
-        StoreError::Unreadable { path: self.path.to_owned(), why }
+/// Takes the file for this process alone, until it is closed.
+fn held(file: &File, path: &Path) -> Result<(), StoreError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Busy(path.to_owned())),
+        // Some network file systems have no locks; measuring there works all the same.
+        Err(TryLockError::Error(_)) => Ok(()),
     }
 }
 

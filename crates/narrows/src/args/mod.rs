@@ -1,8 +1,10 @@
 //! The command line.
 
 mod direct;
+mod study;
 
 pub use direct::{DirectArgs, MemoryLoad, Span, TcpArgs, UdpArgs};
+pub use study::{MergeArgs, ResumeArgs, RunArgs, SittingArgs, StatusArgs, StudyArgs, StudyCommand};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -15,7 +17,7 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes: 0 ok; 1 measured, and a fault of the hardware was found; 2 the command line or an input
 file cannot be used; 3 cannot connect or listen; 5 this machine does not allow it (privilege,
-hardware, package, disk); 130 stopped with Ctrl-C, what was measured is kept.";
+hardware, package, disk); 4 a study did not reach its precision; 130 stopped with Ctrl-C, what was measured is kept.";
 
 /// Does a server's memory, NUMA layout, PCIe path or CPU hold its network back?
 #[derive(Parser)]
@@ -55,6 +57,12 @@ pub enum Command {
     ///
     /// Prints the exact command to run there, key included.
     Serve(ServeArgs),
+    /// Run a whole experiment from a TOML file, over as many sittings as it takes
+    ///
+    /// Factors and levels, repeats in shuffled blocks, a precision to reach, and changes by hand
+    /// such as memory populations, which are read from the machine. A study that is stopped, killed
+    /// or rebooted goes on where it was.
+    Study(StudyArgs),
     /// Measure TCP throughput to a host that runs `narrows serve`
     Tcp(TcpArgs),
     /// Measure UDP throughput and loss to a host that runs `narrows serve`

@@ -49,6 +49,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         repeats,
         path,
         peer: None,
+        reading: Default::default(),
+        quick: false,
         together: false,
         interface: None,
         began_unix_ns: output::now(),
@@ -62,8 +64,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let file = output::study_path(&args.out, "check", study.began_unix_ns);
     let mut store = Store::create(&file, &study, &host)?;
     store.put_trials(&trials)?;
+    let steps = blocks(trials.len(), repeats, seed);
     let mut course = Course {
-        steps: &blocks(trials.len(), repeats, seed),
         trials: &trials,
         launcher: Launcher::plain(binary),
         ends: Ends::Local {
@@ -75,8 +77,10 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         },
         store: &store,
         stop: &stop,
+        session: 0,
+        before: None,
     };
-    let end = output::run_course(&mut course, &study, &args.out)?;
+    let end = output::run_course(&mut course, &steps, &study, &args.out)?;
     let verdict = output::present(&file, &args.out, Some(&html))?;
     eprintln!("study {}, report {}", file.display(), html.display());
     output::nothing_measured(&file)?;

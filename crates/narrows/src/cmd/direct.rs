@@ -223,6 +223,8 @@ fn run(
         repeats: args.repeats,
         path,
         peer: Some(args.hosts.join(", ") + if args.iperf3 { " (iperf3)" } else { "" }),
+        reading: Default::default(),
+        quick: false,
         together: args.hosts.len() > 1,
         interface,
         began_unix_ns: output::now(),
@@ -236,16 +238,18 @@ fn run(
     store.put_peer_hosts(&peer_hosts)?;
     let _put_back =
         steer_interrupts(&trials[0].place, sides_nic(&host, study.interface.as_deref()))?;
+    // Trials of several peers run at once: a step a repeat.
+    let steps = blocks(if copy_share { 2 } else { 1 }, args.repeats, seed);
     let mut course = Course {
-        // Trials of several peers run at once: a step a repeat.
-        steps: &blocks(if copy_share { 2 } else { 1 }, args.repeats, seed),
         trials: &trials,
         launcher: Launcher { binary: cmd::own_binary()?, inside: container(args) },
         ends: far.ends(),
         store: &store,
         stop: &stop,
+        session: 0,
+        before: None,
     };
-    let end = output::run_course(&mut course, &study, &args.out)?;
+    let end = output::run_course(&mut course, &steps, &study, &args.out)?;
     let verdict = output::present(&file, &args.out, None)?;
     eprintln!("study {}", file.display());
     output::nothing_measured(&file)?;

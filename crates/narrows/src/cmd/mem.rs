@@ -46,6 +46,8 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         repeats,
         path: Path::Memory,
         peer: None,
+        reading: Default::default(),
+        quick: false,
         together: false,
         interface: None,
         began_unix_ns: output::now(),
@@ -56,8 +58,8 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     let file = output::study_path(&args.out, "mem", study.began_unix_ns);
     let mut store = Store::create(&file, &study, &host)?;
     store.put_trials(&trials)?;
+    let steps = blocks(trials.len(), repeats, seed);
     let mut course = Course {
-        steps: &blocks(trials.len(), repeats, seed),
         trials: &trials,
         launcher: Launcher::plain(cmd::own_binary()?),
         ends: Ends::Local {
@@ -67,8 +69,10 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         },
         store: &store,
         stop: &stop,
+        session: 0,
+        before: None,
     };
-    let end = output::run_course(&mut course, &study, &args.out)?;
+    let end = output::run_course(&mut course, &steps, &study, &args.out)?;
     let html = args.out.out.join("report.html");
     let verdict = output::present(&file, &args.out, Some(&html))?;
     eprintln!("study {}, report {}", file.display(), html.display());

@@ -9,6 +9,7 @@ pub mod man;
 pub mod mem;
 pub mod report;
 pub mod serve;
+pub mod study;
 pub mod worker;
 
 use crate::failure::{Failure, MACHINE};

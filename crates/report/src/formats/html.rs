@@ -3,6 +3,7 @@
 use super::Format;
 use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
+use crate::study::page;
 use crate::{Analysis, hardware, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_explain::population::Population;
@@ -32,6 +33,7 @@ fn write(analysis: &Analysis<'_>) -> String {
             }
             body { main {
                 (header(analysis, &title))
+                @if let Some(results) = &analysis.study { (page::section(analysis, results)) }
                 (findings(analysis))
                 (host_section(analysis))
                 (measured(analysis))

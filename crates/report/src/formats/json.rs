@@ -3,6 +3,7 @@
 
 use super::Format;
 use crate::Analysis;
+use crate::study::StudyResults;
 use narrows_facts::SCHEMA_VERSION;
 use narrows_facts::host::Host;
 use narrows_facts::result::{Finding, Prediction};
@@ -26,6 +27,7 @@ struct Document<'a> {
     peer_hosts: &'a [Host],
     trials: &'a [Trial],
     results: &'a [Summary],
+    by_panel: Option<&'a StudyResults>,
     together: Option<&'a Together>,
     copy_share: Option<&'a CopyShare>,
     predictions: &'a [Prediction],
@@ -46,6 +48,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         peer_hosts: &stored.peer_hosts,
         trials: &stored.trials,
         results: &analysis.summaries,
+        by_panel: analysis.study.as_ref(),
         together: analysis.together.as_ref(),
         copy_share: analysis.copy_share.as_ref(),
         predictions: &analysis.predictions,

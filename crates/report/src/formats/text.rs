@@ -2,6 +2,7 @@
 //! where the output is no terminal.
 
 use super::Format;
+use crate::study::text::tables;
 use crate::{Analysis, words};
 use narrows_facts::result::{Verdict, Weight};
 use narrows_facts::trial::Path;
@@ -22,8 +23,16 @@ const COLUMNS: usize = 100;
 fn write(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();
     head(&mut out, analysis);
-    measured(&mut out, analysis);
-    expected(&mut out, analysis);
+    match &analysis.study {
+        Some(results) => {
+            title(&mut out, "Measured (median, 95 % interval, runs)");
+            out.push_str(&tables(analysis, results));
+        }
+        None => {
+            measured(&mut out, analysis);
+            expected(&mut out, analysis);
+        }
+    }
     findings(&mut out, analysis);
     styled(&out)
 }

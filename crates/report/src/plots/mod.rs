@@ -5,6 +5,7 @@ pub mod boxes;
 pub mod ceilings;
 pub mod curve;
 pub mod host;
+pub mod panel;
 pub mod percentiles;
 pub mod population;
 mod svg;

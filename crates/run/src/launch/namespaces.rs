@@ -46,6 +46,34 @@ impl Namespaces {
         Ok(Self { files })
     }
 
+    /// Sets the MTU of both ends.
+    pub fn set_mtu(&self, mtu_bytes: u32) -> Result<(), RunError> {
+        for (end, file) in self.files.iter().enumerate() {
+            inside(file, || {
+                let mut link = LinkMessage::default();
+                link.header.index = index(end)?;
+                link.attributes = vec![LinkAttribute::Mtu(mtu_bytes)];
+                ask(RouteNetlinkMessage::SetLink(link), "setting the MTU of a veth end")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Sets a kernel setting of the network (`net.ipv4.tcp_rmem`) in both namespaces, which take it
+    /// with them when they go. What it was in the first.
+    pub fn set_sysctl(&self, name: &str, value: &str) -> Result<String, RunError> {
+        let path = sysctl_path(name)?;
+        let mut was = String::new();
+        for file in self.files.iter().rev() {
+            inside(file, || {
+                let at = |error| machine(&path)(error);
+                was = std::fs::read_to_string(&path).map_err(at)?.trim_end().to_owned();
+                std::fs::write(&path, value).map_err(at)
+            })?;
+        }
+        Ok(was)
+    }
+
     /// A path by which a child process can enter the namespace of the sink.
     pub fn sink_path(&self) -> String {
         self.path(0)
@@ -116,10 +144,22 @@ fn make_pair(other_namespace: i32) -> Result<(), RunError> {
     ask(RouteNetlinkMessage::NewLink(link), "making a veth pair")
 }
 
+/// The file of a kernel setting of the network, by its name with dots.
+pub fn sysctl_path(name: &str) -> Result<String, RunError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    match name.starts_with("net.") && name.chars().all(plain) && !name.contains("..") {
+        true => Ok(format!("/proc/sys/{}", name.replace('.', "/"))),
+        false => Err(RunError::Order(format!("'{name}' is no setting of the network"))),
+    }
+}
+
+fn index(end: usize) -> Result<u32, RunError> {
+    if_nametoindex(NAMES[end]).map_err(|error| machine("finding the veth end")(error.into()))
+}
+
 /// Gives one end its address and switches it on.
 fn bring_up(end: usize) -> Result<(), RunError> {
-    let index = if_nametoindex(NAMES[end])
-        .map_err(|error| machine("finding the veth end")(error.into()))?;
+    let index = index(end)?;
     let mut address = AddressMessage::default();
     address.header.family = AddressFamily::Inet;
     address.header.prefix_len = 30;

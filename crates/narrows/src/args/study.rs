@@ -1,0 +1,114 @@
+//! The command line of studies.
+
+use super::format_names;
+use clap::{Args as ClapArgs, Subcommand};
+use std::path::PathBuf;
+
+/// Options of `study`.
+#[derive(ClapArgs)]
+pub struct StudyArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: StudyCommand,
+}
+
+/// The subcommands of `study`.
+#[derive(Subcommand)]
+pub enum StudyCommand {
+    /// Put the runs of several files of one study into a new file
+    Merge(MergeArgs),
+    /// Put back settings that a killed study has left changed
+    Restore,
+    /// Go on with a study: after a stop, a crash, or a change of the machine
+    Resume(ResumeArgs),
+    /// Run a study from its TOML file
+    Run(RunArgs),
+    /// Show what is done, left and failed
+    Status(StatusArgs),
+}
+
+/// What the ends of a study are, and how it is printed.
+#[derive(ClapArgs)]
+pub struct SittingArgs {
+    /// Host that runs `narrows serve`; without it both ends are on this host, between two private
+    /// namespaces as root, else over loopback
+    #[arg(long, value_name = "HOST")]
+    pub peer: Option<String>,
+    /// Port of the agent
+    #[arg(long, short = 'p', default_value_t = narrows_run::wire::PORT)]
+    pub port: u16,
+    /// The agent's key; better given in the environment
+    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
+    pub key: Option<String>,
+    /// File that holds the key
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Level of a factor that no fact of the machine tells, such as cable=copper; several with
+    /// commas
+    #[arg(long, value_name = "FACTOR=LEVEL", value_delimiter = ',', value_parser = said)]
+    pub at: Vec<(String, String)>,
+    /// Say what would be run, in which order and for how long, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How the results are printed at the end
+    #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
+    pub format: String,
+}
+
+/// Options of `study run`.
+#[derive(ClapArgs)]
+pub struct RunArgs {
+    /// The study's TOML file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Folder for the file of results, NAME.narrows
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+    /// Few short runs, to try the study; its results are marked so
+    #[arg(long)]
+    pub quick: bool,
+    /// Seed of the order of runs; without it that of the file, else one is drawn and stored
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Ends and output.
+    #[command(flatten)]
+    pub sitting: SittingArgs,
+}
+
+/// Options of `study resume`.
+#[derive(ClapArgs)]
+pub struct ResumeArgs {
+    /// The file of results to go on with
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Ends and output.
+    #[command(flatten)]
+    pub sitting: SittingArgs,
+}
+
+/// Options of `study status`.
+#[derive(ClapArgs)]
+pub struct StatusArgs {
+    /// The file of results
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Print one JSON document
+    #[arg(long, short = 'J')]
+    pub json: bool,
+}
+
+/// Options of `study merge`.
+#[derive(ClapArgs)]
+pub struct MergeArgs {
+    /// Files of results of the same study
+    #[arg(value_name = "FILE", required = true, num_args = 2..)]
+    pub files: Vec<PathBuf>,
+    /// The new file
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+fn said(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').ok_or_else(|| format!("'{text}' is not FACTOR=LEVEL"))?;
+    Ok((pair.0.trim().to_owned(), pair.1.trim().to_owned()))
+}

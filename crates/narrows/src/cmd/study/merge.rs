@@ -1,0 +1,56 @@
+//! `narrows study merge`: the runs of several files of one study in a new one.
+
+use crate::args::MergeArgs;
+use crate::failure::{Failure, USAGE};
+use crate::output;
+use narrows_store::Store;
+use std::collections::BTreeMap;
+
+/// Runs the command. Sittings and repeats are numbered anew, in the order of the files; everything
+/// else of a record stays as it was measured.
+pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
+    let mut files = Vec::new();
+    for file in &args.files {
+        files.push((file, narrows_store::read(file)?));
+    }
+    let (first_file, first) = &files[0];
+    for (file, stored) in &files {
+        let same = stored.definition == first.definition
+            && stored.definition.is_some()
+            && stored.study.quick == first.study.quick
+            && stored.study.path == first.study.path;
+        if !same {
+            let says =
+                format!("{} and {} are not of one study", first_file.display(), file.display());
+            let hint = "files are of one study when they were made by `narrows study run` from the \
+                        same file over the same kind of path";
+            return Err(Failure::new(USAGE, says, hint));
+        }
+    }
+    let mut store = Store::create(&args.output, &first.study, &first.host)?;
+    store.put_definition(first.definition.as_deref().unwrap_or_default())?;
+    store.put_trials(&first.trials)?;
+    store.put_peer_hosts(&first.peer_hosts)?;
+    let (mut sessions, mut repeats, mut runs) = (0, BTreeMap::new(), 0);
+    for (_, stored) in &files {
+        for session in &stored.sessions {
+            let mut session = session.clone();
+            session.number += sessions;
+            store.put_session(&session)?;
+        }
+        for record in &stored.records {
+            let next = repeats.entry(record.trial.clone()).or_insert(0);
+            let mut record = record.clone();
+            (record.repeat, record.session) = (*next, record.session + sessions);
+            *next += 1;
+            runs += 1;
+            store.put_record(&record)?;
+        }
+        sessions += stored.sessions.iter().map(|s| s.number + 1).max().unwrap_or(0);
+        if let Some(ended) = &stored.ended {
+            store.put_ended(ended)?;
+        }
+    }
+    output::print(&format!("{runs} runs of {} files in {}\n", files.len(), args.output.display()))?;
+    Ok(0)
+}

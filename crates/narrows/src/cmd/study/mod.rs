@@ -1,0 +1,51 @@
+//! `narrows study`: a whole experiment from a TOML file, over as many sittings as it takes.
+
+mod merge;
+mod run;
+mod sitting;
+mod status;
+
+use crate::args::{StudyArgs, StudyCommand};
+use crate::failure::{Failure, USAGE};
+use narrows_facts::study::StoredStudy;
+use narrows_plan::study::{Cell, Definition, StudyError, cells};
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(args: &StudyArgs) -> Result<u8, Failure> {
+    match &args.command {
+        StudyCommand::Merge(args) => merge::run(args),
+        StudyCommand::Restore => run::restore(),
+        StudyCommand::Resume(args) => run::resume(args),
+        StudyCommand::Run(args) => run::run(args),
+        StudyCommand::Status(args) => status::run(args),
+    }
+}
+
+/// A study's definition with its cells.
+struct Defined {
+    definition: Definition,
+    cells: Vec<Cell>,
+}
+
+impl Defined {
+    fn parse(text: &str, quick: bool, file: &Path) -> Result<Self, Failure> {
+        let wrong = |error: StudyError| {
+            let says = format!("{}: {error}", file.display());
+            Failure::new(USAGE, says, "docs/plan.md has the words of a study's file")
+        };
+        let definition = Definition::parse(text).map_err(wrong)?;
+        let definition = if quick { definition.quickly() } else { definition };
+        let cells = cells(&definition).map_err(wrong)?;
+        Ok(Self { definition, cells })
+    }
+
+    /// Of a file of results.
+    fn of(stored: &StoredStudy, file: &Path) -> Result<Self, Failure> {
+        let text = stored.definition.as_deref().ok_or_else(|| {
+            let says = format!("{} is no study of `narrows study`", file.display());
+            Failure::new(USAGE, says, "give a file that `narrows study run` has made")
+        })?;
+        Self::parse(text, stored.study.quick, file)
+    }
+}

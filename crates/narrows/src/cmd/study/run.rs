@@ -1,0 +1,376 @@
+//! `narrows study run` and `narrows study resume`: sits until nothing is left that fits the
+//! machine.
+
+use super::Defined;
+use super::sitting::Sitting;
+use crate::args::{ResumeArgs, RunArgs, SittingArgs};
+use crate::cmd::own_binary;
+use crate::failure::{Failure, PRECISION, USAGE, VERDICT};
+use crate::progress::Shown;
+use crate::{output, stop};
+use narrows_facts::SCHEMA_VERSION;
+use narrows_facts::record::{Outcome, Record};
+use narrows_facts::study::{Ended, Session, StoredStudy, Study};
+use narrows_facts::trial::{Trial, TrialId};
+use narrows_plan::study::{Count, Cut, Left, left, next_block};
+use narrows_run::controller::{Course, CourseEnd, Progress};
+use narrows_run::launch::container::Launcher;
+use narrows_run::{RunError, guard, key};
+use narrows_stats::{is_precise, value_of};
+use narrows_store::Store;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Bytes of a stored run, about, with one flow and tenths of a second of a second's window (as
+/// files of this version are).
+const RECORD_BYTES: u64 = 6_000;
+/// Bytes more for each flow or slice.
+const SLICE_BYTES: u64 = 150;
+
+/// `narrows study run FILE`.
+pub fn run(args: &RunArgs) -> Result<u8, Failure> {
+    let text = std::fs::read_to_string(&args.file).map_err(|error| {
+        let says = format!("{} cannot be read: {error}", args.file.display());
+        Failure::new(USAGE, says, "name the TOML file of a study; studies/ has some")
+    })?;
+    let defined = Defined::parse(&text, args.quick, &args.file)?;
+    output::check_folder(&args.out)?;
+    let end = if args.quick { "-quick" } else { "" };
+    let file = args.out.join(format!("{}{end}.narrows", defined.definition.name));
+    if file.exists() {
+        let says = format!("{} exists already and is not overwritten", file.display());
+        let hint = format!("go on with it: narrows study resume {}", file.display());
+        return Err(Failure::new(USAGE, says, hint));
+    }
+    let mut sitting = Sitting::begin(&defined, &args.sitting, None)?;
+    let drawn = || key::chance().map(narrows_plan::seed_from);
+    let seed = args.seed.or(defined.definition.seed).map_or_else(drawn, Ok)?;
+    let mut tally = Tally::new(&defined, seed, &sitting);
+    if args.sitting.dry_run {
+        return plan(&defined, &sitting, &tally);
+    }
+    let study = Study {
+        schema_version: SCHEMA_VERSION,
+        narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: "study".to_owned(),
+        seed,
+        repeats: defined.definition.repeats,
+        path: sitting.path,
+        peer: args.sitting.peer.clone(),
+        reading: defined.definition.report.clone(),
+        quick: args.quick,
+        together: false,
+        interface: sitting.interface.clone(),
+        began_unix_ns: output::now(),
+        path_mtu_bytes: None,
+        cache_bytes: sitting.host.last_level_cache_bytes(),
+        memory_node: None,
+    };
+    let mut store = Store::create(&file, &study, &sitting.host)?;
+    store.put_definition(&text)?;
+    store.put_trials(&sitting.trials)?;
+    store.put_peer_hosts(&sitting.peer_hosts)?;
+    let sat = sit(&defined, &mut sitting, &store, &mut tally, 0)?;
+    finish(&defined, &sitting, &tally, &file, &args.sitting, &sat)
+}
+
+/// `narrows study resume FILE`.
+pub fn resume(args: &ResumeArgs) -> Result<u8, Failure> {
+    let stored = narrows_store::read(&args.file)?;
+    let defined = Defined::of(&stored, &args.file)?;
+    let peer = stored.study.peer.as_deref();
+    let mut sitting = Sitting::begin(&defined, &args.sitting, peer)?;
+    if sitting.path != stored.study.path {
+        let was = format!("{:?}", stored.study.path).to_lowercase();
+        let says = format!(
+            "the study ran its network cells over: {was}; now they would go {}",
+            sitting.path_says()
+        );
+        let hint = "start it as before: as root, or with --peer";
+        return Err(Failure::new(USAGE, says, hint));
+    }
+    let mut tally = Tally::new(&defined, stored.study.seed, &sitting);
+    tally.take(&stored);
+    if args.sitting.dry_run {
+        return plan(&defined, &sitting, &tally);
+    }
+    let store = Store::open(&args.file)?;
+    let number = stored.sessions.iter().map(|session| session.number + 1).max().unwrap_or(0);
+    let sat = sit(&defined, &mut sitting, &store, &mut tally, number)?;
+    finish(&defined, &sitting, &tally, &args.file, &args.sitting, &sat)
+}
+
+/// `narrows study restore`.
+pub fn restore() -> Result<u8, Failure> {
+    let restored = guard::restore()?;
+    output::print(&format!("{restored} settings put back\n"))?;
+    Ok(0)
+}
+
+/// What is stored of every cell, as far as the next run depends on it.
+struct Tally<'a> {
+    defined: &'a Defined,
+    cut: Cut,
+    counts: Vec<Count>,
+    values: Vec<Vec<f64>>,
+    index: BTreeMap<TrialId, usize>,
+    trials: Vec<Trial>,
+}
+
+impl<'a> Tally<'a> {
+    fn new(defined: &'a Defined, seed: u64, sitting: &Sitting) -> Self {
+        let can = sitting.fits.iter().zip(&sitting.missing);
+        let counts = can
+            .map(|(fits, missing)| Count { fits: *fits && missing.is_none(), ..Count::default() });
+        let ids = defined.cells.iter().enumerate().map(|(at, cell)| (cell.id.clone(), at));
+        Self {
+            defined,
+            cut: Cut::of(&defined.definition, seed),
+            counts: counts.collect(),
+            values: vec![Vec::new(); defined.cells.len()],
+            index: ids.collect(),
+            trials: sitting.trials.clone(),
+        }
+    }
+
+    /// Counts what a file holds.
+    fn take(&mut self, stored: &StoredStudy) {
+        stored.records.iter().for_each(|record| self.add(record));
+        (0..self.counts.len()).for_each(|cell| self.judge(cell));
+    }
+
+    fn add(&mut self, record: &Record) {
+        let Some(cell) = self.index.get(&record.trial).copied() else { return };
+        let count = &mut self.counts[cell];
+        match record.outcome {
+            Outcome::Done => count.done += 1,
+            Outcome::Failed { .. } => count.failed += 1,
+        }
+        self.values[cell]
+            .extend(value_of(&self.trials[cell], record).map(|(value, _)| value.value));
+    }
+
+    fn judge(&mut self, cell: usize) {
+        if let Some(precision) = &self.defined.definition.precision {
+            let share = precision.within_percent / 100.0;
+            let sure = precision.confidence_percent / 100.0;
+            self.counts[cell].precise = is_precise(&self.values[cell], share, sure);
+        }
+    }
+
+    fn left(&self, cell: usize) -> Left {
+        left(&self.cut, &self.counts[cell])
+    }
+
+    /// Runs that are left at least, and how long they take.
+    fn runs_left(&self) -> (u64, f64) {
+        let fitting = (0..self.counts.len()).filter(|cell| self.counts[*cell].fits);
+        fitting.fold((0, 0.0), |(runs, seconds), cell| match self.left(cell) {
+            Left::Runs(n) => {
+                let one = narrows_plan::run_ns(&self.trials[cell]).seconds();
+                (runs + u64::from(n), seconds + f64::from(n) * one)
+            }
+            _ => (runs, seconds),
+        })
+    }
+
+    /// Cells that want runs on a machine that is changed by hand.
+    fn elsewhere(&self, sitting: &Sitting) -> Vec<usize> {
+        let wants = |cell: &usize| {
+            !sitting.fits[*cell]
+                && sitting.missing[*cell].is_none()
+                && matches!(self.left(*cell), Left::Runs(_))
+        };
+        (0..self.counts.len()).filter(wants).collect()
+    }
+}
+
+/// Says what would be run.
+fn plan(defined: &Defined, sitting: &Sitting, tally: &Tally<'_>) -> Result<u8, Failure> {
+    let (runs, seconds) = tally.runs_left();
+    let bytes: u64 = (0..tally.counts.len())
+        .filter(|cell| tally.counts[*cell].fits)
+        .map(|cell| match tally.left(cell) {
+            Left::Runs(n) => u64::from(n) * record_bytes(&tally.trials[cell]),
+            _ => 0,
+        })
+        .sum();
+    let mut text = format!(
+        "{}: {} cells, {runs} runs fit this machine, {}, about {}; network cells go {}; seed {}\n",
+        defined.definition.name,
+        defined.cells.len(),
+        output::lasting(seconds),
+        narrows_facts::Bytes(bytes),
+        sitting.path_says(),
+        tally.cut.seed,
+    );
+    for step in next_block(&tally.cut, &tally.counts) {
+        let trial = &tally.trials[step.trial];
+        text += &format!("  block {}, run {}: {}\n", step.block, step.repeat, trial.label);
+    }
+    text += &format!("then again, in another order, up to {} runs a cell\n", tally.cut.repeats);
+    text += &cannot(sitting);
+    let elsewhere = tally.elsewhere(sitting);
+    for change in sitting.changes(defined, &elsewhere, &BTreeMap::new()) {
+        text += &format!("by hand: {change}\n");
+    }
+    output::print(&text)?;
+    Ok(0)
+}
+
+fn record_bytes(trial: &Trial) -> u64 {
+    let slices = trial.timeline.window_ns.0 / 100_000_000;
+    RECORD_BYTES + SLICE_BYTES * (2 * slices + 4 * u64::from(trial.params.flows()))
+}
+
+/// Cells that cannot run whatever is done by hand, each reason once.
+fn cannot(sitting: &Sitting) -> String {
+    let mut whys = BTreeMap::<&str, Vec<&str>>::new();
+    for (trial, why) in sitting.trials.iter().zip(&sitting.missing) {
+        if let Some(why) = why {
+            whys.entry(why).or_default().push(&trial.label);
+        }
+    }
+    let line = |(why, labels): (&str, Vec<&str>)| {
+        let first = labels.first().copied().unwrap_or_default();
+        format!("cannot run: {} cells such as '{first}': {why}\n", labels.len())
+    };
+    whys.into_iter().map(line).collect()
+}
+
+/// Runs blocks until nothing is left that fits, and notes the sitting. What was measured stays
+/// whatever happens.
+fn sit(
+    defined: &Defined,
+    sitting: &mut Sitting,
+    store: &Store,
+    tally: &mut Tally<'_>,
+    number: u32,
+) -> Result<CourseEnd, Failure> {
+    let stop = stop::flag()?;
+    let mut session = Session {
+        number,
+        began_unix_ns: output::now(),
+        narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: sitting.host.clone(),
+        peer_hosts: sitting.peer_hosts.clone(),
+        path: sitting.path,
+        levels: sitting.levels.clone(),
+        cannot: sitting.cannot(),
+        ended: None,
+    };
+    store.put_session(&session)?;
+    eprint!("{}", cannot(sitting));
+    let mut shown = Shown::new();
+    let ran = blocks(defined, sitting, store, tally, number, &stop, &mut shown);
+    shown.clear();
+    let ended = match &ran {
+        Ok(CourseEnd::Complete) => Ended::Complete,
+        Ok(CourseEnd::Stopped) => Ended::Interrupted { why: "stopped by the user".into() },
+        Err(error) => Ended::Interrupted { why: error.to_string() },
+    };
+    session.ended = Some(ended.clone());
+    let stored = store.put_session(&session).and_then(|()| store.put_ended(&ended));
+    match (ran, stored) {
+        (Err(error), _) => {
+            let file = store.path().display();
+            eprintln!("finished runs are kept; go on with: narrows study resume {file}");
+            Err(error.into())
+        }
+        (Ok(_), Err(error)) => Err(error.into()),
+        (Ok(end), Ok(())) => Ok(end),
+    }
+}
+
+fn blocks(
+    defined: &Defined,
+    sitting: &mut Sitting,
+    store: &Store,
+    tally: &mut Tally<'_>,
+    session: u32,
+    stop: &AtomicBool,
+    shown: &mut Shown,
+) -> Result<CourseEnd, RunError> {
+    let trials = sitting.trials.clone();
+    let settings = defined.cells.iter().map(|cell| (cell.id.clone(), &cell.settings)).collect();
+    let binary = own_binary().map_err(|failure| RunError::Machine(failure.says().to_owned()))?;
+    let mut guard = None;
+    let (ends, mut ready) = sitting.parts(settings, &mut guard);
+    let mut before = |trial: &Trial| ready.for_trial(trial);
+    let mut course = Course {
+        trials: &trials,
+        launcher: Launcher::plain(binary),
+        ends,
+        store,
+        stop,
+        session,
+        before: Some(&mut before),
+    };
+    let (began, mut made) = (Instant::now(), 0u64);
+    let (_, planned) = tally.runs_left();
+    loop {
+        let steps = next_block(&tally.cut, &tally.counts);
+        if steps.is_empty() {
+            return Ok(CourseEnd::Complete);
+        }
+        let (runs_left, seconds_left) = tally.runs_left();
+        let mut records: Vec<Record> = Vec::new();
+        let past = planned - seconds_left;
+        let pace = if past > 0.0 { began.elapsed().as_secs_f64() / past } else { 1.0 };
+        let of_block: f64 =
+            steps.iter().map(|s| narrows_plan::run_ns(&trials[s.trial]).seconds()).sum();
+        let later = (seconds_left - of_block).max(0.0) * pace;
+        let progress = |progress: &Progress<'_>| {
+            shown.step(&Progress {
+                done: made as usize + progress.done,
+                total: (made + runs_left) as usize,
+                label: progress.label,
+                left: progress.left + Duration::from_secs_f64(later),
+            });
+        };
+        let ran = course.run(&steps, progress, |_, record| records.push(record.clone()));
+        made += records.len() as u64;
+        records.iter().for_each(|record| tally.add(record));
+        steps.iter().for_each(|step| tally.judge(step.trial));
+        if ran? == CourseEnd::Stopped {
+            return Ok(CourseEnd::Stopped);
+        }
+    }
+}
+
+/// Prints the results and what is to be done by hand; the exit code.
+fn finish(
+    defined: &Defined,
+    sitting: &Sitting,
+    tally: &Tally<'_>,
+    file: &Path,
+    args: &SittingArgs,
+    end: &CourseEnd,
+) -> Result<u8, Failure> {
+    let stored = narrows_store::read(file)?;
+    let analysis = narrows_report::Analysis::of(&stored);
+    output::print(&(output::format(&args.format).write)(&analysis))?;
+    let said = args.at.iter().cloned().collect();
+    let elsewhere = tally.elsewhere(sitting);
+    let changes = sitting.changes(defined, &elsewhere, &said);
+    if !changes.is_empty() {
+        eprintln!("left for another state of the machine, any of:");
+        changes.iter().for_each(|change| eprintln!("  {change}"));
+        eprintln!("then: narrows study resume {}", file.display());
+    }
+    eprintln!("study {}", file.display());
+    if *end == CourseEnd::Stopped {
+        eprintln!("go on with: narrows study resume {}", file.display());
+    } else {
+        output::nothing_measured(file)?;
+    }
+    let lefts: Vec<Left> = (0..tally.counts.len()).map(|cell| tally.left(cell)).collect();
+    let verdict = match () {
+        () if lefts.contains(&Left::GivenUp) => VERDICT,
+        () if lefts.contains(&Left::NotPrecise) => PRECISION,
+        () => 0,
+    };
+    Ok(output::exit_code(end, verdict))
+}

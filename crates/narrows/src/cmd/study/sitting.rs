@@ -1,0 +1,288 @@
+//! One sitting of a study: the machines as they are, what of the study they can run, and in what
+//! they run it.
+
+use super::Defined;
+use crate::args::SittingArgs;
+use crate::cmd::{direct, own_binary};
+use crate::failure::{Failure, USAGE};
+use narrows_facts::host::Host;
+use narrows_facts::study::Found;
+use narrows_facts::trial::{Path, Trial, TrialId};
+use narrows_host::Root;
+use narrows_plan::study::{Ends as PlannedEnds, Machine, Settings, change, standing, trials};
+use narrows_run::controller::{Ends, sink_job, source_job};
+use narrows_run::guard::Guard;
+use narrows_run::launch::namespaces::{MTU_BYTES, Namespaces, sysctl_path};
+use narrows_run::{Peer, address};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Machines, and what of a study they can run.
+pub struct Sitting {
+    pub host: Host,
+    pub peer_hosts: Vec<Host>,
+    pub path: Path,
+    pub interface: Option<String>,
+    /// Levels of the factors that are changed by hand.
+    pub levels: BTreeMap<String, Found>,
+    /// One a cell.
+    pub trials: Vec<Trial>,
+    /// Why a cell cannot run here whatever is done by hand; `None` when it can.
+    pub missing: Vec<Option<String>>,
+    /// Whether a cell's levels are those of the machine.
+    pub fits: Vec<bool>,
+    peers: Vec<Peer>,
+    namespaces: Option<Namespaces>,
+}
+
+impl Sitting {
+    /// Looks at the machines. `peer` is the one to use when the command line names none.
+    pub fn begin(
+        defined: &Defined,
+        args: &SittingArgs,
+        peer: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let host = narrows_host::read(&Root::live());
+        let mut peers = Vec::new();
+        if let Some(name) = args.peer.as_deref().or(peer) {
+            let key = direct::key(args.key.as_deref(), args.key_file.as_deref())?;
+            let key = key.ok_or_else(|| {
+                let hint = "`narrows serve` there prints it: set NARROWS_KEY, or name --key-file";
+                Failure::new(USAGE, "no key of the agent is given", hint)
+            })?;
+            peers.push(Peer::connect(name, args.port, None, &key)?);
+        }
+        let peer_hosts: Vec<Host> =
+            peers.iter_mut().map(Peer::describe).collect::<Result<_, _>>()?;
+        let own_address = peers.first().map(Peer::own_address);
+        let interface = own_address.and_then(address::interface);
+        let mut namespaces = None;
+        let path = match peers.first() {
+            Some(peer) if peer.address() == peer.own_address() => Path::Loopback,
+            Some(_) => Path::Peer,
+            None => {
+                namespaces = Namespaces::make().ok();
+                if namespaces.is_some() { Path::Namespaces } else { Path::Loopback }
+            }
+        };
+        let mut sitting = Self {
+            host,
+            peer_hosts,
+            path,
+            interface,
+            levels: BTreeMap::new(),
+            trials: Vec::new(),
+            missing: Vec::new(),
+            fits: Vec::new(),
+            peers,
+            namespaces,
+        };
+        sitting.look(defined, args)?;
+        Ok(sitting)
+    }
+
+    fn look(&mut self, defined: &Defined, args: &SittingArgs) -> Result<(), Failure> {
+        let said: BTreeMap<String, String> = args.at.iter().cloned().collect();
+        let factors = &defined.definition.factors;
+        if let Some(unknown) = said.keys().find(|name| factors.iter().all(|f| f.name != **name)) {
+            let says = format!("--at: the study has no factor '{unknown}'");
+            return Err(Failure::new(USAGE, says, "look at its file"));
+        }
+        let machine = Machine { host: &self.host, peer: self.peer_hosts.first(), said: &said };
+        let (levels, unread) = standing(&defined.definition, &machine);
+        if let Some(unread) = unread.first() {
+            let says = format!("factor '{}': {}", unread.factor, unread.why);
+            let hint = "`narrows study status FILE` shows what is left; `narrows host` shows the \
+                        machine as narrows sees it";
+            return Err(Failure::new(USAGE, says, hint));
+        }
+        let ends = PlannedEnds {
+            host: &self.host,
+            peer: self.peer_hosts.first(),
+            path: self.path,
+            interface: self.interface.as_deref(),
+        };
+        self.trials = trials(&defined.cells, &ends).map_err(|error| {
+            Failure::new(USAGE, error.to_string(), "see `narrows host` on both hosts")
+        })?;
+        self.missing = self.trials.iter().map(|trial| self.why_not(trial)).collect();
+        let fits = |trial: &Trial| {
+            levels.iter().all(|(factor, at)| trial.level(factor) == Some(at.level.as_str()))
+        };
+        self.fits = self.trials.iter().map(fits).collect();
+        self.levels = levels;
+        Ok(())
+    }
+
+    /// Why a trial cannot run here.
+    fn why_not(&self, trial: &Trial) -> Option<String> {
+        if let Some(engine) = &trial.engine {
+            return Some(format!("this narrows runs no outside tool '{engine}'"));
+        }
+        let can = self.peers.first().map_or(Ok(()), |peer| peer.can(trial));
+        let job = if trial.path == Path::Memory { sink_job(trial) } else { source_job(trial) };
+        let job = job.and_then(|job| {
+            narrows_loads::check(&job)
+                .map(drop)
+                .map_err(|error| narrows_run::RunError::Order(error.to_string()))
+        });
+        can.and(job).err().map(|error| error.to_string())
+    }
+
+    /// Cells that cannot run here, by their ids, and why.
+    pub fn cannot(&self) -> BTreeMap<String, String> {
+        let cells = self.trials.iter().zip(&self.missing);
+        cells.filter_map(|(trial, why)| Some((trial.id.0.clone(), why.clone()?))).collect()
+    }
+
+    /// What joins the ends, in words.
+    pub fn path_says(&self) -> String {
+        match (self.path, self.peers.first()) {
+            (Path::Peer, Some(peer)) => format!("to {}", peer.address()),
+            (Path::Namespaces, _) => {
+                "between two namespaces of this host: the stack, no NIC and no wire".to_owned()
+            }
+            _ => "over loopback: not a network result".to_owned(),
+        }
+    }
+
+    /// Levels that cells with runs left want, in place of those that the machine has: what to
+    /// change by hand, the nearest first.
+    pub fn changes(
+        &self,
+        defined: &Defined,
+        wanted: &[usize],
+        said: &BTreeMap<String, String>,
+    ) -> Vec<String> {
+        let machine = Machine { host: &self.host, peer: self.peer_hosts.first(), said };
+        let mut all: Vec<(Vec<String>, usize)> = Vec::new();
+        for index in wanted {
+            let cell = &defined.cells[*index];
+            let by_hand = defined.definition.factors.iter().filter(|factor| factor.by_hand);
+            let differs = by_hand.filter_map(|factor| {
+                let to = cell.level(&factor.name)?;
+                let at = self.levels.get(&factor.name).map(|found| found.level.as_str());
+                let level = factor.levels.iter().find(|level| level.name == to)?;
+                (at != Some(to)).then(|| {
+                    let change = change(factor, level, &machine);
+                    format!("{} {}: {}", change.factor, change.to, change.says)
+                })
+            });
+            let says: Vec<String> = differs.collect();
+            match all.iter_mut().find(|(known, _)| *known == says) {
+                Some((_, cells)) => *cells += 1,
+                None => all.push((says, 1)),
+            }
+        }
+        all.sort_by_key(|(says, _)| says.join("; ").matches(',').count());
+        all.into_iter()
+            .map(|(says, cells)| format!("{} ({cells} cells)", says.join("; ")))
+            .collect()
+    }
+
+    /// The parts that a course takes: its ends, and what makes the host ready for a trial.
+    pub fn parts<'a>(
+        &'a mut self,
+        settings: BTreeMap<TrialId, &'a Settings>,
+        guard: &'a mut Option<Guard>,
+    ) -> (Ends<'a>, Ready<'a>) {
+        let namespaces = self.namespaces.as_ref();
+        let ready = Ready {
+            settings,
+            namespaces,
+            interface: self.interface.as_deref(),
+            guard,
+            defaults: BTreeMap::new(),
+            mtu_bytes: None,
+        };
+        let ends = match self.peers.is_empty() {
+            false => Ends::Peers(&mut self.peers),
+            true => Ends::Local {
+                address: namespaces.map_or(Ipv4Addr::LOCALHOST.into(), Namespaces::sink_address),
+                sink_namespace: namespaces.map(Namespaces::sink_path),
+                source_namespace: namespaces.map(Namespaces::source_path),
+            },
+        };
+        (ends, ready)
+    }
+}
+
+/// Makes the host ready for a trial: settings that the study varies. What is changed on the host
+/// itself is put back when the guard goes, however this process ends.
+pub struct Ready<'a> {
+    settings: BTreeMap<TrialId, &'a Settings>,
+    namespaces: Option<&'a Namespaces>,
+    interface: Option<&'a str>,
+    guard: &'a mut Option<Guard>,
+    /// What kernel settings were before any trial changed them.
+    defaults: BTreeMap<String, String>,
+    /// The MTU that a trial has set.
+    mtu_bytes: Option<u32>,
+}
+
+impl Ready<'_> {
+    /// Sets what a trial asks for, and back what only others ask for.
+    pub fn for_trial(&mut self, trial: &Trial) -> Result<(), String> {
+        let Some(settings) = self.settings.get(&trial.id).copied() else { return Ok(()) };
+        if trial.path == Path::Memory {
+            return Ok(());
+        }
+        self.mtu(settings.mtu)?;
+        let others: Vec<String> = self
+            .defaults
+            .keys()
+            .filter(|name| !settings.sysctl.contains_key(*name))
+            .cloned()
+            .collect();
+        for name in others {
+            let value = self.defaults[&name].clone();
+            self.sysctl(&name, &value)?;
+        }
+        for (name, value) in &settings.sysctl {
+            let was = self.sysctl(name, value)?;
+            self.defaults.entry(name.clone()).or_insert(was);
+        }
+        Ok(())
+    }
+
+    fn mtu(&mut self, wanted: Option<u32>) -> Result<(), String> {
+        if wanted == self.mtu_bytes {
+            return Ok(());
+        }
+        let says = |error: narrows_run::RunError| format!("mtu: {error}");
+        match (self.namespaces, self.interface) {
+            (Some(pair), _) => pair.set_mtu(wanted.unwrap_or(MTU_BYTES)).map_err(says)?,
+            (None, Some(name)) => {
+                let path = format!("/sys/class/net/{name}/mtu");
+                match wanted {
+                    Some(mtu) => self.guard()?.set(&path, &mtu.to_string()).map_err(says)?,
+                    // The guard puts back what it was.
+                    None => *self.guard = None,
+                }
+            }
+            (None, None) => return Err("mtu: the interface between the ends is not known".into()),
+        }
+        self.mtu_bytes = wanted;
+        Ok(())
+    }
+
+    /// Sets a kernel setting; what it was.
+    fn sysctl(&mut self, name: &str, value: &str) -> Result<String, String> {
+        let says = |error: narrows_run::RunError| format!("sysctl {name}: {error}");
+        if let Some(pair) = self.namespaces {
+            return pair.set_sysctl(name, value).map_err(says);
+        }
+        let path = sysctl_path(name).map_err(says)?;
+        let was = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        self.guard()?.set(&path, value).map_err(says)?;
+        Ok(was.trim_end().to_owned())
+    }
+
+    fn guard(&mut self) -> Result<&mut Guard, String> {
+        if self.guard.is_none() {
+            let binary = own_binary().map_err(|failure| failure.says().to_owned())?;
+            *self.guard = Some(Guard::start(&binary).map_err(|error| error.to_string())?);
+        }
+        self.guard.as_mut().ok_or_else(|| "the guard is gone".to_owned())
+    }
+}

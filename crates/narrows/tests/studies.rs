@@ -1,0 +1,346 @@
+//! Studies from a file: run, stopped in every way, gone on with, joined, and refused.
+
+mod common;
+
+use common::{err, fails, folder, is_root, narrows, out, run, serve, serve_at, skip};
+use narrows_facts::record::Record;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Six cells of memory kernels, which need neither root nor a network.
+const MEMORY: &str = r#"
+name = "memory"
+repeats = 4
+seed = 7
+[base]
+seconds = 0.05
+warmup_seconds = 0.01
+size = "4M"
+[[factor]]
+name = "kernel"
+levels = [{ name = "read", load = "memory-read" }, { name = "copy", load = "memory-copy" }]
+[[factor]]
+name = "vector"
+set = "vector"
+levels = ["portable"]
+[[factor]]
+name = "size"
+set = "size"
+levels = ["1M", "2M", "4M"]
+"#;
+
+fn write(dir: &Path, text: &str) -> PathBuf {
+    let file = dir.join("study.toml");
+    std::fs::write(&file, text).expect("study");
+    file
+}
+
+fn begin(dir: &Path, text: &str, more: &[&str]) -> Command {
+    let mut command = narrows();
+    command.args(["study", "run"]).arg(write(dir, text)).arg("--out").arg(dir).args(more);
+    command
+}
+
+fn resume(file: &Path) -> Command {
+    let mut command = narrows();
+    command.args(["study", "resume"]).arg(file);
+    command
+}
+
+fn status(file: &Path) -> Value {
+    let output = run(narrows().args(["study", "status", "--json"]).arg(file));
+    serde_json::from_str(&out(&output)).expect("JSON")
+}
+
+fn records(file: &Path) -> Vec<Record> {
+    narrows_store::read(file).expect("a study").records
+}
+
+/// Every cell has so many runs, numbered without a gap.
+fn is_whole(file: &Path, cells: usize, repeats: u32) {
+    let stored = narrows_store::read(file).expect("a study");
+    assert_eq!(stored.trials.len(), cells);
+    for trial in &stored.trials {
+        let runs: Vec<u32> = stored.records_of(trial).map(|record| record.repeat).collect();
+        assert_eq!(runs, (0..repeats).collect::<Vec<_>>(), "{}", trial.label);
+    }
+}
+
+#[test]
+fn a_study_runs_to_its_end_and_is_not_run_twice() {
+    let dir = folder("study-whole");
+    let plan = out(&run(&mut begin(&dir, MEMORY, &["--dry-run"])));
+    assert!(plan.contains("6 cells, 24 runs fit this machine"), "{plan}");
+    let file = dir.join("memory.narrows");
+    assert!(!file.exists(), "a dry run writes nothing");
+    let output = run(&mut begin(&dir, MEMORY, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("portable, 1M"), "panels by the other factors: {}", out(&output));
+    is_whole(&file, 6, 4);
+    let now = status(&file);
+    let cells = now["cells"].as_array().expect("cells");
+    assert!(cells.iter().all(|cell| cell["state"] == "done"), "{now}");
+    assert_eq!(now["seconds_left_at_least"], 0.0);
+    let planned: Vec<&str> = plan.lines().filter_map(|line| line.split(": ").nth(1)).collect();
+    let stored = narrows_store::read(&file).expect("a study");
+    for (record, planned) in stored.records.iter().zip(&planned[1..7]) {
+        let trial = stored.trials.iter().find(|trial| trial.id == record.trial).expect("trial");
+        assert_eq!(trial.label, *planned, "the dry run told the order");
+    }
+    fails(&mut begin(&dir, MEMORY, &[]), 2, "exists already");
+    let before = records(&file);
+    let output = run(&mut resume(&file));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(records(&file), before, "nothing was left to do");
+}
+
+#[test]
+fn a_killed_study_goes_on_and_loses_nothing() {
+    let dir = folder("study-killed");
+    let file = dir.join("memory.narrows");
+    let mut kept: Vec<Record> = Vec::new();
+    let mut kills = 0;
+    for attempt in 0..60u64 {
+        let mut command = if attempt == 0 { begin(&dir, MEMORY, &[]) } else { resume(&file) };
+        let mut child =
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+        std::thread::sleep(Duration::from_millis(350 + 97 * (attempt % 7)));
+        let ended = child.try_wait().expect("wait").is_some();
+        let _ = child.kill();
+        child.wait().expect("wait");
+        kills += u32::from(!ended);
+        let now = records(&file);
+        assert_eq!(now[..kept.len()], kept[..], "a finished run was lost or changed");
+        kept = now;
+        if ended {
+            break;
+        }
+    }
+    assert!(kills >= 3, "killed {kills} times");
+    is_whole(&file, 6, 4);
+    let stored = narrows_store::read(&file).expect("a study");
+    assert!(stored.sessions.len() as u32 >= kills, "a sitting each");
+    let last = stored.records.last().expect("a record").session;
+    assert!(last > 0 && stored.sessions.iter().any(|session| session.number == last));
+}
+
+#[test]
+fn two_cannot_write_one_study() {
+    let dir = folder("study-busy");
+    let text = MEMORY.replace("repeats = 4", "repeats = 400");
+    let mut first = begin(&dir, &text, &[]).stdout(Stdio::null()).spawn().expect("starts");
+    let file = dir.join("memory.narrows");
+    std::thread::sleep(Duration::from_millis(1500));
+    fails(&mut resume(&file), 2, "is being written by another narrows");
+    assert_eq!(status(&file)["name"], "memory", "a status can be read meanwhile");
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(first.id() as i32),
+        nix::sys::signal::Signal::SIGINT,
+    )
+    .expect("signal");
+    assert_eq!(first.wait().expect("wait").code(), Some(130));
+}
+
+#[test]
+fn a_dead_agent_stops_a_study_and_a_new_one_goes_on() {
+    let text = "name = 'net'\nrepeats = 6\n[base]\nseconds = 0.1\nwarmup_seconds = 0.05\n\
+                [[factor]]\nname = 'load'\nset = 'load'\nlevels = ['tcp-stream', 'tcp-rr']\n";
+    let dir = folder("study-agent");
+    let file = dir.join("net.narrows");
+    let mut agent = serve(&[], &["-B", "127.0.0.1"]);
+    let port = agent.port.to_string();
+    let mut command = begin(&dir, text, &["--peer", "127.0.0.1", "-p", &port]);
+    command.env("NARROWS_KEY", &agent.key).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().expect("starts");
+    std::thread::sleep(Duration::from_millis(2500));
+    agent.kill();
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(3), "{}", err(&output));
+    assert!(err(&output).contains("go on with: narrows study resume"), "{}", err(&output));
+    let before = records(&file);
+    assert!(!before.is_empty() && before.len() < 12, "{} runs", before.len());
+    let key = agent.key.clone();
+    let again = serve_at(
+        &["env", &format!("NARROWS_KEY={key}")],
+        &["-p", &port, "-B", "127.0.0.1", "--key", &key],
+    );
+    let output = run(resume(&file).args(["-p", &port]).env("NARROWS_KEY", &again.key));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(records(&file)[..before.len()], before[..]);
+    is_whole(&file, 2, 6);
+}
+
+#[test]
+fn what_is_changed_by_hand_is_read_or_said() {
+    let text = "name = 'hand'\nrepeats = 1\n[base]\nload = 'memory-read'\nseconds = 0.05\nsize = '1M'\n\
+                [[factor]]\nname = 'cable'\nby = 'hand'\nlevels = ['copper', 'fibre']\n";
+    let dir = folder("study-hand");
+    fails(&mut begin(&dir, text, &[]), 2, "say it with --at cable=LEVEL");
+    fails(&mut begin(&dir, text, &["--at", "cable=glass"]), 2, "no level 'glass'");
+    fails(&mut begin(&dir, text, &["--at", "colour=red"]), 2, "no factor 'colour'");
+    let output = run(&mut begin(&dir, text, &["--at", "cable=copper"]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).contains("set cable to 'fibre'"), "{}", err(&output));
+    let file = dir.join("hand.narrows");
+    let output = run(resume(&file).args(["--at", "cable=fibre"]));
+    assert!(out(&output).contains("as the user said, and not as read"), "{}", out(&output));
+    is_whole(&file, 2, 1);
+    // A fact of the machine tells, and a word against it is refused.
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("name");
+    let text = text.replace(
+        "['copper', 'fibre']",
+        "[{ name = 'here', when.facts.'/name' = 'NAME' }, \
+        { name = 'there', when.facts.'/name' = 'elsewhere' }]",
+    );
+    let text = text.replace("NAME", name.trim()).replace("'hand'\nrepeats", "'facts'\nrepeats");
+    fails(&mut begin(&dir, &text, &["--at", "cable=there"]), 2, "the machine is at 'here'");
+    let output = run(&mut begin(&dir, &text, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let stored = narrows_store::read(&dir.join("facts.narrows")).expect("a study");
+    let found = &stored.sessions[0].levels["cable"];
+    assert_eq!((found.level.as_str(), found.read), ("here", true));
+    assert_eq!(stored.records.len(), 1);
+}
+
+#[test]
+fn a_precision_that_is_not_reached_is_told() {
+    let text = MEMORY
+        .replace("repeats = 4", "repeats = 1")
+        .replace("[base]", "[precision]\nwithin_percent = 0.01\nrepeats_max = 7\n[base]");
+    let text = text.replace("\"1M\", \"2M\", \"4M\"", "\"4M\"");
+    let dir = folder("study-precision");
+    let output = run(&mut begin(&dir, &text, &[]));
+    assert_eq!(output.status.code(), Some(4), "{}{}", out(&output), err(&output));
+    is_whole(&dir.join("memory.narrows"), 2, 7);
+    let dir = folder("study-precise");
+    let easy = text.replace("within_percent = 0.01", "within_percent = 100.0");
+    let output = run(&mut begin(&dir, &easy, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), err(&output));
+    // Six are the least that have a 95 % interval.
+    is_whole(&dir.join("memory.narrows"), 2, 6);
+}
+
+#[test]
+fn files_of_one_study_are_joined_and_others_are_not() {
+    let (a, b) = (folder("study-merge-a"), folder("study-merge-b"));
+    for dir in [&a, &b] {
+        assert_eq!(run(&mut begin(dir, MEMORY, &["--quick"])).status.code(), Some(0));
+    }
+    let (first, second) = (a.join("memory-quick.narrows"), b.join("memory-quick.narrows"));
+    let all = a.join("all.narrows");
+    let output = run(narrows().args(["study", "merge", "-o"]).arg(&all).arg(&first).arg(&second));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    is_whole(&all, 6, 6);
+    assert_eq!(narrows_store::read(&all).expect("a study").sessions.len(), 2);
+    let other = begin(&b, &MEMORY.replace("seed = 7", "seed = 8\nretries = 1"), &["--quick"])
+        .args(["--seed", "3"])
+        .output();
+    assert_eq!(other.expect("runs").status.code(), Some(2), "the file is there");
+    let text = MEMORY.replace("\"memory\"", "\"others\"");
+    assert_eq!(run(&mut begin(&b, &text, &["--quick"])).status.code(), Some(0));
+    let others = b.join("others-quick.narrows");
+    let out = a.join("wrong.narrows");
+    let mut merge = narrows();
+    merge.args(["study", "merge", "-o"]).arg(&out).arg(&first).arg(&others);
+    fails(&mut merge, 2, "are not of one study");
+}
+
+#[test]
+fn a_wrong_study_file_is_refused_with_its_place() {
+    let dir = folder("study-wrong");
+    fails(&mut begin(&dir, "name = 'x'\nrepeats = 1\nbogus = 1\n", &[]), 2, "line 3");
+    fails(&mut resume(&dir.join("none.narrows")), 2, "none.narrows");
+    let bad = "name = 'x'\nrepeats = 1\n[base]\nload = 'tcp-stream'\naffinity = '0,99999'\n";
+    fails(&mut begin(&dir, bad, &[]), 2, "there is no CPU 99999");
+    let nothing = "name = 'x'\nrepeats = 1\n[base]\nload = 'rdma-write'\n";
+    let output = run(&mut begin(&dir, nothing, &[]));
+    assert!(err(&output).contains("cannot run: 1 cells such as 'rdma-write'"), "{}", err(&output));
+}
+
+#[test]
+fn mtu_and_kernel_settings_are_made_for_their_cells() {
+    if !is_root() {
+        return skip("mtu_and_kernel_settings", "needs root for network namespaces");
+    }
+    let text = "name = 'mtu'\nrepeats = 2\n[base]\nseconds = 0.1\nwarmup_seconds = 0.05\n\
+                [[factor]]\nname = 'mtu'\nlevels = [{name='small', mtu=1000}, {name='plain'}, \
+                {name='timestamps off', mtu=9000, sysctl = {'net.ipv4.tcp_timestamps' = '0'}}]\n";
+    let dir = folder("study-mtu");
+    let output = run(&mut begin(&dir, text, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let stored = narrows_store::read(&dir.join("mtu.narrows")).expect("a study");
+    // Segments: the MTU without 40 bytes of headers and 12 of timestamps.
+    let wanted = [("small", 1000 - 52), ("plain", 1500 - 52), ("timestamps off", 9000 - 40)];
+    for (trial, (label, mss)) in stored.trials.iter().zip(wanted) {
+        assert_eq!(trial.label, label);
+        for record in stored.records_of(trial) {
+            let source = record.source.as_ref().expect("a source");
+            assert_eq!(source.effective.mss_bytes, Some(mss), "{label}");
+        }
+        assert_eq!(stored.records_of(trial).count(), 2);
+    }
+}
+
+/// A setting of a namespace of its own, changed under a guard that is killed with its owner.
+#[test]
+fn settings_are_put_back_when_everything_was_killed() {
+    if !is_root() {
+        return skip("settings_are_put_back", "needs root to change settings");
+    }
+    let script = r#"
+        set -e
+        setting=/proc/sys/net/ipv4/ip_default_ttl
+        was=$(cat $setting)
+        mkfifo "$2/in" "$2/out"
+        "$1" guard <"$2/in" >"$2/out" & guard=$!
+        exec 7>"$2/in" 8<"$2/out"
+        echo "{\"path\":\"$setting\",\"value\":\"$was\"}" >&7
+        read -r noted <&8
+        echo 33 >$setting
+        "$1" study restore
+        cat $setting
+        kill -9 $guard
+        wait $guard || true
+        "$1" study restore
+        cat $setting
+        [ "$(cat $setting)" = "$was" ]
+        "$1" study restore
+    "#;
+    let dir = folder("study-restore");
+    let output = run(Command::new("unshare")
+        .args(["--net", "bash", "-c", script, "restore", env!("CARGO_BIN_EXE_narrows")])
+        .arg(&dir));
+    let text = out(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", err(&output));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[..2], ["0 settings put back", "33"], "a living guard is left alone: {text}");
+    assert_eq!(lines[2], "1 settings put back", "{text}");
+    assert_eq!(lines[4], "0 settings put back", "{text}");
+}
+
+#[test]
+fn a_full_disk_stops_a_study_that_goes_on_with_room() {
+    if !is_root() {
+        return skip("a_full_disk", "needs root to mount a small file system");
+    }
+    let dir = folder("study-full");
+    let file = write(&dir, &MEMORY.replace("repeats = 4", "repeats = 20"));
+    let script = format!(
+        "mkdir {0}/disk && mount -t tmpfs -o size=260k tmpfs {0}/disk && \
+         {1} study run {2} --out {0}/disk; code=$?; \
+         mount -o remount,size=20m {0}/disk; cp {0}/disk/memory.narrows {0}/before.narrows; \
+         {1} study resume {0}/disk/memory.narrows; cp {0}/disk/memory.narrows {0}; exit $code",
+        dir.display(),
+        env!("CARGO_BIN_EXE_narrows"),
+        file.display()
+    );
+    let mut command = Command::new("unshare");
+    fails(command.args(["--mount", "sh", "-c", &script]), 5, "no room is left on the disk");
+    let before = records(&dir.join("before.narrows"));
+    let after = records(&dir.join("memory.narrows"));
+    assert!(!before.is_empty() && before.len() < 120, "{} runs", before.len());
+    assert_eq!(after[..before.len()], before[..]);
+    is_whole(&dir.join("memory.narrows"), 6, 20);
+}

@@ -1,0 +1,192 @@
+//! The cells of a study, and their trials on a machine.
+
+use super::{Definition, Settings, StudyError};
+use crate::{Spot, choose, cpus, on_node};
+use blake2::{Blake2s256, Digest};
+use narrows_facts::host::Host;
+use narrows_facts::load::{CpuList, Timeline};
+use narrows_facts::trial::{Level, Path, Placement, Trial, TrialId};
+use narrows_facts::{Bytes, Nanos};
+
+/// One combination of levels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Hash of everything that the cell asks for; the same on any machine.
+    pub id: TrialId,
+    /// The levels, in order of the factors.
+    pub levels: Vec<Level>,
+    /// What they set together, over what every cell has.
+    pub settings: Settings,
+}
+
+impl Cell {
+    /// The levels in a line.
+    pub fn label(&self) -> String {
+        let names: Vec<&str> = self.levels.iter().map(|level| level.level.as_str()).collect();
+        match names.is_empty() {
+            true => self.settings.kind().to_owned(),
+            false => names.join(", "),
+        }
+    }
+
+    /// The level of a factor.
+    pub fn level(&self, factor: &str) -> Option<&str> {
+        self.levels.iter().find(|level| level.factor == factor).map(|level| level.level.as_str())
+    }
+}
+
+/// All cells of a study, the last factor fastest, without those that are excluded.
+pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
+    let mut all: Vec<(Vec<Level>, Settings)> = vec![(Vec::new(), definition.base.clone())];
+    for factor in &definition.factors {
+        let each = |(levels, settings): &(Vec<Level>, Settings)| {
+            let with = |level: &super::LevelOf| {
+                let own = Level { factor: factor.name.clone(), level: level.name.clone() };
+                let levels = levels.iter().cloned().chain([own]).collect();
+                (levels, settings.with(&level.settings))
+            };
+            factor.levels.iter().map(with).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(each).collect();
+    }
+    let kept = all.into_iter().filter(|(levels, _)| !is_excluded(definition, levels));
+    let cells: Vec<Cell> = kept.map(|(levels, settings)| cell(levels, settings)).collect();
+    match cells.is_empty() {
+        true => Err(StudyError::new("exclude", "leaves no cell")),
+        false => Ok(cells),
+    }
+}
+
+fn cell(levels: Vec<Level>, settings: Settings) -> Cell {
+    // Serde writes fields in order of declaration, so the text is the same everywhere.
+    let text = serde_json::to_string(&(&levels, &settings)).unwrap_or_default();
+    let digest = Blake2s256::digest(text);
+    let id = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Cell { id: TrialId(id), levels, settings }
+}
+
+fn is_excluded(definition: &Definition, levels: &[Level]) -> bool {
+    let has = |factor: &String, names: &Vec<String>| {
+        levels.iter().any(|level| level.factor == *factor && names.contains(&level.level))
+    };
+    definition.exclude.iter().any(|rule| rule.iter().all(|(factor, names)| has(factor, names)))
+}
+
+/// Where the two ends of network cells are.
+pub struct Ends<'a> {
+    /// The host that narrows runs on.
+    pub host: &'a Host,
+    /// The other, when there is one.
+    pub peer: Option<&'a Host>,
+    /// What joins them.
+    pub path: Path,
+    /// Interface that leads to the peer.
+    pub interface: Option<&'a str>,
+}
+
+/// The cells' trials on these hosts, or why the first that cannot be has none.
+pub fn trials(cells: &[Cell], ends: &Ends<'_>) -> Result<Vec<Trial>, StudyError> {
+    cells.iter().map(|cell| trial(cell, ends)).collect()
+}
+
+fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Trial, StudyError> {
+    let settings = &cell.settings;
+    let wrong = |why: String| StudyError::new(format!("cell '{}'", cell.label()), why);
+    let kind = settings.kind();
+    let memory = kind.starts_with("memory-");
+    let spot = match settings.node.filter(|_| memory) {
+        Some(node) => on_node(ends.host, node)
+            .ok_or_else(|| wrong(format!("this process may use no CPU of node {node}")))?,
+        None => choose(ends.host),
+    };
+    let caches = ends.peer.map_or(Bytes(0), Host::last_level_cache_bytes);
+    let cache = caches.max(ends.host.last_level_cache_bytes());
+    let mut params = settings.params(cache, spot.working_set_bytes).map_err(wrong)?;
+    if let Some((mut beside, place)) = settings.beside().map_err(wrong)? {
+        let own = place.map(|place| cpus(ends.host, place, None)).transpose().map_err(wrong)?;
+        beside.cpus = CpuList(own.unwrap_or_default());
+        beside.working_set_bytes = spot.working_set_bytes;
+        params.beside = Some(beside);
+    }
+    let place = match memory {
+        true => Placement {
+            sink: CpuList(spot.cpus.iter().copied().take(params.streams as usize).collect()),
+            ..Placement::default()
+        },
+        false => placed(settings, ends, &spot, params.is_reverse()).map_err(wrong)?,
+    };
+    Ok(Trial {
+        id: cell.id.clone(),
+        label: cell.label(),
+        kind: kind.to_owned(),
+        params,
+        place,
+        path: if memory { Path::Memory } else { ends.path },
+        timeline: timeline(settings, memory).map_err(wrong)?,
+        levels: cell.levels.clone(),
+        notes: Vec::new(),
+        engine: settings.engine.clone(),
+    })
+}
+
+fn timeline(settings: &Settings, memory: bool) -> Result<Timeline, String> {
+    let seconds = |wanted: Option<f64>, otherwise: f64, what: &str| {
+        let seconds = wanted.unwrap_or(otherwise);
+        match (0.0..=86_400.0).contains(&seconds) {
+            true => Ok(Nanos((seconds * 1e9) as u64)),
+            false => Err(format!("{what} = {seconds} is not 0 to 86400")),
+        }
+    };
+    let window_ns = seconds(settings.seconds, 1.5, "seconds")?;
+    if window_ns.0 < 50_000_000 {
+        return Err("seconds must be at least 0.05".to_owned());
+    }
+    let (warm, cool) = if memory { (0.05, 0) } else { (0.5, 300) };
+    Ok(Timeline {
+        warmup_ns: seconds(settings.warmup_seconds, warm, "warmup_seconds")?,
+        window_ns,
+        cooldown_ns: Nanos::from_millis(cool),
+        interval_ns: None,
+    })
+}
+
+/// The CPUs and nodes of both ends. Without words about them, ends of one host have a core each,
+/// and ends of two are not pinned.
+fn placed(
+    settings: &Settings,
+    ends: &Ends<'_>,
+    spot: &Spot,
+    reverse: bool,
+) -> Result<Placement, String> {
+    let one_host = ends.path != Path::Peer;
+    let (local, remote) = match settings.places()? {
+        None if one_host => (spot.pair.source.clone(), spot.pair.sink.clone()),
+        None => (CpuList::default(), CpuList::default()),
+        Some((here, there)) => {
+            let local = CpuList(cpus(ends.host, here, ends.interface)?);
+            let far = ends.peer.unwrap_or(ends.host);
+            let remote = match there {
+                crate::Where::SameCore => local.clone(),
+                there => CpuList(cpus(far, there, None)?),
+            };
+            (local, remote)
+        }
+    };
+    let (local_node, remote_node) = settings.nodes()?;
+    Ok(match reverse && !one_host {
+        false => Placement {
+            source: local,
+            sink: remote,
+            source_node: local_node,
+            sink_node: remote_node,
+            ..Placement::default()
+        },
+        true => Placement {
+            source: remote,
+            sink: local,
+            source_node: remote_node,
+            sink_node: local_node,
+            ..Placement::default()
+        },
+    })
+}

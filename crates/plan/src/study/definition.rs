@@ -1,0 +1,332 @@
+//! The study's file.
+
+use super::{Settings, StudyError};
+use narrows_facts::study::Reading;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// More cells than this are a slip of the pen.
+const CELLS_MAX: usize = 100_000;
+
+/// A study as its file has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    /// Its name; also the name of its file of results.
+    pub name: String,
+    /// What it asks, in a sentence or two.
+    pub about: String,
+    /// Runs that each cell needs.
+    pub repeats: u32,
+    /// Runs of a cell that may fail before it is left alone.
+    pub retries: u32,
+    /// Seed of the order, when it is fixed.
+    pub seed: Option<u64>,
+    /// When to go on after `repeats`.
+    pub precision: Option<Precision>,
+    /// How to try it quickly.
+    pub quick: Quick,
+    /// What every cell has.
+    pub base: Settings,
+    /// What is varied, in order.
+    pub factors: Vec<Factor>,
+    /// Combinations that are left out: for each factor named, the levels.
+    pub exclude: Vec<BTreeMap<String, Vec<String>>>,
+    /// How it is to be read.
+    pub report: Reading,
+}
+
+/// When to stop repeating.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Precision {
+    /// The interval of the median lies within so many per cent of it.
+    pub within_percent: f64,
+    /// Confidence of the interval.
+    #[serde(default = "ninety_five")]
+    pub confidence_percent: f64,
+    /// Runs of a cell after which it is given up.
+    pub repeats_max: u32,
+}
+
+fn ninety_five() -> f64 {
+    95.0
+}
+
+/// What `--quick` changes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Quick {
+    /// Runs of each cell.
+    pub repeats: u32,
+    /// Seconds that count.
+    pub seconds: f64,
+    /// Most parallel flows.
+    pub parallel_max: Option<u32>,
+}
+
+impl Default for Quick {
+    fn default() -> Self {
+        Self { repeats: 3, seconds: 0.3, parallel_max: None }
+    }
+}
+
+/// One thing that is varied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Factor {
+    /// Its name.
+    pub name: String,
+    /// True when somebody has to change the machine.
+    pub by_hand: bool,
+    /// Its levels, in order.
+    pub levels: Vec<LevelOf>,
+}
+
+/// One level of a factor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelOf {
+    /// Its name.
+    pub name: String,
+    /// What it sets.
+    pub settings: Settings,
+    /// How the machine is known to be at it; `None` when only the user can tell.
+    pub when: Option<When>,
+}
+
+/// What the machine must look like.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct When {
+    /// Exactly these memory slots hold a module: labels as on the board.
+    pub populated: Option<Vec<String>>,
+    /// So many modules on each socket.
+    pub modules_by_socket: Option<Vec<u32>>,
+    /// Facts of `narrows host --json` by JSON pointer (`/memory/total_bytes`), and their values.
+    pub facts: BTreeMap<String, toml::Value>,
+    /// Whether the peer must look so too; without it, it must.
+    pub here_only: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    name: String,
+    #[serde(default)]
+    about: String,
+    repeats: u32,
+    #[serde(default = "two")]
+    retries: u32,
+    seed: Option<u64>,
+    precision: Option<Precision>,
+    #[serde(default)]
+    quick: Quick,
+    #[serde(default)]
+    base: Settings,
+    #[serde(default)]
+    factor: Vec<RawFactor>,
+    #[serde(default)]
+    exclude: Vec<BTreeMap<String, OneOrMany>>,
+    #[serde(default)]
+    report: Reading,
+}
+
+fn two() -> u32 {
+    2
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFactor {
+    name: String,
+    by: Option<String>,
+    set: Option<String>,
+    #[serde(default)]
+    slots_in_order: Vec<String>,
+    #[serde(default)]
+    levels: Vec<toml::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Definition {
+    /// Reads the text of a study's file.
+    pub fn parse(text: &str) -> Result<Self, StudyError> {
+        let raw: Raw = toml::from_str(text).map_err(|error| {
+            let before = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
+            StudyError::new(format!("line {}", before + 1), error.message())
+        })?;
+        let factors: Vec<Factor> = raw.factor.into_iter().map(factor).collect::<Result<_, _>>()?;
+        let exclude = raw.exclude.into_iter().map(|rule| {
+            let many = |levels| match levels {
+                OneOrMany::One(one) => vec![one],
+                OneOrMany::Many(many) => many,
+            };
+            rule.into_iter().map(|(factor, levels)| (factor, many(levels))).collect()
+        });
+        let definition = Self {
+            name: raw.name,
+            about: raw.about,
+            repeats: raw.repeats,
+            retries: raw.retries,
+            seed: raw.seed,
+            precision: raw.precision,
+            quick: raw.quick,
+            base: raw.base,
+            factors,
+            exclude: exclude.collect(),
+            report: raw.report,
+        };
+        definition.check()?;
+        Ok(definition)
+    }
+
+    /// The same, to be tried quickly.
+    pub fn quickly(mut self) -> Self {
+        self.repeats = self.quick.repeats;
+        self.precision = None;
+        let quick = self.quick;
+        let shorten = |settings: &mut Settings, always: bool| {
+            if always || settings.seconds.is_some() {
+                settings.seconds = Some(quick.seconds);
+                settings.warmup_seconds = Some(0.2);
+            }
+            settings.parallel =
+                settings.parallel.map(|n| n.min(quick.parallel_max.unwrap_or(u32::MAX)));
+        };
+        shorten(&mut self.base, true);
+        let levels = self.factors.iter_mut().flat_map(|factor| &mut factor.levels);
+        levels.for_each(|level| shorten(&mut level.settings, false));
+        self
+    }
+
+    /// The factor of this name.
+    pub fn factor(&self, name: &str) -> Option<&Factor> {
+        self.factors.iter().find(|factor| factor.name == name)
+    }
+
+    fn check(&self) -> Result<(), StudyError> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if self.name.is_empty() || !self.name.chars().all(plain) || self.name.starts_with('.') {
+            let why = "must be letters, digits, dashes, dots: it names a file";
+            return Err(StudyError::new("name", why));
+        }
+        for (what, number) in [("repeats", self.repeats), ("quick.repeats", self.quick.repeats)] {
+            if !(1..=100_000).contains(&number) {
+                return Err(StudyError::new(what, "must be 1 to 100000"));
+            }
+        }
+        if let Some(precision) = &self.precision {
+            let within = (0.01..=100.0).contains(&precision.within_percent);
+            let sure = (50.0..=99.9).contains(&precision.confidence_percent);
+            if !within || !sure || precision.repeats_max < self.repeats {
+                let why = "within_percent is 0.01 to 100, confidence_percent 50 to 99.9, and \
+                           repeats_max at least repeats";
+                return Err(StudyError::new("precision", why));
+            }
+        }
+        let mut names = BTreeSet::new();
+        for factor in &self.factors {
+            if !names.insert(factor.name.as_str()) {
+                return Err(StudyError::new(format!("factor '{}'", factor.name), "is there twice"));
+            }
+        }
+        let cells = self.factors.iter().map(|factor| factor.levels.len());
+        if cells.fold(1usize, usize::saturating_mul) > CELLS_MAX {
+            return Err(StudyError::new("factor", format!("more than {CELLS_MAX} cells")));
+        }
+        for rule in &self.exclude {
+            for (name, levels) in rule {
+                self.names(name, levels)?;
+            }
+        }
+        if let Some(name) = &self.report.across {
+            self.names(name, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Whether a factor has these levels.
+    fn names(&self, factor: &str, levels: &[String]) -> Result<(), StudyError> {
+        let Some(known) = self.factor(factor) else {
+            let all: Vec<&str> = self.factors.iter().map(|f| f.name.as_str()).collect();
+            let why = format!("there is no factor '{factor}', but {}", all.join(", "));
+            return Err(StudyError::new("exclude or report", why));
+        };
+        let missing = levels.iter().find(|level| known.levels.iter().all(|l| l.name != **level));
+        missing.map_or(Ok(()), |level| {
+            let why = format!("factor '{factor}' has no level '{level}'");
+            Err(StudyError::new("exclude", why))
+        })
+    }
+}
+
+fn factor(raw: RawFactor) -> Result<Factor, StudyError> {
+    let at = format!("factor '{}'", raw.name);
+    let by_hand = match raw.by.as_deref() {
+        None => false,
+        Some("hand") => true,
+        Some(other) => {
+            return Err(StudyError::new(at, format!("by = \"{other}\": only \"hand\" is known")));
+        }
+    };
+    let mut levels = Vec::new();
+    for count in 1..=raw.slots_in_order.len() {
+        let populated = Some(raw.slots_in_order[..count].to_vec());
+        levels.push(LevelOf {
+            name: count.to_string(),
+            settings: Settings::default(),
+            when: Some(When { populated, ..When::default() }),
+        });
+    }
+    for value in raw.levels {
+        levels.push(level(&at, raw.set.as_deref(), value)?);
+    }
+    if levels.is_empty() {
+        return Err(StudyError::new(at, "has no levels"));
+    }
+    let mut names = BTreeSet::new();
+    for level in &levels {
+        if !names.insert(level.name.as_str()) {
+            return Err(StudyError::new(at, format!("level '{}' is there twice", level.name)));
+        }
+        if level.when.is_some() && !by_hand {
+            let why = format!("level '{}' has `when`: then it is by = \"hand\"", level.name);
+            return Err(StudyError::new(at, why));
+        }
+    }
+    Ok(Factor { name: raw.name, by_hand, levels })
+}
+
+fn level(at: &str, set: Option<&str>, value: toml::Value) -> Result<LevelOf, StudyError> {
+    let mut table = match (value, set) {
+        (toml::Value::Table(table), _) => table,
+        (scalar, Some(set)) => {
+            let name = words(&scalar);
+            let mut table = toml::Table::from_iter([(set.to_owned(), scalar)]);
+            table.insert("name".into(), name.into());
+            table
+        }
+        (scalar, None) => toml::Table::from_iter([("name".to_owned(), words(&scalar).into())]),
+    };
+    let name = match table.remove("name") {
+        Some(name) => words(&name),
+        None => return Err(StudyError::new(at, "a level has no name")),
+    };
+    let at = format!("{at}, level '{name}'");
+    let when = table.remove("when").map(toml::Value::try_into::<When>).transpose();
+    let when = when.map_err(|error| StudyError::new(&at, error.message()))?;
+    let settings = table.try_into::<Settings>();
+    let settings = settings.map_err(|error| StudyError::new(&at, error.message()))?;
+    Ok(LevelOf { name, settings, when })
+}
+
+fn words(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

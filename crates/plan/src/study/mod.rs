@@ -1,0 +1,32 @@
+//! Studies: from a TOML file to cells, which of them fit the machine as it is, and which run is
+//! next. `docs/plan.md` has the file's words.
+
+mod cells;
+mod definition;
+mod fits;
+mod next;
+mod settings;
+
+pub use cells::{Cell, Ends, cells, trials};
+pub use definition::{Definition, Factor, LevelOf, Precision, Quick};
+pub use fits::{Change, Machine, Standing, Unread, change, standing};
+pub use next::{Count, Cut, Left, left, next_block};
+pub use settings::Settings;
+
+use thiserror::Error;
+
+/// Why a study's file cannot be used.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{at}: {why}")]
+pub struct StudyError {
+    /// Where in the file: a line, a factor, a level.
+    pub at: String,
+    /// What is wrong there.
+    pub why: String,
+}
+
+impl StudyError {
+    fn new(at: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { at: at.into(), why: why.into() }
+    }
+}

@@ -1,0 +1,87 @@
+//! Which run is next: a function of what is stored and of nothing else, so that a study that was
+//! stopped anywhere goes on as if it had not been.
+
+use super::Definition;
+use crate::Step;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
+
+/// What is stored of one cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Runs made to the end.
+    pub done: u32,
+    /// Runs that failed.
+    pub failed: u32,
+    /// Whether the interval of the median is as narrow as the study wants.
+    pub precise: bool,
+    /// Whether the cell can run on the machine as it is.
+    pub fits: bool,
+}
+
+/// What is left of one cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing.
+    Done,
+    /// So many runs at least.
+    Runs(u32),
+    /// Too many failed.
+    GivenUp,
+    /// As many runs as are allowed did not give the precision that is wanted.
+    NotPrecise,
+}
+
+/// How a study is cut: what of the definition matters here.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// Runs that each cell needs.
+    pub repeats: u32,
+    /// Failures after which a cell is given up.
+    pub retries: u32,
+    /// Runs of a cell at most, when a precision is wanted.
+    pub repeats_max: Option<u32>,
+    /// Seed of the order.
+    pub seed: u64,
+}
+
+impl Cut {
+    /// Of a study, with the seed that was drawn for it.
+    pub fn of(definition: &Definition, seed: u64) -> Self {
+        let repeats_max = definition.precision.map(|precision| precision.repeats_max);
+        let Definition { repeats, retries, .. } = *definition;
+        Self { repeats, retries, repeats_max, seed }
+    }
+}
+
+/// What is left of a cell.
+pub fn left(cut: &Cut, count: &Count) -> Left {
+    let runs = match cut.repeats_max {
+        _ if count.done < cut.repeats => cut.repeats - count.done,
+        Some(most) if !count.precise && count.done < most => 1,
+        Some(_) if !count.precise => return Left::NotPrecise,
+        _ => return Left::Done,
+    };
+    match count.failed > cut.retries {
+        true => Left::GivenUp,
+        false => Left::Runs(runs),
+    }
+}
+
+/// The runs of the next block, in order: of the cells that fit and want runs, those with the fewest
+/// done, once each. Cells keep their places in a block's order, whichever of them are done already.
+/// Empty when nothing is left that fits.
+pub fn next_block(cut: &Cut, counts: &[Count]) -> Vec<Step> {
+    let wants = |count: &Count| count.fits && matches!(left(cut, count), Left::Runs(_));
+    let least = counts.iter().filter(|count| wants(count)).map(|count| count.done).min();
+    let Some(block) = least else { return Vec::new() };
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    order.shuffle(&mut Pcg64::seed_from_u64(cut.seed.wrapping_add(u64::from(block) << 32)));
+    let step = |trial: usize| {
+        let count = &counts[trial];
+        let own = wants(count) && count.done == block;
+        own.then_some(Step { trial, repeat: count.done + count.failed, block })
+    };
+    order.into_iter().filter_map(step).collect()
+}

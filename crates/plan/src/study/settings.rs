@@ -1,0 +1,225 @@
+//! What one cell asks for, by the names of the command line's options.
+
+use crate::Where;
+use narrows_facts::load::{Beside, MemoryParams, Params, SocketParams, StreamParams, TripParams};
+use narrows_facts::{BitsPerSecond, Bytes};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::str::FromStr;
+
+/// Everything that a study can set. `None` leaves it as the command line would.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The load: `tcp-stream`, `udp-rr`, `memory-copy`, ...
+    pub load: Option<String>,
+    /// The outside tool that makes it.
+    pub engine: Option<String>,
+    /// Seconds that count in each run.
+    pub seconds: Option<f64>,
+    /// Seconds before them.
+    pub warmup_seconds: Option<f64>,
+    /// Bytes of each write, datagram or request.
+    #[serde(deserialize_with = "quantity")]
+    pub length: Option<Bytes>,
+    /// Parallel flows.
+    pub parallel: Option<u32>,
+    /// Socket buffer to ask for.
+    #[serde(deserialize_with = "quantity")]
+    pub window: Option<Bytes>,
+    /// Pace of all flows together.
+    #[serde(deserialize_with = "quantity")]
+    pub bitrate: Option<BitsPerSecond>,
+    /// Congestion control.
+    pub congestion: Option<String>,
+    /// How bytes are handed to the kernel.
+    pub sender: Option<String>,
+    /// How bytes are taken from it.
+    pub receiver: Option<String>,
+    /// How threads wait.
+    pub wait: Option<String>,
+    /// `hot`, `cold` or a size.
+    pub buffer: Option<String>,
+    /// The sink reads every byte once more.
+    pub touch: Option<bool>,
+    /// Every byte is compared.
+    pub verify: Option<bool>,
+    /// The end that listens sends.
+    pub reverse: Option<bool>,
+    /// Both send.
+    pub bidirectional: Option<bool>,
+    /// Nagle's algorithm: `on` or `off`.
+    pub nagle: Option<String>,
+    /// Largest segment.
+    pub mss: Option<u32>,
+    /// Code point of packets.
+    pub dscp: Option<u8>,
+    /// Bytes of a response.
+    #[serde(deserialize_with = "quantity")]
+    pub response: Option<Bytes>,
+    /// Requests a second, open loop.
+    pub per_second: Option<u64>,
+    /// CPUs of both ends, `LOCAL,REMOTE`.
+    pub affinity: Option<String>,
+    /// Nodes of both ends' buffers, `LOCAL,REMOTE`.
+    pub memory_node: Option<String>,
+    /// A memory kernel beside it, `KERNEL:THREADS[@WHERE]`.
+    pub memory_load: Option<String>,
+    /// Threads of a memory kernel.
+    pub threads: Option<u32>,
+    /// Working set of a memory kernel.
+    #[serde(deserialize_with = "quantity")]
+    pub size: Option<Bytes>,
+    /// Node of a memory kernel's CPUs.
+    pub node: Option<u32>,
+    /// Width of a memory kernel's loads and stores.
+    pub vector: Option<String>,
+    /// Pages of a memory kernel.
+    pub pages: Option<String>,
+    /// MTU of the interface between the ends, which narrows sets and puts back.
+    pub mtu: Option<u32>,
+    /// Kernel settings by name, which narrows sets and puts back.
+    pub sysctl: std::collections::BTreeMap<String, String>,
+}
+
+/// A size or rate, written as a number or with a suffix.
+fn quantity<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(u64),
+        Words(String),
+    }
+    let text = match Option::<Written>::deserialize(from)? {
+        None => return Ok(None),
+        Some(Written::Number(number)) => number.to_string(),
+        Some(Written::Words(words)) => words,
+    };
+    text.parse().map(Some).map_err(serde::de::Error::custom)
+}
+
+impl Settings {
+    /// These, with what the other sets in their place.
+    pub fn with(&self, over: &Self) -> Self {
+        let mut both = toml::Table::try_from(self).unwrap_or_default();
+        let mut over = toml::Table::try_from(over).unwrap_or_default();
+        if let (Some(toml::Value::Table(own)), Some(toml::Value::Table(theirs))) =
+            (both.get("sysctl"), over.get_mut("sysctl"))
+        {
+            own.iter().for_each(|(name, value)| {
+                theirs.entry(name.clone()).or_insert_with(|| value.clone());
+            });
+        }
+        both.extend(over);
+        // Both came from this type, so their union is one.
+        both.try_into().unwrap_or_default()
+    }
+
+    /// The load's name.
+    pub fn kind(&self) -> &str {
+        self.load.as_deref().unwrap_or("tcp-stream")
+    }
+
+    /// The words about the load itself, as a job has them. `cache` is the largest last-level cache
+    /// of the hosts, `working_set` what a memory kernel has without a size.
+    pub fn params(&self, cache: Bytes, working_set: Bytes) -> Result<Params, String> {
+        let kind = self.kind();
+        if kind.starts_with("memory-") {
+            let memory = MemoryParams {
+                node: None,
+                vector: self.vector.clone(),
+                pages: self.pages.clone(),
+                pause_ns: None,
+            };
+            let size = self.size.unwrap_or(working_set);
+            return Ok(Params::of_memory(self.threads.unwrap_or(1), size, memory));
+        }
+        let length = match kind {
+            "udp-stream" => Bytes(1472),
+            "tcp-connect" => Bytes(16),
+            kind if kind.ends_with("-rr") => Bytes(64),
+            _ => Bytes::kib(64),
+        };
+        let streams = self.parallel.unwrap_or(1);
+        let ordinary =
+            |name: &Option<String>, ordinary: &str| name.clone().filter(|name| name != ordinary);
+        let stream = StreamParams {
+            reverse: self.reverse.unwrap_or(false),
+            bidirectional: self.bidirectional.unwrap_or(false),
+            span_bytes: self.span_bytes(cache)?,
+            touch: self.touch.unwrap_or(false),
+            verify: self.verify.unwrap_or(false),
+            sender: ordinary(&self.sender, if kind == "tcp-stream" { "write" } else { "send" }),
+            receiver: ordinary(&self.receiver, "recv"),
+        };
+        let trip = TripParams { response_bytes: self.response, per_second: self.per_second };
+        let nagle = match self.nagle.as_deref() {
+            None => None,
+            Some("on") => Some(false),
+            Some("off") => Some(true),
+            Some(other) => return Err(format!("nagle = \"{other}\" is neither on nor off")),
+        };
+        let socket = SocketParams {
+            wait: ordinary(&self.wait, "block"),
+            mss_bytes: self.mss,
+            no_delay: nagle,
+            dscp: self.dscp,
+        };
+        let rate = self.bitrate.filter(|rate| rate.0 > 0.0);
+        Ok(Params {
+            socket_buffer_bytes: self.window,
+            congestion: self.congestion.clone(),
+            rate_bps: rate.map(|rate| rate.0 as u64),
+            stream: (stream != StreamParams::default()).then_some(stream),
+            trip: (trip != TripParams::default()).then_some(trip),
+            socket: (socket != SocketParams::default()).then_some(socket),
+            ..Params::of_network(self.length.unwrap_or(length), streams)
+        })
+    }
+
+    fn span_bytes(&self, cache: Bytes) -> Result<Option<Bytes>, String> {
+        Ok(match self.buffer.as_deref() {
+            None | Some("hot") => None,
+            Some("cold") => Some(Bytes((2 * cache.0).max(Bytes::mib(64).0))),
+            Some(size) => Some(size.parse::<Bytes>().map_err(|why| format!("buffer: {why}"))?),
+        })
+    }
+
+    /// CPUs of both ends, as places.
+    pub fn places(&self) -> Result<Option<(Where, Where)>, String> {
+        self.affinity.as_deref().map(pair).transpose()
+    }
+
+    /// Nodes of both ends' buffers.
+    pub fn nodes(&self) -> Result<(Option<u32>, Option<u32>), String> {
+        let Some(text) = self.memory_node.as_deref() else { return Ok((None, None)) };
+        let both = text.split_once(',').ok_or("memory_node is LOCAL,REMOTE")?;
+        let node = |text: &str| match text.trim() {
+            "-" => Ok(None),
+            number => number.parse().map(Some).map_err(|_| format!("'{number}' is no node")),
+        };
+        Ok((node(both.0)?, node(both.1)?))
+    }
+
+    /// The memory kernel beside the load: its name, threads and place.
+    pub fn beside(&self) -> Result<Option<(Beside, Option<Where>)>, String> {
+        let Some(text) = self.memory_load.as_deref() else { return Ok(None) };
+        let (load, place) = match text.split_once('@') {
+            Some((load, place)) => (load, Some(place.parse()?)),
+            None => (text, None),
+        };
+        let (kernel, threads) = load.split_once(':').unwrap_or((load, "1"));
+        if !crate::memory::KERNELS.contains(&kernel) {
+            return Err(format!("memory_load: '{kernel}' is no memory kernel"));
+        }
+        let threads = threads.parse().map_err(|_| format!("memory_load: '{threads}' threads"))?;
+        let kind = format!("memory-{kernel}");
+        Ok(Some((Beside { kind, threads, ..Beside::default() }, place)))
+    }
+}
+
+fn pair(text: &str) -> Result<(Where, Where), String> {
+    let both = text.split_once(',').ok_or(format!("affinity '{text}' is not LOCAL,REMOTE"))?;
+    Ok((both.0.parse()?, both.1.parse()?))
+}

@@ -1,0 +1,161 @@
+//! The words of a study's file, its cells, and the machine they fit.
+
+use narrows_facts::host::{Host, Module, Slot};
+use narrows_facts::study::Found;
+use narrows_facts::trial::Path;
+use narrows_facts::{Bytes, Fact, Source};
+use narrows_plan::study::{Definition, Ends, Machine, cells, change, standing, trials};
+use std::collections::BTreeMap;
+
+const LENOVO: &str = r#"
+name = "population"
+repeats = 30
+[base]
+seconds = 30
+[[factor]]
+name = "DIMMs"
+by = "hand"
+slots_in_order = ["6", "3", "7", "2", "8", "1"]
+[[factor]]
+name = "protocol"
+levels = [
+  { name = "TCP", load = "tcp-stream", parallel = 4 },
+  { name = "UDP", load = "udp-stream", parallel = 120, length = "64K", bitrate = "120G" },
+]
+[[factor]]
+name = "length"
+set = "length"
+levels = ["64", 1024]
+[[exclude]]
+protocol = "UDP"
+length = ["64", "1024"]
+"#;
+
+/// A host with sixteen slots, of which these hold a module.
+fn with(populated: &[u32]) -> Host {
+    let slot = |number: u32| Slot {
+        locator: format!("DIMM {number}"),
+        module: populated.contains(&number).then(|| Module { is_dram: true, ..Module::default() }),
+        ..Slot::default()
+    };
+    let from = Source("test".into());
+    let mut host = Host::default();
+    host.memory.slots = Fact::Known { value: (1..=16).map(slot).collect(), from };
+    host
+}
+
+fn at(host: &Host, peer: Option<&Host>, said: &[(&str, &str)]) -> Result<Found, String> {
+    let definition = Definition::parse(LENOVO).expect("a study");
+    let said: BTreeMap<String, String> =
+        said.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+    let (found, unread) = standing(&definition, &Machine { host, peer, said: &said });
+    match unread.into_iter().next() {
+        Some(unread) => Err(unread.why),
+        None => Ok(found["DIMMs"].clone()),
+    }
+}
+
+#[test]
+fn cells_are_all_combinations_but_the_excluded() {
+    let cells = cells(&Definition::parse(LENOVO).expect("a study")).expect("cells");
+    assert_eq!(cells.len(), 6 * 2, "UDP is left out at both lengths");
+    assert_eq!(cells[0].label(), "1, TCP, 64");
+    assert_eq!(cells[0].settings.seconds, Some(30.0));
+    assert_eq!(cells[1].settings.length, Some(Bytes(1024)));
+    assert_eq!(cells[1].settings.parallel, Some(4));
+    let ids: std::collections::BTreeSet<_> = cells.iter().map(|cell| &cell.id).collect();
+    assert_eq!(ids.len(), cells.len());
+}
+
+#[test]
+fn the_population_is_read_and_not_typed() {
+    let read = |level: &str| Ok(Found { level: level.into(), read: true });
+    assert_eq!(at(&with(&[6, 3, 7]), None, &[]), read("3"));
+    assert_eq!(at(&with(&[6]), None, &[]), read("1"));
+    let none = at(&with(&[6, 7]), None, &[]).expect_err("no level");
+    assert!(none.contains("none of its levels"), "{none}");
+    let lie = at(&with(&[6]), None, &[("DIMMs", "3")]).expect_err("a lie");
+    assert!(lie.contains("at '1', and not at '3'"), "{lie}");
+    let differs = at(&with(&[6, 3]), Some(&with(&[6])), &[]).expect_err("peers differ");
+    assert!(differs.contains("none"), "{differs}");
+    assert_eq!(at(&with(&[6, 3]), Some(&with(&[6, 3])), &[]), read("2"));
+    // Where firmware cannot be read the user's word is taken, and marked as that.
+    let blind = Host::default();
+    assert!(at(&blind, None, &[]).expect_err("unknown").contains("--at DIMMs=LEVEL"));
+    let said = at(&blind, None, &[("DIMMs", "4")]);
+    assert_eq!(said, Ok(Found { level: "4".into(), read: false }));
+    assert!(at(&blind, None, &[("DIMMs", "9")]).is_err());
+}
+
+#[test]
+fn what_to_change_is_said() {
+    let definition = Definition::parse(LENOVO).expect("a study");
+    let factor = &definition.factors[0];
+    let said = BTreeMap::new();
+    let says = |populated: &[u32], level: usize, peer: Option<&Host>| {
+        let machine = Machine { host: &with(populated), peer, said: &said };
+        change(factor, &factor.levels[level], &machine).says
+    };
+    assert_eq!(says(&[6, 3], 2, None), "power down, put a DIMM into DIMM 7");
+    assert_eq!(says(&[6, 7], 1, None), "power down, move the DIMM of DIMM 7 to DIMM 3");
+    let both = says(&[6, 3, 7, 2], 2, Some(&with(&[6])));
+    assert_eq!(both, "power down, take the DIMM out of DIMM 2, on both hosts");
+}
+
+#[test]
+fn trials_keep_the_cells_ids_on_any_machine() {
+    let cells = cells(&Definition::parse(LENOVO).expect("a study")).expect("cells");
+    let of = |host: &Host| {
+        let ends = Ends { host, peer: None, path: Path::Loopback, interface: None };
+        trials(&cells, &ends).expect("trials")
+    };
+    let (small, large) = (of(&with(&[6])), of(&with(&[6, 3, 7, 2, 8, 1])));
+    assert!(small.iter().zip(&large).all(|(a, b)| a.id == b.id));
+    assert_eq!(small[0].level("protocol"), Some("TCP"));
+    assert_eq!(small[0].timeline.window_ns.seconds(), 30.0);
+}
+
+#[test]
+fn slips_of_the_pen_are_told_with_their_place() {
+    let wrong = [
+        ("name = 'a'\nrepeats = 'x'", "line 2"),
+        ("name = 'a/b'\nrepeats = 1", "name: must be"),
+        ("name = 'a'\nrepeats = 0", "repeats"),
+        ("name = 'a'\nrepeats = 1\nrepeat = 2", "line 3: unknown field `repeat`"),
+        ("name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'", "factor 'f': has no levels"),
+        (
+            "name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'\nlevels = [{name = 'x', lenght = 1}]",
+            "factor 'f', level 'x': unknown field `lenght`",
+        ),
+        (
+            "name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'\nset = 'length'\nlevels = ['1Q']",
+            "level '1Q'",
+        ),
+        (
+            "name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'\nlevels = ['x']\n[[exclude]]\nf = 'y'",
+            "no level 'y'",
+        ),
+        ("name = 'a'\nrepeats = 9\n[precision]\nwithin_percent = 2\nrepeats_max = 5", "precision"),
+        ("name = 'a'\nrepeats = 1\n[base]\naffinity = 'x'\n", ""),
+    ];
+    for (text, says) in &wrong[..wrong.len() - 1] {
+        let error = Definition::parse(text).expect_err(text).to_string();
+        assert!(error.contains(says), "{text}: {error}");
+    }
+    let host = Host::default();
+    let cells = cells(&Definition::parse(wrong[wrong.len() - 1].0).expect("a study"));
+    let ends = Ends { host: &host, peer: None, path: Path::Loopback, interface: None };
+    let error = trials(&cells.expect("cells"), &ends).expect_err("no place").to_string();
+    assert!(error.contains("not LOCAL,REMOTE"), "{error}");
+}
+
+#[test]
+fn quickly_means_short_and_few() {
+    let text =
+        LENOVO.replace("[base]", "[quick]\nrepeats = 2\nseconds = 0.2\nparallel_max = 2\n[base]");
+    let quick = Definition::parse(&text).expect("a study").quickly();
+    assert_eq!(quick.repeats, 2);
+    let cells = cells(&quick).expect("cells");
+    assert!(cells.iter().all(|cell| cell.settings.seconds == Some(0.2)));
+    assert!(cells.iter().all(|cell| cell.settings.parallel.is_none_or(|n| n <= 2)));
+}

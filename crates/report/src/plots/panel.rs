@@ -1,0 +1,79 @@
+//! Boxplots side by side along one factor, as the published figures have them: the level below, the
+//! value upward.
+
+use super::boxes::{axis_label, axis_unit};
+use super::svg::{Anchor, short};
+use super::{Svg, WIDTH, ticks};
+use crate::study::Panel;
+use crate::words;
+use narrows_stats::Summary;
+
+const LEFT: f64 = 40.0;
+const RIGHT: f64 = WIDTH - 6.0;
+const TOP: f64 = 18.0;
+const BOTTOM: f64 = 206.0;
+
+/// Draws a panel whose cells share a unit.
+pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> String {
+    let cells: Vec<&Summary> = panel.rows.iter().map(|row| &summaries[row.trial]).collect();
+    let values = cells.iter().flat_map(|summary| &summary.values).map(|value| value.value);
+    let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+    if low > high {
+        return String::new();
+    }
+    // From zero, unless all that is seen lies in a narrow band far from it.
+    let low = if low > 0.5 * high { low - 0.3 * (high - low) - 0.02 * high } else { 0.0 };
+    let high = high + 0.05 * (high - low);
+    let y = |value: f64| BOTTOM - (value - low) / (high - low) * (BOTTOM - TOP);
+    let mut svg = Svg::new(WIDTH, &format!("{title} by {across}"));
+    for tick in ticks(low, high, 6) {
+        svg.line("grid", (LEFT, y(tick)), (RIGHT, y(tick)));
+        svg.text("axis", (LEFT - 4.0, y(tick) + 4.0), Anchor::End, &axis_label(tick, panel.unit));
+    }
+    svg.text("axis", (4.0, 11.0), Anchor::Start, axis_unit(panel.unit));
+    let step = (RIGHT - LEFT) / cells.len().max(1) as f64;
+    let every = cells.len().div_ceil(12).max(1);
+    for (at, summary) in cells.iter().enumerate() {
+        let middle = LEFT + step * (at as f64 + 0.5);
+        one(&mut svg, summary, middle, (step * 0.36).min(22.0), &y, panel);
+        if at % every == 0 {
+            let letters = (step * every as f64 / 6.5) as usize;
+            let name = short(&panel.rows[at].level, letters.max(2));
+            svg.text("axis", (middle, BOTTOM + 15.0), Anchor::Middle, &name);
+        }
+    }
+    svg.text("axis", ((LEFT + RIGHT) / 2.0, BOTTOM + 31.0), Anchor::Middle, across);
+    svg.finish(BOTTOM + 38.0)
+}
+
+fn one(svg: &mut Svg, summary: &Summary, x: f64, half: f64, y: &dyn Fn(f64) -> f64, panel: &Panel) {
+    let Some(plot) = &summary.box_plot else { return };
+    let of = |value: f64| words::value(value, panel.unit);
+    if summary.values.len() == 1 {
+        svg.line("median", (x - half, y(plot.median)), (x + half, y(plot.median)));
+        svg.dot("outlier", (x, y(plot.median)), &format!("{}: {}", summary.label, of(plot.median)));
+        return;
+    }
+    for (from, to) in [(plot.whisker_low, plot.quartile_1), (plot.quartile_3, plot.whisker_high)] {
+        svg.line("whisker", (x, y(from)), (x, y(to)));
+    }
+    for end in [plot.whisker_low, plot.whisker_high] {
+        svg.line("whisker", (x - half * 0.5, y(end)), (x + half * 0.5, y(end)));
+    }
+    let tip = format!(
+        "{}: median {}, quartiles {} and {}, whiskers {} and {}, n {}",
+        summary.label,
+        of(plot.median),
+        of(plot.quartile_1),
+        of(plot.quartile_3),
+        of(plot.whisker_low),
+        of(plot.whisker_high),
+        summary.values.len()
+    );
+    let (top, bottom) = (y(plot.quartile_3), y(plot.quartile_1));
+    svg.rect("box", (x - half, top), (2.0 * half, (bottom - top).max(1.0)), &tip);
+    svg.line("median", (x - half, y(plot.median)), (x + half, y(plot.median)));
+    for outlier in &plot.outliers {
+        svg.dot("outlier", (x, y(*outlier)), &format!("outlier {}", of(*outlier)));
+    }
+}

@@ -1,0 +1,233 @@
+//! A study by panels: the cells along one factor side by side, a panel for every combination of the
+//! others; what differs, what is equal, and what time did.
+
+pub mod page;
+pub mod text;
+
+use narrows_explain::population::{Population, controllers_equal};
+use narrows_facts::host::Host;
+use narrows_facts::result::Unit;
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::Trial;
+use narrows_stats::{
+    Drift, Equivalence, Label, Level, Metric, Placed, Summary, drift, equivalence, kruskal_wallis,
+    levels, repeats_needed, value_of,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Margin of claims of equality unless the study has one.
+const MARGIN_PERCENT: f64 = 2.0;
+/// Confidence of intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// What a study's cells say together.
+#[derive(Clone, Debug, Serialize)]
+pub struct StudyResults {
+    /// The factor along the axis.
+    pub across: String,
+    /// One for every combination of the other factors.
+    pub panels: Vec<Panel>,
+    /// What time and order did, over all cells.
+    pub drift: Drift,
+}
+
+/// The cells along one factor.
+#[derive(Clone, Debug, Serialize)]
+pub struct Panel {
+    /// The other factors' levels.
+    pub name: String,
+    /// What the figures are.
+    pub metric: Metric,
+    /// Their unit.
+    pub unit: Unit,
+    /// One a level.
+    pub rows: Vec<Row>,
+    /// Cells that reach about the same, best first: by their index among the rows.
+    pub levels: Vec<Level>,
+    /// Probability that the level means nothing (Kruskal and Wallis), with six runs a cell at
+    /// least.
+    pub p_alike: Option<f64>,
+    /// Whether all cells are equal within the margin.
+    pub equal: Option<Equivalence>,
+    /// What the figures must not be taken for, with the rows that this holds of.
+    pub labels: Vec<Marked>,
+    /// Repeats that the widest cell needs for an interval within the margin.
+    pub repeats_needed: Option<usize>,
+}
+
+/// A label and its rows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Marked {
+    /// The label.
+    pub label: Label,
+    /// Indices of rows.
+    pub rows: Vec<usize>,
+}
+
+/// One cell of a panel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The level.
+    pub level: String,
+    /// Index of the trial and of its summary.
+    pub trial: usize,
+    /// Median, in the panel's unit.
+    pub median: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+    /// Runs.
+    pub n: u32,
+    /// How memory was populated on each processor, where that was read or the source says so.
+    pub population: Vec<String>,
+}
+
+/// Results by panels; `None` for what is not a study with levels.
+pub fn results(stored: &StoredStudy, summaries: &[Summary]) -> Option<StudyResults> {
+    let first = stored.trials.first()?.levels.first()?;
+    let across = stored.study.reading.across.clone().unwrap_or_else(|| first.factor.clone());
+    let margin = stored.study.reading.margin_percent.unwrap_or(MARGIN_PERCENT) / 100.0;
+    let mut panels: Vec<(String, Vec<usize>)> = Vec::new();
+    for (at, trial) in stored.trials.iter().enumerate() {
+        let others = trial.levels.iter().filter(|level| level.factor != across);
+        let name = others.map(|level| level.level.as_str()).collect::<Vec<_>>().join(", ");
+        match panels.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, cells)) => cells.push(at),
+            None => panels.push((name, vec![at])),
+        }
+    }
+    let populations = populations(stored);
+    let panel = |(name, cells): (String, Vec<usize>)| {
+        panel(stored, summaries, &populations, name, &cells, &across, margin)
+    };
+    Some(StudyResults {
+        panels: panels.into_iter().map(panel).collect(),
+        drift: drift(&in_time(stored)),
+        across,
+    })
+}
+
+fn panel(
+    stored: &StoredStudy,
+    summaries: &[Summary],
+    populations: &BTreeMap<u32, Vec<String>>,
+    name: String,
+    cells: &[usize],
+    across: &str,
+    margin: f64,
+) -> Panel {
+    let row = |at: &usize| {
+        let (trial, summary) = (&stored.trials[*at], &summaries[*at]);
+        let estimate = summary.estimate;
+        Row {
+            level: trial.level(across).unwrap_or(&trial.label).to_owned(),
+            trial: *at,
+            median: estimate.map(|e| e.value),
+            low: estimate.map(|e| e.low),
+            high: estimate.map(|e| e.high),
+            n: estimate.map_or(0, |e| e.n),
+            population: population(stored, trial, populations),
+        }
+    };
+    let values: Vec<Vec<f64>> = cells
+        .iter()
+        .map(|at| summaries[*at].values.iter().map(|value| value.value).collect())
+        .collect();
+    let metric = cells.first().map_or(Metric::Goodput, |at| summaries[*at].metric);
+    let unit = cells.iter().find_map(|at| summaries[*at].estimate).map_or(Unit::Share, |e| e.unit);
+    // Figures of several kinds are not to be set against each other.
+    let one_kind = cells.iter().all(|at| summaries[*at].metric == metric);
+    let all: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
+    let measured: Vec<&[f64]> = all.iter().copied().filter(|cell| !cell.is_empty()).collect();
+    let enough = one_kind && measured.len() > 1 && measured.iter().all(|cell| cell.len() >= 6);
+    let needed = measured.iter().map(|cell| repeats_needed(cell, margin, CONFIDENCE));
+    Panel {
+        name,
+        metric,
+        unit,
+        rows: cells.iter().map(row).collect(),
+        levels: if one_kind && measured.len() > 1 { levels(&all) } else { Vec::new() },
+        p_alike: enough.then(|| kruskal_wallis(&measured).map(|test| test.p)).flatten(),
+        equal: enough.then(|| equivalence(&measured, margin)).flatten(),
+        labels: marked(cells, summaries),
+        repeats_needed: needed
+            .collect::<Option<Vec<usize>>>()
+            .and_then(|all| all.into_iter().max()),
+    }
+}
+
+/// Labels of a panel's cells, but that of too few runs, which tables show by themselves.
+fn marked(cells: &[usize], summaries: &[Summary]) -> Vec<Marked> {
+    let mut marked: Vec<Marked> = Vec::new();
+    for (row, at) in cells.iter().enumerate().filter(|(_, at)| summaries[**at].done > 0) {
+        for label in summaries[*at].labels.iter().filter(|label| **label != Label::FewRuns) {
+            match marked.iter_mut().find(|known| known.label == *label) {
+                Some(known) => known.rows.push(row),
+                None => marked.push(Marked { label: *label, rows: vec![row] }),
+            }
+        }
+    }
+    marked
+}
+
+/// All runs in time, as values of their cells.
+fn in_time(stored: &StoredStudy) -> Vec<Placed> {
+    let index: BTreeMap<_, usize> =
+        stored.trials.iter().enumerate().map(|(at, trial)| (&trial.id, at)).collect();
+    let mut runs: Vec<_> = stored.records.iter().filter(|r| r.external.is_none()).collect();
+    runs.sort_by_key(|record| record.around.began_unix_ns);
+    let placed = runs.into_iter().filter_map(|record| {
+        let cell = *index.get(&record.trial)?;
+        let (value, _) = value_of(&stored.trials[cell], record)?;
+        Some(Placed { cell, value: value.value })
+    });
+    placed.collect()
+}
+
+/// How memory was populated in each sitting, by processor.
+fn populations(stored: &StoredStudy) -> BTreeMap<u32, Vec<String>> {
+    let of = |session: &narrows_facts::study::Session| {
+        let words = by_processor(&session.host);
+        (!words.is_empty()).then_some((session.number, words))
+    };
+    stored.sessions.iter().filter_map(of).collect()
+}
+
+/// `balanced`, `unbalanced` or `none` for each processor: by controllers where the study LP1241
+/// coined that, else by channels.
+fn by_processor(host: &Host) -> Vec<String> {
+    let Ok(population) = Population::of(host) else { return Vec::new() };
+    let processor = host.cpu.model.value().map_or("", String::as_str);
+    let word = |socket: &narrows_explain::population::Socket| {
+        let one = std::slice::from_ref(socket);
+        let filled: Vec<&Vec<u64>> = socket.channels.values().filter(|c| !c.is_empty()).collect();
+        match controllers_equal(one, processor) {
+            _ if filled.is_empty() => "none",
+            Some(true) => "balanced",
+            Some(false) => "unbalanced",
+            None if filled.len() == socket.channels.len()
+                && filled.windows(2).all(|w| w[0] == w[1]) =>
+            {
+                "balanced"
+            }
+            None => "unbalanced",
+        }
+        .to_owned()
+    };
+    population.sockets.iter().map(word).collect()
+}
+
+/// Of one cell: as its source says, or as it was read in the sitting that measured it.
+fn population(
+    stored: &StoredStudy,
+    trial: &Trial,
+    populations: &BTreeMap<u32, Vec<String>>,
+) -> Vec<String> {
+    if !trial.notes.is_empty() {
+        return trial.notes.iter().map(|note| format!("{} {}", note.factor, note.level)).collect();
+    }
+    let session = stored.records_of(trial).map(|record| record.session).next();
+    session.and_then(|session| populations.get(&session)).cloned().unwrap_or_default()
+}

@@ -1,0 +1,198 @@
+//! A study in words and tables.
+
+use super::{Panel, StudyResults};
+use crate::{Analysis, words};
+use narrows_facts::result::Unit;
+use narrows_stats::Drift;
+use std::fmt::Write;
+
+/// Tables of all panels, what is equal and what differs, and what time did.
+pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
+    let mut text = String::new();
+    for panel in &results.panels {
+        text += &table(panel, &results.across);
+        for line in says(panel, &results.across) {
+            let _ = writeln!(text, "  {line}");
+        }
+        text.push('\n');
+    }
+    for line in cautions(analysis, &results.drift) {
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+fn table(panel: &Panel, across: &str) -> String {
+    let populated = panel.rows.iter().any(|row| !row.population.is_empty());
+    let mut rows =
+        vec![vec![across.to_owned(), "median".into(), "95 % interval".into(), "n".into()]];
+    if populated {
+        rows[0].push("memory by CPU".into());
+    }
+    for row in &panel.rows {
+        let value =
+            |value: Option<f64>| value.map_or("-".to_owned(), |v| words::value(v, panel.unit));
+        let range = match (row.low.zip(row.high), row.n) {
+            (Some((low, high)), 6..) => between(low, high, panel.unit),
+            (Some((low, high)), 2..) => between(low, high, panel.unit) + " *",
+            _ => "-".to_owned(),
+        };
+        let mut cells = vec![row.level.clone(), value(row.median), range, row.n.to_string()];
+        if populated {
+            cells.push(row.population.join(" / "));
+        }
+        rows.push(cells);
+    }
+    let title = if panel.name.is_empty() {
+        words::metric(panel.metric).to_owned()
+    } else {
+        panel.name.clone()
+    };
+    format!("{title}\n{}", aligned(&rows))
+}
+
+/// Two values with their unit once, where they share it.
+pub fn between(low: f64, high: f64, unit: Unit) -> String {
+    let (low, high) = (words::value(low, unit), words::value(high, unit));
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// What a panel says, in sentences.
+pub fn says(panel: &Panel, across: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let name = |at: &usize| panel.rows[*at].level.as_str();
+    match panel.levels.as_slice() {
+        [] => {}
+        [one] => lines.push(format!(
+            "one level: {} whatever {across} is{}",
+            between(one.low, one.high, panel.unit),
+            if one.cells.len() < panel.rows.len() { " (of those measured)" } else { "" },
+        )),
+        several => {
+            let each = several.iter().map(|level| {
+                let mut cells = level.cells.clone();
+                cells.sort_unstable();
+                let names: Vec<&str> = cells.iter().map(name).collect();
+                let span = match level.low == level.high {
+                    true => words::value(level.high, panel.unit),
+                    false => between(level.low, level.high, panel.unit),
+                };
+                format!("{span} ({across} {})", names.join(", "))
+            });
+            let each = each.collect::<Vec<_>>().join("; ");
+            lines.push(format!("{} levels: {each}", several.len()));
+        }
+    }
+    if let Some(equal) = &panel.equal {
+        let percent = |quotient: f64| format!("{:.1} %", (quotient - 1.0) * 100.0);
+        lines.push(match equal.holds {
+            true => format!(
+                "equal within {}: medians at most {} apart, with certainty at most {}",
+                percent(1.0 + equal.margin),
+                percent(equal.widest),
+                percent(equal.bound)
+            ),
+            false => format!(
+                "not shown to be equal within {}: medians up to {} apart, perhaps {}",
+                percent(1.0 + equal.margin),
+                percent(equal.widest),
+                percent(equal.bound)
+            ),
+        });
+    }
+    if let Some(p) = panel.p_alike {
+        lines.push(format!("chance that {across} means nothing: {}", probability(p)));
+    }
+    for marked in &panel.labels {
+        let measured = panel.rows.iter().filter(|row| row.n > 0).count();
+        let names: Vec<&str> = marked.rows.iter().map(name).collect();
+        let of = match marked.rows.len() == measured {
+            true => String::new(),
+            false => format!(" ({across} {})", names.join(", ")),
+        };
+        lines.push(format!("{}{of}", marked.label.says()));
+    }
+    if let Some(repeats) = panel.repeats_needed {
+        lines.push(format!("an interval within the margin takes about {repeats} runs a cell"));
+    }
+    lines
+}
+
+fn probability(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "below 0.01 %".to_owned(),
+        p if p < 0.1 => format!("{:.2} %", p * 100.0),
+        p => format!("{:.0} %", p * 100.0),
+    }
+}
+
+/// What keeps the figures from being taken at their word.
+pub fn cautions(analysis: &Analysis<'_>, drift: &Drift) -> Vec<String> {
+    let mut lines = Vec::new();
+    if analysis.stored.study.quick {
+        lines.push("quick: few short runs, to try the study; not its results".to_owned());
+    }
+    let few = |summary: &narrows_stats::Summary| (2..6).contains(&summary.done);
+    if analysis.summaries.iter().any(few) {
+        lines.push("* fewer than 6 runs have no 95 % interval: the range of the runs".to_owned());
+    }
+    if let Some(step) = &drift.step {
+        lines.push(format!(
+            "a step in time: from run {} of {} on, runs are {:+.1} % ({} by chance)",
+            step.at + 1,
+            drift.runs,
+            (step.ratio - 1.0) * 100.0,
+            probability(step.p),
+        ));
+    }
+    if let Some(trend) = drift.trend {
+        let way = if trend > 0.0 { "up" } else { "down" };
+        lines.push(format!(
+            "runs drift {way} over the study (rank correlation with time {trend:.2})"
+        ));
+    }
+    if let Some(p) = drift.order {
+        let p = probability(p);
+        lines.push(format!("what ran before a run matters ({p} by chance): the order is not even"));
+    }
+    let said = analysis.stored.sessions.iter().flat_map(|session| &session.levels);
+    let said: std::collections::BTreeSet<&str> =
+        said.filter(|(_, at)| !at.read).map(|(factor, _)| factor.as_str()).collect();
+    if !said.is_empty() {
+        let names = said.into_iter().collect::<Vec<_>>().join(", ");
+        lines.push(format!("as the user said, and not as read from the machine: {names}"));
+    }
+    if let Some(session) = analysis.stored.sessions.last() {
+        let whys: std::collections::BTreeSet<&str> =
+            session.cannot.values().map(String::as_str).collect();
+        for why in whys {
+            let cells = session.cannot.values().filter(|other| *other == why).count();
+            lines.push(format!("{} cannot run: {why}", words::counted(cells, "cell")));
+        }
+    }
+    lines
+}
+
+/// Columns as wide as their widest word, the first to the left and the others to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let length = |row: &Vec<String>, at: usize| row.get(at).map_or(0, |word| word.chars().count());
+    let widths: Vec<usize> =
+        (0..columns).map(|at| rows.iter().map(|row| length(row, at)).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::from(" ");
+        for (at, word) in row.iter().enumerate() {
+            let width = widths[at];
+            let _ = match at == 0 || at > 3 {
+                true => write!(line, " {word:<width$} "),
+                false => write!(line, " {word:>width$} "),
+            };
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}

@@ -1,0 +1,165 @@
+//! Reading studies. Files are never changed by it.
+
+use crate::{APPLICATION_ID, BUSY, LAYOUT_VERSION, LAYOUT_VERSION_OLDEST, StoreError, says};
+use narrows_facts::record::Record;
+use narrows_facts::study::StoredStudy;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Text that every SQLite database begins with.
+const SQLITE_HEADER: &[u8] = b"SQLite format 3\0";
+
+/// Reads a whole study.
+pub fn read(path: &Path) -> Result<StoredStudy, StoreError> {
+    let (database, version) = open(path)?;
+    let unreadable = |why: String| StoreError::Unreadable { path: path.to_owned(), why };
+    let whole: String = database
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|error| unreadable(says(&error)))?;
+    if whole != "ok" {
+        return Err(unreadable(format!("the database is damaged: {whole}")));
+    }
+    let reader = Reader { path, database: &database, version };
+    let records: Vec<Record> = reader.all("SELECT json FROM record ORDER BY number")?;
+    Ok(StoredStudy { records, ..reader.head()? })
+}
+
+/// Reads all of a study but its records, however many those are.
+pub fn head(path: &Path) -> Result<StoredStudy, StoreError> {
+    let (database, version) = open(path)?;
+    Reader { path, database: &database, version }.head()
+}
+
+/// Runs of one trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Made to the end.
+    pub done: u32,
+    /// Failed.
+    pub failed: u32,
+}
+
+/// Runs of every trial that has any, by its id.
+pub fn counts(path: &Path) -> Result<BTreeMap<String, Counts>, StoreError> {
+    let (database, _) = open(path)?;
+    let count = || {
+        let text = "SELECT trial, outcome, count(*) FROM record GROUP BY trial, outcome";
+        let mut statement = database.prepare(text)?;
+        let mut rows = statement.query([])?;
+        let mut counts = BTreeMap::<String, Counts>::new();
+        while let Some(row) = rows.next()? {
+            let (trial, outcome, runs): (String, String, u32) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            let of = counts.entry(trial).or_default();
+            *(if outcome == "done" { &mut of.done } else { &mut of.failed }) += runs;
+        }
+        Ok(counts)
+    };
+    count().map_err(|error: rusqlite::Error| StoreError::Unreadable {
+        path: path.to_owned(),
+        why: says(&error),
+    })
+}
+
+/// The database, and the version of its tables.
+fn open(path: &Path) -> Result<(Connection, i64), StoreError> {
+    is_database(path)?;
+    let unreadable = |why: String| StoreError::Unreadable { path: path.to_owned(), why };
+    let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .map_err(|error| unreadable(says(&error)))?;
+    database.busy_timeout(BUSY).map_err(|error| unreadable(says(&error)))?;
+    let version = belongs(&database, path)?;
+    Ok((database, version))
+}
+
+/// Tells "not there" and "not a database" apart before SQLite does, in plainer words.
+pub fn is_database(path: &Path) -> Result<(), StoreError> {
+    use std::io::Read;
+    let unreadable = |why: std::io::Error| StoreError::Unreadable {
+        path: path.to_owned(),
+        why: why.to_string(),
+    };
+    let mut head = Vec::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(SQLITE_HEADER.len() as u64).read_to_end(&mut head).map_err(unreadable)?;
+    if head == SQLITE_HEADER {
+        return Ok(());
+    }
+    let why = if head.is_empty() { "the file is empty" } else { "it is no SQLite database" };
+    Err(StoreError::Foreign { path: path.to_owned(), why: why.to_owned() })
+}
+
+/// The version of the tables, if they are ours.
+pub fn belongs(database: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let number = |pragma: &str| {
+        database
+            .pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
+            .map_err(|error| StoreError::Unreadable { path: path.to_owned(), why: says(&error) })
+    };
+    if number("application_id")? != APPLICATION_ID {
+        let why = "it is another program's SQLite database".to_owned();
+        return Err(StoreError::Foreign { path: path.to_owned(), why });
+    }
+    match number("user_version")? {
+        version @ LAYOUT_VERSION_OLDEST..=LAYOUT_VERSION => Ok(version),
+        version => Err(StoreError::Unreadable {
+            path: path.to_owned(),
+            why: format!("its layout is version {version}, this narrows knows {LAYOUT_VERSION}"),
+        }),
+    }
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    database: &'a Connection,
+    version: i64,
+}
+
+impl Reader<'_> {
+    fn head(&self) -> Result<StoredStudy, StoreError> {
+        let sessions = match self.version {
+            LAYOUT_VERSION_OLDEST => Vec::new(),
+            _ => self.all("SELECT json FROM session ORDER BY number")?,
+        };
+        let missing = |what: &str| self.unreadable(format!("it has no {what}"));
+        Ok(StoredStudy {
+            study: self.part("study")?.ok_or_else(|| missing("study"))?,
+            ended: self.part("ended")?,
+            definition: self.part("definition")?,
+            sessions,
+            host: self.part("host")?.ok_or_else(|| missing("host"))?,
+            peer_hosts: self.part("peer-hosts")?.unwrap_or_default(),
+            trials: self.all("SELECT json FROM trial ORDER BY position")?,
+            records: Vec::new(),
+        })
+    }
+
+    fn part<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
+        let json: Option<String> = self
+            .database
+            .query_row("SELECT json FROM part WHERE name = ?1", [name], |row| row.get(0))
+            .optional()
+            .map_err(|error| self.unreadable(says(&error)))?;
+        json.map(|json| self.parse(&json, name)).transpose()
+    }
+
+    fn all<T: DeserializeOwned>(&self, query: &str) -> Result<Vec<T>, StoreError> {
+        let rows = || {
+            let mut statement = self.database.prepare(query)?;
+            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+            rows.collect::<rusqlite::Result<Vec<String>>>()
+        };
+        let rows = rows().map_err(|error| self.unreadable(says(&error)))?;
+        rows.iter().map(|json| self.parse(json, query)).collect()
+    }
+
+    fn parse<T: DeserializeOwned>(&self, json: &str, what: &str) -> Result<T, StoreError> {
+        serde_json::from_str(json).map_err(|error| self.unreadable(format!("{what}: {error}")))
+    }
+
+    fn unreadable(&self, why: String) -> StoreError {
+        StoreError::Unreadable { path: self.path.to_owned(), why }
+    }
+}
