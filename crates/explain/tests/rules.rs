@@ -90,6 +90,7 @@ fn study(host: Host) -> StoredStudy {
             repeats: 6,
             path: Path::Namespaces,
             peer: None,
+            title: None,
             reading: Default::default(),
             quick: false,
             together: false,

@@ -24,6 +24,9 @@ pub struct Study {
     pub path: Path,
     /// The peer as the user named it, for a direct measurement.
     pub peer: Option<String>,
+    /// Name and question of a study from a file.
+    #[serde(default)]
+    pub title: Option<Title>,
     /// How a study wants to be read.
     #[serde(default)]
     pub reading: Reading,
@@ -43,6 +46,15 @@ pub struct Study {
     pub cache_bytes: Bytes,
     /// NUMA node that the memory kernels ran on, when the host has nodes.
     pub memory_node: Option<u32>,
+}
+
+/// Name and question of a study.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Title {
+    /// Its name.
+    pub name: String,
+    /// What it asks.
+    pub about: String,
 }
 
 /// How a study wants to be read.
@@ -138,6 +150,7 @@ impl StoredStudy {
                 repeats: 0,
                 path: Path::Memory,
                 peer: None,
+                title: None,
                 reading: Reading::default(),
                 quick: false,
                 together: false,

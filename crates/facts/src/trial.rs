@@ -20,6 +20,8 @@ pub enum Path {
     Namespaces,
     /// Another host, reached through an agent.
     Peer,
+    /// Not known: another tool measured it, and its output was imported.
+    Imported,
 }
 
 /// Where both ends run.
@@ -71,7 +73,21 @@ pub struct Trial {
     pub notes: Vec<Level>,
     /// The outside tool that makes the load; `None` is narrows itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<String>,
+    pub engine: Option<Engine>,
+}
+
+/// An outside tool that makes a load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Engine {
+    /// Its name.
+    pub tool: String,
+    /// Words for its client, in place of those that follow from the parameters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub client: Vec<String>,
+    /// Words for its server, beside those that it needs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub server: Vec<String>,
 }
 
 /// One factor of a cell.

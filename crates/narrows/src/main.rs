@@ -17,9 +17,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Check(args) => cmd::check::run(&args),
+        Command::Compare(args) => cmd::compare::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
+        Command::Export(args) => cmd::export::run(&args),
         Command::Guard => cmd::guard::run(),
         Command::Host(args) => cmd::host::run(&args),
+        Command::Import(args) => cmd::import::run(&args),
+        Command::List(args) => cmd::list::run(&args),
         Command::Man => cmd::man::run(),
         Command::Mem(args) => cmd::mem::run(&args),
         Command::Report(args) => cmd::report::run(&args),
@@ -27,6 +31,7 @@ fn main() -> ExitCode {
         Command::Study(args) => cmd::study::run(&args),
         Command::Tcp(args) => cmd::direct::tcp(&args),
         Command::Udp(args) => cmd::direct::udp(&args),
+        Command::Verify(args) => cmd::verify::run(&args),
         Command::Worker => cmd::worker::run(),
     };
     match done {

@@ -253,10 +253,15 @@ fn a_wrong_study_file_is_refused_with_its_place() {
     fails(&mut begin(&dir, "name = 'x'\nrepeats = 1\nbogus = 1\n", &[]), 2, "line 3");
     fails(&mut resume(&dir.join("none.narrows")), 2, "none.narrows");
     let bad = "name = 'x'\nrepeats = 1\n[base]\nload = 'tcp-stream'\naffinity = '0,99999'\n";
-    fails(&mut begin(&dir, bad, &[]), 2, "there is no CPU 99999");
+    fails(&mut begin(&dir, bad, &[]), 5, "there is no CPU 99999");
+    let bad = bad.replace("0,99999", "nowhere");
+    fails(&mut begin(&dir, &bad, &[]), 2, "not LOCAL,REMOTE");
     let nothing = "name = 'x'\nrepeats = 1\n[base]\nload = 'rdma-write'\n";
-    let output = run(&mut begin(&dir, nothing, &[]));
-    assert!(err(&output).contains("cannot run: 1 cells such as 'rdma-write'"), "{}", err(&output));
+    fails(&mut begin(&dir, nothing, &[]), 5, "no workload is called 'rdma-write'");
+    let output = run(&mut begin(&dir, nothing, &["--dry-run"]));
+    assert!(out(&output).contains("cannot run: 1 cells such as 'rdma-write'"), "{}", out(&output));
+    let engine = "name = 'x'\nrepeats = 1\n[base]\nengine = 'netcat'\n";
+    fails(&mut begin(&dir, engine, &[]), 5, "engine 'netcat' is none of");
 }
 
 #[test]

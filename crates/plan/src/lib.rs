@@ -12,7 +12,7 @@ pub mod study;
 use blake2::{Blake2s256, Digest};
 use narrows_facts::Nanos;
 use narrows_facts::load::{Params, Timeline};
-use narrows_facts::trial::{Path, Placement, Trial, TrialId};
+use narrows_facts::trial::{Engine, Level, Path, Placement, Trial, TrialId};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -47,6 +47,25 @@ pub fn trial(
     let id = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let (levels, notes, engine) = (Vec::new(), Vec::new(), None);
     Trial { id: TrialId(id), label, kind, params, place, path, timeline, levels, notes, engine }
+}
+
+/// The trial of what another tool has measured; its id is a hash of tool, kind and levels.
+pub fn imported(tool: &str, kind: &str, levels: Vec<Level>, notes: Vec<Level>) -> Trial {
+    let names: Vec<&str> = levels.iter().map(|level| level.level.as_str()).collect();
+    let label =
+        if names.is_empty() { kind.to_owned() } else { format!("{kind}, {}", names.join(", ")) };
+    let line = Timeline {
+        warmup_ns: Nanos(0),
+        window_ns: Nanos(0),
+        cooldown_ns: Nanos(0),
+        interval_ns: None,
+    };
+    let params = Params::of_network(narrows_facts::Bytes(0), 0);
+    let text = serde_json::to_string(&(tool, kind, &levels)).unwrap_or_default();
+    let place = Placement::default();
+    let of = trial(&text, kind, params, place, Path::Imported, line);
+    let engine = Engine { tool: tool.to_owned(), ..Engine::default() };
+    Trial { label, levels, notes, engine: Some(engine), ..of }
 }
 
 /// The order of all runs: `repeats` blocks, each with every trial once, shuffled by the seed. A

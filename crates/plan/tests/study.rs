@@ -63,6 +63,15 @@ fn cells_are_all_combinations_but_the_excluded() {
     assert_eq!(cells[0].settings.seconds, Some(30.0));
     assert_eq!(cells[1].settings.length, Some(Bytes(1024)));
     assert_eq!(cells[1].settings.parallel, Some(4));
+    let udp = cells.iter().find(|cell| cell.level("protocol") == Some("UDP"));
+    assert!(udp.is_none());
+    let text = LENOVO.replace("length = [\"64\", \"1024\"]", "length = \"64\"");
+    let paced = narrows_plan::study::cells(&Definition::parse(&text).expect("a study"));
+    let paced = paced.expect("cells");
+    let udp = paced.iter().find(|cell| cell.level("protocol") == Some("UDP")).expect("a cell");
+    let params = udp.settings.params(Bytes(0), Bytes(0)).expect("parameters");
+    assert_eq!((udp.settings.kind(), params.rate_bps), ("udp-stream", Some(120_000_000_000)));
+    assert_eq!((params.streams, params.message_bytes), (120, Bytes(1024)));
     let ids: std::collections::BTreeSet<_> = cells.iter().map(|cell| &cell.id).collect();
     assert_eq!(ids.len(), cells.len());
 }
@@ -107,7 +116,8 @@ fn trials_keep_the_cells_ids_on_any_machine() {
     let cells = cells(&Definition::parse(LENOVO).expect("a study")).expect("cells");
     let of = |host: &Host| {
         let ends = Ends { host, peer: None, path: Path::Loopback, interface: None };
-        trials(&cells, &ends).expect("trials")
+        let planned = trials(&cells, &ends).expect("trials");
+        planned.into_iter().map(|(trial, _)| trial).collect::<Vec<_>>()
     };
     let (small, large) = (of(&with(&[6])), of(&with(&[6, 3, 7, 2, 8, 1])));
     assert!(small.iter().zip(&large).all(|(a, b)| a.id == b.id));

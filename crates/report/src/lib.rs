@@ -10,7 +10,7 @@ pub mod results;
 pub mod stream;
 pub mod study;
 pub mod views;
-mod words;
+pub mod words;
 
 use narrows_explain::{Case, Judged, judge};
 use narrows_facts::result::{Finding, Prediction, Weight};
@@ -52,6 +52,11 @@ impl<'a> Analysis<'a> {
     /// True for one measurement that the user set up himself.
     pub fn is_direct(&self) -> bool {
         ["tcp", "udp"].contains(&self.stored.study.command.as_str())
+    }
+
+    /// True for figures of other tools, of a host that is not known.
+    pub fn is_imported(&self) -> bool {
+        self.stored.study.command == "import"
     }
 
     /// Findings, the heaviest first.

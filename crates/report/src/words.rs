@@ -11,6 +11,21 @@ use narrows_facts::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
 use narrows_stats::{BusyCpu, Label, Metric, Summary};
 use std::collections::BTreeSet;
 
+/// What was done, in the words of the command line: `narrows check`, `narrows study NAME`.
+pub fn command(analysis: &Analysis<'_>) -> String {
+    let study = &analysis.stored.study;
+    let name = study.title.as_ref().map_or(String::new(), |title| format!(" {}", title.name));
+    format!("narrows {}{name}", study.command)
+}
+
+/// Where it was done.
+pub fn place(analysis: &Analysis<'_>) -> String {
+    match analysis.is_imported() {
+        true => "another host".to_owned(),
+        false => or_dash(&analysis.stored.host.name),
+    }
+}
+
 /// A value with its unit.
 pub fn value(value: f64, unit: Unit) -> String {
     match unit {
@@ -22,6 +37,20 @@ pub fn value(value: f64, unit: Unit) -> String {
         Unit::DatagramsPerSecond => format!("{} k datagrams/s", three_digits(value / 1e3)),
         Unit::PerSecond => format!("{}/s", count(value)),
     }
+}
+
+/// The same with four digits, for tables beside published ones.
+pub fn exact(of: f64, unit: Unit) -> String {
+    let rounded = value(of, unit);
+    let Some((number, name)) = rounded.split_once(' ') else { return rounded };
+    let Ok(number) = number.parse::<f64>() else { return rounded };
+    if !(of.is_finite() && number > 0.0) {
+        return rounded;
+    }
+    let scale = 10f64.powf((of / number).log10().round());
+    let scaled = of / scale;
+    let whole = scaled.abs().max(1.0).log10().floor() as usize + 1;
+    format!("{scaled:.0$} {name}", 4usize.saturating_sub(whole).min(3))
 }
 
 /// `12.3 k`, `1.20 M`: a number of things.
@@ -117,6 +146,8 @@ pub fn metric(metric: narrows_stats::Metric) -> &'static str {
         Metric::RoundTripP50 => "round trip (median of each run)",
         Metric::ConnectionRate => "connections a second",
         Metric::LoadToUse => "memory latency (load to use)",
+        Metric::Latency => "latency, as its tool means it",
+        Metric::Rate => "events a second, as its tool counts them",
     }
 }
 
@@ -127,6 +158,7 @@ pub fn path(path: Path) -> &'static str {
         Path::Loopback => "over the loopback device: not a network result",
         Path::Namespaces => "between two network namespaces of this host (veth): the stack, no NIC",
         Path::Peer => "to another host",
+        Path::Imported => "not known: imported",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::RunError;
 use crate::end::{End, WorkerProcess};
+use crate::engines::{self, Place};
 use crate::iperf3::client::Iperf3Server;
 use crate::key;
 use crate::launch::container::Launcher;
@@ -11,7 +12,7 @@ use crate::stamp::StampBefore;
 use crate::steps::{Broken, arm, armed, finished, go, prepare, start};
 use narrows_facts::Nanos;
 use narrows_facts::load::{Beside, End as Role, EndReport, Job, MemoryParams, Params, Timeline};
-use narrows_facts::record::{Outcome, Record, Stage, Stamp};
+use narrows_facts::record::{External, Outcome, Record, Stage, Stamp};
 use narrows_facts::trial::{Path as Join, Trial};
 use narrows_plan::Step;
 use narrows_store::Store;
@@ -137,11 +138,48 @@ impl Course<'_> {
         let ready = self.before.as_mut().map_or(Ok(()), |before| before(trial));
         let around = StampBefore::take();
         let ran = match ready {
+            Ok(()) if trial.engine.is_some() => {
+                let ran = self.run_engine(trial);
+                let (outcome, external) = outcome(ran, self.stop)?;
+                let record = record(trial, step, outcome, None, around.finish());
+                return Ok(Record { session: self.session, external, ..record });
+            }
             Ok(()) => self.run_beside(trial),
             Err(why) => Err(Broken::Failed(Stage::Start, why)),
         };
         let (outcome, ran) = outcome(ran, self.stop)?;
-        Ok(Record { session: self.session, ..record(trial, step, outcome, ran, around.finish()) })
+        let record = record(trial, step, outcome, ran, around.finish());
+        Ok(Record { session: self.session, ..record })
+    }
+
+    /// Runs an outside tool in place of our ends.
+    fn run_engine(&mut self, trial: &Trial) -> Result<External, Broken> {
+        let place = match &self.ends {
+            Ends::Local { address, sink_namespace, source_namespace } => Place {
+                address: *address,
+                server_namespace: sink_namespace.as_deref(),
+                client_namespace: source_namespace.as_deref(),
+                serves: true,
+            },
+            Ends::Peers(peers) => {
+                let peer = peers
+                    .first()
+                    .ok_or_else(|| Broken::Fatal(RunError::Order("no peer is named".into())))?;
+                Place {
+                    address: peer.address(),
+                    server_namespace: None,
+                    client_namespace: None,
+                    serves: peer.is_own_host(),
+                }
+            }
+            Ends::Iperf3(server) => Place {
+                address: server.at().ip(),
+                server_namespace: None,
+                client_namespace: None,
+                serves: false,
+            },
+        };
+        engines::run(trial, &place, self.stop)
     }
 
     /// Runs all trials at once and makes their records.

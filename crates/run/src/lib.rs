@@ -11,6 +11,7 @@ pub mod address;
 pub mod agent;
 pub mod controller;
 mod end;
+pub mod engines;
 pub mod guard;
 pub mod iperf3;
 pub mod key;

@@ -5,6 +5,7 @@
 
 mod compare;
 mod drift;
+mod label;
 mod levels;
 mod noise;
 mod order;
@@ -17,6 +18,7 @@ mod traffic;
 
 pub use compare::{Change, Compared, compare};
 pub use drift::{Drift, Placed, Step, drift};
+pub use label::Label;
 pub use levels::{ALIKE, Level, levels};
 pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
@@ -27,8 +29,7 @@ pub use rank::{
 pub use repeats::{is_precise, repeats_needed};
 pub use resample::{Equivalence, bca, equivalence, permutation};
 pub use summary::{
-    CopyShare, CpuUse, Label, Metric, Summary, Together, Value, copy_share, summarise, together,
-    value_of,
+    CopyShare, CpuUse, Metric, Summary, Together, Value, copy_share, summarise, together, value_of,
 };
 pub use traffic::{BusyCpu, BusyCpus, Loss, Overhead, Traffic};
 

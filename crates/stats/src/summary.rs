@@ -1,5 +1,6 @@
 //! What the records of each trial say.
 
+use crate::label::{Label, labels};
 use crate::traffic::{self, BusyCpus, Loss, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_facts::Bytes;
@@ -12,8 +13,6 @@ use serde::{Deserialize, Serialize};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
-/// A thread that used this much of its CPU's time had no more to give.
-const BUSY_SHARE_FULL: f64 = 0.95;
 
 /// What a trial's figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +28,17 @@ pub enum Metric {
     ConnectionRate,
     /// Time of one load that needs the one before, nanoseconds.
     LoadToUse,
+    /// A latency as another tool means it, nanoseconds: often half of a round trip.
+    Latency,
+    /// Events a second as another tool counts them.
+    Rate,
+}
+
+impl Metric {
+    /// Whether more of it is better.
+    pub fn larger_is_better(self) -> bool {
+        !matches!(self, Self::RoundTripP50 | Self::LoadToUse | Self::Latency)
+    }
 }
 
 /// One run's value.
@@ -60,59 +70,6 @@ pub struct CpuUse {
     pub cycles_per_byte: Option<f64>,
 }
 
-/// What a figure must not be taken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Label {
-    /// Over the loopback device: not a network result.
-    Loopback,
-    /// Between two namespaces of one host: the stack, without a NIC or a wire.
-    NoNic,
-    /// Both ends shared a CPU.
-    SameCpu,
-    /// The sink let the kernel drop what arrived.
-    Truncated,
-    /// The sink moved what arrived away unseen.
-    Spliced,
-    /// Many datagrams came in one packet.
-    Joined,
-    /// Most sends that were to be made without a copy were copied.
-    ZeroCopyCopied,
-    /// The source could not keep the rate that was asked for.
-    BehindSchedule,
-    /// The memory kernel's working set may fit in the caches.
-    CacheResident,
-    /// The source's busiest thread had no more CPU to give.
-    SourceBound,
-    /// The sink's busiest thread had no more CPU to give.
-    SinkBound,
-    /// Others used the host in at least one run.
-    Noisy,
-    /// Too few runs for a 95 % interval: the range is that of the values.
-    FewRuns,
-}
-
-impl Label {
-    /// For people.
-    pub fn says(self) -> &'static str {
-        match self {
-            Self::Loopback => "loopback: not a network result",
-            Self::NoNic => "one host, no NIC: not a network result",
-            Self::SameCpu => "both ends on one CPU",
-            Self::Truncated => "dropped uncopied (MSG_TRUNC): no application receives like this",
-            Self::Spliced => "moved to /dev/null unseen (splice): no application has the bytes",
-            Self::Joined => "several datagrams a packet: no wire carried so many packets",
-            Self::ZeroCopyCopied => "asked for no copy, and the kernel copied all the same",
-            Self::BehindSchedule => "generator-bound: the source fell behind the rate asked for",
-            Self::CacheResident => "cache-resident: not memory",
-            Self::SourceBound => "source-bound: its thread filled a CPU",
-            Self::SinkBound => "sink-bound: its thread filled a CPU",
-            Self::Noisy => "noisy: others used its CPUs",
-            Self::FewRuns => "fewer than 6 runs: range of the values, no 95 % interval",
-        }
-    }
-}
-
 /// What one trial's records say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -120,6 +77,9 @@ pub struct Summary {
     pub label: String,
     /// The workload.
     pub kind: String,
+    /// The outside tool that made the load.
+    #[serde(default)]
+    pub engine: Option<String>,
     /// What joins the ends.
     pub path: Path,
     /// What the figures are.
@@ -281,7 +241,16 @@ pub(crate) fn over<'a>(
 /// The value of one run by itself, with its unit; `None` for one that failed.
 pub fn value_of(trial: &Trial, record: &Record) -> Option<(Value, Unit)> {
     let metric = metric(trial);
-    Some((Done::of(record)?.value(metric)?, unit(metric)))
+    Some((run_value(metric, record)?, unit(metric)))
+}
+
+/// The value of one run: of our ends, or as another tool states it.
+fn run_value(metric: Metric, record: &Record) -> Option<Value> {
+    let Some(external) = &record.external else { return Done::of(record)?.value(metric) };
+    let first = external.figures.first().filter(|figure| figure.unit == unit(metric))?;
+    let done = record.outcome == Outcome::Done;
+    let noisy = noise(record).is_some_and(|noise| noise.is_noisy());
+    done.then_some(Value { value: first.value, repeat: record.repeat, noisy })
 }
 
 fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
@@ -289,12 +258,14 @@ fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
     records.sort_by_key(|record| record.repeat);
     let metric = metric(trial);
     let done: Vec<Done<'_>> = records.iter().filter_map(|record| Done::of(record)).collect();
-    let values: Vec<Value> = done.iter().filter_map(|run| run.value(metric)).collect();
+    let values: Vec<Value> =
+        records.iter().filter_map(|record| run_value(metric, record)).collect();
     let numbers: Vec<f64> = values.iter().map(|value| value.value).collect();
     let first = done.first();
     let mut summary = Summary {
         label: trial.label.clone(),
         kind: trial.kind.clone(),
+        engine: trial.engine.as_ref().map(|engine| engine.tool.clone()),
         path: trial.path,
         metric,
         done: values.len() as u32,
@@ -303,7 +274,7 @@ fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
         box_plot: box_plot(&numbers),
         round_trips: percentiles(done.iter().filter_map(|run| run.round_trips())),
         cpu: cpu(&done, metric),
-        loss: (trial.kind == "udp-stream").then(|| traffic::loss(&done)),
+        loss: (trial.kind == "udp-stream" && !done.is_empty()).then(|| traffic::loss(&done)),
         lost_round_trips: (trial.kind == "udp-rr").then(|| {
             let sources = done.iter().filter_map(|run| run.source);
             total(sources.flat_map(|source| &source.flows).map(|flow| flow.lost))
@@ -344,6 +315,8 @@ fn metric(trial: &Trial) -> Metric {
     match trial.kind.as_str() {
         "memory-latency" => Metric::LoadToUse,
         kind if kind.starts_with("memory-") => Metric::MemoryBandwidth,
+        kind if kind.ends_with("-latency") => Metric::Latency,
+        kind if kind.ends_with("-rate") => Metric::Rate,
         "tcp-connect" => Metric::ConnectionRate,
         kind if kind.ends_with("-rr") => Metric::RoundTripP50,
         _ => Metric::Goodput,
@@ -354,8 +327,8 @@ fn unit(metric: Metric) -> Unit {
     match metric {
         Metric::Goodput => Unit::BitsPerSecond,
         Metric::MemoryBandwidth => Unit::BytesPerSecond,
-        Metric::RoundTripP50 | Metric::LoadToUse => Unit::Nanos,
-        Metric::ConnectionRate => Unit::PerSecond,
+        Metric::RoundTripP50 | Metric::LoadToUse | Metric::Latency => Unit::Nanos,
+        Metric::ConnectionRate | Metric::Rate => Unit::PerSecond,
     }
 }
 
@@ -386,6 +359,8 @@ impl<'a> Done<'a> {
             Metric::MemoryBandwidth => self.received(|flow| flow.bytes.0),
             Metric::RoundTripP50 => percentiles([self.round_trips()?])?.p50_ns?.0 as f64,
             Metric::ConnectionRate => self.trips_per_second()?,
+            // Only other tools state these.
+            Metric::Latency | Metric::Rate => return None,
             Metric::LoadToUse => {
                 let loads = self.sink.flows.first()?.messages;
                 (loads > 0).then(|| self.sink.window_ns.0 as f64 / loads as f64)?
@@ -530,57 +505,4 @@ fn retransmitted(done: &[Done<'_>]) -> Option<u64> {
     done.iter()
         .filter_map(|run| run.source?.readings.sum("tcp-info", ".retransmitted_segments"))
         .reduce(u64::saturating_add)
-}
-
-/// Whether the sink's interface saw fewer packets than the sink got datagrams.
-fn joined(summary: &Summary) -> bool {
-    let packets = summary.traffic.as_ref().and_then(|t| t.sink_interface_packets_per_second);
-    let datagrams = summary.datagrams_per_second.map(|rate| rate.value);
-    packets.zip(datagrams).is_some_and(|(packets, datagrams)| datagrams > 1.5 * packets)
-}
-
-/// Whether the source reached less than 98 % of the rate that it was to keep.
-fn behind(trial: &Trial, summary: &Summary) -> bool {
-    let params = &trial.params;
-    let asked = params.trip.as_ref().and_then(|trip| trip.per_second);
-    let reached = summary.trips_per_second.map(|rate| rate.value);
-    let sent = summary.traffic.as_ref().and_then(|traffic| traffic.sent_bits_per_second);
-    let short = |asked: Option<u64>, reached: Option<f64>| {
-        asked.zip(reached).is_some_and(|(asked, reached)| reached < 0.98 * asked as f64)
-    };
-    short(asked, reached) || short(params.rate_bps, sent)
-}
-
-fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
-    let stream = summary.metric == Metric::Goodput;
-    // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
-    let spins = summary.effective.wait.as_deref() == Some("spin");
-    let full = |share: fn(&CpuUse) -> Option<f64>| {
-        let share = summary.cpu.as_ref().and_then(share);
-        stream && !spins && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
-    };
-    let place = &trial.place;
-    let same_cpu = place.sink.0.iter().any(|cpu| place.source.0.contains(cpu));
-    // Over an agent the two ends may be on one machine all the same.
-    let one_machine = trial.path != Path::Peer || summary.one_machine;
-    // Twice the caches: below that a good part of the passes hits.
-    let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
-    let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse);
-    let few = summary.estimate.is_some_and(|estimate| estimate.n < 6);
-    let marks = [
-        (trial.path == Path::Loopback, Label::Loopback),
-        (trial.path == Path::Namespaces, Label::NoNic),
-        (same_cpu && one_machine && trial.path != Path::Memory, Label::SameCpu),
-        (trial.params.stream.as_ref().is_some_and(|s| s.drops()), Label::Truncated),
-        (summary.effective.receiver.as_deref() == Some("splice"), Label::Spliced),
-        (joined(summary), Label::Joined),
-        (summary.zero_copy.is_some_and(|z| z.copied * 2 > z.completed), Label::ZeroCopyCopied),
-        (behind(trial, summary), Label::BehindSchedule),
-        (memory && small, Label::CacheResident),
-        (trial.params.rate_bps.is_none() && full(|cpu| cpu.source_share), Label::SourceBound),
-        (full(|cpu| cpu.sink_share), Label::SinkBound),
-        (summary.values.iter().any(|value| value.noisy), Label::Noisy),
-        (few, Label::FewRuns),
-    ];
-    marks.into_iter().filter_map(|(holds, label)| holds.then_some(label)).collect()
 }

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 
+pub mod import;
 mod read;
 
 pub use read::{Counts, counts, head, read};

@@ -1,9 +1,11 @@
 //! The command line.
 
 mod direct;
+mod stored;
 mod study;
 
 pub use direct::{DirectArgs, MemoryLoad, Span, TcpArgs, UdpArgs};
+pub use stored::{CompareArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SittingArgs, StatusArgs, StudyArgs, StudyCommand};
 
 use clap::builder::PossibleValuesParser;
@@ -37,13 +39,23 @@ pub enum Command {
     /// network namespaces, else over loopback), predicts what each NIC can reach, says what is
     /// narrowest, and writes a study file and report.html.
     Check(CheckArgs),
+    /// Compare two studies, cells or times: effect, interval, verdict
+    ///
+    /// Exit code 1 when a cell became worse by more than the margin, with the whole interval.
+    Compare(CompareArgs),
     /// Print the completion script for a shell
     Completions(CompletionsArgs),
+    /// Write the runs of a study for other programs: CSV, JSON, Parquet, iperf3's JSON
+    Export(ExportArgs),
     /// Puts settings back; started by narrows itself
     #[command(hide = true)]
     Guard,
     /// Describe this host, or another's files: memory population, nodes, PCIe paths, settings
     Host(HostArgs),
+    /// Read the outputs of other tools into a study: iperf3, perftest, STREAM, and more
+    Import(ImportArgs),
+    /// List study files with what is in them
+    List(ListArgs),
     /// Print the manual page, as roff
     Man,
     /// Measure this host's memory: bandwidth by kernel and node, latency by size and load
@@ -67,6 +79,8 @@ pub enum Command {
     Tcp(TcpArgs),
     /// Measure UDP throughput and loss to a host that runs `narrows serve`
     Udp(UdpArgs),
+    /// Check that study files are whole, and that their results follow from their records
+    Verify(VerifyArgs),
     /// One end of one run; started by narrows itself
     #[command(hide = true)]
     Worker,

@@ -108,7 +108,7 @@ pub struct MergeArgs {
     pub output: PathBuf,
 }
 
-fn said(text: &str) -> Result<(String, String), String> {
+pub(super) fn said(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').ok_or_else(|| format!("'{text}' is not FACTOR=LEVEL"))?;
     Ok((pair.0.trim().to_owned(), pair.1.trim().to_owned()))
 }

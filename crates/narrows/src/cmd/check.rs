@@ -49,6 +49,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         repeats,
         path,
         peer: None,
+        title: None,
         reading: Default::default(),
         quick: false,
         together: false,

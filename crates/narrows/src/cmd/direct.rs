@@ -223,6 +223,7 @@ fn run(
         repeats: args.repeats,
         path,
         peer: Some(args.hosts.join(", ") + if args.iperf3 { " (iperf3)" } else { "" }),
+        title: None,
         reading: Default::default(),
         quick: false,
         together: args.hosts.len() > 1,

@@ -46,6 +46,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         repeats,
         path: Path::Memory,
         peer: None,
+        title: None,
         reading: Default::default(),
         quick: false,
         together: false,

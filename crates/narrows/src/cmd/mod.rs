@@ -1,15 +1,20 @@
 //! One subcommand a file.
 
 pub mod check;
+pub mod compare;
 pub mod completions;
 pub mod direct;
+pub mod export;
 pub mod guard;
 pub mod host;
+pub mod import;
+pub mod list;
 pub mod man;
 pub mod mem;
 pub mod report;
 pub mod serve;
 pub mod study;
+pub mod verify;
 pub mod worker;
 
 use crate::failure::{Failure, MACHINE};

@@ -1,7 +1,7 @@
 //! The cells of a study, and their trials on a machine.
 
 use super::{Definition, Settings, StudyError};
-use crate::{Spot, choose, cpus, on_node};
+use crate::{Spot, Where, choose, cpus, on_node};
 use blake2::{Blake2s256, Digest};
 use narrows_facts::host::Host;
 use narrows_facts::load::{CpuList, Timeline};
@@ -84,26 +84,37 @@ pub struct Ends<'a> {
     pub interface: Option<&'a str>,
 }
 
-/// The cells' trials on these hosts, or why the first that cannot be has none.
-pub fn trials(cells: &[Cell], ends: &Ends<'_>) -> Result<Vec<Trial>, StudyError> {
+/// A cell's trial on these hosts, and why it cannot be run there: a place that they do not have.
+pub type Planned = (Trial, Option<String>);
+
+/// The cells' trials on these hosts. An error is a slip of the study's file.
+pub fn trials(cells: &[Cell], ends: &Ends<'_>) -> Result<Vec<Planned>, StudyError> {
     cells.iter().map(|cell| trial(cell, ends)).collect()
 }
 
-fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Trial, StudyError> {
+fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     let settings = &cell.settings;
     let wrong = |why: String| StudyError::new(format!("cell '{}'", cell.label()), why);
     let kind = settings.kind();
     let memory = kind.starts_with("memory-");
-    let spot = match settings.node.filter(|_| memory) {
-        Some(node) => on_node(ends.host, node)
-            .ok_or_else(|| wrong(format!("this process may use no CPU of node {node}")))?,
-        None => choose(ends.host),
-    };
+    let mut why_not = None;
+    let spot = settings.node.filter(|_| memory).map(|node| {
+        on_node(ends.host, node).ok_or(format!("this process may use no CPU of node {node}"))
+    });
+    let spot = spot.unwrap_or_else(|| Ok(choose(ends.host)));
+    let spot = spot.unwrap_or_else(|why| {
+        why_not = Some(why);
+        choose(ends.host)
+    });
     let caches = ends.peer.map_or(Bytes(0), Host::last_level_cache_bytes);
     let cache = caches.max(ends.host.last_level_cache_bytes());
     let mut params = settings.params(cache, spot.working_set_bytes).map_err(wrong)?;
     if let Some((mut beside, place)) = settings.beside().map_err(wrong)? {
-        let own = place.map(|place| cpus(ends.host, place, None)).transpose().map_err(wrong)?;
+        let own = place.map(|place| cpus(ends.host, place, None)).transpose();
+        let own = own.unwrap_or_else(|why| {
+            why_not = Some(why);
+            None
+        });
         beside.cpus = CpuList(own.unwrap_or_default());
         beside.working_set_bytes = spot.working_set_bytes;
         params.beside = Some(beside);
@@ -113,9 +124,16 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Trial, StudyError> {
             sink: CpuList(spot.cpus.iter().copied().take(params.streams as usize).collect()),
             ..Placement::default()
         },
-        false => placed(settings, ends, &spot, params.is_reverse()).map_err(wrong)?,
+        false => {
+            let places = settings.places().map_err(wrong)?;
+            let nodes = settings.nodes().map_err(wrong)?;
+            placed(places, nodes, ends, &spot, params.is_reverse()).unwrap_or_else(|why| {
+                why_not = Some(why);
+                Placement::default()
+            })
+        }
     };
-    Ok(Trial {
+    let trial = Trial {
         id: cell.id.clone(),
         label: cell.label(),
         kind: kind.to_owned(),
@@ -125,8 +143,9 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Trial, StudyError> {
         timeline: timeline(settings, memory).map_err(wrong)?,
         levels: cell.levels.clone(),
         notes: Vec::new(),
-        engine: settings.engine.clone(),
-    })
+        engine: settings.engine(),
+    };
+    Ok((trial, why_not))
 }
 
 fn timeline(settings: &Settings, memory: bool) -> Result<Timeline, String> {
@@ -153,26 +172,26 @@ fn timeline(settings: &Settings, memory: bool) -> Result<Timeline, String> {
 /// The CPUs and nodes of both ends. Without words about them, ends of one host have a core each,
 /// and ends of two are not pinned.
 fn placed(
-    settings: &Settings,
+    places: Option<(Where, Where)>,
+    (local_node, remote_node): (Option<u32>, Option<u32>),
     ends: &Ends<'_>,
     spot: &Spot,
     reverse: bool,
 ) -> Result<Placement, String> {
     let one_host = ends.path != Path::Peer;
-    let (local, remote) = match settings.places()? {
+    let (local, remote) = match places {
         None if one_host => (spot.pair.source.clone(), spot.pair.sink.clone()),
         None => (CpuList::default(), CpuList::default()),
         Some((here, there)) => {
             let local = CpuList(cpus(ends.host, here, ends.interface)?);
             let far = ends.peer.unwrap_or(ends.host);
             let remote = match there {
-                crate::Where::SameCore => local.clone(),
+                Where::SameCore => local.clone(),
                 there => CpuList(cpus(far, there, None)?),
             };
             (local, remote)
         }
     };
-    let (local_node, remote_node) = settings.nodes()?;
     Ok(match reverse && !one_host {
         false => Placement {
             source: local,

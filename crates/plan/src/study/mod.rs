@@ -7,7 +7,7 @@ mod fits;
 mod next;
 mod settings;
 
-pub use cells::{Cell, Ends, cells, trials};
+pub use cells::{Cell, Ends, Planned, cells, trials};
 pub use definition::{Definition, Factor, LevelOf, Precision, Quick};
 pub use fits::{Change, Machine, Standing, Unread, change, standing};
 pub use next::{Count, Cut, Left, left, next_block};

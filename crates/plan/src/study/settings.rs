@@ -2,6 +2,7 @@
 
 use crate::Where;
 use narrows_facts::load::{Beside, MemoryParams, Params, SocketParams, StreamParams, TripParams};
+use narrows_facts::trial::Engine;
 use narrows_facts::{BitsPerSecond, Bytes};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::str::FromStr;
@@ -14,6 +15,10 @@ pub struct Settings {
     pub load: Option<String>,
     /// The outside tool that makes it.
     pub engine: Option<String>,
+    /// Words for its client, in place of those that follow from these settings.
+    pub engine_client: Option<String>,
+    /// Words for its server, beside those that it needs.
+    pub engine_server: Option<String>,
     /// Seconds that count in each run.
     pub seconds: Option<f64>,
     /// Seconds before them.
@@ -99,21 +104,52 @@ fn quantity<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
     text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
+/// The first that is there.
+fn either<T: Clone>(first: &Option<T>, second: &Option<T>) -> Option<T> {
+    first.as_ref().or(second.as_ref()).cloned()
+}
+
 impl Settings {
     /// These, with what the other sets in their place.
     pub fn with(&self, over: &Self) -> Self {
-        let mut both = toml::Table::try_from(self).unwrap_or_default();
-        let mut over = toml::Table::try_from(over).unwrap_or_default();
-        if let (Some(toml::Value::Table(own)), Some(toml::Value::Table(theirs))) =
-            (both.get("sysctl"), over.get_mut("sysctl"))
-        {
-            own.iter().for_each(|(name, value)| {
-                theirs.entry(name.clone()).or_insert_with(|| value.clone());
-            });
+        let mut sysctl = self.sysctl.clone();
+        sysctl.extend(over.sysctl.clone());
+        Self {
+            load: either(&over.load, &self.load),
+            engine: either(&over.engine, &self.engine),
+            engine_client: either(&over.engine_client, &self.engine_client),
+            engine_server: either(&over.engine_server, &self.engine_server),
+            seconds: either(&over.seconds, &self.seconds),
+            warmup_seconds: either(&over.warmup_seconds, &self.warmup_seconds),
+            length: either(&over.length, &self.length),
+            parallel: either(&over.parallel, &self.parallel),
+            window: either(&over.window, &self.window),
+            bitrate: either(&over.bitrate, &self.bitrate),
+            congestion: either(&over.congestion, &self.congestion),
+            sender: either(&over.sender, &self.sender),
+            receiver: either(&over.receiver, &self.receiver),
+            wait: either(&over.wait, &self.wait),
+            buffer: either(&over.buffer, &self.buffer),
+            touch: either(&over.touch, &self.touch),
+            verify: either(&over.verify, &self.verify),
+            reverse: either(&over.reverse, &self.reverse),
+            bidirectional: either(&over.bidirectional, &self.bidirectional),
+            nagle: either(&over.nagle, &self.nagle),
+            mss: either(&over.mss, &self.mss),
+            dscp: either(&over.dscp, &self.dscp),
+            response: either(&over.response, &self.response),
+            per_second: either(&over.per_second, &self.per_second),
+            affinity: either(&over.affinity, &self.affinity),
+            memory_node: either(&over.memory_node, &self.memory_node),
+            memory_load: either(&over.memory_load, &self.memory_load),
+            threads: either(&over.threads, &self.threads),
+            size: either(&over.size, &self.size),
+            node: either(&over.node, &self.node),
+            vector: either(&over.vector, &self.vector),
+            pages: either(&over.pages, &self.pages),
+            mtu: either(&over.mtu, &self.mtu),
+            sysctl,
         }
-        both.extend(over);
-        // Both came from this type, so their union is one.
-        both.try_into().unwrap_or_default()
     }
 
     /// The load's name.
@@ -184,6 +220,15 @@ impl Settings {
             Some("cold") => Some(Bytes((2 * cache.0).max(Bytes::mib(64).0))),
             Some(size) => Some(size.parse::<Bytes>().map_err(|why| format!("buffer: {why}"))?),
         })
+    }
+
+    /// The outside tool, with its words.
+    pub fn engine(&self) -> Option<Engine> {
+        let words = |text: &Option<String>| -> Vec<String> {
+            text.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect()
+        };
+        let (client, server) = (words(&self.engine_client), words(&self.engine_server));
+        Some(Engine { tool: self.engine.clone()?, client, server })
     }
 
     /// CPUs of both ends, as places.

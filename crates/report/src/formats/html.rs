@@ -17,9 +17,7 @@ pub static FORMAT: Format = Format { name: "html", write };
 const STYLE: &str = include_str!("style.css");
 
 fn write(analysis: &Analysis<'_>) -> String {
-    let study = &analysis.stored.study;
-    let name = words::or_dash(&analysis.stored.host.name);
-    let title = format!("narrows {} on {name}", study.command);
+    let title = format!("{} on {}", words::command(analysis), words::place(analysis));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -34,11 +32,15 @@ fn write(analysis: &Analysis<'_>) -> String {
             body { main {
                 (header(analysis, &title))
                 @if let Some(results) = &analysis.study { (page::section(analysis, results)) }
-                (findings(analysis))
-                (host_section(analysis))
+                @if !analysis.is_imported() {
+                    (findings(analysis))
+                    (host_section(analysis))
+                }
                 (measured(analysis))
-                (expected(analysis))
-                (settings(analysis))
+                @if !analysis.is_imported() {
+                    (expected(analysis))
+                    (settings(analysis))
+                }
                 (footer(analysis))
             } }
         }
@@ -51,7 +53,12 @@ fn header(analysis: &Analysis<'_>, title: &str) -> Markup {
     let study = &analysis.stored.study;
     html! {
         h1 { (title) }
-        p { (words::host_line(&analysis.stored.host)) }
+        @if let Some(title) = &study.title { p { b { (title.about) } } }
+        @if analysis.is_imported() {
+            p { "Figures of others, imported; the host is not known." }
+        } @else {
+            p { (words::host_line(&analysis.stored.host)) }
+        }
         p class="soft" {
             (words::when(study.began_unix_ns)) ", " (words::ending(analysis))
             @if let Some(peer) = &study.peer { ", peer " (peer) }
@@ -162,6 +169,8 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         (Metric::Goodput, "Network throughput (payload received)"),
         (Metric::RoundTripP50, "Round trip (median of each run)"),
         (Metric::ConnectionRate, "Connections made and closed"),
+        (Metric::Latency, "Latency, as its tool means it"),
+        (Metric::Rate, "Events a second, as its tool counts them"),
         (Metric::MemoryBandwidth, "Memory bandwidth (bytes counted)"),
         (Metric::LoadToUse, "Memory latency (load to use)"),
     ];

@@ -95,16 +95,19 @@ fn title(out: &mut String, text: &str) {
 
 fn head(out: &mut String, analysis: &Analysis<'_>) {
     let (study, host) = (&analysis.stored.study, &analysis.stored.host);
-    let name = words::or_dash(&host.name);
+    let name = words::place(analysis);
     let to = study.peer.as_ref().map_or(String::new(), |peer| format!(" to {peer}"));
     let first = format!(
-        "{BOLD}narrows {}{to} on {name}{PLAIN}, {}, {}, seed {}",
-        study.command,
+        "{BOLD}{}{to} on {name}{PLAIN}, {}, {}, seed {}",
+        words::command(analysis),
         words::when(study.began_unix_ns),
         words::ending(analysis),
         study.seed
     );
     line(out, &first, 2);
+    if analysis.is_imported() {
+        return line(out, "host    not known: these are figures of others", 8);
+    }
     line(out, &format!("host    {}", words::host_line(host)), 8);
     if let Some(gap) = host.memory.slots.gap() {
         line(out, &format!("dimms   unknown: {gap}"), 8);
@@ -238,6 +241,9 @@ fn expected(out: &mut String, analysis: &Analysis<'_>) {
 }
 
 fn findings(out: &mut String, analysis: &Analysis<'_>) {
+    if analysis.is_imported() {
+        return;
+    }
     title(out, "Findings");
     let findings = analysis.findings();
     for finding in &findings {

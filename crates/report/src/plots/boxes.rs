@@ -71,7 +71,7 @@ fn one_row(svg: &mut Svg, summary: &Summary, top: f64, at: &dyn Fn(f64) -> f64, 
     }
 }
 
-pub(super) fn axis_label(value: f64, unit: Unit) -> String {
+fn axis_label(value: f64, unit: Unit) -> String {
     let scaled = match unit {
         Unit::Nanos | Unit::PerSecond => value / 1e3,
         Unit::Share => value,
@@ -84,7 +84,7 @@ pub(super) fn axis_label(value: f64, unit: Unit) -> String {
     }
 }
 
-pub(super) fn axis_unit(unit: Unit) -> &'static str {
+fn axis_unit(unit: Unit) -> &'static str {
     match unit {
         Unit::BitsPerSecond => "Gb/s",
         Unit::BytesPerSecond => "GB/s",

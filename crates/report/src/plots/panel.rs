@@ -1,11 +1,11 @@
 //! Boxplots side by side along one factor, as the published figures have them: the level below, the
 //! value upward.
 
-use super::boxes::{axis_label, axis_unit};
 use super::svg::{Anchor, short};
 use super::{Svg, WIDTH, ticks};
 use crate::study::Panel;
 use crate::words;
+use narrows_facts::result::Unit;
 use narrows_stats::Summary;
 
 const LEFT: f64 = 40.0;
@@ -26,11 +26,17 @@ pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> 
     let high = high + 0.05 * (high - low);
     let y = |value: f64| BOTTOM - (value - low) / (high - low) * (BOTTOM - TOP);
     let mut svg = Svg::new(WIDTH, &format!("{title} by {across}"));
-    for tick in ticks(low, high, 6) {
-        svg.line("grid", (LEFT, y(tick)), (RIGHT, y(tick)));
-        svg.text("axis", (LEFT - 4.0, y(tick) + 4.0), Anchor::End, &axis_label(tick, panel.unit));
+    let (scale, unit) = scale(panel.unit, high);
+    let marks = ticks(low / scale, high / scale, 6);
+    // As many decimals as the step between marks has.
+    let step = marks.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::MAX, f64::min);
+    let decimals = (-step.log10()).ceil().clamp(0.0, 6.0) as usize;
+    for mark in marks {
+        let at = y(mark * scale);
+        svg.line("grid", (LEFT, at), (RIGHT, at));
+        svg.text("axis", (LEFT - 4.0, at + 4.0), Anchor::End, &format!("{mark:.decimals$}"));
     }
-    svg.text("axis", (4.0, 11.0), Anchor::Start, axis_unit(panel.unit));
+    svg.text("axis", (4.0, 11.0), Anchor::Start, unit);
     let step = (RIGHT - LEFT) / cells.len().max(1) as f64;
     let every = cells.len().div_ceil(12).max(1);
     for (at, summary) in cells.iter().enumerate() {
@@ -46,12 +52,26 @@ pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> 
     svg.finish(BOTTOM + 38.0)
 }
 
+/// What an axis up to `high` counts in.
+fn scale(unit: Unit, high: f64) -> (f64, &'static str) {
+    let scales: &[(f64, &str)] = match unit {
+        Unit::BitsPerSecond => &[(1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")],
+        Unit::BytesPerSecond => &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")],
+        Unit::Nanos => &[(1e6, "ms"), (1e3, "us"), (1.0, "ns")],
+        Unit::DatagramsPerSecond => &[(1e6, "10^6 datagrams/s"), (1.0, "datagrams/s")],
+        Unit::PerSecond => &[(1e6, "10^6/s"), (1e3, "10^3/s"), (1.0, "1/s")],
+        Unit::Share => &[(1.0, "share")],
+    };
+    let fits = scales.iter().find(|(scale, _)| high >= 2.0 * scale);
+    fits.or(scales.last()).copied().unwrap_or((1.0, ""))
+}
+
 fn one(svg: &mut Svg, summary: &Summary, x: f64, half: f64, y: &dyn Fn(f64) -> f64, panel: &Panel) {
     let Some(plot) = &summary.box_plot else { return };
     let of = |value: f64| words::value(value, panel.unit);
     if summary.values.len() == 1 {
-        svg.line("median", (x - half, y(plot.median)), (x + half, y(plot.median)));
-        svg.dot("outlier", (x, y(plot.median)), &format!("{}: {}", summary.label, of(plot.median)));
+        let tip = format!("{}: {}", summary.label, of(plot.median));
+        svg.rect("single", (x - half, y(plot.median) - 1.5), (2.0 * half, 3.0), &tip);
         return;
     }
     for (from, to) in [(plot.whisker_low, plot.quartile_1), (plot.quartile_3, plot.whisker_high)] {

@@ -50,10 +50,23 @@ pub struct Panel {
     pub p_alike: Option<f64>,
     /// Whether all cells are equal within the margin.
     pub equal: Option<Equivalence>,
+    /// Runs that failed, by their reason.
+    pub failures: Vec<Failure>,
     /// What the figures must not be taken for, with the rows that this holds of.
     pub labels: Vec<Marked>,
     /// Repeats that the widest cell needs for an interval within the margin.
     pub repeats_needed: Option<usize>,
+}
+
+/// One reason of failures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failure {
+    /// The reason.
+    pub why: String,
+    /// How many runs.
+    pub runs: usize,
+    /// Indices of their rows.
+    pub rows: Vec<usize>,
 }
 
 /// A label and its rows.
@@ -151,11 +164,31 @@ fn panel(
         levels: if one_kind && measured.len() > 1 { levels(&all) } else { Vec::new() },
         p_alike: enough.then(|| kruskal_wallis(&measured).map(|test| test.p)).flatten(),
         equal: enough.then(|| equivalence(&measured, margin)).flatten(),
+        failures: failures(cells, summaries),
         labels: marked(cells, summaries),
         repeats_needed: needed
             .collect::<Option<Vec<usize>>>()
             .and_then(|all| all.into_iter().max()),
     }
+}
+
+/// Failed runs of a panel's cells, each reason once.
+fn failures(cells: &[usize], summaries: &[Summary]) -> Vec<Failure> {
+    let mut failures: Vec<Failure> = Vec::new();
+    for (row, at) in cells.iter().enumerate() {
+        for why in &summaries[*at].failed {
+            match failures.iter_mut().find(|known| known.why == *why) {
+                Some(known) => {
+                    known.runs += 1;
+                    if known.rows.last() != Some(&row) {
+                        known.rows.push(row);
+                    }
+                }
+                None => failures.push(Failure { why: why.clone(), runs: 1, rows: vec![row] }),
+            }
+        }
+    }
+    failures
 }
 
 /// Labels of a panel's cells, but that of too few runs, which tables show by themselves.

@@ -10,6 +10,8 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
     html! {
         h2 id="study" { "The study" }
         @for line in text::cautions(analysis, &results.drift) { p class="soft" { (line) } }
+        @if let Some(line) = text::recommendation(results) { p { b { (line) } } }
+        @if let Some(rows) = text::medians(results) { (medians(&rows)) }
         div class="grid" {
             @for (at, panel) in results.panels.iter().enumerate() {
                 (card(analysis, panel, &results.across, at))
@@ -22,9 +24,25 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
     }
 }
 
+/// All medians side by side.
+fn medians(rows: &[Vec<String>]) -> Markup {
+    let Some((head, rows)) = rows.split_first() else { return html! {} };
+    let is_number = |at: usize| at > 0 && head[at] != "memory by CPU";
+    html! { div class="scroll medians" { table {
+        thead { tr { @for (at, name) in head.iter().enumerate() {
+            th class=[is_number(at).then_some("number")] { (name) }
+        } } }
+        tbody { @for row in rows { tr { @for (at, cell) in row.iter().enumerate() {
+            @if at == 0 { td class="name" { b { (cell) } } }
+            @else {
+                td class=[is_number(at).then_some("number")] data-name=(head[at]) { (cell) }
+            }
+        } } } }
+    } } }
+}
+
 fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Markup {
     let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
-    let populated = panel.rows.iter().any(|row| !row.population.is_empty());
     html! {
         div class="card" id=(format!("panel-{at}")) {
             h3 { (title) }
@@ -34,24 +52,16 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Mark
                 thead { tr {
                     th { (across) } th class="number" { "median" }
                     th class="number" { "95 % interval" } th class="number" { "n" }
-                    @if populated { th { "memory by CPU" } }
                 } }
                 tbody { @for row in &panel.rows { tr {
-                    td { b { (row.level) } }
+                    td class="name" { b { (row.level) } }
                     td class="number" data-name="median" {
-                        @match row.median { Some(m) => (words::value(m, panel.unit)), None => "-" }
+                        @match row.median { Some(m) => (words::exact(m, panel.unit)), None => "-" }
                     }
                     td class="number" data-name="95 % interval" {
-                        @match (row.low.zip(row.high), row.n) {
-                            (Some((low, high)), 6..) => (text::between(low, high, panel.unit)),
-                            (Some((low, high)), 2..) => {
-                                (text::between(low, high, panel.unit)) " *"
-                            },
-                            _ => "-",
-                        }
+                        (text::interval(panel, row))
                     }
                     td class="number" data-name="n" { (row.n) }
-                    @if populated { td data-name="memory by CPU" { (row.population.join(" / ")) } }
                 } } }
             } }
         }

@@ -1,6 +1,6 @@
 //! A study in words and tables.
 
-use super::{Panel, StudyResults};
+use super::{Panel, Row, StudyResults};
 use crate::{Analysis, words};
 use narrows_facts::result::Unit;
 use narrows_stats::Drift;
@@ -9,6 +9,9 @@ use std::fmt::Write;
 /// Tables of all panels, what is equal and what differs, and what time did.
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     let mut text = String::new();
+    if let Some(rows) = medians(results) {
+        text += &format!("Medians\n{}\n", aligned(&rows));
+    }
     for panel in &results.panels {
         text += &table(panel, &results.across);
         for line in says(panel, &results.across) {
@@ -16,45 +19,126 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
         }
         text.push('\n');
     }
-    for line in cautions(analysis, &results.drift) {
+    for line in recommendation(results).into_iter().chain(cautions(analysis, &results.drift)) {
         let _ = writeln!(text, "{line}");
     }
     text
 }
 
+/// All medians side by side, as published tables have them: a row a level, with how memory was
+/// populated, and a column a panel. `None` with one panel, or too many for a page.
+pub fn medians(results: &StudyResults) -> Option<Vec<Vec<String>>> {
+    let levels = levels(results);
+    if !(2..=6).contains(&results.panels.len()) || levels.len() < 2 {
+        return None;
+    }
+    let of = |level: &str| {
+        results
+            .panels
+            .iter()
+            .flat_map(|p| &p.rows)
+            .find(move |r| r.level == level && !r.population.is_empty())
+    };
+    let populated = levels.iter().any(|level| of(level).is_some());
+    let mut head = vec![results.across.clone()];
+    if populated {
+        head.push("memory by CPU".to_owned());
+    }
+    head.extend(results.panels.iter().map(|panel| panel.name.clone()));
+    let mut rows = vec![head];
+    for level in levels {
+        let mut row = vec![level.to_owned()];
+        if populated {
+            row.push(of(level).map_or(String::new(), |row| row.population.join(" / ")));
+        }
+        row.extend(results.panels.iter().map(|panel| {
+            let cell = panel.rows.iter().find(|row| row.level == level);
+            let median = cell.and_then(|row| row.median);
+            median.map_or("-".to_owned(), |median| words::exact(median, panel.unit))
+        }));
+        rows.push(row);
+    }
+    Some(rows)
+}
+
+/// Which levels are among the best in every panel, and which of these have balanced memory on every
+/// processor that has any. `None` where no panel has more than one level of throughput.
+pub fn recommendation(results: &StudyResults) -> Option<String> {
+    let splits = |panel: &&Panel| panel.levels.len() > 1 && panel.metric.larger_is_better();
+    let panels: Vec<&Panel> = results.panels.iter().filter(splits).collect();
+    let best = |panel: &Panel, level: &str| {
+        let best = panel.levels.first().map_or(&[][..], |level| &level.cells);
+        best.iter().any(|at| panel.rows[*at].level == level)
+    };
+    let everywhere = |level: &&str| panels.iter().all(|panel| best(panel, level));
+    let names: Vec<&str> = levels(results).into_iter().filter(everywhere).collect();
+    if panels.is_empty() || names.is_empty() {
+        return None;
+    }
+    let split: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
+    let across = &results.across;
+    let mut text = format!("best for {}: {across} {}", split.join(" and "), names.join(", "));
+    let is_even = |level: &&&str| {
+        let mut rows = panels.iter().flat_map(|panel| &panel.rows);
+        rows.any(|row| row.level == **level && is_even(&row.population))
+    };
+    let even: Vec<&str> = names.iter().filter(is_even).copied().collect();
+    if !even.is_empty() {
+        text += &format!("; with memory balanced on every processor: {}", even.join(", "));
+    }
+    Some(text)
+}
+
+/// True when every processor is said to be balanced.
+fn is_even(population: &[String]) -> bool {
+    let even = |words: &String| {
+        words.rsplit(' ').next().is_some_and(|word| word.eq_ignore_ascii_case("balanced"))
+    };
+    !population.is_empty() && population.iter().all(even)
+}
+
+/// Levels of the factor along the axis, in the study's order.
+fn levels(results: &StudyResults) -> Vec<&str> {
+    let mut levels: Vec<&str> = Vec::new();
+    for row in results.panels.iter().flat_map(|panel| &panel.rows) {
+        if !levels.contains(&row.level.as_str()) {
+            levels.push(&row.level);
+        }
+    }
+    levels
+}
+
 fn table(panel: &Panel, across: &str) -> String {
-    let populated = panel.rows.iter().any(|row| !row.population.is_empty());
     let mut rows =
         vec![vec![across.to_owned(), "median".into(), "95 % interval".into(), "n".into()]];
-    if populated {
-        rows[0].push("memory by CPU".into());
-    }
     for row in &panel.rows {
         let value =
-            |value: Option<f64>| value.map_or("-".to_owned(), |v| words::value(v, panel.unit));
-        let range = match (row.low.zip(row.high), row.n) {
-            (Some((low, high)), 6..) => between(low, high, panel.unit),
-            (Some((low, high)), 2..) => between(low, high, panel.unit) + " *",
-            _ => "-".to_owned(),
-        };
-        let mut cells = vec![row.level.clone(), value(row.median), range, row.n.to_string()];
-        if populated {
-            cells.push(row.population.join(" / "));
-        }
-        rows.push(cells);
+            |value: Option<f64>| value.map_or("-".to_owned(), |v| words::exact(v, panel.unit));
+        rows.push(vec![
+            row.level.clone(),
+            value(row.median),
+            interval(panel, row),
+            row.n.to_string(),
+        ]);
     }
-    let title = if panel.name.is_empty() {
-        words::metric(panel.metric).to_owned()
-    } else {
-        panel.name.clone()
-    };
+    let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
     format!("{title}\n{}", aligned(&rows))
+}
+
+/// The interval of a row, marked where it is only the range of few runs.
+pub fn interval(panel: &Panel, row: &Row) -> String {
+    match (row.low.zip(row.high), row.n) {
+        (Some((low, high)), 6..) => between(low, high, panel.unit),
+        (Some((low, high)), 2..) => between(low, high, panel.unit) + " *",
+        _ => "-".to_owned(),
+    }
 }
 
 /// Two values with their unit once, where they share it.
 pub fn between(low: f64, high: f64, unit: Unit) -> String {
-    let (low, high) = (words::value(low, unit), words::value(high, unit));
+    let (low, high) = (words::exact(low, unit), words::exact(high, unit));
     match (low.split_once(' '), high.split_once(' ')) {
+        _ if low == high => high,
         (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),
     }
@@ -76,10 +160,7 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
                 let mut cells = level.cells.clone();
                 cells.sort_unstable();
                 let names: Vec<&str> = cells.iter().map(name).collect();
-                let span = match level.low == level.high {
-                    true => words::value(level.high, panel.unit),
-                    false => between(level.low, level.high, panel.unit),
-                };
+                let span = between(level.low, level.high, panel.unit);
                 format!("{span} ({across} {})", names.join(", "))
             });
             let each = each.collect::<Vec<_>>().join("; ");
@@ -105,6 +186,11 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
     }
     if let Some(p) = panel.p_alike {
         lines.push(format!("chance that {across} means nothing: {}", probability(p)));
+    }
+    for failed in &panel.failures {
+        let runs = words::counted(failed.runs, "run");
+        let names: Vec<&str> = failed.rows.iter().map(name).collect();
+        lines.push(format!("{runs} failed ({across} {}): {}", names.join(", "), failed.why));
     }
     for marked in &panel.labels {
         let measured = panel.rows.iter().filter(|row| row.n > 0).count();
@@ -187,7 +273,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
         let mut line = String::from(" ");
         for (at, word) in row.iter().enumerate() {
             let width = widths[at];
-            let _ = match at == 0 || at > 3 {
+            let _ = match at == 0 || rows[0][at] == "memory by CPU" {
                 true => write!(line, " {word:<width$} "),
                 false => write!(line, " {word:>width$} "),
             };

@@ -24,6 +24,8 @@ use std::thread;
 /// Addresses of the two ends, from the block for documentation (RFC 5737): they cannot be
 /// anybody's.
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 51, 100, 1), Ipv4Addr::new(198, 51, 100, 2)];
+/// The net of both.
+const ROUTE: &str = "198.51.100.0/30";
 const NAMES: [&str; 2] = ["narrows0", "narrows1"];
 /// Packets of the pair: an Ethernet of today, without jumbo frames.
 pub const MTU_BYTES: u32 = 1500;
@@ -72,6 +74,24 @@ impl Namespaces {
             })?;
         }
         Ok(was)
+    }
+
+    /// Has every connection between the ends begin with a congestion control, whatever program
+    /// makes it; `None` is the system's default. By route: set on a socket after another has begun
+    /// to pace it, some stay paced.
+    pub fn set_congestion(&self, name: Option<&str>) -> Result<(), RunError> {
+        for (end, device) in NAMES.iter().enumerate() {
+            let mut command = std::process::Command::new("nsenter");
+            command.arg(format!("--net={}", self.path(end)));
+            command.args(["ip", "route", "replace", ROUTE, "dev", device]);
+            command.args(name.map(|name| ["congctl", name]).into_iter().flatten());
+            let ran = command.output().map_err(machine("ip route"))?;
+            if !ran.status.success() {
+                let why = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
+                return Err(RunError::Machine(format!("ip route: {why}")));
+            }
+        }
+        Ok(())
     }
 
     /// A path by which a child process can enter the namespace of the sink.

@@ -5,12 +5,12 @@ use super::Defined;
 use super::sitting::Sitting;
 use crate::args::{ResumeArgs, RunArgs, SittingArgs};
 use crate::cmd::own_binary;
-use crate::failure::{Failure, PRECISION, USAGE, VERDICT};
+use crate::failure::{Failure, MACHINE, PRECISION, USAGE, VERDICT};
 use crate::progress::Shown;
 use crate::{output, stop};
 use narrows_facts::SCHEMA_VERSION;
 use narrows_facts::record::{Outcome, Record};
-use narrows_facts::study::{Ended, Session, StoredStudy, Study};
+use narrows_facts::study::{Ended, Session, StoredStudy, Study, Title};
 use narrows_facts::trial::{Trial, TrialId};
 use narrows_plan::study::{Count, Cut, Left, left, next_block};
 use narrows_run::controller::{Course, CourseEnd, Progress};
@@ -59,6 +59,10 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         repeats: defined.definition.repeats,
         path: sitting.path,
         peer: args.sitting.peer.clone(),
+        title: Some(Title {
+            name: defined.definition.name.clone(),
+            about: defined.definition.about.clone(),
+        }),
         reading: defined.definition.report.clone(),
         quick: args.quick,
         together: false,
@@ -68,6 +72,11 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         cache_bytes: sitting.host.last_level_cache_bytes(),
         memory_node: None,
     };
+    if let Some(why) = sitting.missing.iter().cloned().collect::<Option<Vec<String>>>() {
+        let says = format!("no cell can run here: {}", why.first().cloned().unwrap_or_default());
+        let hint = "`narrows study run FILE --dry-run` says what each cell needs";
+        return Err(Failure::new(MACHINE, says, hint));
+    }
     let mut store = Store::create(&file, &study, &sitting.host)?;
     store.put_definition(&text)?;
     store.put_trials(&sitting.trials)?;

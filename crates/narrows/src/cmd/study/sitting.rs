@@ -9,11 +9,13 @@ use narrows_facts::host::Host;
 use narrows_facts::study::Found;
 use narrows_facts::trial::{Path, Trial, TrialId};
 use narrows_host::Root;
-use narrows_plan::study::{Ends as PlannedEnds, Machine, Settings, change, standing, trials};
+use narrows_plan::study::{
+    Ends as PlannedEnds, Machine, Planned, Settings, change, standing, trials,
+};
 use narrows_run::controller::{Ends, sink_job, source_job};
 use narrows_run::guard::Guard;
 use narrows_run::launch::namespaces::{MTU_BYTES, Namespaces, sysctl_path};
-use narrows_run::{Peer, address};
+use narrows_run::{Peer, address, engines};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -102,10 +104,12 @@ impl Sitting {
             path: self.path,
             interface: self.interface.as_deref(),
         };
-        self.trials = trials(&defined.cells, &ends).map_err(|error| {
-            Failure::new(USAGE, error.to_string(), "see `narrows host` on both hosts")
+        let planned = trials(&defined.cells, &ends).map_err(|error| {
+            Failure::new(USAGE, error.to_string(), "docs/plan.md has the words of a study's file")
         })?;
-        self.missing = self.trials.iter().map(|trial| self.why_not(trial)).collect();
+        let why_not = |(trial, why): &Planned| why.clone().or_else(|| self.why_not(trial));
+        self.missing = planned.iter().map(why_not).collect();
+        self.trials = planned.into_iter().map(|(trial, _)| trial).collect();
         let fits = |trial: &Trial| {
             levels.iter().all(|(factor, at)| trial.level(factor) == Some(at.level.as_str()))
         };
@@ -116,8 +120,8 @@ impl Sitting {
 
     /// Why a trial cannot run here.
     fn why_not(&self, trial: &Trial) -> Option<String> {
-        if let Some(engine) = &trial.engine {
-            return Some(format!("this narrows runs no outside tool '{engine}'"));
+        if trial.engine.is_some() {
+            return engines::engine(trial).err();
         }
         let can = self.peers.first().map_or(Ok(()), |peer| peer.can(trial));
         let job = if trial.path == Path::Memory { sink_job(trial) } else { source_job(trial) };
@@ -193,6 +197,7 @@ impl Sitting {
             interface: self.interface.as_deref(),
             guard,
             defaults: BTreeMap::new(),
+            congestion: None,
             mtu_bytes: None,
         };
         let ends = match self.peers.is_empty() {
@@ -216,6 +221,8 @@ pub struct Ready<'a> {
     guard: &'a mut Option<Guard>,
     /// What kernel settings were before any trial changed them.
     defaults: BTreeMap<String, String>,
+    /// The congestion control that routes have.
+    congestion: Option<String>,
     /// The MTU that a trial has set.
     mtu_bytes: Option<u32>,
 }
@@ -228,6 +235,14 @@ impl Ready<'_> {
             return Ok(());
         }
         self.mtu(settings.mtu)?;
+        if let Some(pair) = self.namespaces {
+            // An outside tool may not be able to ask for one.
+            let wanted = settings.congestion.as_deref().filter(|_| trial.engine.is_some());
+            if wanted != self.congestion.as_deref() {
+                pair.set_congestion(wanted).map_err(|error| format!("congestion: {error}"))?;
+                self.congestion = wanted.map(str::to_owned);
+            }
+        }
         let others: Vec<String> = self
             .defaults
             .keys()

@@ -1,0 +1,90 @@
+//! The command line of what reads stored studies.
+
+use clap::Args as ClapArgs;
+use clap::builder::PossibleValuesParser;
+use narrows_store::import::TOOLS;
+use std::path::PathBuf;
+
+/// Options of `compare`.
+#[derive(ClapArgs)]
+pub struct CompareArgs {
+    /// Two files to compare, before and after; one file with --split or with --before and --after
+    #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
+    pub files: Vec<PathBuf>,
+    /// Per cent that a cell may differ
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = percent)]
+    pub margin: f64,
+    /// Within one file: the cell to compare with, by its label
+    #[arg(long, value_name = "LABEL", requires = "after", conflicts_with = "split")]
+    pub before: Option<String>,
+    /// Within one file: the cell to compare, by its label
+    #[arg(long, value_name = "LABEL", requires = "before")]
+    pub after: Option<String>,
+    /// Within one file: runs before and after this time (such as 2026-11-20T12:00:00Z)
+    #[arg(long, value_name = "TIME")]
+    pub split: Option<jiff::Timestamp>,
+    /// Print one JSON document
+    #[arg(long, short = 'J')]
+    pub json: bool,
+}
+
+/// Options of `export`.
+#[derive(ClapArgs)]
+pub struct ExportArgs {
+    /// The study file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// csv and parquet: a row a run; json: every fact and record; iperf3: as iperf3 prints
+    #[arg(long, value_name = "NAME", default_value = "csv", value_parser = ["csv", "json", "parquet", "iperf3"])]
+    pub format: String,
+    /// Write to this file instead of standard output
+    #[arg(long, short = 'o', value_name = "FILE", required_if_eq("format", "parquet"))]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `import`.
+#[derive(ClapArgs)]
+pub struct ImportArgs {
+    /// Outputs of other tools; those of one workload are its repeats
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    pub files: Vec<PathBuf>,
+    /// The tool, when the text does not tell
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(TOOLS.iter().map(|tool| tool.name)))]
+    pub tool: Option<String>,
+    /// Levels that all runs have beside what their text tells, such as population=4
+    #[arg(long, value_name = "FACTOR=LEVEL", value_delimiter = ',', value_parser = super::study::said)]
+    pub at: Vec<(String, String)>,
+    /// The factor along the axis of reports; without it the first
+    #[arg(long, value_name = "FACTOR")]
+    pub across: Option<String>,
+    /// The new study file
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// Options of `list`.
+#[derive(ClapArgs)]
+pub struct ListArgs {
+    /// Folders or files
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// Print one JSON document
+    #[arg(long, short = 'J')]
+    pub json: bool,
+}
+
+/// Options of `verify`.
+#[derive(ClapArgs)]
+pub struct VerifyArgs {
+    /// Study files
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+    match (0.0..=100.0).contains(&percent) {
+        true => Ok(percent),
+        false => Err("must be 0 to 100 per cent".to_owned()),
+    }
+}

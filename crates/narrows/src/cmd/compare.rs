@@ -1,0 +1,179 @@
+//! `narrows compare`: two studies, two cells or two times; exit code 1 when something became worse.
+
+use crate::args::CompareArgs;
+use crate::failure::{Failure, USAGE, VERDICT};
+use crate::output;
+use narrows_facts::result::Unit;
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::Trial;
+use narrows_report::words::value;
+use narrows_stats::{Change, Compared, Metric, Summary, compare, summarise};
+
+/// One thing measured twice.
+struct Both {
+    label: String,
+    metric: Metric,
+    unit: Unit,
+    before: Vec<f64>,
+    after: Vec<f64>,
+}
+
+/// Runs the command.
+pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
+    let both = gather(args)?;
+    if both.is_empty() {
+        let hint = "cells are joined by what they are: kind, parameters and levels";
+        return Err(Failure::new(USAGE, "the two sides have no cell in common", hint));
+    }
+    let margin = args.margin / 100.0;
+    let rows: Vec<(&Both, Option<Compared>)> = both
+        .iter()
+        .map(|row| {
+            let better = row.metric.larger_is_better();
+            (row, compare(&row.before, &row.after, margin, both.len(), better))
+        })
+        .collect();
+    output::print(&if args.json { json(&rows, args) } else { text(&rows, args) })?;
+    let worse = |(_, compared): &(&Both, Option<Compared>)| {
+        compared.is_some_and(|compared| compared.change == Change::Worse)
+    };
+    Ok(if rows.iter().any(worse) { VERDICT } else { 0 })
+}
+
+fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {
+    let read = |at: usize| narrows_store::read(&args.files[at]);
+    let first = read(0)?;
+    if args.files.len() == 2 {
+        if args.before.is_some() || args.split.is_some() {
+            let says = "--before, --after and --split are for one file";
+            return Err(Failure::new(USAGE, says, "name one file"));
+        }
+        return Ok(files(&first, &read(1)?));
+    }
+    if let (Some(before), Some(after)) = (&args.before, &args.after) {
+        return cells(&first, before, after);
+    }
+    let Some(split) = args.split else {
+        let says = "one file has nothing to be compared with";
+        return Err(Failure::new(
+            USAGE,
+            says,
+            "name two files, or --split, or --before and --after",
+        ));
+    };
+    let at = u64::try_from(split.as_nanosecond()).unwrap_or(0);
+    let (mut before, mut after) = (first.clone(), first);
+    before.records.retain(|record| record.around.began_unix_ns.0 < at);
+    after.records.retain(|record| record.around.began_unix_ns.0 >= at);
+    Ok(files(&before, &after))
+}
+
+/// Cells of both, joined by their ids, else by kind and levels, else by label.
+fn files(before: &StoredStudy, after: &StoredStudy) -> Vec<Both> {
+    let (first, second) = (summarise(before), summarise(after));
+    let joined = |trial: &Trial| {
+        let same = |how: &dyn Fn(&Trial) -> bool| after.trials.iter().position(how);
+        same(&|other| other.id == trial.id)
+            .or_else(|| {
+                let levels = !trial.levels.is_empty();
+                same(&|other| levels && other.levels == trial.levels && other.kind == trial.kind)
+            })
+            .or_else(|| same(&|other| other.label == trial.label && other.kind == trial.kind))
+    };
+    let pairs = before.trials.iter().zip(&first);
+    pairs.filter_map(|(trial, summary)| both(summary, &second[joined(trial)?])).collect()
+}
+
+fn both(before: &Summary, after: &Summary) -> Option<Both> {
+    let values = |summary: &Summary| summary.values.iter().map(|value| value.value).collect();
+    Some(Both {
+        label: before.label.clone(),
+        metric: before.metric,
+        unit: before.estimate.filter(|_| before.metric == after.metric)?.unit,
+        before: values(before),
+        after: values(after),
+    })
+}
+
+fn cells(stored: &StoredStudy, before: &str, after: &str) -> Result<Vec<Both>, Failure> {
+    let summaries = summarise(stored);
+    let find = |label: &str| {
+        summaries.iter().find(|summary| summary.label == label).ok_or_else(|| {
+            let all: Vec<&str> = summaries.iter().map(|s| s.label.as_str()).collect();
+            let hint = format!("its cells are: {}", all.join("; "));
+            Failure::new(USAGE, format!("there is no cell '{label}'"), hint)
+        })
+    };
+    let both = both(find(before)?, find(after)?);
+    Ok(both
+        .map(|both| Both { label: format!("{before} -> {after}"), ..both })
+        .into_iter()
+        .collect())
+}
+
+fn word(change: Change) -> &'static str {
+    match change {
+        Change::Better => "better",
+        Change::Worse => "WORSE",
+        Change::Alike => "alike",
+        Change::NotTold => "not told",
+    }
+}
+
+fn text(rows: &[(&Both, Option<Compared>)], args: &CompareArgs) -> String {
+    let width = rows.iter().map(|(row, _)| row.label.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (row, compared) in rows {
+        let label: String =
+            row.label.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        text += &match compared {
+            None => format!("{label:<width$}  no value on one side\n"),
+            Some(c) => format!(
+                "{label:<width$}  {} -> {}, {:+.1} % ({:+.1} to {:+.1} %{}), n {} and {}: {}\n",
+                value(c.before, row.unit),
+                value(c.after, row.unit),
+                percent(c.ratio.value),
+                percent(c.ratio.low),
+                percent(c.ratio.high),
+                if c.ratio.reaches_confidence { "" } else { ", the whole range" },
+                c.n_before,
+                c.n_after,
+                word(c.change),
+            ),
+        };
+    }
+    let count =
+        |change: Change| rows.iter().filter(|(_, c)| c.is_some_and(|c| c.change == change)).count();
+    text += &format!(
+        "{} worse, {} better, {} alike within {} %, {} not told; intervals hold together at 95 % \
+         ({} cells)\n",
+        count(Change::Worse),
+        count(Change::Better),
+        count(Change::Alike),
+        args.margin,
+        count(Change::NotTold),
+        rows.len()
+    );
+    text
+}
+
+fn percent(ratio: f64) -> f64 {
+    (ratio - 1.0) * 100.0
+}
+
+fn json(rows: &[(&Both, Option<Compared>)], args: &CompareArgs) -> String {
+    let cells: Vec<serde_json::Value> = rows
+        .iter()
+        .map(|(row, compared)| {
+            serde_json::json!({
+                "label": row.label, "metric": row.metric, "unit": row.unit, "compared": compared,
+            })
+        })
+        .collect();
+    let document = serde_json::json!({
+        "schema_version": narrows_facts::SCHEMA_VERSION,
+        "margin_percent": args.margin,
+        "cells": cells,
+    });
+    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}

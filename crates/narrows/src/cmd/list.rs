@@ -1,0 +1,89 @@
+//! `narrows list`: the study files of a folder.
+
+use crate::args::ListArgs;
+use crate::failure::{Failure, USAGE};
+use crate::output;
+use narrows_facts::Nanos;
+use narrows_facts::study::Ended;
+use narrows_store::StoreError;
+use std::path::{Path, PathBuf};
+
+/// Runs the command.
+pub fn run(args: &ListArgs) -> Result<u8, Failure> {
+    let mut files = Vec::new();
+    for path in &args.paths {
+        files.extend(studies(path)?);
+    }
+    let mut text = String::new();
+    let mut all = Vec::new();
+    for file in &files {
+        match line(file) {
+            Ok((words, json)) => {
+                text += &words;
+                all.push(json);
+            }
+            Err(error) => {
+                let why = error.to_string();
+                text += &format!("{why}\n");
+                all.push(serde_json::json!({ "file": file, "error": why }));
+            }
+        }
+    }
+    output::print(&match args.json {
+        true => serde_json::to_string_pretty(&all).unwrap_or_default() + "\n",
+        false => text,
+    })?;
+    Ok(0)
+}
+
+fn studies(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let wrong = |error: std::io::Error| {
+        let says = format!("{} cannot be read: {error}", path.display());
+        Failure::new(USAGE, says, "name a folder with study files")
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(wrong)? {
+        found.push(entry.map_err(wrong)?.path());
+    }
+    found.retain(|file| file.extension().is_some_and(|end| end == "narrows"));
+    found.sort();
+    Ok(found)
+}
+
+fn line(file: &Path) -> Result<(String, serde_json::Value), StoreError> {
+    let stored = narrows_store::head(file)?;
+    let counts = narrows_store::counts(file)?;
+    let done: u32 = counts.values().map(|counts| counts.done).sum();
+    let failed: u32 = counts.values().map(|counts| counts.failed).sum();
+    let ended = match &stored.ended {
+        Some(Ended::Complete) => "complete",
+        Some(Ended::Interrupted { .. }) => "interrupted",
+        None => "not ended",
+    };
+    let study = &stored.study;
+    let host = stored.host.name.value().cloned().unwrap_or_default();
+    let plain: String = host.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let began = when(study.began_unix_ns);
+    let quick = if study.quick { " quick" } else { "" };
+    let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    let words = format!(
+        "{began}  {:<7}{quick} {:<4} cells, {done} runs{failures}, {ended}, {plain}  {}\n",
+        study.command,
+        stored.trials.len(),
+        file.display(),
+    );
+    let json = serde_json::json!({
+        "file": file, "command": study.command, "began_unix_ns": study.began_unix_ns,
+        "quick": study.quick, "host": host, "trials": stored.trials.len(), "runs_done": done,
+        "runs_failed": failed, "ended": ended, "sessions": stored.sessions.len(),
+    });
+    Ok((words, json))
+}
+
+fn when(began: Nanos) -> String {
+    let at = jiff::Timestamp::from_nanosecond(began.0.into()).unwrap_or_default();
+    at.strftime("%Y-%m-%d %H:%M").to_string()
+}

@@ -1,0 +1,116 @@
+//! `narrows verify`: whether a file is whole, and whether its results follow from its records.
+
+use crate::args::VerifyArgs;
+use crate::failure::{Failure, VERDICT};
+use crate::output;
+use narrows_facts::load::EndReport;
+use narrows_facts::record::{Outcome, Record};
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::{Path as Join, Trial};
+use narrows_plan::study::{Definition, cells};
+use narrows_report::{Analysis, formats};
+use std::collections::BTreeSet;
+
+/// Most problems of a file that are told.
+const TOLD_MAX: usize = 20;
+
+/// Runs the command.
+pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
+    let mut code = 0;
+    for file in &args.files {
+        // Reading checks that the database is whole and that every part of it is understood.
+        let stored = narrows_store::read(file)?;
+        let problems = problems(&stored);
+        let mut text = match problems.len() {
+            0 => format!(
+                "{}: whole; {} runs of {} cells, results follow from them\n",
+                file.display(),
+                stored.records.len(),
+                stored.trials.len()
+            ),
+            n => format!("{}: {n} problems\n", file.display()),
+        };
+        problems.iter().take(TOLD_MAX).for_each(|problem| text += &format!("  {problem}\n"));
+        output::print(&text)?;
+        if !problems.is_empty() {
+            code = VERDICT;
+        }
+    }
+    Ok(code)
+}
+
+fn problems(stored: &StoredStudy) -> Vec<String> {
+    let mut problems = trials(stored);
+    let known: BTreeSet<_> = stored.trials.iter().map(|trial| &trial.id).collect();
+    let sittings: BTreeSet<u32> = stored.sessions.iter().map(|session| session.number).collect();
+    let mut seen = BTreeSet::new();
+    for (at, record) in stored.records.iter().enumerate() {
+        let mut found = |why: &str| problems.push(format!("run {}: {why}", at + 1));
+        if !known.contains(&record.trial) {
+            found("its cell is not there");
+        }
+        if !seen.insert((&record.trial, record.repeat)) {
+            found("it is there twice");
+        }
+        if !sittings.is_empty() && !sittings.contains(&record.session) {
+            found("its sitting is not there");
+        }
+        run_problems(record).into_iter().for_each(found);
+    }
+    // The same records give the same document, however often they are asked.
+    let document = || (formats::json::FORMAT.write)(&Analysis::of(stored));
+    if document() != document() {
+        problems.push("results differ when they are computed again".to_owned());
+    }
+    problems
+}
+
+/// Cells whose id is not the hash of what they are.
+fn trials(stored: &StoredStudy) -> Vec<String> {
+    let defined = stored.definition.as_deref().map(|text| {
+        let definition = Definition::parse(text)?;
+        let definition = if stored.study.quick { definition.quickly() } else { definition };
+        cells(&definition)
+    });
+    let wrong = |trial: &&Trial| match &defined {
+        Some(Ok(cells)) => cells.iter().all(|cell| cell.id != trial.id),
+        Some(Err(_)) => true,
+        None if trial.path == Join::Imported => {
+            let engine = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
+            let (levels, notes) = (trial.levels.clone(), trial.notes.clone());
+            narrows_plan::imported(engine, &trial.kind, levels, notes).id != trial.id
+        }
+        None => {
+            let Trial { label, kind, params, place, path, timeline, .. } = (*trial).clone();
+            narrows_plan::trial(&label, &kind, params, place, path, timeline).id != trial.id
+        }
+    };
+    let says = |trial: &Trial| format!("cell '{}': its id is not that of what it is", trial.label);
+    stored.trials.iter().filter(wrong).map(says).collect()
+}
+
+fn run_problems(record: &Record) -> Vec<&'static str> {
+    let mut problems = Vec::new();
+    if record.outcome == Outcome::Done {
+        match (&record.sink, &record.external) {
+            (None, None) => problems.push("it is done and says nothing"),
+            (Some(sink), _) if sink.window_ns.0 == 0 => problems.push("its window has no length"),
+            _ => {}
+        }
+    }
+    let ends = [&record.sink, &record.source];
+    if ends.into_iter().flatten().any(|end| !slices_fit(end)) {
+        problems.push("its slices hold more bytes than its flows");
+    }
+    problems
+}
+
+/// Slices are read while flows go on: they may miss a little at both ends, and never have more than
+/// the flows by more than one slice.
+fn slices_fit(end: &EndReport) -> bool {
+    let flows: u64 = end.flows.iter().map(|flow| flow.bytes.0).fold(0, u64::saturating_add);
+    let slices = end.intervals.iter().map(|slice| slice.bytes.0);
+    let (sum, most) = slices
+        .fold((0u64, 0u64), |(sum, most), bytes| (sum.saturating_add(bytes), most.max(bytes)));
+    sum <= flows.saturating_add(most)
+}

@@ -1,0 +1,256 @@
+//! What reads stored studies: import, compare, list, verify, export.
+
+mod common;
+
+use common::{err, fails, folder, is_root, narrows, out, run, skip};
+use narrows_facts::record::Record;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A table of a study as others have published it.
+const TABLE: &str = "[source]\ntitle = 'made up'\n\
+    [[row]]\ndimms = 1\ncpu1 = 'Unbalanced'\ntcp_gbps = 61.15\nudp_gbps = 63.5\n\
+    [[row]]\ndimms = 2\ncpu1 = 'Balanced'\ntcp_gbps = 88.25\nudp_gbps = 88.05\n\
+    [[row]]\ndimms = 3\ncpu1 = 'Unbalanced'\ntcp_gbps = 63.6\nudp_gbps = 71.4\n\
+    [[row]]\ndimms = 4\ncpu1 = 'Balanced'\ntcp_gbps = 87.7\nudp_gbps = 90.3\n";
+
+fn import(files: &[PathBuf], to: &Path, more: &[&str]) -> Command {
+    let mut command = narrows();
+    command.arg("import").args(files).arg("-o").arg(to).args(more);
+    command
+}
+
+fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
+    let file = dir.join(name);
+    std::fs::write(&file, text).expect("file");
+    file
+}
+
+/// A series of iperf3 runs with these rates in Gb/s.
+fn series(dir: &Path, name: &str, rates: &[f64]) -> PathBuf {
+    let file = |(at, rate): (usize, &f64)| {
+        let text = format!(
+            "{{\"start\":{{\"version\":\"iperf 3.12\",\"test_start\":{{\"protocol\":\"TCP\",\
+             \"num_streams\":1,\"blksize\":131072,\"reverse\":0}}}},\"intervals\":[],\
+             \"end\":{{\"sum_received\":{{\"bits_per_second\":{}}}}}}}",
+            rate * 1e9
+        );
+        written(dir, &format!("{name}-{at}.json"), &text)
+    };
+    let files: Vec<PathBuf> = rates.iter().enumerate().map(file).collect();
+    let study = dir.join(format!("{name}.narrows"));
+    let output = run(&mut import(&files, &study, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    study
+}
+
+#[test]
+fn a_published_table_becomes_the_same_report() {
+    let dir = folder("import-published");
+    let study = dir.join("table.narrows");
+    let table = written(&dir, "table.toml", TABLE);
+    assert_eq!(run(&mut import(&[table], &study, &[])).status.code(), Some(0));
+    let text = out(&run(narrows().arg("report").arg(&study)));
+    for says in [
+        "2 levels: 87.70 to 88.25 Gb/s (dimms 2, 4); 61.15 to 63.60 Gb/s (dimms 1, 3)",
+        "best for TCP and UDP: dimms 2, 4; with memory balanced on every processor: 2, 4",
+        "imported: not measured by narrows",
+        "cpu1 Unbalanced",
+    ] {
+        assert!(text.contains(says), "{says}\n{text}");
+    }
+    assert!(!text.contains("rule found"), "there is no host to judge: {text}");
+    for format in ["html", "json", "csv", "prometheus"] {
+        let output = run(narrows().args(["report", "--format", format]).arg(&study));
+        assert_eq!(output.status.code(), Some(0), "{format}: {}", err(&output));
+    }
+}
+
+/// The published tables, where they are at hand.
+#[test]
+fn the_papers_groups_and_recommendation_come_out() {
+    let folder_of = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published");
+    if !folder_of.is_dir() {
+        return skip("published_tables", "the folder with published tables is not there");
+    }
+    let dir = folder("import-lenovo");
+    let report = |name: &str| {
+        let study = dir.join(name).with_extension("narrows");
+        let output = run(&mut import(&[folder_of.join(name)], &study, &[]));
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        out(&run(narrows().arg("report").arg(&study)))
+    };
+    let one = report("lenovo_table1.toml");
+    assert!(one.contains("(dimms 2, 4, 6); 60.80 to 63.60 Gb/s (dimms 1, 3, 5)"), "{one}");
+    let two = report("lenovo_table2.toml");
+    assert!(two.contains("with memory balanced on every processor: 4, 8, 12"), "{two}");
+}
+
+#[test]
+fn what_is_no_output_is_refused() {
+    let dir = folder("import-wrong");
+    let to = dir.join("x.narrows");
+    let text = written(&dir, "hello.txt", "hello");
+    fails(&mut import(std::slice::from_ref(&text), &to, &[]), 2, "no tool's output");
+    fails(&mut import(&[text], &to, &["--tool", "iperf3"]), 2, "as iperf3");
+    fails(&mut import(&[dir.join("none")], &to, &[]), 2, "none cannot be read");
+    let packed = dir.join("x.gz");
+    std::fs::write(&packed, [0x1f, 0x8b, 8, 0]).expect("file");
+    fails(&mut import(&[packed], &to, &[]), 2, "unpack it");
+    assert!(!to.exists());
+    let failed = written(
+        &dir,
+        "failed.json",
+        "{\"start\":{\"version\":\"iperf 3.12\"},\"intervals\":[],\"end\":{},\"error\":\"refused\"}",
+    );
+    let output = run(&mut import(&[failed], &to, &[]));
+    assert!(out(&output).contains("1 of them failed"), "{}", out(&output));
+}
+
+#[test]
+fn a_regression_is_told_by_the_exit_code() {
+    let dir = folder("compare");
+    let before = series(&dir, "before", &[10.0, 10.1, 10.2, 9.9, 10.05, 9.95, 10.0, 10.02]);
+    let worse = series(&dir, "worse", &[9.0, 9.1, 9.2, 8.9, 9.05, 8.95, 9.0, 9.02]);
+    let alike = series(&dir, "alike", &[10.01, 10.1, 10.18, 9.91, 10.04, 9.96, 10.0, 10.03]);
+    let compare =
+        |a: &Path, b: &Path, more: &[&str]| run(narrows().arg("compare").arg(a).arg(b).args(more));
+    let output = compare(&before, &worse, &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", out(&output));
+    assert!(out(&output).contains("-10.0 %") && out(&output).contains("WORSE"));
+    let output = compare(&worse, &before, &["--json"]);
+    assert_eq!(output.status.code(), Some(0), "better is no regression");
+    let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    assert_eq!(json["cells"][0]["compared"]["change"], "better");
+    let output = compare(&before, &alike, &[]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(out(&output).contains("1 alike within 2 %"), "{}", out(&output));
+    assert_eq!(compare(&before, &worse, &["--margin", "15"]).status.code(), Some(0));
+    fails(narrows().arg("compare").arg(&before), 2, "nothing to be compared with");
+    let mut command = narrows();
+    command.arg("compare").arg(&before).args(["--before", "x", "--after", "y"]);
+    fails(&mut command, 2, "there is no cell 'x'");
+    let table = dir.join("table.narrows");
+    let file = written(&dir, "table.toml", TABLE);
+    assert_eq!(run(&mut import(&[file], &table, &[])).status.code(), Some(0));
+    let mut command = narrows();
+    fails(command.arg("compare").arg(&before).arg(&table), 2, "no cell in common");
+    let mut command = narrows();
+    command.arg("compare").arg(&table);
+    command.args(["--before", "tcp-stream, 1, TCP", "--after", "tcp-stream, 2, TCP"]);
+    let output = run(&mut command);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("not told"), "single values carry no verdict: {}", out(&output));
+}
+
+#[test]
+fn a_changed_file_does_not_verify() {
+    let dir = folder("verify");
+    let study = series(&dir, "study", &[10.0, 10.1]);
+    let verify = || run(narrows().arg("verify").arg(&study));
+    assert_eq!(verify().status.code(), Some(0), "{}", out(&verify()));
+    let change = |sql: &str| {
+        let database = rusqlite::Connection::open(&study).expect("database");
+        database.execute(sql, []).expect("change");
+    };
+    change("UPDATE trial SET json = replace(json, '131072', '65536')");
+    let output = verify();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(out(&output).contains("its id is not that of what it is"), "{}", out(&output));
+    let mut bytes = std::fs::read(&study).expect("file");
+    let at = bytes.len() / 2;
+    bytes[at..at + 3000].fill(0x55);
+    std::fs::write(&study, bytes).expect("file");
+    fails(narrows().arg("verify").arg(&study), 2, "cannot be read");
+}
+
+#[test]
+fn studies_are_listed_and_damaged_ones_named() {
+    let dir = folder("list");
+    series(&dir, "good", &[10.0, 10.1]);
+    std::fs::write(dir.join("bad.narrows"), "no database").expect("file");
+    let output = run(narrows().arg("list").arg(&dir));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    assert!(text.contains("good.narrows") && text.contains("2 runs"), "{text}");
+    assert!(text.contains("bad.narrows is not a narrows study"), "{text}");
+    let json: Value =
+        serde_json::from_str(&out(&run(narrows().args(["list", "-J"]).arg(&dir)))).expect("JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn exports_hold_every_run() {
+    let dir = folder("export");
+    let rates = [10.0, 10.1, 10.2];
+    let study = series(&dir, "study", &rates);
+    let export = |format: &str, to: &Path| {
+        run(narrows().arg("export").arg(&study).args(["--format", format, "-o"]).arg(to))
+    };
+    let json = dir.join("study.json");
+    assert_eq!(export("json", &json).status.code(), Some(0));
+    let stored: narrows_facts::study::StoredStudy =
+        serde_json::from_str(&std::fs::read_to_string(&json).expect("file")).expect("JSON");
+    let records: Vec<Record> = narrows_store::read(&study).expect("a study").records;
+    assert_eq!(stored.records, records);
+    let csv = out(&run(narrows().arg("export").arg(&study)));
+    assert_eq!(csv.lines().count(), 4);
+    let to = dir.join("study.parquet");
+    let output = export("parquet", &to);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+    let file = std::fs::File::open(&to).expect("file");
+    let reader = SerializedFileReader::new(file).expect("Parquet");
+    let rows = reader.get_row_iter(None).expect("rows");
+    let values: Vec<f64> =
+        rows.map(|row| row.expect("a row").get_double(8).expect("a value")).collect();
+    assert_eq!(values, rates.map(|rate| rate * 1e9));
+    fails(narrows().arg("export").arg(&study).args(["--format", "parquet"]), 2, "--output");
+}
+
+/// Outside tools beside our own load on one path: a paced stream must come out the same.
+#[test]
+fn outside_tools_agree_with_narrows() {
+    if !is_root() {
+        return skip("outside_tools", "needs root for network namespaces");
+    }
+    let missing = ["iperf3", "iperf", "nuttcp"].into_iter().find(|tool| {
+        !["/usr/bin", "/usr/local/bin", "/bin"].iter().any(|dir| Path::new(dir).join(tool).exists())
+    });
+    if let Some(tool) = missing {
+        return skip("outside_tools", &format!("{tool} is not there"));
+    }
+    let dir = folder("engines");
+    let study = written(
+        &dir,
+        "study.toml",
+        "name = 'engines'\nrepeats = 2\n[base]\nseconds = 1\nload = 'udp-stream'\nlength = 1400\n\
+         bitrate = '50M'\n[[factor]]\nname = 'engine'\nlevels = [{name='narrows'}, \
+         {name='iperf3', engine='iperf3'}, {name='iperf', engine='iperf'}, \
+         {name='nuttcp', engine='nuttcp'}, {name='own words', engine='iperf3', \
+         engine_client='-u -b 50M -l 1400 -t 1'}, {name='wrong', engine='iperf3', \
+         engine_client='--no-such-option'}]\n",
+    );
+    let output = run(narrows().args(["study", "run"]).arg(&study).arg("--out").arg(&dir));
+    assert_eq!(output.status.code(), Some(1), "a cell was given up: {}", err(&output));
+    let stored = narrows_store::read(&dir.join("engines.narrows")).expect("a study");
+    let summaries = narrows_stats::summarise(&stored);
+    for summary in &summaries {
+        if summary.label == "wrong" {
+            assert_eq!(summary.done, 0, "exit status and silence are no figure");
+            continue;
+        }
+        let rate = summary.estimate.expect("a rate").value;
+        assert!((rate / 50e6 - 1.0).abs() < 0.05, "{}: {rate}", summary.label);
+    }
+    let command = |label: &str| {
+        let trial = stored.trials.iter().find(|trial| trial.label == label).expect("a trial");
+        let record = stored.records_of(trial).next().expect("a record");
+        record.external.as_ref().and_then(|external| external.command.clone())
+    };
+    assert_eq!(command("narrows"), None);
+    let own = command("own words").expect("a command");
+    assert!(own.ends_with("-p 5201 -u -b 50M -l 1400 -t 1"), "{own}");
+}

@@ -1,0 +1,252 @@
+//! Outside tools as the load of a trial: their own programs, under our placement, told apart from
+//! ours for ever after. Only a study's file on this host names them; no peer can.
+
+mod iperf;
+mod iperf3;
+mod nuttcp;
+mod qperf;
+mod sockperf;
+
+use crate::steps::Broken;
+use narrows_facts::load::CpuList;
+use narrows_facts::record::{External, Stage};
+use narrows_facts::trial::Trial;
+use narrows_store::import;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::io::Read;
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a server may take until it listens.
+const LISTEN_WITHIN: Duration = Duration::from_millis(400);
+/// How much longer than its window a client may take.
+const SPARE: Duration = Duration::from_secs(20);
+/// How often a wait looks up.
+const LOOK_UP: Duration = Duration::from_millis(20);
+/// Most output that is read of a tool, and most that is kept.
+const OUTPUT_MAX: u64 = 16 << 20;
+const KEPT_BYTES: usize = 64 << 10;
+
+/// A tool that can make a load.
+pub struct Engine {
+    /// Its name, and that of its program.
+    pub name: &'static str,
+    /// The package that has it.
+    pub package: &'static str,
+    /// The loads that it can make.
+    pub kinds: &'static [&'static str],
+    /// The port that it takes by itself.
+    pub port: u16,
+    /// What its server is called with for a trial.
+    pub server: fn(&Trial, u16) -> Vec<String>,
+    /// What its client is called with.
+    pub client: fn(&Trial, IpAddr, u16) -> Vec<String>,
+    /// Options before those of a study's own, which say where the server is and how to print.
+    pub reach: fn(IpAddr, u16) -> Vec<String>,
+}
+
+/// All tools, by name.
+pub static ENGINES: &[&Engine] =
+    &[&iperf::ENGINE, &iperf3::ENGINE, &nuttcp::ENGINE, &qperf::ENGINE, &sockperf::ENGINE];
+
+/// The tool that makes a trial's load; an error says why it cannot.
+pub fn engine(trial: &Trial) -> Result<&'static Engine, String> {
+    let name = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
+    let engine = ENGINES.iter().copied().find(|engine| engine.name == name).ok_or_else(|| {
+        let all: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
+        format!("engine '{name}' is none of {}", all.join(", "))
+    })?;
+    if !engine.kinds.contains(&trial.kind.as_str()) {
+        return Err(format!("{name} makes {}, and no {}", engine.kinds.join(", "), trial.kind));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match std::env::split_paths(&path).any(|dir| dir.join(engine.name).is_file()) {
+        true => Ok(engine),
+        false => Err(format!("{name} is not installed: apt install {}", engine.package)),
+    }
+}
+
+/// Where the two ends of a tool are.
+pub struct Place<'a> {
+    /// Address that the client goes to.
+    pub address: IpAddr,
+    /// Namespace of the server; `None` with `serves` is the host's own.
+    pub server_namespace: Option<&'a str>,
+    /// Namespace of the client.
+    pub client_namespace: Option<&'a str>,
+    /// Whether the server is started here; else somebody runs it at the address.
+    pub serves: bool,
+}
+
+/// Runs a tool's client, and its server where it is to be here.
+pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<External, Broken> {
+    let failed = |at: Stage| move |why: String| Broken::Failed(at, why);
+    let engine = engine(trial).map_err(failed(Stage::Start))?;
+    let own = trial.engine.clone().unwrap_or_default();
+    let server = match place.serves {
+        false => None,
+        true => {
+            let mut words = (engine.server)(trial, engine.port);
+            words.extend(own.server.iter().cloned());
+            let at = (place.server_namespace, &trial.place.sink, trial.place.sink_node);
+            let command = placed(engine.name, &words, at);
+            let server = Running::start(command).map_err(failed(Stage::Start))?;
+            thread::sleep(LISTEN_WITHIN);
+            Some(server)
+        }
+    };
+    let words = match own.client.is_empty() {
+        true => (engine.client)(trial, place.address, engine.port),
+        false => [(engine.reach)(place.address, engine.port), own.client.clone()].concat(),
+    };
+    let at = (place.client_namespace, &trial.place.source, trial.place.source_node);
+    let command = placed(engine.name, &words, at);
+    let line = format!("{} {}", engine.name, words.join(" "));
+    let client = Running::start(command).map_err(failed(Stage::Start))?;
+    let within = Duration::from_nanos(trial.timeline.window_ns.0) * 2 + SPARE;
+    let (status, text) = client.end(within, stop)?;
+    drop(server);
+    external(engine, &text, line).map_err(|why| {
+        let told: String = text.lines().rev().take(3).collect::<Vec<_>>().join(" / ");
+        Broken::Failed(Stage::Collect, format!("{} ({status}): {why}: {told}", engine.name))
+    })
+}
+
+/// Reads what a client printed; its exit status says little, so figures decide.
+fn external(engine: &Engine, text: &str, line: String) -> Result<External, String> {
+    let tool = import::tool(engine.name).ok_or("its output is not known")?;
+    let output = (tool.parse)(text)?;
+    let run = output.runs.into_iter().next().ok_or("it printed no run")?;
+    if let Some(why) = run.failed {
+        return Err(why);
+    }
+    let from = text.len().saturating_sub(KEPT_BYTES);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    Ok(External {
+        tool: engine.name.to_owned(),
+        version: output.version,
+        command: Some(line),
+        file: None,
+        figures: run.figures,
+        output: text[from..].to_owned(),
+    })
+}
+
+/// The command of one end: inside a namespace, on CPUs, on a node.
+fn placed(
+    program: &str,
+    words: &[String],
+    (namespace, cpus, node): (Option<&str>, &CpuList, Option<u32>),
+) -> Command {
+    let mut line: Vec<String> = Vec::new();
+    if let Some(namespace) = namespace {
+        line.extend(["nsenter".to_owned(), format!("--net={namespace}")]);
+    }
+    if !cpus.0.is_empty() {
+        let list: Vec<String> = cpus.0.iter().map(u32::to_string).collect();
+        line.extend(["taskset".to_owned(), "-c".to_owned(), list.join(",")]);
+    }
+    if let Some(node) = node {
+        line.extend(["numactl".to_owned(), format!("--membind={node}")]);
+    }
+    line.push(program.to_owned());
+    line.extend(words.iter().cloned());
+    let mut command = Command::new(&line[0]);
+    command.args(&line[1..]);
+    command
+}
+
+/// A tool's process, which ends with this value.
+struct Running {
+    child: Child,
+    text: Option<thread::JoinHandle<String>>,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Result<Self, String> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let started = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        let mut child = started.map_err(|error| format!("{program}: {error}"))?;
+        let pipe = child.stdout.take();
+        let text = pipe.map(|pipe| {
+            thread::spawn(move || {
+                let mut bytes = Vec::new();
+                let _ = pipe.take(OUTPUT_MAX).read_to_end(&mut bytes);
+                String::from_utf8_lossy(&bytes).into_owned()
+            })
+        });
+        Ok(Self { child, text })
+    }
+
+    /// Waits for its end: its exit status in words, and what it printed.
+    fn end(mut self, within: Duration, stop: &AtomicBool) -> Result<(String, String), Broken> {
+        let began = Instant::now();
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break status.to_string(),
+                Ok(None) if stop.load(SeqCst) => return Err(Broken::Stopped),
+                Ok(None) if began.elapsed() > within => {
+                    let why = format!("the tool did not end within {} s", within.as_secs());
+                    return Err(Broken::Failed(Stage::Run, why));
+                }
+                Ok(None) => thread::sleep(LOOK_UP),
+                Err(error) => return Err(Broken::Failed(Stage::Run, error.to_string())),
+            }
+        };
+        let text = self.text.take().and_then(|text| text.join().ok()).unwrap_or_default();
+        Ok((status, text))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// Seconds of a trial's window as tools take them: whole ones, at least one.
+fn seconds(trial: &Trial) -> String {
+    trial.timeline.window_ns.seconds().ceil().max(1.0).to_string()
+}
+
+/// Options and their values as a tool wants them, without those that were not asked for.
+fn words(options: &[(&str, Option<String>)]) -> Vec<String> {
+    let asked = options.iter().filter_map(|(name, value)| {
+        let value = value.as_ref()?;
+        Some([(*name).to_owned(), value.clone()].into_iter().filter(|word| !word.is_empty()))
+    });
+    asked.flatten().collect()
+}
+
+/// What is asked of a trial's flows, as most tools name it.
+fn flows(trial: &Trial) -> Vec<(&'static str, Option<String>)> {
+    let params = &trial.params;
+    let udp = trial.kind.starts_with("udp");
+    vec![
+        ("-t", Some(seconds(trial))),
+        ("-l", Some(params.message_bytes.0.to_string())),
+        ("-P", Some(params.streams.to_string())),
+        ("-w", params.socket_buffer_bytes.map(|bytes| bytes.0.to_string())),
+        ("-u", udp.then(String::new)),
+        // The tools pace each flow by itself.
+        (
+            "-b",
+            udp.then(|| {
+                (params.rate_bps.unwrap_or(0) / u64::from(params.streams.max(1))).to_string()
+            }),
+        ),
+    ]
+}

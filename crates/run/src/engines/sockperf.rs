@@ -1,0 +1,32 @@
+//! sockperf's ping-pong.
+
+use super::{Engine, seconds, words};
+
+/// The tool.
+pub static ENGINE: Engine = Engine {
+    name: "sockperf",
+    package: "sockperf",
+    kinds: &["tcp-latency", "udp-latency"],
+    port: 11111,
+    server: |trial, port| {
+        let tcp = trial.kind.starts_with("tcp").then(String::new);
+        let port = Some(port.to_string());
+        words(&[
+            ("sr", Some(String::new())),
+            ("--tcp", tcp),
+            ("-i", Some("0.0.0.0".into())),
+            ("-p", port),
+        ])
+    },
+    client: |trial, address, port| {
+        let tcp = trial.kind.starts_with("tcp").then(String::new);
+        let length = trial.params.message_bytes.0.to_string();
+        let mut all = (ENGINE.reach)(address, port);
+        all.extend(words(&[("-t", Some(seconds(trial))), ("-m", Some(length)), ("--tcp", tcp)]));
+        all
+    },
+    reach: |address, port| {
+        let (address, port) = (address.to_string(), port.to_string());
+        words(&[("pp", Some(String::new())), ("-i", Some(address)), ("-p", Some(port))])
+    },
+};

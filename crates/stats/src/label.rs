@@ -1,0 +1,124 @@
+//! What a figure must not be taken for.
+
+use crate::summary::{CpuUse, Metric, Summary};
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::{Path, Trial};
+use serde::{Deserialize, Serialize};
+
+/// A thread that used this much of its CPU's time had no more to give.
+const BUSY_SHARE_FULL: f64 = 0.95;
+
+/// What a figure must not be taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Label {
+    /// Over the loopback device: not a network result.
+    Loopback,
+    /// Between two namespaces of one host: the stack, without a NIC or a wire.
+    NoNic,
+    /// Both ends shared a CPU.
+    SameCpu,
+    /// The sink let the kernel drop what arrived.
+    Truncated,
+    /// The sink moved what arrived away unseen.
+    Spliced,
+    /// Many datagrams came in one packet.
+    Joined,
+    /// Most sends that were to be made without a copy were copied.
+    ZeroCopyCopied,
+    /// The source could not keep the rate that was asked for.
+    BehindSchedule,
+    /// The memory kernel's working set may fit in the caches.
+    CacheResident,
+    /// The source's busiest thread had no more CPU to give.
+    SourceBound,
+    /// The sink's busiest thread had no more CPU to give.
+    SinkBound,
+    /// Others used the host in at least one run.
+    Noisy,
+    /// Another tool measured it, and its output was imported.
+    Imported,
+    /// Another tool made the load and counted it.
+    OtherTool,
+    /// Too few runs for a 95 % interval: the range is that of the values.
+    FewRuns,
+}
+
+impl Label {
+    /// For people.
+    pub fn says(self) -> &'static str {
+        match self {
+            Self::Loopback => "loopback: not a network result",
+            Self::NoNic => "one host, no NIC: not a network result",
+            Self::SameCpu => "both ends on one CPU",
+            Self::Truncated => "dropped uncopied (MSG_TRUNC): no application receives like this",
+            Self::Spliced => "moved to /dev/null unseen (splice): no application has the bytes",
+            Self::Joined => "several datagrams a packet: no wire carried so many packets",
+            Self::ZeroCopyCopied => "asked for no copy, and the kernel copied all the same",
+            Self::BehindSchedule => "generator-bound: the source fell behind the rate asked for",
+            Self::CacheResident => "cache-resident: not memory",
+            Self::SourceBound => "source-bound: its thread filled a CPU",
+            Self::SinkBound => "sink-bound: its thread filled a CPU",
+            Self::Noisy => "noisy: others used its CPUs",
+            Self::Imported => "imported: not measured by narrows",
+            Self::OtherTool => "another tool's own account of its load",
+            Self::FewRuns => "fewer than 6 runs: range of the values, no 95 % interval",
+        }
+    }
+}
+
+/// Whether the sink's interface saw fewer packets than the sink got datagrams.
+fn joined(summary: &Summary) -> bool {
+    let packets = summary.traffic.as_ref().and_then(|t| t.sink_interface_packets_per_second);
+    let datagrams = summary.datagrams_per_second.map(|rate| rate.value);
+    packets.zip(datagrams).is_some_and(|(packets, datagrams)| datagrams > 1.5 * packets)
+}
+
+/// Whether the source reached less than 98 % of the rate that it was to keep.
+fn behind(trial: &Trial, summary: &Summary) -> bool {
+    let params = &trial.params;
+    let asked = params.trip.as_ref().and_then(|trip| trip.per_second);
+    let reached = summary.trips_per_second.map(|rate| rate.value);
+    let sent = summary.traffic.as_ref().and_then(|traffic| traffic.sent_bits_per_second);
+    let short = |asked: Option<u64>, reached: Option<f64>| {
+        asked.zip(reached).is_some_and(|(asked, reached)| reached < 0.98 * asked as f64)
+    };
+    short(asked, reached) || short(params.rate_bps, sent)
+}
+
+pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
+    let stream = summary.metric == Metric::Goodput;
+    // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
+    let spins = summary.effective.wait.as_deref() == Some("spin");
+    let full = |share: fn(&CpuUse) -> Option<f64>| {
+        let share = summary.cpu.as_ref().and_then(share);
+        stream && !spins && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
+    };
+    let place = &trial.place;
+    let same_cpu = place.sink.0.iter().any(|cpu| place.source.0.contains(cpu));
+    // Over an agent the two ends may be on one machine all the same.
+    let one_machine = trial.path != Path::Peer || summary.one_machine;
+    // Twice the caches: below that a good part of the passes hits.
+    let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
+    let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
+        && trial.engine.is_none();
+    let few = summary.estimate.is_some_and(|estimate| estimate.n < 6);
+    let marks = [
+        (trial.path == Path::Loopback, Label::Loopback),
+        (trial.path == Path::Namespaces, Label::NoNic),
+        (same_cpu && one_machine && trial.path != Path::Memory, Label::SameCpu),
+        (trial.params.stream.as_ref().is_some_and(|s| s.drops()), Label::Truncated),
+        (summary.effective.receiver.as_deref() == Some("splice"), Label::Spliced),
+        (joined(summary), Label::Joined),
+        (summary.zero_copy.is_some_and(|z| z.copied * 2 > z.completed), Label::ZeroCopyCopied),
+        (behind(trial, summary), Label::BehindSchedule),
+        (memory && small, Label::CacheResident),
+        (trial.params.rate_bps.is_none() && full(|cpu| cpu.source_share), Label::SourceBound),
+        (full(|cpu| cpu.sink_share), Label::SinkBound),
+        (summary.values.iter().any(|value| value.noisy), Label::Noisy),
+        (trial.path == Path::Imported, Label::Imported),
+        (trial.engine.is_some() && trial.path != Path::Imported, Label::OtherTool),
+        (few, Label::FewRuns),
+    ];
+    marks.into_iter().filter_map(|(holds, label)| holds.then_some(label)).collect()
+}

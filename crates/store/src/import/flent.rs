@@ -1,0 +1,53 @@
+//! Flent's data files, unpacked.
+
+use super::{Output, Run, Tool, nothing};
+use narrows_facts::result::Unit;
+use serde_json::Value;
+
+/// The tool.
+pub static TOOL: Tool = Tool { name: "flent", recognises, parse };
+
+fn recognises(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+        && text.contains("\"x_values\"")
+        && text.contains("\"metadata\"")
+}
+
+/// One run a series with a unit that is known: the median of its samples.
+fn parse(text: &str) -> Result<Output, String> {
+    let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let series = json["results"].as_object().ok_or("it has no results")?;
+    let name = json["metadata"]["NAME"].as_str().unwrap_or("flent");
+    let mut runs = Vec::new();
+    for (title, samples) in series {
+        let mut values: Vec<f64> =
+            samples.as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+        values.sort_by(f64::total_cmp);
+        let Some(median) = values.get(values.len() / 2).copied() else { continue };
+        let run = |kind: &str| Run::new(kind).level("test", name).level("series", title);
+        let transfer = ["TCP upload", "TCP download"].iter().any(|way| title.starts_with(way));
+        if title.starts_with("Ping (ms)") {
+            runs.push(run("ping-latency").figure("median", Some(median * 1e6), Unit::Nanos));
+        } else if transfer && !title.matches("::").nth(1).is_some_and(|_| true) {
+            runs.push(run("tcp-stream").figure("median", Some(median * 1e6), Unit::BitsPerSecond));
+        }
+    }
+    let version = json["metadata"]["FLENT_VERSION"].as_str().map(str::to_owned);
+    nothing(runs, version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_medians_and_gaps_are_left_out() {
+        let text = r#"{"metadata":{"NAME":"tcp_nup"},"x_values":[0,1,2],"results":{
+            "Ping (ms) ICMP":[23.0,null,25.0,24.0],"TCP upload sum":[900.0,910.0,905.0],
+            "TCP upload::1::tcp_cwnd":[1,2,3]}}"#;
+        let runs = parse(text).expect("runs").runs;
+        let seen: Vec<(&str, f64)> =
+            runs.iter().map(|run| (run.kind.as_str(), run.figures[0].value)).collect();
+        assert_eq!(seen, [("ping-latency", 24e6), ("tcp-stream", 905e6)]);
+    }
+}

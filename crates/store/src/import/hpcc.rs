@@ -1,0 +1,58 @@
+//! HPC Challenge: the summary of its output file.
+
+use super::{Output, Run, Tool, nothing};
+use narrows_facts::result::Unit;
+
+/// The tool.
+pub static TOOL: Tool = Tool { name: "hpcc", recognises, parse };
+
+fn recognises(text: &str) -> bool {
+    text.contains("Begin of Summary section.") && text.contains("StarSTREAM_Copy=")
+}
+
+/// What concerns memory and network of its summary.
+fn parse(text: &str) -> Result<Output, String> {
+    let summary = text.split("Begin of Summary section.").nth(1).ok_or("it has no summary")?;
+    let value = |key: &str| {
+        let mut lines = summary.lines().filter_map(|line| line.trim().split_once('='));
+        lines.find(|(name, _)| *name == key)?.1.parse::<f64>().ok()
+    };
+    let mut runs = Vec::new();
+    for kernel in ["Copy", "Scale", "Add", "Triad"] {
+        for (processes, key) in [("one", "SingleSTREAM"), ("all", "StarSTREAM")] {
+            if let Some(rate) = value(&format!("{key}_{kernel}")) {
+                let run = Run::new(format!("memory-{}", kernel.to_lowercase()));
+                let run = run.level("processes", processes);
+                runs.push(run.figure("rate", Some(rate * 1e9), Unit::BytesPerSecond));
+            }
+        }
+    }
+    if let Some(us) = value("AvgPingPongLatency_usec") {
+        let run = Run::new("mpi-pingpong-latency").level("length", 8);
+        runs.push(run.figure("average", Some(us * 1e3), Unit::Nanos));
+    }
+    if let Some(rate) = value("AvgPingPongBandwidth_GBytes") {
+        let run = Run::new("mpi-pingpong").level("length", 2_000_000);
+        runs.push(run.figure("average", Some(rate * 8e9), Unit::BitsPerSecond));
+    }
+    let number = |key: &str| value(key).map(|n| n.to_string());
+    let version = ["VersionMajor", "VersionMinor", "VersionMicro"].map(number);
+    let version: Option<Vec<String>> = version.into_iter().collect();
+    nothing(runs, version.map(|parts| parts.join(".")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_read() {
+        let text = "noise\nBegin of Summary section.\nVersionMajor=1\nVersionMinor=5\nVersionMicro=0\n\
+            StarSTREAM_Copy=5.5\nSingleSTREAM_Copy=11.25\nAvgPingPongLatency_usec=1.5\n\
+            AvgPingPongBandwidth_GBytes=9\nEnd of Summary section.\n";
+        let output = parse(text).expect("runs");
+        assert_eq!(output.version.as_deref(), Some("1.5.0"));
+        let values: Vec<f64> = output.runs.iter().map(|run| run.figures[0].value).collect();
+        assert_eq!(values, [11.25e9, 5.5e9, 1500.0, 72e9]);
+    }
+}

@@ -1,0 +1,216 @@
+//! What other tools print, read into records: one tool a file. Nothing is guessed: a figure that
+//! the tool does not state is not there, and a run that it calls good without a figure has failed.
+
+mod flent;
+mod hpcc;
+mod imb;
+mod iperf;
+mod iperf3;
+mod likwid;
+mod mbw;
+mod netperf;
+mod numademo;
+mod nuttcp;
+mod osu;
+mod perftest;
+mod published;
+mod qperf;
+mod sockperf;
+mod stream;
+
+use narrows_facts::record::Figure;
+use narrows_facts::result::Unit;
+use narrows_facts::trial::Level;
+
+/// A tool whose output can be read.
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether a text looks like its output.
+    pub recognises: fn(&str) -> bool,
+    /// The runs in a text; an error says what is wrong with it.
+    pub parse: fn(&str) -> Result<Output, String>,
+}
+
+/// All tools, by name.
+pub static TOOLS: &[&Tool] = &[
+    &flent::TOOL,
+    &hpcc::TOOL,
+    &imb::TOOL,
+    &iperf::TOOL,
+    &iperf3::TOOL,
+    &likwid::TOOL,
+    &mbw::TOOL,
+    &netperf::TOOL,
+    &numademo::TOOL,
+    &nuttcp::TOOL,
+    &osu::TOOL,
+    &perftest::TOOL,
+    &published::TOOL,
+    &qperf::TOOL,
+    &sockperf::TOOL,
+    &stream::TOOL,
+];
+
+/// What a text holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Output {
+    /// Version of the tool, where it tells.
+    pub version: Option<String>,
+    /// Its runs.
+    pub runs: Vec<Run>,
+}
+
+/// One run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// The workload, in narrows' words where there are some: `tcp-stream`, `memory-copy`,
+    /// `mpi-latency`.
+    pub kind: String,
+    /// What tells it from others of its kind: message size, streams.
+    pub levels: Vec<Level>,
+    /// What else the source says of it.
+    pub notes: Vec<Level>,
+    /// Its figures, the one that counts first.
+    pub figures: Vec<Figure>,
+    /// Why it failed.
+    pub failed: Option<String>,
+}
+
+impl Run {
+    fn new(kind: impl Into<String>) -> Self {
+        Self { kind: kind.into(), ..Self::default() }
+    }
+
+    fn level(mut self, factor: &str, level: impl ToString) -> Self {
+        self.levels.push(Level { factor: factor.to_owned(), level: level.to_string() });
+        self
+    }
+
+    /// Adds a figure; one that is no number, or no positive one where it counts, fails the run.
+    fn figure(mut self, name: &str, value: Option<f64>, unit: Unit) -> Self {
+        let first = self.figures.is_empty();
+        match value.filter(|value| value.is_finite() && (!first || *value > 0.0)) {
+            Some(value) => self.figures.push(Figure { name: name.to_owned(), value, unit }),
+            None if first => {
+                self.failed.get_or_insert(format!("it states no {name}, or none above zero"));
+            }
+            None => {}
+        }
+        self
+    }
+}
+
+/// The tool by this name.
+pub fn tool(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().copied().find(|tool| tool.name == name)
+}
+
+/// The only tool that a text can be from.
+pub fn recognise(text: &str) -> Result<&'static Tool, String> {
+    let found: Vec<&&Tool> = TOOLS.iter().filter(|tool| (tool.recognises)(text)).collect();
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => Err("no tool's output that narrows knows".to_owned()),
+        several => {
+            let names: Vec<&str> = several.iter().map(|tool| tool.name).collect();
+            Err(format!("it may be of {}", names.join(" or ")))
+        }
+    }
+}
+
+/// A number with a unit behind it, such as `1.66 GB/sec`, as bytes or bits a second, nanoseconds or
+/// events a second. Prefixes are powers of ten unless they say `i`.
+fn quantity(number: &str, unit: &str) -> Option<(f64, Unit)> {
+    let value: f64 = number.trim().parse().ok()?;
+    let unit = unit.trim();
+    let (what, kind) = match unit.trim_end_matches("ec").trim_end_matches("/s") {
+        "ns" => return Some((value, Unit::Nanos)),
+        "us" | "use" | "usec" => return Some((value * 1e3, Unit::Nanos)),
+        "ms" => return Some((value * 1e6, Unit::Nanos)),
+        rate if rate.ends_with("its") || rate.ends_with('b') => (rate, Unit::BitsPerSecond),
+        rate if rate.ends_with("ytes") || rate.ends_with('B') => (rate, Unit::BytesPerSecond),
+        rate => (rate, Unit::PerSecond),
+    };
+    let mut letters = what.chars();
+    let power = match letters.next() {
+        Some('K' | 'k') => 1,
+        Some('M') => 2,
+        Some('G') => 3,
+        Some('T') => 4,
+        _ => 0,
+    };
+    let base: f64 = if power > 0 && letters.next() == Some('i') { 1024.0 } else { 1000.0 };
+    Some((value * base.powi(power), kind))
+}
+
+/// The text without what colours it on a terminal.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => drop(chars.find(char::is_ascii_alphabetic)),
+            '\n' | '\t' => plain.push(c),
+            c if c.is_control() => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// Rows of numbers under a heading, until a line that is none.
+fn rows(text: &str, is_heading: impl Fn(&str) -> bool) -> Vec<(String, Vec<Vec<f64>>)> {
+    let mut tables: Vec<(String, Vec<Vec<f64>>)> = Vec::new();
+    let mut open = false;
+    for line in text.lines() {
+        if is_heading(line) {
+            tables.push((line.trim().to_owned(), Vec::new()));
+            open = true;
+            continue;
+        }
+        let numbers: Option<Vec<f64>> = line.split_whitespace().map(|w| w.parse().ok()).collect();
+        match numbers.filter(|numbers| !numbers.is_empty()) {
+            Some(numbers) if open => {
+                if let Some((_, rows)) = tables.last_mut() {
+                    rows.push(numbers);
+                }
+            }
+            _ => open = open && line.trim().is_empty(),
+        }
+    }
+    tables
+}
+
+fn nothing(runs: Vec<Run>, version: Option<String>) -> Result<Output, String> {
+    match runs.is_empty() {
+        true => Err("it holds no run".to_owned()),
+        false => Ok(Output { version, runs }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_read() {
+        assert_eq!(quantity("1.66", "GB/sec"), Some((1.66e9, Unit::BytesPerSecond)));
+        assert_eq!(quantity("19.9", "Gbits/sec"), Some((19.9e9, Unit::BitsPerSecond)));
+        assert_eq!(quantity("42.8", "us"), Some((42_800.0, Unit::Nanos)));
+        assert_eq!(quantity("2", "MiB/s"), Some((2_097_152.0, Unit::BytesPerSecond)));
+        assert_eq!(quantity("24.8", "K/sec"), Some((24_800.0, Unit::PerSecond)));
+        assert_eq!(quantity("7", "bytes/sec"), Some((7.0, Unit::BytesPerSecond)));
+        assert_eq!(quantity("x", "us"), None);
+    }
+
+    #[test]
+    fn nothing_is_taken_for_a_tools_output() {
+        for text in ["", "hello", "{}", "\0\u{1b}[31m", "1,2,3", "name = 'x'"] {
+            assert!(recognise(text).is_err(), "{text}");
+            for tool in TOOLS {
+                assert!((tool.parse)(text).is_err(), "{} takes {text:?}", tool.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! OSU micro-benchmarks.
+
+use super::{Output, Run, Tool, nothing, rows};
+use narrows_facts::result::Unit;
+
+/// The tool.
+pub static TOOL: Tool = Tool { name: "osu", recognises, parse };
+
+fn recognises(text: &str) -> bool {
+    text.contains("# OSU MPI") && text.contains("# Size")
+}
+
+fn parse(text: &str) -> Result<Output, String> {
+    let title = text.lines().find_map(|line| line.trim().strip_prefix("# OSU MPI"));
+    let title = title.ok_or("it has no title of OSU's")?;
+    let (name, version) = title.split_once(" Test").unwrap_or((title, ""));
+    let name = name.trim().to_lowercase().replace([' ', '_'], "-");
+    let version = version.trim().trim_start_matches('v');
+    let mut runs = Vec::new();
+    for (heading, rows) in rows(text, |line| line.trim_start().starts_with("# Size")) {
+        for row in rows {
+            let value = row.get(1).copied();
+            let run = match heading.contains("(us)") {
+                true => {
+                    let name = name.trim_end_matches("-latency").trim_end_matches("latency");
+                    let kind = format!("mpi-{name}-latency").replace("--", "-");
+                    Run::new(kind).figure("time", value.map(|us| us * 1e3), Unit::Nanos)
+                }
+                false => Run::new(format!("mpi-{name}")).figure(
+                    "rate",
+                    value.map(|m| m * 8e6),
+                    Unit::BitsPerSecond,
+                ),
+            };
+            runs.push(run.level("length", row.first().copied().unwrap_or_default()));
+        }
+    }
+    nothing(runs, (!version.is_empty()).then(|| version.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_and_bandwidth_are_read() {
+        let text =
+            "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0       1.21\n8   1.25\n";
+        let output = parse(text).expect("runs");
+        assert_eq!((output.runs.len(), output.runs[1].kind.as_str()), (2, "mpi-latency"));
+        assert_eq!(output.runs[1].figures[0].value, 1250.0);
+        let text =
+            "# OSU MPI Bandwidth Test v5.6.2\n# Size      Bandwidth (MB/s)\n65536   12000.5\n";
+        let run = &parse(text).expect("runs").runs[0];
+        assert_eq!((run.kind.as_str(), run.figures[0].value), ("mpi-bandwidth", 96_004_000_000.0));
+    }
+}

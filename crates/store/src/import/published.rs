@@ -1,0 +1,95 @@
+//! Published tables as TOML: `[source]`, `[units]`, `[system]` and one `[[row]]` a line of the
+//! table.
+//!
+//! Columns whose name ends in a unit are figures, each a level of the factor `protocol` by what
+//! stands before the unit. Of the others those that are numbers are factors, and those that are
+//! words notes.
+
+use super::{Output, Run, Tool, nothing};
+use narrows_facts::result::Unit;
+use narrows_facts::trial::Level;
+
+/// The tool.
+pub static TOOL: Tool = Tool { name: "published", recognises, parse };
+
+/// Ends of columns, their unit, and what one of them is.
+const UNITS: [(&str, Unit, f64); 6] = [
+    ("gbps", Unit::BitsPerSecond, 1e9),
+    ("mbps", Unit::BitsPerSecond, 1e6),
+    ("gb_s", Unit::BytesPerSecond, 1e9),
+    ("mb_s", Unit::BytesPerSecond, 1e6),
+    ("us", Unit::Nanos, 1e3),
+    ("ns", Unit::Nanos, 1.0),
+];
+
+fn recognises(text: &str) -> bool {
+    text.contains("[source]") && text.contains("[[row]]")
+}
+
+fn parse(text: &str) -> Result<Output, String> {
+    let table: toml::Table = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    let rows = table.get("row").and_then(toml::Value::as_array).ok_or("it has no [[row]]")?;
+    let mut runs = Vec::new();
+    for row in rows.iter().filter_map(toml::Value::as_table) {
+        let (mut factors, mut notes) = (Vec::new(), Vec::new());
+        for (name, value) in row.iter().filter(|(name, _)| figure(name).is_none()) {
+            let level = Level { factor: name.clone(), level: words(value) };
+            (if value.is_str() && !is_protocol(name) { &mut notes } else { &mut factors })
+                .push(level);
+        }
+        for (name, value) in row {
+            let Some((protocol, unit, scale)) = figure(name) else { continue };
+            let value = value.as_float().or(value.as_integer().map(|n| n as f64));
+            let mut run = Run::new(kind(protocol, unit));
+            (run.levels, run.notes) = (factors.clone(), notes.clone());
+            if !protocol.is_empty() {
+                run = run.level("protocol", protocol.to_uppercase());
+            }
+            runs.push(run.figure("published", value.map(|value| value * scale), unit));
+        }
+    }
+    nothing(runs, None)
+}
+
+fn is_protocol(name: &str) -> bool {
+    ["protocol", "transport", "fabric"].contains(&name)
+}
+
+fn words(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What stands before a column's unit, and the unit.
+fn figure(name: &str) -> Option<(&str, Unit, f64)> {
+    UNITS.iter().find_map(|(end, unit, scale)| {
+        let before = name.strip_suffix(end)?;
+        let whole = before.is_empty() || before.ends_with('_');
+        whole.then(|| (before.trim_end_matches('_'), *unit, *scale))
+    })
+}
+
+fn kind(protocol: &str, unit: Unit) -> String {
+    match unit {
+        Unit::Nanos => format!("{protocol}-latency"),
+        Unit::BytesPerSecond => format!("memory-{protocol}"),
+        _ if protocol.is_empty() => "stream".to_owned(),
+        _ => format!("{protocol}-stream"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_a_cell_for_every_figure() {
+        let text = "[source]\ntitle = 'x'\n[[row]]\ndimms = 1\ncpu1 = 'Unbalanced'\ntcp_gbps = 61.5\n\
+                    udp_gbps = 63\n[[row]]\ndimms = 2\ntcp_gbps = 88.25\n";
+        let runs = parse(text).expect("runs").runs;
+        assert_eq!(runs.len(), 3);
+        assert_eq!((runs[0].kind.as_str(), runs[0].figures[0].value), ("tcp-stream", 61.5e9));
+        let names: Vec<&str> = runs[1].levels.iter().map(|level| level.level.as_str()).collect();
+        assert_eq!(names, ["1", "UDP"]);
+        assert_eq!(runs[0].notes[0].level, "Unbalanced");
+    }
+}
