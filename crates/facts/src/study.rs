@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use crate::record::Record;
-use crate::trial::{Path, Trial};
+use crate::trial::{Path, Trial, TrialId};
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -172,6 +172,14 @@ impl StoredStudy {
     /// Records of one trial, in order.
     pub fn records_of<'a>(&'a self, trial: &'a Trial) -> impl Iterator<Item = &'a Record> {
         self.records.iter().filter(|record| record.trial == trial.id)
+    }
+    /// Records by trial, each in order.
+    pub fn by_trial(&self) -> BTreeMap<&TrialId, Vec<&Record>> {
+        let mut by_trial = BTreeMap::<&TrialId, Vec<&Record>>::new();
+        for record in &self.records {
+            by_trial.entry(&record.trial).or_default().push(record);
+        }
+        by_trial
     }
     /// Runs that were planned.
     pub fn planned_runs(&self) -> usize {

@@ -254,3 +254,50 @@ fn outside_tools_agree_with_narrows() {
     let own = command("own words").expect("a command");
     assert!(own.ends_with("-p 5201 -u -b 50M -l 1400 -t 1"), "{own}");
 }
+
+#[test]
+fn published_tables_are_predicted_and_wrong_ones_refused() {
+    let dir = folder("predict");
+    let table = written(
+        &dir,
+        "wires.toml",
+        "[system]\nlink_gbps = 100\n[[row]]\nprotocol = 'tcp'\nmtu = 9000\ngbps = 97.0\n\
+         [[row]]\nprotocol = 'tcp'\nmtu = 1500\ngbps = 93.9\n[[row]]\nname = 'x'\nvalue = 1\n",
+    );
+    let output = run(narrows().args(["predict", "--published"]).arg(&table));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    assert!(text.contains("99.00") && text.contains("MAPE 1.17 % (2 cells)"), "{text}");
+    assert!(text.contains("the model does not speak of it"), "{text}");
+    let output = run(narrows().args(["predict", "--json", "--published"]).arg(&table));
+    let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    assert_eq!(json["answers"].as_array().map(Vec::len), Some(2));
+    let wrong = written(&dir, "wrong.toml", "[[row]\n");
+    fails(narrows().args(["predict", "--published"]).arg(&wrong), 2, "wrong, line 1");
+    let none = written(&dir, "none.toml", "[source]\ntitle = 'x'\n");
+    fails(narrows().args(["predict", "--published"]).arg(&none), 2, "has no [[row]]");
+    let odd = written(&dir, "odd.toml", "[[row]]\ncolour = 'red'\n");
+    let text = out(&run(narrows().args(["predict", "--published"]).arg(&odd)));
+    assert!(text.contains("none that narrows knows"), "{text}");
+}
+
+#[test]
+fn another_study_stands_beside_and_figures_are_files() {
+    let dir = folder("beside");
+    let table = written(&dir, "table.toml", TABLE);
+    let other = written(&dir, "other.toml", &TABLE.replace("61.15", "55.0"));
+    let (own, beside) = (dir.join("own.narrows"), dir.join("beside.narrows"));
+    assert_eq!(run(&mut import(&[table], &own, &[])).status.code(), Some(0));
+    assert_eq!(run(&mut import(&[other], &beside, &[])).status.code(), Some(0));
+    let report = |more: &[&str]| {
+        let mut command = narrows();
+        command.arg("report").arg(&own).arg("--beside").arg(&beside).args(more);
+        out(&run(command.arg("--figures").arg(&dir)))
+    };
+    let text = report(&[]);
+    assert!(text.contains("55.00 Gb/s") && text.contains("+11.2 %"), "{text}");
+    let svg = std::fs::read_to_string(dir.join("panel-0-tcp.svg")).expect("a figure");
+    assert!(svg.starts_with("<svg xmlns=") && svg.contains("class=\"beside\""), "{svg}");
+    let markdown = report(&["--format", "markdown"]);
+    assert!(markdown.contains("| 1 | 61.15 Gb/s |") && markdown.contains("|---|"), "{markdown}");
+}

@@ -23,6 +23,65 @@ pub fn udp_full_frame(mtu: f64) -> f64 {
     (mtu - IP_BYTES - UDP_BYTES) / (mtu + ETHERNET_BYTES)
 }
 
+/// Payload share of UDP datagrams of any size, over IPv4: a larger one travels in fragments, each a
+/// multiple of eight bytes but the last, with the UDP header in the first (RFC 791, section 3.2).
+pub fn udp(mtu: f64, datagram: f64) -> f64 {
+    let whole = datagram + UDP_BYTES;
+    if whole + IP_BYTES <= mtu {
+        return datagram / (whole + IP_BYTES + ETHERNET_BYTES);
+    }
+    let each = ((mtu - IP_BYTES) / 8.0).floor() * 8.0;
+    datagram / (whole + (whole / each).ceil() * (IP_BYTES + ETHERNET_BYTES))
+}
+
+/// How RDMA messages travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rdma {
+    /// InfiniBand: local route, base transport and both check sequences a packet.
+    InfiniBand,
+    /// RoCE version 1: InfiniBand's global route in an Ethernet frame.
+    RoceV1,
+    /// RoCE version 2: over UDP and IPv4.
+    RoceV2,
+    /// iWARP: over TCP.
+    Iwarp,
+}
+
+/// Payload share of writes of `message` bytes in packets of `mtu` bytes: the path MTU, for iWARP
+/// the Ethernet's. (InfiniBand specification 1.3, volume 1, chapters 7 to 9 and annexes A16, A17;
+/// RFC 5040, 5041, 5044.)
+pub fn rdma(kind: Rdma, message: f64, mtu: f64) -> f64 {
+    const BASE: f64 = 12.0;
+    const CHECK: f64 = 4.0;
+    const EXTENDED: f64 = 16.0;
+    let a_packet = match kind {
+        // Local route 8, variant check sequence 2.
+        Rdma::InfiniBand => 8.0 + BASE + CHECK + 2.0,
+        Rdma::RoceV1 => 40.0 + BASE + CHECK + ETHERNET_BYTES,
+        Rdma::RoceV2 => IP_BYTES + UDP_BYTES + BASE + CHECK + ETHERNET_BYTES,
+        Rdma::Iwarp => {
+            // Length 2, tagged header 14, data filled up to four bytes, check sequence 4.
+            let room = tcp_payload_bytes(mtu, false) - 2.0 - 14.0 - CHECK;
+            let data = (room / 4.0).floor() * 4.0;
+            return data / (mtu + ETHERNET_BYTES);
+        }
+    };
+    message / (message + (message / mtu).ceil() * a_packet + EXTENDED)
+}
+
+/// Path MTU of RoCE in an Ethernet MTU: the largest power of two from 256 to 4096 that fits with
+/// its headers.
+pub fn path_mtu(ethernet_mtu: f64) -> f64 {
+    const HEADERS: f64 = 76.0;
+    let fits = |size: &f64| size + HEADERS <= ethernet_mtu;
+    [4096.0, 2048.0, 1024.0, 512.0].into_iter().find(fits).unwrap_or(256.0)
+}
+
+/// Packets a second at line rate: frames with check sequence, preamble 8 and gap 12 around each.
+pub fn packets_per_second(link_bps: f64, frame_bytes: f64) -> f64 {
+    link_bps / (8.0 * (frame_bytes.max(64.0) + 20.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +93,21 @@ mod tests {
         assert_eq!(percent(tcp(9000.0, true)), 99.004);
         assert_eq!(percent(tcp(1500.0, false)), 94.928);
         assert_eq!(percent(udp_full_frame(1500.0)), 95.709);
+        assert_eq!(percent(udp(1500.0, 65_536.0)), 96.159);
+        assert_eq!(percent(udp(1500.0, 1472.0)), 95.709);
+        // 65536 bytes: 82 bytes a packet for version 2, and once 16.
+        let of = |kind, mtu| percent(rdma(kind, 65_536.0, mtu));
+        let v2 = [1024.0, 2048.0, 4096.0].map(|mtu| of(Rdma::RoceV2, mtu));
+        assert_eq!(v2, [92.565, 96.128, 98.014]);
+        let v1 = [1024.0, 2048.0, 4096.0].map(|mtu| of(Rdma::RoceV1, mtu));
+        assert_eq!(v1, [91.572, 95.589, 97.733]);
+        let ib = [1024.0, 2048.0, 4096.0].map(|mtu| of(Rdma::InfiniBand, mtu));
+        assert_eq!(ib, [97.501, 98.723, 99.345]);
+        assert_eq!(of(Rdma::Iwarp, 1500.0), 93.628);
+        assert_eq!(
+            (path_mtu(1500.0), path_mtu(4200.0), path_mtu(9000.0)),
+            (1024.0, 4096.0, 4096.0)
+        );
+        assert_eq!((packets_per_second(10e9, 64.0) / 1e4).round(), 1488.0);
     }
 }

@@ -11,6 +11,7 @@ pub mod interleave;
 mod memory;
 pub mod pcie;
 pub mod platform;
+pub mod published;
 pub mod roads;
 mod stack;
 mod wire;

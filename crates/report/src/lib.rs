@@ -3,9 +3,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod figures;
 pub mod formats;
 mod hardware;
 pub mod plots;
+pub mod published;
 pub mod results;
 pub mod stream;
 pub mod study;
@@ -39,13 +41,18 @@ pub struct Analysis<'a> {
 impl<'a> Analysis<'a> {
     /// Computes all results of a study.
     pub fn of(stored: &'a StoredStudy) -> Self {
+        Self::beside(stored, None)
+    }
+
+    /// The same, with the medians of another study beside its cells.
+    pub fn beside(stored: &'a StoredStudy, other: Option<&StoredStudy>) -> Self {
         let summaries = summarise(stored);
         let predictions = predict(stored, &summaries);
         let case = Case { study: stored, summaries: &summaries, predictions: &predictions };
         let judged = judge(&case);
         let together = together(stored, &summaries);
         let copy_share = copy_share(stored, &summaries);
-        let study = study::results(stored, &summaries);
+        let study = study::results(stored, &summaries, other);
         Self { stored, summaries, study, together, copy_share, predictions, judged }
     }
 

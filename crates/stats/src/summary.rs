@@ -148,7 +148,9 @@ pub struct Summary {
 
 /// Summaries of all trials of a study, in its order.
 pub fn summarise(study: &StoredStudy) -> Vec<Summary> {
-    study.trials.iter().map(|trial| summary(study, trial)).collect()
+    let mut by_trial = study.by_trial();
+    let of = |trial: &Trial| summary(study, trial, by_trial.remove(&trial.id).unwrap_or_default());
+    study.trials.iter().map(of).collect()
 }
 
 /// What trials that ran at once reached together, run by run.
@@ -253,8 +255,7 @@ fn run_value(metric: Metric, record: &Record) -> Option<Value> {
     done.then_some(Value { value: first.value, repeat: record.repeat, noisy })
 }
 
-fn summary(study: &StoredStudy, trial: &Trial) -> Summary {
-    let mut records: Vec<&Record> = study.records_of(trial).collect();
+fn summary(study: &StoredStudy, trial: &Trial, mut records: Vec<&Record>) -> Summary {
     records.sort_by_key(|record| record.repeat);
     let metric = metric(trial);
     let done: Vec<Done<'_>> = records.iter().filter_map(|record| Done::of(record)).collect();

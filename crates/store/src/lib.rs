@@ -211,6 +211,15 @@ impl Store {
         put.map(drop).map_err(|error| self.unwritable(&error))
     }
 
+    /// Stores many runs at once; either all are on disk when this returns, or none is.
+    pub fn put_records(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        let begin = self.database.execute_batch("BEGIN");
+        begin.map_err(|error| self.unwritable(&error))?;
+        let put = records.iter().try_for_each(|record| self.put_record(record));
+        let end = self.database.execute_batch(if put.is_ok() { "COMMIT" } else { "ROLLBACK" });
+        put.and(end.map_err(|error| self.unwritable(&error)))
+    }
+
     /// Says how the study ended.
     pub fn put_ended(&self, ended: &Ended) -> Result<(), StoreError> {
         self.put_part("ended", ended)

@@ -63,6 +63,8 @@ pub enum Command {
     /// Without a choice: all kernels on one thread and on all, latency from the first-level cache
     /// to memory, and, where there are several nodes, all pairs of them.
     Mem(MemArgs),
+    /// What should be reached: published tables beside the model
+    Predict(PredictArgs),
     /// Read a study file again: text, JSON or HTML; needs no root
     Report(ReportArgs),
     /// Lend this host's end to a controller on another host
@@ -259,6 +261,18 @@ pub struct MemArgs {
     pub out: OutArgs,
 }
 
+/// Options of `predict`.
+#[derive(ClapArgs)]
+pub struct PredictArgs {
+    /// Published tables (TOML): what the model says of them, in-sample and left out, beside simple
+    /// guesses
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub published: Vec<PathBuf>,
+    /// Print one JSON document
+    #[arg(long, short = 'J')]
+    pub json: bool,
+}
+
 /// Options of `report`.
 #[derive(ClapArgs)]
 pub struct ReportArgs {
@@ -271,6 +285,13 @@ pub struct ReportArgs {
     /// The same as --format json
     #[arg(long, short = 'J', conflicts_with = "format")]
     pub json: bool,
+    /// Another study whose medians are shown beside, joined by levels: one that others published,
+    /// or one of another server
+    #[arg(long, value_name = "FILE")]
+    pub beside: Option<PathBuf>,
+    /// Write every figure into this folder, as SVG
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
     /// Write to this file instead of standard output
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -40,9 +40,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     study.reading = Reading { across: args.across.clone(), margin_percent: None };
     let mut store = Store::create(&args.output, &study, &Host::default())?;
     store.put_trials(&gathered.trials)?;
-    for record in &gathered.records {
-        store.put_record(record)?;
-    }
+    store.put_records(&gathered.records)?;
     store.put_ended(&Ended::Complete)?;
     let failed = gathered.records.iter().filter(|record| record.outcome != Outcome::Done).count();
     let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };

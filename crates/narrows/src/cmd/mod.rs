@@ -11,6 +11,7 @@ pub mod import;
 pub mod list;
 pub mod man;
 pub mod mem;
+pub mod predict;
 pub mod report;
 pub mod serve;
 pub mod study;

@@ -3,12 +3,19 @@
 use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output;
-use narrows_report::Analysis;
+use narrows_report::{Analysis, figures};
 
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(&args.file)?;
-    let analysis = Analysis::of(&stored);
+    let beside = args.beside.as_ref().map(|file| narrows_store::read(file)).transpose()?;
+    let analysis = Analysis::beside(&stored, beside.as_ref());
+    if let Some(folder) = &args.figures {
+        output::check_folder(folder)?;
+        for (name, svg) in figures::all(&analysis) {
+            output::write_whole(&folder.join(format!("{name}.svg")), &svg)?;
+        }
+    }
     let format = output::format(if args.json { "json" } else { &args.format });
     let text = (format.write)(&analysis);
     match &args.output {

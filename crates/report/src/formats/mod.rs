@@ -4,6 +4,7 @@ pub mod csv;
 pub mod html;
 pub mod iperf3;
 pub mod json;
+pub mod markdown;
 pub mod prometheus;
 pub mod text;
 
@@ -23,6 +24,7 @@ pub static FORMATS: &[&Format] = &[
     &html::FORMAT,
     &iperf3::FORMAT,
     &json::FORMAT,
+    &markdown::FORMAT,
     &prometheus::FORMAT,
     &text::FORMAT,
 ];

@@ -17,7 +17,9 @@ const BOTTOM: f64 = 206.0;
 pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> String {
     let cells: Vec<&Summary> = panel.rows.iter().map(|row| &summaries[row.trial]).collect();
     let values = cells.iter().flat_map(|summary| &summary.values).map(|value| value.value);
-    let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+    let beside = panel.rows.iter().filter_map(|row| row.beside);
+    let (low, high) =
+        values.chain(beside).fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
     if low > high {
         return String::new();
     }
@@ -42,6 +44,10 @@ pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> 
     for (at, summary) in cells.iter().enumerate() {
         let middle = LEFT + step * (at as f64 + 0.5);
         one(&mut svg, summary, middle, (step * 0.36).min(22.0), &y, panel);
+        if let Some(beside) = panel.rows[at].beside {
+            let tip = format!("beside: {}", words::value(beside, panel.unit));
+            svg.rect("beside", (middle - 3.5, y(beside) - 3.5), (7.0, 7.0), &tip);
+        }
         if at % every == 0 {
             let letters = (step * every as f64 / 6.5) as usize;
             let name = short(&panel.rows[at].level, letters.max(2));

@@ -11,7 +11,7 @@ use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::Trial;
 use narrows_stats::{
     Drift, Equivalence, Label, Level, Metric, Placed, Summary, drift, equivalence, kruskal_wallis,
-    levels, repeats_needed, value_of,
+    levels, repeats_needed, summarise, value_of,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -93,12 +93,18 @@ pub struct Row {
     pub high: Option<f64>,
     /// Runs.
     pub n: u32,
+    /// Median of the same cell of another study.
+    pub beside: Option<f64>,
     /// How memory was populated on each processor, where that was read or the source says so.
     pub population: Vec<String>,
 }
 
 /// Results by panels; `None` for what is not a study with levels.
-pub fn results(stored: &StoredStudy, summaries: &[Summary]) -> Option<StudyResults> {
+pub fn results(
+    stored: &StoredStudy,
+    summaries: &[Summary],
+    other: Option<&StoredStudy>,
+) -> Option<StudyResults> {
     let first = stored.trials.first()?.levels.first()?;
     let across = stored.study.reading.across.clone().unwrap_or_else(|| first.factor.clone());
     let margin = stored.study.reading.margin_percent.unwrap_or(MARGIN_PERCENT) / 100.0;
@@ -112,14 +118,41 @@ pub fn results(stored: &StoredStudy, summaries: &[Summary]) -> Option<StudyResul
         }
     }
     let populations = populations(stored);
+    let beside = other.map(medians).unwrap_or_default();
     let panel = |(name, cells): (String, Vec<usize>)| {
-        panel(stored, summaries, &populations, name, &cells, &across, margin)
+        let mut panel = panel(stored, summaries, &populations, name, &cells, &across, margin);
+        for row in &mut panel.rows {
+            let same = same_levels(&stored.trials[row.trial]);
+            row.beside = beside.get(&same).filter(|(unit, _)| *unit == panel.unit).map(|(_, m)| *m);
+        }
+        panel
     };
     Some(StudyResults {
         panels: panels.into_iter().map(panel).collect(),
         drift: drift(&in_time(stored)),
         across,
     })
+}
+
+/// A cell's levels in a form that two studies share: small letters, in order.
+fn same_levels(trial: &Trial) -> Vec<(String, String)> {
+    let pair = |level: &narrows_facts::trial::Level| {
+        (level.factor.to_lowercase(), level.level.to_lowercase())
+    };
+    let mut levels: Vec<(String, String)> = trial.levels.iter().map(pair).collect();
+    levels.sort();
+    levels
+}
+
+/// Medians of a study by its cells' levels.
+fn medians(other: &StoredStudy) -> BTreeMap<Vec<(String, String)>, (Unit, f64)> {
+    let summaries = summarise(other);
+    let cells = other.trials.iter().zip(&summaries);
+    let median = |(trial, summary): (&Trial, &Summary)| {
+        let estimate = summary.estimate?;
+        Some((same_levels(trial), (estimate.unit, estimate.value)))
+    };
+    cells.filter_map(median).collect()
 }
 
 fn panel(
@@ -141,6 +174,7 @@ fn panel(
             low: estimate.map(|e| e.low),
             high: estimate.map(|e| e.high),
             n: estimate.map_or(0, |e| e.n),
+            beside: None,
             population: population(stored, trial, populations),
         }
     };

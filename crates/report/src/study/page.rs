@@ -43,6 +43,7 @@ fn medians(rows: &[Vec<String>]) -> Markup {
 
 fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Markup {
     let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
+    let beside = panel.rows.iter().any(|row| row.beside.is_some());
     html! {
         div class="card" id=(format!("panel-{at}")) {
             h3 { (title) }
@@ -52,6 +53,7 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Mark
                 thead { tr {
                     th { (across) } th class="number" { "median" }
                     th class="number" { "95 % interval" } th class="number" { "n" }
+                    @if beside { th class="number" { "beside" } th class="number" { "difference" } }
                 } }
                 tbody { @for row in &panel.rows { tr {
                     td class="name" { b { (row.level) } }
@@ -62,6 +64,12 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Mark
                         (text::interval(panel, row))
                     }
                     td class="number" data-name="n" { (row.n) }
+                    @if beside {
+                        td class="number" data-name="beside" {
+                            @match row.beside { Some(m) => (words::exact(m, panel.unit)), None => "-" }
+                        }
+                        td class="number" data-name="difference" { (text::difference(row)) }
+                    }
                 } } }
             } }
         }

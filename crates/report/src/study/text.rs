@@ -109,20 +109,30 @@ fn levels(results: &StudyResults) -> Vec<&str> {
 }
 
 fn table(panel: &Panel, across: &str) -> String {
+    let beside = panel.rows.iter().any(|row| row.beside.is_some());
     let mut rows =
         vec![vec![across.to_owned(), "median".into(), "95 % interval".into(), "n".into()]];
+    if beside {
+        rows[0].extend(["beside".to_owned(), "difference".to_owned()]);
+    }
     for row in &panel.rows {
         let value =
             |value: Option<f64>| value.map_or("-".to_owned(), |v| words::exact(v, panel.unit));
-        rows.push(vec![
-            row.level.clone(),
-            value(row.median),
-            interval(panel, row),
-            row.n.to_string(),
-        ]);
+        let mut cells =
+            vec![row.level.clone(), value(row.median), interval(panel, row), row.n.to_string()];
+        if beside {
+            cells.extend([value(row.beside), difference(row)]);
+        }
+        rows.push(cells);
     }
     let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
     format!("{title}\n{}", aligned(&rows))
+}
+
+/// How much more a row has than the same cell of the other study.
+pub fn difference(row: &Row) -> String {
+    let both = row.median.zip(row.beside.filter(|beside| *beside > 0.0));
+    both.map_or("-".to_owned(), |(own, other)| format!("{:+.1} %", (own / other - 1.0) * 100.0))
 }
 
 /// The interval of a row, marked where it is only the range of few runs.

@@ -38,14 +38,16 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
             session.number += sessions;
             store.put_session(&session)?;
         }
+        let mut records = Vec::new();
         for record in &stored.records {
             let next = repeats.entry(record.trial.clone()).or_insert(0);
             let mut record = record.clone();
             (record.repeat, record.session) = (*next, record.session + sessions);
             *next += 1;
-            runs += 1;
-            store.put_record(&record)?;
+            records.push(record);
         }
+        runs += records.len();
+        store.put_records(&records)?;
         sessions += stored.sessions.iter().map(|s| s.number + 1).max().unwrap_or(0);
         if let Some(ended) = &stored.ended {
             store.put_ended(ended)?;

@@ -1,0 +1,231 @@
+//! Rates that follow from the shape of one link or of memory: rows with the fields of PCI Express
+//! (`pcie_gen`, `width`), PCI-X (`pcix_mhz`), sockets' links (`upi_links`, `gt_s`), memory (`ways`
+//! or `channels`, `mts`), load (`utilisation`, `idle_ns`), or of wires (`link_gbps`, `protocol`,
+//! `mtu`), and a figure.
+
+use super::{Answer, Cell, Kind, Row, Table, median_of_others, sockets};
+use crate::{framing, pcie};
+
+/// Largest read request and payload where none is given.
+const MPS: f64 = 256.0;
+/// Share of a link between sockets that payload reaches (measured on one node with two links).
+const SOCKET_LINK_SHARE: f64 = 0.825;
+/// Clocks that a PCI-X read of host memory waits before each 512 data clocks.
+const PCIX_READ_WAIT: f64 = 60.0;
+/// The same for writes.
+const PCIX_WRITE_WAIT: f64 = 12.0;
+/// Shape of loaded latency, fitted on one Cascade Lake curve.
+const LOAD_RISE: f64 = 0.555;
+const LOAD_END: f64 = 1.617;
+
+/// A result, its 80 % range as shares of it, and how it came about.
+type Solved = (f64, (f64, f64), String);
+
+/// One kind of row.
+struct Shape {
+    question: &'static str,
+    /// Figures it can be asked for, with what one of them is in the unit of the result.
+    figures: &'static [(&'static str, f64)],
+    resource: &'static str,
+    /// The result in the shape's unit, of a row and what stands before the figure's unit.
+    solve: fn(&Row<'_>, &str) -> Option<Solved>,
+}
+
+/// Bits and bytes a second.
+const RATES: &[(&str, f64)] = &[("gbps", 1e9), ("mbps", 1e6), ("gb_s", 8e9), ("mb_s", 8e6)];
+
+const SHAPES: [Shape; 6] = [
+    Shape { question: "PCI Express", figures: RATES, resource: "pcie", solve: pci_express },
+    Shape { question: "PCI-X", figures: RATES, resource: "pci-x", solve: pci_x },
+    Shape {
+        question: "links between sockets",
+        figures: RATES,
+        resource: "inter-socket",
+        solve: sockets_link,
+    },
+    Shape {
+        question: "memory bandwidth by population",
+        figures: &[("gb_s", 8e9), ("mb_s", 8e6)],
+        resource: "memory",
+        solve: memory,
+    },
+    Shape {
+        question: "loaded latency",
+        figures: &[("ns", 1.0), ("latency_ns", 1.0)],
+        resource: "memory",
+        solve: load,
+    },
+    Shape { question: "TCP and UDP by framing", figures: RATES, resource: "wire", solve: wire },
+];
+
+/// Answers for a table's rows, by shape.
+pub fn answers(table: &Table) -> Vec<Answer> {
+    SHAPES.iter().filter_map(|shape| answer(table, shape)).collect()
+}
+
+fn answer(table: &Table, shape: &Shape) -> Option<Answer> {
+    let mut answer =
+        Answer { question: shape.question, files: vec![table.name.clone()], ..Answer::default() };
+    let mut published = Vec::new();
+    for row in table.rows() {
+        for (name, what, one) in figures(&row, shape) {
+            let Some((value, (low, high), says)) = (shape.solve)(&row, &what) else { continue };
+            let mut cell = Cell::new(&row, &name, row.own(&name));
+
+            published.extend(cell.published);
+            let value = value / one;
+            cell.predicted = Some(value);
+            (cell.low, cell.high) = (Some(low * value), Some(high * value));
+            cell.left_out = cell.predicted;
+            cell.uncalibrated = Some((value, low * value, high * value));
+            cell.narrowest = shape.resource.to_owned();
+            cell.kind = Kind::Prediction;
+            cell.says = says;
+            answer.cells.push(cell);
+        }
+    }
+    if let Some(error) = median_of_others(&published) {
+        answer.baselines.push(("median of the other rows", error));
+    }
+    (!answer.cells.is_empty()).then_some(answer)
+}
+
+/// A row's figures of a shape: the column, what stands before its unit, and what one of them is.
+fn figures(row: &Row<'_>, shape: &Shape) -> Vec<(String, String, f64)> {
+    let of = |key: &String| {
+        let (unit, one) = shape.figures.iter().find(|(unit, _)| {
+            key.strip_suffix(unit).is_some_and(|before| before.is_empty() || before.ends_with('_'))
+        })?;
+        row.own(key)?;
+        let what = key.trim_end_matches(unit).trim_end_matches('_').to_owned();
+        Some((key.clone(), what, *one))
+    };
+    let given = |key: &&String| !["link_gbps", "idle_ns"].contains(&key.as_str());
+    row.fields.keys().filter(given).filter_map(of).collect()
+}
+
+fn generation(row: &Row<'_>) -> Option<f64> {
+    let generation = row.number("pcie_gen")?;
+    [2.5, 5.0, 8.0, 16.0, 32.0].get((generation as usize).checked_sub(1)?).copied()
+}
+
+/// `size` bytes a transfer, `direction` `read` or `write`; without a size large transfers.
+fn pci_express(row: &Row<'_>, what: &str) -> Option<Solved> {
+    let (speed, width) = (generation(row)?, row.number("width")? as u32);
+    let payload = row.number("mps").unwrap_or(MPS);
+    let size = row.number("size").unwrap_or(64.0 * payload);
+    let reads = row.text("direction").unwrap_or(what).starts_with("read");
+    let header = if reads { 20.0 } else { 24.0 };
+    let share = pcie::packet_share(size, payload, header);
+    let bps = pcie::packet_bps(speed, width, payload) * share;
+    let says = format!(
+        "{speed} GT/s x{width}, payload {payload} B: {:.1} % of packets is data",
+        share * 100.0
+    );
+    Some((bps, (0.85, 1.0), says))
+}
+
+fn pci_x(row: &Row<'_>, what: &str) -> Option<Solved> {
+    let mhz = row.number("pcix_mhz")?;
+    let bytes = row.number("bits").unwrap_or(64.0) / 8.0;
+    let writes = row.text("direction").unwrap_or(what).starts_with("write");
+    let wait = if writes { PCIX_WRITE_WAIT } else { PCIX_READ_WAIT };
+    let bps = bytes * 8.0 * mhz * 1e6 * 512.0 / (512.0 + wait);
+    Some((bps, (0.85, 1.0), format!("{wait} clocks of waiting for each 512 of data")))
+}
+
+fn sockets_link(row: &Row<'_>, _: &str) -> Option<Solved> {
+    let (links, rate) =
+        (row.number("upi_links").or_else(|| row.number("links"))?, row.number("gt_s")?);
+    let bps = links * rate * 2e9 * 8.0 * SOCKET_LINK_SHARE;
+    let says =
+        format!("{links} links of 2 B at {rate} GT/s, of which {SOCKET_LINK_SHARE} is payload");
+    Some((bps, (0.85, 1.1), says))
+}
+
+/// Share of the channels' peak by what a kernel does (measured on one Cascade Lake node).
+fn reached(mix: &str) -> f64 {
+    match mix {
+        "read" | "load" => 0.80,
+        "triad" | "add" => 0.67,
+        _ => 0.71,
+    }
+}
+
+/// `ways` or `channels` as a number, or the population by `dimms` or `channels` of a known `cpu`.
+/// A sweep over all memory takes the sets one after the other, each as long as its size over its
+/// rate: sets of as many ways as modules all take the same.
+fn memory(row: &Row<'_>, what: &str) -> Option<Solved> {
+    let mts = row.number("mts").or_else(|| row.text("dimm").and_then(sockets::mts_of))?;
+    let given = row.text("mix").or_else(|| row.text("kernel"));
+    let mix = given.unwrap_or(if what.is_empty() { "copy" } else { what });
+    let share = reached(mix);
+    let by_ways = row.number("ways").or_else(|| row.number("channels"));
+    let (ways, sets) = match by_ways {
+        Some(ways) => (ways * row.number("sockets").unwrap_or(1.0), String::new()),
+        None => {
+            let by_socket = sockets::sets_of(row).ok()?;
+            let of =
+                |sets: &Vec<usize>| sets.iter().sum::<usize>() as f64 / sets.len().max(1) as f64;
+            let words: Vec<String> = by_socket.iter().map(|sets| format!("{sets:?}")).collect();
+            (by_socket.iter().map(of).sum(), format!(", in sets of {}", words.join(" and ")))
+        }
+    };
+    let bps = ways * mts * 1e6 * 64.0 * share;
+    let says = format!("{ways} channels of {mts} MT/s{sets}, of which a {mix} reaches {share}");
+    Some((bps, (0.85, 1.15), says))
+}
+
+fn load(row: &Row<'_>, _: &str) -> Option<Solved> {
+    let (used, idle) = (row.number("utilisation")?, row.number("idle_ns")?);
+    let ns = idle * (1.0 + LOAD_RISE * used / (LOAD_END - used).max(0.05));
+    Some((ns, (0.85, 1.2), "a curve fitted on one Cascade Lake node".to_owned()))
+}
+
+fn wire(row: &Row<'_>, what: &str) -> Option<Solved> {
+    let given = row.text("protocol").or_else(|| row.text("path"));
+    let protocol = given.unwrap_or(what).to_lowercase();
+    // A population asks another question.
+    if row.has("dimms") || row.has("channels") {
+        return None;
+    }
+    let mtu = row.number("mtu")?;
+    let link = row.link_bps()?;
+    let share = match protocol.as_str() {
+        "tcp" => framing::tcp(mtu, row.flag("timestamps").unwrap_or(true)),
+        "udp" => framing::udp(mtu, row.number("message").unwrap_or(mtu - 28.0)),
+        _ => return None,
+    };
+    // RDMA rows with these fields are another question's.
+    let says = format!("{:.3} % of the wire is payload", share * 100.0);
+    Some((link * share, (0.9, 1.0), says))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_told_by_their_fields() {
+        let of = |row: &str| {
+            let table = Table::parse("t", &format!("[[row]]\n{row}\n")).expect("a table");
+            let answers = answers(&table);
+            assert_eq!(answers.len(), 1, "{row}");
+            answers[0].cells[0].predicted.expect("a figure")
+        };
+        assert!((of("pcie_gen = 3\nwidth = 8\nsize = 4096\ngbps = 1") - 52.9).abs() < 0.2);
+        assert!((of("pcix_mhz = 133\ngbps = 1") - 7.62).abs() < 0.02);
+        assert!((of("upi_links = 2\ngt_s = 10.4\ngb_s = 1") - 34.32).abs() < 0.01);
+        assert!((of("ways = 6\nmts = 2933\nmix = 'read'\ngb_s = 1") - 112.63).abs() < 0.01);
+        let system = "cpu = 'Intel Xeon Platinum 8280'\nmts = 2933\n";
+        // Five of six channels: sets of four and of one, which take as long as each other.
+        let five = of(&format!("{system}dimms = 5\nread_gb_s = 1"));
+        assert!((five / (2.5 * 23.464 * 0.8) - 1.0).abs() < 1e-9, "{five}");
+        assert!((of("utilisation = 0.0\nidle_ns = 80\nlatency_ns = 1") - 80.0).abs() < 1e-9);
+        assert!(
+            (of("link_gbps = 100\nprotocol = 'tcp'\nmtu = 9000\ngbps = 1") - 99.004).abs() < 0.01
+        );
+        let table = Table::parse("t", "[[row]]\nname = 'x'\nvalue = 1\n").expect("a table");
+        assert!(answers(&table).is_empty());
+    }
+}

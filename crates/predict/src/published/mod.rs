@@ -1,0 +1,331 @@
+//! Published tables beside what the model says of them: `narrows predict --published FILE`.
+//!
+//! A file is TOML: `[source]`, `[units]`, `[system]` and `[[row]]`. What a row asks is told by its
+//! fields alone (docs/predict.md lists them); a field that a row lacks is taken from `[system]`. No
+//! row is known by its name or its figure.
+
+mod fit;
+mod headline;
+mod links;
+mod packets;
+mod rdma;
+mod sockets;
+mod traffic;
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use toml::{Table as Fields, Value};
+
+/// What kind of statement a figure beside a published one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Computed without this row.
+    Prediction,
+    /// Parameters were fitted with this row among others.
+    Fitted,
+    /// A parameter was set by this row: agreement says nothing.
+    Calibration,
+    /// An identity, or the same counting as the source's: a check of the arithmetic.
+    Consistency,
+    /// The model does not speak of it.
+    NotPredicted,
+}
+
+impl Kind {
+    /// For people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Prediction => "prediction",
+            Self::Fitted => "fitted",
+            Self::Calibration => "calibration",
+            Self::Consistency => "consistency",
+            Self::NotPredicted => "not predicted",
+        }
+    }
+}
+
+/// One published figure and what the model says.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// The row, in words.
+    pub row: String,
+    /// What the figure is: `tcp_gbps`.
+    pub quantity: String,
+    /// Its unit, by the source.
+    pub unit: String,
+    /// The published figure; `None` for a verdict in words.
+    pub published: Option<f64>,
+    /// The model's, with parameters fitted where there are enough rows.
+    pub predicted: Option<f64>,
+    /// Lower end of its 80 % range.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The model's, fitted without this row.
+    pub left_out: Option<f64>,
+    /// The model's with nothing fitted on the table, and its 80 % range.
+    pub uncalibrated: Option<(f64, f64, f64)>,
+    /// The resource that limits it.
+    pub narrowest: String,
+    /// What kind of statement it is.
+    pub kind: Kind,
+    /// How it was computed, in words.
+    pub says: String,
+}
+
+impl Cell {
+    fn new(row: &Row<'_>, quantity: &str, published: Option<f64>) -> Self {
+        Self {
+            row: row.label(),
+            quantity: quantity.to_owned(),
+            unit: row.table.unit(quantity),
+            published,
+            predicted: None,
+            low: None,
+            high: None,
+            left_out: None,
+            uncalibrated: None,
+            narrowest: String::new(),
+            kind: Kind::NotPredicted,
+            says: String::new(),
+        }
+    }
+
+    /// How far the prediction is from the published figure, as a share.
+    pub fn error(&self) -> Option<f64> {
+        self.off(self.predicted)
+    }
+
+    /// The same of any other figure for it.
+    pub fn off(&self, figure: Option<f64>) -> Option<f64> {
+        let published = self.published.filter(|published| *published != 0.0)?;
+        Some(figure? / published - 1.0)
+    }
+}
+
+/// One parameter of the model.
+#[derive(Clone, Debug, Serialize)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// What it is.
+    pub says: &'static str,
+    /// Where its value is from.
+    pub from: String,
+}
+
+/// What the model says of a group of tables.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Answer {
+    /// The question: `kernel sockets by population`.
+    pub question: &'static str,
+    /// The files it is about.
+    pub files: Vec<String>,
+    /// The figures.
+    pub cells: Vec<Cell>,
+    /// The parameters that went into them.
+    pub parameters: Vec<Parameter>,
+    /// What simple guesses make of the same figures: name and mean error as a share.
+    pub baselines: Vec<(&'static str, f64)>,
+    /// What is not explained, and what else is worth knowing.
+    pub remarks: Vec<String>,
+}
+
+impl Answer {
+    fn mean(errors: impl Iterator<Item = Option<f64>>) -> Option<(f64, usize)> {
+        let errors: Vec<f64> = errors.flatten().map(f64::abs).collect();
+        let n = errors.len();
+        (n > 0).then(|| (errors.iter().sum::<f64>() / n as f64, n))
+    }
+
+    /// Figures that errors are averaged over: those of single figures are shares near nothing,
+    /// times and rates in one table, of which a mean says little.
+    fn counted(&self) -> impl Iterator<Item = &Cell> {
+        let counts = |cell: &&Cell| matches!(cell.kind, Kind::Prediction | Kind::Fitted);
+        self.cells.iter().filter(counts).filter(|_| self.question != headline::QUESTION)
+    }
+
+    /// Mean absolute error of predictions as a share, and of how many.
+    pub fn mean_error(&self) -> Option<(f64, usize)> {
+        Self::mean(self.counted().map(Cell::error))
+    }
+
+    /// The same with each row left out of the fit.
+    pub fn mean_error_left_out(&self) -> Option<(f64, usize)> {
+        Self::mean(self.counted().map(|cell| cell.off(cell.left_out)))
+    }
+
+    /// The same with nothing fitted.
+    pub fn mean_error_uncalibrated(&self) -> Option<(f64, usize)> {
+        Self::mean(self.counted().map(|cell| cell.off(cell.uncalibrated.map(|(value, ..)| value))))
+    }
+}
+
+/// One file.
+pub struct Table {
+    name: String,
+    system: Fields,
+    units: Fields,
+    extra: Fields,
+    rows: Vec<Fields>,
+}
+
+impl Table {
+    /// Reads a file's text; `name` is how it is called in answers.
+    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let table: Fields = toml::from_str(text).map_err(|error| {
+            let before = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
+            format!("{name}, line {}: {}", before + 1, error.message())
+        })?;
+        let fields = |key: &str| table.get(key).and_then(Value::as_table).cloned();
+        let rows = table.get("row").and_then(Value::as_array);
+        let rows: Vec<Fields> =
+            rows.into_iter().flatten().filter_map(|row| row.as_table().cloned()).collect();
+        match rows.is_empty() {
+            true => Err(format!("{name} has no [[row]]")),
+            false => Ok(Self {
+                name: name.to_owned(),
+                system: fields("system").unwrap_or_default(),
+                units: fields("units").unwrap_or_default(),
+                extra: fields("extra").unwrap_or_default(),
+                rows,
+            }),
+        }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.rows.iter().enumerate().map(|(at, fields)| Row { table: self, at, fields })
+    }
+
+    fn unit(&self, quantity: &str) -> String {
+        self.units.get(quantity).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+}
+
+/// One row, which has what its table's system has.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    table: &'a Table,
+    at: usize,
+    fields: &'a Fields,
+}
+
+impl<'a> Row<'a> {
+    fn value(&self, key: &str) -> Option<&'a Value> {
+        self.fields.get(key).or_else(|| self.table.system.get(key))
+    }
+
+    fn number(&self, key: &str) -> Option<f64> {
+        let value = self.value(key)?;
+        value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
+    }
+
+    fn text(&self, key: &str) -> Option<&'a str> {
+        self.value(key)?.as_str()
+    }
+
+    fn flag(&self, key: &str) -> Option<bool> {
+        self.value(key)?.as_bool()
+    }
+
+    /// True when the row itself has this, and not only its table.
+    fn has(&self, key: &str) -> bool {
+        self.fields.contains_key(key)
+    }
+
+    /// A figure that the row itself has.
+    fn own(&self, key: &str) -> Option<f64> {
+        self.has(key).then(|| self.number(key)).flatten()
+    }
+
+    /// A text that the row itself has.
+    fn own_text(&self, key: &str) -> Option<&'a str> {
+        self.fields.get(key)?.as_str()
+    }
+
+    /// Rate of the link in bits a second: `link_gbps`, or what the NIC's name says (`100GbE`).
+    fn link_bps(&self) -> Option<f64> {
+        if let Some(gbps) = self.number("link_gbps") {
+            return Some(gbps * 1e9);
+        }
+        let nic = self.text("nic")?.to_uppercase();
+        let at = nic.find("GBE").or_else(|| nic.find("GB/S")).or_else(|| nic.find(" GB"))?;
+        let digits: String =
+            nic[..at].trim_end().chars().rev().take_while(char::is_ascii_digit).collect();
+        let rate: f64 = digits.chars().rev().collect::<String>().parse().ok()?;
+        Some(rate * 1e9)
+    }
+
+    /// What tells the row from others: its name, then numbers, then words, without its figures.
+    fn label(&self) -> String {
+        const NAMES: [&str; 5] = ["name", "server", "path", "protocol", "case"];
+        const ASIDE: [&str; 5] = ["note", "bound", "tool", "value", "unit"];
+        let figure =
+            |key: &String| self.table.units.contains_key(key) || ASIDE.contains(&key.as_str());
+        let rank = |key: &str, value: &Value| {
+            let name = NAMES.iter().position(|name| *name == key);
+            name.unwrap_or(if value.is_str() { 20 } else { 10 })
+        };
+        let mut fields: Vec<(usize, String)> = self
+            .fields
+            .iter()
+            .filter(|(key, value)| !figure(key) && !value.is_table())
+            .map(|(key, value)| {
+                let named = NAMES.contains(&key.as_str());
+                let words = match value.as_str() {
+                    Some(text) if named => text.to_owned(),
+                    Some(text) => format!("{key} {text}"),
+                    None => format!("{key} {value}"),
+                };
+                (rank(key, value), words)
+            })
+            .collect();
+        fields.sort_by_key(|(rank, _)| *rank);
+        let words: Vec<String> = fields.into_iter().map(|(_, words)| words).take(3).collect();
+        if words.is_empty() { format!("row {}", self.at + 1) } else { words.join(", ") }
+    }
+}
+
+/// What the model says of tables; those of one kind on one system are fitted together. Rows that no
+/// question fits are named.
+pub fn predict(tables: &[Table]) -> Vec<Answer> {
+    let mut answers: Vec<Answer> = Vec::new();
+    answers.extend(sockets::answers(tables));
+    for table in tables {
+        answers.extend(rdma::answer(table));
+        answers.extend(packets::answer(table));
+        answers.extend(traffic::answer(table));
+        answers.extend(headline::answer(table));
+        answers.extend(links::answers(table));
+        if answers.iter().all(|answer| !answer.files.contains(&table.name)) {
+            answers.push(Answer {
+                question: "none that narrows knows",
+                files: vec![table.name.clone()],
+                remarks: vec!["its rows have none of the fields of docs/predict.md".to_owned()],
+                ..Answer::default()
+            });
+        }
+    }
+    answers
+}
+
+/// Mean error of guessing the median of the others.
+fn median_of_others(published: &[f64]) -> Option<f64> {
+    let off = |at: usize| {
+        let others: Vec<f64> = [&published[..at], &published[at + 1..]].concat();
+        Some((narrows_stats::median(&others)? / published[at] - 1.0).abs())
+    };
+    let errors: Option<Vec<f64>> = (0..published.len()).map(off).collect();
+    let errors = errors.filter(|errors| errors.len() > 1)?;
+    Some(errors.iter().sum::<f64>() / errors.len() as f64)
+}
+
+/// A row's fields that a question may need, in words, for its remarks.
+fn defaults(used: &BTreeMap<&'static str, String>) -> Vec<String> {
+    used.iter().map(|(name, value)| format!("{name} is not given: {value} assumed")).collect()
+}

@@ -1,0 +1,94 @@
+//! Bytes that cross the memory bus for each byte on the wire, counted as in "Sockets vs. RDMA
+//! Interface over 10-Gigabit Networks" (Balaji, Shah, Panda): rows with `path`, `case`,
+//! `app_buffer`, and `ratio_min` and `ratio_max`.
+//!
+//! A sender reads the program's buffer unless it is cached (1), the socket buffer is fetched to be
+//! written unless it is cached (1), and the device takes it: with a write-back on its way (1), or
+//! after one (2). A receiver's device writes (1), the copy reads (1), and fetches and later writes
+//! back the program's buffer unless that is cached (2).
+
+use super::{Answer, Cell, Kind, Row, Table};
+
+/// The answer for a table of this kind.
+pub fn answer(table: &Table) -> Option<Answer> {
+    let is_one = |row: &Row<'_>| row.has("path") && row.has("ratio_min");
+    if !table.rows().any(|row| is_one(&row)) {
+        return None;
+    }
+    let mut answer = Answer {
+        question: "memory bytes for each network byte",
+        files: vec![table.name.clone()],
+        ..Answer::default()
+    };
+    for row in table.rows().filter(is_one) {
+        let range = ratio(&row);
+        for (quantity, value) in
+            [("ratio_min", range.map(|range| range.0)), ("ratio_max", range.map(|range| range.1))]
+        {
+            let mut cell = Cell::new(&row, quantity, row.own(quantity));
+            cell.predicted = value;
+            if value.is_some() {
+                cell.kind = Kind::Consistency;
+                cell.narrowest = "memory".to_owned();
+            }
+            answer.cells.push(cell);
+        }
+    }
+    answer
+        .remarks
+        .push("the same counting as the source's: a check of the code, no prediction".into());
+    Some(answer)
+}
+
+/// Least and most bytes.
+fn ratio(row: &Row<'_>) -> Option<(f64, f64)> {
+    let path = row.text("path")?;
+    if path.starts_with("rdma") || path == "zero-copy" {
+        return Some((1.0, 1.0));
+    }
+    // At worst a program's buffer that would fit in the cache is not there.
+    let cached = row.text("app_buffer").map(|word| word.starts_with("in"));
+    let best = row.text("case") == Some("best");
+    let program: &[f64] = match (cached, best) {
+        (Some(true), true) => &[0.0],
+        (Some(false), _) => &[1.0],
+        _ => &[0.0, 1.0],
+    };
+    // Neither is the socket's, unless all goes well.
+    let socket: &[f64] = if cached == Some(true) && best { &[0.0] } else { &[0.0, 1.0] };
+    let all: Vec<f64> = match path.ends_with("-rx") {
+        true => program.iter().map(|a| 2.0 + 2.0 * a).collect(),
+        false => {
+            let taken = |s: f64| if s == 0.0 { 1.0 } else { 2.0 };
+            program.iter().flat_map(|a| socket.iter().map(move |s| a + s + taken(*s))).collect()
+        }
+    };
+    let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+    Some((least, all.into_iter().fold(0.0, f64::max)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_the_sources() {
+        let of = |path: &str, case: &str, buffer: &str| {
+            let text = format!(
+                "[[row]]\npath = '{path}'\ncase = '{case}'\napp_buffer = '{buffer}'\nratio_min = 1\n"
+            );
+            let table = Table::parse("t", &text).expect("a table");
+            let row = table.rows().next().expect("a row");
+            ratio(&row).expect("a range")
+        };
+        assert_eq!(of("sockets-tx", "worst", "in-cache"), (1.0, 4.0));
+        assert_eq!(of("sockets-tx", "worst", "not-in-cache"), (2.0, 4.0));
+        assert_eq!(of("sockets-tx", "best", "in-cache"), (1.0, 1.0));
+        assert_eq!(of("sockets-tx", "best", "not-in-cache"), (2.0, 4.0));
+        assert_eq!(of("sockets-rx", "worst", "in-cache"), (2.0, 4.0));
+        assert_eq!(of("sockets-rx", "worst", "not-in-cache"), (4.0, 4.0));
+        assert_eq!(of("sockets-rx", "best", "in-cache"), (2.0, 2.0));
+        assert_eq!(of("sockets-rx", "best", "not-in-cache"), (4.0, 4.0));
+        assert_eq!(of("rdma", "any", "any"), (1.0, 1.0));
+    }
+}

@@ -1,0 +1,150 @@
+//! Published figures beside the model's, as text.
+
+use narrows_predict::published::{Answer, Cell, Kind};
+use std::fmt::Write;
+
+/// All answers, and the summary line that is the same whatever the tables were.
+pub fn text(answers: &[Answer]) -> String {
+    let mut text = String::new();
+    for answer in answers {
+        one(&mut text, answer);
+    }
+    text + &summary(answers)
+}
+
+fn one(text: &mut String, answer: &Answer) {
+    let _ = writeln!(text, "{} ({})", answer.question, answer.files.join(", "));
+    let head = [
+        "row",
+        "figure",
+        "published",
+        "predicted",
+        "80 % range",
+        "error",
+        "left out",
+        "narrowest",
+        "kind",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for cell in &answer.cells {
+        let range = match cell.low.zip(cell.high) {
+            Some((low, high)) => format!("{} to {}", number(low), number(high)),
+            None => "-".to_owned(),
+        };
+        rows.push(vec![
+            tame(&cell.row),
+            tame(&cell.quantity),
+            cell.published.map_or("-".to_owned(), number),
+            cell.predicted.map_or("-".to_owned(), number),
+            range,
+            off(cell.error()),
+            off(cell.off(cell.left_out)),
+            cell.narrowest.clone(),
+            cell.kind.word().to_owned(),
+        ]);
+    }
+    text.push_str(&aligned(&rows));
+    for parameter in &answer.parameters {
+        let _ = writeln!(
+            text,
+            "  {} = {} {}: {}; {}",
+            parameter.name,
+            number(parameter.value),
+            parameter.unit,
+            parameter.says,
+            parameter.from
+        );
+    }
+    if let Some(error) = answer.mean_error_uncalibrated() {
+        let _ = writeln!(text, "  with nothing fitted: {}", mean(error));
+    }
+    for (name, error) in &answer.baselines {
+        let _ = writeln!(text, "  guessing the {name}: {:.1} %", error * 100.0);
+    }
+    if answer.mean_error().is_some() {
+        let _ = write!(text, "  {}", summary(std::slice::from_ref(answer)));
+    }
+    for remark in &answer.remarks {
+        let _ = writeln!(text, "  {}", tame(remark));
+    }
+    for says in words(&answer.cells) {
+        let _ = writeln!(text, "  {}", tame(&says));
+    }
+    text.push('\n');
+}
+
+/// What is said of single rows, where it says more than their table.
+fn words(cells: &[Cell]) -> Vec<String> {
+    let says = cells.iter().filter(|cell| !cell.says.is_empty() && cell.kind != Kind::Fitted);
+    let mut lines: Vec<String> = says.map(|cell| format!("{}: {}", cell.row, cell.says)).collect();
+    lines.dedup();
+    lines
+}
+
+/// `MAPE x % (n cells), leave-one-out y %, baseline z %`: over all figures that are predicted. The
+/// baseline is the better of the guesses of each group, weighed by its figures.
+pub fn summary(answers: &[Answer]) -> String {
+    let weighed = |of: &dyn Fn(&Answer) -> Option<(f64, usize)>| {
+        let all = answers.iter().filter_map(of);
+        let (sum, n) =
+            all.fold((0.0, 0), |(sum, n), (mean, count)| (sum + mean * count as f64, n + count));
+        (n > 0).then(|| (sum / n as f64, n))
+    };
+    let Some((error, cells)) = weighed(&Answer::mean_error) else {
+        return "nothing here is predicted\n".to_owned();
+    };
+    let left = weighed(&Answer::mean_error_left_out);
+    let baseline = weighed(&|answer| {
+        let best = answer.baselines.iter().map(|(_, error)| *error).reduce(f64::min)?;
+        Some((best, answer.mean_error()?.1))
+    });
+    let share = |of: Option<(f64, usize)>| {
+        of.map_or("-".to_owned(), |(e, _)| format!("{:.2} %", e * 100.0))
+    };
+    format!(
+        "MAPE {:.2} % ({cells} cells), leave-one-out {}, baseline {}\n",
+        error * 100.0,
+        share(left),
+        share(baseline)
+    )
+}
+
+fn mean((error, n): (f64, usize)) -> String {
+    format!("{:.2} % in the mean of {n}", error * 100.0)
+}
+
+fn off(error: Option<f64>) -> String {
+    error.map_or("-".to_owned(), |error| format!("{:+.1} %", error * 100.0))
+}
+
+/// Four digits.
+fn number(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let whole = value.abs().log10().floor().max(-3.0) as i32 + 1;
+    format!("{value:.0$}", (4 - whole).clamp(0, 5) as usize)
+}
+
+fn tame(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (at, word) in row.iter().enumerate() {
+            let width = widths[at];
+            let _ = match (2..=6).contains(&at) {
+                true => write!(line, "  {word:>width$}"),
+                false => write!(line, "  {word:<width$}"),
+            };
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
