@@ -6,6 +6,7 @@
 pub mod moves;
 pub mod population;
 pub mod rules;
+mod setting;
 
 use narrows_facts::host::Host;
 use narrows_facts::result::{Finding, Prediction, Verdict};

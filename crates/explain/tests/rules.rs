@@ -4,7 +4,7 @@
 use narrows_explain::population::{Balance, balance, sockets};
 use narrows_explain::{Case, judge};
 use narrows_facts::host::*;
-use narrows_facts::load::{CpuList, EndReport, FlowTally, Params, Timeline};
+use narrows_facts::load::{CpuList, EndReport, FlowTally, Params, ThreadUsage, Timeline};
 use narrows_facts::record::{Outcome, Record, Stamp};
 use narrows_facts::result::{Finding, Verdict, Weight};
 use narrows_facts::study::{StoredStudy, Study};
@@ -511,4 +511,32 @@ fn real_populations_get_the_class_that_is_known_of_them() {
         judged += 1;
     }
     assert!(judged >= 50, "{judged}");
+}
+
+/// A stream to another host whose receiver used this share of its CPU.
+fn to_a_peer(busy: f64) -> StoredStudy {
+    let mut study = study(bare());
+    study.trials = vec![Trial { path: Path::Peer, ..trial("tcp-stream") }];
+    for repeat in 0..6 {
+        let mut record = record("tcp-stream", repeat, 1_000_000_000, "cubic", 0.0);
+        let usage = |share: f64| ThreadUsage {
+            wall_ns: Nanos(1_000_000_000),
+            user_ns: Nanos((share * 1e9) as u64),
+            ..ThreadUsage::default()
+        };
+        for (end, share) in [(&mut record.sink, busy), (&mut record.source, 0.5)] {
+            end.as_mut().expect("an end").threads = vec![usage(share)];
+        }
+        study.records.push(record);
+    }
+    study
+}
+
+#[test]
+fn a_full_thread_is_named_and_an_idle_one_is_not() {
+    let found = verdict(&to_a_peer(0.99), "generator-bound");
+    let Verdict::Found { findings } = &found else { panic!("{found:?}") };
+    assert!(findings[0].says.contains("receiver's thread filled its CPU"), "{}", findings[0].says);
+    let clear = verdict(&to_a_peer(0.6), "generator-bound");
+    assert!(matches!(clear, Verdict::Clear { .. }), "{clear:?}");
 }

@@ -301,3 +301,27 @@ fn another_study_stands_beside_and_figures_are_files() {
     let markdown = report(&["--format", "markdown"]);
     assert!(markdown.contains("| 1 | 61.15 Gb/s |") && markdown.contains("|---|"), "{markdown}");
 }
+
+#[test]
+fn cells_are_explained_or_said_not_to_be() {
+    let dir = folder("explain");
+    let study = written(
+        &dir,
+        "study.toml",
+        "name = 'cached'\nrepeats = 2\n[base]\nload = 'memory-read'\nseconds = 0.05\n\
+         [[factor]]\nname = 'size'\nset = 'size'\nlevels = ['1M']\n",
+    );
+    let output = run(narrows().args(["study", "run"]).arg(&study).arg("--out").arg(&dir));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let file = dir.join("cached.narrows");
+    let text = out(&run(narrows().arg("explain").arg(&file)));
+    assert!(text.contains("cache-resident: not memory"), "{text}");
+    assert!(text.contains("1 explained, 0 unexplained"), "{text}");
+    let json: Value =
+        serde_json::from_str(&out(&run(narrows().args(["explain", "-J"]).arg(&file))))
+            .expect("JSON");
+    assert_eq!(json["cells"][0]["standing"], "explained");
+    let imported = series(&dir, "bare", &[10.0, 10.1]);
+    let text = out(&run(narrows().arg("explain").arg(&imported)));
+    assert!(text.contains("1 without expectation"), "{text}");
+}

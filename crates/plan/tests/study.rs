@@ -169,3 +169,25 @@ fn quickly_means_short_and_few() {
     assert!(cells.iter().all(|cell| cell.settings.seconds == Some(0.2)));
     assert!(cells.iter().all(|cell| cell.settings.parallel.is_none_or(|n| n <= 2)));
 }
+
+#[test]
+fn two_ends_of_one_host_share_no_cpu_that_they_need_not() {
+    let mut host = Host::default();
+    let from = Source("test".into());
+    host.cpu.online = Fact::Known { value: (0..4).collect(), from: from.clone() };
+    host.cpu.allowed = Fact::Known { value: (0..4).collect(), from };
+    let of = |affinity: &str, parallel: u32| {
+        let text = format!(
+            "name = 'x'\nrepeats = 1\n[base]\naffinity = '{affinity}'\nparallel = {parallel}\n"
+        );
+        let cells = cells(&Definition::parse(&text).expect("a study")).expect("cells");
+        let ends = Ends { host: &host, peer: None, path: Path::Namespaces, interface: None };
+        let place = trials(&cells, &ends).expect("trials").remove(0).0.place;
+        (place.source.0, place.sink.0)
+    };
+    assert_eq!(of("0-3,0-3", 1), (vec![0, 1, 2, 3], vec![1, 2, 3, 0]));
+    assert_eq!(of("0-3,0-3", 2), (vec![0, 1, 2, 3], vec![2, 3, 0, 1]));
+    assert_eq!(of("0-3,0-3", 4), (vec![0, 1, 2, 3], vec![1, 2, 3, 0]));
+    assert_eq!(of("0,same-core", 1), (vec![0], vec![0]));
+    assert_eq!(of("1,1", 1), (vec![1], vec![1]));
+}

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod explained;
 pub mod figures;
 pub mod formats;
 mod hardware;

@@ -5,7 +5,7 @@ mod stored;
 mod study;
 
 pub use direct::{DirectArgs, MemoryLoad, Span, TcpArgs, UdpArgs};
-pub use stored::{CompareArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
+pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SittingArgs, StatusArgs, StudyArgs, StudyCommand};
 
 use clap::builder::PossibleValuesParser;
@@ -45,6 +45,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Print the completion script for a shell
     Completions(CompletionsArgs),
+    /// Why: what bears on each cell of a study, and which cells nothing explains
+    Explain(ExplainArgs),
     /// Write the runs of a study for other programs: CSV, JSON, Parquet, iperf3's JSON
     Export(ExportArgs),
     /// Puts settings back; started by narrows itself

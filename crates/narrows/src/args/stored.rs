@@ -28,6 +28,17 @@ pub struct CompareArgs {
     pub json: bool,
 }
 
+/// Options of `explain`.
+#[derive(ClapArgs)]
+pub struct ExplainArgs {
+    /// The study file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Print one JSON document
+    #[arg(long, short = 'J')]
+    pub json: bool,
+}
+
 /// Options of `export`.
 #[derive(ClapArgs)]
 pub struct ExportArgs {

@@ -4,6 +4,7 @@ pub mod check;
 pub mod compare;
 pub mod completions;
 pub mod direct;
+pub mod explain;
 pub mod export;
 pub mod guard;
 pub mod host;

@@ -4,7 +4,7 @@ use super::{Definition, Settings, StudyError};
 use crate::{Spot, Where, choose, cpus, on_node};
 use blake2::{Blake2s256, Digest};
 use narrows_facts::host::Host;
-use narrows_facts::load::{CpuList, Timeline};
+use narrows_facts::load::{CpuList, Params, Timeline};
 use narrows_facts::trial::{Level, Path, Placement, Trial, TrialId};
 use narrows_facts::{Bytes, Nanos};
 
@@ -127,7 +127,7 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
         false => {
             let places = settings.places().map_err(wrong)?;
             let nodes = settings.nodes().map_err(wrong)?;
-            placed(places, nodes, ends, &spot, params.is_reverse()).unwrap_or_else(|why| {
+            placed(places, nodes, ends, &spot, &params).unwrap_or_else(|why| {
                 why_not = Some(why);
                 Placement::default()
             })
@@ -169,6 +169,14 @@ fn timeline(settings: &Settings, memory: bool) -> Result<Timeline, String> {
     })
 }
 
+/// The CPUs after those that `flows` threads take.
+fn turned(mut cpus: CpuList, flows: u32) -> CpuList {
+    let all = cpus.0.len().max(1);
+    let turn = (flows as usize % all).max(usize::from(all > 1));
+    cpus.0.rotate_left(turn % all);
+    cpus
+}
+
 /// The CPUs and nodes of both ends. Without words about them, ends of one host have a core each,
 /// and ends of two are not pinned.
 fn placed(
@@ -176,8 +184,9 @@ fn placed(
     (local_node, remote_node): (Option<u32>, Option<u32>),
     ends: &Ends<'_>,
     spot: &Spot,
-    reverse: bool,
+    params: &Params,
 ) -> Result<Placement, String> {
+    let (reverse, flows) = (params.is_reverse(), params.flows());
     let one_host = ends.path != Path::Peer;
     let (local, remote) = match places {
         None if one_host => (spot.pair.source.clone(), spot.pair.sink.clone()),
@@ -189,7 +198,10 @@ fn placed(
                 Where::SameCore => local.clone(),
                 there => CpuList(cpus(far, there, None)?),
             };
-            (local, remote)
+            // On one host the same place is the same CPUs: the other end begins with those that
+            // this one leaves, so that two ends share none that they need not.
+            let shared = one_host && there != Where::SameCore && local == remote;
+            (local, if shared { turned(remote, flows) } else { remote })
         }
     };
     Ok(match reverse && !one_host {

@@ -1,0 +1,74 @@
+//! `memory-mixed`: are modules of several sizes in one host?
+//!
+//! Channels with different capacities cannot be one interleave set: what is over forms a narrower
+//! one, and pages in it are slower (docs/predict.md, interleave sets).
+
+use super::evidence;
+use crate::{Case, Rule};
+use narrows_facts::Bytes;
+use narrows_facts::result::{Finding, Verdict, Weight};
+use std::collections::BTreeMap;
+
+pub static RULE: Rule = Rule {
+    name: "memory-mixed",
+    asks: "Are modules of several sizes in one host?",
+    of_host: true,
+    judge,
+};
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let fact = &case.study.host.memory.slots;
+    let Some(slots) = fact.value() else {
+        let gap = fact.gap().unwrap_or_default();
+        return Verdict::Unknown { missing: vec![format!("memory slots: {gap}")] };
+    };
+    let mut sizes = BTreeMap::<Bytes, usize>::new();
+    for module in slots.iter().filter_map(|slot| slot.module.as_ref()).filter(|m| m.is_dram) {
+        if let Some(size) = module.size_bytes {
+            *sizes.entry(size).or_default() += 1;
+        }
+    }
+    let list: Vec<String> = sizes.iter().map(|(size, n)| format!("{n} of {size}")).collect();
+    match sizes.len() {
+        0 => Verdict::Unknown { missing: vec!["size of any module".into()] },
+        1 => Verdict::Clear {
+            because: format!("all modules have the same size: {}", list.join(", ")),
+        },
+        _ => Verdict::Found {
+            findings: vec![Finding {
+                rule: RULE.name.into(),
+                weight: Weight::Advice,
+                says: format!("Modules of several sizes: {}", list.join(", ")),
+                evidence: vec![evidence(list.join(", "), fact.source().0.clone())],
+                worth: None,
+                remedy: "put modules of one size into all channels of a socket".into(),
+            }],
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use narrows_facts::host::{Host, Module, Slot};
+
+    #[test]
+    fn an_odd_module_is_found_and_equal_ones_are_not() {
+        let host = |sizes: &[u64]| {
+            let slot = |gib: &u64| Slot {
+                module: Some(Module {
+                    size_bytes: Some(Bytes::gib(*gib)),
+                    is_dram: true,
+                    ..Module::default()
+                }),
+                ..Slot::default()
+            };
+            let mut host = Host::default();
+            host.memory.slots = known(sizes.iter().map(slot).collect());
+            host
+        };
+        assert!(is_found(&of_host(&RULE, host(&[32, 32, 16]))));
+        assert!(is_clear(&of_host(&RULE, host(&[32, 32]))));
+    }
+}

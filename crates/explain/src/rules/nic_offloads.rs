@@ -1,0 +1,92 @@
+//! `nic-offloads`: does the CPU do what a NIC could do?
+//!
+//! Without segmentation offload the kernel cuts every segment itself, without receive offload it
+//! handles every one by itself, and without checksums it reads every byte once more. Only
+//! interfaces of 10 Gb/s or more are judged, and only those that name the feature.
+
+use super::evidence;
+use crate::setting::conclude;
+use crate::{Case, Rule};
+use narrows_facts::result::{Finding, Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "nic-offloads",
+    asks: "Does the CPU do what a NIC could do?",
+    of_host: true,
+    judge,
+};
+
+/// Features by the kernel's names, and ethtool's words for them.
+const WANTED: [(&str, &str); 4] = [
+    ("tx-tcp-segmentation", "tso"),
+    ("tx-generic-segmentation", "gso"),
+    ("rx-gro", "gro"),
+    ("rx-checksum", "rx"),
+];
+/// Slower interfaces are no trouble to a CPU.
+const SPEED_BPS: f64 = 10e9;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let (mut findings, mut looked) = (Vec::new(), false);
+    let fast = case
+        .study
+        .host
+        .physical_nics()
+        .filter(|nic| nic.speed_bps.value().is_some_and(|speed| speed.0 >= SPEED_BPS));
+    for nic in fast {
+        let Some(features) = nic.offloads.value() else { continue };
+        looked = true;
+        let off: Vec<&str> = WANTED
+            .iter()
+            .filter(|(name, _)| features.get(*name) == Some(&false))
+            .map(|(_, word)| *word)
+            .collect();
+        if !off.is_empty() {
+            findings.push(Finding {
+                rule: RULE.name.into(),
+                weight: Weight::Advice,
+                says: format!("{} leaves work to the CPU: {} off", nic.name, off.join(", ")),
+                evidence: vec![evidence(
+                    format!("features of {}: {} off", nic.name, off.join(", ")),
+                    nic.offloads.source().0.clone(),
+                )],
+                worth: None,
+                remedy: format!("ethtool -K {} {} on", nic.name, off.join(" on ")),
+            });
+        }
+    }
+    conclude(
+        findings,
+        looked,
+        "segmentation, receive offload and checksums are on",
+        "no NIC of 10 Gb/s or more names its features",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use narrows_facts::BitsPerSecond;
+    use narrows_facts::host::{Host, Nic};
+
+    fn host(speed: f64, gro: bool) -> Host {
+        let features = [("rx-gro".to_owned(), gro), ("tx-tcp-segmentation".to_owned(), true)];
+        let nic = Nic {
+            name: "eth0".into(),
+            physical: true,
+            speed_bps: known(BitsPerSecond(speed)),
+            offloads: known(features.into()),
+            ..Nic::default()
+        };
+        Host { nics: vec![nic], ..Host::default() }
+    }
+
+    #[test]
+    fn a_fast_nic_without_them_is_found_and_others_are_not() {
+        assert!(is_found(&of_host(&RULE, host(25e9, false))));
+        assert!(is_clear(&of_host(&RULE, host(25e9, true))));
+        assert!(is_clear(&of_host(&RULE, host(1e9, false))));
+        assert!(is_clear(&of_host(&RULE, Host::default())));
+    }
+}

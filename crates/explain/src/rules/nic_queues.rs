@@ -1,0 +1,75 @@
+//! `nic-queues`: does one queue carry a fast NIC on a host with many CPUs?
+//!
+//! Packets of one queue are handled by one CPU at a time, about 42 Gb/s with all offloads and a
+//! few million packets a second without.
+
+use super::evidence;
+use crate::setting::conclude;
+use crate::{Case, Rule};
+use narrows_facts::result::{Finding, Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "nic-queues",
+    asks: "Does one queue carry a fast NIC on a host with many CPUs?",
+    of_host: true,
+    judge,
+};
+
+/// Below both of these one queue is enough.
+const SPEED_BPS: f64 = 10e9;
+const CPUS: usize = 4;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let host = &case.study.host;
+    let cpus = host.cpu.online.value().map_or(0, Vec::len);
+    let fast = host
+        .physical_nics()
+        .filter(|nic| nic.speed_bps.value().is_some_and(|speed| speed.0 >= SPEED_BPS));
+    let (mut findings, mut looked) = (Vec::new(), false);
+    for nic in fast {
+        let Some(queues) = nic.queues.value() else { continue };
+        looked = true;
+        if queues.rx == 1 && cpus >= CPUS {
+            findings.push(Finding {
+                rule: RULE.name.into(),
+                weight: Weight::Advice,
+                says: format!("{} receives by one queue, and so by one of {cpus} CPUs", nic.name),
+                evidence: vec![evidence("1 receive queue", nic.queues.source().0.clone())],
+                worth: None,
+                remedy: format!("ethtool -L {} combined {}", nic.name, cpus.min(16)),
+            });
+        }
+    }
+    conclude(
+        findings,
+        looked,
+        "fast NICs have several queues, or the host few CPUs",
+        "no NIC of 10 Gb/s or more tells its queues",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use narrows_facts::BitsPerSecond;
+    use narrows_facts::host::{Host, Nic, Queues};
+
+    #[test]
+    fn one_queue_is_found_where_it_matters() {
+        let host = |rx: u32, cpus: u32| {
+            let nic = Nic {
+                physical: true,
+                speed_bps: known(BitsPerSecond(100e9)),
+                queues: known(Queues { rx, tx: rx }),
+                ..Nic::default()
+            };
+            let mut host = Host { nics: vec![nic], ..Host::default() };
+            host.cpu.online = known((0..cpus).collect());
+            host
+        };
+        assert!(is_found(&of_host(&RULE, host(1, 16))));
+        assert!(is_clear(&of_host(&RULE, host(16, 16))));
+        assert!(is_clear(&of_host(&RULE, host(1, 2))));
+    }
+}

@@ -1,0 +1,25 @@
+//! `narrows explain FILE`: what bears on each cell of a study.
+
+use crate::args::ExplainArgs;
+use crate::failure::Failure;
+use crate::output;
+use narrows_report::{Analysis, explained};
+
+/// Runs the command.
+pub fn run(args: &ExplainArgs) -> Result<u8, Failure> {
+    let stored = narrows_store::read(&args.file)?;
+    let analysis = Analysis::of(&stored);
+    let cells = explained::cells(&analysis);
+    output::print(&match args.json {
+        false => explained::text(&analysis, &cells),
+        true => {
+            let document = serde_json::json!({
+                "schema_version": narrows_facts::SCHEMA_VERSION,
+                "cells": cells,
+                "findings": analysis.findings(),
+            });
+            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+        }
+    })?;
+    Ok(0)
+}

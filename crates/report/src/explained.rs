@@ -1,0 +1,160 @@
+//! Why each cell reached what it did: measured beside expected, and what bears on it.
+
+use crate::{Analysis, words};
+use narrows_facts::result::Estimate;
+use narrows_stats::{Label, Summary};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Within this share of what was expected nothing is left to explain.
+const NEAR: f64 = 0.1;
+
+/// What is known of one cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// Its label.
+    pub label: String,
+    /// What was measured.
+    pub measured: Option<Estimate>,
+    /// What was expected.
+    pub expected: Option<Estimate>,
+    /// The resource that should be narrowest.
+    pub narrowest: Option<String>,
+    /// What its runs showed that bears on it.
+    pub because: Vec<String>,
+    /// Whether something explains it.
+    pub standing: Standing,
+}
+
+/// Whether a cell is explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// As expected, within its range or a tenth.
+    AsExpected,
+    /// Its runs showed why.
+    Explained,
+    /// Far from what was expected, and nothing says why.
+    Unexplained,
+    /// Nothing was expected of it, and nothing bears on it.
+    NotExpected,
+    /// It has no value.
+    NotMeasured,
+}
+
+impl Standing {
+    fn says(self) -> &'static str {
+        match self {
+            Self::AsExpected => "as expected",
+            Self::Explained => "explained",
+            Self::Unexplained => "unexplained",
+            Self::NotExpected => "no expectation",
+            Self::NotMeasured => "not measured",
+        }
+    }
+}
+
+/// Labels that say why a rate is what it is; others say what it is not to be taken for.
+fn bears(label: Label) -> bool {
+    matches!(
+        label,
+        Label::SameCpu
+            | Label::SourceBound
+            | Label::SinkBound
+            | Label::CacheResident
+            | Label::Noisy
+            | Label::BehindSchedule
+            | Label::ZeroCopyCopied
+    )
+}
+
+/// All cells of a study.
+pub fn cells(analysis: &Analysis<'_>) -> Vec<Cell> {
+    analysis.summaries.iter().map(|summary| cell(analysis, summary)).collect()
+}
+
+fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
+    let expectation = words::expectation(analysis, summary);
+    let expected = expectation.and_then(|prediction| prediction.range);
+    let bearing = summary.labels.iter().filter(|label| bears(**label));
+    let mut because: Vec<String> = bearing.map(|label| words::label(*label, summary)).collect();
+    if let Some(why) = summary.failed.first() {
+        because.push(format!("{}: {why}", words::counted(summary.failed.len(), "failed run")));
+    }
+    let standing = match (summary.estimate, expected) {
+        (None, _) => Standing::NotMeasured,
+        (Some(measured), Some(expected)) if is_near(&measured, &expected) => Standing::AsExpected,
+        _ if !because.is_empty() => Standing::Explained,
+        (Some(_), Some(_)) => Standing::Unexplained,
+        (Some(_), None) => Standing::NotExpected,
+    };
+    Cell {
+        label: summary.label.clone(),
+        measured: summary.estimate,
+        expected,
+        narrowest: expectation.and_then(|prediction| prediction.narrowest.clone()),
+        because,
+        standing,
+    }
+}
+
+fn is_near(measured: &Estimate, expected: &Estimate) -> bool {
+    let low = expected.low.min(expected.value * (1.0 - NEAR));
+    let high = expected.high.max(expected.value * (1.0 + NEAR));
+    measured.high >= low && measured.low <= high
+}
+
+/// The cells in lines, the findings, and how many are not explained.
+pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
+    let mut text = String::new();
+    let width = cells.iter().map(|cell| cell.label.chars().count()).max().unwrap_or(0);
+    for cell in cells {
+        let label: String =
+            cell.label.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let measured = cell.measured.as_ref().map_or("-".to_owned(), words::middle);
+        let _ = write!(text, "{label:<width$}  {measured}, {}", cell.standing.says());
+        if let Some(expected) = &cell.expected {
+            let _ =
+                write!(text, "; expected {} ({})", words::middle(expected), words::range(expected));
+        }
+        if let Some(narrowest) = &cell.narrowest {
+            let _ = write!(text, ", narrowest {narrowest}");
+        }
+        text.push('\n');
+        for because in &cell.because {
+            let plain: String =
+                because.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+            let _ = writeln!(text, "{:width$}  {plain}", "");
+        }
+    }
+    for finding in analysis.findings() {
+        let _ = writeln!(
+            text,
+            "{}: {} ({})",
+            words::weight(finding.weight),
+            finding.says,
+            finding.rule
+        );
+        for evidence in &finding.evidence {
+            let _ = writeln!(text, "  {} ({})", evidence.says, evidence.from);
+        }
+        let _ = writeln!(text, "  do: {}", finding.remedy);
+    }
+    let unknown = analysis
+        .judged
+        .iter()
+        .filter(|judged| matches!(judged.verdict, narrows_facts::result::Verdict::Unknown { .. }));
+    let count = |standing: Standing| cells.iter().filter(|cell| cell.standing == standing).count();
+    let _ = writeln!(
+        text,
+        "{} as expected, {} explained, {} unexplained, {} without expectation, {} not measured; {} \
+         rules could not tell",
+        count(Standing::AsExpected),
+        count(Standing::Explained),
+        count(Standing::Unexplained),
+        count(Standing::NotExpected),
+        count(Standing::NotMeasured),
+        unknown.count()
+    );
+    text
+}
