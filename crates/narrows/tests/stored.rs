@@ -325,3 +325,32 @@ fn cells_are_explained_or_said_not_to_be() {
     let text = out(&run(narrows().arg("explain").arg(&imported)));
     assert!(text.contains("1 without expectation"), "{text}");
 }
+
+#[test]
+fn a_change_is_predicted_and_what_is_missing_is_asked_for() {
+    let predict = |more: &[&str]| {
+        let mut command = narrows();
+        command.arg("predict").args(more);
+        command
+    };
+    let base = ["cpu=Xeon Platinum 8280", "memory.mts=2933", "nic.gbps=100"];
+    let with = |population: &str, more: &[&str]| {
+        let mut command = predict(more);
+        for set in base.iter().copied().chain([population]) {
+            command.args(["--set", set]);
+        }
+        let output = run(&mut command);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        out(&output)
+    };
+    let uneven = with("memory.socket0=1,1,0/1,0,0", &[]);
+    assert!(uneven.contains("narrowest memory") && uneven.contains("sets of 2+1"), "{uneven}");
+    let json: Value =
+        serde_json::from_str(&with("memory.socket0=1,1,1/1,1,1", &["--json"])).expect("JSON");
+    assert_eq!(json["reaches"][0]["resources"][0]["name"], "wire");
+    let best = with("memory.socket0=0,0,0/0,0,0", &["--search", "dimms=4"]);
+    assert!(best.contains("one set of 4"), "{best}");
+    fails(&mut predict(&["--set", "colour=red"]), 2, "none of");
+    fails(&mut predict(&["--set", "cpu=Pentium"]), 2, "no processor");
+    fails(&mut predict(&["--from", "nowhere"]), 2, "nowhere");
+}

@@ -14,6 +14,7 @@ pub mod platform;
 pub mod published;
 pub mod roads;
 mod stack;
+pub mod whatif;
 mod wire;
 
 use narrows_facts::host::Nic;

@@ -65,7 +65,8 @@ pub enum Command {
     /// Without a choice: all kernels on one thread and on all, latency from the first-level cache
     /// to memory, and, where there are several nodes, all pairs of them.
     Mem(MemArgs),
-    /// What should be reached: published tables beside the model
+    /// What should be reached, as the host is and after a change; and published tables beside the
+    /// model
     Predict(PredictArgs),
     /// Read a study file again: text, JSON or HTML; needs no root
     Report(ReportArgs),
@@ -268,8 +269,19 @@ pub struct MemArgs {
 pub struct PredictArgs {
     /// Published tables (TOML): what the model says of them, in-sample and left out, beside simple
     /// guesses
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["from", "set", "search"])]
     pub published: Vec<PathBuf>,
+    /// The host: a capture, a folder, an SMBIOS table or dmidecode's text; without it this one
+    #[arg(long, value_name = "FILE|DIR")]
+    pub from: Option<PathBuf>,
+    /// What would be different: cpu, memory.socket0=1,1,1/0,0,0 (modules of each channel,
+    /// controllers parted by strokes), memory.mts, mtu, nic.gbps, nic.pcie=3x16, nic.socket;
+    /// several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = study::said)]
+    pub set: Vec<(String, String)>,
+    /// The best populations of so many modules in this server's slots
+    #[arg(long, value_name = "dimms=N", value_parser = dimms)]
+    pub search: Option<u32>,
     /// Print one JSON document
     #[arg(long, short = 'J')]
     pub json: bool,
@@ -350,6 +362,11 @@ fn ports(text: &str) -> Result<(u16, u16), String> {
     let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
     let range = port(first).zip(port(last)).filter(|(first, last)| first <= last);
     range.ok_or_else(|| format!("'{text}' is no port, and no FIRST-LAST"))
+}
+
+fn dimms(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("dimms=").and_then(|number| number.parse().ok());
+    number.filter(|n| (1..=96).contains(n)).ok_or(format!("'{text}' is not dimms=N, 1 to 96"))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -69,7 +69,7 @@ fn denied(host: &Host) -> Vec<&'static str> {
     all.into_iter().filter(|(denied, _)| *denied).map(|(_, what)| what).collect()
 }
 
-fn open(path: &Path) -> Result<Host, Failure> {
+pub fn open(path: &Path) -> Result<Host, Failure> {
     narrows_host::open(path).map_err(|error| {
         let hint = "give a capture, a folder with sys and proc, a table DMI, dmidecode's text or hwloc's XML";
         Failure::new(USAGE, error, hint)

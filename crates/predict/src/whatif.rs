@@ -1,0 +1,539 @@
+//! What a described server should reach, today and after a change: `narrows predict --set`.
+//!
+//! The resources of kernel sockets are those of [`crate::published`]'s model with the parameters
+//! that Lenovo's tables gave; RDMA has no ceiling but the wire, its slot and memory. All ranges say
+//! how far those tables' left-out rows were off, wider on processors that the tables are not of.
+
+use crate::framing::{self, Rdma};
+use crate::interleave::sets;
+use crate::pcie;
+use crate::platform::{self, Platform};
+use narrows_facts::Bytes;
+use narrows_facts::host::{Host, Module, Slot, SlotPlace};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Share of the channels' peak that one read for each write reaches (measured on one node).
+const ETA: f64 = 0.71;
+/// The rest as fitted on the 36 medians of LP1241 (docs/predict.md): the kernel's ceiling, memory
+/// bytes for each payload byte, the factor on them for TCP with two processors, UDP's shares in
+/// a wider set and on the other socket.
+const KAPPA: f64 = 0.938;
+const M: f64 = 2.16;
+const G: f64 = 0.738;
+const R: f64 = 0.129;
+const Q: f64 = 0.116;
+/// RDMA moves each byte once.
+const M_RDMA: f64 = 1.0;
+/// What local work gains over remote in throughput, set by one published figure.
+const REMOTE_LOSS: f64 = 1.24;
+/// 80 % of left-out rows were within this; other platforms are given four times as much.
+const HALF: f64 = 0.032;
+const HALF_ELSEWHERE: f64 = 0.13;
+/// Message of streams.
+const MESSAGE: f64 = 65_536.0;
+
+/// A server as far as the model sees it.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    platform: &'static Platform,
+    /// Modules of every channel by socket, controllers one after the other.
+    pub modules: Vec<Vec<u32>>,
+    /// Slots of every channel.
+    pub slots_per_channel: u32,
+    mts: f64,
+    link_gbps: f64,
+    mtu: f64,
+    nic_socket: usize,
+    /// Generation's rate in GT/s, lanes and payload of the NIC's slot.
+    slot: Option<(f64, u32, f64)>,
+}
+
+/// What one resource allows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Resource {
+    /// Its name.
+    pub name: &'static str,
+    /// Payload that it carries, in Gb/s.
+    pub gbps: f64,
+    /// How that comes about.
+    pub says: String,
+}
+
+/// What one path should reach.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reach {
+    /// `tcp`, `udp`, `rdma-write`.
+    pub path: &'static str,
+    /// Gb/s of payload, and its 80 % range.
+    pub gbps: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// All resources, narrowest first.
+    pub resources: Vec<Resource>,
+}
+
+/// What of a host the model needs and does not know, in the words of `--set`.
+pub fn of_host(host: &Host, set: &BTreeMap<String, String>) -> Result<Machine, String> {
+    let lacks = |what: &str| format!("{what}; say it with --set");
+    let number = |key: &str| match set.get(key) {
+        None => Ok(None),
+        Some(text) => match text.parse::<f64>() {
+            Ok(value) if value > 0.0 && value.is_finite() => Ok(Some(value)),
+            _ => Err(format!("--set {key}={text} is no number above zero")),
+        },
+    };
+    known_keys(set)?;
+    let platform = match set.get("cpu") {
+        Some(name) => platform::named(name)
+            .ok_or(format!("--set cpu: '{name}' is no processor of platforms/"))?,
+        None => platform::of(host)
+            .ok_or_else(|| lacks("the processor's family is not known: cpu=NAME"))?,
+    };
+    let (mut modules, slots_per_channel) = match population(host, platform) {
+        Ok(found) => found,
+        Err(_) if set.keys().any(|key| key.starts_with("memory.socket")) => (Vec::new(), 2),
+        Err(why) => return Err(lacks(&format!("{why}: memory.socket0=1,1,1/0,0,0"))),
+    };
+    for (key, text) in set {
+        let Some(socket) = key.strip_prefix("memory.socket") else { continue };
+        let at: usize =
+            socket.parse().ok().filter(|at| *at < 8).ok_or(format!("--set {key}: no socket"))?;
+        let channels = channels(text, platform).map_err(|why| format!("--set {key}: {why}"))?;
+        let empty = vec![0; platform.channels_per_socket() as usize];
+        modules.resize(modules.len().max(at + 1), empty);
+        modules[at] = channels;
+    }
+    let fastest = host.physical_nics().filter_map(|nic| Some((nic, nic.speed_bps.value()?.0)));
+    let nic = fastest.max_by(|a, b| a.1.total_cmp(&b.1));
+    let link = number("nic.gbps")?.or(nic.map(|(_, speed)| speed / 1e9));
+    let own_mtu = nic.and_then(|(nic, _)| nic.mtu_bytes.value()).map(|mtu| mtu.0 as f64);
+    let mts = number("memory.mts")?.or_else(|| configured(host));
+    let node = nic.and_then(|(nic, _)| nic.node.value()).map_or(0, |node| *node as usize);
+    let own_slot = nic.and_then(|(nic, _)| {
+        let joints = pcie::joints(nic);
+        let slowest = joints.iter().filter(|joint| joint.now.is_some());
+        let slowest = slowest.min_by(|a, b| a.payload_bps().total_cmp(&b.payload_bps()))?;
+        let now = slowest.now?;
+        Some((now.speed_gts, now.width, 256.0))
+    });
+    Ok(Machine {
+        platform,
+        modules,
+        slots_per_channel,
+        mts: mts.ok_or_else(|| lacks("the speed of memory is not known: memory.mts=2933"))?,
+        link_gbps: link.ok_or_else(|| lacks("no NIC tells its speed: nic.gbps=100"))?,
+        mtu: number("mtu")?.or(own_mtu).unwrap_or(1500.0),
+        nic_socket: match set.get("nic.socket") {
+            Some(text) => {
+                text.parse().map_err(|_| format!("--set nic.socket={text} is no socket"))?
+            }
+            None => node,
+        },
+        slot: match set.get("nic.pcie") {
+            Some(text) => Some(slot(text)?),
+            None => own_slot,
+        },
+    })
+}
+
+fn known_keys(set: &BTreeMap<String, String>) -> Result<(), String> {
+    const KEYS: [&str; 6] = ["cpu", "memory.mts", "mtu", "nic.gbps", "nic.pcie", "nic.socket"];
+    let known = |key: &String| KEYS.contains(&key.as_str()) || key.starts_with("memory.socket");
+    match set.keys().find(|key| !known(key)) {
+        None => Ok(()),
+        Some(key) => Err(format!("--set {key}: it is none of {}, memory.socketN", KEYS.join(", "))),
+    }
+}
+
+/// `3x16` or `3x16/512`: generation, lanes, payload.
+fn slot(text: &str) -> Result<(f64, u32, f64), String> {
+    let wrong = || format!("--set nic.pcie={text} is not GENERATIONxLANES, such as 3x16");
+    let (shape, payload) = text.split_once('/').unwrap_or((text, "256"));
+    let (generation, lanes) = shape.split_once('x').ok_or_else(wrong)?;
+    let generation: usize = generation.parse().map_err(|_| wrong())?;
+    let speed = [2.5, 5.0, 8.0, 16.0, 32.0].get(generation.wrapping_sub(1)).ok_or_else(wrong)?;
+    let lanes: u32 = lanes.parse().ok().filter(|n| (1..=32).contains(n)).ok_or_else(wrong)?;
+    Ok((*speed, lanes, payload.parse().ok().filter(|p: &f64| *p >= 128.0).ok_or_else(wrong)?))
+}
+
+/// `1,1,1/0,0,0`: modules of each channel, controllers parted by strokes.
+fn channels(text: &str, platform: &Platform) -> Result<Vec<u32>, String> {
+    let number = |word: &str| word.trim().parse::<u32>().ok().filter(|n| *n <= 3);
+    let all: Option<Vec<u32>> = text.split(['/', ',']).map(number).collect();
+    let all = all.ok_or(format!("'{text}' is not modules of each channel, such as 1,1,1/0,0,0"))?;
+    match all.len() == platform.channels_per_socket() as usize {
+        true => Ok(all),
+        false => Err(format!(
+            "{} has {} channels a socket",
+            platform.name,
+            platform.channels_per_socket()
+        )),
+    }
+}
+
+fn configured(host: &Host) -> Option<f64> {
+    let slots = host.memory.slots.value()?;
+    let speeds = slots.iter().filter_map(|slot| slot.module.as_ref()?.configured_mts);
+    speeds.min().map(f64::from)
+}
+
+/// Modules of every channel as they are, and the slots of a channel.
+fn population(host: &Host, platform: &Platform) -> Result<(Vec<Vec<u32>>, u32), String> {
+    let slots = host.memory.slots.value().ok_or("memory slots are not known")?;
+    let known = sets(slots, platform, 1)?;
+    let each = platform.channels_per_socket() as usize;
+    let mut by_socket = BTreeMap::<u32, BTreeMap<(u32, usize, String), (u32, u32)>>::new();
+    for slot in slots {
+        let Some(at) = &slot.at else { continue };
+        let controller =
+            known.controllers.get(&(at.socket, at.channel.clone())).copied().unwrap_or(0);
+        let key = (controller, at.channel.len(), at.channel.clone());
+        let channel = by_socket.entry(at.socket).or_default().entry(key).or_default();
+        channel.0 += 1;
+        channel.1 += u32::from(slot.module.as_ref().is_some_and(|module| module.is_dram));
+    }
+    let most = by_socket.values().flat_map(BTreeMap::values).map(|channel| channel.0).max();
+    let modules: Vec<Vec<u32>> = by_socket
+        .values()
+        .map(|channels| {
+            let mut all: Vec<u32> = channels.values().map(|channel| channel.1).collect();
+            all.resize(each, 0);
+            all
+        })
+        .collect();
+    match modules.is_empty() {
+        true => Err("no memory slot tells its channel".to_owned()),
+        false => Ok((modules, most.unwrap_or(1))),
+    }
+}
+
+/// Ways of the interleave sets of one socket's modules.
+pub fn ways(modules: &[u32], platform: &Platform) -> Vec<usize> {
+    let each = platform.channels.max(1) as usize;
+    let one = |at: usize, full: bool| Slot {
+        at: Some(SlotPlace {
+            socket: 0,
+            channel: char::from(b'A' + at as u8).to_string(),
+            controller: Some((at / each) as u32),
+        }),
+        module: full.then(|| Module {
+            size_bytes: Some(Bytes::gib(32)),
+            is_dram: true,
+            ..Module::default()
+        }),
+        ..Slot::default()
+    };
+    let slots: Vec<Slot> = modules
+        .iter()
+        .enumerate()
+        .flat_map(|(at, n)| (0..(*n).max(1)).map(move |_| one(at, *n > 0)))
+        .collect();
+    let found = sets(&slots, platform, 1).map(|sets| sets.by_socket).unwrap_or_default();
+    found.into_values().flatten().map(|set| set.ways()).filter(|ways| *ways > 0).collect()
+}
+
+impl Machine {
+    /// The platform's name.
+    pub fn platform(&self) -> &'static Platform {
+        self.platform
+    }
+
+    /// The socket that the NIC is on, and so the work.
+    pub fn near(&self) -> usize {
+        if self.nic_socket < self.modules.len() { self.nic_socket } else { 0 }
+    }
+
+    /// What every path should reach.
+    pub fn reaches(&self) -> Vec<Reach> {
+        let sets: Vec<Vec<usize>> =
+            self.modules.iter().map(|modules| ways(modules, self.platform)).collect();
+        [Path::Tcp, Path::Udp, Path::Rdma].map(|path| self.reach(path, &sets)).to_vec()
+    }
+
+    fn reach(&self, path: Path, sets: &[Vec<usize>]) -> Reach {
+        let mut resources = vec![self.wire(path), self.memory(path, sets)];
+        resources.extend(self.slot(path));
+        resources.sort_by(|a, b| a.gbps.total_cmp(&b.gbps));
+        let gbps = resources[0].gbps;
+        let same = self.platform.name.starts_with("Cascade Lake");
+        let half: f64 = if same { HALF } else { HALF_ELSEWHERE };
+        let wire = self.link_gbps * path.framing(self.mtu);
+        Reach {
+            path: path.name(),
+            gbps,
+            low: gbps * (-half).exp(),
+            high: (gbps * half.exp()).min(wire.max(gbps)),
+            resources,
+        }
+    }
+
+    fn wire(&self, path: Path) -> Resource {
+        let share = path.framing(self.mtu);
+        let kappa = if path == Path::Rdma { 1.0 } else { KAPPA };
+        let mut says = format!(
+            "{:.2} % of {} Gb/s is payload at MTU {}",
+            share * 100.0,
+            self.link_gbps,
+            self.mtu
+        );
+        if kappa < 1.0 {
+            says += &format!("; the kernel reaches {kappa} of it (fitted on LP1241)");
+        }
+        Resource { name: "wire", gbps: kappa * share * self.link_gbps, says }
+    }
+
+    fn carried(&self, path: Path, near: &[usize], far: bool, sockets: usize) -> f64 {
+        let Some(narrowest) = near.iter().min().copied() else { return 0.0 };
+        let wider = near.iter().any(|ways| *ways > narrowest);
+        let (m, share) = match path {
+            Path::Tcp if sockets > 1 => (M * G, 1.0),
+            Path::Tcp => (M, 1.0),
+            Path::Udp => {
+                (M, (1.0 - if wider { R } else { 0.0 }) * (1.0 - if far { Q } else { 0.0 }))
+            }
+            Path::Rdma => (M_RDMA, 1.0),
+        };
+        8.0 * ETA * narrowest as f64 * self.mts * 8e-3 / m / share
+    }
+
+    fn memory(&self, path: Path, sets: &[Vec<usize>]) -> Resource {
+        let near = sets.get(self.near()).map_or(&[][..], Vec::as_slice);
+        let far = sets.iter().enumerate().any(|(at, sets)| at != self.near() && !sets.is_empty());
+        // Work on the NIC's socket without memory goes to the other's.
+        let remote = near.is_empty();
+        let other = sets.iter().find(|sets| !sets.is_empty()).map_or(&[][..], Vec::as_slice);
+        let used = if remote { other } else { near };
+        let gbps = self.carried(path, used, far && !remote, sets.len());
+        let gbps = if remote && path != Path::Rdma { gbps / REMOTE_LOSS } else { gbps };
+        let words: Vec<String> = used.iter().map(ToString::to_string).collect();
+        let says = match words.is_empty() {
+            true => "no memory".to_owned(),
+            false => format!(
+                "the narrowest of the sets of {} channels at {} MT/s{}",
+                words.join("+"),
+                self.mts,
+                if remote { ", on the other socket" } else { "" }
+            ),
+        };
+        Resource { name: "memory", gbps, says }
+    }
+
+    fn slot(&self, path: Path) -> Option<Resource> {
+        let (speed, lanes, payload) = self.slot?;
+        // Of an RDMA packet only the data goes to memory.
+        let frame = match path {
+            Path::Rdma => path.payload(self.mtu),
+            _ => self.mtu + 14.0,
+        };
+        let share = pcie::packet_share(frame, payload, 24.0) * path.payload(self.mtu) / frame;
+        let gbps = pcie::packet_bps(speed, lanes, payload) * share / 1e9;
+        Some(Resource {
+            name: "pcie",
+            gbps,
+            says: format!("{speed} GT/s x{lanes}, payload {payload} B"),
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Path {
+    Tcp,
+    Udp,
+    Rdma,
+}
+
+impl Path {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Rdma => "rdma-write (RoCEv2)",
+        }
+    }
+
+    fn framing(self, mtu: f64) -> f64 {
+        match self {
+            Self::Tcp => framing::tcp(mtu, true),
+            Self::Udp => framing::udp(mtu, MESSAGE),
+            Self::Rdma => framing::rdma(Rdma::RoceV2, MESSAGE, framing::path_mtu(mtu)),
+        }
+    }
+
+    /// Payload of a full frame.
+    fn payload(self, mtu: f64) -> f64 {
+        match self {
+            Self::Tcp => framing::tcp_payload_bytes(mtu, true),
+            Self::Udp => mtu - 28.0,
+            Self::Rdma => framing::path_mtu(mtu),
+        }
+    }
+}
+
+/// One population of a search.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    /// Modules of every channel by socket.
+    pub modules: Vec<Vec<u32>>,
+    /// TCP and UDP that memory and wire allow, in Gb/s.
+    pub tcp_gbps: f64,
+    /// UDP.
+    pub udp_gbps: f64,
+    /// Channels of all sets: a measure of what is left for programs.
+    pub channels: usize,
+    /// Sets of each socket.
+    pub sets: Vec<Vec<usize>>,
+}
+
+/// All populations of so many modules, best first: by the lower of TCP and UDP, then those that
+/// share them evenly between sockets, then by channels, then by the fewest sets. Of those with the
+/// same sets one stands for all. Sockets are as many as the machine has, at most two. How many were
+/// tried, and the best `keep`.
+pub fn search(machine: &Machine, modules: u32, keep: usize) -> (u64, Vec<Found>) {
+    let channels = machine.platform.channels_per_socket() as usize;
+    let each = socket_choices(channels, machine.slots_per_channel, modules, machine.platform);
+    let sockets = machine.modules.len().clamp(1, 2);
+    let wire = |path: Path| machine.wire(path).gbps;
+    let (wire_tcp, wire_udp) = (wire(Path::Tcp), wire(Path::Udp));
+    let mut best: Vec<(f64, u32, usize, usize, usize, usize)> = Vec::new();
+    let mut tried = 0;
+    let none = each.iter().position(|choice| choice.count == 0).unwrap_or(0);
+    for (a, near) in each.iter().enumerate() {
+        let others: Vec<usize> = match sockets {
+            1 => vec![none],
+            _ => (0..each.len()).collect(),
+        };
+        for b in others {
+            let far = &each[b];
+            if near.count + far.count != modules {
+                continue;
+            }
+            tried += 1;
+            let tcp = machine.carried(Path::Tcp, &near.sets, far.count > 0, sockets).min(wire_tcp);
+            let udp = machine.carried(Path::Udp, &near.sets, far.count > 0, sockets).min(wire_udp);
+            let channels = near.sets.iter().sum::<usize>() + far.sets.iter().sum::<usize>();
+            let uneven = if sockets == 1 { 0 } else { near.count.abs_diff(far.count) };
+            best.push((tcp.min(udp), uneven, channels, near.sets.len() + far.sets.len(), a, b));
+        }
+    }
+    best.sort_by(|x, y| {
+        let rest = x.1.cmp(&y.1).then(y.2.cmp(&x.2)).then(x.3.cmp(&y.3));
+        y.0.total_cmp(&x.0).then(rest)
+    });
+    let mut shown = std::collections::BTreeSet::new();
+    best.retain(|(.., a, b)| shown.insert((&each[*a].sets, &each[*b].sets)));
+    let found = best.into_iter().take(keep).map(|(.., a, b)| {
+        let (near, far) = (&each[a], &each[b]);
+        let both = if sockets == 1 { vec![near] } else { vec![near, far] };
+        Found {
+            modules: both.iter().map(|choice| choice.modules.clone()).collect(),
+            tcp_gbps: machine.carried(Path::Tcp, &near.sets, far.count > 0, sockets).min(wire_tcp),
+            udp_gbps: machine.carried(Path::Udp, &near.sets, far.count > 0, sockets).min(wire_udp),
+            channels: both.iter().map(|choice| choice.sets.iter().sum::<usize>()).sum(),
+            sets: both.iter().map(|choice| choice.sets.clone()).collect(),
+        }
+    });
+    (tried, found.collect())
+}
+
+struct Choice {
+    modules: Vec<u32>,
+    count: u32,
+    sets: Vec<usize>,
+}
+
+/// Every way to fill a socket's channels with at most so many modules.
+fn socket_choices(channels: usize, slots: u32, modules: u32, platform: &Platform) -> Vec<Choice> {
+    let base = slots + 1;
+    let all = base.checked_pow(channels as u32).unwrap_or(u32::MAX).min(2_000_000);
+    let of = |mut code: u32| {
+        let digits = (0..channels).map(|_| {
+            let digit = code % base;
+            code /= base;
+            digit
+        });
+        digits.collect::<Vec<u32>>()
+    };
+    let fits = |modules_of: &Vec<u32>| modules_of.iter().sum::<u32>() <= modules;
+    // The sets follow from how many channels of each controller have how many modules.
+    let mut known = BTreeMap::<Vec<Vec<u32>>, Vec<usize>>::new();
+    let each = platform.channels.max(1) as usize;
+    (0..all)
+        .map(of)
+        .filter(fits)
+        .map(|modules| {
+            let mut shape: Vec<Vec<u32>> = modules.chunks(each).map(<[u32]>::to_vec).collect();
+            shape.iter_mut().for_each(|controller| controller.sort_unstable());
+            shape.sort();
+            let sets = known.entry(shape).or_insert_with(|| ways(&modules, platform)).clone();
+            Choice { count: modules.iter().sum(), modules, sets }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(more: &[(&str, &str)]) -> Machine {
+        let base = [
+            ("cpu", "Xeon Platinum 8280"),
+            ("memory.mts", "2933"),
+            ("nic.gbps", "100"),
+            ("memory.socket0", "1,1,0/1,0,0"),
+        ];
+        let set = base.iter().chain(more).map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        of_host(&Host::default(), &set.collect()).expect("a machine")
+    }
+
+    fn tcp(machine: &Machine) -> (f64, &'static str) {
+        let reach = machine.reaches().remove(0);
+        (reach.gbps, reach.resources[0].name)
+    }
+
+    #[test]
+    fn the_studys_step_comes_out_and_its_untried_neighbour() {
+        let uneven = tcp(&machine(&[]));
+        assert!((uneven.0 - 61.7).abs() < 0.5 && uneven.1 == "memory", "{uneven:?}");
+        // Three on one controller are one set of three: the model says that this is fast.
+        let one_side = tcp(&machine(&[("memory.socket0", "1,1,1/0,0,0")]));
+        assert!((one_side.0 - 88.3).abs() < 0.5 && one_side.1 == "wire", "{one_side:?}");
+        let narrow = tcp(&machine(&[("memory.socket0", "1,1,1/1,1,1"), ("nic.pcie", "3x8")]));
+        assert_eq!(narrow.1, "pcie");
+        let slot = machine(&[("memory.socket0", "1,1,1/1,1,1"), ("nic.pcie", "3x8")]);
+        let rdma = slot.reaches().remove(2);
+        // 57.88 Gb/s of packets, of which 1024 of 1120 bytes are data.
+        assert!((rdma.gbps - 52.9).abs() < 0.1, "{rdma:?}");
+        let jumbo = tcp(&machine(&[("memory.socket0", "1,1,1/1,1,1"), ("mtu", "9000")]));
+        assert!(jumbo.0 > 92.0, "{jumbo:?}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_asked_for() {
+        let ask = |pairs: &[(&str, &str)]| {
+            let set = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            of_host(&Host::default(), &set.collect()).expect_err("something is missing")
+        };
+        assert!(ask(&[]).contains("cpu=NAME"));
+        assert!(ask(&[("cpu", "Xeon Platinum 8280")]).contains("memory.socket0="));
+        assert!(ask(&[("colour", "red")]).contains("none of"));
+        assert!(ask(&[("cpu", "Pentium")]).contains("no processor"));
+        let wrong = [("cpu", "Xeon Platinum 8280"), ("memory.socket0", "1,1")];
+        assert!(ask(&wrong).contains("6 channels"));
+    }
+
+    #[test]
+    fn the_best_population_of_a_number_is_one_even_set() {
+        let machine = machine(&[("memory.socket1", "0,0,0/0,0,0")]);
+        let (tried, found) = search(&machine, 8, 3);
+        assert!(tried > 1000, "{tried}");
+        // Eight modules on two sockets: four channels of two controllers each.
+        assert_eq!(found[0].sets, [[4], [4]], "{found:?}");
+        let (_, seven) = search(&machine, 7, 2);
+        assert_ne!(seven[0].sets, seven[1].sets, "one stands for all of a shape");
+        let (_, one) = search(&machine, 1, 1);
+        assert_eq!(one[0].channels, 1);
+    }
+}
