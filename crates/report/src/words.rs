@@ -165,7 +165,13 @@ pub fn path(path: Path) -> &'static str {
 /// How a study ended, and how many of its runs it made.
 pub fn ending(analysis: &Analysis<'_>) -> String {
     let stored = analysis.stored;
-    let runs = format!("{} of {} runs", stored.records.len(), stored.planned_runs());
+    let (made, planned) = (stored.records.len(), stored.planned_runs());
+    // With a precision to reach, or runs that failed, there are more than the least that was
+    // planned.
+    let runs = match made > planned {
+        true => counted(made, "run"),
+        false => format!("{made} of {planned} runs"),
+    };
     match &stored.ended {
         Some(Ended::Complete) => runs,
         Some(Ended::Interrupted { why }) => format!("{runs}; interrupted: {why}"),

@@ -252,11 +252,18 @@ impl Course<'_> {
         match &mut self.ends {
             Ends::Local { address, sink_namespace, source_namespace } => {
                 let mut sink_end = start(&self.launcher.outside())?;
-                let sink = Job { namespace: sink_namespace.clone(), ..sink };
                 let source = job(trial, Role::Source, &token);
-                let source = Job { namespace: source_namespace.clone(), ..source };
-                both(&mut sink_end, &mut near, sink, source, (*address, None), finish, stop)
-                    .map(|(sink, source)| (sink, Some(source)))
+                // The end that listens is in the first namespace: in reverse that is the source.
+                let (listens, connects) =
+                    if trial.params.is_reverse() { (source, sink) } else { (sink, source) };
+                let listens = Job { namespace: sink_namespace.clone(), ..listens };
+                let connects = Job { namespace: source_namespace.clone(), ..connects };
+                let to = (*address, None);
+                let ran = both(&mut sink_end, &mut near, listens, connects, to, finish, stop);
+                ran.map(|(listened, connected)| match trial.params.is_reverse() {
+                    false => (listened, Some(connected)),
+                    true => (connected, Some(listened)),
+                })
             }
             Ends::Iperf3(server) => beside_iperf3(server, trial, &mut near, finish, stop),
             Ends::Peers(peers) => {

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 const RUNS_MIN: usize = 12;
 /// Less than this is no news, however certain.
 const WORTH: f64 = 0.01;
+/// Most runs whose order is shuffled to see what chance does.
+const SHUFFLED_MAX: usize = 2000;
 /// Probability below which something is told.
 const TOLD_BELOW: f64 = 0.01;
 
@@ -92,38 +94,45 @@ fn shares(runs: &[Placed]) -> Vec<(usize, f64)> {
 }
 
 fn step(values: &[f64]) -> Option<Step> {
-    let (far, at) = farthest(values);
-    let mut random = Pcg64::seed_from_u64(1);
-    let mut shuffled = values.to_vec();
-    let beyond = (0..999).filter(|_| {
-        shuffled.shuffle(&mut random);
-        farthest(&shuffled).0 >= far
-    });
-    let p = (beyond.count() as f64 + 1.0) / 1000.0;
-    let middle = |part: &[f64]| {
-        let sorted = crate::order::sorted(part);
-        of_sorted(&sorted, 0.5)
+    let mut ranks = ranks(values);
+    let (far, at) = farthest(&ranks);
+    let n = values.len() as f64;
+    let p = if values.len() > SHUFFLED_MAX {
+        // Pettitt's own approximation.
+        (2.0 * (-6.0 * far * far / (n.powi(3) + n.powi(2))).exp()).min(1.0)
+    } else {
+        let mut random = Pcg64::seed_from_u64(1);
+        let beyond = (0..999).filter(|_| {
+            ranks.shuffle(&mut random);
+            farthest(&ranks).0 >= far
+        });
+        (beyond.count() as f64 + 1.0) / 1000.0
     };
+    let middle = |part: &[f64]| of_sorted(&crate::order::sorted(part), 0.5);
     Some(Step { at, ratio: middle(&values[at..])? / middle(&values[..at])?, p })
 }
 
-/// The farthest that the sum of ranks runs from even, and where.
-fn farthest(values: &[f64]) -> (f64, usize) {
+fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut ranks = vec![0.0; values.len()];
     for (rank, at) in order.into_iter().enumerate() {
         ranks[at] = rank as f64 + 1.0;
     }
-    let even = (values.len() as f64 + 1.0) / 2.0;
-    let (mut sum, mut far, mut where_) = (0.0f64, 0.0f64, 1);
-    for (at, rank) in ranks.iter().enumerate().take(values.len().saturating_sub(1)) {
+    ranks
+}
+
+/// The farthest that the sum of ranks runs from even, and where.
+fn farthest(ranks: &[f64]) -> (f64, usize) {
+    let even = (ranks.len() as f64 + 1.0) / 2.0;
+    let (mut sum, mut far, mut after) = (0.0f64, 0.0f64, 1);
+    for (at, rank) in ranks.iter().enumerate().take(ranks.len().saturating_sub(1)) {
         sum += rank - even;
         if sum.abs() > far {
-            (far, where_) = (sum.abs(), at + 1);
+            (far, after) = (sum.abs(), at + 1);
         }
     }
-    (far, where_)
+    (far, after)
 }
 
 #[cfg(test)]

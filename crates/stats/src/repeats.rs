@@ -2,11 +2,7 @@
 
 use crate::order::{median_interval, of_sorted, rank, sorted};
 use narrows_facts::result::Unit;
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64;
 
-/// Resamples for each number of repeats that is tried.
-const RESAMPLES: usize = 400;
 /// More are not looked for.
 pub const REPEATS_MAX: usize = 5000;
 
@@ -23,8 +19,9 @@ pub fn is_precise(values: &[f64], share: f64, confidence: f64) -> bool {
 }
 
 /// The fewest repeats after which the interval of the median is within `share` of it, in the mean
-/// of both ends over drawn series (Maricq and others, "Taming Performance Variability", OSDI 2018,
-/// section 5, drawing with replacement). `None` with fewer than ten values, or beyond 5000.
+/// (the question of Maricq and others, "Taming Performance Variability", OSDI 2018, section 5, who
+/// draw series; here the mean of order statistics answers it). `None` with fewer than ten values,
+/// or beyond 5000.
 pub fn repeats_needed(values: &[f64], share: f64, confidence: f64) -> Option<usize> {
     let values = sorted(values);
     if values.len() < 10 {
@@ -50,20 +47,13 @@ pub fn repeats_needed(values: &[f64], share: f64, confidence: f64) -> Option<usi
 }
 
 /// How far from the median the farther end of the interval is after `n` repeats, as a share, in the
-/// mean.
+/// mean: order statistic k of n values stands at k / (n + 1) of their distribution.
 fn reached(values: &[f64], n: usize, confidence: f64) -> Option<f64> {
-    let k = rank(n, confidence)?;
-    let mut random = Pcg64::seed_from_u64(n as u64);
-    let (mut low, mut high) = (0.0, 0.0);
-    for _ in 0..RESAMPLES {
-        let drawn = (0..n).map(|_| values[random.random_range(0..values.len())]);
-        let drawn = sorted(&drawn.collect::<Vec<f64>>());
-        low += drawn[k - 1];
-        high += drawn[n - k];
-    }
+    let k = rank(n, confidence)? as f64;
+    let at = |k: f64| of_sorted(values, k / (n as f64 + 1.0));
     let middle = of_sorted(values, 0.5).filter(|middle| *middle > 0.0)?;
-    let far = |sum: f64| (sum / RESAMPLES as f64 / middle - 1.0).abs();
-    Some(far(low).max(far(high)))
+    let far = |end: f64| (end / middle - 1.0).abs();
+    Some(far(at(k)?).max(far(at(n as f64 + 1.0 - k)?)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Reading studies. Files are never changed by it.
+//! Reading studies. What is stored is never changed by it; a run that a killed writer had stored
+//! half is taken back.
 
 use crate::{APPLICATION_ID, BUSY, LAYOUT_VERSION, LAYOUT_VERSION_OLDEST, StoreError, says};
 use narrows_facts::record::Record;
@@ -67,8 +68,15 @@ pub fn counts(path: &Path) -> Result<BTreeMap<String, Counts>, StoreError> {
 fn open(path: &Path) -> Result<(Connection, i64), StoreError> {
     is_database(path)?;
     let unreadable = |why: String| StoreError::Unreadable { path: path.to_owned(), why };
-    let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
-        .map_err(|error| unreadable(says(&error)))?;
+    // What a killed writer had not finished has to be taken back first, which only a writer may.
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    let flags = match Path::new(&journal).exists() {
+        true => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        false => OpenFlags::SQLITE_OPEN_READ_ONLY,
+    };
+    let database =
+        Connection::open_with_flags(path, flags).map_err(|error| unreadable(says(&error)))?;
     database.busy_timeout(BUSY).map_err(|error| unreadable(says(&error)))?;
     let version = belongs(&database, path)?;
     Ok((database, version))

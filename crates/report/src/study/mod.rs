@@ -4,6 +4,7 @@
 pub mod page;
 pub mod text;
 
+use crate::words;
 use narrows_explain::population::{Population, controllers_equal};
 use narrows_facts::host::Host;
 use narrows_facts::result::Unit;
@@ -108,15 +109,28 @@ pub fn results(
     let first = stored.trials.first()?.levels.first()?;
     let across = stored.study.reading.across.clone().unwrap_or_else(|| first.factor.clone());
     let margin = stored.study.reading.margin_percent.unwrap_or(MARGIN_PERCENT) / 100.0;
-    let mut panels: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut panels: Vec<(String, Metric, Vec<usize>)> = Vec::new();
     for (at, trial) in stored.trials.iter().enumerate() {
         let others = trial.levels.iter().filter(|level| level.factor != across);
         let name = others.map(|level| level.level.as_str()).collect::<Vec<_>>().join(", ");
-        match panels.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, cells)) => cells.push(at),
-            None => panels.push((name, vec![at])),
+        // Figures of several kinds are not to be set against each other.
+        let metric = summaries[at].metric;
+        match panels.iter_mut().find(|(known, of, _)| *known == name && *of == metric) {
+            Some((.., cells)) => cells.push(at),
+            None => panels.push((name, metric, vec![at])),
         }
     }
+    let several = |name: &str| panels.iter().filter(|(known, ..)| known == name).count() > 1;
+    let named = panels.iter().map(|(name, metric, cells)| {
+        let words = words::metric(*metric);
+        let name = match (several(name), name.is_empty()) {
+            (true, true) => words.to_owned(),
+            (true, false) => format!("{name}, {words}"),
+            _ => name.clone(),
+        };
+        (name, cells.clone())
+    });
+    let named: Vec<(String, Vec<usize>)> = named.collect();
     let populations = populations(stored);
     let beside = other.map(medians).unwrap_or_default();
     let panel = |(name, cells): (String, Vec<usize>)| {
@@ -128,7 +142,7 @@ pub fn results(
         panel
     };
     Some(StudyResults {
-        panels: panels.into_iter().map(panel).collect(),
+        panels: named.into_iter().map(panel).collect(),
         drift: drift(&in_time(stored)),
         across,
     })

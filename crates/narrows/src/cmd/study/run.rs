@@ -244,7 +244,8 @@ fn cannot(sitting: &Sitting) -> String {
     }
     let line = |(why, labels): (&str, Vec<&str>)| {
         let first = labels.first().copied().unwrap_or_default();
-        format!("cannot run: {} cells such as '{first}': {why}\n", labels.len())
+        let cells = narrows_report::words::counted(labels.len(), "cell");
+        format!("cannot run: {cells} such as '{first}': {why}\n")
     };
     whys.into_iter().map(line).collect()
 }

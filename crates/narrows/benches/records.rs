@@ -1,0 +1,100 @@
+//! A study of many runs: what it takes to store one more, and to read it again.
+//!
+//! `cargo bench --bench records -- 1000000` makes a file of so many runs (a million without a
+//! number) in a temporary folder, each with one figure and no ends of ours, as imported runs have.
+
+use narrows_facts::Nanos;
+use narrows_facts::host::Host;
+use narrows_facts::record::{External, Figure, Outcome, Record, Stamp};
+use narrows_facts::result::Unit;
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::Path as Join;
+use narrows_plan::study::{Definition, Ends, cells, trials};
+use narrows_store::Store;
+use nix::sys::resource::{UsageWho, getrusage};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+const LEVELS: usize = 18;
+
+fn main() {
+    let runs = std::env::args().filter_map(|arg| arg.parse::<usize>().ok()).next();
+    let runs = runs.unwrap_or(1_000_000);
+    let dir = std::env::temp_dir().join(format!("narrows-records-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("folder");
+    let file = dir.join("many.narrows");
+    let each = make(&file, runs);
+    let bytes = std::fs::metadata(&file).expect("file").len();
+    println!("{runs} runs, {} MiB; one more run is on disk after {each:.2} ms", bytes >> 20);
+    for words in [&["list"][..], &["study", "status"], &["report"], &["compare"], &["verify"]] {
+        time(words, &file);
+    }
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+/// Makes the file; milliseconds that a single run takes to be stored at its end.
+fn make(file: &Path, runs: usize) -> f64 {
+    let levels: Vec<String> = (1..=LEVELS).map(|level| format!("'{level}'")).collect();
+    let text = format!(
+        "name = 'many'\nrepeats = {}\n[base]\nload = 'memory-copy'\n[[factor]]\nname = 'level'\n\
+         levels = [{}]\n",
+        (runs / LEVELS).clamp(1, 100_000),
+        levels.join(", ")
+    );
+    let cells = cells(&Definition::parse(&text).expect("a study")).expect("cells");
+    let host = Host::default();
+    let ends = Ends { host: &host, peer: None, path: Join::Loopback, interface: None };
+    let trials: Vec<_> =
+        trials(&cells, &ends).expect("trials").into_iter().map(|(trial, _)| trial).collect();
+    let study = StoredStudy::unmeasured(host.clone()).study;
+    let mut store = Store::create(file, &study, &host).expect("a file");
+    store.put_definition(&text).expect("definition");
+    store.put_trials(&trials).expect("trials");
+    let record = |at: usize| Record {
+        trial: trials[at % LEVELS].id.clone(),
+        repeat: (at / LEVELS) as u32,
+        block: (at / LEVELS) as u32,
+        outcome: Outcome::Done,
+        sink: None,
+        source: None,
+        beside: None,
+        around: Stamp { began_unix_ns: Nanos(at as u64 * 1_000_000_000), ..Stamp::default() },
+        session: 0,
+        external: Some(External {
+            tool: "bench".into(),
+            version: None,
+            command: None,
+            file: None,
+            figures: vec![Figure {
+                name: "rate".into(),
+                value: 1e10 * (1.0 + (at % 97) as f64 / 1000.0),
+                unit: Unit::BytesPerSecond,
+            }],
+            output: String::new(),
+        }),
+    };
+    for chunk in (0..runs).collect::<Vec<_>>().chunks(20_000) {
+        let records: Vec<Record> = chunk.iter().map(|at| record(*at)).collect();
+        store.put_records(&records).expect("records");
+    }
+    let (began, more) = (Instant::now(), 100);
+    for at in runs..runs + more {
+        store.put_record(&record(at)).expect("a record");
+    }
+    began.elapsed().as_secs_f64() * 1e3 / more as f64
+}
+
+fn time(words: &[&str], file: &Path) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    command.args(words).arg(file);
+    if words[0] == "compare" {
+        command.arg(file);
+    }
+    let began = Instant::now();
+    let status = command.stdout(Stdio::null()).status().expect("runs");
+    let took = began.elapsed().as_secs_f64();
+    // The most that any child had so far: the commands are in order of their hunger.
+    let most = getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.max_rss());
+    println!("{}: {took:.2} s, at most {} MiB so far, {status}", words.join(" "), most >> 10);
+}
