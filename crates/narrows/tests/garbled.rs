@@ -4,9 +4,13 @@ mod common;
 
 use common::folder;
 use narrows_facts::host::Host;
+use narrows_facts::trial::Path as Join;
 use narrows_host::open;
+use narrows_plan::study::{Definition, Ends, cells, trials};
+use narrows_predict::published::{Table, predict};
 use narrows_report::results::Results;
 use narrows_report::views;
+use narrows_store::import::TOOLS;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -108,4 +112,60 @@ fn nothing_panics_on_a_garbled_description() {
         }
     }
     assert!(read > 0 && refused > 0, "{read} read, {refused} refused: both must happen");
+}
+
+/// Outputs of tools, a study's file and a published table, as small as they can be.
+const TEXTS: [&str; 14] = [
+    "{\"start\":{\"version\":\"iperf 3.12\",\"test_start\":{\"protocol\":\"UDP\",\"num_streams\":1}},\
+     \"intervals\":[],\"end\":{\"sum\":{\"bits_per_second\":1e9,\"lost_percent\":1.5}}}",
+    "19700101000000,127.0.0.1,49580,127.0.0.1,5990,1,0.0-1.0,100,23000,0.1,0,99,0.0,0\n",
+    "Client connecting to ::1, UDP port 5001\n[ ID] Interval\n[  1] 0.0-1.0 sec  12.5 MBytes   \
+     105 Mbits/sec\n[  1] 0.0-1.0 sec  12.4 MBytes   104 Mbits/sec   0.002 ms 80/8921 (0.9%)\n",
+    " 1491.5 MB /   1.00 sec = 12518.9 Mbps 97 %TX 29 %RX 0 / 1526 drop/pkt 0.00 %loss\n",
+    "tcp_bw:\n    bw  =  1.66 GB/sec\ntcp_lat:\n    latency  =  42.8 us\n",
+    "sockperf: == version #3.7 == \nsockperf: Summary: Latency is 24.552 usec\n\
+     sockperf: ---> percentile 50.000 =   31.960\n",
+    "MIGRATED TCP STREAM TEST from 0 () port 0\nbytes 10^6bits/sec\n131072  16384  16384    10.00    9406.44\n",
+    " RDMA_Write BW Test\n #bytes  #iterations  BW peak[Gb/sec]  BW average[Gb/sec]\n 65536 5000 97.5 97.2\n",
+    "0\tMethod: MEMCPY\tElapsed: 0.01\tMiB: 64.0\tCopy: 4279.505 MiB/s\n",
+    "memory on node 1 memcpy   Avg 7047.42 MB/s Max 7059 MB/s Min 7018 MB/s\n",
+    "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0       1.21\n8   1.25\n",
+    "name = 'x'\nrepeats = 3\n[precision]\nwithin_percent = 2\nrepeats_max = 9\n[base]\nlength = '64K'\n\
+     affinity = '0,1'\n[[factor]]\nname = 'f'\nset = 'bitrate'\nlevels = ['1G', 2]\n[[factor]]\n\
+     name = 'd'\nby = 'hand'\nslots_in_order = ['1', '2']\n[[exclude]]\nf = '1G'\n",
+    "[system]\ncpu = 'Xeon Platinum 8280'\ndimm = 'DDR4-2933'\nnic = '1x100GbE'\n[[row]]\ndimms = 3\n\
+     cpu2 = 'x'\ntcp_gbps = 90.5\n[[row]]\nchannels = [[[1,1,0],[1,0,0]]]\nudp_gbps = 70\n",
+    "[[row]]\nprotocol = 'rocev2'\nlink_gbps = 100\nmtu = 9000\ngbps = 97\n[[row]]\npcie_gen = 3\n\
+     width = 8\ngbps = 50\n[[row]]\nmem_mb_s = 7000\nmpps = 3.5\ncpu_turbo_ghz = 2.0\n",
+];
+
+#[test]
+fn garbled_texts_of_tools_studies_and_tables_never_panic() {
+    let mut chance = Chance(7);
+    let host = Host::default();
+    let (mut read, mut refused) = (0, 0);
+    for text in TEXTS {
+        for copy in 0..COPIES * 4 {
+            let mut bytes = text.as_bytes().to_vec();
+            for _ in 0..copy % 6 {
+                if !bytes.is_empty() {
+                    chance.garble(&mut bytes);
+                }
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            for tool in TOOLS {
+                let _ = (tool.recognises)(&text);
+                let understood = (tool.parse)(&text).is_ok();
+                *(if understood { &mut read } else { &mut refused }) += 1;
+            }
+            if let Ok(definition) = Definition::parse(&text) {
+                let ends = Ends { host: &host, peer: None, path: Join::Loopback, interface: None };
+                let _ = cells(&definition.quickly()).map(|cells| trials(&cells, &ends).is_ok());
+            }
+            if let Ok(table) = Table::parse("t", &text) {
+                let _ = narrows_report::published::text(&predict(&[table]));
+            }
+        }
+    }
+    assert!(read > 1000 && refused > 1000, "{read} read, {refused} refused");
 }

@@ -216,7 +216,7 @@ pub fn ways(modules: &[u32], platform: &Platform) -> Vec<usize> {
     let one = |at: usize, full: bool| Slot {
         at: Some(SlotPlace {
             socket: 0,
-            channel: char::from(b'A' + at as u8).to_string(),
+            channel: format!("{at:03}"),
             controller: Some((at / each) as u32),
         }),
         module: full.then(|| Module {

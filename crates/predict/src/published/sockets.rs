@@ -24,6 +24,8 @@ use toml::Value;
 const ETA: f64 = 0.71;
 /// Message of the streams, unless a row has another.
 const MESSAGE_BYTES: f64 = 65_536.0;
+/// More modules than this are a slip of the pen.
+const MODULES_MAX: usize = 1024;
 /// Draws for the range without a fit.
 const DRAWS: usize = 4000;
 
@@ -429,7 +431,9 @@ fn population(row: &Row<'_>, platform: &Platform) -> Result<BySocket, String> {
     let (controllers, channels) = (platform.controllers as usize, platform.channels as usize);
     if let Some(given) = row.value("channels").and_then(Value::as_array) {
         let wrong = || "`channels` is sockets of controllers of modules: [[[1,1,0],[1,0,0]], ...]";
-        let number = |value: &Value| value.as_integer().and_then(|n| u32::try_from(n).ok());
+        let number = |value: &Value| {
+            value.as_integer().and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= 8)
+        };
         let socket = |value: &Value| -> Option<Vec<u32>> {
             let all = value.as_array()?.iter().map(|c| Some(c.as_array()?.iter().map(number)));
             all.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect()
@@ -437,11 +441,14 @@ fn population(row: &Row<'_>, platform: &Platform) -> Result<BySocket, String> {
         return given.iter().map(|value| socket(value).ok_or_else(|| wrong().to_owned())).collect();
     }
     let dimms = row.number("dimms").ok_or("neither `dimms` nor `channels`")? as usize;
+    if dimms > MODULES_MAX {
+        return Err(format!("{dimms} modules are more than any server has slots for"));
+    }
     // A second processor is there when any row says something of its memory.
     let second =
         |row: Row<'_>| row.text("cpu2").is_some_and(|word| !word.eq_ignore_ascii_case("none"));
     let told = row.number("sockets").map(|sockets| sockets as usize);
-    let sockets = told.unwrap_or(1 + usize::from(row.table.rows().any(second))).max(1);
+    let sockets = told.unwrap_or(1 + usize::from(row.table.rows().any(second))).clamp(1, 16);
     let mut all = vec![vec![0u32; controllers * channels]; sockets];
     for dimm in 0..dimms {
         let (socket, place) = (dimm % sockets, dimm / sockets);
@@ -464,7 +471,7 @@ fn ways(by_socket: &BySocket, socket: usize, platform: &Platform) -> Result<Vec<
                 locator: format!("{at}"),
                 at: Some(SlotPlace {
                     socket: 0,
-                    channel: format!("{}", (b'A' + at as u8) as char),
+                    channel: format!("{at:03}"),
                     controller: Some((at / each) as u32),
                 }),
                 module: module.then(|| Module {

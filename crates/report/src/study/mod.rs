@@ -7,9 +7,10 @@ pub mod text;
 use crate::words;
 use narrows_explain::population::{Population, controllers_equal};
 use narrows_facts::host::Host;
-use narrows_facts::result::Unit;
+use narrows_facts::result::{Estimate, Method, Unit};
 use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::Trial;
+use narrows_facts::trial::{Path as Join, Trial};
+use narrows_predict::whatif::of_host;
 use narrows_stats::{
     Drift, Equivalence, Label, Level, Metric, Placed, Summary, drift, equivalence, kruskal_wallis,
     levels, repeats_needed, summarise, value_of,
@@ -94,6 +95,8 @@ pub struct Row {
     pub high: Option<f64>,
     /// Runs.
     pub n: u32,
+    /// What the model says of the host that it was measured on, over a path to another host.
+    pub predicted: Option<Estimate>,
     /// Median of the same cell of another study.
     pub beside: Option<f64>,
     /// How memory was populated on each processor, where that was read or the source says so.
@@ -188,6 +191,7 @@ fn panel(
             low: estimate.map(|e| e.low),
             high: estimate.map(|e| e.high),
             n: estimate.map_or(0, |e| e.n),
+            predicted: predicted(stored, trial),
             beside: None,
             population: population(stored, trial, populations),
         }
@@ -218,6 +222,31 @@ fn panel(
             .collect::<Option<Vec<usize>>>()
             .and_then(|all| all.into_iter().max()),
     }
+}
+
+/// What the model says of a cell: of the host as it was in the sitting that measured it.
+fn predicted(stored: &StoredStudy, trial: &Trial) -> Option<Estimate> {
+    let path = match trial.kind.as_str() {
+        "tcp-stream" => "tcp",
+        "udp-stream" => "udp",
+        "rdma-write" => "rdma-write (RoCEv2)",
+        _ => return None,
+    };
+    if trial.path != Join::Peer {
+        return None;
+    }
+    let session = stored.records_of(trial).next()?.session;
+    let session = stored.sessions.iter().find(|known| known.number == session)?;
+    let machine = of_host(&session.host, &BTreeMap::new()).ok()?;
+    let reach = machine.reaches().into_iter().find(|reach| reach.path == path)?;
+    Some(Estimate {
+        value: reach.gbps * 1e9,
+        low: reach.low * 1e9,
+        high: reach.high * 1e9,
+        unit: Unit::BitsPerSecond,
+        n: 0,
+        by: Method::Model,
+    })
 }
 
 /// Failed runs of a panel's cells, each reason once.

@@ -44,6 +44,7 @@ fn medians(rows: &[Vec<String>]) -> Markup {
 fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Markup {
     let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
     let beside = panel.rows.iter().any(|row| row.beside.is_some());
+    let predicted = panel.rows.iter().any(|row| row.predicted.is_some());
     html! {
         div class="card" id=(format!("panel-{at}")) {
             h3 { (title) }
@@ -53,6 +54,7 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Mark
                 thead { tr {
                     th { (across) } th class="number" { "median" }
                     th class="number" { "95 % interval" } th class="number" { "n" }
+                    @if predicted { th class="number" { "predicted" } }
                     @if beside { th class="number" { "beside" } th class="number" { "difference" } }
                 } }
                 tbody { @for row in &panel.rows { tr {
@@ -64,6 +66,14 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Mark
                         (text::interval(panel, row))
                     }
                     td class="number" data-name="n" { (row.n) }
+                    @if predicted {
+                        td class="number" data-name="predicted" {
+                            @match &row.predicted {
+                                Some(of) => (words::exact(of.value, panel.unit)),
+                                None => "-",
+                            }
+                        }
+                    }
                     @if beside {
                         td class="number" data-name="beside" {
                             @match row.beside { Some(m) => (words::exact(m, panel.unit)), None => "-" }

@@ -112,6 +112,10 @@ fn table(panel: &Panel, across: &str) -> String {
     let beside = panel.rows.iter().any(|row| row.beside.is_some());
     let mut rows =
         vec![vec![across.to_owned(), "median".into(), "95 % interval".into(), "n".into()]];
+    let predicted = panel.rows.iter().any(|row| row.predicted.is_some());
+    if predicted {
+        rows[0].push("predicted".to_owned());
+    }
     if beside {
         rows[0].extend(["beside".to_owned(), "difference".to_owned()]);
     }
@@ -120,6 +124,9 @@ fn table(panel: &Panel, across: &str) -> String {
             |value: Option<f64>| value.map_or("-".to_owned(), |v| words::exact(v, panel.unit));
         let mut cells =
             vec![row.level.clone(), value(row.median), interval(panel, row), row.n.to_string()];
+        if predicted {
+            cells.push(value(row.predicted.map(|estimate| estimate.value)));
+        }
         if beside {
             cells.extend([value(row.beside), difference(row)]);
         }
