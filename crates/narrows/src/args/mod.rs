@@ -17,9 +17,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 ok; 1 measured, and a fault of the hardware was found; 2 the command line or an input
-file cannot be used; 3 cannot connect or listen; 5 this machine does not allow it (privilege,
-hardware, package, disk); 4 a study did not reach its precision; 130 stopped with Ctrl-C, what was measured is kept.";
+Exit codes: 0 ok; 1 measured, and the verdict is bad: a fault of the hardware, something worse than
+before, a cell given up; 2 the command line or an input file cannot be used; 3 cannot connect or
+listen; 4 a study did not reach its precision; 5 this machine does not allow it (privilege,
+hardware, package, disk); 130 stopped with Ctrl-C, what was measured is kept.";
 
 /// Does a server's memory, NUMA layout, PCIe path or CPU hold its network back?
 #[derive(Parser)]

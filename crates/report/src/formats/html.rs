@@ -96,10 +96,18 @@ fn finding_card(finding: &Finding) -> Markup {
 }
 
 fn rules_card(analysis: &Analysis<'_>) -> Markup {
+    let is =
+        |judged: &&narrows_explain::Judged, word: &str| words::verdict(&judged.verdict) == word;
+    let count = |word: &str| analysis.judged.iter().filter(|judged| is(judged, word)).count();
     html! {
         div class="card" {
             h3 { "What was looked for" }
-            ul { @for judged in &analysis.judged {
+            details {
+                summary {
+                    (analysis.judged.len()) " rules: " (count("found")) " found something, "
+                    (count("clear")) " clear, " (count("unknown")) " could not tell"
+                }
+                ul { @for judged in &analysis.judged {
                 li {
                     (judged.asks) " " b { (words::verdict(&judged.verdict)) }
                     @match &judged.verdict {
@@ -109,6 +117,7 @@ fn rules_card(analysis: &Analysis<'_>) -> Markup {
                     }
                 }
             } }
+            }
         }
     }
 }
