@@ -23,7 +23,9 @@ const M: f64 = 2.16;
 const G: f64 = 0.738;
 const R: f64 = 0.129;
 const Q: f64 = 0.116;
-/// RDMA moves each byte once.
+/// The same by the names that the fit has.
+pub const FITTED: [(&str, f64); 5] = [("kappa", KAPPA), ("m", M), ("g", G), ("r", R), ("q", Q)];
+/// RDMA moves each byte once; the NIC has to be able to.
 const M_RDMA: f64 = 1.0;
 /// What local work gains over remote in throughput, set by one published figure.
 const REMOTE_LOSS: f64 = 1.24;
@@ -117,7 +119,9 @@ pub fn of_host(host: &Host, set: &BTreeMap<String, String>) -> Result<Machine, S
         let slowest = joints.iter().filter(|joint| joint.now.is_some());
         let slowest = slowest.min_by(|a, b| a.payload_bps().total_cmp(&b.payload_bps()))?;
         let now = slowest.now?;
-        Some((now.speed_gts, now.width, 256.0))
+        // As it was read; without that what most ports have.
+        let set = slowest.lower.express.value().map(|set| set.max_payload_bytes.0 as f64);
+        Some((now.speed_gts, now.width, set.unwrap_or(256.0)))
     });
     Ok(Machine {
         platform,
@@ -389,88 +393,93 @@ pub struct Found {
 
 /// All populations of so many modules, best first: by the lower of TCP and UDP, then those that
 /// share them evenly between sockets, then by channels, then by the fewest sets. Of those with the
-/// same sets one stands for all. Sockets are as many as the machine has, at most two. How many were
-/// tried, and the best `keep`.
-pub fn search(machine: &Machine, modules: u32, keep: usize) -> (u64, Vec<Found>) {
-    let channels = machine.platform.channels_per_socket() as usize;
-    let each = socket_choices(channels, machine.slots_per_channel, modules, machine.platform);
-    let sockets = machine.modules.len().clamp(1, 2);
-    let wire = |path: Path| machine.wire(path).gbps;
-    let (wire_tcp, wire_udp) = (wire(Path::Tcp), wire(Path::Udp));
-    let mut best: Vec<(f64, u32, usize, usize, usize, usize)> = Vec::new();
-    let mut tried = 0;
-    let none = each.iter().position(|choice| choice.count == 0).unwrap_or(0);
-    for (a, near) in each.iter().enumerate() {
-        let others: Vec<usize> = match sockets {
-            1 => vec![none],
-            _ => (0..each.len()).collect(),
-        };
-        for b in others {
-            let far = &each[b];
-            if near.count + far.count != modules {
-                continue;
-            }
-            tried += 1;
-            let tcp = machine.carried(Path::Tcp, &near.sets, far.count > 0, sockets).min(wire_tcp);
-            let udp = machine.carried(Path::Udp, &near.sets, far.count > 0, sockets).min(wire_udp);
-            let channels = near.sets.iter().sum::<usize>() + far.sets.iter().sum::<usize>();
+/// same sets one stands for all. How many there are, and the best `keep`; an error for more sockets
+/// than the model has seen.
+pub fn search(machine: &Machine, modules: u32, keep: usize) -> Result<(u64, Vec<Found>), String> {
+    let sockets = machine.modules.len().max(1);
+    if sockets > 2 {
+        return Err(format!("{sockets} sockets: a search knows one or two"));
+    }
+    let each = choices(machine.platform, machine.slots_per_channel, modules);
+    let none = [Choice { modules: Vec::new(), count: 0, sets: Vec::new(), like_it: 1 }];
+    let others: &[Choice] = if sockets == 1 { &none } else { &each };
+    let mut found: Vec<(u32, Found)> = Vec::new();
+    let mut all = 0u64;
+    for near in &each {
+        for far in others.iter().filter(|far| near.count + far.count == modules) {
+            all = all.saturating_add(near.like_it.saturating_mul(far.like_it));
+            let reach = |path: Path| {
+                let memory = machine.carried(path, &near.sets, far.count > 0, sockets);
+                memory.min(machine.wire(path).gbps)
+            };
+            let both = if sockets == 1 { vec![near] } else { vec![near, far] };
             let uneven = if sockets == 1 { 0 } else { near.count.abs_diff(far.count) };
-            best.push((tcp.min(udp), uneven, channels, near.sets.len() + far.sets.len(), a, b));
+            let one = Found {
+                modules: both.iter().map(|choice| choice.modules.clone()).collect(),
+                tcp_gbps: reach(Path::Tcp),
+                udp_gbps: reach(Path::Udp),
+                channels: both.iter().map(|choice| choice.sets.iter().sum::<usize>()).sum(),
+                sets: both.iter().map(|choice| choice.sets.clone()).collect(),
+            };
+            found.push((uneven, one));
         }
     }
-    best.sort_by(|x, y| {
-        let rest = x.1.cmp(&y.1).then(y.2.cmp(&x.2)).then(x.3.cmp(&y.3));
-        y.0.total_cmp(&x.0).then(rest)
+    let lower = |found: &Found| found.tcp_gbps.min(found.udp_gbps);
+    let sets = |found: &Found| found.sets.iter().map(Vec::len).sum::<usize>();
+    found.sort_by(|(uneven_a, a), (uneven_b, b)| {
+        let rest = uneven_a.cmp(uneven_b).then(b.channels.cmp(&a.channels));
+        lower(b).total_cmp(&lower(a)).then(rest).then(sets(a).cmp(&sets(b)))
     });
-    let mut shown = std::collections::BTreeSet::new();
-    best.retain(|(.., a, b)| shown.insert((&each[*a].sets, &each[*b].sets)));
-    let found = best.into_iter().take(keep).map(|(.., a, b)| {
-        let (near, far) = (&each[a], &each[b]);
-        let both = if sockets == 1 { vec![near] } else { vec![near, far] };
-        Found {
-            modules: both.iter().map(|choice| choice.modules.clone()).collect(),
-            tcp_gbps: machine.carried(Path::Tcp, &near.sets, far.count > 0, sockets).min(wire_tcp),
-            udp_gbps: machine.carried(Path::Udp, &near.sets, far.count > 0, sockets).min(wire_udp),
-            channels: both.iter().map(|choice| choice.sets.iter().sum::<usize>()).sum(),
-            sets: both.iter().map(|choice| choice.sets.clone()).collect(),
-        }
-    });
-    (tried, found.collect())
+    Ok((all, found.into_iter().map(|(_, found)| found).take(keep).collect()))
 }
 
+/// The populations of one socket with the same number of modules and the same sets.
 struct Choice {
+    /// One of them.
     modules: Vec<u32>,
     count: u32,
     sets: Vec<usize>,
+    /// How many there are.
+    like_it: u64,
 }
 
-/// Every way to fill a socket's channels with at most so many modules.
-fn socket_choices(channels: usize, slots: u32, modules: u32, platform: &Platform) -> Vec<Choice> {
-    let base = slots + 1;
-    let all = base.checked_pow(channels as u32).unwrap_or(u32::MAX).min(2_000_000);
-    let of = |mut code: u32| {
-        let digits = (0..channels).map(|_| {
-            let digit = code % base;
-            code /= base;
-            digit
-        });
-        digits.collect::<Vec<u32>>()
-    };
-    let fits = |modules_of: &Vec<u32>| modules_of.iter().sum::<u32>() <= modules;
-    // The sets follow from how many channels of each controller have how many modules.
-    let mut known = BTreeMap::<Vec<Vec<u32>>, Vec<usize>>::new();
-    let each = platform.channels.max(1) as usize;
-    (0..all)
-        .map(of)
-        .filter(fits)
-        .map(|modules| {
-            let mut shape: Vec<Vec<u32>> = modules.chunks(each).map(<[u32]>::to_vec).collect();
-            shape.iter_mut().for_each(|controller| controller.sort_unstable());
-            shape.sort();
-            let sets = known.entry(shape).or_insert_with(|| ways(&modules, platform)).clone();
-            Choice { count: modules.iter().sum(), modules, sets }
-        })
-        .collect()
+/// Every kind of population of a socket with at most so many modules. Which channels of a
+/// controller hold how many does not matter to the sets, only how many channels do: so controllers
+/// are filled in falling order, and counted as often as their channels can be exchanged.
+fn choices(platform: &Platform, slots: u32, modules: u32) -> Vec<Choice> {
+    let mut one: Vec<(Vec<u32>, u64)> = Vec::new();
+    falling(platform.channels.max(1) as usize, slots, &mut Vec::new(), &mut one);
+    let mut all: Vec<(Vec<u32>, u64)> = vec![(Vec::new(), 1)];
+    for _ in 0..platform.controllers {
+        let with = |(before, n): &(Vec<u32>, u64)| {
+            let more =
+                one.iter().map(|(own, m)| ([&before[..], own].concat(), n.saturating_mul(*m)));
+            more.filter(|(all, _)| all.iter().sum::<u32>() <= modules).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    let mut kinds = BTreeMap::<(u32, Vec<usize>), Choice>::new();
+    for (modules, like_it) in all {
+        let (count, sets) = (modules.iter().sum(), ways(&modules, platform));
+        let kind = kinds.entry((count, sets.clone()));
+        let kind = kind.or_insert(Choice { modules, count, sets, like_it: 0 });
+        kind.like_it = kind.like_it.saturating_add(like_it);
+    }
+    kinds.into_values().collect()
+}
+
+/// Modules of a controller's channels, most first, and in how many orders they can be.
+fn falling(channels: usize, most: u32, before: &mut Vec<u32>, out: &mut Vec<(Vec<u32>, u64)>) {
+    if before.len() == channels {
+        let factorial = |n: usize| (1..=n as u64).product::<u64>();
+        let same = before.chunk_by(|a, b| a == b).map(|run| factorial(run.len()));
+        return out.push((before.clone(), factorial(channels) / same.product::<u64>()));
+    }
+    for modules in 0..=most {
+        before.push(modules);
+        falling(channels, modules, before, out);
+        before.pop();
+    }
 }
 
 #[cfg(test)]
@@ -524,16 +533,46 @@ mod tests {
         assert!(ask(&wrong).contains("6 channels"));
     }
 
+    /// Twelve channels on one controller and two sockets: more populations than can be made one by
+    /// one.
+    #[test]
+    fn large_servers_are_searched_and_larger_ones_refused() {
+        let of = |sockets: usize| {
+            let one = ["1"; 12].join(",");
+            let mut set = BTreeMap::from(
+                [("cpu", "AMD EPYC 9654"), ("memory.mts", "4800"), ("nic.gbps", "400")]
+                    .map(|(k, v)| (k.to_owned(), v.to_owned())),
+            );
+            for socket in 0..sockets {
+                set.insert(format!("memory.socket{socket}"), one.clone());
+            }
+            search(&of_host(&Host::default(), &set).expect("a machine"), 24, 1)
+        };
+        let (all, found) = of(2).expect("a search");
+        assert!(all > 1_000_000 && found[0].sets == [[12], [12]], "{all} {found:?}");
+        assert!(of(4).expect_err("four").contains("4 sockets"));
+    }
+
     #[test]
     fn the_best_population_of_a_number_is_one_even_set() {
         let machine = machine(&[("memory.socket1", "0,0,0/0,0,0")]);
-        let (tried, found) = search(&machine, 8, 3);
-        assert!(tried > 1000, "{tried}");
+        let (all, found) = search(&machine, 8, 3).expect("a search");
+        // Of twelve channels with at most two modules each, eight modules: the coefficient of x^8
+        // in (1 + x + x^2)^12.
+        let mut ways_to = vec![1u64];
+        for _ in 0..12 {
+            let mut next = vec![0; ways_to.len() + 2];
+            for (at, n) in ways_to.iter().enumerate() {
+                (0..3).for_each(|more| next[at + more] += n);
+            }
+            ways_to = next;
+        }
+        assert_eq!(all, ways_to[8]);
         // Eight modules on two sockets: four channels of two controllers each.
         assert_eq!(found[0].sets, [[4], [4]], "{found:?}");
-        let (_, seven) = search(&machine, 7, 2);
+        let (_, seven) = search(&machine, 7, 2).expect("a search");
         assert_ne!(seven[0].sets, seven[1].sets, "one stands for all of a shape");
-        let (_, one) = search(&machine, 1, 1);
+        let (_, one) = search(&machine, 1, 1).expect("a search");
         assert_eq!(one[0].channels, 1);
     }
 }

@@ -33,7 +33,7 @@ pub struct Compared {
     pub ratio: Ratio,
     /// Share of pairs of runs where after is larger, less the share where it is smaller.
     pub cliffs_delta: f64,
-    /// Mann and Whitney's probability that nothing changed.
+    /// Mann and Whitney's probability of such a difference if nothing had changed.
     pub p: f64,
     /// The verdict.
     pub change: Change,

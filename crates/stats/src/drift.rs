@@ -46,7 +46,7 @@ pub struct Drift {
     pub trend: Option<f64>,
     /// The largest step in time, by the same measure.
     pub step: Option<Step>,
-    /// Probability that the run before means nothing, where it means something (below 1 %).
+    /// Probability of such differences if the run before meant nothing, where it is below 1 %.
     pub order: Option<f64>,
 }
 

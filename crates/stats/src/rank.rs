@@ -191,7 +191,7 @@ pub struct Pair {
     pub a: usize,
     /// Index of the second.
     pub b: usize,
-    /// Probability that they are alike, before correction.
+    /// Probability of such a difference if they were alike, before correction.
     pub p: f64,
     /// The same, corrected for the number of pairs (Holm 1979).
     pub p_holm: f64,

@@ -90,7 +90,8 @@ fn population(modules: &[Vec<u32>]) -> String {
 }
 
 fn populations(args: &PredictArgs, machine: &Machine, modules: u32) -> Result<u8, Failure> {
-    let (tried, found) = search(machine, modules, SHOWN);
+    let (tried, found) = search(machine, modules, SHOWN)
+        .map_err(|why| Failure::new(USAGE, why, "see `narrows help predict`"))?;
     if found.is_empty() {
         let says = format!("{modules} modules do not fit this server's slots");
         return Err(Failure::new(USAGE, says, "see `narrows host --table memory`"));

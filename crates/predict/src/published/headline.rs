@@ -94,14 +94,7 @@ fn says(table: &Table, name: &str, published: Option<f64>) -> Option<Says> {
             let how = format!("4 B a byte over a bus of {bus} GB/s of which 0.55 can be reached");
             one(8.0 * bus * 0.55 / 4.0 / 10.0, "memory", Kind::Calibration, &how)
         }
-        "rdma_limited_by" => Some(Says {
-            value: None,
-            range: None,
-            resource: "PCI-X",
-            kind: Kind::Prediction,
-            how: "PCI-X reads 7.62 Gb/s, less than the 8 of four lanes of InfiniBand: PCI-X"
-                .to_owned(),
-        }),
+        "rdma_limited_by" => limit(table),
         "imb_pingpong_latency" => {
             let passes = figure(table, "of_which_switch_two_passes")?;
             let hosts = published? - passes;
@@ -115,6 +108,19 @@ fn says(table: &Table, name: &str, published: Option<f64>) -> Option<Says> {
         name if name.ends_with("_mtu9000") => jumbo(table, name),
         _ => None,
     }
+}
+
+/// Whether a PCI-X bus or four lanes of InfiniBand carry less, where the system's words name both.
+fn limit(table: &Table) -> Option<Says> {
+    let mut words = table.system.values().filter_map(toml::Value::as_str);
+    let host = words.find(|text| text.contains("PCI-X") && text.contains("4x"))?;
+    let digits: String =
+        host.split("PCI-X ").nth(1)?.chars().take_while(char::is_ascii_digit).collect();
+    // 64 bits wide, with 60 clocks of waiting for each 512 of data; four lanes of 2 Gb/s.
+    let bus = 64.0 * digits.parse::<f64>().ok()? * 1e-3 * 512.0 / 572.0;
+    let resource = if bus < 8.0 { "PCI-X" } else { "InfiniBand" };
+    let how = format!("PCI-X reads {bus:.2} Gb/s, four lanes of InfiniBand 8: {resource}");
+    Some(Says { value: None, range: None, resource, kind: Kind::Prediction, how })
 }
 
 /// A time with jumbo frames from that without: between no gain and all of the framing's.

@@ -13,7 +13,7 @@ const LINK_GBPS: f64 = 10.0;
 /// Frame where none is given.
 const FRAME_BYTES: f64 = 64.0;
 /// A rate this close to the wire's is it: what is published is rounded.
-const FULL: f64 = 0.99;
+const FULL: f64 = 0.995;
 /// Cycles and bytes of waiting a packet, before anything is fitted.
 const CYCLES: f64 = 200.0;
 const WAIT_BYTES: f64 = 200.0;

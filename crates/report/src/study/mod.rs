@@ -47,9 +47,9 @@ pub struct Panel {
     pub rows: Vec<Row>,
     /// Cells that reach about the same, best first: by their index among the rows.
     pub levels: Vec<Level>,
-    /// Probability that the level means nothing (Kruskal and Wallis), with six runs a cell at
-    /// least.
-    pub p_alike: Option<f64>,
+    /// Probability of differences this large if the levels had none (Kruskal and Wallis), with six
+    /// runs a cell at least.
+    pub p_value: Option<f64>,
     /// Whether all cells are equal within the margin.
     pub equal: Option<Equivalence>,
     /// Runs that failed, by their reason.
@@ -214,7 +214,7 @@ fn panel(
         unit,
         rows: cells.iter().map(row).collect(),
         levels: if one_kind && measured.len() > 1 { levels(&all) } else { Vec::new() },
-        p_alike: enough.then(|| kruskal_wallis(&measured).map(|test| test.p)).flatten(),
+        p_value: enough.then(|| kruskal_wallis(&measured).map(|test| test.p)).flatten(),
         equal: enough.then(|| equivalence(&measured, margin)).flatten(),
         failures: failures(cells, summaries),
         labels: marked(cells, summaries),

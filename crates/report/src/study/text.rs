@@ -188,7 +188,7 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
         let percent = |quotient: f64| format!("{:.1} %", (quotient - 1.0) * 100.0);
         lines.push(match equal.holds {
             true => format!(
-                "equal within {}: medians at most {} apart, with certainty at most {}",
+                "equal within {}: medians at most {} apart, with 95 % confidence at most {}",
                 percent(1.0 + equal.margin),
                 percent(equal.widest),
                 percent(equal.bound)
@@ -201,8 +201,11 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
             ),
         });
     }
-    if let Some(p) = panel.p_alike {
-        lines.push(format!("chance that {across} means nothing: {}", probability(p)));
+    if let Some(p) = panel.p_value {
+        lines.push(format!(
+            "differences this large between levels by chance alone: p {}",
+            probability(p)
+        ));
     }
     for failed in &panel.failures {
         let runs = words::counted(failed.runs, "run");
