@@ -109,8 +109,7 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
     let mut text = String::new();
     let width = cells.iter().map(|cell| cell.label.chars().count()).max().unwrap_or(0);
     for cell in cells {
-        let label: String =
-            cell.label.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let label = words::tame(&cell.label);
         let measured = cell.measured.as_ref().map_or("-".to_owned(), words::middle);
         let _ = write!(text, "{label:<width$}  {measured}, {}", cell.standing.says());
         if let Some(expected) = &cell.expected {
@@ -122,8 +121,7 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
         }
         text.push('\n');
         for because in &cell.because {
-            let plain: String =
-                because.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+            let plain = words::tame(because);
             let _ = writeln!(text, "{:width$}  {plain}", "");
         }
     }

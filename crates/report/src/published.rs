@@ -1,5 +1,6 @@
 //! Published figures beside the model's, as text.
 
+use crate::words::{self, tame};
 use narrows_predict::published::{Answer, Cell, Kind};
 use std::fmt::Write;
 
@@ -43,7 +44,7 @@ fn one(text: &mut String, answer: &Answer) {
             cell.kind.word().to_owned(),
         ]);
     }
-    text.push_str(&aligned(&rows));
+    text.push_str(&words::aligned(&rows, |at| (2..=6).contains(&at)));
     for parameter in &answer.parameters {
         let _ = writeln!(
             text,
@@ -67,14 +68,14 @@ fn one(text: &mut String, answer: &Answer) {
     for remark in &answer.remarks {
         let _ = writeln!(text, "  {}", tame(remark));
     }
-    for says in words(&answer.cells) {
+    for says in remarks(&answer.cells) {
         let _ = writeln!(text, "  {}", tame(&says));
     }
     text.push('\n');
 }
 
 /// What is said of single rows, where it says more than their table.
-fn words(cells: &[Cell]) -> Vec<String> {
+fn remarks(cells: &[Cell]) -> Vec<String> {
     let says = cells.iter().filter(|cell| !cell.says.is_empty() && cell.kind != Kind::Fitted);
     let mut lines: Vec<String> = says.map(|cell| format!("{}: {}", cell.row, cell.says)).collect();
     lines.dedup();
@@ -124,27 +125,4 @@ fn number(value: f64) -> String {
     }
     let whole = value.abs().log10().floor().max(-3.0) as i32 + 1;
     format!("{value:.0$}", (4 - whole).clamp(0, 5) as usize)
-}
-
-fn tame(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (at, word) in row.iter().enumerate() {
-            let width = widths[at];
-            let _ = match (2..=6).contains(&at) {
-                true => write!(line, "  {word:>width$}"),
-                false => write!(line, "  {word:<width$}"),
-            };
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
 }

@@ -109,7 +109,11 @@ impl Journal {
 /// Puts back what guards that were killed have left changed: how many settings. Those whose guard
 /// still lives are left alone.
 pub fn restore() -> Result<usize, RunError> {
-    let Ok(entries) = std::fs::read_dir(JOURNALS) else { return Ok(0) };
+    let entries = match std::fs::read_dir(JOURNALS) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(machine(JOURNALS, error)),
+    };
     let mut restored = 0;
     for path in entries.flatten().map(|entry| entry.path()) {
         let at = |error: std::io::Error| machine(&path.display().to_string(), error);
@@ -158,6 +162,11 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
 fn put_back(settings: &[Was]) -> Result<(), RunError> {
     let mut failed = Vec::new();
     for was in settings.iter().rev() {
+        // A change that was refused left nothing to put back.
+        let now = std::fs::read_to_string(&was.path);
+        if now.is_ok_and(|now| now.trim_end() == was.value) {
+            continue;
+        }
         if let Err(error) = std::fs::write(&was.path, &was.value) {
             failed.push(format!("{} was {} and cannot be put back: {error}", was.path, was.value));
         }

@@ -124,8 +124,7 @@ fn text(rows: &[(&Both, Option<Compared>)], args: &CompareArgs) -> String {
     let width = rows.iter().map(|(row, _)| row.label.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for (row, compared) in rows {
-        let label: String =
-            row.label.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let label = narrows_report::words::tame(&row.label);
         text += &match compared {
             None => format!("{label:<width$}  no value on one side\n"),
             Some(c) => format!(

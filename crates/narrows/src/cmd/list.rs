@@ -65,7 +65,7 @@ fn line(file: &Path) -> Result<(String, serde_json::Value), StoreError> {
     };
     let study = &stored.study;
     let host = stored.host.name.value().cloned().unwrap_or_default();
-    let plain: String = host.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let plain = narrows_report::words::tame(&host);
     let began = when(study.began_unix_ns);
     let quick = if study.quick { " quick" } else { "" };
     let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };

@@ -9,6 +9,7 @@ pub mod prometheus;
 pub mod text;
 
 use crate::Analysis;
+use crate::words::tame;
 
 /// One way to write a report.
 pub struct Format {
@@ -40,9 +41,4 @@ fn word(value: &impl serde::Serialize) -> String {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),
     }
-}
-
-/// Text of the data without what would speak to a terminal.
-fn tame(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -10,7 +10,8 @@ use std::fmt::Write;
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     let mut text = String::new();
     if let Some(rows) = medians(results) {
-        text += &format!("Medians\n{}\n", aligned(&rows));
+        let right = |at: usize| at > 0 && rows[0][at] != "memory by CPU";
+        text += &format!("Medians\n{}\n", words::aligned(&rows, right));
     }
     for panel in &results.panels {
         text += &table(panel, &results.across);
@@ -133,7 +134,7 @@ fn table(panel: &Panel, across: &str) -> String {
         rows.push(cells);
     }
     let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
-    format!("{title}\n{}", aligned(&rows))
+    format!("{title}\n{}", words::aligned(&rows, |at| at > 0))
 }
 
 /// How much more a row has than the same cell of the other study.
@@ -280,25 +281,4 @@ pub fn cautions(analysis: &Analysis<'_>, drift: &Drift) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Columns as wide as their widest word, the first to the left and the others to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let length = |row: &Vec<String>, at: usize| row.get(at).map_or(0, |word| word.chars().count());
-    let widths: Vec<usize> =
-        (0..columns).map(|at| rows.iter().map(|row| length(row, at)).max().unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::from(" ");
-        for (at, word) in row.iter().enumerate() {
-            let width = widths[at];
-            let _ = match at == 0 || rows[0][at] == "memory by CPU" {
-                true => write!(line, " {word:<width$} "),
-                false => write!(line, " {word:>width$} "),
-            };
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
 }

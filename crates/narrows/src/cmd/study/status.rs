@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output;
 use narrows_facts::study::StoredStudy;
 use narrows_plan::study::{Count, Cut, Left, left};
+use narrows_report::words::aligned;
 use narrows_store::Counts;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -132,7 +133,7 @@ impl Status<'_> {
                 columns.iter().map(|c| cells.get(c).map_or("-".to_owned(), |at| self.word(*at)));
             table.push(std::iter::once(row).chain(words).collect());
         }
-        aligned(&table)
+        aligned(&table, |_| false)
     }
 
     fn json(&self) -> String {
@@ -164,27 +165,4 @@ impl Status<'_> {
         });
         serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
     }
-}
-
-/// Columns as wide as their widest word; control characters of names are taken out.
-fn aligned(table: &[Vec<String>]) -> String {
-    let plain = |word: &String| -> String {
-        word.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-    };
-    let columns = table.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |at: usize| {
-        table
-            .iter()
-            .filter_map(|row| row.get(at))
-            .map(|word| word.chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in table {
-        let cells = row.iter().zip(&widths).map(|(word, width)| format!("{:<width$}", plain(word)));
-        let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
-    }
-    text
 }
