@@ -13,6 +13,7 @@ pub mod pcie;
 pub mod platform;
 pub mod published;
 pub mod roads;
+pub mod sockets;
 mod stack;
 pub mod whatif;
 mod wire;

@@ -8,14 +8,12 @@ use crate::framing::{self, Rdma};
 use crate::interleave::sets;
 use crate::pcie;
 use crate::platform::{self, Platform};
-use narrows_facts::Bytes;
-use narrows_facts::host::{Host, Module, Slot, SlotPlace};
+use crate::sockets::{ETA, Pages, Theta, ways};
+use narrows_facts::host::Host;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Share of the channels' peak that one read for each write reaches (measured on one node).
-const ETA: f64 = 0.71;
-/// The rest as fitted on the 36 medians of LP1241 (docs/predict.md): the kernel's ceiling, memory
+/// As fitted on the 36 medians of LP1241 (docs/predict.md): the kernel's ceiling, memory
 /// bytes for each payload byte, the factor on them for TCP with two processors, UDP's shares in
 /// a wider set and on the other socket.
 const KAPPA: f64 = 0.938;
@@ -107,6 +105,9 @@ pub fn of_host(host: &Host, set: &BTreeMap<String, String>) -> Result<Machine, S
         let empty = vec![0; platform.channels_per_socket() as usize];
         modules.resize(modules.len().max(at + 1), empty);
         modules[at] = channels;
+    }
+    if platform.ways.is_empty() {
+        return Err(format!("how {} interleaves is not known to narrows", platform.name));
     }
     let fastest = host.physical_nics().filter_map(|nic| Some((nic, nic.speed_bps.value()?.0)));
     let nic = fastest.max_by(|a, b| a.1.total_cmp(&b.1));
@@ -214,31 +215,6 @@ fn population(host: &Host, platform: &Platform) -> Result<(Vec<Vec<u32>>, u32), 
     }
 }
 
-/// Ways of the interleave sets of one socket's modules.
-pub fn ways(modules: &[u32], platform: &Platform) -> Vec<usize> {
-    let each = platform.channels.max(1) as usize;
-    let one = |at: usize, full: bool| Slot {
-        at: Some(SlotPlace {
-            socket: 0,
-            channel: format!("{at:03}"),
-            controller: Some((at / each) as u32),
-        }),
-        module: full.then(|| Module {
-            size_bytes: Some(Bytes::gib(32)),
-            is_dram: true,
-            ..Module::default()
-        }),
-        ..Slot::default()
-    };
-    let slots: Vec<Slot> = modules
-        .iter()
-        .enumerate()
-        .flat_map(|(at, n)| (0..(*n).max(1)).map(move |_| one(at, *n > 0)))
-        .collect();
-    let found = sets(&slots, platform, 1).map(|sets| sets.by_socket).unwrap_or_default();
-    found.into_values().flatten().map(|set| set.ways()).filter(|ways| *ways > 0).collect()
-}
-
 impl Machine {
     /// The platform's name.
     pub fn platform(&self) -> &'static Platform {
@@ -250,10 +226,15 @@ impl Machine {
         if self.nic_socket < self.modules.len() { self.nic_socket } else { 0 }
     }
 
+    /// Ways of a socket's interleave sets; none where the platform's are not known, which
+    /// [`of_host`] has refused.
+    fn ways(&self, modules: &[u32]) -> Vec<usize> {
+        ways(modules, self.platform).unwrap_or_default()
+    }
+
     /// What every path should reach.
     pub fn reaches(&self) -> Vec<Reach> {
-        let sets: Vec<Vec<usize>> =
-            self.modules.iter().map(|modules| ways(modules, self.platform)).collect();
+        let sets: Vec<Vec<usize>> = self.modules.iter().map(|modules| self.ways(modules)).collect();
         [Path::Tcp, Path::Udp, Path::Rdma].map(|path| self.reach(path, &sets)).to_vec()
     }
 
@@ -290,17 +271,13 @@ impl Machine {
     }
 
     fn carried(&self, path: Path, near: &[usize], far: bool, sockets: usize) -> f64 {
-        let Some(narrowest) = near.iter().min().copied() else { return 0.0 };
-        let wider = near.iter().any(|ways| *ways > narrowest);
-        let (m, share) = match path {
-            Path::Tcp if sockets > 1 => (M * G, 1.0),
-            Path::Tcp => (M, 1.0),
-            Path::Udp => {
-                (M, (1.0 - if wider { R } else { 0.0 }) * (1.0 - if far { Q } else { 0.0 }))
-            }
-            Path::Rdma => (M_RDMA, 1.0),
+        let pages = Pages { near, far, sockets, channel_gb_s: self.mts * 8e-3 };
+        let kernel = Theta { kappa: KAPPA, m: M, g: G, r: R, q: Q, x: 0.0 };
+        let theta = match path {
+            Path::Rdma => Theta { m: M_RDMA, g: 1.0, ..kernel },
+            _ => kernel,
         };
-        8.0 * ETA * narrowest as f64 * self.mts * 8e-3 / m / share
+        theta.memory_gbps(&pages, path == Path::Udp, ETA)
     }
 
     fn memory(&self, path: Path, sets: &[Vec<usize>]) -> Resource {
@@ -400,7 +377,7 @@ pub fn search(machine: &Machine, modules: u32, keep: usize) -> Result<(u64, Vec<
     if sockets > 2 {
         return Err(format!("{sockets} sockets: a search knows one or two"));
     }
-    let each = choices(machine.platform, machine.slots_per_channel, modules);
+    let each = choices(machine, modules);
     let none = [Choice { modules: Vec::new(), count: 0, sets: Vec::new(), like_it: 1 }];
     let others: &[Choice] = if sockets == 1 { &none } else { &each };
     let mut found: Vec<(u32, Found)> = Vec::new();
@@ -446,7 +423,8 @@ struct Choice {
 /// Every kind of population of a socket with at most so many modules. Which channels of a
 /// controller hold how many does not matter to the sets, only how many channels do: so controllers
 /// are filled in falling order, and counted as often as their channels can be exchanged.
-fn choices(platform: &Platform, slots: u32, modules: u32) -> Vec<Choice> {
+fn choices(machine: &Machine, modules: u32) -> Vec<Choice> {
+    let (platform, slots) = (machine.platform, machine.slots_per_channel);
     let mut one: Vec<(Vec<u32>, u64)> = Vec::new();
     falling(platform.channels.max(1) as usize, slots, &mut Vec::new(), &mut one);
     let mut all: Vec<(Vec<u32>, u64)> = vec![(Vec::new(), 1)];
@@ -460,7 +438,7 @@ fn choices(platform: &Platform, slots: u32, modules: u32) -> Vec<Choice> {
     }
     let mut kinds = BTreeMap::<(u32, Vec<usize>), Choice>::new();
     for (modules, like_it) in all {
-        let (count, sets) = (modules.iter().sum(), ways(&modules, platform));
+        let (count, sets) = (modules.iter().sum(), machine.ways(&modules));
         let kind = kinds.entry((count, sets.clone()));
         let kind = kind.or_insert(Choice { modules, count, sets, like_it: 0 });
         kind.like_it = kind.like_it.saturating_add(like_it);

@@ -11,17 +11,12 @@
 use super::fit::{Bound, fit};
 use super::{Answer, Cell, Kind, Parameter, Row, Table, median_of_others};
 use crate::framing;
-use crate::interleave::sets;
 use crate::platform::{self, Platform};
-use narrows_facts::Bytes;
-use narrows_facts::host::{Module, Slot, SlotPlace};
+use crate::sockets::{ETA, Pages, Theta, ways};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use toml::Value;
 
-/// Share of the channels' peak that one read for each write reaches (measured on one Cascade Lake
-/// node with a vendor's checker; field notes).
-const ETA: f64 = 0.71;
 /// Message of the streams, unless a row has another.
 const MESSAGE_BYTES: f64 = 65_536.0;
 /// More modules than this are a slip of the pen.
@@ -45,32 +40,13 @@ struct Ask {
     framing: f64,
 }
 
-/// Parameters of the model.
-#[derive(Clone, Copy, Debug)]
-struct Theta {
-    /// Share of the framing's rate that the kernel reaches when nothing else binds.
-    kappa: f64,
-    /// Bytes of memory traffic for each payload byte.
-    m: f64,
-    /// Factor on m for TCP when there are two processors.
-    g: f64,
-    /// Share of UDP's traffic in a wider set, when the socket has one beside the narrowest.
-    r: f64,
-    /// Share of UDP's traffic in the other socket's memory, when it has any.
-    q: f64,
-    /// Share of all traffic in the other socket's memory, when it has any.
-    x: f64,
-}
-
 /// Nothing fitted: the least that OSU's counting gives a receiver, no ceiling, and an even guess
 /// between none and half of the pages on the other socket.
 const PLAIN: Theta = Theta { kappa: 1.0, m: 2.0, g: 1.0, r: 0.0, q: 0.0, x: 0.25 };
 
-impl Theta {
-    fn of(values: &[f64]) -> Self {
-        let [kappa, m, g, r, q] = [0, 1, 2, 3, 4].map(|at| values.get(at).copied().unwrap_or(0.0));
-        Self { kappa, m, g, r, q, x: 0.0 }
-    }
+fn theta(values: &[f64]) -> Theta {
+    let [kappa, m, g, r, q] = [0, 1, 2, 3, 4].map(|at| values.get(at).copied().unwrap_or(0.0));
+    Theta { kappa, m, g, r, q, x: 0.0 }
 }
 
 impl Ask {
@@ -79,21 +55,13 @@ impl Ask {
     }
 
     fn memory_gbps(&self, theta: &Theta, eta: f64) -> f64 {
-        let narrowest = self.near.iter().min().copied().unwrap_or(0) as f64;
-        let wider = self.near.iter().any(|ways| *ways as f64 > narrowest);
-        let far = !self.far.is_empty();
-        let m = theta.m * if !self.udp && self.sockets > 1 { theta.g } else { 1.0 };
-        let mut here = 1.0;
-        if self.udp && wider {
-            here *= 1.0 - theta.r;
-        }
-        if self.udp && far {
-            here *= 1.0 - theta.q;
-        }
-        if far {
-            here *= 1.0 - theta.x;
-        }
-        8.0 * eta * narrowest * self.channel_gb_s / m / here
+        let pages = Pages {
+            near: &self.near,
+            far: !self.far.is_empty(),
+            sockets: self.sockets,
+            channel_gb_s: self.channel_gb_s,
+        };
+        theta.memory_gbps(&pages, self.udp, eta)
     }
 
     fn gbps(&self, theta: &Theta, eta: f64) -> f64 {
@@ -233,14 +201,14 @@ fn fitted(asks: &[&Ask]) -> Theta {
         free(far, 0.0, 0.0, 0.6),
     ];
     let cost = |values: &[f64]| {
-        let theta = Theta::of(values);
+        let theta = theta(values);
         let each = asks.iter().map(|ask| {
             let off = (ask.gbps(&theta, ETA) / ask.published).ln();
             0.02f64.hypot(off) - 0.02
         });
         each.sum::<f64>()
     };
-    Theta::of(&fit(&bounds, cost))
+    theta(&fit(&bounds, cost))
 }
 
 /// The model without a fit, and its 80 % range when what is not known is drawn evenly.
@@ -389,7 +357,7 @@ fn ask(row: &Row<'_>, published: f64, udp: bool) -> Result<Ask, String> {
     let mtu = row.number("mtu").unwrap_or(1500.0);
     let message = row.number("message").unwrap_or(MESSAGE_BYTES);
     let by_socket = population(row, platform)?;
-    let ways = |socket: usize| ways(&by_socket, socket, platform);
+    let ways = |socket: usize| ways(&by_socket[socket], platform);
     let far: Result<Vec<Vec<usize>>, String> = (1..by_socket.len()).map(ways).collect();
     Ok(Ask {
         published,
@@ -421,7 +389,7 @@ pub fn sets_of(row: &Row<'_>) -> Result<Vec<Vec<usize>>, String> {
     let name = cpu.split('(').next().unwrap_or(cpu);
     let platform = platform::named(name).ok_or(format!("the platform of '{cpu}'"))?;
     let by_socket = population(row, platform)?;
-    (0..by_socket.len()).map(|socket| ways(&by_socket, socket, platform)).collect()
+    by_socket.iter().map(|modules| ways(modules, platform)).collect()
 }
 
 /// Modules of every channel, by socket, controllers one after the other.
@@ -460,35 +428,6 @@ fn population(row: &Row<'_>, platform: &Platform) -> Result<BySocket, String> {
     Ok(all)
 }
 
-/// Ways of the interleave sets of one socket, by the same rules that `narrows host` has.
-fn ways(by_socket: &BySocket, socket: usize, platform: &Platform) -> Result<Vec<usize>, String> {
-    let each = platform.channels as usize;
-    let slots: Vec<Slot> = by_socket[socket]
-        .iter()
-        .enumerate()
-        .flat_map(|(at, modules)| {
-            let slot = move |module: bool| Slot {
-                locator: format!("{at}"),
-                at: Some(SlotPlace {
-                    socket: 0,
-                    channel: format!("{at:03}"),
-                    controller: Some((at / each) as u32),
-                }),
-                module: module.then(|| Module {
-                    size_bytes: Some(Bytes::gib(32)),
-                    is_dram: true,
-                    ..Module::default()
-                }),
-                ..Slot::default()
-            };
-            (0..(*modules).max(1)).map(move |_| slot(*modules > 0))
-        })
-        .collect();
-    let sets = sets(&slots, platform, 1)?;
-    let of = sets.by_socket.into_values().flatten().map(|set| set.ways()).filter(|ways| *ways > 0);
-    Ok(of.collect())
-}
-
 /// `Balanced` in the sense of the study LP1241 of one socket: both controllers hold the same.
 fn controllers_equal(modules: &[u32], controllers: usize) -> Option<bool> {
     let each = modules.len() / controllers.max(1);
@@ -515,7 +454,7 @@ mod tests {
             let row = Row { table: &table, at: 0, fields: &fields };
             let by_socket = population(&row, platform).expect("a population");
             let both: Vec<Vec<usize>> =
-                (0..2).map(|socket| ways(&by_socket, socket, platform).expect("sets")).collect();
+                (0..2).map(|socket| ways(&by_socket[socket], platform).expect("sets")).collect();
             let even: Vec<Option<bool>> =
                 by_socket.iter().map(|s| controllers_equal(s, 2)).collect();
             (both, even)

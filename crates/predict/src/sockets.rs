@@ -1,0 +1,84 @@
+//! Kernel sockets and memory: what the narrowest interleave set carries for TCP and UDP.
+//!
+//! `8 eta w C / m / (share of the traffic in that set)` Gb/s: w channels of C GB/s, of which copies
+//! reach eta, and m bytes of memory traffic for each payload byte. Shared by published tables,
+//! which fit the parameters, and what-if, which has those of one fit.
+
+use crate::interleave::sets;
+use crate::platform::Platform;
+use narrows_facts::Bytes;
+use narrows_facts::host::{Module, Slot, SlotPlace};
+
+/// Share of the channels' peak that one read for each write reaches (measured on one Cascade Lake
+/// node with a vendor's checker; field notes).
+pub const ETA: f64 = 0.71;
+
+/// Parameters, all without unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Theta {
+    /// Share of the framing's rate that the kernel reaches when nothing else binds.
+    pub kappa: f64,
+    /// Bytes of memory traffic for each payload byte.
+    pub m: f64,
+    /// Factor on m for TCP when there are two processors.
+    pub g: f64,
+    /// Share of UDP's traffic in a wider set, when the socket has one beside the narrowest.
+    pub r: f64,
+    /// Share of UDP's traffic in the other socket's memory, when it has any.
+    pub q: f64,
+    /// Share of all traffic in the other socket's memory, when it has any.
+    pub x: f64,
+}
+
+/// Where the stack's pages can be.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages<'a> {
+    /// Ways of the interleave sets of the socket that works.
+    pub near: &'a [usize],
+    /// Whether another socket has memory.
+    pub far: bool,
+    /// Processors.
+    pub sockets: usize,
+    /// Peak of one channel.
+    pub channel_gb_s: f64,
+}
+
+impl Theta {
+    /// Gb/s of payload that memory carries; 0 without memory.
+    pub fn memory_gbps(&self, pages: &Pages<'_>, udp: bool, eta: f64) -> f64 {
+        let Some(narrowest) = pages.near.iter().min().copied() else { return 0.0 };
+        let wider = pages.near.iter().any(|ways| *ways > narrowest);
+        let less = |is: bool, share: f64| if is { 1.0 - share } else { 1.0 };
+        let m = self.m * if !udp && pages.sockets > 1 { self.g } else { 1.0 };
+        let here = less(udp && wider, self.r) * less(udp && pages.far, self.q);
+        let here = here * less(pages.far, self.x);
+        8.0 * eta * narrowest as f64 * pages.channel_gb_s / m / here
+    }
+}
+
+/// Ways of the interleave sets of one socket, from the modules of its channels, controllers one
+/// after the other. An error says what of the platform is not known.
+pub fn ways(modules: &[u32], platform: &Platform) -> Result<Vec<usize>, String> {
+    let each = platform.channels.max(1) as usize;
+    let one = |at: usize, full: bool| Slot {
+        at: Some(SlotPlace {
+            socket: 0,
+            // As many letters for all, so that they sort by number.
+            channel: format!("{at:03}"),
+            controller: Some((at / each) as u32),
+        }),
+        module: full.then(|| Module {
+            size_bytes: Some(Bytes::gib(32)),
+            is_dram: true,
+            ..Module::default()
+        }),
+        ..Slot::default()
+    };
+    let slots: Vec<Slot> = modules
+        .iter()
+        .enumerate()
+        .flat_map(|(at, n)| (0..(*n).max(1)).map(move |_| one(at, *n > 0)))
+        .collect();
+    let found = sets(&slots, platform, 1)?.by_socket.into_values().flatten();
+    Ok(found.map(|set| set.ways()).filter(|ways| *ways > 0).collect())
+}
