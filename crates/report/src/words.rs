@@ -347,6 +347,12 @@ pub fn together(analysis: &Analysis<'_>) -> Option<String> {
 /// What the copy to the program costs.
 pub fn copy_share(analysis: &Analysis<'_>) -> Option<String> {
     let copy = analysis.copy_share.as_ref()?;
+    if copy.share <= 0.0 {
+        return Some(format!(
+            "the copy's share was lost in the noise: {:.3} CPU-s/GB with it, {:.3} without",
+            copy.copied_seconds_per_gigabyte, copy.dropped_seconds_per_gigabyte
+        ));
+    }
     Some(format!(
         "the copy to the program takes {:.0} % of the CPU time: {:.3} of {:.3} CPU-s/GB",
         100.0 * copy.share,

@@ -191,7 +191,7 @@ pub struct CopyShare {
     pub copied_seconds_per_gigabyte: f64,
     /// The same where the kernel dropped what arrived.
     pub dropped_seconds_per_gigabyte: f64,
-    /// What the copy takes of the first.
+    /// What the copy takes of the first; below zero where other work on the hosts hid it.
     pub share: f64,
 }
 
