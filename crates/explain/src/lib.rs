@@ -3,10 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+mod measured;
 pub mod moves;
 pub mod population;
 pub mod rules;
 mod setting;
+pub mod tune;
 
 use narrows_facts::host::Host;
 use narrows_facts::result::{Finding, Prediction, Verdict};

@@ -19,12 +19,12 @@ pub struct Record {
     /// How it ended.
     pub outcome: Outcome,
     /// What the sink end reported.
-    pub sink: Option<EndReport>,
+    pub sink: Option<Box<EndReport>>,
     /// What the source end reported.
-    pub source: Option<EndReport>,
+    pub source: Option<Box<EndReport>>,
     /// What the memory kernel beside it reported, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<EndReport>,
+    pub beside: Option<Box<EndReport>>,
     /// The state of the host around the run.
     pub around: Stamp,
     /// The study's sitting it belongs to.

@@ -8,7 +8,9 @@ mod cmd;
 mod failure;
 mod output;
 mod progress;
+mod raster;
 mod stop;
+mod watch;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => cmd::serve::run(&args),
         Command::Study(args) => cmd::study::run(&args),
         Command::Tcp(args) => cmd::direct::tcp(&args),
+        Command::Tune(args) => cmd::tune::run(&args),
         Command::Udp(args) => cmd::direct::udp(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Worker => cmd::worker::run(),

@@ -122,10 +122,15 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes a file as a whole: a reader never sees half of it.
 pub fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same with bytes.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = path.with_file_name(name);
-    let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
+    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&part);
         let hint = "name a folder with room that you may write to";

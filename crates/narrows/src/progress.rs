@@ -1,6 +1,9 @@
 //! Progress with time left on standard error: a bar on a terminal, a line now and then elsewhere.
 
+use crate::watch::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use narrows_facts::record::Record;
+use narrows_facts::trial::Trial;
 use narrows_run::controller::Progress;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -12,6 +15,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 pub struct Shown {
     bar: Option<ProgressBar>,
     last_line: Option<Instant>,
+    watch: Option<Watch>,
 }
 
 impl Shown {
@@ -25,11 +29,27 @@ impl Shown {
             }
             bar
         });
-        Self { bar, last_line: None }
+        Self { bar, last_line: None, watch: None }
+    }
+
+    /// Fills the terminal instead.
+    pub fn watching(watch: Watch) -> Self {
+        Self { bar: None, last_line: None, watch: Some(watch) }
+    }
+
+    /// A run that is over.
+    pub fn ran(&mut self, trial: &Trial, record: &Record) {
+        if let Some(watch) = &mut self.watch {
+            watch.state.add(trial, record);
+        }
     }
 
     /// Shows one step.
     pub fn step(&mut self, progress: &Progress<'_>) {
+        if let Some(watch) = &mut self.watch {
+            watch.state.step(progress);
+            return watch.draw();
+        }
         let left = progress.left.as_secs_f64().ceil();
         if let Some(bar) = &self.bar {
             bar.set_length(progress.total as u64);
@@ -42,7 +62,8 @@ impl Shown {
     }
 
     /// Takes the bar away.
-    pub fn clear(&self) {
+    pub fn clear(&mut self) {
+        self.watch = None;
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

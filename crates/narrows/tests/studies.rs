@@ -380,7 +380,7 @@ fn kinds_are_not_mixed_and_reverse_is_reverse() {
     let stored = narrows_store::read(&dir.join("kinds.narrows")).expect("a study");
     for trial in stored.trials.iter().filter(|trial| trial.kind == "tcp-stream") {
         for record in stored.records_of(trial) {
-            let received = |end: &Option<narrows_facts::load::EndReport>| {
+            let received = |end: &Option<Box<narrows_facts::load::EndReport>>| {
                 let flows = &end.as_ref().expect("an end").flows;
                 flows.iter().filter(|flow| !flow.sends).map(|flow| flow.bytes.0).sum::<u64>()
             };

@@ -40,6 +40,12 @@ pub fn sliced(of: Trial, interval_ns: Option<Nanos>) -> Trial {
     trial(&of.label, &of.kind, of.params, of.place, of.path, timeline)
 }
 
+/// The same trial, with another warm-up.
+pub fn warmed(of: Trial, warmup_ns: Nanos) -> Trial {
+    let timeline = Timeline { warmup_ns, ..of.timeline };
+    trial(&of.label, &of.kind, of.params, of.place, of.path, timeline)
+}
+
 /// The same trial, of one peer among several.
 pub fn with(of: Trial, peer: &str) -> Trial {
     let label = format!("{} {peer}", of.label);

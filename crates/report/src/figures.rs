@@ -52,6 +52,28 @@ fn alone(svg: &str) -> String {
     format!("<svg xmlns=\"http://www.w3.org/2000/svg\" {attributes}><style>{style}</style>{body}\n")
 }
 
+/// The same figure for programs that know no CSS variables: the light colours put in their places,
+/// and no rules for pages, screens and printers.
+pub fn fixed(svg: &str) -> String {
+    let Some((head, rest)) = svg.split_once("<style>") else { return svg.to_owned() };
+    let Some((style, body)) = rest.split_once("</style>") else { return svg.to_owned() };
+    let style = style.split("@media").next().unwrap_or_default();
+    let (variables, rules) = style.split_once('}').unwrap_or(("", style));
+    // The longest names first: one may begin as another does.
+    let mut values: Vec<(&str, &str)> = variables
+        .split(['{', ';'])
+        .filter_map(|part| part.trim().strip_prefix("--")?.split_once(':'))
+        .collect();
+    values.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    let mut rules: String =
+        rules.lines().filter(|line| line.starts_with("svg")).collect::<Vec<_>>().join("\n");
+    for (name, value) in values {
+        rules = rules.replace(&format!("var(--{name})"), value);
+    }
+    let rules = rules.replace("system-ui,-apple-system,\"Segoe UI\",Roboto,\"DejaVu Sans\",", "");
+    format!("{head}<style>{rules}</style>{body}")
+}
+
 /// A name that any file system takes.
 fn plain(text: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advised;
 pub mod explained;
 pub mod figures;
 pub mod formats;

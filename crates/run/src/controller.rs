@@ -306,6 +306,7 @@ fn record(trial: &Trial, step: &Step, outcome: Outcome, ran: Option<Ran>, around
     };
     let (trial, repeat, block) = (trial.id.clone(), step.repeat, step.block);
     let (session, external) = (0, None);
+    let [sink, source, beside] = [sink, source, beside].map(|end| end.map(Box::new));
     Record { trial, repeat, block, outcome, sink, source, beside, around, session, external }
 }
 

@@ -23,6 +23,7 @@ pub mod privilege;
 pub mod session;
 mod stamp;
 mod steps;
+pub mod tune;
 pub mod wire;
 pub mod worker;
 

@@ -130,16 +130,16 @@ mod tests {
     #[test]
     fn each_end_has_its_own_noise_and_two_on_one_machine_are_not_each_others() {
         let mut apart = record(1000, 0, 0, 0);
-        apart.sink = Some(end("a", 600, 600));
-        apart.source = Some(end("b", 900, 500));
+        apart.sink = Some(Box::new(end("a", 600, 600)));
+        apart.source = Some(Box::new(end("b", 900, 500)));
         // Around the run all was foreign; in the windows only the source's host had others.
         let noise_of = noise(&apart).expect("cpu");
         assert_eq!(noise_of.foreign_share, 0.4);
-        apart.source = Some(end("b", 500, 500));
+        apart.source = Some(Box::new(end("b", 500, 500)));
         assert!(!noise(&apart).expect("cpu").is_noisy());
         let mut together = record(1000, 0, 0, 0);
-        together.sink = Some(end("a", 900, 400));
-        together.source = Some(end("a", 900, 500));
+        together.sink = Some(Box::new(end("a", 900, 400)));
+        together.source = Some(Box::new(end("a", 900, 500)));
         assert!(!noise(&together).expect("cpu").is_noisy());
         // An end that does not say where it ran: around the run, as before.
         together.sink.as_mut().expect("sink").effective.machine = None;

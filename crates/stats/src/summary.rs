@@ -351,7 +351,7 @@ impl<'a> Done<'a> {
     fn of(record: &'a Record) -> Option<Self> {
         let sink = record.sink.as_ref().filter(|sink| sink.window_ns.0 > 0)?;
         let done = record.outcome == Outcome::Done;
-        done.then_some(Self { record, sink, source: record.source.as_ref() })
+        done.then_some(Self { record, sink, source: record.source.as_deref() })
     }
 
     fn value(&self, metric: Metric) -> Option<Value> {

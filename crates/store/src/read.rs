@@ -8,23 +8,42 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, mpsc};
+use std::thread;
 
 /// Text that every SQLite database begins with.
 const SQLITE_HEADER: &[u8] = b"SQLite format 3\0";
 
+/// Records that are parsed in one go.
+const CHUNK: usize = 4096;
+/// Threads that parse; reading keeps no more of them busy.
+const PARSERS_MAX: usize = 4;
+
 /// Reads a whole study.
 pub fn read(path: &Path) -> Result<StoredStudy, StoreError> {
     let (database, version) = open(path)?;
+    let reader = Reader { path, database: &database, version };
+    // Of a large file the check takes as long as the reading: both at once.
+    let (whole, records) = thread::scope(|scope| {
+        let check = scope.spawn(|| is_whole(path));
+        let records = reader.records();
+        (check.join(), records)
+    });
+    whole.map_err(|_| reader.unreadable("checking it failed".to_owned()))??;
+    Ok(StoredStudy { records: records?, ..reader.head()? })
+}
+
+/// Has SQLite go through all pages of a file.
+fn is_whole(path: &Path) -> Result<(), StoreError> {
+    let (database, _) = open(path)?;
     let unreadable = |why: String| StoreError::Unreadable { path: path.to_owned(), why };
     let whole: String = database
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         .map_err(|error| unreadable(says(&error)))?;
-    if whole != "ok" {
-        return Err(unreadable(format!("the database is damaged: {whole}")));
+    match whole.as_str() {
+        "ok" => Ok(()),
+        _ => Err(unreadable(format!("the database is damaged: {whole}"))),
     }
-    let reader = Reader { path, database: &database, version };
-    let records: Vec<Record> = reader.all("SELECT json FROM record ORDER BY number")?;
-    Ok(StoredStudy { records, ..reader.head()? })
 }
 
 /// Reads all of a study but its records, however many those are.
@@ -144,6 +163,59 @@ impl Reader<'_> {
         })
     }
 
+    /// All records in order. One thread takes them from the file, the others parse them.
+    fn records(&self) -> Result<Vec<Record>, StoreError> {
+        let parsed = Mutex::new(BTreeMap::new());
+        let (send, receive) = mpsc::sync_channel::<(usize, Vec<String>)>(4);
+        let receive = Mutex::new(receive);
+        let path = self.path;
+        let work = || {
+            loop {
+                let next = receive.lock().map(|receive| receive.recv());
+                let Ok(Ok((at, texts))) = next else { break };
+                let records: Result<Vec<Record>, StoreError> =
+                    texts.iter().map(|json| parse(path, json, "a record")).collect();
+                let Ok(mut parsed) = parsed.lock() else { break };
+                parsed.insert(at, records);
+            }
+        };
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(PARSERS_MAX);
+        let read = thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(work);
+            }
+            // The channel must be gone before the threads are waited for.
+            let send = send;
+            self.chunks(|at, texts| send.send((at, texts)).is_ok())
+        });
+        read.map_err(|error| self.unreadable(says(&error)))?;
+        let chunks = parsed.into_inner().unwrap_or_default();
+        let mut all = Vec::new();
+        for records in chunks.into_values() {
+            all.extend(records?);
+        }
+        Ok(all)
+    }
+
+    /// Hands the texts of all records over in order, some thousands at a time, while `take` says
+    /// so.
+    fn chunks(&self, take: impl Fn(usize, Vec<String>) -> bool) -> rusqlite::Result<()> {
+        let mut statement = self.database.prepare("SELECT json FROM record ORDER BY number")?;
+        let mut rows = statement.query([])?;
+        let (mut at, mut texts) = (0, Vec::new());
+        while let Some(row) = rows.next()? {
+            texts.push(row.get::<_, String>(0)?);
+            if texts.len() == CHUNK {
+                if !take(at, std::mem::take(&mut texts)) {
+                    return Ok(());
+                }
+                at += 1;
+            }
+        }
+        take(at, texts);
+        Ok(())
+    }
+
     fn part<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
         let json: Option<String> = self
             .database
@@ -164,10 +236,17 @@ impl Reader<'_> {
     }
 
     fn parse<T: DeserializeOwned>(&self, json: &str, what: &str) -> Result<T, StoreError> {
-        serde_json::from_str(json).map_err(|error| self.unreadable(format!("{what}: {error}")))
+        parse(self.path, json, what)
     }
 
     fn unreadable(&self, why: String) -> StoreError {
         StoreError::Unreadable { path: self.path.to_owned(), why }
     }
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, json: &str, what: &str) -> Result<T, StoreError> {
+    serde_json::from_str(json).map_err(|error| StoreError::Unreadable {
+        path: path.to_owned(),
+        why: format!("{what}: {error}"),
+    })
 }

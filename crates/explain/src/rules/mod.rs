@@ -2,11 +2,24 @@
 
 mod aspm;
 mod clock_source;
+mod cold_buffers;
 mod congestion_control;
 mod conntrack_full;
+mod cpu_governor;
+mod cpu_quota;
+mod cpu_turbo;
+mod datagrams_dropped;
 pub mod dimm_balance;
+mod emulated_nic;
+mod energy_preference;
 mod generator_bound;
+mod huge_pages_off;
 mod idle_slow_start;
+mod interrupts_isolated;
+mod interrupts_on_one_cpu;
+mod iommu_strict;
+mod memlock;
+mod memory_limit;
 mod memory_mixed;
 mod memory_size;
 mod memory_speed;
@@ -15,18 +28,30 @@ mod nic_offloads;
 mod nic_queues;
 mod nic_remote_node;
 mod nic_rings;
+mod nic_shaped;
 mod noisy_host;
+mod numa_balancing;
 mod packet_budget;
 mod pcie_link;
+mod pcie_payload;
+mod pcie_read_request;
 mod pcie_shared;
+mod port_range;
 mod rdma_port;
 mod receive_autotuning;
+mod receive_window;
+mod retransmits;
 mod rt_throttling;
+mod same_cpu;
+mod segment_size;
+mod send_buffer;
+mod send_buffers;
 mod socket_count;
 mod tcp_sack;
 mod tcp_timestamps;
 mod udp_buffers;
 mod window_scaling;
+mod work_on_remote_node;
 mod zone_reclaim;
 
 use crate::Rule;
@@ -35,11 +60,24 @@ use crate::Rule;
 pub static RULES: &[&Rule] = &[
     &aspm::RULE,
     &clock_source::RULE,
+    &cold_buffers::RULE,
     &congestion_control::RULE,
     &conntrack_full::RULE,
+    &cpu_governor::RULE,
+    &cpu_quota::RULE,
+    &cpu_turbo::RULE,
+    &datagrams_dropped::RULE,
     &dimm_balance::RULE,
+    &emulated_nic::RULE,
+    &energy_preference::RULE,
     &generator_bound::RULE,
+    &huge_pages_off::RULE,
     &idle_slow_start::RULE,
+    &interrupts_isolated::RULE,
+    &interrupts_on_one_cpu::RULE,
+    &iommu_strict::RULE,
+    &memlock::RULE,
+    &memory_limit::RULE,
     &memory_mixed::RULE,
     &memory_size::RULE,
     &memory_speed::RULE,
@@ -48,18 +86,30 @@ pub static RULES: &[&Rule] = &[
     &nic_queues::RULE,
     &nic_remote_node::RULE,
     &nic_rings::RULE,
+    &nic_shaped::RULE,
     &noisy_host::RULE,
+    &numa_balancing::RULE,
     &packet_budget::RULE,
     &pcie_link::RULE,
+    &pcie_payload::RULE,
+    &pcie_read_request::RULE,
     &pcie_shared::RULE,
+    &port_range::RULE,
     &rdma_port::RULE,
     &receive_autotuning::RULE,
+    &receive_window::RULE,
+    &retransmits::RULE,
     &rt_throttling::RULE,
+    &same_cpu::RULE,
+    &segment_size::RULE,
+    &send_buffer::RULE,
+    &send_buffers::RULE,
     &socket_count::RULE,
     &tcp_sack::RULE,
     &tcp_timestamps::RULE,
     &udp_buffers::RULE,
     &window_scaling::RULE,
+    &work_on_remote_node::RULE,
     &zone_reclaim::RULE,
 ];
 

@@ -32,6 +32,10 @@ pub struct DirectArgs {
     /// Seconds that count in each run
     #[arg(long, short = 't', value_name = "SECONDS", default_value = "1.5", value_parser = seconds)]
     pub seconds: f64,
+    /// Seconds before those, which do not count: 0.5, against an iperf3 server 1 (TCP). A slow or
+    /// lossy path needs more, until TCP has found its rate
+    #[arg(long, value_name = "SECONDS", value_parser = super::seconds)]
+    pub warm_up: Option<f64>,
     /// Milliseconds of the slices that bytes are told for (--json-stream, --format iperf3); what
     /// reading them cost is told
     #[arg(long, short = 'i', value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=60_000))]

@@ -3,10 +3,12 @@
 mod direct;
 mod stored;
 mod study;
+mod tune;
 
 pub use direct::{DirectArgs, MemoryLoad, Span, TcpArgs, UdpArgs};
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SittingArgs, StatusArgs, StudyArgs, StudyCommand};
+pub use tune::TuneArgs;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -83,6 +85,12 @@ pub enum Command {
     Study(StudyArgs),
     /// Measure TCP throughput to a host that runs `narrows serve`
     Tcp(TcpArgs),
+    /// What to change on this host for one kind of work, and the changes themselves
+    ///
+    /// Prints each setting with what it is, what it should be, why, what that is worth and the
+    /// exact command. With --apply it writes those that are files under /proc/sys and /sys, and
+    /// with a peer it measures before and after. It stops no service and opens no port.
+    Tune(TuneArgs),
     /// Measure UDP throughput and loss to a host that runs `narrows serve`
     Udp(UdpArgs),
     /// Check that study files are whole, and that their results follow from their records
@@ -307,6 +315,9 @@ pub struct ReportArgs {
     /// Write every figure into this folder, as SVG
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
+    /// Write each of these figures as PNG too
+    #[arg(long, requires = "figures")]
+    pub png: bool,
     /// Write to this file instead of standard output
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,

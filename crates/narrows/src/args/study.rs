@@ -50,6 +50,10 @@ pub struct SittingArgs {
     /// Say what would be run, in which order and for how long, and run nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Fill the terminal with the cells, their boxplots as they grow, the host's pressure and the
+    /// last runs; drawn between runs, never during one
+    #[arg(long, conflicts_with = "dry_run")]
+    pub tui: bool,
     /// How the results are printed at the end
     #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
     pub format: String,

@@ -20,6 +20,13 @@ struct Both {
 
 /// Runs the command.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
+    let (text, changes) = changes(args)?;
+    output::print(&text)?;
+    Ok(if changes.contains(&Change::Worse) { VERDICT } else { 0 })
+}
+
+/// What is printed, and what became of each cell that has values on both sides.
+pub fn changes(args: &CompareArgs) -> Result<(String, Vec<Change>), Failure> {
     let both = gather(args)?;
     if both.is_empty() {
         let hint = "cells are joined by what they are: kind, parameters and levels";
@@ -33,11 +40,9 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
             (row, compare(&row.before, &row.after, margin, both.len(), better))
         })
         .collect();
-    output::print(&if args.json { json(&rows, args) } else { text(&rows, args) })?;
-    let worse = |(_, compared): &(&Both, Option<Compared>)| {
-        compared.is_some_and(|compared| compared.change == Change::Worse)
-    };
-    Ok(if rows.iter().any(worse) { VERDICT } else { 0 })
+    let told = if args.json { json(&rows, args) } else { text(&rows, args) };
+    let changes = rows.iter().filter_map(|(_, compared)| Some(compared.as_ref()?.change)).collect();
+    Ok((told, changes))
 }
 
 fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {

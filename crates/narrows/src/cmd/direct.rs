@@ -318,6 +318,10 @@ fn trials(
         let place = placed(args, params, sides, index)?;
         let interval = args.interval.map(|ms| Nanos::from_millis(ms.into()));
         let trial = plan::sliced(make(kind, params.clone(), place, path, window), interval);
+        let trial = match args.warm_up {
+            Some(seconds) => plan::warmed(trial, Nanos((seconds * 1e9) as u64)),
+            None => trial,
+        };
         check(&trial)?;
         Ok(if args.hosts.len() > 1 { plan::with(trial, name) } else { trial })
     };

@@ -16,6 +16,7 @@ pub mod predict;
 pub mod report;
 pub mod serve;
 pub mod study;
+pub mod tune;
 pub mod verify;
 pub mod worker;
 

@@ -3,6 +3,7 @@
 use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output;
+use crate::raster::Rasteriser;
 use narrows_report::{Analysis, figures};
 
 /// Runs the command.
@@ -12,8 +13,12 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let analysis = Analysis::beside(&stored, beside.as_ref());
     if let Some(folder) = &args.figures {
         output::check_folder(folder)?;
+        let drawer = args.png.then(Rasteriser::new).transpose()?;
         for (name, svg) in figures::all(&analysis) {
             output::write_whole(&folder.join(format!("{name}.svg")), &svg)?;
+            if let Some(drawer) = &drawer {
+                output::write_bytes(&folder.join(format!("{name}.png")), &drawer.png(&svg)?)?;
+            }
         }
     }
     let format = output::format(if args.json { "json" } else { &args.format });

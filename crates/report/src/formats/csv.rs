@@ -10,7 +10,7 @@ use narrows_stats::{Metric, Summary};
 pub static FORMAT: Format = Format { name: "csv", write };
 
 /// Names of the columns; units are those of `unit`.
-const COLUMNS: [&str; 12] = [
+pub const COLUMNS: [&str; 12] = [
     "trial",
     "kind",
     "path",
@@ -29,14 +29,23 @@ fn write(analysis: &Analysis<'_>) -> String {
     let mut csv = csv::Writer::from_writer(Vec::new());
     // Writing to memory does not fail.
     let _ = csv.write_record(COLUMNS);
+    for row in rows(analysis) {
+        let _ = csv.write_record(row);
+    }
+    String::from_utf8(csv.into_inner().unwrap_or_default()).unwrap_or_default()
+}
+
+/// The fields of every run, by trial and repeat.
+pub fn rows(analysis: &Analysis<'_>) -> Vec<[String; 12]> {
+    let mut rows = Vec::new();
     for (trial, summary) in analysis.stored.trials.iter().zip(&analysis.summaries) {
         let mut records: Vec<&Record> = analysis.stored.records_of(trial).collect();
         records.sort_by_key(|record| record.repeat);
         for record in records {
-            let _ = csv.write_record(row(trial, summary, record).map(|field| super::tame(&field)));
+            rows.push(row(trial, summary, record).map(|field| super::tame(&field)));
         }
     }
-    String::from_utf8(csv.into_inner().unwrap_or_default()).unwrap_or_default()
+    rows
 }
 
 fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
@@ -46,7 +55,7 @@ fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
         Outcome::Done => "done".to_owned(),
         Outcome::Failed { why, .. } => format!("failed: {why}"),
     };
-    let bytes = |end: &Option<narrows_facts::load::EndReport>| {
+    let bytes = |end: &Option<Box<narrows_facts::load::EndReport>>| {
         let flows = end.as_ref().map(|end| end.flows.iter().map(|flow| flow.bytes.0));
         flows.map_or(String::new(), |bytes| bytes.fold(0, u64::saturating_add).to_string())
     };

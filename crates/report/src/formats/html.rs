@@ -1,6 +1,7 @@
-//! `html`: one page with everything in it; no script, nothing loaded from anywhere.
+//! `html`: one page with everything in it, nothing loaded from anywhere. It is whole without its
+//! script, which sorts tables, links sections and gives the runs as a file.
 
-use super::Format;
+use super::{Format, csv};
 use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::study::page;
@@ -15,6 +16,12 @@ use narrows_stats::{Metric, Summary};
 pub static FORMAT: Format = Format { name: "html", write };
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("page.js");
+/// Nothing may be loaded, whatever a name in the data says.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+/// Runs that are put into the page; files with more are read by `narrows export`.
+const RUNS_MAX: usize = 20_000;
 
 fn write(analysis: &Analysis<'_>) -> String {
     let title = format!("{} on {}", words::command(analysis), words::place(analysis));
@@ -24,12 +31,14 @@ fn write(analysis: &Analysis<'_>) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
                 title { (title) }
                 // An icon of no bytes keeps browsers from asking for one.
                 link rel="icon" href="data:,";
                 style { (PreEscaped(STYLE)) }
             }
-            body { main {
+            body {
+                main {
                 (header(analysis, &title))
                 @if let Some(results) = &analysis.study { (page::section(analysis, results)) }
                 @if !analysis.is_imported() {
@@ -42,7 +51,10 @@ fn write(analysis: &Analysis<'_>) -> String {
                     (settings(analysis))
                 }
                 (footer(analysis))
-            } }
+                }
+                (runs(analysis))
+                script { (PreEscaped(SCRIPT)) }
+            }
         }
     };
     // No control character of the data, such as an escape code in a host's name.
@@ -69,7 +81,7 @@ fn header(analysis: &Analysis<'_>, title: &str) -> Markup {
 fn findings(analysis: &Analysis<'_>) -> Markup {
     let found = analysis.findings();
     html! {
-        h2 { "Findings" }
+        h2 id="findings" { "Findings" }
         div class="grid" {
             @for finding in &found { (finding_card(finding)) }
             @if found.is_empty() { div class="card" { "No rule found anything." } }
@@ -81,7 +93,7 @@ fn findings(analysis: &Analysis<'_>) -> Markup {
 fn finding_card(finding: &Finding) -> Markup {
     let fault = finding.weight == Weight::Fault;
     html! {
-        div class={ "card finding" @if fault { " fault" } } {
+        div class={ "card finding" @if fault { " fault" } } id=(format!("finding-{}", finding.rule)) {
             b class="tag" { (words::weight(finding.weight)) } " " span class="soft" { (finding.rule) }
             p { b { (finding.says) } }
             ul { @for evidence in &finding.evidence {
@@ -128,7 +140,7 @@ fn host_section(analysis: &Analysis<'_>) -> Markup {
     let bandwidth = read.and_then(|read| read.estimate).map(|e| BytesPerSecond(e.value));
     let drawing = host::draw(host, analysis.stored.study.memory_node, bandwidth);
     html! {
-        h2 { "Host" }
+        h2 id="host" { "Host" }
         div class="grid" {
             div class="card" {
                 (PreEscaped(drawing))
@@ -184,7 +196,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         (Metric::LoadToUse, "Memory latency (load to use)"),
     ];
     html! {
-        h2 { "Measured" }
+        h2 id="measured" { "Measured" }
         div class="scroll" { (table(analysis)) }
         @if let Some(text) = words::together(analysis) { p { (text) } }
         @if let Some(text) = words::copy_share(analysis) { p { (text) } }
@@ -219,10 +231,12 @@ fn table(analysis: &Analysis<'_>) -> Markup {
             th { "workload" } th class="number" { "median" } th class="number" { "95 % interval" }
             th class="number" { "n" } th { "against expectation" } th { "CPU, loss and labels" }
         } }
-        tbody { @for summary in &analysis.summaries { tr {
+        tbody { @for summary in &analysis.summaries { tr id=(format!("cell-{}", slug(&summary.label))) {
             td { b { (summary.label) } }
             @if let Some(estimate) = &summary.estimate {
-                td class="number" data-name="median" { (words::middle(estimate)) }
+                td class="number" data-name="median" data-value=(estimate.value) {
+                    (words::middle(estimate))
+                }
                 td class="number" data-name="95 % interval" { (words::range(estimate)) }
                 td class="number" data-name="n" { (estimate.n) }
             } @else {
@@ -273,7 +287,7 @@ fn latency_card(summary: &Summary) -> Markup {
 
 fn expected(analysis: &Analysis<'_>) -> Markup {
     html! {
-        h2 { "What each path can reach" }
+        h2 id="expected" { "What each path can reach" }
         div class="grid" {
             @for prediction in &analysis.predictions { (prediction_card(prediction)) }
         }
@@ -307,7 +321,7 @@ fn prediction_card(prediction: &Prediction) -> Markup {
 
 fn settings(analysis: &Analysis<'_>) -> Markup {
     html! {
-        h2 { "How it was measured" }
+        h2 id="settings" { "How it was measured" }
         div class="scroll" { table {
             thead { tr { th { "workload" } th { "path" } th { "set-up, read back" } } }
             tbody { @for summary in &analysis.summaries { tr {
@@ -317,6 +331,23 @@ fn settings(analysis: &Analysis<'_>) -> Markup {
             } } }
         } }
     }
+}
+
+/// A label as part of an address.
+fn slug(label: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    label.chars().map(plain).collect()
+}
+
+/// All runs, for programs and for the link in the footer.
+fn runs(analysis: &Analysis<'_>) -> Markup {
+    if analysis.stored.records.len() > RUNS_MAX {
+        return html! {};
+    }
+    let document = serde_json::json!({ "columns": csv::COLUMNS, "rows": csv::rows(analysis) });
+    // No text of the data may end the element.
+    let text = document.to_string().replace('<', "\\u003c");
+    html! { script type="application/json" id="runs" { (PreEscaped(text)) } }
 }
 
 fn footer(analysis: &Analysis<'_>) -> Markup {

@@ -59,7 +59,7 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Mark
                 } }
                 tbody { @for row in &panel.rows { tr {
                     td class="name" { b { (row.level) } }
-                    td class="number" data-name="median" {
+                    td class="number" data-name="median" data-value=[row.median] {
                         @match row.median { Some(m) => (words::exact(m, panel.unit)), None => "-" }
                     }
                     td class="number" data-name="95 % interval" {

@@ -7,6 +7,7 @@ use crate::args::{ResumeArgs, RunArgs, SittingArgs};
 use crate::cmd::own_binary;
 use crate::failure::{Failure, MACHINE, PRECISION, USAGE, VERDICT};
 use crate::progress::Shown;
+use crate::watch::{State, Watch};
 use crate::{output, stop};
 use narrows_facts::SCHEMA_VERSION;
 use narrows_facts::record::{Outcome, Record};
@@ -18,7 +19,9 @@ use narrows_run::launch::container::Launcher;
 use narrows_run::{RunError, guard, key};
 use narrows_stats::{is_precise, value_of};
 use narrows_store::Store;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -81,7 +84,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     store.put_definition(&text)?;
     store.put_trials(&sitting.trials)?;
     store.put_peer_hosts(&sitting.peer_hosts)?;
-    let sat = sit(&defined, &mut sitting, &store, &mut tally, 0)?;
+    let sat = sit(&defined, &mut sitting, &store, &mut tally, 0, args.sitting.tui)?;
     finish(&defined, &sitting, &tally, &file, &args.sitting, &sat)
 }
 
@@ -107,7 +110,7 @@ pub fn resume(args: &ResumeArgs) -> Result<u8, Failure> {
     }
     let store = Store::open(&args.file)?;
     let number = stored.sessions.iter().map(|session| session.number + 1).max().unwrap_or(0);
-    let sat = sit(&defined, &mut sitting, &store, &mut tally, number)?;
+    let sat = sit(&defined, &mut sitting, &store, &mut tally, number, args.sitting.tui)?;
     finish(&defined, &sitting, &tally, &args.file, &args.sitting, &sat)
 }
 
@@ -250,6 +253,19 @@ fn cannot(sitting: &Sitting) -> String {
     whys.into_iter().map(line).collect()
 }
 
+/// The view of a study, with the runs that it has already.
+fn watch(defined: &Defined, sitting: &Sitting, store: &Store) -> Result<Watch, Failure> {
+    if !std::io::stdout().is_terminal() {
+        return Err(Failure::new(USAGE, "--tui needs a terminal", "leave it away"));
+    }
+    let records = narrows_store::read(store.path())?.records;
+    let definition = &defined.definition;
+    let state = State::new(&definition.name, definition.repeats, &sitting.trials, &records);
+    Watch::begin(state).map_err(|error| {
+        Failure::new(MACHINE, format!("the terminal: {error}"), "leave --tui away")
+    })
+}
+
 /// Runs blocks until nothing is left that fits, and notes the sitting. What was measured stays
 /// whatever happens.
 fn sit(
@@ -258,6 +274,7 @@ fn sit(
     store: &Store,
     tally: &mut Tally<'_>,
     number: u32,
+    tui: bool,
 ) -> Result<CourseEnd, Failure> {
     let stop = stop::flag()?;
     let mut session = Session {
@@ -273,7 +290,10 @@ fn sit(
     };
     store.put_session(&session)?;
     eprint!("{}", cannot(sitting));
-    let mut shown = Shown::new();
+    let mut shown = match tui {
+        true => Shown::watching(watch(defined, sitting, store)?),
+        false => Shown::new(),
+    };
     let ran = blocks(defined, sitting, store, tally, number, &stop, &mut shown);
     shown.clear();
     let ended = match &ran {
@@ -304,6 +324,7 @@ fn blocks(
     shown: &mut Shown,
 ) -> Result<CourseEnd, RunError> {
     let trials = sitting.trials.clone();
+    let shown = RefCell::new(shown);
     let settings = defined.cells.iter().map(|cell| (cell.id.clone(), &cell.settings)).collect();
     let binary = own_binary().map_err(|failure| RunError::Machine(failure.says().to_owned()))?;
     let mut guard = None;
@@ -333,14 +354,19 @@ fn blocks(
             steps.iter().map(|s| narrows_plan::run_ns(&trials[s.trial]).seconds()).sum();
         let later = (seconds_left - of_block).max(0.0) * pace;
         let progress = |progress: &Progress<'_>| {
-            shown.step(&Progress {
+            shown.borrow_mut().step(&Progress {
                 done: made as usize + progress.done,
                 total: (made + runs_left) as usize,
                 label: progress.label,
                 left: progress.left + Duration::from_secs_f64(later),
             });
         };
-        let ran = course.run(&steps, progress, |_, record| records.push(record.clone()));
+        let ran = course.run(&steps, progress, |_, record| {
+            records.push(record.clone());
+            if let Some(trial) = trials.iter().find(|trial| trial.id == record.trial) {
+                shown.borrow_mut().ran(trial, record);
+            }
+        });
         made += records.len() as u64;
         records.iter().for_each(|record| tally.add(record));
         steps.iter().for_each(|step| tally.judge(step.trial));

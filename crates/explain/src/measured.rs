@@ -1,0 +1,182 @@
+//! What rules about measured cells share.
+
+use crate::Case;
+use crate::Rule;
+use crate::rules::evidence;
+use narrows_facts::load::EndReport;
+use narrows_facts::record::{Outcome, Record};
+use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::trial::Trial;
+use narrows_stats::{Summary, median};
+
+/// One measured cell.
+pub struct Cell<'a> {
+    /// What was asked for.
+    pub trial: &'a Trial,
+    /// What its records say.
+    pub summary: &'a Summary,
+    /// Its runs that ended well.
+    pub done: Vec<&'a Record>,
+}
+
+impl Cell<'_> {
+    /// Median over the runs of what each one's sending end tells.
+    pub fn of_source(&self, value: impl Fn(&EndReport) -> Option<f64>) -> Option<f64> {
+        let ends = self.done.iter().filter_map(|record| record.source.as_deref());
+        median(&ends.filter_map(value).collect::<Vec<f64>>())
+    }
+
+    /// Share of the window that the sender's flows spent at a limit of TCP, by its counter.
+    pub fn limited_share(&self, counter: &str) -> Option<f64> {
+        self.of_source(|end| {
+            let flows = end.flows.iter().filter(|flow| flow.sends).count().max(1);
+            let limited = end.readings.sum("tcp-info", counter)? as f64;
+            (end.window_ns.0 > 0).then(|| limited / (end.window_ns.0 as f64 * flows as f64))
+        })
+    }
+
+    /// Whether a thread of either end had nearly no CPU left to give.
+    pub fn is_busy(&self) -> bool {
+        let cpu = self.summary.cpu.as_ref();
+        let shares = cpu.map(|cpu| [cpu.source_share, cpu.sink_share]);
+        shares.into_iter().flatten().flatten().any(|share| share >= BUSY_SHARE)
+    }
+}
+
+/// From here on the CPU may be what holds a flow back.
+const BUSY_SHARE: f64 = 0.85;
+
+/// The network cells with runs of our own that ended well.
+pub fn cells<'a>(case: &'a Case<'a>) -> impl Iterator<Item = Cell<'a>> {
+    let mut runs = case.study.by_trial();
+    case.study.trials.iter().filter_map(move |trial| {
+        let summary = case.summaries.iter().find(|summary| summary.label == trial.label)?;
+        let mut done = runs.remove(&trial.id).unwrap_or_default();
+        done.retain(|record| record.outcome == Outcome::Done && record.source.is_some());
+        (!done.is_empty()).then_some(Cell { trial, summary, done })
+    })
+}
+
+/// A finding of one cell; `says` begins with what was seen in it.
+pub fn finding(
+    rule: &Rule,
+    cell: &Cell<'_>,
+    weight: Weight,
+    says: String,
+    seen: String,
+    remedy: &str,
+) -> Finding {
+    let from = format!("{} runs of {}", cell.done.len(), cell.trial.label);
+    Finding {
+        rule: rule.name.into(),
+        weight,
+        says,
+        evidence: vec![evidence(seen, from)],
+        worth: None,
+        remedy: remedy.to_owned(),
+    }
+}
+
+/// Judges every network cell; `look` gives `None` for a cell that cannot tell, and whatever it
+/// found for one that can.
+pub fn judge(
+    case: &Case<'_>,
+    clear: &str,
+    look: impl Fn(&Cell<'_>) -> Option<Option<Finding>>,
+) -> Verdict {
+    let looked: Vec<Option<Finding>> = cells(case).filter_map(|cell| look(&cell)).collect();
+    let any = !looked.is_empty();
+    let findings: Vec<Finding> = looked.into_iter().flatten().collect();
+    crate::setting::conclude(findings, any, clear, "no run here can tell")
+}
+
+#[cfg(test)]
+pub mod testing {
+    //! A measured stream, and what a rule says of it.
+
+    use super::*;
+    use narrows_facts::Nanos;
+    use narrows_facts::host::Host;
+    use narrows_facts::load::{FlowTally, Params, ThreadUsage, Timeline};
+    use narrows_facts::record::Stamp;
+    use narrows_facts::study::StoredStudy;
+    use narrows_facts::trial::{Path, Placement, TrialId};
+    use narrows_facts::{Bytes, trial::Trial};
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// One end that moved ten gigabits in a second with half of a CPU.
+    pub fn end(sends: bool) -> EndReport {
+        let flow = FlowTally {
+            bytes: Bytes(1_250_000_000),
+            messages: 20_000,
+            sends,
+            ..Default::default()
+        };
+        let thread = ThreadUsage {
+            wall_ns: Nanos(SECOND_NS),
+            system_ns: Nanos(SECOND_NS / 2),
+            ..Default::default()
+        };
+        EndReport {
+            window_ns: Nanos(SECOND_NS),
+            flows: vec![flow],
+            threads: vec![thread],
+            ..Default::default()
+        }
+    }
+
+    /// A study of one stream to a peer, three runs.
+    pub fn stream(kind: &str) -> StoredStudy {
+        let timeline = Timeline {
+            warmup_ns: Nanos(0),
+            window_ns: Nanos(SECOND_NS),
+            cooldown_ns: Nanos(0),
+            interval_ns: None,
+        };
+        let trial = Trial {
+            id: TrialId("a".into()),
+            label: kind.into(),
+            kind: kind.into(),
+            params: Params::of_network(Bytes(65_536), 1),
+            place: Placement::default(),
+            path: Path::Peer,
+            timeline,
+            levels: Vec::new(),
+            notes: Vec::new(),
+            engine: None,
+        };
+        let run = |repeat: u32| Record {
+            trial: trial.id.clone(),
+            repeat,
+            block: repeat,
+            outcome: Outcome::Done,
+            sink: Some(Box::new(end(false))),
+            source: Some(Box::new(end(true))),
+            beside: None,
+            around: Stamp::default(),
+            session: 0,
+            external: None,
+        };
+        let mut study = StoredStudy::unmeasured(Host::default());
+        study.records = (0..3).map(run).collect();
+        study.trials = vec![trial];
+        study
+    }
+
+    /// Sets a reading of every run's sending end.
+    pub fn read(study: &mut StoredStudy, source: &str, key: &str, value: u64) {
+        for record in &mut study.records {
+            if let Some(end) = &mut record.source {
+                let of = end.readings.0.entry(source.into()).or_default();
+                of.insert(key.into(), value);
+            }
+        }
+    }
+
+    /// What a rule says of a study.
+    pub fn of_study(rule: &Rule, study: &StoredStudy) -> Verdict {
+        let summaries = narrows_stats::summarise(study);
+        (rule.judge)(&Case { study, summaries: &summaries, predictions: &[] })
+    }
+}

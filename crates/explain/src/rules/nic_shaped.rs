@@ -1,0 +1,65 @@
+//! `nic-shaped`: does a queueing discipline hold an interface back?
+//!
+//! A token bucket, a class of a shaper or an emulated delay limits what leaves, whatever the link
+//! could do. Judged for NICs and for every interface that carried a measured flow.
+
+use super::evidence;
+use crate::setting::conclude;
+use crate::{Case, Rule};
+use narrows_facts::result::{Finding, Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "nic-shaped",
+    asks: "Does a queueing discipline hold an interface back?",
+    of_host: true,
+    judge,
+};
+
+/// Disciplines that limit or delay by themselves (tc(8)).
+const SHAPERS: [&str; 7] = ["cbq", "cbs", "hfsc", "htb", "netem", "taprio", "tbf"];
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let used: Vec<&str> =
+        case.summaries.iter().filter_map(|s| s.effective.interface.as_deref()).collect();
+    let (mut findings, mut looked) = (Vec::new(), false);
+    for nic in &case.study.host.nics {
+        let Some(qdisc) = nic.qdisc.value() else { continue };
+        if !nic.physical && !used.contains(&nic.name.as_str()) {
+            continue;
+        }
+        looked = true;
+        if SHAPERS.contains(&qdisc.as_str()) {
+            findings.push(Finding {
+                rule: RULE.name.into(),
+                weight: Weight::Advice,
+                says: format!("What leaves {} passes {qdisc}, which limits or delays it", nic.name),
+                evidence: vec![evidence(format!("qdisc {qdisc}"), nic.qdisc.source().0.clone())],
+                worth: None,
+                remedy: format!(
+                    "see: tc -s qdisc show dev {0}; tc qdisc del dev {0} root",
+                    nic.name
+                ),
+            });
+        }
+    }
+    conclude(findings, looked, "no interface is shaped", "no interface tells its discipline")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use narrows_facts::host::{Host, Nic};
+
+    #[test]
+    fn a_token_bucket_is_found() {
+        let host = |qdisc: &str, physical: bool| {
+            let nic = Nic { physical, qdisc: known(qdisc.into()), ..Nic::default() };
+            Host { nics: vec![nic], ..Host::default() }
+        };
+        assert!(is_found(&of_host(&RULE, host("tbf", true))));
+        assert!(is_clear(&of_host(&RULE, host("mq", true))));
+        assert!(is_clear(&of_host(&RULE, host("fq_codel", true))));
+        assert!(is_clear(&of_host(&RULE, host("tbf", false))));
+    }
+}

@@ -1,0 +1,63 @@
+//! `numa-balancing`: did the kernel move pages that were placed by hand?
+//!
+//! Automatic balancing unmaps pages now and then to see who touches them, and moves them: it helps
+//! programs that nobody placed, and costs faults in runs whose memory is bound to a node (kernel,
+//! Documentation/admin-guide/sysctl/kernel.rst, numa_balancing).
+
+use crate::measured::{self, finding};
+use crate::{Case, Rule};
+use narrows_facts::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "numa-balancing",
+    asks: "Did the kernel move pages that were placed by hand?",
+    of_host: false,
+    judge,
+};
+
+const SETTING: &str = "kernel.numa_balancing";
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let host = &case.study.host;
+    let value = host.tuning.get(SETTING).and_then(|fact| fact.value());
+    let on = value.is_some_and(|value| value != "0") && host.nodes.len() > 1;
+    measured::judge(case, "pages stayed where they were put", |cell| {
+        let place = &cell.trial.place;
+        let bound = place.sink_node.is_some() || place.source_node.is_some();
+        bound.then(|| {
+            on.then(|| {
+                let says = format!(
+                    "{} has its memory bound to a node, and the kernel moves pages on its own",
+                    cell.trial.label
+                );
+                let seen = format!("{SETTING} = {}", value.map_or("", String::as_str));
+                let remedy = "sysctl -w kernel.numa_balancing=0 while measuring";
+                finding(&RULE, cell, Weight::Caution, says, seen, remedy)
+            })
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::known;
+    use crate::setting::testing::{is_clear, is_found};
+    use narrows_facts::host::Node;
+
+    #[test]
+    fn balancing_of_bound_memory_is_told() {
+        let study = |value: &str, bound: bool| {
+            let mut study = stream("tcp-stream");
+            study.host.nodes = vec![Node::default(), Node { id: 1, ..Node::default() }];
+            study.host.tuning.insert(SETTING.into(), known(value.into()));
+            study.trials[0].place.source_node = bound.then_some(0);
+            read(&mut study, "tcp-info", "flow0.rtt_ns", 1);
+            study
+        };
+        assert!(is_found(&of_study(&RULE, &study("1", true))));
+        assert!(is_clear(&of_study(&RULE, &study("0", true))));
+        assert!(is_clear(&of_study(&RULE, &study("1", false))));
+    }
+}

@@ -1,0 +1,60 @@
+//! `tcp-retransmits`: did TCP lose segments on the way?
+//!
+//! A flow that loses one segment in a thousand over a round trip of a millisecond cannot hold 10
+//! Gb/s with 1460 B segments (Mathis et al., 1997: rate <= 1.22 MSS / (RTT sqrt(p))). Found from
+//! that share on.
+
+use crate::measured::{self, Cell, finding};
+use crate::{Case, Rule};
+use narrows_facts::result::{Finding, Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "tcp-retransmits",
+    asks: "Did TCP lose segments on the way?",
+    of_host: false,
+    judge,
+};
+
+const LOST_SHARE: f64 = 0.001;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "less than one segment in a thousand was sent again", look)
+}
+
+fn look(cell: &Cell<'_>) -> Option<Option<Finding>> {
+    let share = cell.of_source(|end| {
+        let sent = end.readings.sum("tcp-info", "sent_segments").filter(|sent| *sent > 0)?;
+        Some(end.readings.sum("tcp-info", "retransmitted_segments")? as f64 / sent as f64)
+    })?;
+    Some((share >= LOST_SHARE).then(|| {
+        let says = format!(
+            "TCP sent {:.2} % of its segments again in {}: packets are lost on the path",
+            100.0 * share,
+            cell.trial.label
+        );
+        let seen = format!("{:.3} % of the segments, median of the runs", 100.0 * share);
+        let remedy = "look for drops on the way: ethtool -S at both NICs, counters of the switch's \
+                      ports, rings, a shaper or policer";
+        finding(&RULE, cell, Weight::Advice, says, seen, remedy)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found};
+
+    #[test]
+    fn one_in_a_hundred_is_found_and_one_in_a_million_is_not() {
+        let study = |again: u64| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.sent_segments", 1_000_000);
+            read(&mut study, "tcp-info", "flow0.retransmitted_segments", again);
+            study
+        };
+        assert!(is_found(&of_study(&RULE, &study(10_000))));
+        assert!(is_clear(&of_study(&RULE, &study(1))));
+        assert!(is_clear(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}

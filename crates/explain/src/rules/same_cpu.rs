@@ -1,0 +1,76 @@
+//! `same-cpu`: did both ends share a CPU?
+//!
+//! Sender and receiver on one CPU take turns: the rate is that of neither, and tools that are
+//! pinned by a copied command line do it often. Also found for the two threads of one core.
+
+use crate::measured::{self, finding};
+use crate::{Case, Rule};
+use narrows_facts::host::Host;
+use narrows_facts::result::{Verdict, Weight};
+use narrows_facts::trial::Path;
+
+pub static RULE: Rule =
+    Rule { name: "same-cpu", asks: "Did both ends share a CPU?", of_host: false, judge };
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let host = &case.study.host;
+    measured::judge(case, "the ends had CPUs of their own", |cell| {
+        let place = &cell.trial.place;
+        // Over an agent the two ends may be on one machine all the same.
+        let one_machine = cell.trial.path != Path::Peer || cell.summary.one_machine;
+        if !one_machine || place.sink.0.is_empty() || place.source.0.is_empty() {
+            return None;
+        }
+        let shared = place.sink.0.iter().find_map(|sink| {
+            let with = place.source.0.iter().find(|source| share_core(host, *sink, **source))?;
+            Some((*sink, *with))
+        });
+        Some(shared.map(|(sink, source)| {
+            let what = if sink == source {
+                format!("CPU {sink}")
+            } else {
+                format!("the core of CPUs {sink} and {source}")
+            };
+            let says = format!("Both ends of {} shared {what}", cell.trial.label);
+            let seen = format!("sink on {:?}, source on {:?}", place.sink.0, place.source.0);
+            let remedy = "name different cores for the two ends (-A LOCAL,REMOTE)";
+            finding(&RULE, cell, Weight::Caution, says, seen, remedy)
+        }))
+    })
+}
+
+fn share_core(host: &Host, one: u32, other: u32) -> bool {
+    let core = |cpu: u32| {
+        let place = host.cpu.places.iter().find(|place| place.cpu == cpu)?;
+        Some((place.package, place.die, place.core?))
+    };
+    one == other || core(one).is_some_and(|at| core(other) == Some(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found};
+    use narrows_facts::host::CpuPlace;
+    use narrows_facts::load::CpuList;
+
+    #[test]
+    fn one_cpu_and_one_core_are_found() {
+        let study = |sink: u32, source: u32| {
+            let mut study = stream("tcp-stream");
+            let place =
+                |cpu: u32, core: u32| CpuPlace { cpu, core: Some(core), ..CpuPlace::default() };
+            study.host.cpu.places = vec![place(0, 0), place(1, 1), place(2, 0)];
+            study.trials[0].path = Path::Namespaces;
+            study.trials[0].place.sink = CpuList(vec![sink]);
+            study.trials[0].place.source = CpuList(vec![source]);
+            read(&mut study, "tcp-info", "flow0.rtt_ns", 1);
+            study
+        };
+        assert!(is_found(&of_study(&RULE, &study(0, 0))));
+        assert!(is_found(&of_study(&RULE, &study(0, 2))));
+        assert!(is_clear(&of_study(&RULE, &study(0, 1))));
+        assert!(is_clear(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}

@@ -1,0 +1,77 @@
+//! `segment-size`: are TCP's segments much smaller than the own interface allows?
+//!
+//! A smaller MTU at the other end or on the path shrinks every segment: packets cost CPU time each,
+//! and headers a larger share of the wire. 120 B of headers and options are taken as ordinary (IPv6
+//! 40, TCP 20 to 60).
+
+use crate::measured::{self, finding};
+use crate::{Case, Rule};
+use narrows_facts::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "segment-size",
+    asks: "Are TCP's segments much smaller than the own interface allows?",
+    of_host: false,
+    judge,
+};
+
+const HEADERS_BYTES: f64 = 120.0;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let host = &case.study.host;
+    measured::judge(case, "segments are as large as the interfaces allow", |cell| {
+        let params = &cell.trial.params;
+        // The sending end must be this host's, and the size left to TCP.
+        let asked = params.socket.as_ref().is_some_and(|socket| socket.mss_bytes.is_some());
+        if params.is_reverse() || asked || params.socket_buffer_bytes.is_some() {
+            return None;
+        }
+        let name = cell.summary.effective.interface.as_deref()?;
+        let mtu = host.nic(name)?.mtu_bytes.value()?.0 as f64;
+        let segment = cell.summary.effective.mss_bytes.map(f64::from)?;
+        let path = cell.summary.effective.path_mtu_bytes.map(|bytes| bytes.0 as f64);
+        let shrunk = segment + HEADERS_BYTES < mtu.min(65_535.0);
+        Some(shrunk.then(|| {
+            let says = format!(
+                "TCP sends segments of {segment:.0} B in {}, {name} allows packets of {mtu:.0} B: \
+                 the other end or the path has a smaller MTU",
+                cell.trial.label
+            );
+            let path = path.map_or(String::new(), |path| format!(", path MTU {path:.0} B"));
+            let seen = format!("segment size {segment:.0} B{path}; {name} has MTU {mtu:.0} B");
+            let remedy = "give every interface and switch of the path the same MTU, and check with: \
+                          ping -M do -s SIZE";
+            finding(&RULE, cell, Weight::Advice, says, seen, remedy)
+        }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::known;
+    use crate::setting::testing::{is_clear, is_found};
+    use narrows_facts::Bytes;
+    use narrows_facts::host::Nic;
+
+    #[test]
+    fn short_segments_of_a_jumbo_interface_are_found() {
+        let study = |mtu: u64, segment: u32, asked: bool| {
+            let mut study = stream("tcp-stream");
+            let nic = Nic { name: "e0".into(), mtu_bytes: known(Bytes(mtu)), ..Nic::default() };
+            study.host.nics.push(nic);
+            study.trials[0].params.socket_buffer_bytes = asked.then_some(Bytes(4096));
+            for end in study.records.iter_mut().filter_map(|record| record.source.as_deref_mut()) {
+                end.effective.interface = Some("e0".into());
+                end.effective.mss_bytes = Some(segment);
+            }
+            read(&mut study, "tcp-info", "flow0.rtt_ns", 1);
+            study
+        };
+        assert!(is_found(&of_study(&RULE, &study(9000, 1448, false))));
+        assert!(is_clear(&of_study(&RULE, &study(9000, 8948, false))));
+        assert!(is_clear(&of_study(&RULE, &study(1500, 1428, false))));
+        assert!(is_clear(&of_study(&RULE, &study(9000, 1448, true))));
+    }
+}

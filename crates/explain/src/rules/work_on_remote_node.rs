@@ -1,0 +1,81 @@
+//! `work-on-remote-node`: did this host's end work on another node than its NIC or its memory?
+//!
+//! Each byte then crosses the link between sockets. Dell's note on socket-direct NICs measured 24 %
+//! more bandwidth and 40 % less latency on the NIC's own node. Judged for threads that were pinned.
+
+use crate::measured::{self, Cell, finding};
+use crate::{Case, Rule};
+use narrows_facts::host::Host;
+use narrows_facts::result::{Finding, Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "work-on-remote-node",
+    asks: "Did this host's end work on another node than its NIC or its memory?",
+    of_host: false,
+    judge,
+};
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let host = &case.study.host;
+    let clear = "this host's ends worked on the node of their NIC and memory";
+    measured::judge(case, clear, |cell| look(host, cell))
+}
+
+fn look(host: &Host, cell: &Cell<'_>) -> Option<Option<Finding>> {
+    let place = &cell.trial.place;
+    // The connecting end is this host's: it sends, or receives in reverse.
+    let (cpus, memory) = match cell.trial.params.is_reverse() {
+        true => (&place.sink, place.sink_node),
+        false => (&place.source, place.source_node),
+    };
+    let on = host.node_of_cpu(*cpus.0.first()?)?;
+    let nic = cell.summary.effective.interface.as_deref().and_then(|name| host.nic(name));
+    let nic_node = nic.and_then(|nic| Some((nic.name.as_str(), *nic.node.value()?)));
+    if nic_node.is_none() && memory.is_none() {
+        return None;
+    }
+    let away = nic_node.filter(|(_, node)| *node != on);
+    let far = memory.filter(|node| *node != on);
+    Some((away.is_some() || far.is_some()).then(|| {
+        let mut of = Vec::new();
+        of.extend(away.map(|(name, node)| format!("{name} is on node {node}")));
+        of.extend(far.map(|node| format!("its buffers are on node {node}")));
+        let says = format!("{} ran on node {on} here, and {}", cell.trial.label, of.join(" and "));
+        let seen = format!("CPUs {:?} of node {on}; {}", cpus.0, of.join("; "));
+        let remedy = "run on the NIC's node: -A nic,nic, and leave memory to that node";
+        finding(&RULE, cell, Weight::Advice, says, seen, remedy)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::known;
+    use crate::setting::testing::{is_clear, is_found};
+    use narrows_facts::host::{CpuPlace, Nic};
+    use narrows_facts::load::CpuList;
+
+    #[test]
+    fn another_node_than_the_nic_is_found() {
+        let study = |cpu: u32, memory: Option<u32>| {
+            let mut study = stream("tcp-stream");
+            let place = |cpu: u32| CpuPlace { cpu, node: Some(cpu / 4), ..CpuPlace::default() };
+            study.host.cpu.places = (0..8).map(place).collect();
+            let nic = Nic { name: "e0".into(), node: known(0), ..Nic::default() };
+            study.host.nics.push(nic);
+            study.trials[0].place.source = CpuList(vec![cpu]);
+            study.trials[0].place.source_node = memory;
+            for end in study.records.iter_mut().filter_map(|record| record.source.as_deref_mut()) {
+                end.effective.interface = Some("e0".into());
+            }
+            read(&mut study, "tcp-info", "flow0.rtt_ns", 1);
+            study
+        };
+        assert!(is_found(&of_study(&RULE, &study(5, None))));
+        assert!(is_found(&of_study(&RULE, &study(1, Some(1)))));
+        assert!(is_clear(&of_study(&RULE, &study(1, None))));
+        assert!(is_clear(&of_study(&RULE, &study(1, Some(0)))));
+        assert!(is_clear(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}

@@ -1,0 +1,252 @@
+//! What to change on a host for one kind of work: each setting with what it is, what it should be,
+//! why, and how. Pure; nothing here changes anything.
+//!
+//! Unlike a rule, which finds what is wrong, advice is a matter of what the host is for: a setting
+//! that is right for throughput may be wrong for latency. Nothing here stops a service, touches the
+//! packet filter or opens a port.
+
+mod network;
+mod power;
+mod processes;
+
+use narrows_facts::Fact;
+use narrows_facts::host::Host;
+use serde::{Deserialize, Serialize};
+
+/// What a host is to be good at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Many bytes over few connections.
+    Throughput,
+    /// Short round trips.
+    Latency,
+    /// Many small packets.
+    Packets,
+    /// Verbs: InfiniBand, RoCE, iWARP.
+    Rdma,
+    /// Message passing between ranks.
+    Mpi,
+}
+
+/// Profiles by their names.
+pub const PROFILES: [(&str, Profile); 5] = [
+    ("throughput", Profile::Throughput),
+    ("latency", Profile::Latency),
+    ("packets", Profile::Packets),
+    ("rdma", Profile::Rdma),
+    ("mpi", Profile::Mpi),
+];
+
+impl Profile {
+    /// The profile by this name.
+    pub fn named(name: &str) -> Option<Self> {
+        PROFILES.iter().find(|(have, _)| *have == name).map(|(_, profile)| *profile)
+    }
+}
+
+/// What a change is worth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Worth {
+    /// What it does to which figure, with its range: `TCP over 10 ms: 0.8 to 8 times`.
+    pub says: String,
+    /// Where the range is from: arithmetic, a paper, the kernel's documentation.
+    pub from: String,
+}
+
+/// One setting that should be different.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// Its name: a sysctl's, or `cpu.governor`, `nic.eth0.rings`.
+    pub setting: String,
+    /// What it is.
+    pub now: String,
+    /// Where that was read.
+    pub from: String,
+    /// What it should be.
+    pub wanted: String,
+    /// Why.
+    pub because: String,
+    /// What a change brings; `None` is not known before it is measured.
+    pub worth: Option<Worth>,
+    /// Files that a change writes `wanted` to; empty for what is not done here.
+    pub files: Vec<String>,
+    /// The commands that do the same.
+    pub commands: Vec<String>,
+}
+
+/// What a host was asked, with what could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Advised {
+    /// What should be different, by setting.
+    pub advice: Vec<Advice>,
+    /// Settings that are as they should be.
+    pub fine: Vec<String>,
+    /// Settings that are not there or may not be read, with why.
+    pub unknown: Vec<String>,
+}
+
+/// Everything that should be different on a host.
+pub fn advise(host: &Host, profile: Profile) -> Advised {
+    let mut told = Advised::default();
+    let mut desk = Desk { host, told: &mut told };
+    network::look(&mut desk, profile);
+    power::look(&mut desk, profile);
+    processes::look(&mut desk, profile);
+    told.advice.sort_by(|a, b| a.setting.cmp(&b.setting));
+    told
+}
+
+/// A setting and what it should be.
+struct Wish<'a> {
+    setting: &'a str,
+    /// `None` when the present value is right.
+    wanted: Option<String>,
+    because: &'a str,
+    worth: Option<Worth>,
+    files: Vec<String>,
+    commands: Vec<String>,
+}
+
+/// Where advice is gathered.
+struct Desk<'a> {
+    host: &'a Host,
+    told: &'a mut Advised,
+}
+
+impl Desk<'_> {
+    /// A setting whose value is a fact.
+    fn weigh<T: ToString>(&mut self, fact: &Fact<T>, wish: Wish<'_>) {
+        let Some(now) = fact.value() else {
+            let gap = fact.gap().unwrap_or_default();
+            self.told.unknown.push(format!("{}: {gap}", wish.setting));
+            return;
+        };
+        let now = now.to_string();
+        match wish.wanted {
+            None => self.told.fine.push(wish.setting.to_owned()),
+            Some(wanted) => self.told.advice.push(Advice {
+                setting: wish.setting.to_owned(),
+                now,
+                from: fact.source().0.clone(),
+                wanted,
+                because: wish.because.to_owned(),
+                worth: wish.worth,
+                files: wish.files,
+                commands: wish.commands,
+            }),
+        }
+    }
+
+    /// A sysctl; `want` is given its value and gives another where it should be different.
+    fn sysctl(
+        &mut self,
+        name: &str,
+        because: &str,
+        worth: Option<Worth>,
+        want: impl Fn(&str) -> Option<String>,
+    ) {
+        let absent = Fact::absent(format!("/proc/sys/{}", name.replace('.', "/")));
+        let fact = self.host.tuning.get(name).unwrap_or(&absent).clone();
+        let wanted = fact.value().and_then(|value| want(value.trim()));
+        let commands = wanted.iter().map(|value| format!("sysctl -w {name}=\"{value}\"")).collect();
+        let files = vec![format!("/proc/sys/{}", name.replace('.', "/"))];
+        self.weigh(&fact, Wish { setting: name, wanted, because, worth, files, commands });
+    }
+
+    /// A sysctl that should be one value.
+    fn sysctl_is(&mut self, name: &str, value: &str, because: &str, worth: Option<Worth>) {
+        self.sysctl(name, because, worth, |now| (now != value).then(|| value.to_owned()));
+    }
+
+    /// A sysctl with one number that should be no less.
+    fn sysctl_at_least(&mut self, name: &str, least: u64, because: &str, worth: Option<Worth>) {
+        self.sysctl(name, because, worth, |now| {
+            now.parse::<u64>().is_ok_and(|now| now < least).then(|| least.to_string())
+        });
+    }
+
+    /// Rate of the fastest NIC, where one tells.
+    fn fastest_bps(&self) -> Option<f64> {
+        let speeds = self.host.physical_nics().filter_map(|nic| nic.speed_bps.value());
+        speeds.map(|speed| speed.0).max_by(f64::total_cmp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::testing::known;
+    use narrows_facts::BitsPerSecond;
+    use narrows_facts::host::{Cpu, IdleState, Nic};
+
+    fn host(settings: &[(&str, &str)]) -> Host {
+        let nic = Nic {
+            name: "e0".into(),
+            physical: true,
+            speed_bps: known(BitsPerSecond(100e9)),
+            ..Nic::default()
+        };
+        let mut host = Host { nics: vec![nic], ..Host::default() };
+        host.cpu = Cpu { online: known(vec![0, 1]), ..Cpu::default() };
+        for (name, value) in settings {
+            host.tuning.insert((*name).into(), known((*value).into()));
+        }
+        host
+    }
+
+    fn setting(advised: &Advised, name: &str) -> Option<Advice> {
+        advised.advice.iter().find(|advice| advice.setting == name).cloned()
+    }
+
+    #[test]
+    fn buffers_follow_the_fastest_link_and_never_shrink() {
+        let small =
+            advise(&host(&[("net.ipv4.tcp_rmem", "4096 131072 6291456")]), Profile::Throughput);
+        let advice = setting(&small, "net.ipv4.tcp_rmem").expect("advice");
+        // 100 Gb/s over a millisecond are 12.5 MB; half of the buffer is window.
+        assert_eq!(advice.wanted, "4096 131072 25000000");
+        assert_eq!(advice.files, ["/proc/sys/net/ipv4/tcp_rmem"]);
+        let large =
+            advise(&host(&[("net.ipv4.tcp_rmem", "4096 131072 99000000")]), Profile::Throughput);
+        assert!(setting(&large, "net.ipv4.tcp_rmem").is_none());
+        assert!(large.fine.contains(&"net.ipv4.tcp_rmem".to_owned()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said_and_not_advised() {
+        let told = advise(&Host::default(), Profile::Throughput);
+        assert!(told.advice.is_empty(), "{told:?}");
+        assert!(told.unknown.iter().any(|text| text.starts_with("cpu.governor")), "{told:?}");
+    }
+
+    #[test]
+    fn profiles_differ() {
+        let mut host = host(&[("net.core.busy_read", "0"), ("cpu.governor", "powersave")]);
+        let state = |name: &str, us: u64| IdleState {
+            name: name.into(),
+            exit_latency_us: us,
+            disabled_on: 0,
+        };
+        host.cpu.idle_states = known(vec![state("POLL", 0), state("C1", 2), state("C6", 133)]);
+        let (bulk, trips) = (advise(&host, Profile::Throughput), advise(&host, Profile::Latency));
+        assert!(setting(&bulk, "net.core.busy_read").is_none());
+        assert_eq!(setting(&trips, "net.core.busy_read").expect("advice").wanted, "50");
+        let governor = setting(&bulk, "cpu.governor").expect("advice");
+        assert_eq!(governor.files.len(), 2);
+        let deep = setting(&trips, "cpu.idle-state.C6").expect("advice");
+        let folder = "/sys/devices/system/cpu";
+        let files: Vec<String> =
+            (0..2).map(|cpu| format!("{folder}/cpu{cpu}/cpuidle/state2/disable")).collect();
+        assert_eq!(deep.files, files);
+        assert!(setting(&trips, "cpu.idle-state.C1").is_none());
+    }
+
+    #[test]
+    fn names_are_those_of_the_profiles() {
+        for (name, profile) in PROFILES {
+            assert_eq!(Profile::named(name), Some(profile));
+        }
+        assert_eq!(Profile::named("speed"), None);
+    }
+}

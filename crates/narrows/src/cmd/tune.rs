@@ -1,0 +1,183 @@
+//! `narrows tune`: settings that should be different for one kind of work; makes the changes and
+//! puts them back.
+
+use super::{compare, own_binary};
+use crate::args::{CompareArgs, TuneArgs};
+use crate::failure::{Failure, MACHINE, USAGE};
+use crate::output;
+use narrows_explain::tune::{Advice, Advised, Profile, advise};
+use narrows_host::Root;
+use narrows_report::advised;
+use narrows_run::tune::{Ledger, Undone};
+use narrows_stats::Change;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs the command.
+pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
+    if args.undo {
+        return undo(args);
+    }
+    let host = match &args.from {
+        Some(path) => super::host::open(path)?,
+        None => narrows_host::read(&Root::live()),
+    };
+    let profile = Profile::named(&args.profile).unwrap_or(Profile::Throughput);
+    let told = only(advise(&host, profile), &args.settings)?;
+    if args.json {
+        let document = serde_json::json!({
+            "schema_version": narrows_facts::SCHEMA_VERSION,
+            "profile": profile,
+            "advised": told,
+        });
+        output::print(&(serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"))?;
+        return Ok(0);
+    }
+    if args.apply {
+        return apply(args, profile, &told);
+    }
+    output::print(&advised::text(&told, &args.profile))?;
+    Ok(0)
+}
+
+/// The advice on these settings; all of it when none is named.
+fn only(mut told: Advised, names: &[String]) -> Result<Advised, Failure> {
+    for name in names {
+        let known = told.advice.iter().any(|advice| advice.setting == *name)
+            || told.fine.contains(name)
+            || told.unknown.iter().any(|text| text.starts_with(&format!("{name}:")));
+        if !known {
+            let hint = "`narrows tune` without --setting prints the names";
+            return Err(Failure::new(USAGE, format!("there is no advice on '{name}'"), hint));
+        }
+    }
+    if !names.is_empty() {
+        told.advice.retain(|advice| names.contains(&advice.setting));
+    }
+    Ok(told)
+}
+
+fn apply(args: &TuneArgs, profile: Profile, told: &Advised) -> Result<u8, Failure> {
+    let (ours, by_hand): (Vec<&Advice>, Vec<&Advice>) =
+        told.advice.iter().partition(|advice| !advice.files.is_empty());
+    let before = match (&args.host, ours.is_empty()) {
+        (Some(host), false) => Some(measure(args, host, profile)?),
+        _ => None,
+    };
+    let ledger = Ledger::default();
+    let mut text = String::new();
+    for advice in &ours {
+        ledger.apply(&advice.setting, &advice.files, &advice.wanted).map_err(|error| {
+            let hint = "run as root; `narrows tune --undo` puts back what was changed until now";
+            Failure::new(MACHINE, format!("{}: {error}", advice.setting), hint)
+        })?;
+        text += &format!("{}: {} -> {}\n", advice.setting, advice.now, advice.wanted);
+    }
+    if ours.is_empty() {
+        text += "nothing to change\n";
+    } else {
+        text += "until the next boot; `narrows tune --undo` puts all of it back\n";
+    }
+    for advice in by_hand {
+        text += &format!("left to you: {}\n", advice.commands.join("; "));
+    }
+    output::print(&text)?;
+    if let (Some(before), Some(host)) = (before, &args.host) {
+        let after = measure(args, host, profile)?;
+        output::print(&verdict(&before, &after)?)?;
+    }
+    Ok(0)
+}
+
+/// Measures what the profile is about, and gives the study's file.
+fn measure(args: &TuneArgs, host: &str, profile: Profile) -> Result<PathBuf, Failure> {
+    let kind: &[&str] = match profile {
+        Profile::Throughput => &["tcp"],
+        Profile::Latency | Profile::Rdma | Profile::Mpi => &["tcp", "--rr", "-l", "64"],
+        Profile::Packets => &["udp", "-l", "64"],
+    };
+    let folder = new_folder(&args.out)?;
+    let mut command = Command::new(own_binary()?);
+    command.args(kind).arg(host).args(["-t", "1", "--repeats", "8", "--csv"]).arg("--out");
+    command.arg(&folder);
+    command.args(args.port.iter().flat_map(|port| ["-p".to_owned(), port.to_string()]));
+    command.args(args.key_file.iter().flat_map(|file| [Path::new("--key-file"), file]));
+    let done = command.stdout(std::process::Stdio::null()).status();
+    let done = done.map_err(|error| Failure::new(MACHINE, error.to_string(), "try again"))?;
+    if !done.success() {
+        let code = done.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(MACHINE);
+        let says = "the measurement failed, and nothing more was changed";
+        return Err(Failure::new(code, says, "what it said stands above"));
+    }
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut files = entries.map(|entry| entry.path());
+    files.find(|path| path.extension().is_some_and(|end| end == "narrows")).ok_or_else(|| {
+        Failure::new(MACHINE, format!("no study in {}", folder.display()), "try again")
+    })
+}
+
+/// A new folder for one study.
+fn new_folder(out: &Path) -> Result<PathBuf, Failure> {
+    let names = ["tune-before", "tune-after"].into_iter().map(str::to_owned);
+    let more = (2..1000).flat_map(|n| ["before", "after"].map(|when| format!("tune-{when}-{n}")));
+    for name in names.chain(more) {
+        let folder = out.join(name);
+        match std::fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                let says = format!("{}: {error}", folder.display());
+                return Err(Failure::new(MACHINE, says, "name another folder with --out"));
+            }
+        }
+    }
+    Err(Failure::new(MACHINE, format!("{} is full of studies", out.display()), "clear it out"))
+}
+
+fn verdict(before: &Path, after: &Path) -> Result<String, Failure> {
+    let files = vec![before.to_owned(), after.to_owned()];
+    let args =
+        CompareArgs { files, margin: 2.0, before: None, after: None, split: None, json: false };
+    let (mut text, changes) = compare::changes(&args)?;
+    text += match changes[..] {
+        _ if changes.contains(&Change::Worse) => {
+            "the changes made it worse: `narrows tune --undo` puts them back\n"
+        }
+        _ if changes.contains(&Change::Better) => "the changes helped\n",
+        _ if changes.iter().all(|change| *change == Change::Alike) => {
+            "the changes did nothing for this path\n"
+        }
+        _ => "these runs do not tell whether the changes did anything\n",
+    };
+    Ok(text)
+}
+
+fn undo(args: &TuneArgs) -> Result<u8, Failure> {
+    let ledger = Ledger::default();
+    let root = |error: narrows_run::RunError| {
+        Failure::new(MACHINE, error.to_string(), "run as root; nothing that was noted is lost")
+    };
+    let mut undone = Vec::new();
+    match args.settings.is_empty() {
+        true => undone = ledger.undo(None).map_err(root)?,
+        false => {
+            for name in &args.settings {
+                undone.extend(ledger.undo(Some(name)).map_err(root)?);
+            }
+        }
+    }
+    let mut text = String::new();
+    for end in &undone {
+        text += &match end {
+            Undone::Back { setting, path, was } => format!("{setting}: {was} again ({path})\n"),
+            Undone::Left { setting, path, now, was } => format!(
+                "{setting}: left at {now}, which somebody set since; it was {was} ({path})\n"
+            ),
+        };
+    }
+    if undone.is_empty() {
+        text += "nothing of `narrows tune --apply` is in force\n";
+    }
+    output::print(&text)?;
+    Ok(0)
+}

@@ -1,0 +1,265 @@
+//! The full-screen view of a study: cells with their boxplots as they grow, the host's pressure,
+//! and what happened last.
+//!
+//! It is drawn between runs and never during one, so that looking costs the measurement nothing;
+//! its own CPU time is shown. The terminal is not in raw mode: Ctrl-C stops the study as ever.
+
+use narrows_facts::record::{Outcome, Record};
+use narrows_facts::result::Unit;
+use narrows_facts::trial::Trial;
+use narrows_report::words;
+use narrows_run::controller::Progress;
+use narrows_stats::{box_plot, value_of};
+use ratatui::backend::Backend;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Cell, Gauge, Paragraph, Row, Table};
+use ratatui::{Frame, Terminal};
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Lines of what happened that are kept.
+const LINES: usize = 6;
+
+/// What is known of one cell.
+#[derive(Default)]
+struct Known {
+    values: Vec<f64>,
+    unit: Option<Unit>,
+    failed: u32,
+}
+
+/// What the view shows.
+pub struct State {
+    title: String,
+    wanted: u32,
+    cells: Vec<(String, Known)>,
+    place: BTreeMap<String, usize>,
+    log: VecDeque<String>,
+    now: (usize, usize, String, Duration),
+    began: Instant,
+    pressure: String,
+    own: String,
+}
+
+impl State {
+    /// Of a study with these cells, and the runs that it has already.
+    pub fn new(title: &str, wanted: u32, trials: &[Trial], records: &[Record]) -> Self {
+        let cells: Vec<(String, Known)> =
+            trials.iter().map(|trial| (words::tame(&trial.label), Known::default())).collect();
+        let place = trials.iter().enumerate().map(|(at, trial)| (trial.id.0.clone(), at)).collect();
+        let mut state = Self {
+            title: words::tame(title),
+            wanted,
+            cells,
+            place,
+            log: VecDeque::new(),
+            now: (0, 0, String::new(), Duration::ZERO),
+            began: Instant::now(),
+            pressure: String::new(),
+            own: String::new(),
+        };
+        for record in records {
+            if let Some(trial) = trials.iter().find(|trial| trial.id == record.trial) {
+                state.add(trial, record);
+            }
+        }
+        state.log.clear();
+        state
+    }
+
+    /// A run that is over.
+    pub fn add(&mut self, trial: &Trial, record: &Record) {
+        let Some((label, known)) =
+            self.place.get(&trial.id.0).and_then(|at| self.cells.get_mut(*at))
+        else {
+            return;
+        };
+        let says = match (&record.outcome, value_of(trial, record)) {
+            (Outcome::Failed { why, .. }, _) => {
+                known.failed += 1;
+                format!("failed: {}", words::tame(why))
+            }
+            (Outcome::Done, Some((value, unit))) => {
+                known.values.push(value.value);
+                known.unit = Some(unit);
+                let noisy = if value.noisy { ", noisy" } else { "" };
+                format!("{}{noisy}", words::value(value.value, unit))
+            }
+            (Outcome::Done, None) => "no value".to_owned(),
+        };
+        let line = format!("{label}, run {}: {says}", record.repeat + 1);
+        self.log.push_back(line);
+        while self.log.len() > LINES {
+            self.log.pop_front();
+        }
+    }
+
+    /// The run that begins.
+    pub fn step(&mut self, progress: &Progress<'_>) {
+        self.now = (progress.done, progress.total, words::tame(progress.label), progress.left);
+        self.pressure = pressure();
+        self.own = own_cpu(self.began.elapsed());
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>) {
+        let lines = LINES as u16 + 2;
+        let [head, grid, host, log] = Layout::vertical([
+            Constraint::Length(3),
+            Constraint::Min(4),
+            Constraint::Length(2),
+            Constraint::Length(lines),
+        ])
+        .areas(frame.area());
+        let (done, total, label, left) = &self.now;
+        let gauge = Gauge::default()
+            .block(Block::bordered().title(self.title.as_str()))
+            .gauge_style(Style::new().fg(Color::Blue))
+            .ratio(*done as f64 / (*total).max(1) as f64)
+            .label(format!(
+                "{done} of {total} runs, {:.0} s left; now {label}",
+                left.as_secs_f64()
+            ));
+        frame.render_widget(gauge, head);
+        frame.render_widget(self.table(grid), grid);
+        let about = vec![Line::from(self.pressure.as_str()), Line::from(self.own.as_str())];
+        frame.render_widget(Paragraph::new(about), host);
+        let lines: Vec<Line<'_>> = self.log.iter().map(|line| Line::from(line.as_str())).collect();
+        frame.render_widget(Paragraph::new(lines).block(Block::bordered().title("last runs")), log);
+    }
+
+    fn table(&self, area: Rect) -> Table<'_> {
+        // The cell that runs now stays in sight.
+        let room = usize::from(area.height.saturating_sub(3)).max(1);
+        let at = self.cells.iter().position(|(label, _)| *label == self.now.2).unwrap_or(0);
+        let first = at.saturating_sub(room / 2).min(self.cells.len().saturating_sub(room));
+        let shown = &self.cells[first..(first + room).min(self.cells.len())];
+        let name = shown.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(8);
+        let name = name.min(usize::from(area.width) / 3) as u16;
+        let plot = usize::from(area.width.saturating_sub(name + 10 + 14 + 6)).max(8);
+        let rows = shown.iter().map(|(label, known)| {
+            let count = match known.failed {
+                0 => format!("{}/{}", known.values.len(), self.wanted),
+                failed => format!("{}/{} !{failed}", known.values.len(), self.wanted),
+            };
+            let boxed = box_plot(&known.values);
+            let median = boxed.as_ref().zip(known.unit);
+            let median =
+                median.map_or("-".to_owned(), |(plot, unit)| words::value(plot.median, unit));
+            let row = Row::new([
+                Cell::from(label.as_str()),
+                Cell::from(count),
+                Cell::from(median),
+                Cell::from(self.plot(known, plot)),
+            ]);
+            if *label == self.now.2 { row.bold() } else { row }
+        });
+        let widths = [
+            Constraint::Length(name),
+            Constraint::Length(10),
+            Constraint::Length(14),
+            Constraint::Min(8),
+        ];
+        let head = Row::new(["cell", "runs", "median", "boxplot"]).underlined();
+        Table::new(rows, widths).header(head).block(Block::bordered())
+    }
+
+    /// `|--[==|==]-----|`, on one scale for all cells with the same unit.
+    fn plot(&self, known: &Known, width: usize) -> String {
+        let alike = self.cells.iter().filter(|(_, other)| other.unit == known.unit);
+        let all = alike.flat_map(|(_, other)| other.values.iter().copied());
+        let (low, high) = all
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        let Some(plot) = box_plot(&known.values) else { return String::new() };
+        let span = (high - low).max(f64::MIN_POSITIVE);
+        let at = |value: f64| {
+            (((value - low) / span).clamp(0.0, 1.0) * (width - 1) as f64).round() as usize
+        };
+        let mut line = vec![' '; width];
+        line[at(plot.whisker_low)..=at(plot.whisker_high)].fill('-');
+        line[at(plot.quartile_1)..=at(plot.quartile_3)].fill('=');
+        for outlier in &plot.outliers {
+            line[at(*outlier)] = 'o';
+        }
+        line[at(plot.whisker_low)] = '|';
+        line[at(plot.whisker_high)] = '|';
+        line[at(plot.median)] = '#';
+        line.into_iter().collect()
+    }
+}
+
+/// Load and the share of time in which tasks waited for a CPU.
+fn pressure() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let load = read("/proc/loadavg");
+    let load = load.split_whitespace().next().unwrap_or("-").to_owned();
+    let cpu = read("/proc/pressure/cpu");
+    let waits = cpu.split_whitespace().find_map(|word| word.strip_prefix("avg10="));
+    format!("host: load {load}; tasks waited for a CPU {} % of ten seconds", waits.unwrap_or("-"))
+}
+
+/// CPU time of this process, which draws and controls, since the view began.
+fn own_cpu(since: Duration) -> String {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Fields 14 and 15, in hundredths of a second; the name before them may hold blanks.
+    let fields: Vec<u64> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let seconds = fields.iter().sum::<u64>() as f64 / 100.0;
+    let share = 100.0 * seconds / since.as_secs_f64().max(0.01);
+    format!("narrows itself: {seconds:.1} s of CPU, {share:.1} % of one; drawn between runs only")
+}
+
+/// A view on the terminal.
+pub struct Watch {
+    /// What it shows.
+    pub state: State,
+    terminal: Option<ratatui::DefaultTerminal>,
+}
+
+impl Watch {
+    /// Takes the terminal.
+    pub fn begin(state: State) -> std::io::Result<Self> {
+        let mut out = std::io::stdout();
+        ratatui::crossterm::execute!(out, ratatui::crossterm::terminal::EnterAlternateScreen)?;
+        let backend = ratatui::backend::CrosstermBackend::new(std::io::stdout());
+        Ok(Self { state, terminal: Some(Terminal::new(backend)?) })
+    }
+
+    /// Draws; a terminal that is gone is no reason to stop measuring.
+    pub fn draw(&mut self) {
+        if let Some(terminal) = &mut self.terminal {
+            let _ = paint(terminal, &self.state);
+        }
+    }
+
+    /// Gives the terminal back.
+    pub fn end(&mut self) {
+        if self.terminal.take().is_some() {
+            let mut out = std::io::stdout();
+            let _ = ratatui::crossterm::execute!(
+                out,
+                ratatui::crossterm::terminal::LeaveAlternateScreen,
+                ratatui::crossterm::cursor::Show
+            );
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn paint<B: Backend>(terminal: &mut Terminal<B>, state: &State) -> Result<(), B::Error> {
+    terminal.draw(|frame| state.draw(frame)).map(drop)
+}

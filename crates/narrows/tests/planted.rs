@@ -1,0 +1,208 @@
+//! Causes that are planted between two real namespaces, and named by a rule from a real run; and
+//! the same path without them, where those rules stay silent.
+
+mod common;
+
+use common::{Served, err, folder, is_root, out, run, serve, skip};
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+/// Two namespaces by name, as `ip netns exec` shows a process its own interfaces under /sys.
+struct Path {
+    near: String,
+    far: String,
+    agent: Option<Served>,
+}
+
+fn sh(text: &str) -> bool {
+    let mut command = Command::new("sh");
+    let status = command.args(["-c", text]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+impl Path {
+    /// `None` where it cannot be made.
+    fn new(name: &str) -> Option<Self> {
+        if !is_root() {
+            skip(name, "needs root for network namespaces");
+            return None;
+        }
+        let names = |end: &str| format!("narrows-{name}-{}-{end}", std::process::id());
+        let mut path = Self { near: names("a"), far: names("b"), agent: None };
+        let (near, far) = (path.near.clone(), path.far.clone());
+        let made = [
+            format!("ip netns add {near} && ip netns add {far}"),
+            format!("ip -n {near} link add v0 type veth peer name v1 netns {far}"),
+            format!("ip -n {near} addr add 198.51.100.5/30 dev v0"),
+            format!("ip -n {far} addr add 198.51.100.6/30 dev v1"),
+            format!("ip -n {near} link set v0 up && ip -n {far} link set v1 up"),
+            // bbr sends again now and then by its own measure of the path; cubic does not.
+            format!("ip -n {near} route replace 198.51.100.4/30 dev v0 congctl cubic"),
+            format!("ip -n {far} route replace 198.51.100.4/30 dev v1 congctl cubic"),
+        ];
+        assert!(made.iter().all(|line| sh(line)), "{made:?}");
+        path.agent = Some(serve(&["ip", "netns", "exec", &far], &["-B", "198.51.100.6"]));
+        Some(path)
+    }
+
+    fn near(&self, text: &str) -> bool {
+        sh(&format!("ip netns exec {} {text}", self.near))
+    }
+
+    fn far(&self, text: &str) -> bool {
+        sh(&format!("ip netns exec {} {text}", self.far))
+    }
+
+    /// Names of the rules that found something in a run.
+    fn found(&self, before: &[&str], words: &[&str]) -> Vec<String> {
+        let agent = self.agent.as_ref().expect("agent");
+        // `ip netns exec` shows the namespace's interfaces under /sys, and no control groups.
+        let net = format!("--net=/run/netns/{}", self.near);
+        let enter = match before.is_empty() {
+            true => vec!["ip", "netns", "exec", &self.near],
+            false => vec!["nsenter", &net],
+        };
+        let line = [before, &enter, &[env!("CARGO_BIN_EXE_narrows")], words].concat();
+        let mut command = Command::new(line[0]);
+        command.args(&line[1..]).args(["198.51.100.6", "-p", &agent.port.to_string(), "-J"]);
+        command.args(["-t", "0.5", "--repeats", "3"]).env("NARROWS_KEY", &agent.key);
+        command.arg("--out").arg(folder(&self.near));
+        let output = run(&mut command);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", err(&output));
+        let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+        let findings = json["findings"].as_array().expect("findings").iter();
+        findings.map(|one| one["rule"].as_str().expect("rule").to_owned()).collect()
+    }
+}
+
+impl Drop for Path {
+    fn drop(&mut self) {
+        self.agent = None;
+        sh(&format!("ip netns del {}; ip netns del {}", self.near, self.far));
+    }
+}
+
+/// Every rule that is planted here.
+const PLANTED: [&str; 8] = [
+    "receive-window",
+    "segment-size",
+    "same-cpu",
+    "nic-shaped",
+    "nic-offloads",
+    "cold-buffers",
+    "tcp-retransmits",
+    "cpu-quota",
+];
+
+#[test]
+fn a_healthy_path_has_none_of_the_planted_causes() {
+    let Some(path) = Path::new("planted_healthy") else { return };
+    let found = path.found(&[], &["tcp", "-A", "0,1"]);
+    for rule in PLANTED {
+        assert!(!found.contains(&rule.to_owned()), "{rule} in {found:?}");
+    }
+}
+
+#[test]
+fn causes_of_the_path_are_named() {
+    let Some(path) = Path::new("planted_path") else { return };
+    let has = |rule: &str, words: &[&str]| {
+        let found = path.found(&[], words);
+        assert!(found.contains(&rule.to_owned()), "{rule}: {found:?}");
+    };
+    assert!(path.near("tc qdisc add dev v0 root tbf rate 300mbit burst 64kb latency 20ms"));
+    has("nic-shaped", &["tcp"]);
+    assert!(path.near("tc qdisc del dev v0 root"));
+    assert!(path.near("ip link set v0 mtu 9000"));
+    has("segment-size", &["tcp"]);
+    assert!(path.near("ip link set v0 mtu 1500"));
+    if path.near("ethtool -K v0 tso off gso off") {
+        has("nic-offloads", &["tcp"]);
+        assert!(path.near("ethtool -K v0 tso on gso on"));
+    } else {
+        skip("planted_path: offloads", "ethtool is not there");
+    }
+    let drop = "ip saddr 198.51.100.5 meta length > 1000 numgen inc mod 200 == 0 drop";
+    let chain = "'{ type filter hook input priority 0; }'";
+    if path.far(&format!(
+        "nft add table ip t && ip netns exec {} nft add chain ip t in {chain}",
+        path.far
+    )) {
+        assert!(path.far(&format!("nft 'add rule ip t in {drop}'")));
+        has("tcp-retransmits", &["tcp"]);
+    } else {
+        skip("planted_path: loss", "nft is not there");
+    }
+}
+
+#[test]
+fn causes_of_the_ends_are_named() {
+    let Some(path) = Path::new("planted_ends") else { return };
+    let has = |rule: &str, words: &[&str]| {
+        let found = path.found(&[], words);
+        assert!(found.contains(&rule.to_owned()), "{rule}: {found:?}");
+    };
+    has("same-cpu", &["tcp", "-A", "0,0"]);
+    has("cold-buffers", &["tcp", "--buffer", "cold"]);
+    // A window of a few kilobytes over a delay: a bucket that every packet waits for.
+    assert!(path.near("tc qdisc add dev v0 root tbf rate 2gbit burst 64kb latency 20ms"));
+    has("receive-window", &["tcp", "-w", "8K", "-l", "64K"]);
+}
+
+/// A group with a quota of CPU time that goes with the test.
+struct Group(std::path::PathBuf);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_quota_of_cpu_time_is_named() {
+    let Some(path) = Path::new("planted_quota") else { return };
+    let name = format!("narrows-planted-{}", std::process::id());
+    // The second version of control groups, or the first.
+    let places = [
+        ("/sys/fs/cgroup", "cpu.max", "50000 100000"),
+        ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "50000"),
+    ];
+    let made = places.iter().find_map(|(place, file, value)| {
+        let group = Group(std::path::Path::new(place).join(&name));
+        std::fs::create_dir(&group.0).ok()?;
+        // The file is there when the folder is a group, and not any folder.
+        let mut quota = std::fs::File::options().write(true).open(group.0.join(file)).ok()?;
+        quota.write_all(value.as_bytes()).ok()?;
+        Some(group)
+    });
+    let Some(group) = made else {
+        return skip("planted_quota", "a control group for CPU time is not there");
+    };
+    let join = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.0.display());
+    let found = path.found(&["sh", "-c", &join, "sh"], &["tcp"]);
+    assert!(found.contains(&"cpu-quota".to_owned()), "{found:?}");
+}
+
+/// Processes that use every CPU until the test ends.
+struct Hogs(Vec<Child>);
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        for hog in &mut self.0 {
+            let _ = hog.kill();
+            let _ = hog.wait();
+        }
+    }
+}
+
+#[test]
+fn others_on_the_cpus_are_named() {
+    let Some(path) = Path::new("planted_hogs") else { return };
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let hog = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("hog");
+    let hogs = Hogs((0..cpus).map(|_| hog()).collect());
+    let found = path.found(&[], &["tcp"]);
+    drop(hogs);
+    assert!(found.contains(&"noisy-host".to_owned()), "{found:?}");
+}

@@ -1,0 +1,44 @@
+//! Advice on settings, for people.
+
+use narrows_explain::tune::{Advice, Advised};
+
+/// The settings that should be different, each with its reason and commands; then what is fine and
+/// what could not be read.
+pub fn text(told: &Advised, profile: &str) -> String {
+    let mut text = match told.advice.len() {
+        0 => format!("Nothing to change for {profile}\n"),
+        n => format!("{n} settings for {profile}\n"),
+    };
+    for advice in &told.advice {
+        text += &one(advice);
+    }
+    if told.advice.iter().any(|advice| !advice.files.is_empty()) {
+        text += "\n`narrows tune --apply` makes the changes marked *, `--undo` puts them back\n";
+    }
+    let listed = |name: &str, all: &[String]| match all.is_empty() {
+        true => String::new(),
+        false => format!("  {name}: {}\n", all.join(", ")),
+    };
+    text += &listed("as they should be", &told.fine);
+    for gap in &told.unknown {
+        text += &format!("  unknown: {gap}\n");
+    }
+    text
+}
+
+fn one(advice: &Advice) -> String {
+    let mark = if advice.files.is_empty() { " " } else { "*" };
+    let worth = match &advice.worth {
+        Some(worth) => format!("{} ({})", worth.says, worth.from),
+        None => "not known before it is measured".to_owned(),
+    };
+    format!(
+        "\n{mark} {}: {} -> {}\n      why    {}\n      worth  {worth}\n      read   {}\n      do     {}\n",
+        advice.setting,
+        advice.now,
+        advice.wanted,
+        advice.because,
+        advice.from,
+        advice.commands.join("; "),
+    )
+}
