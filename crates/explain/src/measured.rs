@@ -87,7 +87,20 @@ pub fn judge(
     let looked: Vec<Option<Finding>> = cells(case).filter_map(|cell| look(&cell)).collect();
     let any = !looked.is_empty();
     let findings: Vec<Finding> = looked.into_iter().flatten().collect();
-    crate::setting::conclude(findings, any, clear, "no run here can tell")
+    crate::setting::conclude(joined(findings), any, clear, "no run here can tell")
+}
+
+/// The same in several cells is one finding, with the evidence of each.
+fn joined(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut all = findings.into_iter();
+    let Some(mut first) = all.next() else { return Vec::new() };
+    let others: Vec<Finding> = all.collect();
+    if !others.is_empty() {
+        let cells = if others.len() == 1 { "cell" } else { "cells" };
+        first.says += &format!("; the same in {} other {cells}", others.len());
+        first.evidence.extend(others.into_iter().flat_map(|other| other.evidence));
+    }
+    vec![first]
 }
 
 #[cfg(test)]

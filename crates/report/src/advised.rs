@@ -7,7 +7,7 @@ use narrows_explain::tune::{Advice, Advised};
 pub fn text(told: &Advised, profile: &str) -> String {
     let mut text = match told.advice.len() {
         0 => format!("Nothing to change for {profile}\n"),
-        n => format!("{n} settings for {profile}\n"),
+        n => format!("{} for {profile}\n", crate::words::counted(n, "setting")),
     };
     for advice in &told.advice {
         text += &one(advice);

@@ -1,6 +1,7 @@
 //! One rule a file, listed by name.
 
 mod aspm;
+mod backlog_drops;
 mod clock_source;
 mod cold_buffers;
 mod congestion_control;
@@ -59,6 +60,7 @@ use crate::Rule;
 /// All rules, by name.
 pub static RULES: &[&Rule] = &[
     &aspm::RULE,
+    &backlog_drops::RULE,
     &clock_source::RULE,
     &cold_buffers::RULE,
     &congestion_control::RULE,

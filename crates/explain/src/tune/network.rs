@@ -23,6 +23,10 @@ pub(super) fn look(desk: &mut Desk<'_>, profile: Profile) {
     }
 }
 
+/// Limits that follow from the rate of the fastest link.
+const BUFFERS: [&str; 4] =
+    ["net.core.rmem_max", "net.core.wmem_max", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
+
 fn arithmetic(says: String) -> Option<Worth> {
     Some(Worth { says, from: "window / round trip".to_owned() })
 }
@@ -53,6 +57,11 @@ fn throughput(desk: &mut Desk<'_>) {
         let because = "a program that asks for a buffer (iperf -w, UDP receivers) gets no more";
         for name in ["net.core.rmem_max", "net.core.wmem_max"] {
             desk.sysctl_at_least(name, needed, because, None);
+        }
+    }
+    if needed.is_none() {
+        for name in BUFFERS {
+            desk.told.unknown.push(format!("{name}: no NIC here tells its rate"));
         }
     }
     for (name, because) in [

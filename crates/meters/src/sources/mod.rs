@@ -4,6 +4,7 @@ mod cpu;
 mod interface;
 mod pressure;
 mod socket;
+mod softnet;
 mod tcp_info;
 mod udp;
 
@@ -15,6 +16,7 @@ pub static SOURCES: &[&Source] = &[
     &interface::SOURCE,
     &pressure::SOURCE,
     &socket::SOURCE,
+    &softnet::SOURCE,
     &tcp_info::SOURCE,
     &udp::SOURCE,
 ];

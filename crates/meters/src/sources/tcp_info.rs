@@ -33,7 +33,7 @@ const GAUGES: [Field; 6] = [
 ];
 
 /// Totals since the connection began.
-const COUNTERS: [Field; 7] = [
+const COUNTERS: [Field; 8] = [
     (100, 4, 1, "retransmitted_segments"),
     (120, 8, 1, "acknowledged_bytes"),
     (128, 8, 1, "received_bytes"),
@@ -41,6 +41,7 @@ const COUNTERS: [Field; 7] = [
     (140, 4, 1, "received_segments"),
     (176, 8, 1000, "limited_by_receive_window_ns"),
     (184, 8, 1000, "limited_by_send_buffer_ns"),
+    (216, 4, 1, "duplicates_reported_segments"),
 ];
 
 fn tcp_info(socket: &BorrowedFd<'_>) -> Option<Vec<u8>> {

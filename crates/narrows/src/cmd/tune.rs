@@ -53,6 +53,8 @@ fn only(mut told: Advised, names: &[String]) -> Result<Advised, Failure> {
     }
     if !names.is_empty() {
         told.advice.retain(|advice| names.contains(&advice.setting));
+        told.fine.retain(|name| names.contains(name));
+        told.unknown.retain(|text| names.iter().any(|name| text.starts_with(&format!("{name}:"))));
     }
     Ok(told)
 }

@@ -1,0 +1,66 @@
+//! `backlog-drops`: did the kernel drop packets that it had already?
+//!
+//! Packets for another CPU (receive packet steering), and those of veth, bridges and loopback, wait
+//! in a CPU's backlog; what finds `net.core.netdev_max_backlog` of them there is dropped (kernel,
+//! net/core/dev.c, `enqueue_to_backlog`). Told from one in a thousand of the packets in the window.
+
+use crate::measured::{self, finding};
+use crate::{Case, Rule};
+use narrows_facts::result::{Verdict, Weight};
+use narrows_stats::median;
+
+pub static RULE: Rule = Rule {
+    name: "backlog-drops",
+    asks: "Did the kernel drop packets that it had already?",
+    of_host: false,
+    judge,
+};
+
+const DROPPED_SHARE: f64 = 0.001;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "no backlog of a receiver was full", |cell| {
+        let ends = cell.done.iter().filter_map(|record| record.sink.as_deref());
+        let shares: Vec<f64> = ends
+            .filter_map(|end| {
+                let dropped = end.readings.get("softnet", "dropped_packets")? as f64;
+                let processed = end.readings.get("softnet", "processed_packets")? as f64;
+                Some(dropped / (dropped + processed).max(1.0))
+            })
+            .collect();
+        let share = median(&shares)?;
+        Some((share >= DROPPED_SHARE).then(|| {
+            let says = format!(
+                "The receiver's kernel dropped {:.1} % of its packets in {}: a CPU's backlog was full",
+                100.0 * share,
+                cell.trial.label
+            );
+            let seen = format!("{:.3} % by /proc/net/softnet_stat, all CPUs", 100.0 * share);
+            let remedy = "sysctl -w net.core.netdev_max_backlog=10000, or spread the flows over CPUs";
+            finding(&RULE, cell, Weight::Advice, says, seen, remedy)
+        }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, stream};
+    use crate::setting::testing::{is_clear, is_found};
+
+    #[test]
+    fn a_full_backlog_is_found() {
+        let study = |dropped: u64| {
+            let mut study = stream("udp-stream");
+            for end in study.records.iter_mut().filter_map(|record| record.sink.as_deref_mut()) {
+                let softnet = end.readings.0.entry("softnet".into()).or_default();
+                softnet.insert("processed_packets".into(), 100_000);
+                softnet.insert("dropped_packets".into(), dropped);
+            }
+            study
+        };
+        assert!(is_found(&of_study(&RULE, &study(5_000))));
+        assert!(is_clear(&of_study(&RULE, &study(3))));
+        assert!(is_clear(&of_study(&RULE, &stream("udp-stream"))));
+    }
+}
