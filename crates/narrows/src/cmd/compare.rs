@@ -8,6 +8,8 @@ use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::Trial;
 use narrows_report::words::value;
 use narrows_stats::{Change, Compared, Metric, Summary, compare, summarise};
+use std::panic::resume_unwind;
+use std::thread;
 
 /// One thing measured twice.
 struct Both {
@@ -33,16 +35,27 @@ pub fn changes(args: &CompareArgs) -> Result<(String, Vec<Change>), Failure> {
         return Err(Failure::new(USAGE, "the two sides have no cell in common", hint));
     }
     let margin = args.margin / 100.0;
-    let rows: Vec<(&Both, Option<Compared>)> = both
-        .iter()
-        .map(|row| {
-            let better = row.metric.larger_is_better();
-            (row, compare(&row.before, &row.after, margin, both.len(), better))
-        })
-        .collect();
+    // Cells of many runs take a while each.
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let rows: Vec<(&Both, Option<Compared>)> = thread::scope(|scope| {
+        let cells = both.len();
+        let parts = both.chunks(both.len().div_ceil(threads));
+        let parts: Vec<_> =
+            parts.map(|part| scope.spawn(move || judged(part, margin, cells))).collect();
+        let all =
+            parts.into_iter().map(|part| part.join().unwrap_or_else(|why| resume_unwind(why)));
+        all.flatten().collect()
+    });
     let told = if args.json { json(&rows, args) } else { text(&rows, args) };
     let changes = rows.iter().filter_map(|(_, compared)| Some(compared.as_ref()?.change)).collect();
     Ok((told, changes))
+}
+
+/// Compares some of `cells` things.
+fn judged(some: &[Both], margin: f64, cells: usize) -> Vec<(&Both, Option<Compared>)> {
+    let one =
+        |row: &Both| compare(&row.before, &row.after, margin, cells, row.metric.larger_is_better());
+    some.iter().map(|row| (row, one(row))).collect()
 }
 
 fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {
@@ -53,7 +66,11 @@ fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {
             let says = "--before, --after and --split are for one file";
             return Err(Failure::new(USAGE, says, "name one file"));
         }
-        return Ok(files(&first, &read(1)?));
+        let second = read(1)?;
+        let both = files(&first, &second);
+        // The program ends soon: giving back millions of records one by one would only take time.
+        std::mem::forget((first, second));
+        return Ok(both);
     }
     if let (Some(before), Some(after)) = (&args.before, &args.after) {
         return cells(&first, before, after);
