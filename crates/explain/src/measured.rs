@@ -7,7 +7,7 @@ use narrows_facts::load::EndReport;
 use narrows_facts::record::{Outcome, Record};
 use narrows_facts::result::{Finding, Verdict, Weight};
 use narrows_facts::trial::Trial;
-use narrows_stats::{Summary, median};
+use narrows_stats::{Label, Summary, median};
 
 /// One measured cell.
 pub struct Cell<'a> {
@@ -35,8 +35,12 @@ impl Cell<'_> {
         })
     }
 
-    /// Whether a thread of either end had nearly no CPU left to give.
+    /// Whether CPUs may be what held the flow back: a thread of either end had nearly none left to
+    /// give, or others wanted them too.
     pub fn is_busy(&self) -> bool {
+        if self.summary.labels.contains(&Label::Noisy) {
+            return true;
+        }
         let cpu = self.summary.cpu.as_ref();
         let shares = cpu.map(|cpu| [cpu.source_share, cpu.sink_share]);
         shares.into_iter().flatten().flatten().any(|share| share >= BUSY_SHARE)

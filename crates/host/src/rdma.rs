@@ -2,7 +2,8 @@
 
 use crate::{Root, nic, pci};
 use narrows_facts::BitsPerSecond;
-use narrows_facts::host::{RdmaDevice, RdmaPort};
+use narrows_facts::Fact;
+use narrows_facts::host::{Gid, RdmaDevice, RdmaPort};
 
 const DEVICES: &str = "sys/class/infiniband";
 
@@ -35,6 +36,22 @@ fn port(root: &Root, name: &str, number: u32) -> RdmaPort {
         rate_bps: root.text(&file("rate")).and_then(|text| rate(&text)),
         link_layer: root.text(&file("link_layer")),
         netdev: root.text(&file("gid_attrs/ndevs/0")),
+        gids: gids(root, &file("gids"), &file("gid_attrs/types")),
+    }
+}
+
+/// The entries of a port's table that are set; a table has 128 and more, most of them zero.
+fn gids(root: &Root, table: &str, kinds: &str) -> Fact<Vec<Gid>> {
+    let of = |index: u32| {
+        let gid = root.text(&format!("{table}/{index}")).value()?.clone();
+        let is_set = gid.chars().any(|c| c.is_ascii_hexdigit() && c != '0');
+        let kind = root.text(&format!("{kinds}/{index}")).value().cloned();
+        is_set.then_some(Gid { index, gid, kind })
+    };
+    let numbers = root.numbered(table, "");
+    match numbers.is_empty() {
+        true => Fact::absent(format!("/{table}")),
+        false => Fact::known(numbers.into_iter().filter_map(of).collect(), format!("/{table}/*")),
     }
 }
 

@@ -11,7 +11,8 @@ pub use memory::{
     SlotPlace,
 };
 pub use nic::{
-    Coalescing, Irq, Nic, Pause, Queues, RdmaDevice, RdmaPort, Rings, Steering, VirtualFunctions,
+    Coalescing, Gid, Irq, Nic, Pause, Queues, RdmaDevice, RdmaPort, Rings, Steering,
+    VirtualFunctions,
 };
 pub use pci::{Device, DeviceKind, ExpansionSlot, Express, PciHop, PciLink};
 

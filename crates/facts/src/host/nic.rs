@@ -195,4 +195,18 @@ pub struct RdmaPort {
     pub link_layer: Fact<String>,
     /// Network interface of the port.
     pub netdev: Fact<String>,
+    /// Global identifiers that are set, by index.
+    #[serde(default)]
+    pub gids: Fact<Vec<Gid>>,
+}
+
+/// One global identifier of an RDMA port.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gid {
+    /// Index in the port's table.
+    pub index: u32,
+    /// The identifier, as an IPv6 address is written.
+    pub gid: String,
+    /// Protocol it stands for: `IB/RoCE v1`, `RoCE v2`; `None` where the kernel does not tell.
+    pub kind: Option<String>,
 }

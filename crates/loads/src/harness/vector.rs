@@ -7,6 +7,8 @@ use crate::LoadError;
 pub enum Vector {
     /// What the compiler makes for any processor of this architecture (SSE2, NEON).
     Portable,
+    /// 16 bytes, two at a time, with pairs that go past the caches.
+    Neon,
     /// 32 bytes.
     Avx2,
     /// 64 bytes.
@@ -18,6 +20,7 @@ impl Vector {
     pub fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            Self::Neon => "neon",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
         }
@@ -25,7 +28,11 @@ impl Vector {
 
     /// The widths that this processor has, the narrowest first.
     pub fn all() -> Vec<Self> {
+        #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_mut))]
         let mut all = vec![Self::Portable];
+        // Part of the architecture. SVE has no stable intrinsics in Rust.
+        #[cfg(target_arch = "aarch64")]
+        all.push(Self::Neon);
         #[cfg(target_arch = "x86_64")]
         {
             if std::arch::is_x86_feature_detected!("avx2") {

@@ -26,7 +26,8 @@ fn of_width(vector: Vector) -> Option<Loop> {
         Vector::Avx2 => avx2::<false>,
         #[cfg(target_arch = "x86_64")]
         Vector::Avx512 => avx512::<false>,
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        Vector::Neon => neon::<false>,
         _ => return None,
     })
 }
@@ -36,6 +37,24 @@ unsafe fn portable([from, to, _]: [*mut u8; 3], length: usize) {
     for at in (0..length).step_by(512) {
         // SAFETY: the caller's.
         unsafe { std::hint::black_box(from.add(at)).copy_to_nonoverlapping(to.add(at), 512) };
+    }
+}
+
+/// Pairs of 16 bytes, with stores that go past the caches (`PAST`: STNP) or plain ones (STP).
+#[cfg(target_arch = "aarch64")]
+pub(super) unsafe fn neon<const PAST: bool>([from, to, _]: [*mut u8; 3], length: usize) {
+    use std::arch::{aarch64::vld1q_u8, asm};
+    for at in (0..length).step_by(32) {
+        // SAFETY: the caller's; 32 bytes are two vectors of 16. The stores write those bytes only.
+        unsafe {
+            let (low, high) = (vld1q_u8(from.add(at)), vld1q_u8(from.add(at + 16)));
+            match PAST {
+                true => asm!("stnp {l:q}, {h:q}, [{to}]", l = in(vreg) low, h = in(vreg) high,
+                    to = in(reg) to.add(at), options(nostack, preserves_flags)),
+                false => asm!("stp {l:q}, {h:q}, [{to}]", l = in(vreg) low, h = in(vreg) high,
+                    to = in(reg) to.add(at), options(nostack, preserves_flags)),
+            }
+        }
     }
 }
 

@@ -26,7 +26,8 @@ fn of_width(vector: Vector) -> Option<Loop> {
         Vector::Avx2 => memory_copy::avx2::<true>,
         #[cfg(target_arch = "x86_64")]
         Vector::Avx512 => memory_copy::avx512::<true>,
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        Vector::Neon => memory_copy::neon::<true>,
         _ => return None,
     })
 }

@@ -24,7 +24,8 @@ fn of_width(vector: Vector) -> Option<Loop> {
         Vector::Avx2 => avx2,
         #[cfg(target_arch = "x86_64")]
         Vector::Avx512 => avx512,
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        Vector::Neon => portable,
         _ => return None,
     })
 }

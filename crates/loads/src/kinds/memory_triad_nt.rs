@@ -1,7 +1,7 @@
 //! `memory-triad-nt`: as `memory-triad`, with stores that go past the caches.
 //!
 //! Bytes counted: bytes read plus bytes written, 24 a number. Bytes that cross the memory bus: the
-//! same, since no line is fetched to be overwritten. Built for AVX2 and AVX-512.
+//! same, since no line is fetched to be overwritten. Built for AVX2, AVX-512 and NEON.
 
 use crate::Kind;
 use crate::harness::memory::{BLOCK, Loop, MemoryKernel, Spec};
@@ -19,14 +19,33 @@ const SPEC: Spec = Spec { arrays: 3, counted: 3, bus_percent: Some(100), block: 
 
 fn of_width(vector: Vector) -> Option<Loop> {
     Some(match vector {
-        Vector::Portable => return None,
         #[cfg(target_arch = "x86_64")]
         Vector::Avx2 => avx2,
         #[cfg(target_arch = "x86_64")]
         Vector::Avx512 => avx512,
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        Vector::Neon => neon,
         _ => return None,
     })
+}
+
+/// Pairs of two numbers, stored past the caches (STNP).
+#[cfg(target_arch = "aarch64")]
+unsafe fn neon([a, b, c]: [*mut u8; 3], length: usize) {
+    use std::arch::aarch64::{vaddq_f64, vld1q_f64, vmulq_n_f64};
+    use std::arch::asm;
+    for at in (0..length).step_by(32) {
+        // SAFETY: the caller's; 32 bytes are two vectors of 16. The stores write those bytes only.
+        unsafe {
+            let sum = |at: usize| {
+                let (b, c) = (vld1q_f64(b.add(at).cast()), vld1q_f64(c.add(at).cast()));
+                vaddq_f64(b, vmulq_n_f64(c, SCALE))
+            };
+            let (low, high) = (sum(at), sum(at + 16));
+            asm!("stnp {l:q}, {h:q}, [{to}]", l = in(vreg) low, h = in(vreg) high,
+                to = in(reg) a.add(at), options(nostack, preserves_flags));
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

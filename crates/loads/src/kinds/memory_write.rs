@@ -24,7 +24,8 @@ fn of_width(vector: Vector) -> Option<Loop> {
         Vector::Avx2 => avx2::<false>,
         #[cfg(target_arch = "x86_64")]
         Vector::Avx512 => avx512::<false>,
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        Vector::Neon => neon::<false>,
         _ => return None,
     })
 }
@@ -34,6 +35,25 @@ unsafe fn portable([to, ..]: [*mut u8; 3], length: usize) {
     for at in (0..length).step_by(512) {
         // SAFETY: the caller's.
         unsafe { std::hint::black_box(to.add(at)).write_bytes(VALUE, 512) };
+    }
+}
+
+/// Pairs of 16 bytes, with stores that go past the caches (`PAST`: STNP) or plain ones (STP).
+#[cfg(target_arch = "aarch64")]
+pub(super) unsafe fn neon<const PAST: bool>([to, ..]: [*mut u8; 3], length: usize) {
+    use std::arch::{aarch64::vdupq_n_u8, asm};
+    // SAFETY: NEON is part of the architecture.
+    let value = unsafe { vdupq_n_u8(VALUE) };
+    for at in (0..length).step_by(32) {
+        // SAFETY: the caller's; 32 bytes are two vectors of 16. The stores write those bytes only.
+        unsafe {
+            match PAST {
+                true => asm!("stnp {v:q}, {v:q}, [{to}]", v = in(vreg) value,
+                    to = in(reg) to.add(at), options(nostack, preserves_flags)),
+                false => asm!("stp {v:q}, {v:q}, [{to}]", v = in(vreg) value,
+                    to = in(reg) to.add(at), options(nostack, preserves_flags)),
+            }
+        }
     }
 }
 

@@ -175,6 +175,8 @@ pub enum TableName {
     Nic,
     /// The PCI functions to every device that moves much
     Pci,
+    /// RDMA devices: transport, state, identifiers, and what MPI libraries need to select each
+    Rdma,
     /// Settings that move throughput
     Tuning,
 }
@@ -186,6 +188,7 @@ impl TableName {
             Self::Memory => "memory",
             Self::Nic => "nic",
             Self::Pci => "pci",
+            Self::Rdma => "rdma",
             Self::Tuning => "tuning",
         }
     }
@@ -249,8 +252,8 @@ pub struct MemArgs {
     /// Read bandwidth and latency from every node to every node
     #[arg(long)]
     pub matrix: bool,
-    /// Width of loads and stores; without it the widest there is up to avx2
-    #[arg(long, value_name = "NAME", value_parser = ["portable", "avx2", "avx512"])]
+    /// Width of loads and stores; without it neon on ARM, else the widest there is up to avx2
+    #[arg(long, value_name = "NAME", value_parser = ["portable", "neon", "avx2", "avx512"])]
     pub vector: Option<String>,
     /// Pages of the buffers; 2M and 1G must have been set aside (`narrows host --table tuning`)
     #[arg(long, value_name = "SIZE", value_parser = ["4K", "transparent", "2M", "1G"])]

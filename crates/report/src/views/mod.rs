@@ -5,6 +5,7 @@ mod drawing;
 mod memory;
 mod nic;
 mod pci;
+mod rdma;
 mod tree;
 mod tuning;
 
@@ -19,8 +20,15 @@ pub struct View {
 }
 
 /// All views, by name.
-pub static VIEWS: &[&View] =
-    &[&drawing::VIEW, &memory::VIEW, &nic::VIEW, &pci::VIEW, &tree::VIEW, &tuning::VIEW];
+pub static VIEWS: &[&View] = &[
+    &drawing::VIEW,
+    &memory::VIEW,
+    &nic::VIEW,
+    &pci::VIEW,
+    &rdma::VIEW,
+    &tree::VIEW,
+    &tuning::VIEW,
+];
 
 /// The host as a picture that stands alone.
 pub fn picture(host: &Host) -> String {

@@ -1,0 +1,492 @@
+//! Simulated machines whose causes are known: healthy ones, one cause, and every two at once, with
+//! noise in what they measured. The rules must name what was planted and nothing else; what they
+//! named stands in `confusion.txt` (NARROWS_GOLDEN=write makes it anew).
+
+use narrows_explain::{Case, judge};
+use narrows_facts::host::*;
+use narrows_facts::load::{
+    CpuList, EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline,
+};
+use narrows_facts::record::{Outcome, Record, Stamp};
+use narrows_facts::result::Verdict;
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::{Path, Placement, Trial, TrialId};
+use narrows_facts::{BitsPerSecond, Bytes, Fact, Nanos};
+use std::collections::{BTreeMap, BTreeSet};
+
+const SECOND_NS: u64 = 1_000_000_000;
+const RUNS: u32 = 6;
+
+/// Numbers that look random and are the same in every run (Knuth's MMIX generator).
+struct Noise(u64);
+
+impl Noise {
+    /// From 0 to 1.
+    fn share(&mut self) -> f64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+    /// A number within three per cent.
+    fn about(&mut self, number: f64) -> u64 {
+        (number * (0.97 + 0.06 * self.share())) as u64
+    }
+}
+
+fn known<T>(value: T) -> Fact<T> {
+    Fact::known(value, "simulated")
+}
+
+/// Two sockets of eight CPUs, six channels with a module each, a 100 Gb/s card on the second.
+fn machine() -> Host {
+    let mut host = Host::default();
+    let place = |cpu: u32| CpuPlace {
+        cpu,
+        package: Some(cpu / 8),
+        core: Some(cpu % 8),
+        node: Some(cpu / 8),
+        ..CpuPlace::default()
+    };
+    host.cpu.places = (0..16).map(place).collect();
+    host.cpu.online = known((0..16).collect());
+    host.cpu.allowed = known((0..16).collect());
+    host.cpu.caches = vec![Cache {
+        level: 3,
+        kind: "Unified".into(),
+        size_bytes: Bytes(22 << 20),
+        cpus: (0..8).collect(),
+    }];
+    let node = |id: u32| Node {
+        id,
+        cpus: (8 * id..8 * id + 8).collect(),
+        memory_bytes: known(Bytes::gib(96)),
+        distances: known(vec![10, 21]),
+        ..Node::default()
+    };
+    host.nodes = (0..2).map(node).collect();
+    host.memory.total_bytes = known(Bytes::gib(192));
+    let slot = |socket: u32, channel: &str| Slot {
+        locator: format!("CPU{} {channel}1", socket + 1),
+        at: Some(SlotPlace { socket, channel: channel.into(), controller: None }),
+        module: Some(Module {
+            size_bytes: Some(Bytes::gib(16)),
+            technology: "DDR4".into(),
+            is_dram: true,
+            rated_mts: Some(2933),
+            configured_mts: Some(2933),
+            ranks: Some(2),
+        }),
+        ..Slot::default()
+    };
+    let channels = ["A", "B", "C", "D", "E", "F"];
+    let slots = (0..2).flat_map(|socket| channels.map(|channel| slot(socket, channel)));
+    host.memory.slots = known(slots.collect());
+    host.nics = vec![card()];
+    for (name, value) in [
+        ("cpu.driver", "intel_pstate"),
+        ("cpu.governor", "performance"),
+        ("cpu.turbo", "on"),
+        ("iommu", "DMA-FQ for 41 groups"),
+        ("kernel.numa_balancing", "1"),
+        ("kernel.sched_rt_runtime_us", "950000"),
+        ("kernel.clocksource", "tsc"),
+        ("mm.transparent_hugepage", "always [madvise] never"),
+        ("net.core.rmem_max", "33554432"),
+        ("net.core.netdev_budget", "300"),
+        ("net.ipv4.ip_local_port_range", "32768 60999"),
+        ("net.ipv4.tcp_congestion_control", "cubic"),
+        ("net.ipv4.tcp_rmem", "4096 131072 33554432"),
+        ("net.ipv4.tcp_wmem", "4096 65536 33554432"),
+        ("net.ipv4.tcp_moderate_rcvbuf", "1"),
+        ("net.ipv4.tcp_sack", "1"),
+        ("net.ipv4.tcp_timestamps", "1"),
+        ("net.ipv4.tcp_window_scaling", "1"),
+        ("pci.aspm-policy", "[default] performance powersave powersupersave"),
+        ("vm.zone_reclaim_mode", "0"),
+    ] {
+        host.tuning.insert(name.into(), known(value.into()));
+    }
+    host
+}
+
+fn card() -> Nic {
+    let link = PciLink { speed_gts: 8.0, width: 16, speed_max_gts: 8.0, width_max: 16 };
+    let express = Express {
+        max_payload_bytes: Bytes(256),
+        max_payload_supported_bytes: Bytes(256),
+        max_read_request_bytes: Bytes(512),
+        ..Express::default()
+    };
+    let hop = |address: &str| PciHop {
+        address: address.into(),
+        class: known(0x02_0000),
+        link: known(link),
+        express: known(express),
+        ..PciHop::default()
+    };
+    let on = ["tx-tcp-segmentation", "tx-generic-segmentation", "rx-gro", "rx-checksum"];
+    Nic {
+        name: "e0".into(),
+        physical: true,
+        driver: known("mlx5_core".into()),
+        speed_bps: known(BitsPerSecond(100e9)),
+        state: known("up".into()),
+        mtu_bytes: known(Bytes(9000)),
+        node: known(1),
+        path: vec![hop("0000:80:00.0"), hop("0000:81:00.0")],
+        irq_cpus: known((8..16).collect()),
+        queues: known(Queues { rx: 8, tx: 8 }),
+        duplex: known("full".into()),
+        qdisc: known("mq".into()),
+        rings: known(Rings { rx: 1024, rx_max: 8192, tx: 1024, tx_max: 8192 }),
+        offloads: known(on.map(|name| (name.to_owned(), true)).into()),
+        ..Nic::default()
+    }
+}
+
+fn trial(kind: &str) -> Trial {
+    let timeline = Timeline {
+        warmup_ns: Nanos(0),
+        window_ns: Nanos(SECOND_NS),
+        cooldown_ns: Nanos(0),
+        interval_ns: None,
+    };
+    let place =
+        Placement { source: CpuList(vec![9]), sink: CpuList(vec![9]), ..Placement::default() };
+    Trial {
+        id: TrialId(kind.into()),
+        label: kind.into(),
+        kind: kind.into(),
+        params: Params {
+            stream: Some(StreamParams::default()),
+            ..Params::of_network(Bytes(65_536), 1)
+        },
+        place,
+        path: Path::Peer,
+        timeline,
+        levels: Vec::new(),
+        notes: Vec::new(),
+        engine: None,
+    }
+}
+
+fn end(noise: &mut Noise, sends: bool, machine: &str) -> EndReport {
+    let bytes = Bytes(noise.about(5e9));
+    let messages = noise.about(70_000.0);
+    let thread = ThreadUsage {
+        wall_ns: Nanos(SECOND_NS),
+        system_ns: Nanos(noise.about(0.6e9)),
+        ..ThreadUsage::default()
+    };
+    let mut end = EndReport {
+        window_ns: Nanos(SECOND_NS),
+        flows: vec![FlowTally { bytes, messages, sends, ..FlowTally::default() }],
+        threads: vec![thread],
+        ..EndReport::default()
+    };
+    end.effective.interface = Some("e0".into());
+    end.effective.machine = Some(machine.into());
+    end.effective.mss_bytes = Some(8948);
+    let mut set = |source: &str, key: &str, value: u64| {
+        end.readings.0.entry(source.into()).or_default().insert(key.into(), value);
+    };
+    set("tcp-info", "flow0.sent_segments", noise.about(560_000.0));
+    set("tcp-info", "flow0.retransmitted_segments", noise.about(50.0));
+    set("tcp-info", "flow0.limited_by_receive_window_ns", noise.about(2e7));
+    set("tcp-info", "flow0.limited_by_send_buffer_ns", noise.about(2e7));
+    set("softnet", "processed_packets", noise.about(500_000.0));
+    set("softnet", "dropped_packets", noise.about(20.0));
+    // A host of sixteen CPUs with little else to do.
+    set("cpu", "user_ns", noise.about(3e8));
+    set("cpu", "system_ns", noise.about(6e8));
+    set("cpu", "idle_ns", noise.about(15e9));
+    end
+}
+
+/// A healthy machine that measured TCP and UDP to a peer.
+fn healthy(seed: u64) -> StoredStudy {
+    let mut noise = Noise(seed);
+    let mut study = StoredStudy::unmeasured(machine());
+    study.study.path = Path::Peer;
+    study.study.repeats = RUNS;
+    study.study.cache_bytes = Bytes(44 << 20);
+    study.trials = ["tcp-stream", "udp-stream"].map(trial).to_vec();
+    for repeat in 0..RUNS {
+        for trial in &study.trials {
+            study.records.push(Record {
+                trial: trial.id.clone(),
+                repeat,
+                block: repeat,
+                outcome: Outcome::Done,
+                sink: Some(Box::new(end(&mut noise, false, "there"))),
+                source: Some(Box::new(end(&mut noise, true, "here"))),
+                beside: None,
+                around: Stamp::default(),
+                session: 0,
+                external: None,
+            });
+        }
+    }
+    study
+}
+
+/// What is planted, and the rules that must name it.
+struct Cause {
+    name: &'static str,
+    rules: &'static [&'static str],
+    plant: fn(&mut StoredStudy, &mut Noise),
+}
+
+fn setting(study: &mut StoredStudy, name: &str, value: &str) {
+    study.host.tuning.insert(name.into(), known(value.into()));
+}
+
+fn slots(study: &mut StoredStudy, change: impl Fn(&mut Vec<Slot>)) {
+    let mut slots = study.host.memory.slots.value().cloned().unwrap_or_default();
+    change(&mut slots);
+    study.host.memory.slots = known(slots);
+}
+
+fn sources(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
+    study.records.iter_mut().filter_map(|run| run.source.as_deref_mut()).for_each(&mut change);
+}
+
+fn sinks(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
+    study.records.iter_mut().filter_map(|run| run.sink.as_deref_mut()).for_each(&mut change);
+}
+
+fn read(end: &mut EndReport, source: &str, key: &str, value: u64) {
+    end.readings.0.entry(source.into()).or_default().insert(key.into(), value);
+}
+
+const CAUSES: &[Cause] = &[
+    Cause {
+        name: "a module pulled",
+        rules: &["dimm-balance"],
+        plant: |study, _| {
+            slots(study, |slots| slots[2].module = None);
+            study.host.memory.total_bytes = known(Bytes::gib(176));
+            study.host.nodes[0].memory_bytes = known(Bytes::gib(80));
+        },
+    },
+    Cause {
+        name: "modules at 2400 MT/s",
+        rules: &["memory-speed"],
+        plant: |study, _| {
+            slots(study, |slots| {
+                let modules = slots.iter_mut().filter_map(|slot| slot.module.as_mut());
+                modules.for_each(|module| module.configured_mts = Some(2400));
+            });
+        },
+    },
+    Cause {
+        name: "a x16 link at x4",
+        rules: &["pcie-link"],
+        plant: |study, _| {
+            for hop in &mut study.host.nics[0].path {
+                let link = PciLink { width: 4, ..*hop.link.value().expect("a link") };
+                hop.link = known(link);
+            }
+        },
+    },
+    Cause {
+        name: "payloads of 128 B",
+        rules: &["pcie-payload"],
+        plant: |study, _| {
+            for hop in &mut study.host.nics[0].path {
+                let set = *hop.express.value().expect("express");
+                hop.express = known(Express { max_payload_bytes: Bytes(128), ..set });
+            }
+        },
+    },
+    Cause {
+        name: "reads of 128 B",
+        rules: &["pcie-read-request"],
+        plant: |study, _| {
+            for hop in &mut study.host.nics[0].path {
+                let set = *hop.express.value().expect("express");
+                hop.express = known(Express { max_read_request_bytes: Bytes(128), ..set });
+            }
+        },
+    },
+    Cause {
+        name: "interrupts on the other socket",
+        rules: &["nic-remote-node"],
+        plant: |study, _| study.host.nics[0].irq_cpus = known((0..4).collect()),
+    },
+    Cause {
+        name: "work on the other socket",
+        rules: &["work-on-remote-node"],
+        plant: |study, _| {
+            study.trials.iter_mut().for_each(|trial| trial.place.source = CpuList(vec![2]));
+        },
+    },
+    Cause {
+        name: "segmentation off",
+        rules: &["nic-offloads"],
+        plant: |study, _| {
+            let mut features = study.host.nics[0].offloads.value().cloned().unwrap_or_default();
+            features.insert("tx-tcp-segmentation".into(), false);
+            study.host.nics[0].offloads = known(features);
+        },
+    },
+    Cause {
+        name: "a ring of 256",
+        rules: &["nic-rings"],
+        plant: |study, _| {
+            study.host.nics[0].rings =
+                known(Rings { rx: 256, rx_max: 8192, tx: 256, tx_max: 8192 });
+        },
+    },
+    Cause {
+        name: "a token bucket",
+        rules: &["nic-shaped"],
+        plant: |study, _| study.host.nics[0].qdisc = known("tbf".into()),
+    },
+    Cause {
+        name: "half duplex",
+        rules: &["nic-duplex"],
+        plant: |study, _| study.host.nics[0].duplex = known("half".into()),
+    },
+    Cause {
+        name: "a strict IOMMU",
+        rules: &["iommu-strict"],
+        plant: |study, _| setting(study, "iommu", "DMA for 41 groups"),
+    },
+    Cause {
+        name: "a slow governor",
+        rules: &["cpu-governor"],
+        plant: |study, _| setting(study, "cpu.governor", "conservative"),
+    },
+    Cause {
+        name: "no window scaling",
+        rules: &["window-scaling"],
+        plant: |study, _| setting(study, "net.ipv4.tcp_window_scaling", "0"),
+    },
+    Cause {
+        name: "a small window",
+        rules: &["receive-window"],
+        plant: |study, noise| {
+            sources(study, |end| {
+                read(end, "tcp-info", "flow0.limited_by_receive_window_ns", noise.about(9e8));
+            });
+        },
+    },
+    Cause {
+        name: "a small send buffer",
+        rules: &["send-buffer"],
+        plant: |study, noise| {
+            sources(study, |end| {
+                read(end, "tcp-info", "flow0.limited_by_send_buffer_ns", noise.about(9e8));
+            });
+        },
+    },
+    Cause {
+        name: "an MTU of 1500 at the peer",
+        rules: &["segment-size"],
+        plant: |study, _| sources(study, |end| end.effective.mss_bytes = Some(1448)),
+    },
+    Cause {
+        name: "one segment in fifty lost",
+        rules: &["tcp-retransmits"],
+        plant: |study, noise| {
+            sources(study, |end| {
+                read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(11_000.0));
+            });
+        },
+    },
+    Cause {
+        name: "a twentieth of the datagrams lost",
+        rules: &["datagrams-dropped"],
+        plant: |study, noise| {
+            let runs = study.records.iter_mut().filter(|run| run.trial.0 == "udp-stream");
+            for end in runs.filter_map(|run| run.sink.as_deref_mut()) {
+                end.flows[0].lost = noise.about(3_500.0);
+            }
+        },
+    },
+    Cause {
+        name: "a full backlog",
+        rules: &["backlog-drops"],
+        plant: |study, noise| {
+            sinks(study, |end| read(end, "softnet", "dropped_packets", noise.about(30_000.0)));
+        },
+    },
+    Cause {
+        name: "a quota of half a CPU",
+        rules: &["cpu-quota"],
+        plant: |study, _| study.host.cpu.quota_cpus = known(0.5),
+    },
+    Cause {
+        name: "cold buffers",
+        rules: &["cold-buffers"],
+        plant: |study, _| {
+            let stream =
+                StreamParams { span_bytes: Some(Bytes(90 << 20)), ..StreamParams::default() };
+            study.trials.iter_mut().for_each(|trial| trial.params.stream = Some(stream.clone()));
+        },
+    },
+];
+
+/// Names of the rules that found something.
+fn named(study: &StoredStudy) -> BTreeSet<String> {
+    let summaries = narrows_stats::summarise(study);
+    let judged = judge(&Case { study, summaries: &summaries, predictions: &[] });
+    let found = judged.into_iter().filter(|one| matches!(one.verdict, Verdict::Found { .. }));
+    found.map(|one| one.rule).collect()
+}
+
+fn wanted(causes: &[&Cause]) -> BTreeSet<String> {
+    causes.iter().flat_map(|cause| cause.rules).map(|rule| (*rule).to_owned()).collect()
+}
+
+#[test]
+fn healthy_machines_are_clean() {
+    for seed in 0..200 {
+        let found = named(&healthy(seed));
+        assert!(found.is_empty(), "seed {seed}: {found:?}");
+    }
+}
+
+#[test]
+fn one_cause_and_two_at_once_are_named_and_nothing_else_is() {
+    let mut matrix = BTreeMap::<&str, BTreeMap<String, u32>>::new();
+    let (mut right, mut all, mut alarms) = (0, 0, Vec::new());
+    let mut one = |causes: &[&Cause], seed: u64| {
+        let mut study = healthy(seed);
+        let mut noise = Noise(seed ^ 0x5eed);
+        causes.iter().for_each(|cause| (cause.plant)(&mut study, &mut noise));
+        let (found, wanted) = (named(&study), wanted(causes));
+        let names: Vec<&str> = causes.iter().map(|cause| cause.name).collect();
+        alarms.extend(found.difference(&wanted).map(|rule| format!("{rule}: {names:?}")));
+        all += 1;
+        right += u32::from(found == wanted);
+        found
+    };
+    for cause in CAUSES {
+        for seed in 0..20 {
+            for rule in one(&[cause], seed) {
+                *matrix.entry(cause.name).or_default().entry(rule).or_default() += 1;
+            }
+        }
+    }
+    for (at, first) in CAUSES.iter().enumerate() {
+        for second in &CAUSES[at + 1..] {
+            one(&[first, second], at as u64);
+        }
+    }
+    assert!(alarms.is_empty(), "{alarms:?}");
+    assert!(f64::from(right) >= 0.95 * f64::from(all), "{right} of {all}");
+    let mut text =
+        String::from("planted in twenty machines each: which rules found something, how often\n");
+    for (cause, rules) in &matrix {
+        let rules: Vec<String> = rules.iter().map(|(rule, n)| format!("{rule} {n}")).collect();
+        text += &format!("{cause}: {}\n", rules.join(", "));
+    }
+    text += &format!("right, every two at once included: {right} of {all}\n");
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/confusion.txt");
+    if std::env::var_os("NARROWS_GOLDEN").is_some() {
+        std::fs::write(&golden, &text).expect("written");
+    }
+    assert_eq!(text, std::fs::read_to_string(&golden).expect("confusion.txt"));
+}

@@ -1,0 +1,141 @@
+//! `rdma`: every RDMA device and port, its identifiers, and what libraries need to select it.
+
+use super::{View, or_unknown, table};
+use crate::hardware;
+use narrows_facts::host::{Host, RdmaDevice, RdmaPort};
+
+/// A row a port; then its identifiers, and the words for other programs.
+pub static VIEW: View = View { name: "rdma", write };
+
+const HEAD: [&str; 9] =
+    ["device", "port", "transport", "state", "link", "rate", "link layer", "interface", "node"];
+
+fn write(host: &Host) -> String {
+    if host.rdma.is_empty() {
+        return "no RDMA device (/sys/class/infiniband is empty or not there)\n".to_owned();
+    }
+    let ports: Vec<(&RdmaDevice, &RdmaPort)> = host
+        .rdma
+        .iter()
+        .flat_map(|device| device.ports.iter().map(move |port| (device, port)))
+        .collect();
+    let rows: Vec<Vec<String>> = ports.iter().map(|(device, port)| row(device, port)).collect();
+    let mut text = table(&HEAD, &rows);
+    let gids: Vec<Vec<String>> =
+        ports.iter().flat_map(|(device, port)| gids(device, port)).collect();
+    if !gids.is_empty() {
+        text += &format!("\n{}", table(&["device", "port", "GID index", "GID", "protocol"], &gids));
+    }
+    text += "\nTo select one:\n";
+    for (device, port) in &ports {
+        for line in words(device, port) {
+            text += &format!("  {line}\n");
+        }
+    }
+    text
+}
+
+/// What carries its messages, from node type and link layer.
+fn transport(device: &RdmaDevice, port: &RdmaPort) -> &'static str {
+    let kind = device.kind.value().map_or("", String::as_str);
+    let layer = port.link_layer.value().map_or("", String::as_str);
+    match (kind, layer) {
+        ("RNIC", _) => "iWARP",
+        ("CA", "Ethernet") => "RoCE",
+        ("CA", "InfiniBand") if device.name.starts_with("hfi") => "Omni-Path",
+        ("CA", "InfiniBand") => "InfiniBand",
+        _ => "unknown",
+    }
+}
+
+fn row(device: &RdmaDevice, port: &RdmaPort) -> Vec<String> {
+    vec![
+        device.name.clone(),
+        port.number.to_string(),
+        transport(device, port).to_owned(),
+        or_unknown(port.state.value()),
+        or_unknown(port.physical_state.value()),
+        or_unknown(port.rate_bps.value()),
+        or_unknown(port.link_layer.value()),
+        or_unknown(port.netdev.value()),
+        hardware::node(&device.node),
+    ]
+}
+
+fn gids(device: &RdmaDevice, port: &RdmaPort) -> Vec<Vec<String>> {
+    let all = port.gids.value().map_or(&[][..], Vec::as_slice);
+    let row = |gid: &narrows_facts::host::Gid| {
+        vec![
+            device.name.clone(),
+            port.number.to_string(),
+            gid.index.to_string(),
+            gid.gid.clone(),
+            or_unknown(gid.kind.as_ref()),
+        ]
+    };
+    all.iter().map(row).collect()
+}
+
+/// What Open MPI, UCX and libfabric are told to use this port.
+fn words(device: &RdmaDevice, port: &RdmaPort) -> Vec<String> {
+    let (name, number) = (&device.name, port.number);
+    match transport(device, port) {
+        // UCX has no transport over iWARP; Open MPI's own did up to version 4.
+        "iWARP" => vec![
+            format!(
+                "{name}:{number}  Open MPI 4: --mca btl openib,self --mca btl_openib_if_include {name}:{number}"
+            ),
+            format!(
+                "{name}:{number}  libfabric: FI_PROVIDER='verbs;ofi_rxm' FI_VERBS_DEVICE_NAME={name}"
+            ),
+        ],
+        "Omni-Path" => vec![format!(
+            "{name}:{number}  Open MPI: --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include opx,psm2"
+        )],
+        "unknown" => {
+            vec![format!("{name}:{number}  not known: its node type or link layer is not told")]
+        }
+        _ => vec![
+            format!("{name}:{number}  Open MPI: --mca pml ucx -x UCX_NET_DEVICES={name}:{number}"),
+            format!("{name}:{number}  UCX: UCX_NET_DEVICES={name}:{number} UCX_TLS=rc,self,sm"),
+            format!(
+                "{name}:{number}  libfabric: FI_PROVIDER='verbs;ofi_rxm' FI_VERBS_DEVICE_NAME={name}"
+            ),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::Fact;
+    use narrows_facts::host::Gid;
+
+    #[test]
+    fn transports_are_told_apart_and_only_fitting_words_are_given() {
+        let known = |text: &str| Fact::known(text.to_owned(), "test");
+        let host = |name: &str, kind: &str, layer: &str| {
+            let gid = Gid { index: 3, gid: "::ffff:10.0.0.1".into(), kind: Some("RoCE v2".into()) };
+            let port = RdmaPort {
+                number: 1,
+                link_layer: known(layer),
+                gids: Fact::known(vec![gid], "test"),
+                ..RdmaPort::default()
+            };
+            let device = RdmaDevice {
+                name: name.into(),
+                kind: known(kind),
+                ports: vec![port],
+                ..RdmaDevice::default()
+            };
+            write(&Host { rdma: vec![device], ..Host::default() })
+        };
+        let roce = host("mlx5_0", "CA", "Ethernet");
+        assert!(roce.contains("RoCE v2") && roce.contains("UCX_NET_DEVICES=mlx5_0:1"), "{roce}");
+        let iwarp = host("siw0", "RNIC", "Ethernet");
+        assert!(iwarp.contains("iWARP") && !iwarp.contains("UCX_NET_DEVICES"), "{iwarp}");
+        assert!(host("hfi1_0", "CA", "InfiniBand").contains("Omni-Path"));
+        assert!(host("x0", "", "").contains("not known"));
+        assert!(write(&Host::default()).starts_with("no RDMA device"));
+    }
+}
