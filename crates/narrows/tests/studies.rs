@@ -296,6 +296,44 @@ fn mtu_and_kernel_settings_are_made_for_their_cells() {
     }
 }
 
+/// Segmentation off makes packets of a segment each; huge pages come and go with their cells.
+#[test]
+fn offloads_and_huge_pages_are_made_for_their_cells() {
+    if !is_root() {
+        return skip("offloads_and_huge_pages", "needs root for network namespaces");
+    }
+    if Command::new("ethtool").arg("--version").output().is_err() {
+        return skip("offloads_and_huge_pages", "ethtool is not there");
+    }
+    let pages = "/proc/sys/vm/nr_hugepages";
+    let before = std::fs::read_to_string(pages).expect("huge pages");
+    let text = "name = 'offloads'\nrepeats = 2\n[base]\nseconds = 0.2\nwarmup_seconds = 0.05\n\
+                [[factor]]\nname = 'offload'\nlevels = [{name='as it is'}, \
+                {name='cut by the sender', offloads = {tso=false, gso=false}}, \
+                {name='pages', load='memory-copy', size='32M', pages='2M', \
+                sysctl={'vm.nr_hugepages'='40'}}]\n";
+    let dir = folder("study-offloads");
+    let output = run(&mut begin(&dir, text, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let stored = narrows_store::read(&dir.join("offloads.narrows")).expect("a study");
+    // Payload that one packet of the sender's interface carried.
+    let payload = |label: &str| {
+        let trial = stored.trials.iter().find(|trial| trial.label == label).expect("a cell");
+        let record = stored.records_of(trial).next().expect("a run");
+        let source = record.source.as_ref().expect("a source");
+        let packets = source.readings.sum("interface", "tx_packets").expect("packets");
+        source.flows[0].bytes.0 / packets.max(1)
+    };
+    assert!(payload("as it is") > 3_000, "{}", payload("as it is"));
+    assert!(payload("cut by the sender") <= 1_500, "{}", payload("cut by the sender"));
+    let huge = stored.trials.iter().find(|trial| trial.label == "pages").expect("a cell");
+    for record in stored.records_of(huge) {
+        let sink = record.sink.as_ref().expect("a report");
+        assert_eq!(sink.effective.pages.as_deref(), Some("2M"));
+    }
+    assert_eq!(std::fs::read_to_string(pages).expect("huge pages"), before);
+}
+
 /// A setting of a namespace of its own, changed under a guard that is killed with its owner.
 #[test]
 fn settings_are_put_back_when_everything_was_killed() {

@@ -5,7 +5,7 @@
 //! was killed. What it notes it also writes to a journal under /run, which [`restore`] reads when
 //! that process was killed too; after a reboot neither the settings nor the journal are left.
 
-use crate::RunError;
+use crate::{RunError, offloads};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -17,7 +17,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// Where journals are; only root, who changes settings, may look into it.
 pub const JOURNALS: &str = "/run/narrows";
 /// The only places that are written to.
-const PLACES: [&str; 3] = ["/proc/irq/", "/proc/sys/net/", "/sys/class/net/"];
+const PLACES: [&str; 4] =
+    ["/proc/irq/", "/proc/sys/net/", "/proc/sys/vm/nr_hugepages", "/sys/class/net/"];
 
 /// What a setting was.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,7 +39,28 @@ fn machine(what: &str, error: impl std::fmt::Display) -> RunError {
 }
 
 fn is_setting(path: &str) -> bool {
-    PLACES.iter().any(|place| path.starts_with(place)) && !path.contains("..")
+    let file = PLACES.iter().any(|place| path.starts_with(place)) && !path.contains("..");
+    file || offloads::parts(path).is_some()
+}
+
+/// A setting's value: a file's text, or what ethtool says.
+fn read(path: &str) -> Result<String, RunError> {
+    match offloads::parts(path) {
+        Some((device, feature)) => {
+            Ok(offloads::word(offloads::get(device, feature, None)?).to_owned())
+        }
+        None => {
+            let text = std::fs::read_to_string(path).map_err(|error| machine(path, error))?;
+            Ok(text.trim_end().to_owned())
+        }
+    }
+}
+
+fn write(path: &str, value: &str) -> Result<(), RunError> {
+    match offloads::parts(path) {
+        Some((device, feature)) => offloads::set(device, feature, value == "on", None),
+        None => std::fs::write(path, value).map_err(|error| machine(path, error)),
+    }
 }
 
 impl Guard {
@@ -62,8 +84,7 @@ impl Guard {
         if !is_setting(path) {
             return Err(machine(path, "not a setting that is changed"));
         }
-        let was = std::fs::read_to_string(path).map_err(|error| machine(path, error))?;
-        let was = Was { path: path.to_owned(), value: was.trim_end().to_owned() };
+        let was = Was { path: path.to_owned(), value: read(path)? };
         let text = serde_json::to_string(&was).map_err(|error| machine(path, error))?;
         let tell = self.tell.as_mut().ok_or_else(|| machine(path, "the guard is gone"))?;
         writeln!(tell, "{text}").map_err(|error| machine("the guard", error))?;
@@ -72,7 +93,7 @@ impl Guard {
         if noted.trim() != "noted" {
             return Err(machine("the guard", "it did not note what a setting was"));
         }
-        std::fs::write(path, value).map_err(|error| machine(path, error))
+        write(path, value)
     }
 }
 
@@ -163,11 +184,10 @@ fn put_back(settings: &[Was]) -> Result<(), RunError> {
     let mut failed = Vec::new();
     for was in settings.iter().rev() {
         // A change that was refused left nothing to put back.
-        let now = std::fs::read_to_string(&was.path);
-        if now.is_ok_and(|now| now.trim_end() == was.value) {
+        if read(&was.path).is_ok_and(|now| now == was.value) {
             continue;
         }
-        if let Err(error) = std::fs::write(&was.path, &was.value) {
+        if let Err(error) = write(&was.path, &was.value) {
             failed.push(format!("{} was {} and cannot be put back: {error}", was.path, was.value));
         }
     }
@@ -184,6 +204,8 @@ mod tests {
     #[test]
     fn only_settings_are_written() {
         assert!(is_setting("/proc/irq/41/smp_affinity_list"));
+        assert!(is_setting("ethtool:eth0:gro") && !is_setting("ethtool:eth0:x"));
+        assert!(!is_setting("/proc/sys/vm/swappiness"));
         assert!(!is_setting("/etc/passwd"));
         assert!(!is_setting("/proc/irq/../../etc/passwd"));
         let words = "{\"path\":\"/etc/passwd\",\"value\":\"x\"}\nnonsense\n";

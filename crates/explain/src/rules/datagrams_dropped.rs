@@ -20,7 +20,7 @@ const DROPPED_SHARE: f64 = 0.01;
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "fewer than one datagram in a hundred was lost", |cell| {
         let loss = cell.summary.loss.as_ref()?;
-        let all = (loss.received_datagrams + loss.lost_datagrams).max(1) as f64;
+        let all = (loss.received_datagrams as f64 + loss.lost_datagrams as f64).max(1.0);
         let places = [
             (loss.lost_at_socket_datagrams, "at the receiver's socket", SOCKET),
             (loss.lost_at_sink_interface_datagrams, "at the receiver's interface", INTERFACE),

@@ -14,7 +14,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     setting(case, &RULE, "net.ipv4.ip_local_port_range", |value| {
         let mut ends = value.split(' ').map(|word| word.parse::<u32>().ok());
         let (first, last) = (ends.next()??, ends.next()??);
-        let ports = last.saturating_sub(first) + 1;
+        let ports = last.saturating_sub(first).saturating_add(1);
         (ports < 4096).then(|| Trouble {
             says: format!("Outgoing connections have {ports} ports: tests of many run out of them"),
             remedy: "sysctl -w net.ipv4.ip_local_port_range=\"32768 60999\"".into(),

@@ -82,6 +82,8 @@ pub struct Settings {
     pub pages: Option<String>,
     /// MTU of the interface between the ends, which narrows sets and puts back.
     pub mtu: Option<u32>,
+    /// Offloads of that interface by ethtool's words, which narrows sets and puts back.
+    pub offloads: std::collections::BTreeMap<String, bool>,
     /// Kernel settings by name, which narrows sets and puts back.
     pub sysctl: std::collections::BTreeMap<String, String>,
 }
@@ -114,6 +116,8 @@ impl Settings {
     pub fn with(&self, over: &Self) -> Self {
         let mut sysctl = self.sysctl.clone();
         sysctl.extend(over.sysctl.clone());
+        let mut offloads = self.offloads.clone();
+        offloads.extend(over.offloads.clone());
         Self {
             load: either(&over.load, &self.load),
             engine: either(&over.engine, &self.engine),
@@ -148,6 +152,7 @@ impl Settings {
             vector: either(&over.vector, &self.vector),
             pages: either(&over.pages, &self.pages),
             mtu: either(&over.mtu, &self.mtu),
+            offloads,
             sysctl,
         }
     }

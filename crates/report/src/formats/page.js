@@ -9,7 +9,7 @@ for (const table of document.querySelectorAll("table")) {
     const cell = row.cells[at];
     const value = cell.dataset.value ?? cell.textContent.trim();
     const number = Number.parseFloat(value);
-    return { number: Number.isNaN(number) ? null : number, text: cell.textContent.trim() };
+    return { number: Number.isFinite(number) ? number : null, text: cell.textContent.trim() };
   };
   heads.forEach((head, at) => {
     const button = document.createElement("button");

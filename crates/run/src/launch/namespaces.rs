@@ -4,7 +4,7 @@
 //! process, so the kernel takes them and the pair away when it ends, however it ends. The host's
 //! own interfaces, addresses and routes are not touched.
 
-use crate::RunError;
+use crate::{RunError, offloads};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
@@ -72,6 +72,16 @@ impl Namespaces {
                 was = std::fs::read_to_string(&path).map_err(at)?.trim_end().to_owned();
                 std::fs::write(&path, value).map_err(at)
             })?;
+        }
+        Ok(was)
+    }
+
+    /// Switches an offload of both ends. What it was at the first.
+    pub fn set_offload(&self, feature: &str, on: bool) -> Result<bool, RunError> {
+        let first = self.path(0);
+        let was = offloads::get(NAMES[0], feature, Some(&first))?;
+        for (end, device) in NAMES.iter().enumerate() {
+            offloads::set(device, feature, on, Some(&self.path(end)))?;
         }
         Ok(was)
     }
@@ -164,12 +174,18 @@ fn make_pair(other_namespace: i32) -> Result<(), RunError> {
     ask(RouteNetlinkMessage::NewLink(link), "making a veth pair")
 }
 
+/// Huge pages that the kernel sets aside: one pool for the whole host.
+pub const HUGE_PAGES: &str = "vm.nr_hugepages";
+
 /// The file of a kernel setting of the network, by its name with dots.
 pub fn sysctl_path(name: &str) -> Result<String, RunError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
-    match name.starts_with("net.") && name.chars().all(plain) && !name.contains("..") {
+    let known = name.starts_with("net.") || name == HUGE_PAGES;
+    match known && name.chars().all(plain) && !name.contains("..") {
         true => Ok(format!("/proc/sys/{}", name.replace('.', "/"))),
-        false => Err(RunError::Order(format!("'{name}' is no setting of the network"))),
+        false => Err(RunError::Order(format!(
+            "'{name}' is no setting of the network, and not {HUGE_PAGES}"
+        ))),
     }
 }
 

@@ -14,8 +14,8 @@ use narrows_plan::study::{
 };
 use narrows_run::controller::{Ends, sink_job, source_job};
 use narrows_run::guard::Guard;
-use narrows_run::launch::namespaces::{MTU_BYTES, Namespaces, sysctl_path};
-use narrows_run::{Peer, address, engines};
+use narrows_run::launch::namespaces::{HUGE_PAGES, MTU_BYTES, Namespaces, sysctl_path};
+use narrows_run::{Peer, address, engines, offloads};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -199,6 +199,7 @@ impl Sitting {
             defaults: BTreeMap::new(),
             congestion: None,
             mtu_bytes: None,
+            offloads: BTreeMap::new(),
         };
         let ends = match self.peers.is_empty() {
             false => Ends::Peers(&mut self.peers),
@@ -225,6 +226,8 @@ pub struct Ready<'a> {
     congestion: Option<String>,
     /// The MTU that a trial has set.
     mtu_bytes: Option<u32>,
+    /// What offloads were before any trial changed them.
+    offloads: BTreeMap<String, bool>,
 }
 
 impl Ready<'_> {
@@ -232,9 +235,11 @@ impl Ready<'_> {
     pub fn for_trial(&mut self, trial: &Trial) -> Result<(), String> {
         let Some(settings) = self.settings.get(&trial.id).copied() else { return Ok(()) };
         if trial.path == Path::Memory {
-            return Ok(());
+            // Only what is of the whole host matters to it.
+            return self.sysctls(&settings.sysctl, |name| name == HUGE_PAGES);
         }
         self.mtu(settings.mtu)?;
+        self.offloads(&settings.offloads)?;
         if let Some(pair) = self.namespaces {
             // An outside tool may not be able to ask for one.
             let wanted = settings.congestion.as_deref().filter(|_| trial.engine.is_some());
@@ -243,21 +248,58 @@ impl Ready<'_> {
                 self.congestion = wanted.map(str::to_owned);
             }
         }
-        let others: Vec<String> = self
+        self.sysctls(&settings.sysctl, |_| true)
+    }
+
+    /// Sets the kernel settings that a trial asks for and `mine` takes, and back what it does not.
+    fn sysctls(
+        &mut self,
+        wanted: &BTreeMap<String, String>,
+        mine: impl Fn(&str) -> bool,
+    ) -> Result<(), String> {
+        let others: Vec<(String, String)> = self
             .defaults
-            .keys()
-            .filter(|name| !settings.sysctl.contains_key(*name))
-            .cloned()
+            .iter()
+            .filter(|(name, _)| mine(name) && !wanted.contains_key(*name))
+            .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        for name in others {
-            let value = self.defaults[&name].clone();
+        for (name, value) in others {
             self.sysctl(&name, &value)?;
         }
-        for (name, value) in &settings.sysctl {
+        for (name, value) in wanted.iter().filter(|(name, _)| mine(name)) {
             let was = self.sysctl(name, value)?;
             self.defaults.entry(name.clone()).or_insert(was);
         }
         Ok(())
+    }
+
+    fn offloads(&mut self, wanted: &BTreeMap<String, bool>) -> Result<(), String> {
+        let mut all = wanted.clone();
+        for (feature, was) in &self.offloads {
+            all.entry(feature.clone()).or_insert(*was);
+        }
+        for (feature, on) in all {
+            let was = self.offload(&feature, on)?;
+            self.offloads.entry(feature).or_insert(was);
+        }
+        Ok(())
+    }
+
+    /// Switches an offload; what it was.
+    fn offload(&mut self, feature: &str, on: bool) -> Result<bool, String> {
+        let says = |error: narrows_run::RunError| format!("offload {feature}: {error}");
+        match (self.namespaces, self.interface) {
+            (Some(pair), _) => pair.set_offload(feature, on).map_err(says),
+            (None, Some(name)) => {
+                let was = offloads::get(name, feature, None).map_err(says)?;
+                if was != on {
+                    let path = offloads::path(name, feature);
+                    self.guard()?.set(&path, offloads::word(on)).map_err(says)?;
+                }
+                Ok(was)
+            }
+            (None, None) => Err("offloads: the interface between the ends is not known".into()),
+        }
     }
 
     fn mtu(&mut self, wanted: Option<u32>) -> Result<(), String> {
@@ -284,12 +326,17 @@ impl Ready<'_> {
     /// Sets a kernel setting; what it was.
     fn sysctl(&mut self, name: &str, value: &str) -> Result<String, String> {
         let says = |error: narrows_run::RunError| format!("sysctl {name}: {error}");
-        if let Some(pair) = self.namespaces {
+        if let Some(pair) = self.namespaces.filter(|_| name != HUGE_PAGES) {
             return pair.set_sysctl(name, value).map_err(says);
         }
         let path = sysctl_path(name).map_err(says)?;
         let was = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
         self.guard()?.set(&path, value).map_err(says)?;
+        let now = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        // The kernel sets aside as many pages as it finds in one piece.
+        if name == HUGE_PAGES && now.trim() != value.trim() {
+            return Err(format!("{name}: {} of {value} pages could be had", now.trim()));
+        }
         Ok(was.trim_end().to_owned())
     }
 
