@@ -66,11 +66,19 @@ pub fn between(before: &Look, after: &Look) -> Readings {
 /// Sources that tell of the whole host.
 pub const HOST: [&str; 2] = ["cpu", "pressure"];
 /// Sources that tell of one end of a network trial, read in its own namespace.
-pub const END: [&str; 6] = ["cpu", "interface", "pressure", "socket", "tcp-info", "udp"];
+pub const END: [&str; 7] = ["cpu", "interface", "pressure", "socket", "softnet", "tcp-info", "udp"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_source_is_looked_at() {
+        let unread = sources::SOURCES.iter().map(|source| source.name);
+        let unread: Vec<&str> =
+            unread.filter(|name| !END.contains(name) && !HOST.contains(name)).collect();
+        assert!(unread.is_empty(), "{unread:?}");
+    }
 
     #[test]
     fn counters_are_subtracted_and_gauges_kept() {
