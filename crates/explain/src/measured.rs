@@ -3,6 +3,7 @@
 use crate::Case;
 use crate::Rule;
 use crate::rules::evidence;
+use narrows_facts::Bytes;
 use narrows_facts::load::EndReport;
 use narrows_facts::record::{Outcome, Record};
 use narrows_facts::result::{Finding, Verdict, Weight};
@@ -35,12 +36,8 @@ impl Cell<'_> {
         })
     }
 
-    /// Whether CPUs may be what held the flow back: a thread of either end had nearly none left to
-    /// give, or others wanted them too.
+    /// Whether a thread of either end had nearly no CPU left to give.
     pub fn is_busy(&self) -> bool {
-        if self.summary.labels.contains(&Label::Noisy) {
-            return true;
-        }
         let cpu = self.summary.cpu.as_ref();
         let shares = cpu.map(|cpu| [cpu.source_share, cpu.sink_share]);
         shares.into_iter().flatten().flatten().any(|share| share >= BUSY_SHARE)
@@ -107,6 +104,63 @@ fn joined(findings: Vec<Finding>) -> Vec<Finding> {
     vec![first]
 }
 
+/// A limit that TCP itself counts the time at.
+pub struct Limit {
+    /// Key of the counter, without its flow.
+    pub counter: &'static str,
+    /// What was so while it counted.
+    pub means: &'static str,
+    /// Whose buffer it is: `receiver` or `sender`.
+    pub whose: &'static str,
+    /// The setting that bounds that buffer where none was asked for.
+    pub setting: &'static str,
+    /// The buffer in force.
+    pub buffer: fn(&Summary) -> Option<Bytes>,
+}
+
+/// Share of the time from which a limit counts. Windows of 8 to 128 KiB planted between namespaces
+/// gave shares of 0.38 to 0.47 at the window and 0.51 to 0.53 at the send buffer, the rest being
+/// wake-ups; buffers that the kernel sized gave 0.02 at most where no CPU was full.
+const LIMITED_SHARE: f64 = 0.25;
+
+/// Judges the cells by one limit. Cells that others disturbed cannot tell: a thread that is put aside
+/// fills its buffers too.
+pub fn judge_limit(case: &Case<'_>, rule: &Rule, limit: &Limit) -> Verdict {
+    let disturbed = |cell: &Cell<'_>| cell.summary.labels.contains(&Label::Noisy);
+    let told = |cell: &Cell<'_>| cell.limited_share(limit.counter);
+    let tell: Vec<Cell<'_>> = cells(case).filter(|cell| told(cell).is_some()).collect();
+    if !tell.is_empty() && tell.iter().all(disturbed) {
+        return Verdict::Unknown { missing: vec!["a TCP stream that nobody disturbed".to_owned()] };
+    }
+    let clear =
+        format!("no {}'s buffer held a flow back while both ends had CPU to spare", limit.whose);
+    judge(case, &clear, |cell| {
+        let share = told(cell).filter(|_| !disturbed(cell))?;
+        let limited = share >= LIMITED_SHARE && !cell.is_busy();
+        Some(limited.then(|| limited_finding(rule, cell, limit, share)))
+    })
+}
+
+fn limited_finding(rule: &Rule, cell: &Cell<'_>, limit: &Limit, share: f64) -> Finding {
+    let mut seen = format!("{} in {:.0} % of the time, counted by TCP", limit.means, 100.0 * share);
+    if let Some(bytes) = (limit.buffer)(cell.summary) {
+        seen += &format!("; buffer in force {bytes}");
+    }
+    if let Some(ns) = cell.of_source(|end| Some(end.readings.sum("tcp-info", "rtt_ns")? as f64)) {
+        seen += &format!("; round trip {:.0} us", ns / 1e3);
+    }
+    let says = format!(
+        "The {}'s buffer held TCP back in {}: neither end's CPU was full",
+        limit.whose, cell.trial.label
+    );
+    let remedy = match cell.trial.params.socket_buffer_bytes {
+        Some(_) => "ask for a larger buffer (--window), or none: the kernel then sizes it itself"
+            .to_owned(),
+        None => format!("raise the largest of {} at the {}", limit.setting, limit.whose),
+    };
+    finding(rule, cell, Weight::Advice, says, seen, &remedy)
+}
+
 #[cfg(test)]
 pub mod testing {
     //! A measured stream, and what a rule says of it.
@@ -117,8 +171,8 @@ pub mod testing {
     use narrows_facts::load::{FlowTally, Params, ThreadUsage, Timeline};
     use narrows_facts::record::Stamp;
     use narrows_facts::study::StoredStudy;
+    use narrows_facts::trial::Trial;
     use narrows_facts::trial::{Path, Placement, TrialId};
-    use narrows_facts::{Bytes, trial::Trial};
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -189,6 +243,19 @@ pub mod testing {
                 of.insert(key.into(), value);
             }
         }
+    }
+
+    /// What a rule says where TCP counted so many per cent of the time at a limit; `busy`: with both
+    /// CPUs full.
+    pub fn of_limit(rule: &Rule, counter: &str, percent: u64, busy: bool) -> Verdict {
+        let mut study = stream("tcp-stream");
+        read(&mut study, "tcp-info", &format!("flow0.{counter}"), percent * SECOND_NS / 100);
+        for record in study.records.iter_mut().filter(|_| busy) {
+            for end in [&mut record.sink, &mut record.source].into_iter().flatten() {
+                end.threads[0].system_ns = end.threads[0].wall_ns;
+            }
+        }
+        of_study(rule, &study)
     }
 
     /// What a rule says of a study.

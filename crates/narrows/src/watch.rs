@@ -263,3 +263,107 @@ impl Drop for Watch {
 fn paint<B: Backend>(terminal: &mut Terminal<B>, state: &State) -> Result<(), B::Error> {
     terminal.draw(|frame| state.draw(frame)).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::Nanos;
+    use narrows_facts::load::{Params, Timeline};
+    use narrows_facts::record::{External, Figure, Stage, Stamp};
+    use narrows_facts::trial::{Path, Placement, TrialId};
+    use ratatui::backend::TestBackend;
+
+    fn trial(label: &str) -> Trial {
+        let timeline = Timeline {
+            warmup_ns: Nanos(0),
+            window_ns: Nanos(1),
+            cooldown_ns: Nanos(0),
+            interval_ns: None,
+        };
+        Trial {
+            id: TrialId(label.into()),
+            label: label.into(),
+            kind: "tcp-stream".into(),
+            params: Params::of_network(narrows_facts::Bytes(1), 1),
+            place: Placement::default(),
+            path: Path::Imported,
+            timeline,
+            levels: Vec::new(),
+            notes: Vec::new(),
+            engine: None,
+        }
+    }
+
+    fn run(trial: &Trial, repeat: u32, value: Option<f64>) -> Record {
+        let outcome = match value {
+            Some(_) => Outcome::Done,
+            None => Outcome::Failed { at: Stage::Run, why: "no \u{1b}[2Jpeer".into() },
+        };
+        let figures =
+            value.map(|value| Figure { name: "received".into(), value, unit: Unit::BitsPerSecond });
+        let external = External {
+            tool: "iperf3".into(),
+            version: None,
+            command: None,
+            file: None,
+            figures: figures.into_iter().collect(),
+            output: String::new(),
+        };
+        Record {
+            trial: trial.id.clone(),
+            repeat,
+            block: 0,
+            outcome,
+            sink: None,
+            source: None,
+            beside: None,
+            around: Stamp::default(),
+            session: 0,
+            external: Some(external),
+        }
+    }
+
+    fn drawn(state: &State, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+        paint(&mut terminal, state).expect("drawn");
+        format!("{}", terminal.backend())
+    }
+
+    #[test]
+    fn cells_grow_and_hostile_labels_stay_text() {
+        let trials = [trial("slow"), trial("fast \u{1b}[2J")];
+        let first = run(&trials[0], 0, Some(1e9));
+        let mut state = State::new("a study", 3, &trials, &[first]);
+        for repeat in 0..3 {
+            state.add(&trials[1], &run(&trials[1], repeat, Some((8.0 + f64::from(repeat)) * 1e9)));
+        }
+        state.add(&trials[0], &run(&trials[0], 1, None));
+        let label = "slow";
+        state.step(&Progress { done: 4, total: 6, label, left: Duration::from_secs(7) });
+        let text = drawn(&state, 100, 24);
+        for part in ["a study", "4 of 6 runs, 7 s left", "1/3 !1", "3/3", "9.00 Gb/s", "failed: no"]
+        {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(!text.contains('\u{1b}'), "a control code of the data");
+        // The slower cell's box stands left of the faster one's.
+        let column = |label: &str| {
+            let line = text.lines().find(|line| line.contains(label) && line.contains('#'));
+            line.and_then(|line| line.rfind('#')).expect("a median")
+        };
+        assert!(column("slow") < column("fast"), "{text}");
+    }
+
+    #[test]
+    fn any_size_of_a_terminal_can_be_drawn_on() {
+        let trials: Vec<Trial> = (0..40).map(|at| trial(&format!("cell {at}"))).collect();
+        let records: Vec<Record> = trials
+            .iter()
+            .map(|trial| run(trial, 0, Some(f64::from(trial.id.0.len() as u32))))
+            .collect();
+        let state = State::new("many", 1, &trials, &records);
+        for (width, height) in [(1, 1), (8, 3), (20, 10), (80, 24), (300, 80)] {
+            drawn(&state, width, height);
+        }
+    }
+}

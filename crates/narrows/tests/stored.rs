@@ -298,6 +298,12 @@ fn another_study_stands_beside_and_figures_are_files() {
     assert!(text.contains("55.00 Gb/s") && text.contains("+11.2 %"), "{text}");
     let svg = std::fs::read_to_string(dir.join("panel-0-tcp.svg")).expect("a figure");
     assert!(svg.starts_with("<svg xmlns=") && svg.contains("class=\"beside\""), "{svg}");
+    report(&["--png"]);
+    let png = std::fs::read(dir.join("panel-0-tcp.png")).expect("a picture");
+    assert!(png.starts_with(b"\x89PNG\r\n"), "{:?}", &png[..8]);
+    // Twice the figure's 360 units.
+    assert_eq!(png[16..20], 720u32.to_be_bytes());
+    fails(narrows().arg("report").arg(&own).arg("--png"), 2, "--figures");
     let markdown = report(&["--format", "markdown"]);
     assert!(markdown.contains("| 1 | 61.15 Gb/s |") && markdown.contains("|---|"), "{markdown}");
 }

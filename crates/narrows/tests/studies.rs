@@ -270,6 +270,10 @@ fn a_wrong_study_file_is_refused_with_its_place() {
     assert!(out(&output).contains("cannot run: 1 cell such as 'rdma-write'"), "{}", out(&output));
     let engine = "name = 'x'\nrepeats = 1\n[base]\nengine = 'netcat'\n";
     fails(&mut begin(&dir, engine, &[]), 5, "engine 'netcat' is none of");
+    // Refused before there is a file.
+    let empty = folder("study-no-terminal");
+    fails(&mut begin(&empty, bad.as_str(), &["--tui"]), 2, "--tui needs a terminal");
+    assert!(!empty.join("x.narrows").exists());
 }
 
 #[test]

@@ -84,8 +84,7 @@ fn what_cannot_be_done_is_refused() {
         let mut command = narrows();
         command.args(["tune", "127.0.0.1", "-p", "1", "--apply", "--profile", "latency"]);
         command.arg("--out").arg(&dir).env("NARROWS_KEY", "00".repeat(32));
-        let output = run(&mut command);
-        assert_eq!(output.status.code(), Some(3), "{}", common::err(&output));
+        let output = fails(&mut command, 3, "127.0.0.1 port 1");
         assert!(!out(&output).contains("->"), "{}", out(&output));
     }
 }

@@ -50,11 +50,14 @@ pub fn on_node(host: &Host, node: u32) -> Option<Spot> {
     (!cpus.is_empty()).then(|| spot(host, Some(node), cpus))
 }
 
+/// A number beyond this is a slip: no Linux has so many CPUs, and a range would be a long list.
+const CPUS_MAX: u32 = 1 << 20;
+
 /// CPUs as a user names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Where {
-    /// From one number to another, both included.
-    Cpus(u32, u32),
+    /// These numbers.
+    Cpus(Vec<u32>),
     /// A node.
     Node(u32),
     /// The node of the interface that leads to the peer, else of the fastest NIC.
@@ -79,10 +82,18 @@ impl FromStr for Where {
             "other-node" => Some(Self::OtherNode),
             "same-core" => Some(Self::SameCore),
             node if node.starts_with("node:") => number(&node[5..]).map(Self::Node),
-            cpus => range(cpus).filter(|(a, b)| a <= b).map(|(a, b)| Self::Cpus(a, b)),
+            cpus => {
+                let parts: Option<Vec<(u32, u32)>> = cpus.split('+').map(range).collect();
+                let sound = |(a, b): &(u32, u32)| a <= b && *b < CPUS_MAX;
+                let parts = parts.filter(|parts| parts.iter().all(sound));
+                parts.map(|parts| Self::Cpus(parts.into_iter().flat_map(|(a, b)| a..=b).collect()))
+            }
         }
         .ok_or_else(|| {
-            format!("'{text}' is not a CPU, a range, node:N, nic, other-node or same-core")
+            format!(
+                "'{text}' is not a CPU, a range such as 0-3, a list such as 0+2+4-7, node:N, nic, \
+                 other-node or same-core"
+            )
         })
     }
 }
@@ -99,11 +110,11 @@ pub fn cpus(host: &Host, place: Where, interface: Option<&str>) -> Result<Vec<u3
         spot.map(|s| s.cpus).ok_or_else(|| format!("no CPU of node {node} may be used"))
     };
     match place {
-        Where::Cpus(first, last) => {
+        Where::Cpus(cpus) => {
             let online = host.cpu.online.value();
-            let missing = (first..=last).find(|cpu| online.is_some_and(|all| !all.contains(cpu)));
+            let missing = cpus.iter().find(|cpu| online.is_some_and(|all| !all.contains(cpu)));
             missing.map_or(Ok(()), |cpu| Err(format!("there is no CPU {cpu}")))?;
-            Ok((first..=last).collect())
+            Ok(cpus)
         }
         Where::Node(node) => of(node),
         Where::SameCore => Err("same-core is for the second of two ends".to_owned()),

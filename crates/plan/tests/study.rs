@@ -188,6 +188,7 @@ fn two_ends_of_one_host_share_no_cpu_that_they_need_not() {
     assert_eq!(of("0-3,0-3", 1), (vec![0, 1, 2, 3], vec![1, 2, 3, 0]));
     assert_eq!(of("0-3,0-3", 2), (vec![0, 1, 2, 3], vec![2, 3, 0, 1]));
     assert_eq!(of("0-3,0-3", 4), (vec![0, 1, 2, 3], vec![1, 2, 3, 0]));
+    assert_eq!(of("0+2,1+3", 1), (vec![0, 2], vec![1, 3]));
     assert_eq!(of("0,same-core", 1), (vec![0], vec![0]));
     assert_eq!(of("1,1", 1), (vec![1], vec![1]));
 }

@@ -50,7 +50,8 @@ pub struct DirectArgs {
     #[arg(long, short = 'w', value_name = "SIZE")]
     pub window: Option<Bytes>,
     /// CPUs to pin to here and at the peer, as LOCAL,REMOTE; each a CPU, a range such as 0-3,
-    /// node:N, nic (the node of the NIC), or other-node; the second may be same-core
+    /// a list such as 0+2+4-7, node:N, nic (the node of the NIC), or other-node; the second may be
+    /// same-core
     #[arg(long, short = 'A', value_name = "LOCAL,REMOTE", value_parser = affinity)]
     pub affinity: Option<(Where, Where)>,
     /// CPUs that this host's NIC is to send its interrupts to, as WHERE of --affinity; put back

@@ -347,7 +347,7 @@ fn placed(
     index: usize,
 ) -> Result<Placement, Failure> {
     let (mut local, mut remote) = (CpuList::default(), CpuList::default());
-    if let Some((here, there)) = args.affinity {
+    if let Some((here, there)) = args.affinity.clone() {
         local = cpus("-A", sides.host, here, sides.interface)?;
         let turn = index * params.flows() as usize % local.0.len().max(1);
         local.0.rotate_left(turn);
@@ -355,7 +355,7 @@ fn placed(
             (Where::SameCore, _) => local.clone(),
             (there, Some(peer)) => cpus("-A", peer, there, None)?,
             // A side that does not describe itself may have any CPU.
-            (Where::Cpus(first, last), None) => CpuList((first..=last).collect()),
+            (Where::Cpus(cpus), None) => CpuList(cpus),
             (_, None) => {
                 let says = "-A: the other side does not describe itself".to_owned();
                 return Err(Failure::new(USAGE, says, "name its CPUs by number"));
@@ -364,8 +364,11 @@ fn placed(
     }
     let (local_node, remote_node) = args.memory_node.unwrap_or_default();
     let inside = container_name(args);
-    let irq =
-        args.irq.map(|place| cpus("--irq", sides.host, place, sides.interface)).transpose()?;
+    let irq = args
+        .irq
+        .clone()
+        .map(|place| cpus("--irq", sides.host, place, sides.interface))
+        .transpose()?;
     let bind = args.bind.as_deref().map(|from| match from.parse() {
         Ok(address) => Bind { address: Some(address), device: None },
         Err(_) => Bind { address: None, device: Some(from.to_owned()) },
@@ -394,7 +397,8 @@ fn placed(
 
 /// The memory kernel to run beside, within four times this host's caches and its free memory.
 pub fn beside(load: &MemoryLoad, host: &Host) -> Result<Beside, Failure> {
-    let cpus = load.place.map(|place| cpus("--memory-load", host, place, None)).transpose()?;
+    let cpus =
+        load.place.clone().map(|place| cpus("--memory-load", host, place, None)).transpose()?;
     Ok(Beside {
         kind: format!("memory-{}", load.kernel),
         threads: load.threads,

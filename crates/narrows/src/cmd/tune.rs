@@ -63,7 +63,11 @@ fn apply(args: &TuneArgs, profile: Profile, told: &Advised) -> Result<u8, Failur
     let (ours, by_hand): (Vec<&Advice>, Vec<&Advice>) =
         told.advice.iter().partition(|advice| !advice.files.is_empty());
     let before = match (&args.host, ours.is_empty()) {
-        (Some(host), false) => Some(measure(args, host, profile)?),
+        (Some(host), false) => match measure(args, host, profile)? {
+            Measured::Study(file) => Some(file),
+            // It has said why; nothing was changed.
+            Measured::Failed(code) => return Ok(code),
+        },
         _ => None,
     };
     let ledger = Ledger::default();
@@ -85,14 +89,27 @@ fn apply(args: &TuneArgs, profile: Profile, told: &Advised) -> Result<u8, Failur
     }
     output::print(&text)?;
     if let (Some(before), Some(host)) = (before, &args.host) {
-        let after = measure(args, host, profile)?;
-        output::print(&verdict(&before, &after)?)?;
+        match measure(args, host, profile)? {
+            Measured::Study(after) => output::print(&verdict(&before, &after)?)?,
+            Measured::Failed(code) => {
+                eprintln!("the changes stay; `narrows tune --undo` puts them back");
+                return Ok(code);
+            }
+        }
     }
     Ok(0)
 }
 
-/// Measures what the profile is about, and gives the study's file.
-fn measure(args: &TuneArgs, host: &str, profile: Profile) -> Result<PathBuf, Failure> {
+/// How a measurement ended.
+enum Measured {
+    /// With this file.
+    Study(PathBuf),
+    /// With this exit code, and its own error on standard error.
+    Failed(u8),
+}
+
+/// Measures what the profile is about.
+fn measure(args: &TuneArgs, host: &str, profile: Profile) -> Result<Measured, Failure> {
     let kind: &[&str] = match profile {
         Profile::Throughput => &["tcp"],
         Profile::Latency | Profile::Rdma | Profile::Mpi => &["tcp", "--rr", "-l", "64"],
@@ -107,13 +124,13 @@ fn measure(args: &TuneArgs, host: &str, profile: Profile) -> Result<PathBuf, Fai
     let done = command.stdout(std::process::Stdio::null()).status();
     let done = done.map_err(|error| Failure::new(MACHINE, error.to_string(), "try again"))?;
     if !done.success() {
-        let code = done.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(MACHINE);
-        let says = "the measurement failed, and nothing more was changed";
-        return Err(Failure::new(code, says, "what it said stands above"));
+        let code = done.code().and_then(|code| u8::try_from(code).ok());
+        return Ok(Measured::Failed(code.unwrap_or(MACHINE)));
     }
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let mut files = entries.map(|entry| entry.path());
-    files.find(|path| path.extension().is_some_and(|end| end == "narrows")).ok_or_else(|| {
+    let study = files.find(|path| path.extension().is_some_and(|end| end == "narrows"));
+    study.map(Measured::Study).ok_or_else(|| {
         Failure::new(MACHINE, format!("no study in {}", folder.display()), "try again")
     })
 }

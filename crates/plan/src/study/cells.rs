@@ -194,13 +194,14 @@ fn placed(
         Some((here, there)) => {
             let local = CpuList(cpus(ends.host, here, ends.interface)?);
             let far = ends.peer.unwrap_or(ends.host);
+            let same_core = there == Where::SameCore;
             let remote = match there {
                 Where::SameCore => local.clone(),
                 there => CpuList(cpus(far, there, None)?),
             };
             // On one host the same place is the same CPUs: the other end begins with those that
             // this one leaves, so that two ends share none that they need not.
-            let shared = one_host && there != Where::SameCore && local == remote;
+            let shared = one_host && !same_core && local == remote;
             (local, if shared { turned(remote, flows) } else { remote })
         }
     };

@@ -34,6 +34,7 @@ const SLICE_BYTES: u64 = 150;
 
 /// `narrows study run FILE`.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
+    check_terminal(&args.sitting)?;
     let text = std::fs::read_to_string(&args.file).map_err(|error| {
         let says = format!("{} cannot be read: {error}", args.file.display());
         Failure::new(USAGE, says, "name the TOML file of a study; studies/ has some")
@@ -90,6 +91,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
 
 /// `narrows study resume FILE`.
 pub fn resume(args: &ResumeArgs) -> Result<u8, Failure> {
+    check_terminal(&args.sitting)?;
     let stored = narrows_store::read(&args.file)?;
     let defined = Defined::of(&stored, &args.file)?;
     let peer = stored.study.peer.as_deref();
@@ -253,11 +255,16 @@ fn cannot(sitting: &Sitting) -> String {
     whys.into_iter().map(line).collect()
 }
 
+/// Makes sure that there is a terminal to fill, before anything is written.
+fn check_terminal(args: &SittingArgs) -> Result<(), Failure> {
+    match args.tui && !std::io::stdout().is_terminal() {
+        true => Err(Failure::new(USAGE, "--tui needs a terminal", "leave it away")),
+        false => Ok(()),
+    }
+}
+
 /// The view of a study, with the runs that it has already.
 fn watch(defined: &Defined, sitting: &Sitting, store: &Store) -> Result<Watch, Failure> {
-    if !std::io::stdout().is_terminal() {
-        return Err(Failure::new(USAGE, "--tui needs a terminal", "leave it away"));
-    }
     let records = narrows_store::read(store.path())?.records;
     let definition = &defined.definition;
     let state = State::new(&definition.name, definition.repeats, &sitting.trials, &records);
