@@ -123,8 +123,8 @@ pub struct Limit {
 /// wake-ups; buffers that the kernel sized gave 0.02 at most where no CPU was full.
 const LIMITED_SHARE: f64 = 0.25;
 
-/// Judges the cells by one limit. Cells that others disturbed cannot tell: a thread that is put aside
-/// fills its buffers too.
+/// Judges the cells by one limit. Cells that others disturbed cannot tell: a thread that is put
+/// aside fills its buffers too.
 pub fn judge_limit(case: &Case<'_>, rule: &Rule, limit: &Limit) -> Verdict {
     let disturbed = |cell: &Cell<'_>| cell.summary.labels.contains(&Label::Noisy);
     let told = |cell: &Cell<'_>| cell.limited_share(limit.counter);
@@ -132,8 +132,8 @@ pub fn judge_limit(case: &Case<'_>, rule: &Rule, limit: &Limit) -> Verdict {
     if !tell.is_empty() && tell.iter().all(disturbed) {
         return Verdict::Unknown { missing: vec!["a TCP stream that nobody disturbed".to_owned()] };
     }
-    let clear =
-        format!("no {}'s buffer held a flow back while both ends had CPU to spare", limit.whose);
+    let whose = limit.whose;
+    let clear = format!("no {whose}'s buffer held a flow back while its ends had CPU to spare");
     judge(case, &clear, |cell| {
         let share = told(cell).filter(|_| !disturbed(cell))?;
         let limited = share >= LIMITED_SHARE && !cell.is_busy();
@@ -245,8 +245,8 @@ pub mod testing {
         }
     }
 
-    /// What a rule says where TCP counted so many per cent of the time at a limit; `busy`: with both
-    /// CPUs full.
+    /// What a rule says where TCP counted so many per cent of the time at a limit; `busy`: with
+    /// both CPUs full.
     pub fn of_limit(rule: &Rule, counter: &str, percent: u64, busy: bool) -> Verdict {
         let mut study = stream("tcp-stream");
         read(&mut study, "tcp-info", &format!("flow0.{counter}"), percent * SECOND_NS / 100);
