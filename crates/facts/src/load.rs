@@ -36,6 +36,9 @@ pub struct Params {
     /// A memory kernel that runs on the controller's host all the while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
+    /// What RDMA can be told; `None` where nothing of it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rdma: Option<crate::rdma::RdmaParams>,
 }
 
 impl Params {
@@ -53,6 +56,7 @@ impl Params {
             trip: None,
             socket: None,
             beside: None,
+            rdma: None,
         }
     }
 
@@ -286,9 +290,21 @@ pub struct FlowTally {
     /// paced source; RFC 3550, section 6.4.1).
     #[serde(default)]
     pub jitter_ns: Option<Nanos>,
-    /// True for a flow by which this end sends.
+    /// True for a flow by which this end sends, or asks.
     #[serde(default)]
     pub sends: bool,
+    /// True for a flow that only the end that asks can count: the other end's NIC takes part in it,
+    /// and its program does not (RDMA write, read and atomics).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_sided: bool,
+}
+
+impl FlowTally {
+    /// Whether what this flow counted is what arrived: at the end that receives, or, where that end
+    /// takes no part, at the end that asks.
+    pub fn counts(&self) -> bool {
+        self.sends == self.one_sided
+    }
 }
 
 /// What became of sends that the kernel was to make without a copy (`MSG_ZEROCOPY`).
@@ -362,6 +378,9 @@ pub struct Effective {
     /// Interface that has the flow's own address.
     #[serde(default)]
     pub interface: Option<String>,
+    /// What an RDMA end chose or was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rdma: Option<crate::rdma::RdmaEffective>,
 }
 
 /// Everything one end reports of one run.

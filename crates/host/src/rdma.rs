@@ -6,6 +6,7 @@ use narrows_facts::Fact;
 use narrows_facts::host::{Gid, RdmaDevice, RdmaPort};
 
 const DEVICES: &str = "sys/class/infiniband";
+const NETDEVS: &str = "sys/class/net";
 
 /// Reads every device, by name.
 pub fn read(root: &Root) -> Vec<RdmaDevice> {
@@ -27,6 +28,36 @@ fn device(root: &Root, name: &str) -> RdmaDevice {
     }
 }
 
+/// The interface of a port: the one that the kernel names, or, for iWARP, whose driver may not, the
+/// one whose hardware address the first identifier begins with.
+fn netdev(root: &Root, ports: &str, number: u32) -> Fact<String> {
+    let named = root.text(&format!("{ports}/{number}/gid_attrs/ndevs/0"));
+    if named.value().is_some() {
+        return named;
+    }
+    let from = format!("{ports}/{number}/gids/0");
+    let gid = root.text(&from);
+    let Some(hardware) = gid.value().and_then(|gid| hardware_address(gid)) else { return named };
+    let has = |name: &String| {
+        let address = root.text(&format!("{NETDEVS}/{name}/address"));
+        address.value().is_some_and(|address| address.trim() == hardware)
+    };
+    match root.names(NETDEVS).into_iter().find(has) {
+        Some(name) => Fact::known(name, format!("/{from} and /{NETDEVS}/*/address")),
+        None => named,
+    }
+}
+
+/// The six bytes that an iWARP identifier begins with, as interfaces write theirs; the rest is
+/// zero.
+fn hardware_address(gid: &str) -> Option<String> {
+    let digits: String = gid.chars().filter(char::is_ascii_hexdigit).collect();
+    let (own, rest) = (digits.get(..12)?, digits.get(12..32)?);
+    let is_iwarp = rest.chars().all(|digit| digit == '0') && own.chars().any(|digit| digit != '0');
+    let pairs = own.as_bytes().chunks(2).map(String::from_utf8_lossy);
+    is_iwarp.then(|| pairs.collect::<Vec<_>>().join(":"))
+}
+
 fn port(root: &Root, name: &str, number: u32) -> RdmaPort {
     let file = |leaf: &str| format!("{DEVICES}/{name}/ports/{number}/{leaf}");
     RdmaPort {
@@ -35,7 +66,7 @@ fn port(root: &Root, name: &str, number: u32) -> RdmaPort {
         physical_state: root.text(&file("phys_state")).and_then(after_colon),
         rate_bps: root.text(&file("rate")).and_then(|text| rate(&text)),
         link_layer: root.text(&file("link_layer")),
-        netdev: root.text(&file("gid_attrs/ndevs/0")),
+        netdev: netdev(root, &format!("{DEVICES}/{name}/ports"), number),
         gids: gids(root, &file("gids"), &file("gid_attrs/types")),
     }
 }
@@ -70,6 +101,16 @@ fn rate(text: &str) -> Result<BitsPerSecond, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_iwarp_identifier_is_a_hardware_address() {
+        let siw = "56c9:fdf2:2d4a:0000:0000:0000:0000:0000";
+        assert_eq!(hardware_address(siw).as_deref(), Some("56:c9:fd:f2:2d:4a"));
+        let zero = "0000:0000:0000:0000:0000:0000:0000:0000";
+        for other in [zero, "fe80:0000:0000:0000:b8d6:02ff:fed1:260a", "", "56c9"] {
+            assert_eq!(hardware_address(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn rates_and_states_lose_their_numbers() {

@@ -49,6 +49,8 @@ pub fn stream(job: &Job, message: u64) -> Result<(), LoadError> {
             }
             true
         }
+        // What they can be told is looked at with the rest of RDMA.
+        rdma if rdma.starts_with("rdma-") && rdma.ends_with("-stream") => true,
         other => return order(format!("{other} is no stream: it has no span, sender or reverse")),
     };
     let span = stream.span_bytes.map_or(message, |span| span.0);

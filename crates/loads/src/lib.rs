@@ -8,6 +8,7 @@
 mod bounds;
 pub mod harness;
 pub mod kinds;
+pub mod rdma;
 pub mod tcp;
 pub mod udp;
 
@@ -104,6 +105,7 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
     bounds::trip(job, message_max)?;
     bounds::socket(job)?;
     bounds::iperf3(job)?;
+    rdma::settings::check(job)?;
     bounds::node(job)?;
     let timeline = &job.timeline;
     let total_ns = [timeline.warmup_ns.0, timeline.window_ns.0, timeline.cooldown_ns.0];

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Man => cmd::man::run(),
         Command::Mem(args) => cmd::mem::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
+        Command::Rdma(args) => cmd::rdma::run(&args),
         Command::Report(args) => cmd::report::run(&args),
         Command::Serve(args) => cmd::serve::run(&args),
         Command::Study(args) => cmd::study::run(&args),

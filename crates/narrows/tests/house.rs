@@ -12,8 +12,9 @@ const COLUMNS_MAX: usize = 100;
 const LAYERS: &[(&str, &[&str])] = &[
     ("facts", &[]),
     ("host", &["facts"]),
-    ("loads", &["facts"]),
+    ("loads", &["facts", "native"]),
     ("meters", &["facts"]),
+    ("native", &[]),
     ("plan", &["facts"]),
     ("stats", &["facts"]),
     ("store", &["facts"]),
@@ -26,7 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// The rooms without I/O, clock and environment.
 const THINKING: &[&str] = &["explain", "facts", "plan", "predict", "report", "stats"];
 /// The rooms that may hold unsafe code.
-const UNSAFE: &[&str] = &["host", "loads", "meters"];
+const UNSAFE: &[&str] = &["host", "loads", "meters", "native"];
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("workspace")
@@ -137,6 +138,11 @@ fn files_and_functions_stay_short() {
         let dir = top().join("crates").join(&room);
         for file in files(&dir, "rs") {
             let text = read(&file);
+            // What xtask makes from other people's headers is not written by hand.
+            if file.ends_with("bindings.rs") || file.ends_with("cm_bindings.rs") {
+                assert!(text.contains("Made by xtask"), "{}", file.display());
+                continue;
+            }
             let lines: Vec<&str> = text.lines().collect();
             assert!(lines.len() <= FILE_LINES_MAX, "{}: {} lines", file.display(), lines.len());
             for (number, line) in lines.iter().enumerate() {
@@ -164,7 +170,8 @@ fn functions(lines: &[&str]) -> Vec<(String, usize)> {
         let is_function = ["fn ", "pub fn ", "pub(super) fn ", "pub(crate) fn ", "unsafe fn "]
             .iter()
             .any(|begin| text.starts_with(begin));
-        if !is_function || line.trim_end().ends_with('}') {
+        // One-liners, and those that a trait only names.
+        if !is_function || line.trim_end().ends_with(['}', ';']) {
             continue;
         }
         let indent = &line[..line.len() - text.len()];

@@ -1,9 +1,9 @@
 //! One direct measurement against a peer: `narrows tcp HOST`, `narrows udp HOST`.
 
 use crate::trial;
-use narrows_facts::Nanos;
 use narrows_facts::load::{Params, StreamParams, Timeline};
 use narrows_facts::trial::{Path, Placement, Trial};
+use narrows_facts::{Bytes, Nanos};
 
 /// The trial of one direct measurement. The warm-up covers slow start on long paths; the cool-down
 /// covers the delay of the control channel between the two ends' windows.
@@ -50,6 +50,13 @@ pub fn warmed(of: Trial, warmup_ns: Nanos) -> Trial {
 pub fn with(of: Trial, peer: &str) -> Trial {
     let label = format!("{} {peer}", of.label);
     trial(&label, &of.kind, of.params, of.place, of.path, of.timeline)
+}
+
+/// The same trial with messages of another size.
+pub fn sized(of: &Trial, message_bytes: Bytes) -> Trial {
+    let label = format!("{} {message_bytes}", of.label);
+    let params = Params { message_bytes, ..of.params.clone() };
+    trial(&label, &of.kind, params, of.place.clone(), of.path, of.timeline)
 }
 
 /// The same trial with a sink that lets the kernel drop what arrives.

@@ -10,6 +10,7 @@ pub mod formats;
 mod hardware;
 pub mod plots;
 pub mod published;
+mod rdma;
 pub mod results;
 pub mod stream;
 pub mod study;

@@ -178,7 +178,7 @@ pub fn metric(metric: narrows_stats::Metric) -> &'static str {
 pub fn path(path: Path) -> &'static str {
     match path {
         Path::Memory => "no network",
-        Path::Loopback => "over the loopback device: not a network result",
+        Path::Loopback => "within this host, over loopback: not a network result",
         Path::Namespaces => "between two network namespaces of this host (veth): the stack, no NIC",
         Path::Peer => "to another host",
         Path::Imported => "not known: imported",
@@ -205,7 +205,7 @@ pub fn ending(analysis: &Analysis<'_>) -> String {
 /// How a trial was set up: everything that moves its figure, and the socket buffers.
 pub fn set_up(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let short = brief(analysis, summary);
-    if trial_is_memory(summary) {
+    if trial_is_memory(summary) || summary.effective.rdma.is_some() {
         return short;
     }
     let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
@@ -272,7 +272,10 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
         },
         format!("{} to {}", place(&trial.place.source.0), place(&trial.place.sink.0)),
     ];
-    parts.extend(engine(used));
+    match &used.rdma {
+        Some(rdma) => parts.extend(crate::rdma::set_up(trial, summary, rdma)),
+        None => parts.extend(engine(used)),
+    }
     if let Some(stream) = &params.stream {
         parts.extend(stream.touch.then(|| "read again on receipt".to_owned()));
         parts.extend(stream.reverse.then(|| "from the peer to here".to_owned()));
@@ -283,7 +286,7 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
         parts.extend(trip.per_second.map(|rate| format!("open loop, {rate} due a second")));
     }
     parts.extend(conditions(trial, used));
-    parts.extend(used.congestion.clone());
+    parts.extend(used.congestion.clone().filter(|_| used.rdma.is_none()));
     parts.extend(params.rate_bps.map(|rate| format!("paced at {}", BitsPerSecond(rate as f64))));
     parts.join(", ")
 }

@@ -3,6 +3,7 @@
 use crate::RunError;
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl;
+use nix::sys::resource::Resource;
 use nix::unistd::{Gid, Group, Uid, User, geteuid, setgroups, setresgid, setresuid};
 use std::fs::File;
 use std::os::fd::{AsRawFd, IntoRawFd};
@@ -30,6 +31,9 @@ pub fn drop_root(user: &str, binary: &Path) -> Result<Option<PathBuf>, RunError>
         return Err(failed("own program file", "others may not run it".to_owned()));
     }
     let (uid, gid) = ids(user)?;
+    // Memory that a NIC reads and writes is locked (RDMA). What may not be raised stays.
+    let all = nix::sys::resource::RLIM_INFINITY;
+    let _ = nix::sys::resource::setrlimit(Resource::RLIMIT_MEMLOCK, all, all);
     let held = caps::read(None, CapSet::Permitted).map_err(|e| failed("reading", e.to_string()))?;
     let kept: CapsHashSet = KEPT.into_iter().filter(|cap| held.contains(cap)).collect();
     let os = |what: &'static str| move |e: nix::Error| failed(what, e.to_string());

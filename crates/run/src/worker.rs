@@ -12,6 +12,7 @@ use narrows_loads::{Prepared, ThreadMeter};
 use narrows_meters::{END, HOST, Look, Scene, between, look};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io::{BufRead, Write};
@@ -24,6 +25,10 @@ const THREAD_METER: ThreadMeter = narrows_meters::thread::usage;
 pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError> {
     // If the parent died before this call, its end of the pipe is closed and the loop ends.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+    // As much memory as may be locked: RDMA locks its buffers.
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_MEMLOCK) {
+        let _ = setrlimit(Resource::RLIMIT_MEMLOCK, most, most);
+    }
     let mut end = WorkerEnd::default();
     for line in input.lines() {
         let line = line.map_err(|error| RunError::Unreachable(error.to_string()))?;

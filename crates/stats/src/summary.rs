@@ -371,21 +371,34 @@ impl<'a> Done<'a> {
         Some(Value { value, repeat: self.record.repeat, noisy })
     }
 
-    /// What the receiving flows of an end counted a second.
+    /// What the flows of an end that count what arrived counted a second.
     fn rate(end: &EndReport, what: impl Fn(&FlowTally) -> u64) -> f64 {
-        let counted = total(end.flows.iter().filter(|flow| !flow.sends).map(what));
+        let counted = total(end.flows.iter().filter(|flow| flow.counts()).map(what));
         counted as f64 / end.window_ns.seconds().max(1e-9)
     }
 
-    /// What both directions received a second, each in its own end's window.
+    /// What both directions received a second, each in the window of the end that counts it.
     fn received(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
-        Self::rate(self.sink, &what) + self.back(what)
+        let source = self.counting_source().map_or(0.0, |source| Self::rate(source, &what));
+        Self::rate(self.sink, &what) + source
+    }
+
+    /// The source, where it counts what arrived: both ends receive, or the sink takes no part.
+    fn counting_source(&self) -> Option<&'a EndReport> {
+        let both = self.sink.flows.iter().any(|flow| flow.sends);
+        self.source.filter(|_| both || self.is_one_sided())
+    }
+
+    fn is_one_sided(&self) -> bool {
+        self.sink.flows.iter().any(|flow| flow.one_sided)
     }
 
     /// What went from the sink to the source a second: something only where both send.
     fn back(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
-        let both = self.sink.flows.iter().any(|flow| flow.sends);
-        self.source.filter(|_| both).map_or(0.0, |source| Self::rate(source, what))
+        match self.is_one_sided() {
+            true => Self::rate(self.sink, what),
+            false => self.counting_source().map_or(0.0, |source| Self::rate(source, what)),
+        }
     }
 
     /// Round trips, or connections, a second, as the end that asks counted them.
@@ -402,10 +415,9 @@ impl<'a> Done<'a> {
 
     pub(crate) fn received_bytes(&self) -> u64 {
         let of = |end: &EndReport| {
-            total(end.flows.iter().filter(|flow| !flow.sends).map(|flow| flow.bytes.0))
+            total(end.flows.iter().filter(|flow| flow.counts()).map(|flow| flow.bytes.0))
         };
-        let both = self.sink.flows.iter().any(|flow| flow.sends);
-        of(self.sink) + self.source.filter(|_| both).map_or(0, of)
+        of(self.sink) + self.counting_source().map_or(0, of)
     }
 
     fn is_one_machine(&self) -> bool {

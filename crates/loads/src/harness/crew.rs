@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use narrows_facts::load::{
     CpuList, Effective, EndReport, FlowTally, Interval, ThreadUsage, Timeline, ZeroCopy,
 };
+use narrows_facts::rdma::RdmaEffective;
 use narrows_facts::{Bytes, Nanos};
 use socket2::Socket;
 use std::ops::Range;
@@ -88,6 +89,8 @@ pub struct LaneEnd {
     pub zero_copy: Option<ZeroCopy>,
     /// Bytes compared with what was sent.
     pub verified_bytes: Option<u64>,
+    /// What an RDMA end chose or was given.
+    pub rdma: Option<RdmaEffective>,
 }
 
 /// A thread's work: set up, [`Lane::wait_at_gate`], then loop until [`Phase::Stop`].
@@ -99,6 +102,8 @@ pub struct CrewPlan {
     pub lanes: Vec<LaneWork>,
     /// The threads that send, when their bytes are not the received ones of the others.
     pub sending: Range<usize>,
+    /// Whether only the threads that send count anything.
+    pub one_sided: bool,
     /// Sockets of the flows, for the meters.
     pub sockets: Vec<Socket>,
     /// Settings read back.
@@ -114,6 +119,7 @@ pub struct Crew {
     clockwork: Arc<Clockwork>,
     tallies: Vec<Arc<Tally>>,
     sending: Range<usize>,
+    one_sided: bool,
     threads: Vec<JoinHandle<(Result<LaneEnd, LoadError>, ThreadUsage)>>,
     sockets: Vec<Socket>,
     effective: Effective,
@@ -129,6 +135,7 @@ impl Crew {
             clockwork: clockwork.clone(),
             tallies: Vec::new(),
             sending: plan.sending,
+            one_sided: plan.one_sided,
             threads: Vec::new(),
             sockets: plan.sockets,
             effective: plan.effective,
@@ -199,6 +206,7 @@ impl Crew {
         let flows = first.iter().zip(&last).enumerate();
         let flows = flows.map(|(index, (first, last))| FlowTally {
             sends: self.sending.contains(&index),
+            one_sided: self.one_sided,
             ..flow(first, last)
         });
         let flows = flows.collect();
@@ -233,7 +241,8 @@ impl Crew {
 
     /// Bytes so far: where an end does both, those that it received.
     fn total(&self, tallies: &[TallyNow]) -> u64 {
-        let both = !self.sending.is_empty() && self.sending.len() < tallies.len();
+        let both =
+            !self.one_sided && !self.sending.is_empty() && self.sending.len() < tallies.len();
         let counted = tallies.iter().enumerate();
         let counted = counted.filter(|(index, _)| !both || !self.sending.contains(index));
         counted.map(|(_, tally)| tally.bytes).sum()
@@ -310,6 +319,9 @@ fn add_end(report: &mut EndReport, all: &mut Option<Histogram<u64>>, end: LaneEn
     if let Some(more) = end.verified_bytes {
         report.verified_bytes.get_or_insert_default().0 += more;
     }
+    if end.rdma.is_some() {
+        report.effective.rdma = end.rdma;
+    }
 }
 
 fn flow(first: &TallyNow, last: &TallyNow) -> FlowTally {
@@ -324,5 +336,6 @@ fn flow(first: &TallyNow, last: &TallyNow) -> FlowTally {
         duplicates: last.duplicates - first.duplicates,
         jitter_ns: (last.jitter_ns > 0).then_some(Nanos(last.jitter_ns)),
         sends: false,
+        one_sided: false,
     }
 }

@@ -52,6 +52,8 @@ pub struct LaneMaker {
     pub sink: FlowWork,
     /// Sends, or asks.
     pub source: FlowWork,
+    /// Whether only the end that asks takes part.
+    pub one_sided: bool,
     /// Names of what really sends and receives.
     pub engines: fn(&Job) -> (&'static str, &'static str),
 }
@@ -90,7 +92,15 @@ fn muster(
         ..socket::read_back(&flows[0], job, span)
     };
     let cpus = job.cpus.clone();
-    Crew::muster(CrewPlan { lanes, sending, sockets: flows, effective, cpus, meter })
+    Crew::muster(CrewPlan {
+        lanes,
+        sending,
+        one_sided: make.one_sided,
+        sockets: flows,
+        effective,
+        cpus,
+        meter,
+    })
 }
 
 /// One end of a TCP workload: a connection a flow.

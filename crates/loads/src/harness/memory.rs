@@ -92,6 +92,7 @@ impl Prepared for MemoryKernel {
             || -> LaneWork { Box::new(move |lane| run(lane, work, spec, make, share as usize)) };
         Crew::muster(CrewPlan {
             sending: 0..0,
+            one_sided: false,
             lanes: (0..threads).map(|_| lane()).collect(),
             sockets: Vec::new(),
             effective: Effective {

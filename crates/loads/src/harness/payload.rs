@@ -7,11 +7,16 @@ use crate::LoadError;
 /// A buffer of the pattern.
 pub fn pattern(length: usize, node: Option<u32>) -> Result<Buffer, LoadError> {
     let mut buffer = Buffer::with(length, Pages::Transparent, node)?;
-    for (index, word) in buffer.bytes_mut().chunks_mut(8).enumerate() {
+    fill(buffer.bytes_mut());
+    Ok(buffer)
+}
+
+/// Fills a buffer with the pattern.
+pub fn fill(buffer: &mut [u8]) {
+    for (index, word) in buffer.chunks_mut(8).enumerate() {
         let bytes = mix(index as u64).to_le_bytes();
         word.copy_from_slice(&bytes[..word.len()]);
     }
-    Ok(buffer)
 }
 
 /// The finaliser of splitmix64 (Steele, Lea and Flood, 2014): each word is another.

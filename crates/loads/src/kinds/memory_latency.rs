@@ -58,6 +58,7 @@ impl Prepared for Latency {
         }));
         Crew::muster(CrewPlan {
             sending: 0..0,
+            one_sided: false,
             lanes,
             sockets: Vec::new(),
             effective: Effective {

@@ -9,6 +9,16 @@ mod memory_triad;
 mod memory_triad_nt;
 mod memory_write;
 mod memory_write_nt;
+mod rdma_atomic_rr;
+mod rdma_atomic_stream;
+mod rdma_read_rr;
+mod rdma_read_stream;
+mod rdma_send_rr;
+mod rdma_send_stream;
+mod rdma_write_imm_rr;
+mod rdma_write_imm_stream;
+mod rdma_write_rr;
+mod rdma_write_stream;
 mod tcp_connect;
 mod tcp_rr;
 mod tcp_stream;
@@ -29,6 +39,16 @@ pub static KINDS: &[&Kind] = &[
     &memory_triad_nt::KIND,
     &memory_write::KIND,
     &memory_write_nt::KIND,
+    &rdma_atomic_rr::KIND,
+    &rdma_atomic_stream::KIND,
+    &rdma_read_rr::KIND,
+    &rdma_read_stream::KIND,
+    &rdma_send_rr::KIND,
+    &rdma_send_stream::KIND,
+    &rdma_write_imm_rr::KIND,
+    &rdma_write_imm_stream::KIND,
+    &rdma_write_rr::KIND,
+    &rdma_write_stream::KIND,
     &tcp_connect::KIND,
     &tcp_rr::KIND,
     &tcp_stream::KIND,
@@ -37,7 +57,7 @@ pub static KINDS: &[&Kind] = &[
 ];
 
 /// A histogram of times: two significant digits from 1 ns to a minute, an error below 1 %.
-fn histogram() -> Result<Histogram<u64>, LoadError> {
+pub(crate) fn histogram() -> Result<Histogram<u64>, LoadError> {
     Histogram::new_with_bounds(1, 60_000_000_000, 2)
         .map_err(|error| LoadError::Order(error.to_string()))
 }

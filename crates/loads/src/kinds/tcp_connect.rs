@@ -58,7 +58,15 @@ impl Prepared for Ready {
         }
         let cpus = job.cpus.clone();
         let effective = Effective::default();
-        Crew::muster(CrewPlan { lanes, sending: 0..0, sockets: vec![], effective, cpus, meter })
+        Crew::muster(CrewPlan {
+            lanes,
+            sending: 0..0,
+            one_sided: false,
+            sockets: vec![],
+            effective,
+            cpus,
+            meter,
+        })
     }
 }
 

@@ -21,7 +21,8 @@ pub static KIND: Kind = Kind {
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 
-const LANES: LaneMaker = LaneMaker { sink: answer, source: ask, engines: |_| ("write", "recv") };
+const LANES: LaneMaker =
+    LaneMaker { sink: answer, source: ask, one_sided: false, engines: |_| ("write", "recv") };
 
 /// How a transfer of one message ended.
 #[derive(PartialEq, Eq)]

@@ -27,6 +27,7 @@ pub static KIND: Kind = Kind {
 const LANES: LaneMaker = LaneMaker {
     sink: receive,
     source: send,
+    one_sided: false,
     engines: |job| {
         let stream = job.params.stream.clone().unwrap_or_default();
         let sender = senders::named(stream.sender.as_deref()).map_or("", |sender| sender.name);

@@ -25,7 +25,8 @@ pub static KIND: Kind = Kind {
     prepare: |job| UdpEnd::prepare(job, LANES),
 };
 
-const LANES: LaneMaker = LaneMaker { sink: answer, source: ask, engines: |_| ("send", "recv") };
+const LANES: LaneMaker =
+    LaneMaker { sink: answer, source: ask, one_sided: false, engines: |_| ("send", "recv") };
 
 /// A response that takes longer is lost.
 const LOST_AFTER: Duration = Duration::from_millis(200);

@@ -3,6 +3,7 @@
 mod cpu;
 mod interface;
 mod pressure;
+mod rdma;
 mod socket;
 mod softnet;
 mod tcp_info;
@@ -15,6 +16,7 @@ pub static SOURCES: &[&Source] = &[
     &cpu::SOURCE,
     &interface::SOURCE,
     &pressure::SOURCE,
+    &rdma::SOURCE,
     &socket::SOURCE,
     &softnet::SOURCE,
     &tcp_info::SOURCE,

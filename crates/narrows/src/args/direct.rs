@@ -221,7 +221,7 @@ pub enum Span {
     Of(Bytes),
 }
 
-fn span(text: &str) -> Result<Span, String> {
+pub(super) fn span(text: &str) -> Result<Span, String> {
     match text {
         "hot" => Ok(Span::Hot),
         "cold" => Ok(Span::Cold),
@@ -231,12 +231,12 @@ fn span(text: &str) -> Result<Span, String> {
     }
 }
 
-fn affinity(text: &str) -> Result<(Where, Where), String> {
+pub(super) fn affinity(text: &str) -> Result<(Where, Where), String> {
     let pair = text.split_once(',').ok_or_else(|| format!("'{text}' is not LOCAL,REMOTE"))?;
     Ok((pair.0.parse()?, pair.1.parse()?))
 }
 
-fn nodes(text: &str) -> Result<(Option<u32>, Option<u32>), String> {
+pub(super) fn nodes(text: &str) -> Result<(Option<u32>, Option<u32>), String> {
     let pair = text.split_once(',').ok_or_else(|| format!("'{text}' is not LOCAL,REMOTE"))?;
     let node = |text: &str| match text.trim() {
         "-" => Ok(None),

@@ -1,11 +1,13 @@
 //! The command line.
 
 mod direct;
+mod rdma;
 mod stored;
 mod study;
 mod tune;
 
 pub use direct::{DirectArgs, MemoryLoad, Span, TcpArgs, UdpArgs};
+pub use rdma::RdmaArgs;
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SittingArgs, StatusArgs, StudyArgs, StudyCommand};
 pub use tune::TuneArgs;
@@ -71,6 +73,11 @@ pub enum Command {
     /// What should be reached, as the host is and after a change; and published tables beside the
     /// model
     Predict(PredictArgs),
+    /// Measure RDMA to a host that runs `narrows serve`: write, read, send, atomic operations
+    ///
+    /// InfiniBand, RoCE and iWARP, through libibverbs and librdmacm, which are loaded when they are
+    /// there. Bandwidth, or with --latency round trips timed one by one.
+    Rdma(RdmaArgs),
     /// Read a study file again: text, JSON or HTML; needs no root
     Report(ReportArgs),
     /// Lend this host's end to a controller on another host
@@ -101,7 +108,7 @@ pub enum Command {
 }
 
 /// Where results go.
-#[derive(ClapArgs)]
+#[derive(ClapArgs, Clone)]
 pub struct OutArgs {
     /// Folder for the study file and report.html
     #[arg(long, value_name = "DIR", default_value = ".")]

@@ -40,13 +40,10 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
         socket: (socket != SocketParams::default()).then_some(socket),
         ..params(direct, if args.connect { CONNECT_BYTES } else { args.length })
     };
-    let doubled = args.copy_share;
-    run("tcp", kind, direct, params, doubled, |cache| {
-        let span_bytes = match args.buffer {
-            Span::Hot => None,
-            Span::Cold => Some(Bytes((2 * cache.0).max(Bytes::mib(64).0))),
-            Span::Of(bytes) => Some(bytes),
-        };
+    let copy_share = args.copy_share;
+    let measurement = Measurement { command: "tcp", kind, params, copy_share, sizes: vec![] };
+    run(direct, measurement, |cache| {
+        let span_bytes = span_bytes(args.buffer, cache);
         let receiver = if args.truncate { StreamParams::TRUNCATE } else { &args.receiver };
         let stream = StreamParams {
             span_bytes,
@@ -68,7 +65,9 @@ pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
         ..params(direct, args.length)
     };
     let kind = if direct.rr { "udp-rr" } else { "udp-stream" };
-    run("udp", kind, direct, params, false, |_| {
+    let measurement =
+        Measurement { command: "udp", kind, params, copy_share: false, sizes: vec![] };
+    run(direct, measurement, |_| {
         let stream = StreamParams {
             sender: unless(&args.sender, "send"),
             receiver: unless(&args.receiver, "recv"),
@@ -185,15 +184,36 @@ pub fn key(words: Option<&str>, file: Option<&File>) -> Result<Option<Key>, Fail
     })
 }
 
+/// Bytes that an end's buffers have together; `None` is one message a flow.
+pub fn span_bytes(span: Span, cache: Bytes) -> Option<Bytes> {
+    match span {
+        Span::Hot => None,
+        Span::Cold => Some(Bytes((2 * cache.0).max(Bytes::mib(64).0))),
+        Span::Of(bytes) => Some(bytes),
+    }
+}
+
+/// What is measured.
+pub struct Measurement<'a> {
+    /// Name of the command.
+    pub command: &'a str,
+    /// The workload.
+    pub kind: &'a str,
+    /// Its parameters, but for those of streams.
+    pub params: Params,
+    /// Also without the copy to the program.
+    pub copy_share: bool,
+    /// A trial for each of these sizes; empty: one, of the parameters' size.
+    pub sizes: Vec<Bytes>,
+}
+
 /// `stream` is asked with the largest last-level cache of the hosts.
-fn run(
-    command: &str,
-    kind: &str,
+pub fn run(
     args: &DirectArgs,
-    params: Params,
-    copy_share: bool,
+    measurement: Measurement<'_>,
     stream: impl FnOnce(Bytes) -> Option<StreamParams>,
 ) -> Result<u8, Failure> {
+    let Measurement { command, kind, params, copy_share, sizes } = measurement;
     output::check_folder(&args.out.out)?;
     let stop = stop::flag()?;
     let host = narrows_host::read(&Root::live());
@@ -213,6 +233,7 @@ fn run(
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
     let trials = trials(args, kind, &params, path, &sides)?;
     let trials = if copy_share { with_uncopied(trials)? } else { trials };
+    let trials = if sizes.is_empty() { trials } else { sweep(trials, &sizes)? };
     far.can(&trials)?;
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
@@ -240,7 +261,7 @@ fn run(
     let _put_back =
         steer_interrupts(&trials[0].place, sides_nic(&host, study.interface.as_deref()))?;
     // Trials of several peers run at once: a step a repeat.
-    let steps = blocks(if copy_share { 2 } else { 1 }, args.repeats, seed);
+    let steps = blocks(if study.together { 1 } else { trials.len() }, args.repeats, seed);
     let mut course = Course {
         trials: &trials,
         launcher: Launcher { binary: cmd::own_binary()?, inside: container(args) },
@@ -338,6 +359,15 @@ fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
     Ok(trials.into_iter().chain([uncopied]).collect())
 }
 
+/// The same trial for each size.
+fn sweep(trials: Vec<Trial>, sizes: &[Bytes]) -> Result<Vec<Trial>, Failure> {
+    let [trial] = trials.as_slice() else {
+        let says = "a sweep of sizes is of one peer".to_owned();
+        return Err(Failure::new(USAGE, says, "name one host"));
+    };
+    Ok(sizes.iter().map(|size| plan::sized(trial, *size)).collect())
+}
+
 /// The CPUs of both ends: the local host with its interface to the peer, and the peer. The local
 /// ends of several peers take turns in the local CPUs.
 fn placed(
@@ -422,7 +452,8 @@ fn cpus(
 fn check(trial: &Trial) -> Result<(), Failure> {
     let job = narrows_run::controller::source_job(trial)?;
     narrows_loads::check(&job).map(drop).map_err(|error| {
-        let hint = "see the limits in `narrows help tcp` and `narrows help udp`";
+        let hint =
+            "see the limits in `narrows help tcp`, `narrows help udp` and `narrows help rdma`";
         Failure::new(USAGE, error.to_string(), hint)
     })
 }

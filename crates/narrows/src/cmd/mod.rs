@@ -13,6 +13,7 @@ pub mod list;
 pub mod man;
 pub mod mem;
 pub mod predict;
+pub mod rdma;
 pub mod report;
 pub mod serve;
 pub mod study;

@@ -1,6 +1,7 @@
 //! What one cell asks for, by the names of the command line's options.
 
 use crate::Where;
+use crate::rdma::RdmaAsked;
 use narrows_facts::load::{Beside, MemoryParams, Params, SocketParams, StreamParams, TripParams};
 use narrows_facts::trial::Engine;
 use narrows_facts::{BitsPerSecond, Bytes};
@@ -82,6 +83,8 @@ pub struct Settings {
     pub pages: Option<String>,
     /// MTU of the interface between the ends, which narrows sets and puts back.
     pub mtu: Option<u32>,
+    /// Words about RDMA, which both ends' devices and queue pairs are told.
+    pub rdma: Option<RdmaAsked>,
     /// Offloads of that interface by ethtool's words, which narrows sets and puts back.
     pub offloads: std::collections::BTreeMap<String, bool>,
     /// Kernel settings by name, which narrows sets and puts back.
@@ -152,6 +155,7 @@ impl Settings {
             vector: either(&over.vector, &self.vector),
             pages: either(&over.pages, &self.pages),
             mtu: either(&over.mtu, &self.mtu),
+            rdma: either(&over.rdma, &self.rdma),
             offloads,
             sysctl,
         }
@@ -179,6 +183,7 @@ impl Settings {
         let length = match kind {
             "udp-stream" => Bytes(1472),
             "tcp-connect" => Bytes(16),
+            kind if kind.starts_with("rdma-atomic") => Bytes(8),
             kind if kind.ends_with("-rr") => Bytes(64),
             _ => Bytes::kib(64),
         };
@@ -207,6 +212,7 @@ impl Settings {
             no_delay: nagle,
             dscp: self.dscp,
         };
+        let rdma = self.rdma.as_ref().map(|rdma| rdma.params(stream.reverse)).transpose()?;
         let rate = self.bitrate.filter(|rate| rate.0 > 0.0);
         Ok(Params {
             socket_buffer_bytes: self.window,
@@ -215,6 +221,7 @@ impl Settings {
             stream: (stream != StreamParams::default()).then_some(stream),
             trip: (trip != TripParams::default()).then_some(trip),
             socket: (socket != SocketParams::default()).then_some(socket),
+            rdma: rdma.flatten(),
             ..Params::of_network(self.length.unwrap_or(length), streams)
         })
     }

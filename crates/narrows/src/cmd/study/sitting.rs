@@ -123,6 +123,11 @@ impl Sitting {
         if trial.engine.is_some() {
             return engines::engine(trial).err();
         }
+        if trial.kind.starts_with("rdma-")
+            && let Some(why) = self.without_rdma()
+        {
+            return Some(why);
+        }
         let can = self.peers.first().map_or(Ok(()), |peer| peer.can(trial));
         let job = if trial.path == Path::Memory { sink_job(trial) } else { source_job(trial) };
         let job = job.and_then(|job| {
@@ -131,6 +136,21 @@ impl Sitting {
                 .map_err(|error| narrows_run::RunError::Order(error.to_string()))
         });
         can.and(job).err().map(|error| error.to_string())
+    }
+
+    /// What is missing for RDMA at either end.
+    fn without_rdma(&self) -> Option<String> {
+        if let Err(error) = narrows_loads::rdma::available() {
+            return Some(match error.hint() {
+                Some(hint) => format!("{error} ({hint})"),
+                None => error.to_string(),
+            });
+        }
+        if self.path == Path::Namespaces {
+            return Some("RDMA devices are not in private namespaces: name a peer".to_owned());
+        }
+        let bare = self.peer_hosts.iter().any(|host| host.rdma.is_empty());
+        bare.then(|| "the peer has no RDMA device".to_owned())
     }
 
     /// Cells that cannot run here, by their ids, and why.

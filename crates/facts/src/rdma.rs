@@ -1,0 +1,112 @@
+//! What an RDMA workload is told, and what it was given.
+
+use crate::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// What RDMA can be told beside messages and flows. A flow is a queue pair with a thread of its
+/// own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RdmaParams {
+    /// The device of the end that receives or answers.
+    #[serde(skip_serializing_if = "RdmaPlace::is_default")]
+    pub sink: RdmaPlace,
+    /// The device of the end that sends or asks.
+    #[serde(skip_serializing_if = "RdmaPlace::is_default")]
+    pub source: RdmaPlace,
+    /// How queue pairs find each other: `cm` (the connection manager, by IP address) or `exchange`
+    /// (over our own connection); `None` is `exchange`, and `cm` over iWARP, which knows no other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    /// Service: `rc` (reliable connection), `uc` (unreliable connection), `ud` (unreliable
+    /// datagrams); `None` is `rc`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// Requests under way on a queue pair; `None` is 128, and less where they hold more than 25
+    /// MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// Requests posted with one call; `None` is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub post_list: Option<u32>,
+    /// Every how many requests one is to be heard of; `None` is a quarter of the depth,
+    /// and a sixteenth of it for messages beyond 8 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal_every: Option<u32>,
+    /// Messages up to so many bytes are copied into the request; `None` is 0 for streams and 64 for
+    /// round trips, as far as the device takes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inline_bytes: Option<u32>,
+    /// Largest packet; `None` is that of the port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_mtu_bytes: Option<u32>,
+    /// Service level (InfiniBand).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_level: Option<u8>,
+    /// Traffic class (RoCE).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traffic_class: Option<u8>,
+    /// The NIC's writes may pass each other on PCIe.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub relaxed_ordering: bool,
+    /// Pages of the buffers, as memory kernels name them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<String>,
+}
+
+/// A port of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RdmaPlace {
+    /// The device; `None` is the one that has the end's own IP address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Its port; `None` is the first that is up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u8>,
+    /// Place in the port's table of identifiers; `None` is the one made of the end's own IP
+    /// address, RoCE v2 before v1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gid_index: Option<u8>,
+}
+
+impl RdmaPlace {
+    /// True when nothing was asked for.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What an end chose or was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RdmaEffective {
+    /// Device.
+    pub device: String,
+    /// Port.
+    pub port: u8,
+    /// `InfiniBand`, `RoCE v1`, `RoCE v2`, `iWARP`.
+    pub transport: String,
+    /// `cm` or `exchange`.
+    pub connection: String,
+    /// `rc`, `uc` or `ud`.
+    pub service: String,
+    /// Place of the identifier in the port's table, where it was chosen here.
+    pub gid_index: Option<u8>,
+    /// The identifier.
+    pub gid: Option<String>,
+    /// Why this device and identifier.
+    pub chosen: String,
+    /// Largest packet; `None` over iWARP, which has TCP segments.
+    pub path_mtu_bytes: Option<Bytes>,
+    /// Requests under way.
+    pub depth: u32,
+    /// Requests posted with one call.
+    pub post_list: u32,
+    /// Every how many requests one was heard of.
+    pub signal_every: u32,
+    /// Whether messages were copied into requests.
+    pub inline: bool,
+    /// Pages of the buffers.
+    pub pages: String,
+}

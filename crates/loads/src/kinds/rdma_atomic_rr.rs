@@ -1,0 +1,21 @@
+//! `rdma-atomic-rr`: one fetch-and-add under way, then the next. Messages counted: operations, each
+//! timed from its request to its completion, which is a round trip.
+
+use crate::Kind;
+use crate::harness::ends::{LaneMaker, TcpEnd};
+use crate::rdma::{Verb, trips};
+
+pub static KIND: Kind = Kind {
+    name: "rdma-atomic-rr",
+    says: "Time of one RDMA fetch-and-add",
+    network: true,
+    message_bytes_min: 8,
+    prepare: |job| TcpEnd::prepare(job, LANES),
+};
+
+const LANES: LaneMaker = LaneMaker {
+    sink: |lane, flow, told| trips::answer(Verb::FetchAdd, lane, flow, told),
+    source: |lane, flow, told| trips::ask(Verb::FetchAdd, lane, flow, told),
+    one_sided: false,
+    engines: |_| ("post", "poll"),
+};

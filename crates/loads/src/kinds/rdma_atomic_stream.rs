@@ -1,0 +1,21 @@
+//! `rdma-atomic-stream`: each flow adds one to eight bytes of the other end's memory, so many under
+//! way at once. Messages counted: completed operations.
+
+use crate::Kind;
+use crate::harness::ends::{LaneMaker, TcpEnd};
+use crate::rdma::{Verb, streams};
+
+pub static KIND: Kind = Kind {
+    name: "rdma-atomic-stream",
+    says: "RDMA fetch-and-add on eight bytes; counts completed operations",
+    network: true,
+    message_bytes_min: 8,
+    prepare: |job| TcpEnd::prepare(job, LANES),
+};
+
+const LANES: LaneMaker = LaneMaker {
+    sink: |lane, flow, told| streams::take(Verb::FetchAdd, lane, flow, told),
+    source: |lane, flow, told| streams::ask(Verb::FetchAdd, lane, flow, told),
+    one_sided: true,
+    engines: |_| ("post", "none"),
+};

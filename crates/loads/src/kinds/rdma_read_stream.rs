@@ -1,0 +1,22 @@
+//! `rdma-read-stream`: each flow reads messages of one size from the other end's memory, so many
+//! under way at once. Bytes counted: payload of completed reads. The source is the end that asks;
+//! the bytes come to it.
+
+use crate::Kind;
+use crate::harness::ends::{LaneMaker, TcpEnd};
+use crate::rdma::{Verb, streams};
+
+pub static KIND: Kind = Kind {
+    name: "rdma-read-stream",
+    says: "RDMA reads; counts payload bytes that arrived at the end that reads",
+    network: true,
+    message_bytes_min: 1,
+    prepare: |job| TcpEnd::prepare(job, LANES),
+};
+
+const LANES: LaneMaker = LaneMaker {
+    sink: |lane, flow, told| streams::take(Verb::Read, lane, flow, told),
+    source: |lane, flow, told| streams::ask(Verb::Read, lane, flow, told),
+    one_sided: true,
+    engines: |_| ("post", "none"),
+};

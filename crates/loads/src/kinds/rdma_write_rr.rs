@@ -1,0 +1,21 @@
+//! `rdma-write-rr`: a write, then the other end's write back, each seen by looking at the memory
+//! that it changes. Messages counted: round trips, timed one by one and never halved.
+
+use crate::Kind;
+use crate::harness::ends::{LaneMaker, TcpEnd};
+use crate::rdma::{Verb, trips};
+
+pub static KIND: Kind = Kind {
+    name: "rdma-write-rr",
+    says: "Round-trip time of RDMA writes, seen by looking at memory",
+    network: true,
+    message_bytes_min: 1,
+    prepare: |job| TcpEnd::prepare(job, LANES),
+};
+
+const LANES: LaneMaker = LaneMaker {
+    sink: |lane, flow, told| trips::answer(Verb::Write, lane, flow, told),
+    source: |lane, flow, told| trips::ask(Verb::Write, lane, flow, told),
+    one_sided: false,
+    engines: |_| ("post", "poll"),
+};

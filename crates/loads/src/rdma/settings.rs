@@ -1,0 +1,228 @@
+//! What an order says of RDMA, with what is taken where it says nothing, and its limits.
+
+use super::{Verb, is_one_sided};
+use crate::LoadError;
+use crate::harness::buffer::Pages;
+use crate::harness::socket::Wait;
+use narrows_facts::load::{End, Job, SocketParams, StreamParams, TripParams};
+use narrows_facts::rdma::RdmaPlace;
+use narrows_native::verbs::Kind as Service;
+
+/// Requests under way where nothing else was asked for.
+const DEPTH: u32 = 128;
+/// Bytes under way on a queue pair, beyond which its depth is less where no other was asked for:
+/// what a 200 Gb/s path of a millisecond holds.
+const UNDER_WAY_BYTES: u64 = 25 << 20;
+/// Messages larger than this are heard of more often, where nothing else was asked for: hearing of
+/// one costs little beside it, and what a window counts is less rough.
+const NEWS_BYTES: u64 = 8192;
+/// The most of them that are accepted.
+const DEPTH_MAX: u32 = 16_384;
+/// Bytes that a round trip copies into its request where nothing else was asked for.
+const INLINE_BYTES: u32 = 64;
+/// The most that are asked of a device.
+const INLINE_BYTES_MAX: u32 = 4096;
+/// Bytes of an atomic operation.
+pub const ATOMIC_BYTES: u64 = 8;
+
+/// How queue pairs find each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// By IP address, through the connection manager.
+    Manager,
+    /// By what the ends tell each other.
+    Exchange,
+}
+
+impl Connection {
+    /// Name, as in a study and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Manager => "cm",
+            Self::Exchange => "exchange",
+        }
+    }
+}
+
+/// Names of the services.
+pub const SERVICES: [(&str, Service); 3] =
+    [("rc", Service::Rc), ("uc", Service::Uc), ("ud", Service::Ud)];
+
+/// The name of a service.
+pub fn service_name(service: Service) -> &'static str {
+    SERVICES.iter().find(|(_, known)| *known == service).map_or("rc", |(name, _)| name)
+}
+
+/// An order's words about RDMA, complete.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Own device.
+    pub place: RdmaPlace,
+    /// `None` takes what the device knows.
+    pub connection: Option<Connection>,
+    /// Service of the queue pair.
+    pub service: Service,
+    /// Requests under way.
+    pub depth: u32,
+    /// Requests posted with one call.
+    pub post_list: u32,
+    /// Every how many requests one is to be heard of.
+    pub signal_every: u32,
+    /// Messages up to so many bytes go inside requests.
+    pub inline_bytes: u32,
+    /// Largest packet; `None` is that of the port.
+    pub path_mtu_bytes: Option<u32>,
+    /// Service level (InfiniBand).
+    pub service_level: u8,
+    /// Traffic class (RoCE).
+    pub traffic_class: u8,
+    /// Whether the NIC's writes may pass each other.
+    pub relaxed: bool,
+    /// Pages of the buffers.
+    pub pages: Pages,
+    /// Whether threads sleep until something completes.
+    pub events: bool,
+}
+
+impl Settings {
+    /// Reads an order.
+    pub fn of(job: &Job) -> Result<Self, LoadError> {
+        let order = |says: String| LoadError::Order(says);
+        let asked = job.params.rdma.clone().unwrap_or_default();
+        let trips = job.kind.ends_with("-rr");
+        let connection = match asked.connection.as_deref() {
+            None => None,
+            Some("cm") => Some(Connection::Manager),
+            Some("exchange") => Some(Connection::Exchange),
+            Some(other) => {
+                return Err(order(format!("connection '{other}' is neither cm nor exchange")));
+            }
+        };
+        let service = asked.service.as_deref().unwrap_or("rc");
+        let service = SERVICES.iter().find(|(name, _)| *name == service).map(|(_, kind)| *kind);
+        let service = service.ok_or_else(|| order("a service is rc, uc or ud".into()))?;
+        let message = job.params.message_bytes.0;
+        let fits = (UNDER_WAY_BYTES / message.max(1)).clamp(2, DEPTH.into()) as u32;
+        let depth = asked.depth.unwrap_or(fits);
+        let post_list = asked.post_list.unwrap_or(1);
+        // News must come before there is no room for another list.
+        let every = if message > NEWS_BYTES { depth / 16 } else { depth / 4 };
+        let news_max = (depth + 1).saturating_sub(post_list).max(1);
+        Ok(Self {
+            place: if job.end == End::Sink { asked.sink } else { asked.source },
+            connection,
+            service,
+            depth,
+            post_list,
+            signal_every: asked.signal_every.unwrap_or(every).clamp(1, news_max),
+            inline_bytes: asked.inline_bytes.unwrap_or(if trips { INLINE_BYTES } else { 0 }),
+            path_mtu_bytes: asked.path_mtu_bytes,
+            service_level: asked.service_level.unwrap_or(0),
+            traffic_class: asked.traffic_class.unwrap_or(0),
+            relaxed: asked.relaxed_ordering,
+            pages: Pages::named(asked.pages.as_deref())?,
+            events: Wait::of(&job.params)? == Wait::Block,
+        })
+    }
+}
+
+/// The verb of a workload's name.
+fn verb(kind: &str) -> Option<Verb> {
+    Some(match kind.strip_prefix("rdma-")?.rsplit_once('-')?.0 {
+        "write" => Verb::Write,
+        "write-imm" => Verb::WriteImm,
+        "read" => Verb::Read,
+        "send" => Verb::Send,
+        "atomic" => Verb::FetchAdd,
+        _ => return None,
+    })
+}
+
+/// Limits of RDMA workloads; nothing to say of others, which may have no words about RDMA.
+pub fn check(job: &Job) -> Result<(), LoadError> {
+    let order = |says: String| Err(LoadError::Order(says));
+    let Some(verb) = verb(&job.kind) else {
+        return match job.params.rdma {
+            Some(_) => order(format!("{} has no queue pairs", job.kind)),
+            None => Ok(()),
+        };
+    };
+    let settings = Settings::of(job)?;
+    let (depth, list, every) = (settings.depth, settings.post_list, settings.signal_every);
+    if !(1..=DEPTH_MAX).contains(&depth) {
+        return order(format!("a depth of {depth}, must be 1 to {DEPTH_MAX}"));
+    }
+    if !(1..=depth).contains(&list) || !(1..=depth).contains(&every) {
+        return order(format!("lists of {list} and news of every {every}, must be 1 to the depth"));
+    }
+    if settings.inline_bytes > INLINE_BYTES_MAX {
+        return order(format!(
+            "{} bytes inline, at most {INLINE_BYTES_MAX}",
+            settings.inline_bytes
+        ));
+    }
+    if settings.path_mtu_bytes.is_some_and(|mtu| ![256, 512, 1024, 2048, 4096].contains(&mtu)) {
+        return order("a path MTU of RDMA is 256, 512, 1024, 2048 or 4096".into());
+    }
+    services(verb, &settings)?;
+    let message = job.params.message_bytes.0;
+    if verb == Verb::FetchAdd && message != ATOMIC_BYTES {
+        return order(format!("an atomic operation has {ATOMIC_BYTES} bytes, not {message}"));
+    }
+    others(verb, job, &settings)
+}
+
+/// What each service can do (InfiniBand specification, volume 1, table 81).
+fn services(verb: Verb, settings: &Settings) -> Result<(), LoadError> {
+    let can = match settings.service {
+        Service::Rc => true,
+        Service::Uc => matches!(verb, Verb::Write | Verb::WriteImm | Verb::Send),
+        Service::Ud => verb == Verb::Send,
+    };
+    let name = service_name(settings.service);
+    match (can, settings.connection) {
+        (false, _) => Err(LoadError::Order(format!("{name} has no such verb"))),
+        (_, Some(Connection::Manager)) if settings.service != Service::Rc => {
+            Err(LoadError::Order(format!("{name} is connected by exchange, not by cm")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Words of other workloads that mean nothing here.
+fn others(verb: Verb, job: &Job, settings: &Settings) -> Result<(), LoadError> {
+    let order = |says: &str| Err(LoadError::Order(says.into()));
+    let params = &job.params;
+    let stream = params.stream.clone().unwrap_or_default();
+    let StreamParams { touch, verify, sender, receiver, .. } = &stream;
+    if params.socket_buffer_bytes.is_some()
+        || params.congestion.is_some()
+        || params.rate_bps.is_some()
+        || *touch
+        || sender.is_some()
+        || receiver.is_some()
+        || params.trip.as_ref().is_some_and(|trip| *trip != TripParams::default())
+    {
+        return order("RDMA has no socket, pace, touch or response of another size");
+    }
+    let SocketParams { dscp, .. } = params.socket.clone().unwrap_or_default();
+    if dscp.is_some() {
+        return order("RDMA has a traffic class in place of a code point");
+    }
+    if Wait::of(params)? == Wait::BusyPoll {
+        return order("RDMA waits by sleeping (block) or by looking (spin)");
+    }
+    if *verify && verb == Verb::FetchAdd {
+        return order("an atomic operation counts, it carries no payload to compare");
+    }
+    if *verify && settings.service != Service::Rc {
+        return order("only what arrives whole and in order (rc) can be compared");
+    }
+    if job.kind == "rdma-write-rr" && settings.events {
+        return order("an RDMA write wakes nobody: look (spin), or use write with immediate");
+    }
+    if job.kind.ends_with("-rr") && settings.service != Service::Rc && is_one_sided(verb) {
+        return order("a lost write would never be answered: use rc");
+    }
+    Ok(())
+}

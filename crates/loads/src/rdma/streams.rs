@@ -1,0 +1,417 @@
+//! Bandwidth: one end keeps so many requests under way, the other end's NIC, or its program, takes
+//! what comes.
+//!
+//! Over InfiniBand and RoCE a send that finds no buffer is sent again. Over iWARP it ends the
+//! connection (RFC 5041, section 5), so there the receiver says when it has posted buffers again.
+
+use super::link::{Link, Need, establish};
+use super::settings::Settings;
+use super::talk::Word;
+use super::{IWARP, Verb, is_one_sided};
+use crate::LoadError;
+use crate::harness::ends::Flow;
+use crate::harness::payload::Checker;
+use crate::harness::socket::LOOK_UP;
+use crate::harness::{Lane, LaneEnd, Phase};
+use narrows_native::verbs::{Access, Completion, Kind as Service, Remote, Work};
+use socket2::Socket;
+use std::time::{Duration, Instant};
+
+/// Bytes of the header that comes before an unreliable datagram.
+const HEADER_BYTES: usize = 40;
+/// Buffers posted for arrivals, as a multiple of the requests under way.
+const RECEIVES: u32 = 4;
+/// Of the buffers that were posted at first, the part after which iWARP's sender is told that they
+/// are posted again.
+const CREDITS: u32 = 4;
+/// How long an end waits for the other's last word, or for its own last requests.
+const LAST_WITHIN: Duration = Duration::from_secs(3);
+
+/// The end that asks: sends, writes, reads, or adds.
+pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    let settings = Settings::of(&told.job)?;
+    let verify = told.stream().verify;
+    let need = Need {
+        verb,
+        sends: settings.depth + 1,
+        receives: CREDITS + 1,
+        bytes: told.span(),
+        pattern: verb != Verb::Read,
+        access: Access {
+            lands_reads: verb == Verb::Read || verify,
+            relaxed: settings.relaxed,
+            ..Access::default()
+        },
+    };
+    let sends = verb == Verb::Send;
+    let link = establish(flow, told, &settings, &need, &|qp, region| {
+        let (base, key) = (region.address(), region.local_key());
+        // A credit says that it came, and nothing else.
+        let posts = if sends { 0..CREDITS } else { 0..0 };
+        posts.into_iter().try_for_each(|_| Ok(qp.post_receive(0, base, 0, key)?))
+    })?;
+    let limited = sends && link.told.transport == IWARP;
+    let granted = limited.then_some(u64::from(settings.depth * RECEIVES));
+    let checker = (verify && verb == Verb::Read).then(|| Checker::new(told.span())).transpose()?;
+    let (message, span) = (told.message(), told.span());
+    let (posted, completed) = (0, 0);
+    let mut asking =
+        Asking { verb, link, settings, message, span, posted, completed, granted, checker };
+    lane.wait_at_gate();
+    asking.run(lane)?;
+    asking.end(verify)
+}
+
+struct Asking {
+    verb: Verb,
+    link: Link,
+    settings: Settings,
+    message: usize,
+    span: usize,
+    posted: u64,
+    completed: u64,
+    /// How many may be posted in all, where the other end says so.
+    granted: Option<u64>,
+    /// What reads brought, when that is compared.
+    checker: Option<Checker>,
+}
+
+impl Asking {
+    fn run(&mut self, lane: &mut Lane) -> Result<(), LoadError> {
+        let (depth, list) = (u64::from(self.settings.depth), u64::from(self.settings.post_list));
+        let mut works = Vec::with_capacity(list as usize);
+        let mut done = [Completion::default(); 16];
+        let mut in_window = 0;
+        loop {
+            let phase = lane.phase();
+            if phase == Phase::Stop {
+                return self.some(in_window);
+            }
+            let granted = self.granted.unwrap_or(u64::MAX);
+            while self.posted - self.completed + list <= depth && self.posted + list <= granted {
+                works.clear();
+                works.extend((0..list).map(|more| self.work(self.posted + more)));
+                self.link.qp.post(&works)?;
+                self.posted += list;
+            }
+            let count = self.link.take(&mut done, self.settings.events)?;
+            for completion in &done[..count] {
+                if let Some(why) = completion.failed() {
+                    over_or(lane, &why)?;
+                    return self.some(in_window);
+                }
+                if completion.arrived {
+                    self.credit()?;
+                    continue;
+                }
+                let every = u64::from(self.settings.signal_every);
+                self.check(self.completed, every);
+                self.completed += every;
+                lane.tally.moved(every, every * self.message as u64);
+                in_window += u64::from(phase == Phase::Window);
+            }
+        }
+    }
+
+    /// The other end has posted buffers again.
+    fn credit(&mut self) -> Result<(), LoadError> {
+        let each = self.settings.depth * RECEIVES / CREDITS;
+        self.granted = self.granted.map(|granted| granted + u64::from(each));
+        Ok(self.link.qp.post_receive(0, self.link.base, 0, self.link.region.local_key())?)
+    }
+
+    /// A window in which nothing completed has measured nothing.
+    fn some(&self, in_window: u64) -> Result<(), LoadError> {
+        match in_window {
+            0 => Err(LoadError::Peer(format!(
+                "nothing completed within the window ({} requests of {} B under way): take a \
+                 longer one (-D) or a smaller depth (-T)",
+                self.settings.depth, self.message
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The request with this number. Every so many one is to be heard of; those before it are done
+    /// by then, since they are done in order.
+    fn work(&self, number: u64) -> Work {
+        let at = number.wrapping_mul(self.message as u64) % self.span as u64;
+        let Remote { address, key } = self.link.remote;
+        Work {
+            verb: self.verb,
+            address: self.link.base + at,
+            length: self.message as u32,
+            local_key: self.link.region.local_key(),
+            remote: Remote { address: address.wrapping_add(at), key },
+            signaled: (number + 1).is_multiple_of(u64::from(self.settings.signal_every)),
+            inline: self.link.told.inline && self.verb != Verb::Read,
+        }
+    }
+
+    /// Compares what so many reads brought.
+    fn check(&mut self, first: u64, count: u64) {
+        let Some(checker) = &mut self.checker else { return };
+        let mut bytes = vec![0; self.message];
+        for number in first..first + count {
+            let at = (number.wrapping_mul(self.message as u64) % self.span as u64) as usize;
+            self.link.region.copy(at, &mut bytes);
+            checker.see_at(&bytes, at);
+        }
+    }
+
+    /// Waits for what is still under way, and tells the other end that it is over.
+    fn end(mut self, verify: bool) -> Result<LaneEnd, LoadError> {
+        let every = u64::from(self.settings.signal_every);
+        let last = self.posted / every * every;
+        let deadline = Instant::now() + LAST_WITHIN;
+        let mut done = [Completion::default(); 16];
+        let mut failed = false;
+        while self.completed < last && !failed && Instant::now() < deadline {
+            let count = self.link.qp.completions.poll(&mut done)?;
+            failed = done[..count].iter().any(|completion| completion.failed().is_some());
+            let own = done[..count].iter().filter(|completion| !completion.arrived).count();
+            self.completed += every * own as u64;
+        }
+        if verify && self.verb == Verb::Write && !failed {
+            self.flush(deadline)?;
+        }
+        let said = self.link.talk.say(Word::Done, &self.completed.to_be_bytes());
+        // The other end may have left already: it stops a moment before.
+        drop(said);
+        let verified_bytes = self.checker.map(|checker| checker.seen()).transpose()?;
+        Ok(LaneEnd { verified_bytes, rdma: Some(self.link.told), ..LaneEnd::default() })
+    }
+
+    /// Reads a byte back: what was written before it has arrived by then. The completion of a write
+    /// says so over InfiniBand; over iWARP it says that TCP has it (RFC 5040, section 5.5).
+    fn flush(&mut self, deadline: Instant) -> Result<(), LoadError> {
+        let read =
+            Work { verb: Verb::Read, length: 1, signaled: true, inline: false, ..self.work(0) };
+        self.link.qp.post(&[read])?;
+        let mut done = [Completion::default(); 1];
+        while Instant::now() < deadline {
+            if self.link.qp.completions.poll(&mut done)? > 0 {
+                return match done[0].failed() {
+                    Some(why) => Err(LoadError::Peer(format!("reading back: {why}"))),
+                    None => Ok(()),
+                };
+            }
+        }
+        Err(LoadError::Peer("reading back what was written: no answer".into()))
+    }
+}
+
+/// The end of a run that the other end ended a moment before, or a failure.
+fn over_or(lane: &mut Lane, why: &str) -> Result<(), LoadError> {
+    match lane.phase() >= Phase::Cooldown {
+        true => Ok(()),
+        false => Err(LoadError::Peer(format!("a request failed: {why}"))),
+    }
+}
+
+/// The other end: its NIC alone, or its program too.
+pub fn take(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    match is_one_sided(verb) {
+        true => stand_by(verb, lane, flow, told),
+        false => receive(verb, lane, flow, told),
+    }
+}
+
+/// Lends memory and waits: the program takes no part.
+pub(super) fn stand_by(
+    verb: Verb,
+    lane: &mut Lane,
+    flow: Socket,
+    told: &Flow,
+) -> Result<LaneEnd, LoadError> {
+    let settings = Settings::of(&told.job)?;
+    let verify = told.stream().verify && verb == Verb::Write;
+    let need = Need {
+        verb,
+        sends: 1,
+        receives: 1,
+        bytes: told.span(),
+        pattern: verb == Verb::Read,
+        access: Access {
+            write: verb == Verb::Write,
+            read: verb == Verb::Read || verify,
+            atomic: verb == Verb::FetchAdd,
+            relaxed: settings.relaxed,
+            ..Access::default()
+        },
+    };
+    let mut link = establish(flow, told, &settings, &need, &|_, _| Ok(()))?;
+    lane.wait_at_gate();
+    let mut stopped = None;
+    let messages = loop {
+        let phase = lane.phase();
+        match link.talk.hear_within(LOOK_UP) {
+            Ok(Some((_, said))) => break said.try_into().map_or(0, u64::from_be_bytes),
+            Ok(None) => {}
+            Err(_) if phase >= Phase::Cooldown => break 0,
+            Err(error) => return Err(error),
+        }
+        if phase == Phase::Stop {
+            let since = stopped.get_or_insert_with(Instant::now);
+            if since.elapsed() > LAST_WITHIN {
+                break 0;
+            }
+        }
+    };
+    if lane.phase() < Phase::Cooldown {
+        return Err(LoadError::Peer("the other end was over before the window ended".into()));
+    }
+    let mut verified_bytes = None;
+    if verify {
+        let written = messages.saturating_mul(told.message() as u64).min(told.span() as u64);
+        let mut bytes = vec![0; written as usize];
+        link.region.copy(0, &mut bytes);
+        let mut checker = Checker::new(told.span())?;
+        checker.see_at(&bytes, 0);
+        verified_bytes = Some(checker.seen()?);
+    }
+    while lane.phase() != Phase::Stop {
+        std::thread::sleep(LOOK_UP / 10);
+    }
+    Ok(LaneEnd { verified_bytes, rdma: Some(link.told), ..LaneEnd::default() })
+}
+
+/// Tells the sender that buffers were posted again: a message without a byte.
+fn credit(link: &Link) -> Work {
+    Work {
+        verb: Verb::Send,
+        address: link.base,
+        length: 0,
+        local_key: link.region.local_key(),
+        remote: Remote::default(),
+        signaled: true,
+        inline: false,
+    }
+}
+
+/// Posts buffers and takes what arrives.
+fn receive(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    let settings = Settings::of(&told.job)?;
+    let stream = told.stream();
+    let receives = settings.depth * RECEIVES;
+    let header = if settings.service == Service::Ud { HEADER_BYTES } else { 0 };
+    // What is compared must not be written over by what comes next. A write says itself where its
+    // bytes go.
+    let slots = match (verb, stream.verify) {
+        (Verb::Send, true) => (told.span() / told.message()).max(receives as usize),
+        _ => told.span() / told.message(),
+    };
+    let slots = Slots { count: slots as u64, length: told.message() + header, header };
+    let need = Need {
+        verb,
+        sends: 2 * CREDITS,
+        receives,
+        bytes: slots.count as usize * slots.length,
+        pattern: false,
+        access: Access {
+            write: verb == Verb::WriteImm,
+            relaxed: settings.relaxed,
+            ..Access::default()
+        },
+    };
+    let link = establish(flow, told, &settings, &need, &|qp, region| {
+        let (base, key) = (region.address(), region.local_key());
+        (0..u64::from(receives)).try_for_each(|number| {
+            let at = base + slots.place(number);
+            Ok(qp.post_receive(number, at, slots.length as u32, key)?)
+        })
+    })?;
+    let credits = verb == Verb::Send && link.told.transport == IWARP;
+    let checker = stream.verify.then(|| Checker::new(told.span())).transpose()?;
+    let mut taking = Taking {
+        verb,
+        link,
+        slots,
+        span: told.span() as u64,
+        next: u64::from(receives),
+        credit_every: credits.then_some(u64::from(receives / CREDITS)),
+        arrived: 0,
+        bytes: vec![0; told.message()],
+        checker,
+    };
+    lane.wait_at_gate();
+    taking.run(lane, settings.events)?;
+    let verified_bytes = taking.checker.map(|checker| checker.seen()).transpose()?;
+    Ok(LaneEnd { verified_bytes, rdma: Some(taking.link.told), ..LaneEnd::default() })
+}
+
+/// Where arrivals go.
+#[derive(Clone, Copy)]
+struct Slots {
+    count: u64,
+    /// Of each, header included.
+    length: usize,
+    header: usize,
+}
+
+impl Slots {
+    fn place(&self, number: u64) -> u64 {
+        number % self.count * self.length as u64
+    }
+}
+
+struct Taking {
+    verb: Verb,
+    link: Link,
+    slots: Slots,
+    span: u64,
+    /// Number of the next buffer to post.
+    next: u64,
+    /// After how many buffers the sender is told, where it must be.
+    credit_every: Option<u64>,
+    arrived: u64,
+    /// Room for one message that is compared.
+    bytes: Vec<u8>,
+    checker: Option<Checker>,
+}
+
+impl Taking {
+    fn run(&mut self, lane: &mut Lane, sleeps: bool) -> Result<(), LoadError> {
+        let mut done = [Completion::default(); 16];
+        while lane.phase() != Phase::Stop {
+            let count = self.link.take(&mut done, sleeps)?;
+            for completion in &done[..count] {
+                if let Some(why) = completion.failed() {
+                    return over_or(lane, &why);
+                }
+                if completion.arrived {
+                    self.check(completion.id);
+                    self.again()?;
+                    let bytes = u64::from(completion.bytes);
+                    lane.tally.moved(1, bytes.saturating_sub(self.slots.header as u64));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a message with what was sent, where that was asked for.
+    fn check(&mut self, buffer: u64) {
+        if let Some(checker) = &mut self.checker {
+            let at = match self.verb {
+                Verb::Send => self.slots.place(buffer),
+                _ => self.arrived.wrapping_mul(self.bytes.len() as u64) % self.span,
+            };
+            self.link.region.copy(at as usize, &mut self.bytes);
+            checker.see(&self.bytes);
+        }
+        self.arrived += 1;
+    }
+
+    /// Posts the next buffer, and tells the sender every so often.
+    fn again(&mut self) -> Result<(), LoadError> {
+        let at = self.link.base + self.slots.place(self.next);
+        let (length, key) = (self.slots.length as u32, self.link.region.local_key());
+        self.link.qp.post_receive(self.next, at, length, key)?;
+        self.next += 1;
+        if self.credit_every.is_some_and(|every| self.next.is_multiple_of(every)) {
+            self.link.qp.post(&[credit(&self.link)])?;
+        }
+        Ok(())
+    }
+}

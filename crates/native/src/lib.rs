@@ -1,0 +1,76 @@
+//! Libraries that are loaded when they are needed, and not before: a host without them runs all of
+//! narrows but what they are for. The bindings are made from the libraries' headers by `xtask` and
+//! committed; what is above them is safe to use, and frees what it made in the order that the
+//! libraries ask for.
+
+pub mod ticker;
+pub mod verbs;
+
+use std::io;
+use thiserror::Error;
+
+/// What helps where the kernel's files are missing.
+const KERNEL_SIDE: &str = "load the kernel's side: modprobe -a ib_uverbs rdma_ucm";
+
+/// Why a library could not be used, or what it answered.
+#[derive(Debug, Error)]
+pub enum NativeError {
+    /// The library is not there.
+    #[error("{library} cannot be loaded: {why}")]
+    Missing {
+        /// File name of the library.
+        library: &'static str,
+        /// Debian packages that have it.
+        packages: &'static str,
+        /// The loader's words.
+        why: String,
+    },
+    /// A call failed.
+    #[error("{doing}: {source}")]
+    Call {
+        /// What was attempted.
+        doing: String,
+        /// The answer.
+        source: io::Error,
+    },
+    /// Nothing failed, but it cannot be done.
+    #[error("{0}")]
+    Cannot(String),
+}
+
+impl NativeError {
+    /// The last error of the system, with what was being done.
+    pub(crate) fn last(doing: impl Into<String>) -> Self {
+        Self::Call { doing: doing.into(), source: io::Error::last_os_error() }
+    }
+
+    /// An error number that a call gave back, with what was being done.
+    pub(crate) fn number(doing: impl Into<String>, number: i32) -> Self {
+        // Some calls give -1 and set errno, some the number, some its negative.
+        let source = match number {
+            -1 => io::Error::last_os_error(),
+            number => io::Error::from_raw_os_error(number.abs()),
+        };
+        Self::Call { doing: doing.into(), source }
+    }
+
+    /// What would help, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        use io::ErrorKind::{NotFound, OutOfMemory, PermissionDenied};
+        Some(match self {
+            Self::Missing { packages, .. } => format!("install it: apt-get install {packages}"),
+            Self::Call { source, .. } => match source.kind() {
+                PermissionDenied => "the files in /dev/infiniband need read and write permission \
+                                     for this user"
+                    .to_owned(),
+                OutOfMemory => "memory that a NIC reads and writes is locked: raise the limit \
+                                (ulimit -l, LimitMEMLOCK of a unit)"
+                    .to_owned(),
+                NotFound => KERNEL_SIDE.to_owned(),
+                _ if source.raw_os_error() == Some(libc::ENOSYS) => KERNEL_SIDE.to_owned(),
+                _ => return None,
+            },
+            Self::Cannot(_) => return None,
+        })
+    }
+}

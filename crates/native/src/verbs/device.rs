@@ -1,0 +1,258 @@
+//! Devices, their ports and identifiers, and protection domains.
+
+use super::bindings::{
+    IBV_MTU_256, IBV_TRANSPORT_IWARP, IBV_WC_SUCCESS, ibv_context, ibv_device, ibv_device_attr,
+    ibv_gid, ibv_pd, ibv_port_attr,
+};
+use super::cm::Id;
+use super::verbs;
+use crate::NativeError;
+use std::ffi::CStr;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+
+/// What carries a device's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// InfiniBand's own, over InfiniBand or Ethernet (RoCE).
+    InfiniBand,
+    /// iWARP: over TCP.
+    Iwarp,
+}
+
+/// Names of this host's devices, as libibverbs lists them: those of which it has a provider.
+pub fn devices() -> Result<Vec<String>, NativeError> {
+    with_list(|list| Ok(list.iter().map(|device| name_of(*device)).collect()))
+}
+
+/// Runs with the list of devices, which is freed afterwards.
+fn with_list<T>(
+    work: impl FnOnce(&[*mut ibv_device]) -> Result<T, NativeError>,
+) -> Result<T, NativeError> {
+    let verbs = verbs()?;
+    let mut count = 0;
+    // SAFETY: the count is ours; the answer is null or a list of so many devices.
+    let list = unsafe { verbs.ibv_get_device_list(&raw mut count) };
+    if list.is_null() {
+        return Err(NativeError::last("listing RDMA devices"));
+    }
+    // SAFETY: the library made `count` entries.
+    let done = work(unsafe { std::slice::from_raw_parts(list, count.max(0) as usize) });
+    // SAFETY: made by the call above and used no more; an opened device stays open.
+    unsafe { verbs.ibv_free_device_list(list) };
+    done
+}
+
+fn name_of(device: *mut ibv_device) -> String {
+    let Ok(verbs) = verbs() else { return String::new() };
+    // SAFETY: the device is one of a list or of an open context; its name lives as long.
+    let name = unsafe { CStr::from_ptr(verbs.ibv_get_device_name(device)) };
+    name.to_string_lossy().into_owned()
+}
+
+/// An entry of a port's table of identifiers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gid {
+    /// Its place in the table.
+    pub index: u8,
+    /// Sixteen bytes.
+    pub bytes: [u8; 16],
+    /// `IB/RoCE v1`, `RoCE v2`; `None` where the kernel does not say.
+    pub kind: Option<String>,
+}
+
+impl Gid {
+    /// The IP address that it is made of, for RoCE.
+    pub fn address(&self) -> IpAddr {
+        IpAddr::V6(Ipv6Addr::from(self.bytes)).to_canonical()
+    }
+
+    /// True for RoCE over UDP, which routers forward.
+    pub fn is_v2(&self) -> bool {
+        self.kind.as_deref() == Some("RoCE v2")
+    }
+}
+
+/// What a port says of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Port {
+    /// True when it is up.
+    pub is_active: bool,
+    /// Its address on InfiniBand; 0 on Ethernet.
+    pub lid: u16,
+    /// Largest packet now, in bytes.
+    pub mtu_bytes: u32,
+    /// Entries of its table of identifiers.
+    pub gids: u8,
+}
+
+/// An open device.
+pub struct Device {
+    context: *mut ibv_context,
+}
+
+// SAFETY: verbs may be called from any thread.
+unsafe impl Send for Device {}
+// SAFETY: as above; libibverbs locks what its calls share.
+unsafe impl Sync for Device {}
+
+impl Device {
+    /// Opens the device of this name.
+    pub fn open(name: &str) -> Result<Self, NativeError> {
+        let verbs = verbs()?;
+        with_list(|list| {
+            let device = list.iter().copied().find(|device| name_of(*device) == name);
+            let device = device.ok_or_else(|| {
+                let names: Vec<String> = list.iter().map(|device| name_of(*device)).collect();
+                NativeError::Cannot(match names.is_empty() {
+                    true => format!("no RDMA device '{name}': there is none"),
+                    false => format!("no RDMA device '{name}': there is {}", names.join(", ")),
+                })
+            })?;
+            // SAFETY: the device is of the list, which is not freed yet.
+            let context = unsafe { verbs.ibv_open_device(device) };
+            match context.is_null() {
+                true => Err(NativeError::last(format!("opening the RDMA device {name}"))),
+                false => Ok(Self { context }),
+            }
+        })
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        if let Ok(verbs) = verbs() {
+            // SAFETY: opened by `open`, and whatever was made on it held it.
+            unsafe { verbs.ibv_close_device(self.context) };
+        }
+    }
+}
+
+/// What keeps a device open.
+pub(super) enum Holder {
+    Opened(Device),
+    /// The connection manager, for as long as the id lives.
+    Managed(Id),
+}
+
+/// A protection domain: memory and queue pairs that may work together.
+pub struct Domain {
+    pub(super) pd: *mut ibv_pd,
+    pub(super) holder: Holder,
+}
+
+// SAFETY: verbs may be called from any thread.
+unsafe impl Send for Domain {}
+// SAFETY: as above.
+unsafe impl Sync for Domain {}
+
+impl Domain {
+    /// On an open device.
+    pub fn new(device: Device) -> Result<Arc<Self>, NativeError> {
+        Self::on(Holder::Opened(device))
+    }
+
+    pub(super) fn on(holder: Holder) -> Result<Arc<Self>, NativeError> {
+        let mut domain = Self { pd: std::ptr::null_mut(), holder };
+        // SAFETY: the context is open for as long as the holder lives.
+        domain.pd = unsafe { verbs()?.ibv_alloc_pd(domain.context()) };
+        match domain.pd.is_null() {
+            true => Err(NativeError::last("making a protection domain")),
+            false => Ok(Arc::new(domain)),
+        }
+    }
+
+    pub(super) fn context(&self) -> *mut ibv_context {
+        match &self.holder {
+            Holder::Opened(device) => device.context,
+            Holder::Managed(id) => id.context(),
+        }
+    }
+
+    /// Name of the device.
+    pub fn device(&self) -> String {
+        // SAFETY: an open context names its device.
+        name_of(unsafe { (*self.context()).device })
+    }
+
+    /// What carries its messages.
+    pub fn transport(&self) -> Transport {
+        // SAFETY: as above.
+        let kind = unsafe { (*(*self.context()).device).transport_type };
+        if kind == IBV_TRANSPORT_IWARP { Transport::Iwarp } else { Transport::InfiniBand }
+    }
+
+    /// Reads and atomics that the device can have under way on a queue pair: as their target, and
+    /// as their origin.
+    pub fn reads_under_way(&self) -> Result<(u8, u8), NativeError> {
+        let mut told = ibv_device_attr::default();
+        // SAFETY: the context is open and the answer is ours.
+        let failed = unsafe { verbs()?.ibv_query_device(self.context(), &raw mut told) };
+        if failed != 0 {
+            return Err(NativeError::number("asking an RDMA device what it can", failed));
+        }
+        let least = |count: i32| count.clamp(0, 16) as u8;
+        Ok((least(told.max_qp_rd_atom), least(told.max_qp_init_rd_atom)))
+    }
+
+    /// Asks a port, counted from 1.
+    pub fn port(&self, number: u8) -> Result<Port, NativeError> {
+        let mut told = ibv_port_attr::default();
+        // SAFETY: the library writes the older, shorter beginning of this structure.
+        let failed =
+            unsafe { verbs()?.ibv_query_port(self.context(), number, (&raw mut told).cast()) };
+        if failed != 0 {
+            let doing = format!("asking port {number} of {}", self.device());
+            return Err(NativeError::number(doing, failed));
+        }
+        Ok(Port {
+            is_active: told.state == super::bindings::IBV_PORT_ACTIVE,
+            lid: told.lid,
+            mtu_bytes: 256 << (told.active_mtu.max(IBV_MTU_256) - IBV_MTU_256),
+            gids: told.gid_tbl_len.clamp(0, 255) as u8,
+        })
+    }
+
+    /// The identifiers of a port that are set.
+    pub fn gids(&self, port: u8) -> Result<Vec<Gid>, NativeError> {
+        let verbs = verbs()?;
+        let device = self.device();
+        let mut found = Vec::new();
+        for index in 0..self.port(port)?.gids {
+            let mut gid = ibv_gid::default();
+            // SAFETY: the context is open and the answer is ours.
+            let failed = unsafe {
+                verbs.ibv_query_gid(self.context(), port, i32::from(index), &raw mut gid)
+            };
+            // SAFETY: the union's other face is two numbers of the same sixteen bytes.
+            let bytes = unsafe { gid.raw };
+            if failed == 0 && bytes != [0; 16] {
+                let file =
+                    format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");
+                let kind = std::fs::read_to_string(file).ok().map(|text| text.trim().to_owned());
+                found.push(Gid { index, bytes, kind });
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        if let (false, Ok(verbs)) = (self.pd.is_null(), verbs()) {
+            // SAFETY: made by `on`; memory and queue pairs of it held it.
+            unsafe { verbs.ibv_dealloc_pd(self.pd) };
+        }
+    }
+}
+
+/// The library's words for the state of a completion.
+pub(super) fn status_words(status: u32) -> String {
+    let Ok(verbs) = verbs() else { return format!("status {status}") };
+    if status == IBV_WC_SUCCESS {
+        return "success".to_owned();
+    }
+    // SAFETY: the library answers with a constant string for any number.
+    let words = unsafe { CStr::from_ptr(verbs.ibv_wc_status_str(status)) };
+    format!("{} (status {status})", words.to_string_lossy())
+}

@@ -1,0 +1,41 @@
+//! How an RDMA trial was set up, in words.
+
+use narrows_facts::load::{Params, StreamParams};
+use narrows_facts::rdma::RdmaEffective;
+use narrows_facts::trial::Trial;
+use narrows_stats::{Metric, Summary};
+
+/// The parts of its set-up that move the figure.
+pub fn set_up(trial: &Trial, summary: &Summary, used: &RdmaEffective) -> Vec<String> {
+    let params = &trial.params;
+    let mut parts = vec![format!("{} port {} ({})", used.device, used.port, used.transport)];
+    parts.extend(used.gid.as_ref().map(|gid| format!("GID {gid}")));
+    parts.extend(used.path_mtu_bytes.map(|mtu| format!("path MTU {} B", mtu.0)));
+    parts.push(format!("{} by {}", used.service.to_uppercase(), used.connection));
+    if summary.metric == Metric::Goodput {
+        parts.push(format!("{} requests under way", used.depth));
+        parts.extend((used.post_list > 1).then(|| format!("lists of {}", used.post_list)));
+        parts.push(format!("one of {} heard of", used.signal_every));
+    }
+    parts.extend(used.inline.then(|| "inline".to_owned()));
+    parts.extend((used.pages != "transparent").then(|| format!("{} pages", used.pages)));
+    parts.push(if spins(params) { "looking" } else { "sleeping" }.to_owned());
+    parts.extend(asked(params));
+    parts
+}
+
+fn spins(params: &Params) -> bool {
+    params.socket.as_ref().and_then(|socket| socket.wait.as_deref()) == Some("spin")
+}
+
+/// What was asked for that cannot be read back.
+fn asked(params: &Params) -> Vec<String> {
+    let Some(rdma) = &params.rdma else { return Vec::new() };
+    let mut parts = Vec::new();
+    parts.extend(rdma.service_level.map(|level| format!("service level {level}")));
+    parts.extend(rdma.traffic_class.map(|class| format!("traffic class {class}")));
+    parts.extend(rdma.relaxed_ordering.then(|| "relaxed ordering asked for".to_owned()));
+    let stream: StreamParams = params.stream.clone().unwrap_or_default();
+    parts.extend(stream.verify.then(|| "compared".to_owned()));
+    parts
+}

@@ -1,0 +1,157 @@
+//! `cargo run --manifest-path xtask/Cargo.toml`: makes the bindings of `crates/native` again from
+//! the headers of this machine (Debian: libclang-dev, libibverbs-dev, librdmacm-dev,
+//! libfabric-dev). Each library becomes a structure of functions that are looked up at run time.
+
+use bindgen::Builder;
+use std::error::Error;
+use std::path::Path;
+
+/// One library, or one part of it.
+struct Library {
+    /// File that is made, below `crates/native/src`.
+    file: &'static str,
+    header: &'static str,
+    /// Name of the structure.
+    structure: &'static str,
+    functions: &'static [&'static str],
+    /// Types and constants that no function names.
+    types: &'static [&'static str],
+    /// Types that another file has already, or whose inside is nobody's business.
+    elsewhere: &'static [&'static str],
+    opaque: &'static [&'static str],
+    /// Lines at the top.
+    raw: &'static str,
+}
+
+const VERBS: Library = Library {
+    file: "verbs/bindings.rs",
+    header: "infiniband/verbs.h",
+    structure: "Verbs",
+    functions: &[
+        "ibv_get_device_list",
+        "ibv_free_device_list",
+        "ibv_get_device_name",
+        "ibv_open_device",
+        "ibv_close_device",
+        "ibv_query_device",
+        "ibv_query_port",
+        "ibv_query_gid",
+        "ibv_alloc_pd",
+        "ibv_dealloc_pd",
+        "ibv_reg_mr",
+        "ibv_reg_mr_iova2",
+        "ibv_dereg_mr",
+        "ibv_create_comp_channel",
+        "ibv_destroy_comp_channel",
+        "ibv_create_cq",
+        "ibv_destroy_cq",
+        "ibv_get_cq_event",
+        "ibv_ack_cq_events",
+        "ibv_create_qp",
+        "ibv_modify_qp",
+        "ibv_destroy_qp",
+        "ibv_create_ah",
+        "ibv_destroy_ah",
+        "ibv_wc_status_str",
+    ],
+    types: &[
+        "ibv_port_attr",
+        "ibv_qp_attr_mask",
+        "ibv_access_flags",
+        "ibv_send_flags",
+        "ibv_wc_flags",
+    ],
+    elsewhere: &["pthread_.*", "__pthread.*", "__atomic.*"],
+    opaque: &[
+        "ibv_flow.*",
+        "ibv_counters.*",
+        "ibv_dm",
+        "ibv_td",
+        "ibv_xrcd",
+        "verbs_ex_private",
+        "_ibv_device_ops",
+    ],
+    raw: "use libc::{pthread_cond_t, pthread_mutex_t};",
+};
+
+const CM: Library = Library {
+    file: "verbs/cm_bindings.rs",
+    header: "rdma/rdma_cma.h",
+    structure: "Cm",
+    functions: &[
+        "rdma_create_event_channel",
+        "rdma_destroy_event_channel",
+        "rdma_create_id",
+        "rdma_destroy_id",
+        "rdma_bind_addr",
+        "rdma_resolve_addr",
+        "rdma_resolve_route",
+        "rdma_create_qp",
+        "rdma_destroy_qp",
+        "rdma_connect",
+        "rdma_listen",
+        "rdma_accept",
+        "rdma_reject",
+        "rdma_disconnect",
+        "rdma_get_cm_event",
+        "rdma_ack_cm_event",
+        "rdma_get_src_port",
+        "rdma_event_str",
+        "rdma_set_option",
+    ],
+    types: &[],
+    elsewhere: &[
+        "ibv_.*",
+        "_ibv.*",
+        "_compat_ibv.*",
+        "__atomic.*",
+        "__pthread.*",
+        "pthread_.*",
+        "sockaddr.*",
+        "verbs_.*",
+    ],
+    opaque: &["rdma_route"],
+    raw: "use super::bindings::*;\nuse libc::sockaddr;",
+};
+
+fn make(library: &Library, top: &Path) -> Result<(), Box<dyn Error>> {
+    let mut builder = Builder::default()
+        .header_contents("wrapper.h", &format!("#include <{}>\n", library.header))
+        .dynamic_library_name(library.structure)
+        .dynamic_link_require_all(false)
+        .allowlist_recursively(true)
+        .layout_tests(false)
+        .generate_comments(false)
+        .derive_default(true)
+        .derive_debug(false)
+        .prepend_enum_name(false)
+        .wrap_unsafe_ops(true)
+        .merge_extern_blocks(true)
+        .raw_line("// Made by xtask from the library's headers; not written by hand.");
+    for line in library.raw.lines() {
+        builder = builder.raw_line(line);
+    }
+    for name in library.functions {
+        builder = builder.allowlist_function(name);
+    }
+    for name in library.types {
+        builder = builder.allowlist_type(name);
+    }
+    for name in library.elsewhere {
+        builder = builder.blocklist_type(name);
+    }
+    for name in library.opaque {
+        builder = builder.opaque_type(name);
+    }
+    let made = builder.generate()?;
+    made.write_to_file(top.join(library.file))?;
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/native/src");
+    for library in [VERBS, CM] {
+        make(&library, &top)?;
+    }
+    Ok(())
+}
