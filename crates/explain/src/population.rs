@@ -47,10 +47,15 @@ impl Population {
 }
 
 /// The sockets without those that hold neither memory nor a processor: an empty half of a board is
-/// no asymmetry. Firmware lists its processor sockets in the order of its slots' sockets.
+/// no asymmetry. Firmware lists its processor sockets in the order of its slots' sockets; where it
+/// lists fewer, those that hold memory are the ones that are fitted.
 fn with_processor(sockets: Vec<Socket>, host: &Host) -> Vec<Socket> {
-    let listed = host.cpu.sockets.value().filter(|listed| listed.len() == sockets.len());
-    let is_empty = |index: usize| listed.is_some_and(|listed| !listed[index].populated);
+    let listed = host.cpu.sockets.value();
+    let fitted = listed.map_or(0, |listed| listed.iter().filter(|socket| socket.populated).count());
+    let filled = sockets.iter().filter(|socket| !socket.populated().is_empty()).count();
+    let no_more = fitted > 0 && filled == fitted;
+    let listed = listed.filter(|listed| listed.len() == sockets.len());
+    let is_empty = |index: usize| no_more || listed.is_some_and(|listed| !listed[index].populated);
     let sockets = sockets.into_iter().enumerate();
     sockets
         .filter(|(index, socket)| !(is_empty(*index) && socket.populated().is_empty()))

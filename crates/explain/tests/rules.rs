@@ -189,6 +189,51 @@ fn a_move_that_evens_a_socket_out_is_named_by_its_slots() {
     assert!(is_clear(&study(host), "dimm-balance"));
 }
 
+/// The slots of a second socket, all empty.
+fn second_socket() -> Vec<Slot> {
+    let empty = |slot: Slot| Slot {
+        locator: slot.locator.replace("P1", "P2"),
+        at: slot.at.map(|at| SlotPlace { socket: 1, ..at }),
+        module: None,
+        ..slot
+    };
+    three_channels([[0, 0]; 3]).into_iter().map(empty).collect()
+}
+
+#[test]
+fn slots_of_a_processor_that_is_not_fitted_are_no_asymmetry() {
+    let board = |fitted: &[bool]| {
+        let mut host = bare();
+        let mut slots = three_channels([[32, 0]; 3]);
+        slots.extend(second_socket());
+        host.memory.slots = known(slots);
+        let socket = |populated: &bool| CpuSocket { populated: *populated, ..CpuSocket::default() };
+        host.cpu.sockets = known(fitted.iter().map(socket).collect());
+        study(host)
+    };
+    // Firmware lists the empty socket, or only what is fitted.
+    assert!(is_clear(&board(&[true, false]), "dimm-balance"));
+    assert!(is_clear(&board(&[true]), "dimm-balance"));
+    // Two processors, and one of them without memory.
+    assert_eq!(found(&board(&[true, true]), "dimm-balance").len(), 1);
+}
+
+#[test]
+fn the_slot_of_the_missing_module_is_named() {
+    let mut host = bare();
+    let mut slots = three_channels([[32, 0]; 3]);
+    let mut second = three_channels([[32, 0], [32, 0], [0, 0]]);
+    for slot in &mut second {
+        slot.locator = slot.locator.replace("P1", "P2");
+        slot.at = slot.at.take().map(|at| SlotPlace { socket: 1, ..at });
+    }
+    slots.extend(second);
+    host.memory.slots = known(slots);
+    let remedy = found(&study(host), "dimm-balance").remove(0).remedy;
+    assert!(remedy.contains("P2-DIMMC1"), "{remedy}");
+    assert!(!remedy.contains("P2-DIMMC2"), "{remedy}");
+}
+
 #[test]
 fn memory_that_does_not_add_up_is_found_with_both_values() {
     let mut host = two_sockets();

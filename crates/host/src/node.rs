@@ -1,8 +1,8 @@
 //! NUMA nodes, from `/sys/devices/system/node`.
 
 use crate::{Root, list};
-use narrows_facts::Bytes;
-use narrows_facts::host::{HugePages, Node};
+use narrows_facts::host::{HugePages, Node, NodeAccess};
+use narrows_facts::{Bytes, BytesPerSecond, Nanos};
 
 const NODES: &str = "sys/devices/system/node";
 
@@ -31,7 +31,26 @@ fn node(root: &Root, id: u32, online: Option<&Vec<u32>>) -> Node {
                 .collect()
         }),
         huge_pages: huge_pages(root, &dir),
+        access: access(root, &format!("{dir}/access0/initiators")),
     }
+}
+
+/// Figures of ACPI's HMAT, as the kernel gives them for the initiators nearest to a node: bandwidth
+/// in MiB/s, latency in nanoseconds (Documentation/admin-guide/mm/numaperf.rst).
+fn access(root: &Root, dir: &str) -> Option<NodeAccess> {
+    let number = |file: &str| {
+        let number = root.number(&format!("{dir}/{file}"));
+        number.value().and_then(|number| u64::try_from(*number).ok()).filter(|number| *number > 0)
+    };
+    let rate = |file: &str| Some(BytesPerSecond(number(file)? as f64 * 1_048_576.0));
+    let access = NodeAccess {
+        initiators: root.numbered(dir, "node"),
+        read_bytes_per_second: rate("read_bandwidth"),
+        write_bytes_per_second: rate("write_bandwidth"),
+        read_latency_ns: number("read_latency").map(Nanos),
+        write_latency_ns: number("write_latency").map(Nanos),
+    };
+    (access.read_bytes_per_second.is_some() || access.read_latency_ns.is_some()).then_some(access)
 }
 
 /// Folders such as `hugepages/hugepages-2048kB`.
@@ -66,6 +85,25 @@ fn mem_total(text: &str) -> Result<Bytes, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_firmware_says_of_a_node_is_read() {
+        let top = std::env::temp_dir().join(format!("narrows-hmat-{}", std::process::id()));
+        let dir = top.join(NODES).join("node2/access0/initiators");
+        std::fs::create_dir_all(dir.join("node0")).expect("folder");
+        for (file, text) in
+            [("read_bandwidth", "30720\n"), ("read_latency", "250\n"), ("write_latency", "0\n")]
+        {
+            std::fs::write(dir.join(file), text).expect("file");
+        }
+        let root = Root::at(&top);
+        let access = access(&root, &format!("{NODES}/node2/access0/initiators"));
+        std::fs::remove_dir_all(&top).expect("clean");
+        let access = access.expect("figures");
+        assert_eq!(access.initiators, [0]);
+        assert_eq!(access.read_bytes_per_second, Some(BytesPerSecond(30.0 * 1024f64.powi(3))));
+        assert_eq!((access.read_latency_ns, access.write_latency_ns), (Some(Nanos(250)), None));
+    }
 
     #[test]
     fn a_node_states_its_memory_or_is_malformed() {

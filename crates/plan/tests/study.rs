@@ -192,3 +192,24 @@ fn two_ends_of_one_host_share_no_cpu_that_they_need_not() {
     assert_eq!(of("0,same-core", 1), (vec![0], vec![0]));
     assert_eq!(of("1,1", 1), (vec![1], vec![1]));
 }
+
+#[test]
+fn interrupts_and_rdma_devices_reach_the_trials() {
+    let text = "name = 'x'\nrepeats = 1\n[base]\nload = 'rdma-send-rr'\n[[factor]]\nname = 'fabric'\n\
+                levels = [{ name = 'a', irq = '0', rdma = { device = 'siw0,siw1' } },\n\
+                { name = 'b', rdma = { device = 'rxe0', service = 'RC' } }]\n";
+    let definition = Definition::parse(text).expect("a study");
+    let mut host = with(&[]);
+    let from = Source("test".into());
+    host.cpu.online = Fact::Known { value: vec![0, 1], from: from.clone() };
+    host.cpu.allowed = Fact::Known { value: vec![0, 1], from };
+    let ends = Ends { host: &host, peer: None, path: Path::Loopback, interface: None };
+    let planned = trials(&cells(&definition).expect("cells"), &ends).expect("trials");
+    let [(a, _), (b, _)] = planned.as_slice() else { panic!("{planned:?}") };
+    assert_eq!(a.place.irq.as_ref().map(|cpus| cpus.0.clone()), Some(vec![0]));
+    let rdma = a.params.rdma.clone().expect("words");
+    assert_eq!(rdma.source.device.as_deref(), Some("siw0"));
+    assert_eq!(rdma.sink.device.as_deref(), Some("siw1"));
+    assert_eq!(b.place.irq, None);
+    assert_eq!(b.params.rdma.clone().expect("words").service, None, "rc is what is taken anyway");
+}

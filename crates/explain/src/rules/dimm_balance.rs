@@ -12,6 +12,9 @@ use narrows_facts::host::Slot;
 use narrows_facts::result::{Evidence, Finding, Verdict, Weight};
 use narrows_predict::interleave::Set;
 
+/// More empty slots than this are not named.
+const MISSING_SHOWN: usize = 4;
+
 /// The rule.
 pub static RULE: Rule = Rule {
     name: "dimm-balance",
@@ -56,7 +59,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             says,
             evidence,
             worth: None,
-            remedy: moved.unwrap_or_else(|| remedy(population.balance, sockets)),
+            remedy: moved.unwrap_or_else(|| remedy(population.balance, sockets, slots)),
         }],
     }
 }
@@ -160,7 +163,30 @@ fn by_moving(slots: &[Slot], population: &Population) -> Option<String> {
     Some(format!("move {what} {}: then the memory of every socket is one set", each.join(", ")))
 }
 
-fn remedy(class: Balance, population: &[Socket]) -> String {
+/// Slots of channels that hold nothing, one a channel, when so few are missing: `: DIMM 16 is
+/// empty`.
+fn missing(population: &[Socket], slots: &[Slot], wanted: usize) -> String {
+    let of = |socket: u32, channel: &String| {
+        let at = |slot: &&Slot| {
+            slot.at.as_ref().is_some_and(|at| at.socket == socket && at.channel == *channel)
+        };
+        slots.iter().find(at).map(|slot| slot.locator.clone())
+    };
+    let empty = population.iter().flat_map(|socket| {
+        let bare = socket.ordered().into_iter().filter(|(_, modules)| modules.is_empty());
+        bare.filter_map(|(channel, _)| of(socket.socket, channel)).collect::<Vec<_>>()
+    });
+    let empty: Vec<String> = empty.collect();
+    match empty.as_slice() {
+        [one] if wanted == 1 => format!("; the empty one is {one}"),
+        many if many.len() == wanted && wanted <= MISSING_SHOWN => {
+            format!("; the empty ones are {}", many.join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
+fn remedy(class: Balance, population: &[Socket], slots: &[Slot]) -> String {
     let modules = |socket: &Socket| socket.channels.values().map(Vec::len).sum::<usize>();
     let all: usize = population.iter().map(modules).sum();
     let channels: usize = population.iter().map(|socket| socket.channels.len()).sum();
@@ -170,15 +196,20 @@ fn remedy(class: Balance, population: &[Socket]) -> String {
             population.iter().map(|s| s.channels.len() - s.populated().len()).sum::<usize>()
         ),
         Balance::SocketAsymmetric => {
-            "give every socket the same modules on the same channels".into()
+            let most = population.iter().map(modules).max().unwrap_or(0) * population.len();
+            let missing = missing(population, slots, most - all);
+            format!("give every socket the same modules on the same channels{missing}")
         }
         _ if channels > 0 && all.is_multiple_of(channels) => {
             format!("spread the {all} modules evenly: {} of one kind a channel", all / channels)
         }
-        _ => format!(
-            "use the same number of like modules on every channel: {channels} channels need {} \
-             modules, {all} are fitted",
-            all.div_ceil(channels.max(1)) * channels
-        ),
+        _ => {
+            let need = all.div_ceil(channels.max(1)) * channels;
+            let missing = missing(population, slots, need.saturating_sub(all));
+            format!(
+                "use the same number of like modules on every channel: {channels} channels need \
+                 {need} modules, {all} are fitted{missing}"
+            )
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! NUMA nodes, memory controllers, slots and modules.
 
-use crate::{Bytes, Fact};
+use crate::{Bytes, BytesPerSecond, Fact, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,26 @@ pub struct Node {
     /// Pools of huge pages.
     #[serde(default)]
     pub huge_pages: Vec<HugePages>,
+    /// What firmware says of reaching this node from the nodes nearest to it (ACPI HMAT); `None`
+    /// where it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<NodeAccess>,
+}
+
+/// Firmware's figures of reaching a node's memory. They are what its maker wrote, not a
+/// measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeAccess {
+    /// Nodes from which they hold.
+    pub initiators: Vec<u32>,
+    /// Bandwidth of reads.
+    pub read_bytes_per_second: Option<BytesPerSecond>,
+    /// Bandwidth of writes.
+    pub write_bytes_per_second: Option<BytesPerSecond>,
+    /// Latency of reads.
+    pub read_latency_ns: Option<Nanos>,
+    /// Latency of writes.
+    pub write_latency_ns: Option<Nanos>,
 }
 
 /// Huge pages of one size.

@@ -7,8 +7,8 @@ mod pci;
 
 pub use cpu::{Cache, Cpu, CpuPlace, CpuSocket, IdleState};
 pub use memory::{
-    ControllerModule, HugePages, Interleave, Memory, MemoryArray, MemoryRange, Module, Node, Slot,
-    SlotPlace,
+    ControllerModule, HugePages, Interleave, Memory, MemoryArray, MemoryRange, Module, Node,
+    NodeAccess, Slot, SlotPlace,
 };
 pub use nic::{
     Coalescing, Gid, Irq, Nic, Pause, Queues, RdmaDevice, RdmaPort, Rings, Steering,

@@ -91,6 +91,19 @@ fn muster(
         receiver: name(receiver, !sends),
         ..socket::read_back(&flows[0], job, span)
     };
+    // The ends only talk over these: what counts passes them by.
+    let aside = job.kind.starts_with("rdma-");
+    let effective = match aside {
+        true => Effective {
+            buffer_span_bytes: span,
+            wait: effective.wait,
+            sender: effective.sender,
+            receiver: effective.receiver,
+            ..Effective::default()
+        },
+        false => effective,
+    };
+    let flows = if aside { Vec::new() } else { flows };
     let cpus = job.cpus.clone();
     Crew::muster(CrewPlan {
         lanes,

@@ -82,6 +82,7 @@ impl Asking {
         let mut works = Vec::with_capacity(list as usize);
         let mut done = [Completion::default(); 16];
         let mut in_window = 0;
+        let mut patience = Patience::default();
         loop {
             let phase = lane.phase();
             if phase == Phase::Stop {
@@ -95,6 +96,9 @@ impl Asking {
                 self.posted += list;
             }
             let count = self.link.take(&mut done, self.settings.events)?;
+            if patience.is_over(count, self.settings.events) && phase == Phase::Window {
+                return Err(stalled());
+            }
             for completion in &done[..count] {
                 if let Some(why) = completion.failed() {
                     over_or(lane, &why)?;
@@ -172,6 +176,10 @@ impl Asking {
             let own = done[..count].iter().filter(|completion| !completion.arrived).count();
             self.completed += every * own as u64;
         }
+        // Memory is lent until the last word: what asks nobody's program completes, or never will.
+        if self.completed < last && !failed && is_one_sided(self.verb) {
+            return Err(stalled());
+        }
         if verify && self.verb == Verb::Write && !failed {
             self.flush(deadline)?;
         }
@@ -198,6 +206,37 @@ impl Asking {
             }
         }
         Err(LoadError::Peer("reading back what was written: no answer".into()))
+    }
+}
+
+/// What a device that went away, or an end that hangs, looks like.
+pub(super) fn stalled() -> LoadError {
+    LoadError::Peer(format!(
+        "requests under way stopped completing ({STALL:?}): the device or the other end is gone"
+    ))
+}
+
+/// How long nothing may complete.
+const STALL: Duration = Duration::from_secs(2);
+
+/// Looks at the clock now and then while nothing completes.
+#[derive(Default)]
+pub(super) struct Patience {
+    since: Option<Instant>,
+    looks: u32,
+}
+
+impl Patience {
+    /// True once nothing has completed for too long.
+    #[inline]
+    pub fn is_over(&mut self, completed: usize, sleeps: bool) -> bool {
+        if completed > 0 {
+            *self = Self::default();
+            return false;
+        }
+        self.looks = self.looks.wrapping_add(1);
+        (sleeps || self.looks.is_multiple_of(1024))
+            && self.since.get_or_insert_with(Instant::now).elapsed() > STALL
     }
 }
 

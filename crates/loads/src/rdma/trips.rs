@@ -6,7 +6,7 @@
 
 use super::link::{Link, Need, establish};
 use super::settings::Settings;
-use super::streams::stand_by;
+use super::streams::{Patience, stalled, stand_by};
 use super::{Verb, is_one_sided};
 use crate::LoadError;
 use crate::harness::ends::Flow;
@@ -100,9 +100,14 @@ impl Turns {
     fn look(&mut self, lane: &mut Lane) -> Result<bool, LoadError> {
         let at = self.slots.0 + self.message - 1;
         let wanted = turn_byte(self.received);
+        let mut patience = Patience::default();
         while self.link.region.byte(at) != wanted {
-            if lane.phase() == Phase::Stop {
+            let phase = lane.phase();
+            if phase == Phase::Stop {
                 return Ok(false);
+            }
+            if patience.is_over(0, false) && phase == Phase::Window {
+                return Err(stalled());
             }
             if self.posted - self.completed >= QUIET && !self.reap(lane)? {
                 return Ok(false);
@@ -136,11 +141,16 @@ impl Turns {
     /// Waits for an arrival, or for the completion of a read or an atomic operation.
     fn hear(&mut self, lane: &mut Lane) -> Result<bool, LoadError> {
         let answers = matches!(self.verb, Verb::Send | Verb::WriteImm);
+        let mut patience = Patience::default();
         loop {
             let mut done = [Completion::default(); 1];
             if self.link.take(&mut done, self.events)? == 0 {
-                if lane.phase() == Phase::Stop {
+                let phase = lane.phase();
+                if phase == Phase::Stop {
                     return Ok(false);
+                }
+                if patience.is_over(0, self.events) && phase == Phase::Window {
+                    return Err(stalled());
                 }
                 continue;
             }

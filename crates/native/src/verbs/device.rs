@@ -9,6 +9,7 @@ use super::verbs;
 use crate::NativeError;
 use std::ffi::CStr;
 use std::net::{IpAddr, Ipv6Addr};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What carries a device's messages.
@@ -112,10 +113,32 @@ impl Device {
             // SAFETY: the device is of the list, which is not freed yet.
             let context = unsafe { verbs.ibv_open_device(device) };
             match context.is_null() {
-                true => Err(NativeError::last(format!("opening the RDMA device {name}"))),
+                true => Err(why_closed(
+                    name,
+                    NativeError::last(format!("opening the RDMA device {name}")),
+                )),
                 false => Ok(Self { context }),
             }
         })
+    }
+}
+
+/// Why a device could not be opened. libibverbs looks for its file in several ways and tells of the
+/// last; that of a user who may not open the file is the first.
+fn why_closed(name: &str, told: NativeError) -> NativeError {
+    let classes = std::fs::read_dir("/sys/class/infiniband_verbs").into_iter().flatten().flatten();
+    let is_its = |class: &std::fs::DirEntry| {
+        let device = std::fs::read_to_string(class.path().join("ibdev"));
+        device.is_ok_and(|device| device.trim() == name)
+    };
+    let Some(class) = classes.into_iter().find(is_its) else { return told };
+    let file = Path::new("/dev/infiniband").join(class.file_name());
+    match std::fs::OpenOptions::new().read(true).write(true).open(&file) {
+        Ok(_) => told,
+        Err(source) => {
+            let doing = format!("opening the RDMA device {name}: {}", file.display());
+            NativeError::Call { doing, source }
+        }
     }
 }
 

@@ -127,7 +127,11 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
         false => {
             let places = settings.places().map_err(wrong)?;
             let nodes = settings.nodes().map_err(wrong)?;
-            placed(places, nodes, ends, &spot, &params).unwrap_or_else(|why| {
+            let irq = settings.interrupts().map_err(wrong)?;
+            let irq = irq.map(|place| cpus(ends.host, place, ends.interface)).transpose();
+            let place = placed(places, nodes, ends, &spot, &params)
+                .and_then(|place| Ok(Placement { irq: irq?.map(CpuList), ..place }));
+            place.unwrap_or_else(|why| {
                 why_not = Some(why);
                 Placement::default()
             })

@@ -68,6 +68,9 @@ pub struct Settings {
     pub affinity: Option<String>,
     /// Nodes of both ends' buffers, `LOCAL,REMOTE`.
     pub memory_node: Option<String>,
+    /// CPUs that the interrupts of this host's NIC are sent to, as a place of `affinity`; put back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub irq: Option<String>,
     /// A memory kernel beside it, `KERNEL:THREADS[@WHERE]`.
     pub memory_load: Option<String>,
     /// Threads of a memory kernel.
@@ -84,8 +87,10 @@ pub struct Settings {
     /// MTU of the interface between the ends, which narrows sets and puts back.
     pub mtu: Option<u32>,
     /// Words about RDMA, which both ends' devices and queue pairs are told.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rdma: Option<RdmaAsked>,
     /// Offloads of that interface by ethtool's words, which narrows sets and puts back.
+    #[serde(skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub offloads: std::collections::BTreeMap<String, bool>,
     /// Kernel settings by name, which narrows sets and puts back.
     pub sysctl: std::collections::BTreeMap<String, String>,
@@ -148,6 +153,7 @@ impl Settings {
             per_second: either(&over.per_second, &self.per_second),
             affinity: either(&over.affinity, &self.affinity),
             memory_node: either(&over.memory_node, &self.memory_node),
+            irq: either(&over.irq, &self.irq),
             memory_load: either(&over.memory_load, &self.memory_load),
             threads: either(&over.threads, &self.threads),
             size: either(&over.size, &self.size),
@@ -246,6 +252,11 @@ impl Settings {
     /// CPUs of both ends, as places.
     pub fn places(&self) -> Result<Option<(Where, Where)>, String> {
         self.affinity.as_deref().map(pair).transpose()
+    }
+
+    /// Where interrupts go, as a place.
+    pub fn interrupts(&self) -> Result<Option<Where>, String> {
+        self.irq.as_deref().map(str::parse).transpose()
     }
 
     /// Nodes of both ends' buffers.

@@ -5,7 +5,7 @@ use super::View;
 use crate::{hardware, words};
 use narrows_explain::population::{Population, Socket, controllers_equal};
 use narrows_explain::{findings, judge_host};
-use narrows_facts::host::{DeviceKind, Host, Nic, Node, Slot};
+use narrows_facts::host::{DeviceKind, Host, Nic, Node, NodeAccess, Slot};
 use narrows_facts::units::three_digits;
 use narrows_predict::dram::{SocketPeak, socket_peaks};
 use narrows_predict::interleave::Sets;
@@ -237,9 +237,24 @@ fn draw_node(out: &mut String, host: &Host, node: &Node) {
         bytes => format!(", L{level} {}", narrows_facts::Bytes(bytes)),
     };
     let _ = writeln!(out, "\nnode {}: {cpus}, {memory} memory{cache}", node.id);
+    if let Some(says) = node.access.as_ref().and_then(firmware_says) {
+        let _ = writeln!(out, "  firmware says {says}");
+    }
     for nic in host.physical_nics().filter(|nic| home(host, nic) == Some(node.id)) {
         draw_nic(out, host, nic);
     }
+}
+
+/// `read 126 GB/s, 90 ns from node 0 (HMAT)`.
+fn firmware_says(access: &NodeAccess) -> Option<String> {
+    let rate =
+        access.read_bytes_per_second.map(|rate| format!("{} GB/s", three_digits(rate.gbytes())));
+    let latency = access.read_latency_ns.map(|latency| format!("{} ns", latency.0));
+    let figures: Vec<String> = rate.into_iter().chain(latency).collect();
+    let from: Vec<String> = access.initiators.iter().map(u32::to_string).collect();
+    let from = if from.is_empty() { "?".to_owned() } else { from.join(", ") };
+    let says = || format!("{} for reads from node {from} (HMAT)", figures.join(", "));
+    (!figures.is_empty()).then(says)
 }
 
 fn draw_nic(out: &mut String, host: &Host, nic: &Nic) {

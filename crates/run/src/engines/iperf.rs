@@ -5,6 +5,7 @@ use super::{Engine, flows, words};
 /// The tool.
 pub static ENGINE: Engine = Engine {
     name: "iperf",
+    program: |_| "iperf",
     package: "iperf",
     kinds: &["tcp-stream", "udp-stream"],
     port: 5001,

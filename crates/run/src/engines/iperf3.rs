@@ -5,6 +5,7 @@ use super::{Engine, flows, words};
 /// The tool.
 pub static ENGINE: Engine = Engine {
     name: "iperf3",
+    program: |_| "iperf3",
     package: "iperf3",
     kinds: &["tcp-stream", "udp-stream"],
     port: 5201,

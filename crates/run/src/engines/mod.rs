@@ -4,6 +4,7 @@
 mod iperf;
 mod iperf3;
 mod nuttcp;
+mod perftest;
 mod qperf;
 mod sockperf;
 
@@ -34,8 +35,10 @@ const KEPT_BYTES: usize = 64 << 10;
 
 /// A tool that can make a load.
 pub struct Engine {
-    /// Its name, and that of its program.
+    /// Its name.
     pub name: &'static str,
+    /// Its program for a trial.
+    pub program: fn(&Trial) -> &'static str,
     /// The package that has it.
     pub package: &'static str,
     /// The loads that it can make.
@@ -51,8 +54,14 @@ pub struct Engine {
 }
 
 /// All tools, by name.
-pub static ENGINES: &[&Engine] =
-    &[&iperf::ENGINE, &iperf3::ENGINE, &nuttcp::ENGINE, &qperf::ENGINE, &sockperf::ENGINE];
+pub static ENGINES: &[&Engine] = &[
+    &iperf::ENGINE,
+    &iperf3::ENGINE,
+    &nuttcp::ENGINE,
+    &perftest::ENGINE,
+    &qperf::ENGINE,
+    &sockperf::ENGINE,
+];
 
 /// The tool that makes a trial's load; an error says why it cannot.
 pub fn engine(trial: &Trial) -> Result<&'static Engine, String> {
@@ -65,9 +74,10 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, String> {
         return Err(format!("{name} makes {}, and no {}", engine.kinds.join(", "), trial.kind));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    match std::env::split_paths(&path).any(|dir| dir.join(engine.name).is_file()) {
+    let program = (engine.program)(trial);
+    match std::env::split_paths(&path).any(|dir| dir.join(program).is_file()) {
         true => Ok(engine),
-        false => Err(format!("{name} is not installed: apt install {}", engine.package)),
+        false => Err(format!("{program} is not installed: apt install {}", engine.package)),
     }
 }
 
@@ -94,7 +104,7 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
             let mut words = (engine.server)(trial, engine.port);
             words.extend(own.server.iter().cloned());
             let at = (place.server_namespace, &trial.place.sink, trial.place.sink_node);
-            let command = placed(engine.name, &words, at);
+            let command = placed((engine.program)(trial), &words, at);
             let server = Running::start(command).map_err(failed(Stage::Start))?;
             thread::sleep(LISTEN_WITHIN);
             Some(server)
@@ -105,8 +115,8 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
         false => [(engine.reach)(place.address, engine.port), own.client.clone()].concat(),
     };
     let at = (place.client_namespace, &trial.place.source, trial.place.source_node);
-    let command = placed(engine.name, &words, at);
-    let line = format!("{} {}", engine.name, words.join(" "));
+    let command = placed((engine.program)(trial), &words, at);
+    let line = format!("{} {}", (engine.program)(trial), words.join(" "));
     let client = Running::start(command).map_err(failed(Stage::Start))?;
     let within = Duration::from_nanos(trial.timeline.window_ns.0) * 2 + SPARE;
     let (status, text) = client.end(within, stop)?;

@@ -5,6 +5,7 @@ use super::{Engine, seconds, words};
 /// The tool.
 pub static ENGINE: Engine = Engine {
     name: "nuttcp",
+    program: |_| "nuttcp",
     package: "nuttcp",
     kinds: &["tcp-stream", "udp-stream"],
     port: 5000,

@@ -5,6 +5,7 @@ use super::{Engine, seconds, words};
 /// The tool.
 pub static ENGINE: Engine = Engine {
     name: "sockperf",
+    program: |_| "sockperf",
     package: "sockperf",
     kinds: &["tcp-latency", "udp-latency"],
     port: 11111,

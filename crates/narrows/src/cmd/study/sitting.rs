@@ -6,6 +6,7 @@ use crate::args::SittingArgs;
 use crate::cmd::{direct, own_binary};
 use crate::failure::{Failure, USAGE};
 use narrows_facts::host::Host;
+use narrows_facts::load::CpuList;
 use narrows_facts::study::Found;
 use narrows_facts::trial::{Path, Trial, TrialId};
 use narrows_host::Root;
@@ -120,13 +121,13 @@ impl Sitting {
 
     /// Why a trial cannot run here.
     fn why_not(&self, trial: &Trial) -> Option<String> {
-        if trial.engine.is_some() {
-            return engines::engine(trial).err();
-        }
         if trial.kind.starts_with("rdma-")
             && let Some(why) = self.without_rdma()
         {
             return Some(why);
+        }
+        if trial.engine.is_some() {
+            return engines::engine(trial).err();
         }
         let can = self.peers.first().map_or(Ok(()), |peer| peer.can(trial));
         let job = if trial.path == Path::Memory { sink_job(trial) } else { source_job(trial) };
@@ -220,6 +221,7 @@ impl Sitting {
             congestion: None,
             mtu_bytes: None,
             offloads: BTreeMap::new(),
+            interrupts: interrupts(&self.host, self.interface.as_deref()),
         };
         let ends = match self.peers.is_empty() {
             false => Ends::Peers(&mut self.peers),
@@ -248,6 +250,15 @@ pub struct Ready<'a> {
     mtu_bytes: Option<u32>,
     /// What offloads were before any trial changed them.
     offloads: BTreeMap<String, bool>,
+    /// Files of the NIC's interrupts, with the CPUs that each had once a trial has moved it.
+    interrupts: BTreeMap<String, Option<String>>,
+}
+
+/// The files that say where the interrupts of an interface go.
+fn interrupts(host: &Host, interface: Option<&str>) -> BTreeMap<String, Option<String>> {
+    let nic = interface.and_then(|name| host.nic(name));
+    let irqs = nic.and_then(|nic| nic.irqs.value()).into_iter().flatten();
+    irqs.map(|irq| (format!("/proc/irq/{}/smp_affinity_list", irq.number), None)).collect()
 }
 
 impl Ready<'_> {
@@ -260,6 +271,7 @@ impl Ready<'_> {
         }
         self.mtu(settings.mtu)?;
         self.offloads(&settings.offloads)?;
+        self.steer(trial.place.irq.as_ref())?;
         if let Some(pair) = self.namespaces {
             // An outside tool may not be able to ask for one.
             let wanted = settings.congestion.as_deref().filter(|_| trial.engine.is_some());
@@ -320,6 +332,26 @@ impl Ready<'_> {
             }
             (None, None) => Err("offloads: the interface between the ends is not known".into()),
         }
+    }
+
+    /// Sends the NIC's interrupts where a trial wants them, or back.
+    fn steer(&mut self, wanted: Option<&CpuList>) -> Result<(), String> {
+        if wanted.is_some() && (self.namespaces.is_some() || self.interrupts.is_empty()) {
+            return Err("irq: no NIC with interrupts of its own joins the ends".to_owned());
+        }
+        let list = wanted.map(|cpus| {
+            let cpus: Vec<String> = cpus.0.iter().map(u32::to_string).collect();
+            cpus.join(",")
+        });
+        for (path, was) in self.interrupts.clone() {
+            let Some(to) = list.clone().or(was.clone()) else { continue };
+            if was.is_none() {
+                let now = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+                self.interrupts.insert(path.clone(), Some(now.trim().to_owned()));
+            }
+            self.guard()?.set(&path, &to).map_err(|error| format!("irq: {error}"))?;
+        }
+        Ok(())
     }
 
     fn mtu(&mut self, wanted: Option<u32>) -> Result<(), String> {

@@ -1,0 +1,82 @@
+//! perftest: a program a verb, and another for its latency.
+
+use super::{Engine, seconds, words};
+use narrows_facts::rdma::RdmaPlace;
+use narrows_facts::trial::Trial;
+
+/// The tool. Its server serves one test and ends.
+pub static ENGINE: Engine = Engine {
+    name: "perftest",
+    program,
+    package: "perftest",
+    kinds: &[
+        "rdma-atomic-latency",
+        "rdma-atomic-stream",
+        "rdma-read-latency",
+        "rdma-read-stream",
+        "rdma-send-latency",
+        "rdma-send-stream",
+        "rdma-write-latency",
+        "rdma-write-stream",
+    ],
+    port: 18515,
+    server: |trial, port| {
+        let rdma = trial.params.rdma.clone().unwrap_or_default();
+        let mut all = options(trial, &rdma.sink);
+        all.extend(["-p".to_owned(), port.to_string()]);
+        all
+    },
+    client: |trial, address, port| {
+        let rdma = trial.params.rdma.clone().unwrap_or_default();
+        [options(trial, &rdma.source), (ENGINE.reach)(address, port)].concat()
+    },
+    reach: |address, port| vec!["-p".into(), port.to_string(), address.to_string()],
+};
+
+fn program(trial: &Trial) -> &'static str {
+    match trial.kind.as_str() {
+        "rdma-atomic-latency" => "ib_atomic_lat",
+        "rdma-atomic-stream" => "ib_atomic_bw",
+        "rdma-read-latency" => "ib_read_lat",
+        "rdma-read-stream" => "ib_read_bw",
+        "rdma-send-latency" => "ib_send_lat",
+        "rdma-send-stream" => "ib_send_bw",
+        "rdma-write-latency" => "ib_write_lat",
+        _ => "ib_write_bw",
+    }
+}
+
+/// What both ends are told.
+fn options(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
+    let params = &trial.params;
+    let rdma = params.rdma.clone().unwrap_or_default();
+    let flag = |wanted: bool| wanted.then(String::new);
+    let number = |number: Option<u32>| number.map(|number| number.to_string());
+    let small = |number: Option<u8>| number.map(|number| number.to_string());
+    let atomic = trial.kind.starts_with("rdma-atomic");
+    let bandwidth = trial.kind.ends_with("-stream");
+    // It has no events for writes, whose targets hear of nothing.
+    let looks = params.socket.as_ref().and_then(|socket| socket.wait.as_deref()) == Some("spin");
+    let events = !looks && !trial.kind.starts_with("rdma-write");
+    let service = rdma.service.as_deref().unwrap_or("rc").to_uppercase();
+    let both = params.stream.as_ref().is_some_and(|stream| stream.bidirectional);
+    words(&[
+        ("-d", place.device.clone()),
+        ("-i", small(place.port)),
+        ("-x", small(place.gid_index)),
+        ("-s", (!atomic).then(|| params.message_bytes.0.to_string())),
+        ("-D", Some(seconds(trial))),
+        ("-q", bandwidth.then(|| params.streams.to_string())),
+        ("-c", (service != "RC").then_some(service)),
+        ("-R", flag(rdma.connection.as_deref() == Some("cm"))),
+        ("-t", number(rdma.depth).filter(|_| bandwidth)),
+        ("-l", number(rdma.post_list).filter(|_| bandwidth)),
+        ("-Q", number(rdma.signal_every).filter(|_| bandwidth)),
+        ("-I", number(rdma.inline_bytes)),
+        ("-m", number(rdma.path_mtu_bytes)),
+        ("-S", small(rdma.service_level)),
+        ("-b", flag(both)),
+        ("-e", flag(events)),
+        ("-F", flag(true)),
+    ])
+}
