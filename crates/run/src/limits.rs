@@ -105,7 +105,8 @@ impl Limits {
         let span = params.stream.as_ref().and_then(|stream| stream.span_bytes);
         let messages = params.message_bytes.0.max(params.response_bytes().0);
         let messages = messages.saturating_mul(params.flows().into());
-        let bytes = Bytes(span.map_or(0, |span| span.0).max(messages));
+        let compared = narrows_loads::rdma::settings::buffer_bytes(job);
+        let bytes = Bytes(span.map_or(0, |span| span.0).max(messages).max(compared));
         if let Some(most) = self.memory_bytes.filter(|most| bytes > *most) {
             return no(format!("{bytes} of buffers, at most {most}"));
         }

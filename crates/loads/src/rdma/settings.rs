@@ -1,9 +1,9 @@
 //! What an order says of RDMA, with what is taken where it says nothing, and its limits.
 
 use super::{Verb, is_one_sided};
-use crate::LoadError;
 use crate::harness::buffer::Pages;
 use crate::harness::socket::Wait;
+use crate::{BUFFERS_BYTES_MAX, LoadError};
 use narrows_facts::load::{End, Job, SocketParams, StreamParams, TripParams};
 use narrows_facts::rdma::RdmaPlace;
 use narrows_native::verbs::Kind as Service;
@@ -22,6 +22,8 @@ const DEPTH_MAX: u32 = 16_384;
 const INLINE_BYTES: u32 = 64;
 /// The most that are asked of a device.
 const INLINE_BYTES_MAX: u32 = 4096;
+/// Buffers posted for arrivals, as a multiple of the requests under way.
+pub const RECEIVES: u32 = 4;
 /// Bytes of an atomic operation.
 pub const ATOMIC_BYTES: u64 = 8;
 
@@ -165,11 +167,30 @@ pub fn check(job: &Job) -> Result<(), LoadError> {
         return order("a path MTU of RDMA is 256, 512, 1024, 2048 or 4096".into());
     }
     services(verb, &settings)?;
+    let buffers = buffer_bytes(job);
+    if buffers > BUFFERS_BYTES_MAX {
+        return order(format!(
+            "{buffers} B of buffers for sends that are compared, must be at most \
+             {BUFFERS_BYTES_MAX}: take smaller messages or a smaller depth"
+        ));
+    }
     let message = job.params.message_bytes.0;
     if verb == Verb::FetchAdd && message != ATOMIC_BYTES {
         return order(format!("an atomic operation has {ATOMIC_BYTES} bytes, not {message}"));
     }
     others(verb, job, &settings)
+}
+
+/// Bytes of an end's buffers where they are more than messages and spans: sends that are compared
+/// each need a buffer of their own, for as long as they are posted.
+pub fn buffer_bytes(job: &Job) -> u64 {
+    let compared = job.params.stream.as_ref().is_some_and(|stream| stream.verify);
+    if !compared || verb(&job.kind) != Some(Verb::Send) {
+        return 0;
+    }
+    let depth = Settings::of(job).map_or(DEPTH_MAX, |settings| settings.depth);
+    let each = u64::from(depth * RECEIVES).saturating_mul(job.params.message_bytes.0);
+    each.saturating_mul(job.params.flows().into())
 }
 
 /// What each service can do (InfiniBand specification, volume 1, table 81).
@@ -225,4 +246,89 @@ fn others(verb: Verb, job: &Job, settings: &Settings) -> Result<(), LoadError> {
         return order("a lost write would never be answered: use rc");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::load::{CpuList, Params, Timeline};
+    use narrows_facts::rdma::RdmaParams;
+    use narrows_facts::{Bytes, Nanos};
+
+    fn job(kind: &str, message: u64, rdma: RdmaParams) -> Job {
+        let span = Nanos(1_000_000);
+        Job {
+            kind: kind.into(),
+            end: End::Sink,
+            params: Params { rdma: Some(rdma), ..Params::of_network(Bytes(message), 1) },
+            cpus: CpuList::default(),
+            timeline: Timeline {
+                warmup_ns: span,
+                window_ns: span,
+                cooldown_ns: span,
+                interval_ns: None,
+            },
+            address: Some([127, 0, 0, 1].into()),
+            token: "00".repeat(16),
+            namespace: None,
+            node: None,
+            bind: None,
+            iperf3: None,
+            ports: None,
+        }
+    }
+
+    fn refusal(kind: &str, message: u64, rdma: RdmaParams) -> String {
+        let refused = crate::check(&job(kind, message, rdma)).map(|kind| kind.name);
+        refused.expect_err(kind).to_string()
+    }
+
+    #[test]
+    fn what_no_device_can_do_is_refused_before_one_is_asked() {
+        let plain = RdmaParams::default;
+        let service = |name: &str| RdmaParams { service: Some(name.into()), ..plain() };
+        assert!(crate::check(&job("rdma-write-stream", 65536, plain())).is_ok());
+        assert!(crate::check(&job("rdma-send-stream", 1024, service("ud"))).is_ok());
+        assert!(refusal("rdma-write-stream", 8, service("ud")).contains("no such verb"));
+        assert!(refusal("rdma-read-stream", 8, service("uc")).contains("no such verb"));
+        assert!(refusal("rdma-send-stream", 8, service("xrc")).contains("rc, uc or ud"));
+        assert!(refusal("rdma-atomic-stream", 64, plain()).contains("8 bytes"));
+        assert!(refusal("rdma-write-rr", 8, plain()).contains("wakes nobody"));
+        assert!(refusal("tcp-stream", 8, plain()).contains("no queue pairs"));
+        let deep = RdmaParams { depth: Some(1 << 20), ..plain() };
+        assert!(refusal("rdma-write-stream", 8, deep).contains("depth"));
+        let list = RdmaParams { post_list: Some(129), ..plain() };
+        assert!(refusal("rdma-write-stream", 8, list).contains("lists of 129"));
+        let by_manager = RdmaParams { connection: Some("cm".into()), ..service("ud") };
+        assert!(refusal("rdma-send-stream", 8, by_manager).contains("exchange"));
+    }
+
+    #[test]
+    fn a_peer_cannot_order_more_memory_than_there_is_for_it() {
+        let mut order = job(
+            "rdma-send-stream",
+            64 << 20,
+            RdmaParams { depth: Some(DEPTH_MAX), ..RdmaParams::default() },
+        );
+        assert!(crate::check(&order).is_ok(), "one message, over and over");
+        let stream = StreamParams { verify: true, ..StreamParams::default() };
+        order.params.stream = Some(stream);
+        let refused = crate::check(&order).map(|kind| kind.name).expect_err("4 TiB").to_string();
+        assert!(refused.contains("must be at most"), "{refused}");
+    }
+
+    #[test]
+    fn news_come_before_there_is_no_room() {
+        let of = |depth, post_list, signal_every| {
+            let rdma = RdmaParams { depth, post_list, signal_every, ..RdmaParams::default() };
+            let settings = Settings::of(&job("rdma-write-stream", 64, rdma)).expect("settings");
+            (settings.depth, settings.post_list, settings.signal_every)
+        };
+        assert_eq!(of(None, None, None), (128, 1, 32));
+        assert_eq!(of(Some(16), Some(16), Some(16)), (16, 16, 1));
+        assert_eq!(of(Some(1), None, None), (1, 1, 1));
+        // 25 MiB of 8 MiB messages are three.
+        let large = Settings::of(&job("rdma-write-stream", 8 << 20, RdmaParams::default()));
+        assert_eq!(large.expect("settings").depth, 3);
+    }
 }

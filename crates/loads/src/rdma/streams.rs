@@ -5,7 +5,7 @@
 //! connection (RFC 5041, section 5), so there the receiver says when it has posted buffers again.
 
 use super::link::{Link, Need, establish};
-use super::settings::Settings;
+use super::settings::{RECEIVES, Settings};
 use super::talk::Word;
 use super::{IWARP, Verb, is_one_sided};
 use crate::LoadError;
@@ -19,8 +19,6 @@ use std::time::{Duration, Instant};
 
 /// Bytes of the header that comes before an unreliable datagram.
 const HEADER_BYTES: usize = 40;
-/// Buffers posted for arrivals, as a multiple of the requests under way.
-const RECEIVES: u32 = 4;
 /// Of the buffers that were posted at first, the part after which iWARP's sender is told that they
 /// are posted again.
 const CREDITS: u32 = 4;

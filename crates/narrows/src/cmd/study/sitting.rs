@@ -121,6 +121,11 @@ impl Sitting {
 
     /// Why a trial cannot run here.
     fn why_not(&self, trial: &Trial) -> Option<String> {
+        if trial.engine.is_none()
+            && let Err(error) = narrows_loads::kind(&trial.kind)
+        {
+            return Some(error.to_string());
+        }
         if trial.kind.starts_with("rdma-")
             && let Some(why) = self.without_rdma()
         {
