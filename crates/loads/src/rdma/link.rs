@@ -313,6 +313,13 @@ impl Maker<'_> {
             service_level: settings.service_level,
             traffic_class: settings.traffic_class,
         };
+        let message = self.told.message() as u64;
+        if service == Service::Ud && message > u64::from(path.mtu_bytes) {
+            let mtu = path.mtu_bytes;
+            return Err(LoadError::Order(format!(
+                "a datagram of {message} B is larger than the path MTU of {mtu} B"
+            )));
+        }
         let own = made.qp.address(&path)?;
         let (other, memory) = self.trade(talk, &own, &mut made.region)?;
         made.qp.join(&own, &other, &path)?;
