@@ -59,7 +59,7 @@ rxe-write rxe-write-cm rxe-write-uc rxe-write-lists rxe-write-two rxe-write-both
 rxe-write-cold rxe-write-mtu rxe-write-small rxe-write-reverse rxe-write-imm rxe-read
 rxe-read-verify rxe-send rxe-send-verify rxe-send-uc rxe-send-ud rxe-atomic rxe-send-latency
 rxe-send-ud-latency rxe-write-imm-latency rxe-read-latency rxe-atomic-latency rxe-write-latency
-rxe-gid siw-write siw-write-named siw-write-verify siw-write-two siw-write-both siw-read
+rxe-gid rxe-huge-verify two-peers siw-write siw-write-named siw-write-verify siw-write-two siw-write-both siw-read
 siw-read-verify siw-send siw-send-verify siw-send-latency siw-read-latency rxe-sweep bar-rxe-write
 bar-siw-write bar-rxe-latency bar-siw-latency siw-by-name as-nobody device-removed after-removal after-port-down
 """.split()
@@ -83,6 +83,7 @@ for name in ["rxe-write", "rxe-read", "siw-write", "siw-read"]:
 
 # What cannot be done says why; exit code and a part of the words.
 REFUSED = {
+    "rxe-huge-missing": (5, "huge pages"),
     "siw-write-imm": (5, "no write with immediate"),
     "siw-atomic": (5, "no atomic operations"),
     "siw-write-uc": (5, "reliable connections only"),
@@ -137,9 +138,16 @@ for device, transport in re.findall(r"hca_id:\s*(\w+)\s*transport:\s*(\w+)", cas
     check("list", row and kind in row.group(0), f"{device} is {transport} for ibv_devinfo")
 check("list", len(re.findall(r"hca_id", case("devinfo").text)) == 2, "two devices were made")
 
+# Ctrl-C ends a run at once and keeps those that were done.
+interrupted = case("interrupted")
+check("interrupted", interrupted.rc == 130, f"exit code {interrupted.rc}: {interrupted.text[-400:]}")
+peers = case("two-peers")
+check("two-peers", {run["trial"] for run in peers.runs()} != set() and len(peers.runs()) == 2,
+      f"{len(peers.runs())} runs of two peers")
+
 # Nothing is left behind.
 check("left", case("left-processes").lines == [], f"processes: {case('left-processes').lines}")
-for line in case("left-resources").lines:
+for line in case("left-resources").lines + case("left-by-verbs").lines:
     left = [word for word in re.findall(r"(qp|cm_id|mr|ctx) (\d+)", line) if word[1] != "0"]
     # The kernel keeps one queue pair a port for management.
     left = [word for word in left if word != ("qp", "1")]
@@ -170,8 +178,9 @@ for device in ["rxe", "siw"]:
         check(f"bar-{device}-write", own >= other, f"{own:.2f} is below {other:.2f}")
     else:
         check(f"bar-{device}-write", False, "no figures to compare")
+    # Both are medians: its typical time.
     own = [value / 2000 for value in case(f"bar-{device}-latency").values()]
-    other = theirs(f"perftest-{device}-latency", 5)
+    other = theirs(f"perftest-{device}-latency", 4)
     if own and other:
         own, other = statistics.median(own), statistics.median(other)
         print(f"| {device} | send 8 B asleep, half a round trip, us | {own:.2f} | {other:.2f} "

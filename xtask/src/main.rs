@@ -114,6 +114,30 @@ const CM: Library = Library {
     raw: "use super::bindings::*;\nuse libc::sockaddr;",
 };
 
+/// Most of libfabric is behind tables of functions in what it makes, which the types have.
+const FABRIC: Library = Library {
+    file: "fabric/bindings.rs",
+    header: "rdma/fabric.h>\n#include <rdma/fi_endpoint.h>\n#include <rdma/fi_domain.h>\n#include \
+             <rdma/fi_rma.h>\n#include <rdma/fi_tagged.h>\n#include <rdma/fi_cm.h",
+    structure: "Fabric",
+    functions: &["fi_getinfo", "fi_freeinfo", "fi_dupinfo", "fi_fabric", "fi_strerror", "fi_version"],
+    types: &[
+        "fid_.*",
+        "fi_ops_(rma|tagged|cm|ep|domain|fabric|cq|av|mr)",
+        "fi_cq_(attr|msg_entry|err_entry|format)",
+        "fi_av_(attr|type)",
+        "fi_context2",
+        "fi_ep_type",
+        "fi_wait_obj",
+        "fi_progress",
+        "FI_(RMA|TAGGED|SOURCE|CONTEXT|CONTEXT2|RECV|SEND|READ|WRITE|REMOTE_READ|REMOTE_WRITE)",
+        "FI_(MR_.*|ORDER_SAS|DELIVERY_COMPLETE|TRANSMIT_COMPLETE|EAGAIN|EAVAIL|ENABLE)",
+    ],
+    elsewhere: &["__atomic.*", "__pthread.*", "pthread_.*"],
+    opaque: &[],
+    raw: "",
+};
+
 fn make(library: &Library, top: &Path) -> Result<(), Box<dyn Error>> {
     let mut builder = Builder::default()
         .header_contents("wrapper.h", &format!("#include <{}>\n", library.header))
@@ -135,7 +159,7 @@ fn make(library: &Library, top: &Path) -> Result<(), Box<dyn Error>> {
         builder = builder.allowlist_function(name);
     }
     for name in library.types {
-        builder = builder.allowlist_type(name);
+        builder = builder.allowlist_type(name).allowlist_var(name);
     }
     for name in library.elsewhere {
         builder = builder.blocklist_type(name);
@@ -150,7 +174,7 @@ fn make(library: &Library, top: &Path) -> Result<(), Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/native/src");
-    for library in [VERBS, CM] {
+    for library in [VERBS, CM, FABRIC] {
         make(&library, &top)?;
     }
     Ok(())

@@ -400,6 +400,10 @@ pub struct EndReport {
     /// CPU time of the thread that keeps the time line and reads the counters, over the window.
     #[serde(default)]
     pub keeper_ns: Option<Nanos>,
+    /// CPU time of the whole process over the window but for the keeper's: what a library's own
+    /// threads use is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_ns: Option<Nanos>,
     /// Sends without a copy, when they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zero_copy: Option<ZeroCopy>,

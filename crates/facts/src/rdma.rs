@@ -52,6 +52,22 @@ pub struct RdmaParams {
     /// Pages of the buffers, as memory kernels name them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<String>,
+    /// `libfabric`; `None` is verbs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// Provider of libfabric; `None` is the library's first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+}
+
+impl RdmaParams {
+    /// Whether something was asked for that only queue pairs of verbs have.
+    pub fn has_queue_pair_words(&self) -> bool {
+        let Self { sink, source, depth, pages, via, provider, .. } = self.clone();
+        let device = |place: RdmaPlace| RdmaPlace { device: place.device, ..RdmaPlace::default() };
+        let (sink, source) = (device(sink), device(source));
+        *self != Self { sink, source, depth, pages, via, provider, ..Self::default() }
+    }
 }
 
 /// A port of a device.
@@ -109,4 +125,10 @@ pub struct RdmaEffective {
     pub inline: bool,
     /// Pages of the buffers.
     pub pages: String,
+    /// Provider of libfabric, with its layers; `None` with verbs.
+    pub provider: Option<String>,
+    /// Whether programs do what NICs do: no figure of hardware.
+    pub software: bool,
+    /// Whether the completion of a write says that it is in the other end's memory.
+    pub delivers: bool,
 }

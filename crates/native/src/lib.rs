@@ -3,14 +3,24 @@
 //! committed; what is above them is safe to use, and frees what it made in the order that the
 //! libraries ask for.
 
+pub mod fabric;
+mod memory;
+mod signals;
 pub mod ticker;
 pub mod verbs;
+mod work;
+
+pub use memory::{Memory, Watched};
+pub use work::{Completion, Remote, Verb, Work};
 
 use std::io;
 use thiserror::Error;
 
 /// What helps where the kernel's files are missing.
 const KERNEL_SIDE: &str = "load the kernel's side: modprobe -a ib_uverbs rdma_ucm";
+/// What libibverbs answers where /sys/class/infiniband_verbs is not there.
+const NO_KERNEL_SIDE: &str =
+    "this kernel has no RDMA, or its modules (ib_uverbs, rdma_ucm) are not loaded";
 
 /// Why a library could not be used, or what it answered.
 #[derive(Debug, Error)]
@@ -33,6 +43,9 @@ pub enum NativeError {
         /// The answer.
         source: io::Error,
     },
+    /// The kernel's side is missing.
+    #[error("{NO_KERNEL_SIDE}")]
+    Kernel,
     /// Nothing failed, but it cannot be done.
     #[error("{0}")]
     Cannot(String),
@@ -42,6 +55,15 @@ impl NativeError {
     /// The last error of the system, with what was being done.
     pub(crate) fn last(doing: impl Into<String>) -> Self {
         Self::Call { doing: doing.into(), source: io::Error::last_os_error() }
+    }
+
+    /// Why there is no list of devices.
+    pub(crate) fn listing() -> Self {
+        let source = io::Error::last_os_error();
+        match source.raw_os_error() {
+            Some(libc::ENOSYS) => Self::Kernel,
+            _ => Self::Call { doing: "listing RDMA devices".into(), source },
+        }
     }
 
     /// An error number that a call gave back, with what was being done.
@@ -67,9 +89,9 @@ impl NativeError {
                                 (ulimit -l, LimitMEMLOCK of a unit)"
                     .to_owned(),
                 NotFound => KERNEL_SIDE.to_owned(),
-                _ if source.raw_os_error() == Some(libc::ENOSYS) => KERNEL_SIDE.to_owned(),
                 _ => return None,
             },
+            Self::Kernel => KERNEL_SIDE.to_owned(),
             Self::Cannot(_) => return None,
         })
     }

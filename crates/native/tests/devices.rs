@@ -3,9 +3,9 @@
 
 use narrows_native::verbs::cm::{Half, Listener};
 use narrows_native::verbs::{
-    Access, Completion, Device, Domain, Kind, Memory, Path, QueuePair, Region, Remote, Size,
-    Transport, Verb, Work, devices,
+    Access, Device, Domain, Kind, Path, QueuePair, Region, Size, Transport, devices,
 };
+use narrows_native::{Completion, Memory, Remote, Verb, Work};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -94,6 +94,7 @@ fn finish(qp: &mut QueuePair) -> Option<String> {
 
 fn work(end: &mut End, verb: Verb, remote: Remote) -> Work {
     Work {
+        id: 0,
         verb,
         address: end.region.address(),
         length: if verb == Verb::FetchAdd { 8 } else { BYTES as u32 },
@@ -105,7 +106,7 @@ fn work(end: &mut End, verb: Verb, remote: Remote) -> Work {
 }
 
 fn memory_of(end: &mut End) -> Remote {
-    Remote { address: end.region.address(), key: end.region.remote_key() }
+    Remote { address: end.region.address(), key: end.region.remote_key().into() }
 }
 
 #[test]
@@ -116,16 +117,17 @@ fn what_is_written_arrives_and_is_read_back() {
         let write = work(&mut near, Verb::Write, remote);
         assert_eq!(done(&mut near, write), None);
         let mut seen = vec![0; BYTES];
-        far.region.copy(0, &mut seen);
+        far.region.memory().copy(0, &mut seen);
         assert!(seen.iter().all(|byte| *byte == 7), "every byte arrived");
-        far.region.set_byte(5, 9);
+        far.region.memory().set_byte(5, 9);
         let read = work(&mut near, Verb::Read, remote);
         assert_eq!(done(&mut near, read), None);
-        assert_eq!(near.region.byte(5), 9);
-        // Four sevens and so on are added one to, as a number of eight bytes.
+        assert_eq!(near.region.memory().byte(5), 9);
+        // One is added to the first eight bytes, taken as a number: the lowest byte goes from 7 to
+        // 8.
         let add = work(&mut near, Verb::FetchAdd, remote);
         assert_eq!(done(&mut near, add), None);
-        assert_eq!(far.region.byte(0), 8);
+        assert_eq!(far.region.memory().byte(0), 8);
     }
 }
 
@@ -143,7 +145,7 @@ fn a_wrong_key_and_memory_that_is_not_lent_are_refused() {
             let why = done(&mut near, write).unwrap_or_else(|| panic!("{what} was not refused"));
             assert!(why.contains("remote"), "{what}: {why}");
             let mut seen = vec![1; BYTES];
-            far.region.copy(0, &mut seen);
+            far.region.memory().copy(0, &mut seen);
             assert!(seen.iter().all(|byte| *byte == 0), "{what}: nothing was written");
         }
         // What may be written may not be read for that.

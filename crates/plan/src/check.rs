@@ -1,13 +1,19 @@
-//! The trials of `narrows check`: memory read and copy, TCP stream and round trip, UDP stream.
+//! The trials of `narrows check`: memory read and copy, TCP stream and round trip, UDP stream; and
+//! on a host without an RDMA device what RDMA asks for, in software.
 
 use crate::{Spot, trial};
 use narrows_facts::host::Host;
-use narrows_facts::load::{Beside, CpuList, Params, Timeline};
+use narrows_facts::load::{Beside, CpuList, Params, SocketParams, Timeline};
+use narrows_facts::rdma::RdmaParams;
 use narrows_facts::trial::{Path, Placement, Trial};
 use narrows_facts::{Bytes, Nanos};
 
-/// Repeats of each trial unless the user says otherwise.
-pub const REPEATS: u32 = 10;
+/// Runs of all trials together unless the user says otherwise: about a minute.
+const RUNS: u32 = 60;
+/// The least repeats of a trial: six give a 95 % interval.
+const REPEATS_MIN: u32 = 6;
+/// The most.
+const REPEATS_MAX: u32 = 10;
 /// Window of each run unless the user says otherwise.
 pub const WINDOW: Nanos = Nanos::from_millis(600);
 
@@ -20,14 +26,40 @@ const ROUND_TRIP_BYTES: Bytes = Bytes(64);
 /// Congestion controls to set beside a default that paces or backs off on delay; neither does.
 const PLAIN_CONGESTION: [&str; 2] = ["cubic", "reno"];
 
-/// The trials for this host. When its default congestion control is neither cubic nor reno, TCP is
-/// measured with one of these too, so that the default's price is measured, not guessed.
+/// Repeats of each trial unless the user says otherwise.
+pub fn repeats(trials: usize) -> u32 {
+    (RUNS / (trials as u32).max(1)).clamp(REPEATS_MIN, REPEATS_MAX)
+}
+
+/// RDMA writes and sends through libfabric's TCP, where no NIC can do them.
+fn software_rdma(pair: &Placement, path: Path, line: Timeline) -> Vec<Trial> {
+    let asked = RdmaParams {
+        via: Some("libfabric".to_owned()),
+        provider: Some("tcp".to_owned()),
+        ..RdmaParams::default()
+    };
+    let spin = SocketParams { wait: Some("spin".to_owned()), ..SocketParams::default() };
+    let made = |kind: &str, message_bytes: Bytes| {
+        let params = Params {
+            rdma: Some(asked.clone()),
+            socket: Some(spin.clone()),
+            ..Params::of_network(message_bytes, 1)
+        };
+        trial(&format!("{kind} libfabric"), kind, params, pair.clone(), path, line)
+    };
+    vec![made("rdma-send-rr", ROUND_TRIP_BYTES), made("rdma-write-stream", STREAM_BYTES)]
+}
+
+/// The trials for this host. With `libfabric` and no RDMA device, RDMA in software is among them.
+/// When its default congestion control is neither cubic nor reno, TCP is measured with one of these
+/// too, so that the default's price is measured, not guessed.
 pub fn trials(
     host: &Host,
     spot: &Spot,
     path: Path,
     window: Nanos,
     beside: Option<&Beside>,
+    libfabric: bool,
 ) -> Vec<Trial> {
     let line = Timeline {
         warmup_ns: Nanos::from_millis(200),
@@ -75,6 +107,9 @@ pub fn trials(
         path,
         line,
     ));
+    if libfabric && host.rdma.is_empty() {
+        trials.extend(software_rdma(&spot.pair, path, line));
+    }
     trials
 }
 
@@ -92,4 +127,30 @@ fn other_congestion(host: &Host, path: Path) -> Option<&'static str> {
         return None;
     }
     PLAIN_CONGESTION.into_iter().find(|name| usable.split(' ').any(|usable| usable == *name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::host::Host;
+
+    #[test]
+    fn rdma_in_software_is_measured_where_no_device_could_do_it() {
+        let mut host = Host::default();
+        let spot = crate::choose(&host);
+        let names = |host: &Host, libfabric: bool| -> Vec<String> {
+            let trials = trials(host, &spot, Path::Loopback, WINDOW, None, libfabric);
+            trials.into_iter().map(|trial| trial.label).collect()
+        };
+        assert!(names(&host, true).contains(&"rdma-write-stream libfabric".to_owned()));
+        assert!(!names(&host, false).iter().any(|name| name.contains("rdma")));
+        host.rdma.push(Default::default());
+        assert!(!names(&host, true).iter().any(|name| name.contains("rdma")));
+    }
+
+    #[test]
+    fn a_check_takes_about_a_minute_whatever_it_measures() {
+        let each: Vec<u32> = [5, 6, 8, 20].into_iter().map(repeats).collect();
+        assert_eq!(each, [10, 10, 7, 6]);
+    }
 }

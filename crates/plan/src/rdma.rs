@@ -36,6 +36,10 @@ pub struct RdmaAsked {
     pub relaxed_ordering: bool,
     /// Pages of the buffers.
     pub pages: Option<String>,
+    /// `verbs` or `libfabric`.
+    pub via: Option<String>,
+    /// Provider of libfabric.
+    pub provider: Option<String>,
 }
 
 /// The word for here and the word for the peer; hosts that are built alike name devices alike.
@@ -77,6 +81,8 @@ impl RdmaAsked {
             traffic_class: self.traffic_class,
             relaxed_ordering: self.relaxed_ordering,
             pages: self.pages.clone(),
+            via: self.via.clone().filter(|via| via != "verbs"),
+            provider: self.provider.clone(),
         };
         Ok((asked != RdmaParams::default()).then_some(asked))
     }

@@ -1,6 +1,6 @@
 //! How an RDMA trial was set up, in words.
 
-use narrows_facts::load::{Params, StreamParams};
+use narrows_facts::load::Params;
 use narrows_facts::rdma::RdmaEffective;
 use narrows_facts::trial::Trial;
 use narrows_stats::{Metric, Summary};
@@ -8,6 +8,9 @@ use narrows_stats::{Metric, Summary};
 /// The parts of its set-up that move the figure.
 pub fn set_up(trial: &Trial, summary: &Summary, used: &RdmaEffective) -> Vec<String> {
     let params = &trial.params;
+    if let Some(provider) = &used.provider {
+        return set_up_of_fabric(trial, summary, used, provider);
+    }
     let mut parts = vec![format!("{} port {} ({})", used.device, used.port, used.transport)];
     parts.extend(used.gid.as_ref().map(|gid| format!("GID {gid}")));
     parts.extend(used.path_mtu_bytes.map(|mtu| format!("path MTU {} B", mtu.0)));
@@ -21,6 +24,31 @@ pub fn set_up(trial: &Trial, summary: &Summary, used: &RdmaEffective) -> Vec<Str
     parts.extend((used.pages != "transparent").then(|| format!("{} pages", used.pages)));
     parts.push(if spins(params) { "looking" } else { "sleeping" }.to_owned());
     parts.extend(asked(params));
+    parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all right")));
+    if used.service == "uc" && trial.kind == "rdma-write-stream" {
+        parts.push("counted as sent: nothing confirms what UC writes".to_owned());
+    }
+    parts
+}
+
+/// The same through libfabric.
+fn set_up_of_fabric(
+    trial: &Trial,
+    summary: &Summary,
+    used: &RdmaEffective,
+    provider: &str,
+) -> Vec<String> {
+    let mut parts = vec![format!("libfabric {provider} on {}", used.device)];
+    parts.extend(used.software.then(|| "in software".to_owned()));
+    if summary.metric == Metric::Goodput {
+        parts.push(format!("{} requests under way", used.depth));
+    }
+    parts.extend((used.pages != "transparent").then(|| format!("{} pages", used.pages)));
+    parts.push(if spins(&trial.params) { "looking" } else { "sleeping" }.to_owned());
+    parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all right")));
+    if !used.delivers && trial.kind == "rdma-write-stream" {
+        parts.push("counted as sent: this provider does not tell of delivery".to_owned());
+    }
     parts
 }
 
@@ -35,7 +63,5 @@ fn asked(params: &Params) -> Vec<String> {
     parts.extend(rdma.service_level.map(|level| format!("service level {level}")));
     parts.extend(rdma.traffic_class.map(|class| format!("traffic class {class}")));
     parts.extend(rdma.relaxed_ordering.then(|| "relaxed ordering asked for".to_owned()));
-    let stream: StreamParams = params.stream.clone().unwrap_or_default();
-    parts.extend(stream.verify.then(|| "compared".to_owned()));
     parts
 }

@@ -16,6 +16,8 @@ pub enum Label {
     Loopback,
     /// Between two namespaces of one host: the stack, without a NIC or a wire.
     NoNic,
+    /// Programs did what NICs do: not a figure of RDMA hardware.
+    Software,
     /// Both ends shared a CPU.
     SameCpu,
     /// The sink let the kernel drop what arrived.
@@ -50,6 +52,7 @@ impl Label {
         match self {
             Self::Loopback => "loopback: not a network result",
             Self::NoNic => "one host, no NIC: not a network result",
+            Self::Software => "in software: programs do what RDMA NICs do",
             Self::SameCpu => "both ends on one CPU",
             Self::Truncated => "dropped uncopied (MSG_TRUNC): no application receives like this",
             Self::Spliced => "moved to /dev/null unseen (splice): no application has the bytes",
@@ -106,6 +109,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     let marks = [
         (trial.path == Path::Loopback, Label::Loopback),
         (trial.path == Path::Namespaces, Label::NoNic),
+        (summary.effective.rdma.as_ref().is_some_and(|rdma| rdma.software), Label::Software),
         (same_cpu && one_machine && trial.path != Path::Memory, Label::SameCpu),
         (trial.params.stream.as_ref().is_some_and(|s| s.drops()), Label::Truncated),
         (summary.effective.receiver.as_deref() == Some("splice"), Label::Spliced),

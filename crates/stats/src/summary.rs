@@ -437,8 +437,19 @@ impl<'a> Done<'a> {
     }
 }
 
-/// Share of one CPU that the busiest thread of an end used.
+/// CPU time of an end whose library has threads of its own, or keeps ours inside one call for so
+/// long that a thread cannot tell when the window opened.
+fn of_process(end: &EndReport) -> Option<narrows_facts::Nanos> {
+    end.effective.rdma.as_ref()?.provider.as_ref()?;
+    end.process_ns
+}
+
+/// Share of one CPU that the busiest thread of an end used; the whole process where a library works
+/// for it.
 fn busiest(end: &EndReport) -> Option<f64> {
+    if let Some(all) = of_process(end) {
+        return Some(all.0 as f64 / end.window_ns.0.max(1) as f64);
+    }
     let share = |thread: &narrows_facts::load::ThreadUsage| {
         (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / (thread.wall_ns.0.max(1)) as f64
     };
@@ -450,7 +461,9 @@ fn cpu_seconds(end: &EndReport) -> Option<f64> {
     let of = |thread: &narrows_facts::load::ThreadUsage| {
         thread.user_ns.seconds() + thread.system_ns.seconds()
     };
-    end.threads.iter().map(of).reduce(|a, b| a + b)
+    of_process(end)
+        .map(|all| all.seconds())
+        .or_else(|| end.threads.iter().map(of).reduce(|a, b| a + b))
 }
 
 fn cpu(done: &[Done<'_>], metric: Metric) -> Option<CpuUse> {

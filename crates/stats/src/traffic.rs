@@ -48,9 +48,12 @@ pub struct Traffic {
     pub sink_interface_packets_per_second: Option<f64>,
 }
 
-/// Calls and packets; `None` for memory kernels and without runs.
+/// Calls and packets; `None` for memory kernels, without runs, and for RDMA: what a NIC does by
+/// itself makes no calls, and a reader sends next to nothing.
 pub(crate) fn traffic(done: &[Done<'_>]) -> Option<Traffic> {
-    done.first()?.source?;
+    if done.first()?.source?.effective.rdma.is_some() {
+        return None;
+    }
     let over = |f: &dyn Fn(&Done<'_>) -> Option<f64>| {
         median(&done.iter().filter_map(f).collect::<Vec<f64>>())
     };

@@ -190,7 +190,7 @@ impl Crew {
         opened(&self.sockets);
         self.clockwork.set(Phase::Window);
         let began = Instant::now();
-        let keeper = (self.meter)();
+        let (keeper, process) = ((self.meter)(), process_ns());
         let opened_ns = keeper.wall_ns;
         let first = self.tally_now();
         let slice = timeline.interval_ns.map_or(INTERVAL, span);
@@ -200,6 +200,7 @@ impl Crew {
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
         self.clockwork.set(Phase::Cooldown);
         let keeper_ns = cpu_between(&keeper, &(self.meter)());
+        let process_ns = process_ns().saturating_sub(process).saturating_sub(keeper_ns.0);
         closed(&self.sockets);
         thread::sleep(span(timeline.cooldown_ns));
         self.clockwork.set(Phase::Stop);
@@ -216,6 +217,7 @@ impl Crew {
             flows,
             intervals,
             keeper_ns: Some(keeper_ns),
+            process_ns: Some(Nanos(process_ns)),
             effective: self.effective,
             ..Default::default()
         };
@@ -279,6 +281,14 @@ impl Crew {
 }
 
 /// CPU time that a thread used between two readings.
+/// CPU time of this process so far, all its threads together; 0 where the kernel does not tell.
+fn process_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut now) };
+    (now.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64)
+}
+
 fn cpu_between(open: &ThreadUsage, close: &ThreadUsage) -> Nanos {
     let cpu = |usage: &ThreadUsage| usage.user_ns.0.saturating_add(usage.system_ns.0);
     Nanos(cpu(close).saturating_sub(cpu(open)))

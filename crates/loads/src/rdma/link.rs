@@ -1,6 +1,8 @@
 //! Two queue pairs that know each other and each other's memory.
 
 use super::choice::{self, Choice};
+use super::fabric;
+use super::pair::Pair;
 use super::settings::{Connection, Settings, service_name};
 use super::talk::{ANSWER_WITHIN, Talk, Word};
 use super::{IWARP, Verb};
@@ -14,14 +16,16 @@ use narrows_facts::rdma::RdmaEffective;
 use narrows_native::ticker::Ticker;
 use narrows_native::verbs::cm::{Half, Listener};
 use narrows_native::verbs::{
-    Access, Address, Completion, Domain, Kind as Service, Path, QueuePair, Region, Remote, Size,
-    Transport,
+    Access, Address, Domain, Kind as Service, Path, QueuePair, Region, Size, Transport,
 };
+use narrows_native::{Completion, Remote};
 use socket2::Socket;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Looks at completions between two looks at the connection.
+const LOOKS: u32 = 256;
 /// Bytes of a card: number, first packet, LID, GID, address, key.
 const CARD: usize = 4 + 4 + 2 + 16 + 8 + 4;
 
@@ -41,12 +45,10 @@ pub struct Need {
     pub access: Access,
 }
 
-/// A connected queue pair.
+/// A connected queue pair, or an endpoint that knows another.
 pub struct Link {
-    /// It.
-    pub qp: QueuePair,
-    /// Own memory.
-    pub region: Region<Buffer>,
+    /// It, and own memory.
+    pub pair: Pair,
     /// Where that begins.
     pub base: u64,
     /// The other end's memory.
@@ -56,25 +58,33 @@ pub struct Link {
     /// What was chosen.
     pub told: RdmaEffective,
     /// Wakes this thread now and then, where it sleeps until something completes.
-    _ticker: Option<Ticker>,
+    pub(super) _ticker: Option<Ticker>,
 }
 
 impl Link {
-    /// Takes what has completed; where there is nothing and threads sleep, sleeps first.
-    pub fn take(&mut self, into: &mut [Completion], sleeps: bool) -> Result<usize, LoadError> {
-        let completions = &mut self.qp.completions;
-        let count = completions.poll(into)?;
-        if count > 0 || !sleeps {
-            return Ok(count);
+    /// The other end's next word, when one comes in time. Where nothing moves unless this program
+    /// calls, it calls all the while: the other end's writes and reads depend on it.
+    pub fn hear_within(
+        &mut self,
+        within: Duration,
+        sleeps: bool,
+    ) -> Result<Option<(u8, Vec<u8>)>, LoadError> {
+        if !self.pair.needs_calls() {
+            return self.talk.hear_within(within);
         }
-        // What completes before it is armed wakes nobody.
-        completions.arm()?;
-        let count = completions.poll(into)?;
-        if count > 0 {
-            return Ok(count);
+        let began = Instant::now();
+        let mut none = [Completion::default(); 1];
+        loop {
+            for _ in 0..if sleeps { 1 } else { LOOKS } {
+                self.pair.take(&mut none, sleeps)?;
+            }
+            if self.talk.is_heard()? {
+                return self.talk.hear_within(within);
+            }
+            if began.elapsed() > within {
+                return Ok(None);
+            }
         }
-        completions.sleep()?;
-        Ok(completions.poll(into)?)
     }
 }
 
@@ -85,8 +95,19 @@ struct Made {
     inline: bool,
 }
 
-/// Posts the first buffers for arrivals, which must be there before the other end sends.
-pub type Posts<'a> = &'a dyn Fn(&mut QueuePair, &mut Region<Buffer>) -> Result<(), LoadError>;
+/// A buffer for an arrival.
+pub struct Room {
+    /// What comes back with what arrived.
+    pub id: u64,
+    /// Where it begins.
+    pub address: u64,
+    /// Its length in bytes.
+    pub length: u32,
+}
+
+/// The first buffers for arrivals, by where the memory begins; they are posted before the other end
+/// sends.
+pub type Rooms<'a> = &'a dyn Fn(u64) -> Vec<Room>;
 
 /// One end, while it is being connected.
 struct Maker<'a> {
@@ -95,7 +116,7 @@ struct Maker<'a> {
     need: &'a Need,
     own: IpAddr,
     other: IpAddr,
-    posts: Posts<'a>,
+    rooms: Rooms<'a>,
 }
 
 /// Makes the queue pair of a flow and connects it. A reason that one end has is told to the other.
@@ -104,15 +125,14 @@ pub fn establish(
     told: &Flow,
     settings: &Settings,
     need: &Need,
-    posts: Posts<'_>,
+    rooms: Rooms<'_>,
 ) -> Result<Link, LoadError> {
-    let ip = |at: std::io::Result<socket2::SockAddr>| {
-        let at = at.ok().and_then(|at| at.as_socket()).map(|at| at.ip().to_canonical());
-        at.ok_or_else(|| LoadError::Peer("the connection is gone".into()))
-    };
-    let (own, other) = (ip(flow.local_addr())?, ip(flow.peer_addr())?);
+    if settings.is_fabric {
+        return fabric::establish(flow, told, settings, need, rooms);
+    }
+    let (own, other) = addresses(&flow)?;
     let mut talk = Talk::new(flow)?;
-    let maker = Maker { told, settings, need, own, other, posts };
+    let maker = Maker { told, settings, need, own, other, rooms };
     let made = match listens(&told.job) {
         true => maker.listen(&mut talk),
         false => maker.connect(&mut talk),
@@ -120,10 +140,30 @@ pub fn establish(
     let (made, remote, effective) = made.inspect_err(|error| {
         let _ = talk.say(Word::Failed, error.to_string().as_bytes());
     })?;
-    let Made { qp, mut region, .. } = made;
-    let base = region.address();
+    let Made { qp, region, .. } = made;
+    let mut pair = Pair::Verbs { qp, region };
+    let base = pair.base();
     let ticker = settings.events.then(|| Ticker::start(LOOK_UP)).transpose()?;
-    Ok(Link { qp, region, base, remote, talk, told: effective, _ticker: ticker })
+    Ok(Link { pair, base, remote, talk, told: effective, _ticker: ticker })
+}
+
+/// The own and the other's address of a connection.
+pub(super) fn addresses(flow: &Socket) -> Result<(IpAddr, IpAddr), LoadError> {
+    let ip = |at: std::io::Result<socket2::SockAddr>| {
+        let at = at.ok().and_then(|at| at.as_socket()).map(|at| at.ip().to_canonical());
+        at.ok_or_else(|| LoadError::Peer("the connection is gone".into()))
+    };
+    Ok((ip(flow.local_addr())?, ip(flow.peer_addr())?))
+}
+
+/// An end's buffer: what is sent, or not a byte of what is to arrive.
+pub(super) fn memory(told: &Flow, settings: &Settings, need: &Need) -> Result<Buffer, LoadError> {
+    let mut buffer = Buffer::with(need.bytes, settings.pages, told.job.node)?;
+    match need.pattern {
+        true => payload::fill(buffer.bytes_mut()),
+        false => buffer.bytes_mut().fill(0),
+    }
+    Ok(buffer)
 }
 
 type Connected = (Made, Remote, RdmaEffective);
@@ -217,18 +257,6 @@ impl Maker<'_> {
         Err(tried.map_or_else(|| LoadError::Order("no ports".into()), LoadError::from))
     }
 
-    fn memory(&self, domain: &Arc<Domain>) -> Result<Region<Buffer>, LoadError> {
-        let Need { bytes, pattern, access, .. } = *self.need;
-        let node = self.told.job.node;
-        let mut buffer = Buffer::with(bytes, self.settings.pages, node)?;
-        match pattern {
-            true => payload::fill(buffer.bytes_mut()),
-            // Not a byte of what is to arrive.
-            false => buffer.bytes_mut().fill(0),
-        }
-        Ok(Region::new(domain, buffer, access)?)
-    }
-
     /// The queue pair and the memory. Where the device refuses what was only wished for (bytes
     /// inside requests), it does without.
     fn make(
@@ -260,8 +288,11 @@ impl Maker<'_> {
             }
             made => (made?, inline_bytes > 0),
         };
-        let mut region = self.memory(domain)?;
-        (self.posts)(&mut qp, &mut region)?;
+        let buffer = memory(self.told, self.settings, self.need)?;
+        let mut region = Region::new(domain, buffer, self.need.access)?;
+        for Room { id, address, length } in (self.rooms)(region.address()) {
+            qp.post_receive(id, address, length, region.local_key())?;
+        }
         Ok(Made { qp, region, inline })
     }
 
@@ -372,7 +403,7 @@ impl Maker<'_> {
         own: &Address,
         region: &mut Region<Buffer>,
     ) -> Result<(Address, Remote), LoadError> {
-        let memory = Remote { address: region.address(), key: region.remote_key() };
+        let memory = Remote { address: region.address(), key: region.remote_key().into() };
         talk.say(Word::Card, &card(own, memory))?;
         let heard = talk.hear(Word::Card)?;
         read_card(&heard).ok_or_else(|| LoadError::Peer("the other end's card is torn".into()))
@@ -408,7 +439,7 @@ fn card(own: &Address, memory: Remote) -> Vec<u8> {
     card.extend_from_slice(&own.lid.to_be_bytes());
     card.extend_from_slice(&own.gid);
     card.extend_from_slice(&memory.address.to_be_bytes());
-    card.extend_from_slice(&memory.key.to_be_bytes());
+    card.extend_from_slice(&(memory.key as u32).to_be_bytes());
     card
 }
 
@@ -421,8 +452,10 @@ fn read_card(bytes: &[u8]) -> Option<(Address, Remote)> {
         lid: u16::from_be_bytes([card[8], card[9]]),
         gid: card.get(10..26)?.try_into().ok()?,
     };
-    let memory =
-        Remote { address: u64::from_be_bytes(card.get(26..34)?.try_into().ok()?), key: four(34)? };
+    let memory = Remote {
+        address: u64::from_be_bytes(card.get(26..34)?.try_into().ok()?),
+        key: four(34)?.into(),
+    };
     Some((address, memory))
 }
 

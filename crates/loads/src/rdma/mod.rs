@@ -5,7 +5,9 @@
 //! The queue pairs are then connected by what was exchanged, or by the connection manager.
 
 mod choice;
+pub mod fabric;
 mod link;
+mod pair;
 pub mod settings;
 pub mod streams;
 mod talk;
@@ -13,10 +15,11 @@ pub mod trips;
 
 use crate::LoadError;
 use crate::harness::buffer::Buffer;
+use narrows_facts::rdma::RdmaParams;
+use narrows_native::Memory;
 use narrows_native::NativeError;
-use narrows_native::verbs::Memory;
 
-pub use narrows_native::verbs::Verb;
+pub use narrows_native::Verb;
 
 /// What iWARP is called in [`narrows_facts::rdma::RdmaEffective`].
 const IWARP: &str = "iWARP";
@@ -44,8 +47,18 @@ pub fn is_one_sided(verb: Verb) -> bool {
     matches!(verb, Verb::Write | Verb::Read | Verb::FetchAdd)
 }
 
-/// Whether this host can do RDMA: the libraries are there, and a device with a provider.
-pub fn available() -> Result<(), NativeError> {
+/// Whether libfabric is here and has this provider.
+pub fn has_fabric(provider: &str) -> bool {
+    let found = narrows_native::fabric::providers().unwrap_or_default();
+    found.iter().any(|found| found.name.split(';').any(|part| part == provider))
+}
+
+/// Whether this host can do what is asked: the libraries are there, and with verbs a device with a
+/// provider.
+pub fn available(asked: Option<&RdmaParams>) -> Result<(), NativeError> {
+    if asked.is_some_and(|asked| asked.via.is_some()) {
+        return narrows_native::fabric::available();
+    }
     narrows_native::verbs::available()?;
     match narrows_native::verbs::devices()?.is_empty() {
         true => Err(NativeError::Cannot(

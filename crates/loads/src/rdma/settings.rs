@@ -1,6 +1,6 @@
 //! What an order says of RDMA, with what is taken where it says nothing, and its limits.
 
-use super::{Verb, is_one_sided};
+use super::{Verb, fabric, is_one_sided};
 use crate::harness::buffer::Pages;
 use crate::harness::socket::Wait;
 use crate::{BUFFERS_BYTES_MAX, LoadError};
@@ -22,6 +22,8 @@ const DEPTH_MAX: u32 = 16_384;
 const INLINE_BYTES: u32 = 64;
 /// The most that are asked of a device.
 const INLINE_BYTES_MAX: u32 = 4096;
+/// Bytes of the header that comes before an unreliable datagram (GRH).
+const HEADER_BYTES: usize = 40;
 /// Buffers posted for arrivals, as a multiple of the requests under way.
 pub const RECEIVES: u32 = 4;
 /// Bytes of an atomic operation.
@@ -84,9 +86,20 @@ pub struct Settings {
     pub pages: Pages,
     /// Whether threads sleep until something completes.
     pub events: bool,
+    /// Whether it goes through libfabric.
+    pub is_fabric: bool,
+    /// Provider of libfabric; `None` takes its first.
+    pub provider: Option<String>,
+    /// Whether words were said that only queue pairs of verbs understand.
+    pub queue_pair_words: bool,
 }
 
 impl Settings {
+    /// Bytes that come before each arrival.
+    pub fn header_bytes(&self) -> usize {
+        if self.service == Service::Ud { HEADER_BYTES } else { 0 }
+    }
+
     /// Reads an order.
     pub fn of(job: &Job) -> Result<Self, LoadError> {
         let order = |says: String| LoadError::Order(says);
@@ -109,6 +122,16 @@ impl Settings {
         let post_list = asked.post_list.unwrap_or(1);
         // News must come before there is no room for another list.
         let every = if message > NEWS_BYTES { depth / 16 } else { depth / 4 };
+        let is_fabric = match asked.via.as_deref() {
+            None => false,
+            Some("libfabric") => true,
+            Some(other) => {
+                return Err(order(format!("via '{other}' is neither verbs nor libfabric")));
+            }
+        };
+        // Requests of libfabric may end in another order than they began.
+        let every = if is_fabric { 1 } else { every };
+        let queue_pair_words = asked.has_queue_pair_words();
         let news_max = (depth + 1).saturating_sub(post_list).max(1);
         Ok(Self {
             place: if job.end == End::Sink { asked.sink } else { asked.source },
@@ -124,6 +147,9 @@ impl Settings {
             relaxed: asked.relaxed_ordering,
             pages: Pages::named(asked.pages.as_deref())?,
             events: Wait::of(&job.params)? == Wait::Block,
+            is_fabric,
+            provider: asked.provider,
+            queue_pair_words,
         })
     }
 }
@@ -165,6 +191,11 @@ pub fn check(job: &Job) -> Result<(), LoadError> {
     }
     if settings.path_mtu_bytes.is_some_and(|mtu| ![256, 512, 1024, 2048, 4096].contains(&mtu)) {
         return order("a path MTU of RDMA is 256, 512, 1024, 2048 or 4096".into());
+    }
+    match (settings.is_fabric, &settings.provider) {
+        (true, _) => fabric::check(verb, &settings, job.ports.is_some())?,
+        (false, Some(_)) => return order("a provider is libfabric's: say so (--via)".into()),
+        _ => {}
     }
     services(verb, &settings)?;
     let buffers = buffer_bytes(job);
@@ -315,6 +346,36 @@ mod tests {
         order.params.stream = Some(stream);
         let refused = crate::check(&order).map(|kind| kind.name).expect_err("4 TiB").to_string();
         assert!(refused.contains("must be at most"), "{refused}");
+    }
+
+    #[test]
+    fn libfabric_has_words_of_its_own() {
+        let fabric = || RdmaParams { via: Some("libfabric".into()), ..RdmaParams::default() };
+        for kind in ["rdma-write-stream", "rdma-read-stream", "rdma-send-stream"] {
+            let deep = RdmaParams { depth: Some(9), provider: Some("tcp".into()), ..fabric() };
+            assert!(crate::check(&job(kind, 64, deep)).is_ok(), "{kind}");
+            let settings = Settings::of(&job(kind, 64, fabric())).expect("settings");
+            assert_eq!(settings.signal_every, 1, "requests may end in any order");
+        }
+        assert!(refusal("rdma-atomic-stream", 8, fabric()).contains("write, read and send"));
+        assert!(refusal("rdma-write-imm-rr", 8, fabric()).contains("write, read and send"));
+        for words in [
+            RdmaParams { service: Some("uc".into()), ..fabric() },
+            RdmaParams { post_list: Some(2), ..fabric() },
+            RdmaParams { connection: Some("cm".into()), ..fabric() },
+            RdmaParams { sink: RdmaPlace { port: Some(1), ..Default::default() }, ..fabric() },
+        ] {
+            assert!(refusal("rdma-write-stream", 8, words).contains("libfabric has no"));
+        }
+        let place = RdmaPlace { device: Some("eth0".into()), ..Default::default() };
+        let on = RdmaParams { source: place.clone(), sink: place, ..fabric() };
+        assert!(crate::check(&job("rdma-write-stream", 8, on)).is_ok(), "a device can be named");
+        let ports = Job { ports: Some((7000, 7001)), ..job("rdma-write-stream", 8, fabric()) };
+        assert!(crate::check(&ports).map(|_| ()).expect_err("ports").to_string().contains("ports"));
+        let verbs = RdmaParams { provider: Some("tcp".into()), ..RdmaParams::default() };
+        assert!(refusal("rdma-write-stream", 8, verbs).contains("libfabric's"));
+        let other = RdmaParams { via: Some("ucx".into()), ..RdmaParams::default() };
+        assert!(refusal("rdma-write-stream", 8, other).contains("neither verbs nor libfabric"));
     }
 
     #[test]

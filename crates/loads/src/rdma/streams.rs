@@ -4,7 +4,7 @@
 //! Over InfiniBand and RoCE a send that finds no buffer is sent again. Over iWARP it ends the
 //! connection (RFC 5041, section 5), so there the receiver says when it has posted buffers again.
 
-use super::link::{Link, Need, establish};
+use super::link::{Link, Need, Room, establish};
 use super::settings::{RECEIVES, Settings};
 use super::talk::Word;
 use super::{IWARP, Verb, is_one_sided};
@@ -13,12 +13,11 @@ use crate::harness::ends::Flow;
 use crate::harness::payload::Checker;
 use crate::harness::socket::LOOK_UP;
 use crate::harness::{Lane, LaneEnd, Phase};
-use narrows_native::verbs::{Access, Completion, Kind as Service, Remote, Work};
+use narrows_native::verbs::Access;
+use narrows_native::{Completion, Remote, Work};
 use socket2::Socket;
 use std::time::{Duration, Instant};
 
-/// Bytes of the header that comes before an unreliable datagram.
-const HEADER_BYTES: usize = 40;
 /// Of the buffers that were posted at first, the part after which iWARP's sender is told that they
 /// are posted again.
 const CREDITS: u32 = 4;
@@ -42,11 +41,10 @@ pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
         },
     };
     let sends = verb == Verb::Send;
-    let link = establish(flow, told, &settings, &need, &|qp, region| {
-        let (base, key) = (region.address(), region.local_key());
+    let link = establish(flow, told, &settings, &need, &|address| {
         // A credit says that it came, and nothing else.
-        let posts = if sends { 0..CREDITS } else { 0..0 };
-        posts.into_iter().try_for_each(|_| Ok(qp.post_receive(0, base, 0, key)?))
+        let credits = if sends && !settings.is_fabric { 0..CREDITS } else { 0..0 };
+        credits.map(|_| Room { id: 0, address, length: 0 }).collect()
     })?;
     let limited = sends && link.told.transport == IWARP;
     let granted = limited.then_some(u64::from(settings.depth * RECEIVES));
@@ -90,10 +88,10 @@ impl Asking {
             while self.posted - self.completed + list <= depth && self.posted + list <= granted {
                 works.clear();
                 works.extend((0..list).map(|more| self.work(self.posted + more)));
-                self.link.qp.post(&works)?;
+                self.link.pair.post(&works)?;
                 self.posted += list;
             }
-            let count = self.link.take(&mut done, self.settings.events)?;
+            let count = self.link.pair.take(&mut done, self.settings.events)?;
             if patience.is_over(count, self.settings.events) && phase == Phase::Window {
                 return Err(stalled());
             }
@@ -107,7 +105,8 @@ impl Asking {
                     continue;
                 }
                 let every = u64::from(self.settings.signal_every);
-                self.check(self.completed, every);
+                // What it tells of ends with it.
+                self.check((completion.id + 1).saturating_sub(every), every);
                 self.completed += every;
                 lane.tally.moved(every, every * self.message as u64);
                 in_window += u64::from(phase == Phase::Window);
@@ -119,7 +118,7 @@ impl Asking {
     fn credit(&mut self) -> Result<(), LoadError> {
         let each = self.settings.depth * RECEIVES / CREDITS;
         self.granted = self.granted.map(|granted| granted + u64::from(each));
-        Ok(self.link.qp.post_receive(0, self.link.base, 0, self.link.region.local_key())?)
+        self.link.pair.post_receive(0, self.link.base, 0)
     }
 
     /// A window in which nothing completed has measured nothing.
@@ -141,9 +140,10 @@ impl Asking {
         let Remote { address, key } = self.link.remote;
         Work {
             verb: self.verb,
+            id: number,
             address: self.link.base + at,
             length: self.message as u32,
-            local_key: self.link.region.local_key(),
+            local_key: self.link.pair.local_key(),
             remote: Remote { address: address.wrapping_add(at), key },
             signaled: (number + 1).is_multiple_of(u64::from(self.settings.signal_every)),
             inline: self.link.told.inline && self.verb != Verb::Read,
@@ -156,7 +156,7 @@ impl Asking {
         let mut bytes = vec![0; self.message];
         for number in first..first + count {
             let at = (number.wrapping_mul(self.message as u64) % self.span as u64) as usize;
-            self.link.region.copy(at, &mut bytes);
+            self.link.pair.memory().copy(at, &mut bytes);
             checker.see_at(&bytes, at);
         }
     }
@@ -169,16 +169,16 @@ impl Asking {
         let mut done = [Completion::default(); 16];
         let mut failed = false;
         while self.completed < last && !failed && Instant::now() < deadline {
-            let count = self.link.qp.completions.poll(&mut done)?;
+            let count = self.link.pair.poll(&mut done)?;
             failed = done[..count].iter().any(|completion| completion.failed().is_some());
             let own = done[..count].iter().filter(|completion| !completion.arrived).count();
             self.completed += every * own as u64;
         }
         // Memory is lent until the last word: what asks nobody's program completes, or never will.
-        if self.completed < last && !failed && is_one_sided(self.verb) {
+        if is_one_sided(self.verb) && (failed || self.completed < last) {
             return Err(stalled());
         }
-        if verify && self.verb == Verb::Write && !failed {
+        if verify && self.verb == Verb::Write && !self.link.pair.delivers() {
             self.flush(deadline)?;
         }
         let said = self.link.talk.say(Word::Done, &self.completed.to_be_bytes());
@@ -193,10 +193,10 @@ impl Asking {
     fn flush(&mut self, deadline: Instant) -> Result<(), LoadError> {
         let read =
             Work { verb: Verb::Read, length: 1, signaled: true, inline: false, ..self.work(0) };
-        self.link.qp.post(&[read])?;
+        self.link.pair.post(&[read])?;
         let mut done = [Completion::default(); 1];
         while Instant::now() < deadline {
-            if self.link.qp.completions.poll(&mut done)? > 0 {
+            if self.link.pair.poll(&mut done)? > 0 {
                 return match done[0].failed() {
                     Some(why) => Err(LoadError::Peer(format!("reading back: {why}"))),
                     None => Ok(()),
@@ -277,12 +277,12 @@ pub(super) fn stand_by(
             ..Access::default()
         },
     };
-    let mut link = establish(flow, told, &settings, &need, &|_, _| Ok(()))?;
+    let mut link = establish(flow, told, &settings, &need, &|_| Vec::new())?;
     lane.wait_at_gate();
     let mut stopped = None;
     let messages = loop {
         let phase = lane.phase();
-        match link.talk.hear_within(LOOK_UP) {
+        match link.hear_within(LOOK_UP, settings.events) {
             Ok(Some((_, said))) => break said.try_into().map_or(0, u64::from_be_bytes),
             Ok(None) => {}
             Err(_) if phase >= Phase::Cooldown => break 0,
@@ -300,9 +300,13 @@ pub(super) fn stand_by(
     }
     let mut verified_bytes = None;
     if verify {
+        if messages == 0 {
+            let why = "what was written cannot be compared: the other end never said how much";
+            return Err(LoadError::Peer(why.into()));
+        }
         let written = messages.saturating_mul(told.message() as u64).min(told.span() as u64);
         let mut bytes = vec![0; written as usize];
-        link.region.copy(0, &mut bytes);
+        link.pair.memory().copy(0, &mut bytes);
         let mut checker = Checker::new(told.span())?;
         checker.see_at(&bytes, 0);
         verified_bytes = Some(checker.seen()?);
@@ -317,9 +321,10 @@ pub(super) fn stand_by(
 fn credit(link: &Link) -> Work {
     Work {
         verb: Verb::Send,
+        id: 0,
         address: link.base,
         length: 0,
-        local_key: link.region.local_key(),
+        local_key: link.pair.local_key(),
         remote: Remote::default(),
         signaled: true,
         inline: false,
@@ -331,7 +336,7 @@ fn receive(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
     let settings = Settings::of(&told.job)?;
     let stream = told.stream();
     let receives = settings.depth * RECEIVES;
-    let header = if settings.service == Service::Ud { HEADER_BYTES } else { 0 };
+    let header = settings.header_bytes();
     // What is compared must not be written over by what comes next. A write says itself where its
     // bytes go.
     let slots = match (verb, stream.verify) {
@@ -351,12 +356,9 @@ fn receive(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
             ..Access::default()
         },
     };
-    let link = establish(flow, told, &settings, &need, &|qp, region| {
-        let (base, key) = (region.address(), region.local_key());
-        (0..u64::from(receives)).try_for_each(|number| {
-            let at = base + slots.place(number);
-            Ok(qp.post_receive(number, at, slots.length as u32, key)?)
-        })
+    let link = establish(flow, told, &settings, &need, &|base| {
+        let room = |id| Room { id, address: base + slots.place(id), length: slots.length as u32 };
+        (0..u64::from(receives)).map(room).collect()
     })?;
     let credits = verb == Verb::Send && link.told.transport == IWARP;
     let checker = stream.verify.then(|| Checker::new(told.span())).transpose()?;
@@ -410,8 +412,9 @@ struct Taking {
 impl Taking {
     fn run(&mut self, lane: &mut Lane, sleeps: bool) -> Result<(), LoadError> {
         let mut done = [Completion::default(); 16];
-        while lane.phase() != Phase::Stop {
-            let count = self.link.take(&mut done, sleeps)?;
+        let mut stopped = None;
+        while lane.phase() != Phase::Stop || !self.is_left(&mut stopped) {
+            let count = self.link.pair.take(&mut done, sleeps)?;
             for completion in &done[..count] {
                 if let Some(why) = completion.failed() {
                     return over_or(lane, &why);
@@ -427,6 +430,15 @@ impl Taking {
         Ok(())
     }
 
+    /// Whether the sender needs this end no more. Where nothing moves unless this program calls, it
+    /// goes on until the sender's last word: what is still under way would hold that up.
+    fn is_left(&self, stopped: &mut Option<Instant>) -> bool {
+        let since = stopped.get_or_insert_with(Instant::now);
+        !self.link.pair.needs_calls()
+            || since.elapsed() > LAST_WITHIN
+            || self.link.talk.is_heard().unwrap_or(true)
+    }
+
     /// Compares a message with what was sent, where that was asked for.
     fn check(&mut self, buffer: u64) {
         if let Some(checker) = &mut self.checker {
@@ -434,7 +446,7 @@ impl Taking {
                 Verb::Send => self.slots.place(buffer),
                 _ => self.arrived.wrapping_mul(self.bytes.len() as u64) % self.span,
             };
-            self.link.region.copy(at as usize, &mut self.bytes);
+            self.link.pair.memory().copy(at as usize, &mut self.bytes);
             checker.see(&self.bytes);
         }
         self.arrived += 1;
@@ -443,11 +455,11 @@ impl Taking {
     /// Posts the next buffer, and tells the sender every so often.
     fn again(&mut self) -> Result<(), LoadError> {
         let at = self.link.base + self.slots.place(self.next);
-        let (length, key) = (self.slots.length as u32, self.link.region.local_key());
-        self.link.qp.post_receive(self.next, at, length, key)?;
+        self.link.pair.post_receive(self.next, at, self.slots.length as u32)?;
         self.next += 1;
         if self.credit_every.is_some_and(|every| self.next.is_multiple_of(every)) {
-            self.link.qp.post(&[credit(&self.link)])?;
+            let credit = credit(&self.link);
+            self.link.pair.post(&[credit])?;
         }
         Ok(())
     }

@@ -86,6 +86,17 @@ impl Talk {
         }
     }
 
+    /// Whether there is a word to hear, or nobody to speak it any more; does not wait.
+    pub fn is_heard(&self) -> Result<bool, LoadError> {
+        let mut first = [std::mem::MaybeUninit::uninit(); 1];
+        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+        match self.socket.recv_with_flags(&mut first, flags) {
+            Ok(_) => Ok(true),
+            Err(error) if crate::harness::socket::is_pause(&error) => Ok(false),
+            Err(error) => Err(LoadError::Peer(format!("hearing the other end: {error}"))),
+        }
+    }
+
     /// Reads so many bytes; false when there were not enough in time.
     fn fill(&mut self, bytes: &mut [u8], within: Duration) -> Result<bool, LoadError> {
         let deadline = Instant::now() + within;

@@ -4,14 +4,15 @@
 //! looking at the memory that it changes; a read and an atomic operation are answered by the other
 //! end's NIC. Whatever it is, the time is that of the whole round trip.
 
-use super::link::{Link, Need, establish};
+use super::link::{Link, Need, Room, establish};
 use super::settings::Settings;
 use super::streams::{Patience, stalled, stand_by};
 use super::{Verb, is_one_sided};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::{Lane, LaneEnd, Phase};
-use narrows_native::verbs::{Access, Completion, Kind as Service, Remote, Work};
+use narrows_native::verbs::Access;
+use narrows_native::{Completion, Remote, Work};
 use socket2::Socket;
 use std::time::Instant;
 
@@ -19,8 +20,6 @@ use std::time::Instant;
 const RECEIVES: u64 = 2;
 /// Requests that may be under way unheard of.
 const QUIET: u64 = 32;
-/// Bytes of the header that comes before an unreliable datagram.
-const HEADER_BYTES: usize = 40;
 
 /// A link that takes turns.
 struct Turns {
@@ -40,7 +39,7 @@ impl Turns {
     fn new(verb: Verb, flow: Socket, told: &Flow) -> Result<Self, LoadError> {
         let settings = Settings::of(&told.job)?;
         let message = told.message();
-        let header = if settings.service == Service::Ud { HEADER_BYTES } else { 0 };
+        let header = settings.header_bytes();
         let slots = (message.next_multiple_of(64), (message + header).next_multiple_of(64));
         let need = Need {
             verb,
@@ -56,12 +55,11 @@ impl Turns {
             },
         };
         let arrives = matches!(verb, Verb::Send | Verb::WriteImm);
-        let link = establish(flow, told, &settings, &need, &|qp, region| {
-            let (base, key) = (region.address() + slots.0 as u64, region.local_key());
-            let posts = if arrives { 0..RECEIVES } else { 0..0 };
-            posts.map(|at| base + at * slots.1 as u64).try_for_each(|address| {
-                Ok(qp.post_receive(0, address, (message + header) as u32, key)?)
-            })
+        let link = establish(flow, told, &settings, &need, &|base| {
+            let rooms = if arrives { 0..RECEIVES } else { 0..0 };
+            let place = |at: u64| base + slots.0 as u64 + at * slots.1 as u64;
+            let length = (message + header) as u32;
+            rooms.map(|at| Room { id: 0, address: place(at), length }).collect()
         })?;
         let events = settings.events;
         Ok(Self { verb, link, events, message, slots, posted: 0, completed: 0, received: 0 })
@@ -76,14 +74,15 @@ impl Turns {
         let Remote { address, key } = self.link.remote;
         let work = Work {
             verb: self.verb,
+            id: self.posted,
             address: self.link.base,
             length: self.message as u32,
-            local_key: self.link.region.local_key(),
+            local_key: self.link.pair.local_key(),
             remote: Remote { address: address.wrapping_add(at), key },
             signaled,
             inline: self.link.told.inline && !answered,
         };
-        self.link.qp.post(&[work])?;
+        self.link.pair.post(&[work])?;
         self.posted += 1;
         Ok(())
     }
@@ -101,7 +100,7 @@ impl Turns {
         let at = self.slots.0 + self.message - 1;
         let wanted = turn_byte(self.received);
         let mut patience = Patience::default();
-        while self.link.region.byte(at) != wanted {
+        while self.link.pair.memory().byte(at) != wanted {
             let phase = lane.phase();
             if phase == Phase::Stop {
                 return Ok(false);
@@ -109,7 +108,9 @@ impl Turns {
             if patience.is_over(0, false) && phase == Phase::Window {
                 return Err(stalled());
             }
-            if self.posted - self.completed >= QUIET && !self.reap(lane)? {
+            // Where nothing moves unless this program calls, what it looks for does not either.
+            let calls = self.link.pair.needs_calls();
+            if (calls || self.posted - self.completed >= QUIET) && !self.reap(lane)? {
                 return Ok(false);
             }
         }
@@ -120,7 +121,7 @@ impl Turns {
     /// Takes completions of own requests; false when the other end is over.
     fn reap(&mut self, lane: &mut Lane) -> Result<bool, LoadError> {
         let mut done = [Completion::default(); 2];
-        let count = self.link.qp.completions.poll(&mut done)?;
+        let count = self.link.pair.poll(&mut done)?;
         for completion in &done[..count] {
             if !self.is_good(completion, lane)? {
                 return Ok(false);
@@ -144,7 +145,7 @@ impl Turns {
         let mut patience = Patience::default();
         loop {
             let mut done = [Completion::default(); 1];
-            if self.link.take(&mut done, self.events)? == 0 {
+            if self.link.pair.take(&mut done, self.events)? == 0 {
                 let phase = lane.phase();
                 if phase == Phase::Stop {
                     return Ok(false);
@@ -170,15 +171,14 @@ impl Turns {
         if matches!(self.verb, Verb::Send | Verb::WriteImm) {
             let turn = (self.received - 1) % RECEIVES;
             let at = self.link.base + self.slots.0 as u64 + turn * self.slots.1 as u64;
-            let key = self.link.region.local_key();
-            self.link.qp.post_receive(0, at, self.slots.1 as u32, key)?;
+            self.link.pair.post_receive(0, at, self.slots.1 as u32)?;
         }
         Ok(())
     }
 
     fn mark(&mut self, turn: u64) {
         if self.verb == Verb::Write {
-            self.link.region.set_byte(self.message - 1, turn_byte(turn));
+            self.link.pair.memory().set_byte(self.message - 1, turn_byte(turn));
         }
     }
 }

@@ -24,6 +24,13 @@ pub struct RdmaArgs {
     /// Round trips, one message under way on each queue pair, instead of bandwidth
     #[arg(long, visible_alias = "rr", conflicts_with_all = ["bidirectional", "verify", "reverse"])]
     pub latency: bool,
+    /// Library: queue pairs of verbs, or endpoints of libfabric (write, read, tagged send)
+    #[arg(long, value_name = "LIBRARY", default_value = "verbs", value_parser = ["verbs", "libfabric"])]
+    pub via: String,
+    /// Provider of libfabric, such as tcp, shm, verbs, efa, opx, psm3, cxi; without it the
+    /// library's first. tcp and shm do in software what NICs do elsewhere
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
     /// Port of the agent
     #[arg(long, short = 'p', value_name = "PORT")]
     pub port: Option<u16>,
@@ -158,6 +165,7 @@ impl RdmaArgs {
             affinity: self.affinity.clone(),
             irq: None,
             memory_node: self.memory_node,
+            // A stream sleeps unless told otherwise, as all do; RDMA looks.
             wait: if self.events { "block" } else { "spin" }.to_owned(),
             dscp: None,
             bind: self.bind.clone(),

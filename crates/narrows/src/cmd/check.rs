@@ -8,6 +8,7 @@ use narrows_facts::study::Study;
 use narrows_facts::trial::Path;
 use narrows_facts::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_host::Root;
+use narrows_loads::rdma;
 use narrows_plan::{blocks, check as plan, choose};
 use narrows_run::controller::{Course, Ends};
 use narrows_run::key;
@@ -38,9 +39,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let path = if namespaces.is_some() { Path::Namespaces } else { Path::Loopback };
     let window = args.seconds.map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
     let beside = args.memory_load.as_ref().map(|load| beside(load, &host)).transpose()?;
-    let trials = plan::trials(&host, &spot, path, window, beside.as_ref());
+    let trials = plan::trials(&host, &spot, path, window, beside.as_ref(), rdma::has_fabric("tcp"));
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
-    let repeats = args.repeats.unwrap_or(plan::REPEATS);
+    let repeats = args.repeats.unwrap_or_else(|| plan::repeats(trials.len()));
     let study = Study {
         schema_version: SCHEMA_VERSION,
         narrows_version: env!("CARGO_PKG_VERSION").to_owned(),

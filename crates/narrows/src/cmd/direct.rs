@@ -83,7 +83,7 @@ fn unless(name: &str, ordinary: &str) -> Option<String> {
     (name != ordinary).then(|| name.to_owned())
 }
 
-fn params(args: &DirectArgs, message_bytes: Bytes) -> Params {
+pub(super) fn params(args: &DirectArgs, message_bytes: Bytes) -> Params {
     let trip = TripParams { response_bytes: args.response, per_second: args.per_second };
     Params {
         socket_buffer_bytes: args.window,
@@ -93,12 +93,12 @@ fn params(args: &DirectArgs, message_bytes: Bytes) -> Params {
     }
 }
 
-fn socket(args: &DirectArgs) -> SocketParams {
+pub(super) fn socket(args: &DirectArgs) -> SocketParams {
     let wait = unless(&args.wait, Wait::Block.name());
     SocketParams { wait, dscp: args.dscp, ..SocketParams::default() }
 }
 
-fn stream(args: &DirectArgs) -> StreamParams {
+pub(super) fn stream(args: &DirectArgs) -> StreamParams {
     let DirectArgs { reverse, bidirectional, verify, .. } = *args;
     StreamParams { reverse, bidirectional, verify, ..StreamParams::default() }
 }

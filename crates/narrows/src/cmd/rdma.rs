@@ -1,13 +1,13 @@
 //! `narrows rdma HOST`: one direct measurement with RDMA verbs.
 
 use super::direct::{self, Measurement};
-use crate::args::{DirectArgs, RdmaArgs};
+use crate::args::RdmaArgs;
 use crate::failure::{Failure, MACHINE, USAGE};
 use crate::output;
 use narrows_facts::Bytes;
 use narrows_facts::load::{Params, SocketParams, StreamParams};
 use narrows_host::Root;
-use narrows_loads::rdma;
+use narrows_loads::rdma::{self, fabric};
 use narrows_plan::rdma::RdmaAsked;
 
 /// The sizes of `--all`: 2 B to 8 MiB.
@@ -20,45 +20,67 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
         if let Some(view) = narrows_report::views::view("rdma") {
             output::print(&(view.write)(&host))?;
         }
+        output::print(&fabrics())?;
         return Ok(0);
     }
-    rdma::available().map_err(|error| {
+    let direct = args.direct();
+    let kind = format!("rdma-{}-{}", args.verb, if args.latency { "rr" } else { "stream" });
+    let params = asked(args)
+        .params(args.reverse)
+        .map_err(|why| Failure::new(USAGE, why, "see `narrows rdma --list` on both hosts"))?;
+    rdma::available(params.as_ref()).map_err(|error| {
         let hint = error.hint().unwrap_or_else(|| {
             "see `narrows rdma --list`; over TCP: `narrows tcp HOST`".to_owned()
         });
         Failure::new(MACHINE, error.to_string(), hint)
     })?;
-    let direct = args.direct();
-    let kind = format!("rdma-{}-{}", args.verb, if args.latency { "rr" } else { "stream" });
-    let rdma = asked(args)
-        .params(args.reverse)
-        .map_err(|why| Failure::new(USAGE, why, "see `narrows rdma --list` on both hosts"))?;
-    // A stream sleeps unless told otherwise, as all do; RDMA looks.
-    let wait = (!args.events).then(|| "spin".to_owned());
-    let socket = SocketParams { wait, ..SocketParams::default() };
+    let socket = direct::socket(&direct);
     let message = match (args.size, args.latency || args.verb == "atomic") {
         (Some(size), _) => size,
         (None, true) => Bytes(8),
         (None, false) => Bytes::kib(64),
     };
     let params = Params {
-        rdma,
+        rdma: params,
         socket: (socket != SocketParams::default()).then_some(socket),
-        ..Params::of_network(message, args.queue_pairs)
+        ..direct::params(&direct, message)
     };
     let sizes = if args.all { POWERS.map(|power| Bytes(1 << power)).collect() } else { vec![] };
     let measurement =
         Measurement { command: "rdma", kind: &kind, params, copy_share: false, sizes };
     direct::run(&direct, measurement, |cache| {
-        let stream =
-            StreamParams { span_bytes: direct::span_bytes(args.buffer, cache), ..streams(&direct) };
+        let span_bytes = direct::span_bytes(args.buffer, cache);
+        let stream = StreamParams { span_bytes, ..direct::stream(&direct) };
         (stream != StreamParams::default()).then_some(stream)
     })
 }
 
-fn streams(args: &DirectArgs) -> StreamParams {
-    let DirectArgs { reverse, bidirectional, verify, .. } = *args;
-    StreamParams { reverse, bidirectional, verify, ..StreamParams::default() }
+/// What libfabric has on this host, a line a provider.
+fn fabrics() -> String {
+    let mut text = "\nlibfabric (narrows rdma HOST --via libfabric --provider NAME)\n".to_owned();
+    let found = match fabric::providers() {
+        Ok(found) => found,
+        Err(error) => {
+            let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            return text + &format!("  {error}{hint}\n");
+        }
+    };
+    let mut names: Vec<(String, bool, Vec<String>)> = Vec::new();
+    for provider in found {
+        let name = provider.drives().to_owned();
+        let at = names.iter().position(|known| known.0 == name).unwrap_or_else(|| {
+            names.push((name, provider.is_software(), Vec::new()));
+            names.len() - 1
+        });
+        if !names[at].2.contains(&provider.domain) {
+            names[at].2.push(provider.domain);
+        }
+    }
+    for (name, software, domains) in names {
+        let how = if software { "software" } else { "device" };
+        text += &format!("  {name:<10} {how:<8} {}\n", domains.join(", "));
+    }
+    text
 }
 
 /// The words about RDMA, as a study's file has them too.
@@ -78,5 +100,7 @@ fn asked(args: &RdmaArgs) -> RdmaAsked {
         traffic_class: args.traffic_class,
         relaxed_ordering: args.relaxed_ordering,
         pages: args.pages.clone(),
+        via: Some(args.via.clone()),
+        provider: args.provider.clone(),
     }
 }

@@ -40,14 +40,8 @@ impl Channel {
         Ok(Arc::new(Self(channel)))
     }
 
-    /// The next event, when it is the one that was waited for; what else it tells goes to `take`.
-    fn wait<T>(
-        &self,
-        wanted: rdma_cm_event_type,
-        doing: &str,
-        deadline: Instant,
-        take: impl FnOnce(&rdma_cm_event) -> T,
-    ) -> Result<T, NativeError> {
+    /// What comes next.
+    fn next(&self, doing: &str, deadline: Instant) -> Result<Event, NativeError> {
         let cm = cm_library()?;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -57,29 +51,72 @@ impl Channel {
             let mut event = std::ptr::null_mut();
             // SAFETY: the channel is alive, the answer is ours.
             if unsafe { cm.rdma_get_cm_event(self.0, &raw mut event) } == 0 {
-                // SAFETY: the library made the event; it is acknowledged once, below.
-                let told = unsafe { &*event };
-                let done = match told.event == wanted {
-                    true => Ok(take(told)),
-                    false => {
-                        // SAFETY: the library answers with a constant string.
-                        let words = unsafe { CStr::from_ptr(cm.rdma_event_str(told.event)) };
-                        let words = words.to_string_lossy().into_owned();
-                        Err(NativeError::Cannot(format!(
-                            "{doing}: {words} (status {})",
-                            told.status
-                        )))
-                    }
-                };
-                // SAFETY: got by the call above and used no more.
-                unsafe { cm.rdma_ack_cm_event(event) };
-                return done;
+                return Ok(Event(event));
             }
             // SAFETY: one entry, ours; the channel is alive.
             unsafe {
                 let mut look = libc::pollfd { fd: (*self.0).fd, events: libc::POLLIN, revents: 0 };
                 libc::poll(&raw mut look, 1, left.as_millis().min(50) as i32 + 1);
             }
+        }
+    }
+
+    /// The next event, when it is the one that was waited for; what it tells goes to `take`.
+    fn wait<T>(
+        &self,
+        wanted: rdma_cm_event_type,
+        doing: &str,
+        deadline: Instant,
+        take: impl FnOnce(&rdma_cm_event) -> T,
+    ) -> Result<T, NativeError> {
+        loop {
+            let event = self.next(doing, deadline)?;
+            let told = event.told();
+            if told.event == wanted {
+                return Ok(take(told));
+            }
+            if told.event != RDMA_CM_EVENT_CONNECT_REQUEST {
+                return Err(NativeError::Cannot(format!("{doing}: {}", event.words()?)));
+            }
+            event.turn_away()?;
+        }
+    }
+}
+
+/// An event, acknowledged when it goes.
+struct Event(*mut rdma_cm_event);
+
+impl Event {
+    fn told(&self) -> &rdma_cm_event {
+        // SAFETY: the library made it, and it is acknowledged on drop.
+        unsafe { &*self.0 }
+    }
+
+    fn words(&self) -> Result<String, NativeError> {
+        // SAFETY: the library answers with a constant string.
+        let words = unsafe { CStr::from_ptr(cm_library()?.rdma_event_str(self.told().event)) };
+        Ok(format!("{} (status {})", words.to_string_lossy(), self.told().status))
+    }
+
+    /// A stranger at the door while the connection in hand is being made: the request handed over
+    /// an id that nobody else has.
+    fn turn_away(self) -> Result<(), NativeError> {
+        let id = self.told().id;
+        drop(self);
+        // SAFETY: the id is alive, and ours to end.
+        unsafe {
+            cm_library()?.rdma_reject(id, std::ptr::null(), 0);
+            cm_library()?.rdma_destroy_id(id);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if let Ok(cm) = cm_library() {
+            // SAFETY: got by `next`, acknowledged once.
+            unsafe { cm.rdma_ack_cm_event(self.0) };
         }
     }
 }
@@ -141,8 +178,7 @@ impl Id {
     fn bind(&self, at: SocketAddr) -> Result<(), NativeError> {
         let at_raw = raw_address(at);
         // SAFETY: the address is ours and as long as its family says.
-        let failed =
-            unsafe { cm_library()?.rdma_bind_addr(self.id, at_raw.as_ptr().cast_mut().cast()) };
+        let failed = unsafe { cm_library()?.rdma_bind_addr(self.id, at_raw.as_ptr().cast()) };
         match failed {
             0 => Ok(()),
             _ => Err(NativeError::last(format!("binding the connection manager to {at}"))),
@@ -167,8 +203,19 @@ impl Drop for Id {
     }
 }
 
+/// Room for an address of any family, aligned as the library's own types are.
+#[repr(C, align(8))]
+struct RawAddress([u8; 28]);
+
+impl RawAddress {
+    /// For calls that take it as theirs to write, and do not.
+    fn as_ptr(&self) -> *mut libc::sockaddr {
+        self.0.as_ptr().cast_mut().cast()
+    }
+}
+
 /// An address as the kernel wants it.
-fn raw_address(at: SocketAddr) -> [u8; 28] {
+fn raw_address(at: SocketAddr) -> RawAddress {
     let mut raw = [0u8; 28];
     raw[2..4].copy_from_slice(&at.port().to_be_bytes());
     match at {
@@ -182,7 +229,7 @@ fn raw_address(at: SocketAddr) -> [u8; 28] {
             raw[24..28].copy_from_slice(&at.scope_id().to_ne_bytes());
         }
     }
-    raw
+    RawAddress(raw)
 }
 
 /// A door: connections come to it.
@@ -259,7 +306,7 @@ impl Half {
         let id = Id::new()?;
         let deadline = Instant::now() + Duration::from_millis(RESOLVE_MS as u64);
         let from = from.map(raw_address);
-        let from = from.as_ref().map_or(std::ptr::null_mut(), |from| from.as_ptr().cast_mut());
+        let from = from.as_ref().map_or(std::ptr::null_mut(), RawAddress::as_ptr);
         let to = raw_address(at);
         let doing = format!("finding the way to {at} for RDMA");
         if traffic_class != 0 {
@@ -268,9 +315,8 @@ impl Half {
             unsafe { cm.rdma_set_option(id.id, 0, 0, (&raw mut class).cast(), 1) };
         }
         // SAFETY: the id is alive and the addresses are ours.
-        let failed = unsafe {
-            cm.rdma_resolve_addr(id.id, from.cast(), to.as_ptr().cast_mut().cast(), RESOLVE_MS)
-        };
+        let failed =
+            unsafe { cm.rdma_resolve_addr(id.id, from.cast(), to.as_ptr().cast(), RESOLVE_MS) };
         if failed != 0 {
             return Err(NativeError::last(doing));
         }

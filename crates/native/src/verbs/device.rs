@@ -35,7 +35,7 @@ fn with_list<T>(
     // SAFETY: the count is ours; the answer is null or a list of so many devices.
     let list = unsafe { verbs.ibv_get_device_list(&raw mut count) };
     if list.is_null() {
-        return Err(NativeError::last("listing RDMA devices"));
+        return Err(NativeError::listing());
     }
     // SAFETY: the library made `count` entries.
     let done = work(unsafe { std::slice::from_raw_parts(list, count.max(0) as usize) });
@@ -270,7 +270,7 @@ impl Drop for Domain {
 }
 
 /// The library's words for the state of a completion.
-pub(super) fn status_words(status: u32) -> String {
+pub(crate) fn status_words(status: u32) -> String {
     let Ok(verbs) = verbs() else { return format!("status {status}") };
     if status == IBV_WC_SUCCESS {
         return "success".to_owned();

@@ -6,15 +6,8 @@ use super::bindings::{
 };
 use super::{Domain, Transport, verbs};
 use crate::NativeError;
+use crate::memory::{Memory, Watched};
 use std::sync::Arc;
-
-/// A buffer that stays where it is for as long as it lives.
-pub trait Memory: Send {
-    /// Its first byte.
-    fn start(&mut self) -> *mut u8;
-    /// Its length in bytes.
-    fn length(&self) -> usize;
-}
 
 /// What NICs may do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +27,7 @@ pub struct Access {
 /// A registered buffer: pinned, and known to the NIC by keys.
 pub struct Region<M: Memory> {
     mr: *mut ibv_mr,
-    memory: M,
+    memory: Watched<M>,
     _domain: Arc<Domain>,
 }
 
@@ -43,8 +36,9 @@ unsafe impl<M: Memory> Send for Region<M> {}
 
 impl<M: Memory> Region<M> {
     /// Pins the buffer and registers it.
-    pub fn new(domain: &Arc<Domain>, mut memory: M, access: Access) -> Result<Self, NativeError> {
+    pub fn new(domain: &Arc<Domain>, memory: M, access: Access) -> Result<Self, NativeError> {
         let verbs = verbs()?;
+        let mut memory = Watched::new(memory);
         let write = access.write || (access.lands_reads && domain.transport() == Transport::Iwarp);
         let mut flags = IBV_ACCESS_LOCAL_WRITE;
         for (wanted, flag) in [
@@ -101,31 +95,9 @@ impl<M: Memory> Region<M> {
         unsafe { (*self.mr).rkey }
     }
 
-    /// The byte at a place, which the NIC may write at any time; 0 beyond the end.
-    pub fn byte(&mut self, at: usize) -> u8 {
-        if at >= self.memory.length() {
-            return 0;
-        }
-        // SAFETY: within the buffer; volatile, since the NIC writes behind the compiler's back.
-        unsafe { self.memory.start().add(at).read_volatile() }
-    }
-
-    /// Writes the byte at a place; nothing beyond the end.
-    pub fn set_byte(&mut self, at: usize, byte: u8) {
-        if at < self.memory.length() {
-            // SAFETY: as above.
-            unsafe { self.memory.start().add(at).write_volatile(byte) }
-        }
-    }
-
-    /// Copies out what is there now. What a NIC writes meanwhile may be seen in part.
-    pub fn copy(&mut self, from: usize, into: &mut [u8]) {
-        let from = from.min(self.memory.length());
-        let length = into.len().min(self.memory.length() - from);
-        // SAFETY: within the buffer, and the copy does not overlap it.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.memory.start().add(from), into.as_mut_ptr(), length);
-        }
+    /// The buffer.
+    pub fn memory(&mut self) -> &mut Watched<M> {
+        &mut self.memory
     }
 }
 

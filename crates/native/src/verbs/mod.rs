@@ -17,10 +17,10 @@ mod memory;
 mod queue;
 mod work;
 
+pub(crate) use device::status_words;
 pub use device::{Device, Domain, Gid, Port, Transport, devices};
-pub use memory::{Access, Memory, Region};
+pub use memory::{Access, Region};
 pub use queue::{Address, Completions, Kind, Path, QueuePair, Size};
-pub use work::{Completion, Remote, Verb, Work};
 
 use crate::NativeError;
 use bindings::Verbs;

@@ -2,8 +2,9 @@
 
 use super::bindings::*;
 use super::cm::Id;
-use super::{Completion, Domain, Work, verbs};
+use super::{Domain, verbs};
 use crate::NativeError;
+use crate::work::{Completion, Work};
 use std::io;
 use std::sync::Arc;
 

@@ -73,6 +73,10 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, String> {
     if !engine.kinds.contains(&trial.kind.as_str()) {
         return Err(format!("{name} makes {}, and no {}", engine.kinds.join(", "), trial.kind));
     }
+    let via = trial.params.rdma.as_ref().and_then(|rdma| rdma.via.as_deref());
+    if let Some(library) = via {
+        return Err(format!("{name} does not go through {library}"));
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = (engine.program)(trial);
     match std::env::split_paths(&path).any(|dir| dir.join(program).is_file()) {

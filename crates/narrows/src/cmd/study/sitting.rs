@@ -127,7 +127,7 @@ impl Sitting {
             return Some(error.to_string());
         }
         if trial.kind.starts_with("rdma-")
-            && let Some(why) = self.without_rdma()
+            && let Some(why) = self.without_rdma(trial)
         {
             return Some(why);
         }
@@ -145,18 +145,38 @@ impl Sitting {
     }
 
     /// What is missing for RDMA at either end.
-    fn without_rdma(&self) -> Option<String> {
-        if let Err(error) = narrows_loads::rdma::available() {
+    fn without_rdma(&self, trial: &Trial) -> Option<String> {
+        let asked = trial.params.rdma.as_ref();
+        if let Err(error) = narrows_loads::rdma::available(asked) {
             return Some(match error.hint() {
                 Some(hint) => format!("{error} ({hint})"),
                 None => error.to_string(),
             });
         }
-        if self.path == Path::Namespaces {
-            return Some("RDMA devices are not in private namespaces: name a peer".to_owned());
+        if asked.is_some_and(|asked| asked.via.is_some()) {
+            return None;
+        }
+        if self.peers.is_empty() {
+            return Some("RDMA is measured to a peer: name one with --peer".to_owned());
         }
         let bare = self.peer_hosts.iter().any(|host| host.rdma.is_empty());
-        bare.then(|| "the peer has no RDMA device".to_owned())
+        if bare {
+            return Some("the peer has no RDMA device".to_owned());
+        }
+        let asked = asked?;
+        let (own, far) = match trial.params.is_reverse() {
+            false => (&asked.source, &asked.sink),
+            true => (&asked.sink, &asked.source),
+        };
+        let hosts = [(own, Some(&self.host)), (far, self.peer_hosts.first())];
+        hosts.into_iter().find_map(|(place, host)| {
+            let (named, host) = (place.device.as_ref()?, host?);
+            let has = host.rdma.iter().any(|device| device.name == *named);
+            (!has).then(|| {
+                let host = host.name.value().map_or("a host", String::as_str);
+                format!("{host} has no RDMA device {named}")
+            })
+        })
     }
 
     /// Cells that cannot run here, by their ids, and why.

@@ -1,0 +1,54 @@
+//! Memory that others write behind the compiler's back.
+
+/// A buffer that stays where it is for as long as it lives.
+pub trait Memory: Send {
+    /// Its first byte.
+    fn start(&mut self) -> *mut u8;
+    /// Its length in bytes.
+    fn length(&self) -> usize;
+}
+
+/// A buffer that is read and written a byte at a time, or copied out, while a NIC or another
+/// process may write to it.
+pub struct Watched<M: Memory>(M);
+
+impl<M: Memory> Watched<M> {
+    pub(crate) fn new(memory: M) -> Self {
+        Self(memory)
+    }
+
+    pub(crate) fn start(&mut self) -> *mut u8 {
+        self.0.start()
+    }
+
+    pub(crate) fn length(&self) -> usize {
+        self.0.length()
+    }
+
+    /// The byte at a place; 0 beyond the end.
+    pub fn byte(&mut self, at: usize) -> u8 {
+        if at >= self.0.length() {
+            return 0;
+        }
+        // SAFETY: within the buffer; volatile, since others write behind the compiler's back.
+        unsafe { self.0.start().add(at).read_volatile() }
+    }
+
+    /// Writes the byte at a place; nothing beyond the end.
+    pub fn set_byte(&mut self, at: usize, byte: u8) {
+        if at < self.0.length() {
+            // SAFETY: as above.
+            unsafe { self.0.start().add(at).write_volatile(byte) }
+        }
+    }
+
+    /// Copies out what is there now. What is written meanwhile may be seen in part.
+    pub fn copy(&mut self, from: usize, into: &mut [u8]) {
+        let from = from.min(self.0.length());
+        let length = into.len().min(self.0.length() - from);
+        // SAFETY: within the buffer, and the copy does not overlap it.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.0.start().add(from), into.as_mut_ptr(), length);
+        }
+    }
+}
