@@ -59,7 +59,9 @@ rxe-write rxe-write-cm rxe-write-uc rxe-write-lists rxe-write-two rxe-write-both
 rxe-write-cold rxe-write-mtu rxe-write-small rxe-write-reverse rxe-write-imm rxe-read
 rxe-read-verify rxe-send rxe-send-verify rxe-send-uc rxe-send-ud rxe-atomic rxe-send-latency
 rxe-send-ud-latency rxe-write-imm-latency rxe-read-latency rxe-atomic-latency rxe-write-latency
-rxe-gid rxe-huge-verify two-peers siw-write siw-write-named siw-write-verify siw-write-two siw-write-both siw-read
+rxe-gid rxe-huge-verify two-peers fabric-rxe0-write fabric-rxe0-read-verify
+fabric-rxe0-send-verify fabric-rxe0-send-latency fabric-siw0-write fabric-siw0-read-verify
+fabric-siw0-send-verify fabric-siw0-send-latency fabric-tcp-write siw-write siw-write-named siw-write-verify siw-write-two siw-write-both siw-read
 siw-read-verify siw-send siw-send-verify siw-send-latency siw-read-latency rxe-sweep bar-rxe-write
 bar-siw-write bar-rxe-latency bar-siw-latency siw-by-name as-nobody device-removed after-removal after-port-down
 """.split()
@@ -137,6 +139,14 @@ for device, transport in re.findall(r"hca_id:\s*(\w+)\s*transport:\s*(\w+)", cas
     row = re.search(rf"^{device} .*$", listed, re.M)
     check("list", row and kind in row.group(0), f"{device} is {transport} for ibv_devinfo")
 check("list", len(re.findall(r"hca_id", case("devinfo").text)) == 2, "two devices were made")
+
+# libfabric over devices is no software, over TCP it is; the list has both.
+for name, software in [("fabric-rxe0-write", False), ("fabric-siw0-write", False), ("fabric-tcp-write", True)]:
+    if name in ALL and ALL[name].rc == 0:
+        used = ALL[name].summary()["effective"]["rdma"]
+        check(name, used["software"] == software, f"software: {used['software']}")
+        check(name, used["provider"].startswith("tcp" if software else "verbs"), used["provider"])
+check("fabrics-list", re.search(r"^  verbs +device ", case("fabrics-list").text, re.M), "no verbs provider")
 
 # Ctrl-C ends a run at once and keeps those that were done.
 interrupted = case("interrupted")

@@ -121,6 +121,7 @@ impl Store {
         };
         held(&lock, path)?;
         let database = Connection::open(path).map_err(|error| unwritable(says(&error)))?;
+        durable(&database).map_err(|error| unwritable(says(&error)))?;
         let store = Self { path: path.to_owned(), database, _lock: lock };
         let laid_out = store.lay_out();
         laid_out.map_err(|error| unwritable(says(&error)))?;
@@ -138,7 +139,8 @@ impl Store {
         held(&lock, path)?;
         let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
             .map_err(|error| unwritable(says(&error)))?;
-        database.busy_timeout(BUSY).map_err(|error| unwritable(says(&error)))?;
+        let set = database.busy_timeout(BUSY).and_then(|()| durable(&database));
+        set.map_err(|error| unwritable(says(&error)))?;
         let version = read::belongs(&database, path)?;
         if version != LAYOUT_VERSION {
             let why = format!("its layout is version {version}, which is only read");
@@ -254,6 +256,13 @@ fn held(file: &File, path: &Path) -> Result<(), StoreError> {
 }
 
 /// The words of an SQLite error.
+/// A run that is told to be done is on disk, whatever happens to the power next: the folder is
+/// synced too once the journal is gone. With less the journal can come back and undo the last run
+/// (lab/study saw it do so).
+fn durable(database: &Connection) -> rusqlite::Result<()> {
+    database.pragma_update(None, "synchronous", "EXTRA")
+}
+
 fn says(error: &rusqlite::Error) -> String {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "no room is left on the disk".to_owned(),

@@ -234,6 +234,9 @@ pub fn providers() -> Result<Vec<Provider>, NativeError> {
     let any = std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
     let asked = Asked { provider: None, domain: None, own: any, tagged: false, delivered: false };
     let hints = Hints::new(&asked, false)?;
+    // The layer that makes verbs' connections into such endpoints answers only for an address.
+    // SAFETY: the hints have all their parts.
+    unsafe { (*(*hints.0).ep_attr).type_ = FI_EP_UNSPEC };
     let raw =
         get(&hints, None).map_err(|answer| failed("listing the providers of libfabric", answer))?;
     let list = Info { raw, delivers: false };

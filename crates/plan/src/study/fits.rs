@@ -79,10 +79,32 @@ fn level(factor: &Factor, machine: &Machine<'_>) -> Result<Found, String> {
             None if factor.levels.iter().all(|level| level.when.is_none()) => {
                 format!("no fact tells; say it with --at {}=LEVEL", factor.name)
             }
-            None => "the machine is at none of its levels".to_owned(),
+            None => match nearest(factor, machine) {
+                Some(Change { to, says, .. }) => {
+                    format!("the machine is at none of its levels; for '{to}': {says}")
+                }
+                None => "the machine is at none of its levels".to_owned(),
+            },
         }),
         (many, _) => Err(format!("the machine is at several levels: {}", many.join(", "))),
     }
+}
+
+/// The way to the level of memory slots that is nearest: the fewest modules to touch, and of those
+/// the one with as many modules as there are.
+fn nearest(factor: &Factor, machine: &Machine<'_>) -> Option<Change> {
+    let slots = slots(machine.host).ok()?;
+    let have: BTreeSet<&String> = populated(slots).map(|slot| &slot.locator).collect();
+    let steps = |level: &&LevelOf| {
+        let wanted = level.when.as_ref()?.populated.as_ref()?;
+        let wanted = wanted.iter().map(|label| slot(slots, label).map(|slot| &slot.locator));
+        let wanted: BTreeSet<&String> = wanted.collect::<Result<_, _>>().ok()?;
+        let (out, into) = (have.difference(&wanted).count(), wanted.difference(&have).count());
+        Some((out.max(into), out.abs_diff(into)))
+    };
+    let known = factor.levels.iter().filter_map(|level| Some((steps(&level)?, level)));
+    let (_, level) = known.min_by_key(|(steps, _)| *steps)?;
+    Some(change(factor, level, machine))
 }
 
 /// True for a level that no fact is asked about.

@@ -75,13 +75,17 @@ impl Status<'_> {
         let definition = &self.defined.definition;
         let cells = 0..self.defined.cells.len();
         let done = cells.clone().filter(|cell| self.left(*cell) == Left::Done).count();
+        let left = match done == self.defined.cells.len() {
+            true => String::new(),
+            false => format!(", at least {} left", output::lasting(self.seconds_left())),
+        };
         let mut text = format!(
-            "{}{}: {done} of {} cells done, at least {} left, {} sittings, seed {}\n",
+            "{}{}: {done} of {} cells done{left}, {} {}, seed {}\n",
             definition.name,
             if self.stored.study.quick { " (quick)" } else { "" },
             self.defined.cells.len(),
-            output::lasting(self.seconds_left()),
             self.stored.sessions.len(),
+            if self.stored.sessions.len() == 1 { "sitting" } else { "sittings" },
             self.stored.study.seed,
         );
         if let Some(session) = self.stored.sessions.last() {
