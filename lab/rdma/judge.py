@@ -140,7 +140,12 @@ for device, transport in re.findall(r"hca_id:\s*(\w+)\s*transport:\s*(\w+)", cas
     check("list", row and kind in row.group(0), f"{device} is {transport} for ibv_devinfo")
 check("list", len(re.findall(r"hca_id", case("devinfo").text)) == 2, "two devices were made")
 
-# libfabric over devices is no software, over TCP it is; the list has both.
+# These devices are the kernel's own work, and the report says so.
+for name in ["rxe-write", "siw-write"]:
+    if name in ALL and ALL[name].rc == 0:
+        check(name, "software" in ALL[name].summary()["labels"], "is not labelled as software")
+
+# libfabric over devices is no program's work, over TCP it is; the list has both.
 for name, software in [("fabric-rxe0-write", False), ("fabric-siw0-write", False), ("fabric-tcp-write", True)]:
     if name in ALL and ALL[name].rc == 0:
         used = ALL[name].summary()["effective"]["rdma"]

@@ -16,7 +16,7 @@ pub enum Label {
     Loopback,
     /// Between two namespaces of one host: the stack, without a NIC or a wire.
     NoNic,
-    /// Programs did what NICs do: not a figure of RDMA hardware.
+    /// Programs or the kernel did what NICs do: not a figure of RDMA hardware.
     Software,
     /// Both ends shared a CPU.
     SameCpu,
@@ -52,7 +52,7 @@ impl Label {
         match self {
             Self::Loopback => "loopback: not a network result",
             Self::NoNic => "one host, no NIC: not a network result",
-            Self::Software => "in software: programs do what RDMA NICs do",
+            Self::Software => "in software: no NIC does the work of RDMA",
             Self::SameCpu => "both ends on one CPU",
             Self::Truncated => "dropped uncopied (MSG_TRUNC): no application receives like this",
             Self::Spliced => "moved to /dev/null unseen (splice): no application has the bytes",
@@ -89,6 +89,14 @@ fn behind(trial: &Trial, summary: &Summary) -> bool {
     short(asked, reached) || short(params.rate_bps, sent)
 }
 
+/// Whether a library's program did what NICs do, or a device that is none (rxe, siw): those have no
+/// address on a bus.
+fn in_software(study: &StoredStudy, summary: &Summary) -> bool {
+    let Some(used) = &summary.effective.rdma else { return false };
+    let mut devices = study.host.rdma.iter().filter(|device| device.name == used.device);
+    used.software || devices.any(|device| device.address.is_none())
+}
+
 pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
     let stream = summary.metric == Metric::Goodput;
     // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
@@ -109,7 +117,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     let marks = [
         (trial.path == Path::Loopback, Label::Loopback),
         (trial.path == Path::Namespaces, Label::NoNic),
-        (summary.effective.rdma.as_ref().is_some_and(|rdma| rdma.software), Label::Software),
+        (in_software(study, summary), Label::Software),
         (same_cpu && one_machine && trial.path != Path::Memory, Label::SameCpu),
         (trial.params.stream.as_ref().is_some_and(|s| s.drops()), Label::Truncated),
         (summary.effective.receiver.as_deref() == Some("splice"), Label::Spliced),

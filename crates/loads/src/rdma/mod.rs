@@ -49,8 +49,8 @@ pub fn is_one_sided(verb: Verb) -> bool {
 
 /// Whether libfabric is here and has this provider.
 pub fn has_fabric(provider: &str) -> bool {
-    let found = narrows_native::fabric::providers().unwrap_or_default();
-    found.iter().any(|found| found.name.split(';').any(|part| part == provider))
+    let found = narrows_native::fabric::providers(Some(provider)).unwrap_or_default();
+    found.iter().any(|found| found.drives() == provider)
 }
 
 /// Whether this host can do what is asked: the libraries are there, and with verbs a device with a

@@ -58,7 +58,7 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
 /// What libfabric has on this host, a line a provider.
 fn fabrics() -> String {
     let mut text = "\nlibfabric (narrows rdma HOST --via libfabric --provider NAME)\n".to_owned();
-    let found = match fabric::providers() {
+    let found = match fabric::providers(None) {
         Ok(found) => found,
         Err(error) => {
             let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();

@@ -229,10 +229,11 @@ impl Provider {
     }
 }
 
-/// Every provider with remote memory and every device of it, in the library's order.
-pub fn providers() -> Result<Vec<Provider>, NativeError> {
+/// Every provider with remote memory and every device of it, in the library's order; or one of
+/// them, and no other is asked.
+pub fn providers(only: Option<&str>) -> Result<Vec<Provider>, NativeError> {
     let any = std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
-    let asked = Asked { provider: None, domain: None, own: any, tagged: false, delivered: false };
+    let asked = Asked { provider: only, domain: None, own: any, tagged: false, delivered: false };
     let hints = Hints::new(&asked, false)?;
     // The layer that makes verbs' connections into such endpoints answers only for an address.
     // SAFETY: the hints have all their parts.
@@ -257,7 +258,7 @@ pub fn providers() -> Result<Vec<Provider>, NativeError> {
 /// Names of the providers without their layers, each once.
 fn names() -> Result<Vec<String>, NativeError> {
     let mut names: Vec<String> = Vec::new();
-    for provider in providers()? {
+    for provider in providers(None)? {
         let name = provider.drives().to_owned();
         if !names.contains(&name) {
             names.push(name);
