@@ -82,7 +82,8 @@ fn the_population_is_read_and_not_typed() {
     assert_eq!(at(&with(&[6, 3, 7]), None, &[]), read("3"));
     assert_eq!(at(&with(&[6]), None, &[]), read("1"));
     let none = at(&with(&[6, 7]), None, &[]).expect_err("no level");
-    assert!(none.contains("none of its levels"), "{none}");
+    let nearest = "none of its levels; for '2': power down, move the DIMM of DIMM 7 to DIMM 3";
+    assert!(none.contains(nearest), "{none}");
     let lie = at(&with(&[6]), None, &[("DIMMs", "3")]).expect_err("a lie");
     assert!(lie.contains("at '1', and not at '3'"), "{lie}");
     let differs = at(&with(&[6, 3]), Some(&with(&[6])), &[]).expect_err("peers differ");
@@ -107,8 +108,19 @@ fn what_to_change_is_said() {
     };
     assert_eq!(says(&[6, 3], 2, None), "power down, put a DIMM into DIMM 7");
     assert_eq!(says(&[6, 7], 1, None), "power down, move the DIMM of DIMM 7 to DIMM 3");
-    let both = says(&[6, 3, 7, 2], 2, Some(&with(&[6])));
+    let both = says(&[6, 3, 7, 2], 2, Some(&with(&[6, 3, 7, 2])));
     assert_eq!(both, "power down, take the DIMM out of DIMM 2, on both hosts");
+    // Each host is told what it needs.
+    let there = says(&[6, 3], 1, Some(&with(&[6])));
+    assert_eq!(there, "power down the peer, put a DIMM into DIMM 3 there");
+    let here = says(&[6], 1, Some(&with(&[6, 3])));
+    assert_eq!(here, "power down, put a DIMM into DIMM 3, on this host");
+    let two = says(&[6, 3, 7], 1, Some(&with(&[6])));
+    assert_eq!(
+        two,
+        "power down both hosts; on this one take the DIMM out of DIMM 7; on the peer put a DIMM \
+         into DIMM 3"
+    );
 }
 
 #[test]

@@ -300,6 +300,7 @@ impl<M: Memory> Endpoint<M> {
     /// Posts requests. Where the provider has no room it is called until there is some.
     pub fn post(&mut self, works: &[Work]) -> Result<(), NativeError> {
         for work in works {
+            self.owns(work.address, work.length)?;
             let index = self.again(|own| own.free_sends.pop().ok_or(-i64::from(FI_EAGAIN)))?;
             self.notes[index] = (work.id, work.signaled);
             self.again(|own| match own.request(work, index) {
@@ -312,6 +313,7 @@ impl<M: Memory> Endpoint<M> {
 
     /// Posts a buffer for an arrival; `id` comes back with it.
     pub fn post_receive(&mut self, id: u64, address: u64, length: u32) -> Result<(), NativeError> {
+        self.owns(address, length)?;
         let index = self.again(|own| own.free_receives.pop().ok_or(-i64::from(FI_EAGAIN)))?;
         self.notes[index] = (id, true);
         self.again(|own| {
@@ -336,6 +338,16 @@ impl<M: Memory> Endpoint<M> {
             };
             if answer == 0 { Ok(()) } else { Err(answer) }
         })
+    }
+
+    /// Providers in software read and write where they are told, and ask no NIC.
+    fn owns(&mut self, address: u64, length: u32) -> Result<(), NativeError> {
+        let at = address.checked_sub(self.address());
+        let end = at.and_then(|at| at.checked_add(length.into()));
+        match end.is_some_and(|end| end <= self.memory.length() as u64) {
+            true => Ok(()),
+            false => Err(NativeError::Cannot("a request beyond the endpoint's memory".into())),
+        }
     }
 
     fn context(&mut self, index: usize) -> *mut c_void {

@@ -218,19 +218,29 @@ pub struct Change {
 
 /// How to get from the machine as it is to a level of a factor.
 pub fn change(factor: &Factor, to: &LevelOf, machine: &Machine<'_>) -> Change {
-    let says = to.when.as_ref().and_then(|when| when.populated.as_ref());
-    let says = says.and_then(|wanted| memory_moves(wanted, machine.host).ok());
-    let both = match machine.peer {
-        Some(_) if to.when.as_ref().is_some_and(|when| !when.here_only) => ", on both hosts",
-        _ => "",
+    let when = to.when.as_ref();
+    let peer = machine.peer.filter(|_| when.is_some_and(|when| !when.here_only));
+    let wanted = when.and_then(|when| when.populated.as_ref());
+    let moves = |host: &Host| wanted.and_then(|wanted| memory_moves(wanted, host).ok());
+    let says = match (moves(machine.host), peer.map(moves)) {
+        (None, there) => {
+            let both = if there.is_some() { ", on both hosts" } else { "" };
+            format!("set {} to '{}'{both}", factor.name, to.name)
+        }
+        (Some(here), Some(Some(there))) => moves_of_two(&here, &there),
+        (Some(here), None) => format!("power down, {here}"),
+        (Some(here), Some(None)) => format!("power down, {here}, on both hosts"),
     };
-    Change {
-        factor: factor.name.clone(),
-        to: to.name.clone(),
-        says: match says {
-            Some(moves) => format!("power down, {moves}{both}"),
-            None => format!("set {} to '{}'{both}", factor.name, to.name),
-        },
+    Change { factor: factor.name.clone(), to: to.name.clone(), says }
+}
+
+/// What to move in two hosts, which need not be at the same.
+fn moves_of_two(here: &str, there: &str) -> String {
+    match (here, there) {
+        (here, there) if here == there => format!("power down, {here}, on both hosts"),
+        ("", there) => format!("power down the peer, {there} there"),
+        (here, "") => format!("power down, {here}, on this host"),
+        _ => format!("power down both hosts; on this one {here}; on the peer {there}"),
     }
 }
 

@@ -1,0 +1,86 @@
+"""Judges what the guests of lab/two/test said: every line that is not as it should be is named. Exit
+code 1 when there is one."""
+
+import json
+import math
+import pathlib
+import re
+import sys
+
+TEXT = (pathlib.Path(sys.argv[1]) / "a").read_text(errors="replace")
+FOUND = re.findall(r"^@case (.*?)\n(.*?)^@rc (\d+)\n@took (\d+)$", TEXT, re.M | re.S)
+CASES = {name: (said, int(rc), int(took)) for name, said, rc, took in FOUND}
+WRONG = []
+
+
+def check(name, good, says):
+    if not good:
+        WRONG.append(f"{name}: {says}")
+
+
+def case(name):
+    if name not in CASES:
+        WRONG.append(f"{name}: the guest did not get so far")
+    return CASES.get(name, ("", -1, 0))
+
+
+def document(name):
+    said, rc, _ = case(name)
+    check(name, rc == 0, f"exit code {rc}: {said[-400:]}")
+    try:
+        return json.loads(said[said.index("{"):said.rindex("}") + 1])
+    except ValueError as error:
+        check(name, False, f"no JSON: {error}")
+        return None
+
+
+print("| from one guest to another | figure |")
+print("|---|---|")
+for name in ["tcp", "tcp-reverse", "tcp-rr", "udp", "rxe-write", "rxe-read-verify", "rxe-send",
+             "rxe-send-latency", "siw-write", "siw-read-verify", "siw-send-latency", "fabric-tcp",
+             "fabric-verbs"]:
+    made = document(name)
+    if made is None:
+        continue
+    result = made["results"][0]
+    value = result["estimate"] and result["estimate"]["value"]
+    check(name, value and math.isfinite(value) and value > 0, f"{value}, {result['failed']}")
+    check(name, result["path"] == "peer" and not result["one_machine"], "two hosts are not told apart")
+    if name.endswith("-verify"):
+        check(name, (result["verified_bytes"] or 0) > 0, "nothing was compared")
+    if name in ("rxe-write", "rxe-read-verify", "siw-write", "siw-read-verify"):
+        share = result["cpu"] and result["cpu"]["sink_share"]
+        check(name, share is not None and share < 0.05, f"the target's CPU is {share}")
+    if value:
+        print(f"| {name} | {value:.4g} {result['estimate']['unit']} |")
+udp = document("udp")
+if udp:
+    loss = udp["results"][0]["loss"]
+    check("udp", loss is not None, "does not tell of loss")
+
+said, rc, _ = case("study-here")
+check("study-here", rc == 0 and "1 of 1 runs" in said, f"exit code {rc}: {said[-400:]}")
+said, rc, _ = case("study-both")
+check("study-both", rc == 2 and "power down the peer, put a DIMM into DIMM 14 there" in said,
+      f"exit code {rc}: {said[-400:]}")
+stored = document("peer-host")
+if stored:
+    def modules(host):
+        slots = host["memory"]["slots"]["value"]
+        return sum(1 for slot in slots if slot["module"])
+
+    peer = stored["peer_hosts"] or stored["sessions"][0].get("peer_hosts") or [{}]
+    names = [stored["sessions"][0]["host"]["name"]["value"], peer[0].get("name", {}).get("value")]
+    check("peer-host", names == ["guest-a", "guest-b"], f"hosts: {names}")
+    counts = [modules(stored["sessions"][0]["host"]), modules(peer[0]) if peer[0] else None]
+    check("peer-host", counts == [2, 1], f"modules: {counts}")
+
+said, rc, took = case("peer-gone")
+check("peer-gone", rc in (3, 5), f"exit code {rc}: {said[-600:]}")
+check("peer-gone", "hint: " in said, f"gives no hint: {said[-600:]}")
+check("peer-gone", took < 90, f"took {took} s")
+print(f"\na peer whose power was cut: noticed, exit code {rc} after {took} s")
+print(f"{len(CASES)} cases, {len(WRONG)} not as they should be")
+for line in WRONG:
+    print(f"wrong: {line}")
+sys.exit(1 if WRONG else 0)
