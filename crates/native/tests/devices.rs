@@ -1,11 +1,14 @@
 //! Queue pairs of real devices: what arrives, and what a NIC refuses. Where no RDMA device is, each
 //! test says `skipped`; lab/rdma runs them on rxe and siw.
 
+mod common;
+
+use common::Plain;
 use narrows_native::verbs::cm::{Half, Listener};
 use narrows_native::verbs::{
     Access, Device, Domain, Kind, Path, QueuePair, Region, Size, Transport, devices,
 };
-use narrows_native::{Completion, Memory, Remote, Verb, Work};
+use narrows_native::{Completion, Remote, Verb, Work};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,17 +18,6 @@ use std::time::{Duration, Instant};
 /// Past the test harness, which hides what passing tests print.
 fn skip(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
-}
-
-struct Plain(Vec<u8>);
-
-impl Memory for Plain {
-    fn start(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr()
-    }
-    fn length(&self) -> usize {
-        self.0.len()
-    }
 }
 
 const BYTES: usize = 4096;

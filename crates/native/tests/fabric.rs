@@ -1,8 +1,11 @@
 //! Endpoints of libfabric over TCP of this host: what arrives, and what is refused. Where libfabric
 //! is not installed, each test says `skipped`.
 
+mod common;
+
+use common::Plain;
 use narrows_native::fabric::{Asked, Endpoint, Info, Size, providers};
-use narrows_native::{Completion, Memory, Remote, Verb, Work};
+use narrows_native::{Completion, Remote, Verb, Work};
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +14,6 @@ use std::time::{Duration, Instant};
 
 const BYTES: usize = 4096;
 const TAG: u64 = 0x7461_6773;
-
-struct Plain(Vec<u8>);
-
-impl Memory for Plain {
-    fn start(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr()
-    }
-    fn length(&self) -> usize {
-        self.0.len()
-    }
-}
 
 /// Two endpoints that know each other; the second tag is the far end's.
 fn pair(test: &str, tagged: bool, far_tag: u64) -> Option<[Endpoint<Plain>; 2]> {

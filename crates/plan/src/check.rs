@@ -3,7 +3,7 @@
 
 use crate::{Spot, trial};
 use narrows_facts::host::Host;
-use narrows_facts::load::{Beside, CpuList, Params, SocketParams, Timeline};
+use narrows_facts::load::{Beside, CpuList, Params, Timeline};
 use narrows_facts::rdma::RdmaParams;
 use narrows_facts::trial::{Path, Placement, Trial};
 use narrows_facts::{Bytes, Nanos};
@@ -31,20 +31,16 @@ pub fn repeats(trials: usize) -> u32 {
     (RUNS / (trials as u32).max(1)).clamp(REPEATS_MIN, REPEATS_MAX)
 }
 
-/// RDMA writes and sends through libfabric's TCP, where no NIC can do them.
+/// RDMA writes and sends through libfabric's TCP, where no NIC can do them. Their threads sleep as
+/// those of the TCP trials do: they stand beside them.
 fn software_rdma(pair: &Placement, path: Path, line: Timeline) -> Vec<Trial> {
     let asked = RdmaParams {
         via: Some("libfabric".to_owned()),
         provider: Some("tcp".to_owned()),
         ..RdmaParams::default()
     };
-    let spin = SocketParams { wait: Some("spin".to_owned()), ..SocketParams::default() };
     let made = |kind: &str, message_bytes: Bytes| {
-        let params = Params {
-            rdma: Some(asked.clone()),
-            socket: Some(spin.clone()),
-            ..Params::of_network(message_bytes, 1)
-        };
+        let params = Params { rdma: Some(asked.clone()), ..Params::of_network(message_bytes, 1) };
         trial(&format!("{kind} libfabric"), kind, params, pair.clone(), path, line)
     };
     vec![made("rdma-send-rr", ROUND_TRIP_BYTES), made("rdma-write-stream", STREAM_BYTES)]

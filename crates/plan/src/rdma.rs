@@ -66,6 +66,10 @@ impl RdmaAsked {
         let local = RdmaPlace { device: here, port, gid_index: index(gid_here)? };
         let remote = RdmaPlace { device: there, port, gid_index: index(gid_there)? };
         let (source, sink) = if reverse { (remote, local) } else { (local, remote) };
+        let via = self.via.clone().filter(|via| via != "verbs");
+        if let (None, Some(provider)) = (&via, &self.provider) {
+            return Err(format!("'{provider}' is a provider of libfabric: say --via libfabric"));
+        }
         let service = self.service.as_ref().map(|service| service.to_lowercase());
         let asked = RdmaParams {
             sink,
@@ -81,7 +85,7 @@ impl RdmaAsked {
             traffic_class: self.traffic_class,
             relaxed_ordering: self.relaxed_ordering,
             pages: self.pages.clone(),
-            via: self.via.clone().filter(|via| via != "verbs"),
+            via,
             provider: self.provider.clone(),
         };
         Ok((asked != RdmaParams::default()).then_some(asked))

@@ -101,9 +101,11 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     let stream = summary.metric == Metric::Goodput;
     // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
     let spins = summary.effective.wait.as_deref() == Some("spin");
+    // The CPU time of a whole process does not tell whether one of its threads is full.
+    let of_process = summary.effective.rdma.as_ref().is_some_and(|rdma| rdma.provider.is_some());
     let full = |share: fn(&CpuUse) -> Option<f64>| {
         let share = summary.cpu.as_ref().and_then(share);
-        stream && !spins && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
+        stream && !spins && !of_process && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
     };
     let place = &trial.place;
     let same_cpu = place.sink.0.iter().any(|cpu| place.source.0.contains(cpu));

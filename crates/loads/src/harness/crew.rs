@@ -200,7 +200,9 @@ impl Crew {
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
         self.clockwork.set(Phase::Cooldown);
         let keeper_ns = cpu_between(&keeper, &(self.meter)());
-        let process_ns = process_ns().saturating_sub(process).saturating_sub(keeper_ns.0);
+        let process_ns = process
+            .zip(process_ns())
+            .map(|(open, close)| Nanos(close.saturating_sub(open).saturating_sub(keeper_ns.0)));
         closed(&self.sockets);
         thread::sleep(span(timeline.cooldown_ns));
         self.clockwork.set(Phase::Stop);
@@ -217,7 +219,7 @@ impl Crew {
             flows,
             intervals,
             keeper_ns: Some(keeper_ns),
-            process_ns: Some(Nanos(process_ns)),
+            process_ns,
             effective: self.effective,
             ..Default::default()
         };
@@ -281,12 +283,14 @@ impl Crew {
 }
 
 /// CPU time that a thread used between two readings.
-/// CPU time of this process so far, all its threads together; 0 where the kernel does not tell.
-fn process_ns() -> u64 {
+/// CPU time of this process so far in nanoseconds, all its threads together; `None` where the
+/// kernel does not tell (clock_gettime(2), `CLOCK_PROCESS_CPUTIME_ID`).
+fn process_ns() -> Option<u64> {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is ours.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut now) };
-    (now.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64)
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut now) };
+    let ns = (now.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64);
+    (failed == 0).then_some(ns)
 }
 
 fn cpu_between(open: &ThreadUsage, close: &ThreadUsage) -> Nanos {

@@ -229,7 +229,9 @@ pub fn change(factor: &Factor, to: &LevelOf, machine: &Machine<'_>) -> Change {
         }
         (Some(here), Some(Some(there))) => moves_of_two(&here, &there),
         (Some(here), None) => format!("power down, {here}"),
-        (Some(here), Some(None)) => format!("power down, {here}, on both hosts"),
+        (Some(here), Some(None)) => {
+            format!("power down, {here}, on this host; what the peer needs is not known")
+        }
     };
     Change { factor: factor.name.clone(), to: to.name.clone(), says }
 }
