@@ -191,7 +191,8 @@ pub fn ending(analysis: &Analysis<'_>) -> String {
     let (made, planned) = (stored.records.len(), stored.planned_runs());
     // With a precision to reach, or runs that failed, there are more than the least that was
     // planned.
-    let runs = match made > planned {
+    // What was imported nobody here planned.
+    let runs = match made > planned || analysis.is_imported() {
         true => counted(made, "run"),
         false => format!("{made} of {planned} runs"),
     };

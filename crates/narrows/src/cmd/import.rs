@@ -80,7 +80,10 @@ fn parse(file: &Path, text: &str, tool: Option<&str>) -> Result<(&'static Tool, 
         Some(tool) => tool,
         None => import::recognise(text).map_err(wrong)?,
     };
-    let output = (tool.parse)(text).map_err(|why| wrong(format!("as {}: {why}", tool.name)))?;
+    let output = (tool.parse)(text).map_err(|why| {
+        let says = format!("{}: as {}'s output: {why}", file.display(), tool.name);
+        Failure::new(USAGE, says, "run the tool again, or name another with --tool")
+    })?;
     Ok((tool, output))
 }
 

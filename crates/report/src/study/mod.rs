@@ -112,10 +112,10 @@ pub fn results(
     let first = stored.trials.first()?.levels.first()?;
     let across = stored.study.reading.across.clone().unwrap_or_else(|| first.factor.clone());
     let margin = stored.study.reading.margin_percent.unwrap_or(MARGIN_PERCENT) / 100.0;
+    let kinds = kinds_differ(stored);
     let mut panels: Vec<(String, Metric, Vec<usize>)> = Vec::new();
     for (at, trial) in stored.trials.iter().enumerate() {
-        let others = trial.levels.iter().filter(|level| level.factor != across);
-        let name = others.map(|level| level.level.as_str()).collect::<Vec<_>>().join(", ");
+        let name = name(trial, &across, kinds);
         // Figures of several kinds are not to be set against each other.
         let metric = summaries[at].metric;
         match panels.iter_mut().find(|(known, of, _)| *known == name && *of == metric) {
@@ -149,6 +149,28 @@ pub fn results(
         drift: drift(&in_time(stored)),
         across,
     })
+}
+
+/// What a cell's panel is called: its levels but the one along the axis, and its kind where that is
+/// needed. A number alone says nothing: its factor stands before it.
+fn name(trial: &Trial, across: &str, kinds: bool) -> String {
+    let others = trial.levels.iter().filter(|level| level.factor != across);
+    let said = others.map(|level| match level.level.parse::<f64>() {
+        Ok(_) => format!("{} {}", level.factor, level.level),
+        Err(_) => level.level.clone(),
+    });
+    let kind = kinds.then(|| trial.kind.clone());
+    kind.into_iter().chain(said).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether cells of the same levels are of several kinds: imported ones can be, such as the four
+/// kernels of STREAM.
+fn kinds_differ(stored: &StoredStudy) -> bool {
+    let mut known: BTreeMap<Vec<(String, String)>, &str> = BTreeMap::new();
+    stored
+        .trials
+        .iter()
+        .any(|trial| *known.entry(same_levels(trial)).or_insert(&trial.kind) != trial.kind.as_str())
 }
 
 /// A cell's levels in a form that two studies share: small letters, in order.

@@ -1,4 +1,4 @@
-//! OSU micro-benchmarks.
+//! OSU micro-benchmarks, and the Python ones that mpi4py has after them.
 
 use super::{Output, Run, Tool, nothing, rows};
 use narrows_facts::result::Unit;
@@ -7,20 +7,39 @@ use narrows_facts::result::Unit;
 pub static TOOL: Tool = Tool { name: "osu", recognises, parse };
 
 fn recognises(text: &str) -> bool {
-    text.contains("# OSU MPI") && text.contains("# Size")
+    title(text).is_some() && text.contains("# Size")
+}
+
+/// What stands behind `# OSU MPI` (mpi4py: `# MPI`): name, `Test`, version.
+fn title(text: &str) -> Option<&str> {
+    let titles = text.lines().map(str::trim).filter(|line| line.contains(" Test"));
+    titles
+        .into_iter()
+        .find_map(|line| line.strip_prefix("# OSU MPI").or_else(|| line.strip_prefix("# MPI ")))
+}
+
+/// A bandwidth whose column is headed as a latency (`osu_bw.py` of mpi4py 4.1) is either: refused.
+fn contradiction(name: &str, heading: &str) -> Result<(), String> {
+    let time = heading.contains("us)") || heading.contains("us]");
+    if time && name.contains("bandwidth") {
+        return Err("its title says bandwidth and its column's heading latency (us): \
+             which of them its figures are is not known"
+            .to_owned());
+    }
+    Ok(())
 }
 
 fn parse(text: &str) -> Result<Output, String> {
-    let title = text.lines().find_map(|line| line.trim().strip_prefix("# OSU MPI"));
-    let title = title.ok_or("it has no title of OSU's")?;
+    let title = title(text).ok_or("it has no title of OSU's")?;
     let (name, version) = title.split_once(" Test").unwrap_or((title, ""));
     let name = name.trim().to_lowercase().replace([' ', '_'], "-");
     let version = version.trim().trim_start_matches('v');
     let mut runs = Vec::new();
     for (heading, rows) in rows(text, |line| line.trim_start().starts_with("# Size")) {
+        contradiction(&name, &heading)?;
         for row in rows {
             let value = row.get(1).copied();
-            let run = match heading.contains("(us)") {
+            let run = match heading.contains("(us)") || heading.contains("[us]") {
                 true => {
                     let name = name.trim_end_matches("-latency").trim_end_matches("latency");
                     let kind = format!("mpi-{name}-latency").replace("--", "-");
@@ -41,6 +60,15 @@ fn parse(text: &str) -> Result<Output, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mpi4pys_are_read_and_its_contradiction_is_refused() {
+        let text = "# MPI Latency Test\n# Size [B]        Latency [us]\n         0      0.51\n";
+        let run = &parse(text).expect("runs").runs[0];
+        assert_eq!((run.kind.as_str(), run.figures[0].value), ("mpi-latency", 510.0));
+        let text = text.replace("MPI Latency", "MPI Bandwidth");
+        assert!(parse(&text).expect_err("which of them").contains("bandwidth"));
+    }
 
     #[test]
     fn latency_and_bandwidth_are_read() {

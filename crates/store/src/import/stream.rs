@@ -7,16 +7,19 @@ use narrows_facts::result::Unit;
 pub static TOOL: Tool = Tool { name: "stream", recognises, parse };
 
 fn recognises(text: &str) -> bool {
-    text.contains("Best Rate MB/s") && text.contains("Triad:")
+    let heading = text.contains("Best Rate MB/s") || text.contains("Rate (MB/s)");
+    heading && text.contains("Function") && text.contains("Triad:")
 }
 
 /// Its best rates count bytes as the program names them, without what a store reads first. A result
-/// that it did not validate has failed.
+/// that it found wrong has failed, and so has one of 5.10 (`Best Rate MB/s`), which validates every
+/// run, without its word. Versions before 5 (`Rate (MB/s)`) may have no such line.
 fn parse(text: &str) -> Result<Output, String> {
     if !recognises(text) {
         return Err("it has no table of STREAM".to_owned());
     }
-    let valid = text.contains("Solution Validates");
+    let unsaid = text.contains("Best Rate MB/s") && !text.contains("Solution Validates");
+    let valid = !unsaid && !text.contains("Failed Validation");
     let threads = text.split("Number of Threads counted = ").nth(1);
     let threads = threads.and_then(|rest| rest.split_whitespace().next()).unwrap_or("1");
     let names = [("Copy:", "copy"), ("Scale:", "scale"), ("Add:", "add"), ("Triad:", "triad")];
@@ -39,6 +42,18 @@ fn parse(text: &str) -> Result<Output, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_older_heading_is_read() {
+        let text = "Function      Rate (MB/s)   RMS time     Min time     Max time\n\
+            Copy:       12656.9751       0.0104       0.0101       0.0108\n\
+            Triad:      15026.0546       0.0130       0.0128       0.0132\n";
+        let runs = parse(text).expect("runs").runs;
+        assert_eq!((runs.len(), runs[1].figures[0].value), (2, 15_026_054_600.0));
+        assert!(runs.iter().all(|run| run.failed.is_none()));
+        let wrong = format!("{text}Failed Validation on array a[]\n");
+        assert!(parse(&wrong).expect("runs").runs.iter().all(|run| run.failed.is_some()));
+    }
 
     #[test]
     fn best_rates_are_read() {
