@@ -8,6 +8,8 @@ use narrows_facts::trial::Path as Join;
 use narrows_host::open;
 use narrows_plan::study::{Definition, Ends, cells, trials};
 use narrows_predict::published::{Table, predict};
+use narrows_predict::whatif::calibration::Calibration;
+use narrows_predict::whatif::{description, of_host};
 use narrows_report::results::Results;
 use narrows_report::views;
 use narrows_store::import::TOOLS;
@@ -161,6 +163,11 @@ fn garbled_texts_of_tools_studies_and_tables_never_panic() {
             if let Ok(definition) = Definition::parse(&text) {
                 let ends = Ends { host: &host, peer: None, path: Join::Loopback, interface: None };
                 let _ = cells(&definition.quickly()).map(|cells| trials(&cells, &ends).is_ok());
+            }
+            if let Ok(found) = description::parse(&text)
+                && let Ok(server) = of_host(&host, &found.said, &Calibration::default())
+            {
+                let _ = server.reaches();
             }
             if let Ok(table) = Table::parse("t", &text) {
                 let _ = narrows_report::published::text(&predict(&[table]));

@@ -349,8 +349,10 @@ fn a_change_is_predicted_and_what_is_missing_is_asked_for() {
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));
         out(&output)
     };
-    let uneven = with("memory.socket0=1,1,0/1,0,0", &[]);
+    let uneven = with("memory.socket0=1,1,0/1,0,0", &["--set", "path=tcp"]);
     assert!(uneven.contains("narrowest memory") && uneven.contains("sets of 2+1"), "{uneven}");
+    let all = with("memory.socket0=1,1,0/1,0,0", &[]);
+    assert!(all.contains("Head-room") && all.contains("rdma-read rocev2: wire 1.00 x"), "{all}");
     let json: Value =
         serde_json::from_str(&with("memory.socket0=1,1,1/1,1,1", &["--json"])).expect("JSON");
     assert_eq!(json["reaches"][0]["resources"][0]["name"], "wire");
@@ -359,4 +361,64 @@ fn a_change_is_predicted_and_what_is_missing_is_asked_for() {
     fails(&mut predict(&["--set", "colour=red"]), 2, "none of");
     fails(&mut predict(&["--set", "cpu=Pentium"]), 2, "no processor");
     fails(&mut predict(&["--from", "nowhere"]), 2, "nowhere");
+}
+
+#[test]
+fn a_described_server_is_changed_priced_and_drawn() {
+    let dir = folder("described");
+    let file = dir.join("server.toml");
+    let text = "cpu = 'Xeon Platinum 8280'\n[memory]\nmts = 2933\nsocket0 = [[1, 1, 0], [1, 0, 0]]\n\
+                socket1 = [[1, 1, 1], [1, 1, 1]]\n[nic]\ngbps = 100\npcie = '3x16'\n\
+                [price]\ndimm = 140\n";
+    std::fs::write(&file, text).expect("a description");
+    let predict = |more: &[&str]| {
+        let mut command = narrows();
+        command.arg("predict").arg("--from").arg(&file).args(more);
+        command
+    };
+    let picture = dir.join("change.svg");
+    let drawn = picture.to_str().expect("a path");
+    let change = ["--set", "memory.socket0=1,1,1/1,1,1", "--svg", drawn];
+    let said = out(&run(&mut predict(&change)));
+    assert!(said.contains("today 83.6, +6 %") && said.contains("cost: 420 (3 dimm"), "{said}");
+    let svg = std::fs::read_to_string(&picture).expect("a picture");
+    assert!(svg.starts_with("<svg ") && svg.contains(", today 83.6"), "{svg}");
+    // What is so today is no change.
+    let said = out(&run(&mut predict(&["--given", "mtu=9000", "--set", "nic.count=2"])));
+    assert!(said.contains("MTU 9000 B: said") && said.contains("without a price: 1 nic"), "{said}");
+    let json = out(&run(&mut predict(&["--json", "--set", "path=udp"])));
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["reaches"][0]["resources"][0]["parameters"][0]["from"], "said");
+    fails(&mut predict(&["--price", "disk=3"]), 2, "parts are dimm and nic");
+    fails(&mut predict(&["--set", "path=carrier-pigeon"]), 2, "no path is called");
+    std::fs::write(&file, "cpu = 'Xeon'\n[nic\n").expect("a description");
+    fails(&mut predict(&[]), 2, "server.toml: line 2");
+}
+
+#[test]
+fn what_a_study_measured_calibrates_its_host() {
+    let dir = folder("calibrated");
+    let output = run(narrows()
+        .args(["mem", "-t", "0.2", "-k", "copy", "--repeats", "2", "--out"])
+        .arg(&dir));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let file = std::fs::read_dir(&dir).expect("a folder").flatten().map(|entry| entry.path());
+    let file = file.into_iter().find(|path| path.extension().is_some_and(|end| end == "narrows"));
+    let file = file.expect("a study");
+    let predict = |more: &[&str]| {
+        let mut command = narrows();
+        command.arg("predict").args(more).arg(&file).args(["--json", "--given", "nic.gbps=25"]);
+        let text = out(&run(&mut command));
+        serde_json::from_str::<Value>(&text).unwrap_or_else(|_| panic!("JSON: {text}"))
+    };
+    for json in [predict(&["--from"]), predict(&["--calibrate"])] {
+        let copy = json["measured"]["copy_gb_s"]["value"].as_f64().expect("a copy's rate");
+        let memory = |reach: &Value| {
+            let all = reach["resources"].as_array().cloned().unwrap_or_default();
+            all.into_iter().find(|resource| resource["name"] == "memory")
+        };
+        let tcp = memory(&json["reaches"][0]).expect("memory")["value"].as_f64().expect("a rate");
+        let m = 8.0 * copy / tcp;
+        assert!((m - 2.16).abs() < 1e-6, "{m} {json}");
+    }
 }

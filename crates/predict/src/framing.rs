@@ -51,9 +51,14 @@ pub enum Rdma {
 /// the Ethernet's. (InfiniBand specification 1.3, volume 1, chapters 7 to 9 and annexes A16, A17;
 /// RFC 5040, 5041, 5044.)
 pub fn rdma(kind: Rdma, message: f64, mtu: f64) -> f64 {
+    verb(kind, message, mtu, 16.0)
+}
+
+/// The same of any operation, whose messages have `extended` bytes of headers once: 16 of a write,
+/// none of a send. Those of iWARP are in every segment, and taken as a write's.
+pub fn verb(kind: Rdma, message: f64, mtu: f64, extended: f64) -> f64 {
     const BASE: f64 = 12.0;
     const CHECK: f64 = 4.0;
-    const EXTENDED: f64 = 16.0;
     let a_packet = match kind {
         // Local route 8, variant check sequence 2.
         Rdma::InfiniBand => 8.0 + BASE + CHECK + 2.0,
@@ -66,7 +71,7 @@ pub fn rdma(kind: Rdma, message: f64, mtu: f64) -> f64 {
             return data / (mtu + ETHERNET_BYTES);
         }
     };
-    message / (message + (message / mtu).ceil() * a_packet + EXTENDED)
+    message / (message + (message / mtu).ceil() * a_packet + extended)
 }
 
 /// Path MTU of RoCE in an Ethernet MTU: the largest power of two from 256 to 4096 that fits with

@@ -191,6 +191,28 @@ pub fn packet_bps(speed_gts: f64, width: u32, max_payload: f64) -> f64 {
     raw_bps(speed_gts, width) * (1.0 - 2.0 * LINK_PACKET_BYTES / interval - SKIP_SHARE)
 }
 
+/// Millions of small network packets a second that a link carries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SmallPackets {
+    /// Written to memory, each with a completion.
+    pub received: f64,
+    /// Read from memory, a doorbell each.
+    pub sent: f64,
+    /// The same, a doorbell for 32.
+    pub sent_batched: f64,
+}
+
+/// Frames of `frame` bytes, check sequence included, over a link with `bps` for packets: headers of
+/// 24 and 20 B, descriptors of 16 B, read 40 at a time on the way out, and doorbells of 28 B.
+pub fn smallest_packets(bps: f64, frame: f64) -> SmallPackets {
+    let link = bps / 8.0;
+    let data = frame - 4.0;
+    let received = link / (24.0 + data + 24.0 + 16.0 + 24.0) / 1e6;
+    let reads = 16.0 + 20.0 * 5.0 / 40.0 + data + 20.0;
+    let sent = |doorbells: f64| link / (28.0 * doorbells + reads) / 1e6;
+    SmallPackets { received, sent: sent(1.0), sent_batched: sent(1.0 / 32.0) }
+}
+
 /// Share of the packets' bytes that is a transfer of `size` bytes, each packet with its header.
 pub fn packet_share(size: f64, max_payload: f64, header: f64) -> f64 {
     size / (size + (size / max_payload).ceil() * header)

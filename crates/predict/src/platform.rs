@@ -33,6 +33,9 @@ pub struct Platform {
     pub dies: u32,
     /// Numbers of channels that one interleave set can have; empty where that is not known.
     pub ways: Vec<u32>,
+    /// Links to one other processor and their rate in GT/s: the most that the family has.
+    #[serde(default)]
+    pub socket_links: Option<(u32, f64)>,
     /// Where this is from.
     #[serde(default)]
     pub source: String,

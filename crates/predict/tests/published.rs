@@ -55,6 +55,12 @@ fn populations_are_within_their_bars() {
     for (name, constant) in narrows_predict::whatif::FITTED {
         assert!((fitted(name) / constant - 1.0).abs() < 0.01, "{name}: {}", fitted(name));
     }
+    let packets = of(&answers, "smallest packets by poll mode");
+    for (name, constant) in narrows_predict::whatif::PACKETS {
+        let found = packets.parameters.iter().find(|parameter| parameter.name == name);
+        let found = found.map(|parameter| parameter.value).expect("a parameter");
+        assert!((found / constant - 1.0).abs() < 0.01, "{name}: {found}");
+    }
     // The row that the paper's own rule does not explain is reported and not made to fit.
     let odd = lenovo.remarks.iter().filter(|remark| remark.contains("dimms 7,"));
     assert_eq!(odd.count(), 1, "{:?}", lenovo.remarks);

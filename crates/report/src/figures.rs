@@ -45,7 +45,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
 }
 
 /// A figure with its style and its namespace, so that it needs no page around it.
-fn alone(svg: &str) -> String {
+pub(crate) fn alone(svg: &str) -> String {
     let (_, rest) = svg.split_once("<svg ").unwrap_or(("", svg));
     let (attributes, body) = rest.split_once('>').unwrap_or((rest, ""));
     let style = STYLE.replace(":root", "svg");

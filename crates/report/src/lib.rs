@@ -15,6 +15,7 @@ pub mod results;
 pub mod stream;
 pub mod study;
 pub mod views;
+pub mod whatif;
 pub mod words;
 
 use narrows_explain::{Case, Judged, judge};

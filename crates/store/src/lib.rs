@@ -21,7 +21,7 @@ use thiserror::Error;
 pub mod import;
 mod read;
 
-pub use read::{Counts, counts, head, read};
+pub use read::{Counts, counts, head, is_database, read};
 
 /// "NRRW": the file belongs to narrows (SQLite header, offset 68).
 const APPLICATION_ID: i64 = 0x4e52_5257;

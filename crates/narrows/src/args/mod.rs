@@ -290,14 +290,29 @@ pub struct PredictArgs {
     /// guesses
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["from", "set", "search"])]
     pub published: Vec<PathBuf>,
-    /// The host: a capture, a folder, an SMBIOS table or dmidecode's text; without it this one
+    /// The host: a capture, a folder, an SMBIOS table, dmidecode's text, a study, or a description
+    /// (TOML); without it this one
+    ///
+    /// What a study measured takes the place of what is assumed.
     #[arg(long, value_name = "FILE|DIR")]
     pub from: Option<PathBuf>,
-    /// What would be different: cpu, memory.socket0=1,1,1/0,0,0 (modules of each channel,
-    /// controllers parted by strokes), memory.mts, mtu, nic.gbps, nic.pcie=3x16, nic.socket;
-    /// several times
+    /// A study of this host whose measurements take the place of what is assumed
+    #[arg(long, value_name = "FILE")]
+    pub calibrate: Option<PathBuf>,
+    /// What is so today and the host does not tell: the same keys as --set
+    #[arg(long, value_name = "KEY=VALUE", value_parser = study::said)]
+    pub given: Vec<(String, String)>,
+    /// What would be different: memory.socket0=1,1,1/0,0,0 (modules of each channel, controllers
+    /// parted by strokes), memory.mts, mtu, message, streams, path, nic.gbps, nic.pcie=3x16,
+    /// nic.socket, nic.count, nic.direct, work.socket and more (docs/predict.md); several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = study::said)]
     pub set: Vec<(String, String)>,
+    /// Price of a part, dimm or nic: what the change costs, and what that buys
+    #[arg(long, value_name = "PART=PRICE", value_parser = study::said)]
+    pub price: Vec<(String, String)>,
+    /// Write a picture of today and the change, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// The best populations of so many modules in this server's slots
     #[arg(long, value_name = "dimms=N", value_parser = dimms)]
     pub search: Option<u32>,

@@ -7,34 +7,151 @@ use crate::output;
 use narrows_facts::host::Host;
 use narrows_host::Root;
 use narrows_predict::published::{Table, predict};
-use narrows_predict::whatif::{Found, Machine, Reach, of_host, search};
-use narrows_report::published;
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use narrows_predict::whatif::calibration::Calibration;
+use narrows_predict::whatif::description::{self, Description};
+use narrows_predict::whatif::prices::{PARTS, cost};
+use narrows_predict::whatif::{Found, Said, Server, of_host, search};
+use narrows_report::whatif::{Change, population, svg, text};
+use narrows_report::{Analysis, published};
+use std::path::Path;
 
 /// Populations that a search shows.
 const SHOWN: usize = 5;
+/// A description is a page and not a book.
+const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
+
+/// A host, what was measured on it, and what a description says.
+struct Base {
+    host: Host,
+    measured: Calibration,
+    described: Description,
+}
 
 /// Runs the command.
 pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     if !args.published.is_empty() {
         return tables(args);
     }
-    let host = match &args.from {
-        Some(from) => super::host::open(from)?,
-        None => narrows_host::read(&Root::live()),
-    };
-    let wrong = |why: String| {
-        let hint = "docs/predict.md says what --set takes; `narrows host` shows what is read";
-        Failure::new(USAGE, why, hint)
-    };
-    let set: BTreeMap<String, String> = args.set.iter().cloned().collect();
-    let changed = of_host(&host, &set).map_err(wrong)?;
-    if let Some(modules) = args.search {
-        return populations(args, &changed, modules);
+    let base = base(args)?;
+    let given: Said =
+        base.described.said.iter().chain(args.given.iter().map(|(k, v)| (k, v))).fold(
+            Said::new(),
+            |mut said, (key, value)| {
+                said.insert(key.clone(), value.clone());
+                said
+            },
+        );
+    let mut all = given.clone();
+    all.extend(args.set.iter().cloned());
+    let mut server = of_host(&base.host, &all, &base.measured).map_err(wrong)?;
+    let today = of_host(&base.host, &given, &base.measured).ok();
+    match &today {
+        Some(today) => {
+            let own = server.parameters.clone();
+            server.parameters = own.calibrated(today, &base.measured);
+        }
+        None if !base.measured.is_empty() => server.parameters.unused.push(
+            "what TCP and UDP reached through the NIC: the server as it is today is not known; \
+             say what it does not tell with --given"
+                .to_owned(),
+        ),
+        None => {}
     }
-    let today = today(&host, &set);
-    let (before, after) = (today.as_ref().map(Machine::reaches), changed.reaches());
+    if let Some(modules) = args.search {
+        return populations(args, &server, modules);
+    }
+    let today = today.filter(|_| !args.set.is_empty()).map(|mut today| {
+        let same = today.parameters.clone();
+        today.parameters = same.calibrated(&today, &base.measured);
+        // The same work as after the change, so that the two can be set against each other.
+        today.paths.clone_from(&server.paths);
+        today
+    });
+    answer(args, &base, &server, today.as_ref())
+}
+
+fn wrong(why: String) -> Failure {
+    let hint = "docs/predict.md says what --set takes; `narrows host` shows what is read";
+    Failure::new(USAGE, why, hint)
+}
+
+fn base(args: &PredictArgs) -> Result<Base, Failure> {
+    let (mut measured, mut described) = (Calibration::default(), Description::default());
+    let host = match &args.from {
+        None => narrows_host::read(&Root::live()),
+        Some(from) if is_study(from) => {
+            let stored = narrows_store::read(from)?;
+            measured = Calibration::of(&stored, &Analysis::of(&stored).summaries);
+            stored.host
+        }
+        Some(from) => match description(from)? {
+            Some(found) => {
+                described = found;
+                Host::default()
+            }
+            None => super::host::open(from)?,
+        },
+    };
+    if let Some(file) = &args.calibrate {
+        let stored = narrows_store::read(file)?;
+        measured = Calibration::of(&stored, &Analysis::of(&stored).summaries);
+    }
+    for (part, price) in &args.price {
+        let price: Option<f64> = price.parse().ok().filter(|p: &f64| *p >= 0.0 && *p < 1e9);
+        let price = price.ok_or_else(|| wrong(format!("--price {part}: it is no price")))?;
+        described.prices.retain(|(known, _)| known != part);
+        described.prices.push((part.clone(), price));
+    }
+    match described.prices.iter().find(|(part, _)| !PARTS.contains(&part.as_str())) {
+        None => Ok(Base { host, measured, described }),
+        Some((part, _)) => {
+            Err(wrong(format!("a price of {part}: parts are {}", PARTS.join(" and "))))
+        }
+    }
+}
+
+fn is_study(path: &Path) -> bool {
+    path.is_file() && narrows_store::is_database(path).is_ok()
+}
+
+/// What a TOML file describes; `None` for files of other kinds.
+fn description(path: &Path) -> Result<Option<Description>, Failure> {
+    let ends = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
+    if !ends || !path.is_file() {
+        return Ok(None);
+    }
+    let unread = |why: String| wrong(format!("{}: {why}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| unread(error.to_string()))?.len();
+    if size > DESCRIPTION_BYTES_MAX {
+        return Err(unread(format!("{size} bytes are no description of a server")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
+    description::parse(&text).map(Some).map_err(unread)
+}
+
+fn answer(
+    args: &PredictArgs,
+    base: &Base,
+    server: &Server,
+    today: Option<&Server>,
+) -> Result<u8, Failure> {
+    let (before, after) = (today.map(Server::reaches), server.reaches());
+    if after.is_empty() {
+        return Err(wrong(format!("no path is called {}", server.paths.join(", "))));
+    }
+    let priced = !base.described.prices.is_empty();
+    let cost = today.filter(|_| priced).map(|today| cost(today, server, &base.described.prices));
+    let change = Change {
+        server,
+        before: before.as_deref(),
+        after: &after,
+        measured: &base.measured,
+        cost: cost.as_ref(),
+    };
+    if let Some(file) = &args.svg {
+        output::write_whole(file, &svg(&change))?;
+    }
+    let set: Said = args.set.iter().cloned().collect();
     output::print(&match args.json {
         true => {
             let document = serde_json::json!({
@@ -42,55 +159,19 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
                 "set": set,
                 "today": before,
                 "reaches": after,
+                "measured": base.measured,
+                "unused": server.parameters.unused,
+                "cost": cost,
             });
             serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
         }
-        false => text(before.as_deref(), &after, &changed),
+        false => text(&change),
     })?;
     Ok(0)
 }
 
-/// The host as it is, where that is known, and where something is asked to be different.
-fn today(host: &Host, set: &BTreeMap<String, String>) -> Option<Machine> {
-    (!set.is_empty()).then(|| of_host(host, &BTreeMap::new()).ok()).flatten()
-}
-
-fn text(before: Option<&[Reach]>, after: &[Reach], machine: &Machine) -> String {
-    let mut text = format!("{}: {}\n", machine.platform().name, population(&machine.modules));
-    for (at, reach) in after.iter().enumerate() {
-        let was = before.and_then(|before| before.get(at));
-        let change = was.map_or(String::new(), |was| {
-            format!("; today {:.1}, {:+.0} %", was.gbps, (reach.gbps / was.gbps - 1.0) * 100.0)
-        });
-        let _ = writeln!(
-            text,
-            "{:<20} {:.1} Gb/s ({:.1} to {:.1}), narrowest {}{change}",
-            reach.path, reach.gbps, reach.low, reach.high, reach.resources[0].name
-        );
-        for resource in &reach.resources {
-            let room = resource.gbps / reach.gbps;
-            let _ = writeln!(
-                text,
-                "  {:<7} {:>7.1} Gb/s, {room:.2} x: {}",
-                resource.name, resource.gbps, resource.says
-            );
-        }
-    }
-    text + "a model fitted on one processor family's published tables, not a measurement; \
-            docs/predict.md has its parameters\n"
-}
-
-fn population(modules: &[Vec<u32>]) -> String {
-    let socket = |modules: &Vec<u32>| {
-        let words: Vec<String> = modules.iter().map(u32::to_string).collect();
-        words.join(",")
-    };
-    let sockets: Vec<String> = modules.iter().map(socket).collect();
-    format!("modules by channel {}", sockets.join(" | "))
-}
-
-fn populations(args: &PredictArgs, machine: &Machine, modules: u32) -> Result<u8, Failure> {
-    let (tried, found) = search(machine, modules, SHOWN)
+fn populations(args: &PredictArgs, server: &Server, modules: u32) -> Result<u8, Failure> {
+    let (tried, found) = search(server, modules, SHOWN)
         .map_err(|why| Failure::new(USAGE, why, "see `narrows help predict`"))?;
     if found.is_empty() {
         let says = format!("{modules} modules do not fit this server's slots");

@@ -146,20 +146,17 @@ fn chipset(table: &Table) -> Option<Cell> {
     let row = Row { table, at: 0, fields: table.rows.first()? };
     let mut cell = Cell::new(&row, "pch_slot_mpps", Some(published));
     cell.row = "a slot behind the chipset".to_owned();
-    let link = pcie::packet_bps(5.0, 4, 128.0) / 8.0;
-    let receive = link / (24.0 + 60.0 + 24.0 + 16.0 + 24.0) / 1e6;
-    let reads = 16.0 + 20.0 * 5.0 / 40.0 + 60.0 + 20.0;
-    let send = |doorbells: f64| link / (28.0 * doorbells + reads) / 1e6;
-    (cell.low, cell.high) = (Some(receive.min(send(1.0))), Some(send(1.0 / 32.0)));
+    let can = pcie::smallest_packets(pcie::packet_bps(5.0, 4, 128.0), FRAME_BYTES);
+    (cell.low, cell.high) = (Some(can.received.min(can.sent)), Some(can.sent_batched));
     // What is published was sent.
-    cell.predicted = Some(send(1.0));
+    cell.predicted = Some(can.sent);
     cell.kind = Kind::Prediction;
-    cell.uncalibrated = cell.predicted.map(|v| (v, receive.min(send(1.0)), send(1.0 / 32.0)));
+    cell.uncalibrated = cell.low.zip(cell.high).map(|(low, high)| (can.sent, low, high));
     cell.left_out = cell.predicted;
     cell.narrowest = "chipset's uplink".to_owned();
     cell.says = format!(
-        "four lanes at 5 GT/s: {receive:.1} M packets/s received, {:.1} sent with a doorbell each",
-        send(1.0)
+        "four lanes at 5 GT/s: {:.1} M packets/s received, {:.1} sent with a doorbell each",
+        can.received, can.sent
     );
     Some(cell)
 }

@@ -8,12 +8,12 @@ pub mod host;
 pub mod panel;
 pub mod percentiles;
 pub mod population;
-mod svg;
+pub(crate) mod svg;
 
-use svg::Svg;
+pub(crate) use svg::Svg;
 
 /// Width of every figure.
-const WIDTH: f64 = 360.0;
+pub(crate) const WIDTH: f64 = 360.0;
 
 /// Up to about `count` round numbers that cover `low` to `high`.
 fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {

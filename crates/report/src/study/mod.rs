@@ -10,6 +10,7 @@ use narrows_facts::host::Host;
 use narrows_facts::result::{Estimate, Method, Unit};
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::{Path as Join, Trial};
+use narrows_predict::whatif::calibration::Calibration;
 use narrows_predict::whatif::of_host;
 use narrows_stats::{
     Drift, Equivalence, Label, Level, Metric, Placed, Summary, drift, equivalence, kruskal_wallis,
@@ -251,7 +252,7 @@ fn predicted(stored: &StoredStudy, trial: &Trial) -> Option<Estimate> {
     let path = match trial.kind.as_str() {
         "tcp-stream" => "tcp",
         "udp-stream" => "udp",
-        "rdma-write" => "rdma-write (RoCEv2)",
+        "rdma-write" => "rdma-write rocev2",
         _ => return None,
     };
     if trial.path != Join::Peer {
@@ -259,10 +260,13 @@ fn predicted(stored: &StoredStudy, trial: &Trial) -> Option<Estimate> {
     }
     let session = stored.records_of(trial).next()?.session;
     let session = stored.sessions.iter().find(|known| known.number == session)?;
-    let machine = of_host(&session.host, &BTreeMap::new()).ok()?;
-    let reach = machine.reaches().into_iter().find(|reach| reach.path == path)?;
+    let message = trial.params.message_bytes.0.to_string();
+    let said = [("path", path.to_owned()), ("message", message)];
+    let said = said.into_iter().map(|(key, word)| (key.to_owned(), word)).collect();
+    let server = of_host(&session.host, &said, &Calibration::default()).ok()?;
+    let reach = server.reaches().into_iter().find(|reach| reach.path == path)?;
     Some(Estimate {
-        value: reach.gbps * 1e9,
+        value: reach.value * 1e9,
         low: reach.low * 1e9,
         high: reach.high * 1e9,
         unit: Unit::BitsPerSecond,

@@ -1,0 +1,204 @@
+//! What was measured in place of what is assumed: the copy's bandwidth, remote over local latency,
+//! what one stream's busiest CPU allows, and what TCP and UDP reached through the NIC.
+
+use super::path::Path;
+use narrows_facts::host::Host;
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial;
+use narrows_stats::{Label, Metric, Summary};
+use serde::Serialize;
+
+/// A busiest thread from this share of a CPU on sets the rate.
+const CPU_FULL: f64 = 0.95;
+/// A rate measured today is not exactly tomorrow's: added to every interval (assumed).
+const FROM_DAY_TO_DAY: f64 = 0.02;
+
+/// A measured figure, its interval, and of what.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// The median.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// `measured here: tcp-stream`.
+    pub from: String,
+}
+
+impl Measured {
+    /// Half its interval as a logarithm, with what differs from day to day.
+    pub fn half(&self) -> f64 {
+        let half = (self.high / self.low).ln().abs() / 2.0;
+        if half.is_finite() { half.hypot(FROM_DAY_TO_DAY) } else { 1.0 }
+    }
+
+    fn of(summary: &Summary, factor: f64) -> Option<Self> {
+        let estimate = summary.estimate?;
+        // Fewer than six runs have no interval of 95 %, but their range.
+        let (low, high) = (estimate.low.min(estimate.value), estimate.high.max(estimate.value));
+        let good = low > 0.0 && high.is_finite();
+        good.then(|| Self {
+            value: estimate.value * factor,
+            low: low * factor,
+            high: high * factor,
+            from: format!("measured here: {}, {} runs", summary.label, summary.done),
+        })
+    }
+}
+
+/// What a study of this host says of its resources.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Calibration {
+    /// GB/s that cross the bus of one node in a copy by all its CPUs.
+    pub copy_gb_s: Option<Measured>,
+    /// That node.
+    pub node: Option<u32>,
+    /// Latency of the other socket's memory over that of the own.
+    pub remote_over_local: Option<Measured>,
+    /// TCP that one stream's busiest CPU could carry, in Gb/s.
+    pub tcp_stream_gbps: Option<Measured>,
+    /// UDP.
+    pub udp_stream_gbps: Option<Measured>,
+    /// TCP through the NIC, where no CPU was full, in Gb/s.
+    pub tcp_gbps: Option<Measured>,
+    /// UDP.
+    pub udp_gbps: Option<Measured>,
+    /// What was measured and is not used, and why.
+    pub unused: Vec<String>,
+}
+
+impl Calibration {
+    /// What a study tells.
+    pub fn of(study: &StoredStudy, all: &[Summary]) -> Self {
+        let mut one = Self::default();
+        if study.study.command == "import" {
+            one.unused.push("imported figures are of another host".to_owned());
+            return one;
+        }
+        one.node = study.study.memory_node;
+        one.memory(study, all);
+        for (kind, path) in [("tcp-stream", Path::Tcp), ("udp-stream", Path::Udp)] {
+            one.network(study, all, kind, path);
+        }
+        one
+    }
+
+    /// Nothing measured that the model could use.
+    pub fn is_empty(&self) -> bool {
+        self.all().is_empty()
+    }
+
+    /// All figures by name and unit.
+    pub fn all(&self) -> Vec<(&'static str, &'static str, &Measured)> {
+        [
+            ("copy over the bus", "GB/s", &self.copy_gb_s),
+            ("remote over local latency", "x", &self.remote_over_local),
+            ("TCP of one stream's CPU", "Gb/s", &self.tcp_stream_gbps),
+            ("UDP of one stream's CPU", "Gb/s", &self.udp_stream_gbps),
+            ("TCP through the NIC", "Gb/s", &self.tcp_gbps),
+            ("UDP through the NIC", "Gb/s", &self.udp_gbps),
+        ]
+        .into_iter()
+        .filter_map(|(name, unit, figure)| Some((name, unit, figure.as_ref()?)))
+        .collect()
+    }
+
+    /// What one stream's CPU allows a path.
+    pub fn stream(&self, path: Path) -> Option<&Measured> {
+        match path {
+            Path::Tcp => self.tcp_stream_gbps.as_ref(),
+            Path::Udp => self.udp_stream_gbps.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn memory(&mut self, study: &StoredStudy, all: &[Summary]) {
+        let cached = |summary: &&Summary| summary.labels.contains(&Label::CacheResident);
+        let copies = all.iter().filter(|summary| summary.kind == "memory-copy");
+        match copies.clone().find(cached) {
+            Some(_) => self.unused.push("memory-copy: it may fit in the caches".to_owned()),
+            None => {
+                let bus = |copy: &Summary| {
+                    let percent = copy.effective.bus_percent_of_counted.unwrap_or(100);
+                    Measured::of(copy, f64::from(percent) / 100.0 / 1e9)
+                };
+                let best = copies.filter_map(bus).max_by(|a, b| a.value.total_cmp(&b.value));
+                self.copy_gb_s = best;
+            }
+        }
+        self.remote_over_local = latencies(study, all);
+    }
+
+    fn network(&mut self, study: &StoredStudy, all: &[Summary], kind: &str, path: Path) {
+        let own = all.iter().filter(|summary| {
+            summary.kind == kind && summary.engine.is_none() && summary.estimate.is_some()
+        });
+        let rate = |summary: &&Summary| summary.estimate.map_or(0.0, |estimate| estimate.value);
+        let fastest = |path: fn(&trial::Path) -> bool| {
+            let of = own.clone().filter(move |summary| path(&summary.path));
+            of.max_by(|a, b| rate(a).total_cmp(&rate(b)))
+        };
+        let through = fastest(|path| *path == trial::Path::Peer);
+        let local = fastest(|path| matches!(path, trial::Path::Loopback | trial::Path::Namespaces));
+        let flows = |summary: &Summary| {
+            let trial = study.trials.iter().find(|trial| trial.label == summary.label);
+            trial.map_or(1, |trial| trial.params.streams).max(1)
+        };
+        let (stream, ended) = match path {
+            Path::Tcp => (&mut self.tcp_stream_gbps, &mut self.tcp_gbps),
+            _ => (&mut self.udp_stream_gbps, &mut self.udp_gbps),
+        };
+        for summary in through.iter().chain(&local) {
+            let Some(share) = busiest(summary) else { continue };
+            let one = 1.0 / share.clamp(0.05, 1.0) / f64::from(flows(summary)) / 1e9;
+            let Some(mut figure) = Measured::of(summary, one) else { continue };
+            // Time that a thread sleeps need not be free.
+            figure.low *= share.clamp(0.05, 1.0);
+            *stream = Some(figure);
+            break;
+        }
+        let Some(summary) = through else { return };
+        match busiest(summary) {
+            Some(share) if share >= CPU_FULL => self.unused.push(format!(
+                "{}: a CPU was full, so it tells of that and of nothing else",
+                summary.label
+            )),
+            _ => *ended = Measured::of(summary, 1e-9),
+        }
+    }
+}
+
+/// The busier end's busiest thread.
+fn busiest(summary: &Summary) -> Option<f64> {
+    let cpu = summary.cpu.as_ref()?;
+    let shares = [cpu.source_share, cpu.sink_share].into_iter().flatten();
+    shares.max_by(f64::total_cmp)
+}
+
+/// Remote over local latency, of cells that bind memory to nodes: the largest set of each.
+fn latencies(study: &StoredStudy, all: &[Summary]) -> Option<Measured> {
+    let cells = all.iter().filter(|summary| summary.metric == Metric::LoadToUse);
+    let of = |remote: bool| {
+        let placed = cells.clone().filter_map(|summary| {
+            let trial = study.trials.iter().find(|trial| trial.label == summary.label)?;
+            let memory = trial.params.memory.as_ref()?.node?;
+            let cpu = trial.place.sink.0.first()?;
+            let node = node_of(&study.host, *cpu)?;
+            ((memory != node) == remote).then_some((trial.params.working_set_bytes, summary))
+        });
+        let largest = placed.max_by_key(|(size, _)| *size)?.1;
+        Measured::of(largest, 1.0)
+    };
+    let (near, far) = (of(false)?, of(true)?);
+    Some(Measured {
+        value: far.value / near.value,
+        low: far.low / near.high,
+        high: far.high / near.low,
+        from: format!("{} over {}", far.from, near.from),
+    })
+}
+
+fn node_of(host: &Host, cpu: u32) -> Option<u32> {
+    host.cpu.places.iter().find(|place| place.cpu == cpu)?.node
+}

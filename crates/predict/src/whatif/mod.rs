@@ -1,0 +1,150 @@
+//! What a described server should reach, today and after a change: `narrows predict --set`.
+//!
+//! Every path asks something of every resource on its way; the lowest answer is what it should
+//! reach, and its range is made of the lowest ends. What is not known is listed and not guessed.
+//! The parameters are those of one fit (docs/predict.md) or, of a study, measured.
+
+pub mod calibration;
+pub mod description;
+mod parameters;
+mod path;
+pub mod prices;
+mod resources;
+mod search;
+mod server;
+
+pub use parameters::{FITTED, PACKETS};
+pub use search::{Found, search};
+pub use server::{KEYS, Said, Server, fastest, of_host};
+
+use path::Path;
+use serde::Serialize;
+
+/// A number in a resource's arithmetic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Where it is from: read, said, measured here, data sheet, fitted on a table, assumed.
+    pub from: String,
+}
+
+/// What one resource allows, in the unit of the path.
+#[derive(Clone, Debug, Serialize)]
+pub struct Resource {
+    /// Its name: `wire`, `pcie`, `chipset`, `memory`, `inter-socket`, `cpu`, `nic`.
+    pub name: &'static str,
+    /// What it carries.
+    pub value: f64,
+    /// Lower end of its 80 % range.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// How that comes about.
+    pub says: String,
+    /// What has to be so for it to hold the path back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only_if: Option<String>,
+    /// What went into it.
+    pub parameters: Vec<Parameter>,
+}
+
+/// What one path should reach.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reach {
+    /// `tcp`, `rdma-write rocev2`.
+    pub path: String,
+    /// Of the figures: `Gb/s` of payload, `M packets/s`.
+    pub unit: &'static str,
+    /// What it should reach.
+    pub value: f64,
+    /// Lower end of the 80 % range.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// The narrowest resource.
+    pub narrowest: Option<String>,
+    /// All, narrowest first, those with a condition last.
+    pub resources: Vec<Resource>,
+    /// Resources that cannot be stated, and what is missing for each.
+    pub missing: Vec<String>,
+}
+
+impl Server {
+    /// What every path that is asked for should reach.
+    pub fn reaches(&self) -> Vec<Reach> {
+        let asked = |path: &Path| {
+            let name = path.name();
+            self.paths.is_empty() || self.paths.iter().any(|word| name.starts_with(word.as_str()))
+        };
+        let paths = Path::all(self.infiniband);
+        paths.into_iter().filter(asked).filter_map(|path| self.reach(path)).collect()
+    }
+
+    /// One path; over several processors the sum of what each carries.
+    fn reach(&self, path: Path) -> Option<Reach> {
+        let sets = self.sets();
+        let parts = self.groups().into_iter().map(|group| {
+            let stated = self.resources(path, &group, &sets);
+            reach(path, stated)
+        });
+        parts.reduce(join)
+    }
+}
+
+fn reach(path: Path, stated: Vec<resources::Stated>) -> Reach {
+    let (mut resources, mut missing) = (Vec::new(), Vec::new());
+    for stated in stated {
+        match stated {
+            Ok(resource) => resources.push(resource),
+            Err(gap) => missing.push(gap),
+        }
+    }
+    sort(&mut resources);
+    let binding = || resources.iter().filter(|resource| resource.only_if.is_none());
+    let least = |of: fn(&Resource) -> f64| binding().map(of).fold(f64::INFINITY, f64::min);
+    let (value, low, high) = (least(|r| r.value), least(|r| r.low), least(|r| r.high));
+    let narrowest = binding().next().map(|resource| resource.name.to_owned());
+    Reach { path: path.name(), unit: path.unit(), value, low, high, narrowest, resources, missing }
+}
+
+fn sort(resources: &mut [Resource]) {
+    resources.sort_by(|a, b| {
+        a.only_if.is_some().cmp(&b.only_if.is_some()).then(a.value.total_cmp(&b.value))
+    });
+}
+
+/// Two processors' parts of one path. What is narrowest is that of the part which is held back the
+/// most: where all are alike, that of each.
+fn join(mut one: Reach, other: Reach) -> Reach {
+    if other.value < one.value {
+        one.narrowest.clone_from(&other.narrowest);
+    }
+    one.value += other.value;
+    one.low += other.low;
+    one.high += other.high;
+    for more in other.resources {
+        match one.resources.iter_mut().find(|resource| resource.name == more.name) {
+            Some(resource) => {
+                resource.value += more.value;
+                resource.low += more.low;
+                resource.high += more.high;
+                if resource.says != more.says {
+                    resource.says = format!("{} and {}", resource.says, more.says);
+                }
+            }
+            None => one.resources.push(more),
+        }
+    }
+    sort(&mut one.resources);
+    one.missing.extend(other.missing);
+    one.missing.dedup();
+    one
+}
+
+#[cfg(test)]
+mod tests;

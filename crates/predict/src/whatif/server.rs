@@ -1,0 +1,415 @@
+//! A server as far as the model sees it: what the host's facts tell, and what was said beside them.
+
+use super::calibration::Calibration;
+use super::parameters::Parameters;
+use crate::interleave::sets;
+use crate::pcie;
+use crate::platform::{self, Platform};
+use crate::roads::{self, Uplink};
+use crate::sockets::ways;
+use narrows_facts::host::{Host, Nic};
+use std::collections::BTreeMap;
+
+/// A number and where it is from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// It.
+    pub value: f64,
+    /// `read here`, `said`, `assumed`, `measured here: ...`.
+    pub from: String,
+}
+
+impl Known {
+    /// A number from somewhere.
+    pub fn new(value: f64, from: impl Into<String>) -> Self {
+        Self { value, from: from.into() }
+    }
+}
+
+/// A slot, or the chipset's uplink.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// Rate of a lane in GT/s.
+    pub gts: f64,
+    /// Lanes.
+    pub lanes: u32,
+    /// Payload of a packet in bytes.
+    pub payload: f64,
+    /// Where that is from.
+    pub from: String,
+}
+
+/// What `--set` takes, with what it means.
+pub const KEYS: &[(&str, &str)] = &[
+    ("cpu", "the processor, by name"),
+    ("memory.socketN", "modules of each channel, controllers parted by strokes: 1,1,1/0,0,0"),
+    ("memory.mts", "speed of the modules in MT/s"),
+    ("memory.copy_gb_s", "GB/s that cross the bus when one node copies"),
+    ("memory.core_gb_s", "GB/s that one core copies, each byte counted once, as numademo does"),
+    ("mtu", "the interface's"),
+    ("message", "bytes of a message"),
+    ("streams", "streams or queue pairs at once"),
+    ("frame", "bytes of the smallest packets, check sequence included"),
+    ("cpu.ghz", "clock of the core that looks for packets"),
+    ("link", "ethernet or infiniband"),
+    ("nic.gbps", "rate of a port"),
+    ("nic.mpps", "millions of packets a second that the NIC can"),
+    ("nic.pcie", "its slot: generation, lanes and payload, 4x16/256"),
+    ("nic.uplink", "the chipset's uplink that the slot is behind, 3x4"),
+    ("nic.socket", "the processor that it hangs on"),
+    ("nic.count", "NICs of that kind; several sockets parted by commas in nic.socket"),
+    ("nic.direct", "yes: one port with a slot on every processor"),
+    ("work.socket", "the processor that works, where it is not the NIC's"),
+    ("sockets.links", "links between two processors and their rate, 3x10.4"),
+    ("path", "only these, parted by commas: tcp, udp, rdma, mpi, packets"),
+];
+
+/// A server.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// The processors' family, where it is known.
+    pub platform: Option<&'static Platform>,
+    /// Modules of every channel by socket, controllers one after the other; none where they are
+    /// not known.
+    pub modules: Vec<Vec<u32>>,
+    /// Slots of every channel.
+    pub slots_per_channel: u32,
+    /// Speed of the modules in MT/s.
+    pub mts: Option<Known>,
+    /// Rate of a port in Gb/s.
+    pub link: Known,
+    /// Whether that is InfiniBand's.
+    pub infiniband: bool,
+    /// The interface's MTU.
+    pub mtu: Known,
+    /// Bytes of a message.
+    pub message: Known,
+    /// Streams at once, where that was said.
+    pub streams: Option<f64>,
+    /// Bytes of the smallest packets.
+    pub frame: Known,
+    /// Clock of a core in GHz.
+    pub clock_ghz: Option<Known>,
+    /// What one core copies, each byte counted once, in GB/s.
+    pub core_gb_s: Option<Known>,
+    /// What the NIC can, in millions of packets a second.
+    pub engine_mpps: Option<Known>,
+    /// The socket of each NIC.
+    pub nics: Vec<usize>,
+    /// Whether the NICs are one port with a slot on every processor.
+    pub direct: bool,
+    /// The socket that works, where that was said.
+    pub work: Option<usize>,
+    /// The slot of each.
+    pub slot: Option<Slot>,
+    /// The chipset's uplink above it.
+    pub uplink: Option<Slot>,
+    /// Links between two sockets, their number and rate in GT/s.
+    pub socket_links: Option<(f64, f64, String)>,
+    /// Words of the paths that are asked for; none for all.
+    pub paths: Vec<String>,
+    /// The model's parameters.
+    pub parameters: Parameters,
+}
+
+/// What was said, by key.
+pub type Said = BTreeMap<String, String>;
+
+/// The server that a host's facts and what was said make. An error names what the model needs and
+/// does not know. With `copy` measured on it, memory need not be described.
+pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Server, String> {
+    let lacks = |what: &str| format!("{what}; say it with --set");
+    known_keys(said)?;
+    let number = |key: &str| number(said, key);
+    let copy = number("memory.copy_gb_s")?;
+    let bare = copy.is_some() || measured.copy_gb_s.is_some();
+    let platform = match said.get("cpu") {
+        Some(name) => Some(
+            platform::named(name)
+                .ok_or(format!("--set cpu: '{name}' is no processor of platforms/"))?,
+        ),
+        None => platform::of(host),
+    };
+    if platform.is_none() && !bare {
+        return Err(lacks("the processor's family is not known: cpu=NAME"));
+    }
+    let (modules, slots_per_channel) = populated(host, said, platform, bare)?;
+    let unknown = platform.filter(|platform| platform.ways.is_empty());
+    if let (Some(platform), false) = (unknown, bare) {
+        return Err(format!("how {} interleaves is not known to narrows", platform.name));
+    }
+    let nic = fastest(host);
+    let read = |value: f64| Known::new(value, "read here");
+    let rate = nic.and_then(|nic| Some(read(nic.speed_bps.value()?.0 / 1e9)));
+    let link = number("nic.gbps")?.or(rate);
+    let own_mtu = nic.and_then(|nic| nic.mtu_bytes.value()).map(|mtu| read(mtu.0 as f64));
+    let mts = number("memory.mts")?.or_else(|| configured(host).map(read));
+    if mts.is_none() && !modules.is_empty() {
+        return Err(lacks("the speed of memory is not known: memory.mts=2933"));
+    }
+    let assumed = |value: f64| Known::new(value, "assumed");
+    let direct = word(said, "nic.direct", &["yes", "no"])? == Some("yes");
+    let parameters = Parameters::of(copy, measured);
+    Ok(Server {
+        platform,
+        slots_per_channel,
+        mts,
+        link: link.ok_or_else(|| lacks("no NIC tells its speed: nic.gbps=100"))?,
+        infiniband: word(said, "link", &["ethernet", "infiniband"])? == Some("infiniband"),
+        mtu: number("mtu")?.or(own_mtu).unwrap_or_else(|| assumed(1500.0)),
+        message: number("message")?.unwrap_or_else(|| assumed(65_536.0)),
+        streams: number("streams")?.map(|known| known.value),
+        frame: number("frame")?.unwrap_or_else(|| assumed(64.0)),
+        clock_ghz: number("cpu.ghz")?,
+        core_gb_s: number("memory.core_gb_s")?,
+        engine_mpps: number("nic.mpps")?,
+        nics: nics(said, nic, direct, modules.len())?,
+        direct,
+        work: said.get("work.socket").map(|text| socket("work.socket", text)).transpose()?,
+        slot: match said.get("nic.pcie") {
+            Some(text) => Some(slot("nic.pcie", text)?),
+            None => nic.and_then(own_slot),
+        },
+        uplink: match said.get("nic.uplink") {
+            Some(text) => Some(slot("nic.uplink", text)?),
+            None => nic.and_then(own_uplink),
+        },
+        socket_links: socket_links(said, platform)?,
+        paths: said.get("path").map(|text| words(text)).unwrap_or_default(),
+        modules,
+        parameters,
+    })
+}
+
+/// The NIC with the fastest port.
+pub fn fastest(host: &Host) -> Option<&Nic> {
+    let told = host.physical_nics().filter_map(|nic| Some((nic, nic.speed_bps.value()?.0)));
+    told.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(nic, _)| nic)
+}
+
+fn known_keys(said: &Said) -> Result<(), String> {
+    let known = |key: &String| {
+        KEYS.iter().any(|(known, _)| known == key) || key.starts_with("memory.socket")
+    };
+    match said.keys().find(|key| !known(key)) {
+        None => Ok(()),
+        Some(key) => {
+            let names: Vec<&str> = KEYS.iter().map(|(name, _)| *name).collect();
+            Err(format!("--set {key}: it is none of {}", names.join(", ")))
+        }
+    }
+}
+
+fn number(said: &Said, key: &str) -> Result<Option<Known>, String> {
+    let Some(text) = said.get(key) else { return Ok(None) };
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value < 1e12 => Ok(Some(Known::new(value, "said"))),
+        _ => Err(format!("--set {key}={text} is no number above zero")),
+    }
+}
+
+fn word<'a>(said: &Said, key: &str, known: &[&'a str]) -> Result<Option<&'a str>, String> {
+    let Some(text) = said.get(key) else { return Ok(None) };
+    let found = known.iter().find(|word| *word == text).copied();
+    found.map(Some).ok_or_else(|| format!("--set {key}={text} is none of {}", known.join(", ")))
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
+}
+
+fn socket(key: &str, text: &str) -> Result<usize, String> {
+    let at: Option<usize> = text.trim().parse().ok();
+    at.filter(|at| *at < 8).ok_or(format!("--set {key}={text} is no socket"))
+}
+
+/// The socket of every NIC: as many as are said, or one; with a direct connection one each socket.
+fn nics(
+    said: &Said,
+    nic: Option<&Nic>,
+    direct: bool,
+    sockets: usize,
+) -> Result<Vec<usize>, String> {
+    let node = nic.and_then(|nic| nic.node.value()).map_or(0, |node| *node as usize);
+    let told = match said.get("nic.socket") {
+        Some(text) => {
+            words(text).iter().map(|text| socket("nic.socket", text)).collect::<Result<_, _>>()?
+        }
+        None => vec![node],
+    };
+    let count = match number(said, "nic.count")? {
+        None => told.len(),
+        Some(count) if count.value.fract() == 0.0 && count.value <= 8.0 => count.value as usize,
+        Some(count) => return Err(format!("--set nic.count={}: 1 to 8", count.value)),
+    };
+    let beyond = told.iter().find(|at| sockets > 0 && **at >= sockets);
+    if let (Some(at), true) = (beyond, said.contains_key("nic.socket")) {
+        return Err(format!("--set nic.socket={at}: there are {sockets} processors, from 0 on"));
+    }
+    match (direct, told.len(), count) {
+        (true, ..) if sockets < 2 => Err("--set nic.direct=yes needs two processors".to_owned()),
+        (true, ..) => Ok((0..sockets).collect()),
+        // A socket that no memory is known of is the first.
+        (_, 1, count) => {
+            let at = if sockets > 0 && told[0] >= sockets { 0 } else { told[0] };
+            Ok(vec![at; count.max(1)])
+        }
+        (_, several, count) if several == count => Ok(told),
+        (_, several, count) => {
+            Err(format!("--set nic.count={count}, and nic.socket names {several}"))
+        }
+    }
+}
+
+/// `3x16` or `3x16/512`: generation, lanes, payload.
+fn slot(key: &str, text: &str) -> Result<Slot, String> {
+    let wrong = || format!("--set {key}={text} is not GENERATIONxLANES, such as 3x16");
+    let (shape, payload) = text.split_once('/').unwrap_or((text, "256"));
+    let (generation, lanes) = shape.split_once('x').ok_or_else(wrong)?;
+    let generation: usize = generation.parse().map_err(|_| wrong())?;
+    let rates = [2.5, 5.0, 8.0, 16.0, 32.0];
+    let gts = rates.get(generation.wrapping_sub(1)).copied().ok_or_else(wrong)?;
+    let lanes: u32 = lanes.parse().ok().filter(|n| (1..=32).contains(n)).ok_or_else(wrong)?;
+    let payload =
+        payload.parse().ok().filter(|p: &f64| (128.0..=4096.0).contains(p)).ok_or_else(wrong)?;
+    Ok(Slot { gts, lanes, payload, from: "said".to_owned() })
+}
+
+fn own_slot(nic: &Nic) -> Option<Slot> {
+    let joints = pcie::joints(nic);
+    let told = joints.iter().filter(|joint| joint.now.is_some());
+    let slowest = told.min_by(|a, b| a.payload_bps().total_cmp(&b.payload_bps()))?;
+    let now = slowest.now?;
+    // As it was read; without that what most ports have.
+    let set = slowest.lower.express.value().map(|set| set.max_payload_bytes.0 as f64);
+    let from = if set.is_some() { "read here" } else { "read here; the payload assumed" };
+    let payload = set.unwrap_or(256.0);
+    Some(Slot { gts: now.speed_gts, lanes: now.width, payload, from: from.to_owned() })
+}
+
+fn own_uplink(nic: &Nic) -> Option<Slot> {
+    // A built-in port, or one of a virtual machine, has no root port above it.
+    let root = nic.path.first().filter(|_| nic.path.len() > 1)?;
+    match roads::uplink(root) {
+        Uplink::Chipset { link: Some((gts, lanes)) } => {
+            let from = "data sheet of the chipset, by its ports' names".to_owned();
+            Some(Slot { gts, lanes, payload: 128.0, from })
+        }
+        _ => None,
+    }
+}
+
+fn socket_links(
+    said: &Said,
+    platform: Option<&Platform>,
+) -> Result<Option<(f64, f64, String)>, String> {
+    let Some(text) = said.get("sockets.links") else {
+        let of = platform.and_then(|platform| platform.socket_links);
+        let from = "the most of the family, by data sheets, from knowledge".to_owned();
+        return Ok(of.map(|(links, gts)| (f64::from(links), gts, from)));
+    };
+    let wrong = || format!("--set sockets.links={text} is not LINKSxRATE, such as 3x10.4");
+    let (links, gts) = text.split_once('x').ok_or_else(wrong)?;
+    let good = |text: &str, most: f64| {
+        text.parse::<f64>().ok().filter(|n| *n > 0.0 && *n <= most).ok_or_else(wrong)
+    };
+    Ok(Some((good(links, 8.0)?, good(gts, 100.0)?, "said".to_owned())))
+}
+
+fn configured(host: &Host) -> Option<f64> {
+    let slots = host.memory.slots.value()?;
+    let speeds = slots.iter().filter_map(|slot| slot.module.as_ref()?.configured_mts);
+    speeds.min().map(f64::from)
+}
+
+/// Modules of every channel, as they are and as was said, and the slots of a channel.
+fn populated(
+    host: &Host,
+    said: &Said,
+    platform: Option<&Platform>,
+    bare: bool,
+) -> Result<(Vec<Vec<u32>>, u32), String> {
+    let lacks = |what: &str| format!("{what}: memory.socket0=1,1,1/0,0,0; say it with --set");
+    let asked = said.keys().any(|key| key.starts_with("memory.socket"));
+    let Some(platform) = platform.filter(|platform| !platform.ways.is_empty() || !bare) else {
+        return match asked {
+            true => Err("how these processors interleave is not known: cpu=NAME".to_owned()),
+            false => Ok((Vec::new(), 1)),
+        };
+    };
+    let (mut modules, slots) = match population(host, platform) {
+        Ok(found) => found,
+        Err(_) if asked || bare => (Vec::new(), 2),
+        Err(why) => return Err(lacks(&why)),
+    };
+    for (key, text) in said {
+        let Some(socket) = key.strip_prefix("memory.socket") else { continue };
+        let at: usize =
+            socket.parse().ok().filter(|at| *at < 8).ok_or(format!("--set {key}: no socket"))?;
+        let channels = channels(text, platform).map_err(|why| format!("--set {key}: {why}"))?;
+        let empty = vec![0; platform.channels_per_socket() as usize];
+        modules.resize(modules.len().max(at + 1), empty);
+        modules[at] = channels;
+    }
+    Ok((modules, slots))
+}
+
+/// `1,1,1/0,0,0`: modules of each channel, controllers parted by strokes.
+fn channels(text: &str, platform: &Platform) -> Result<Vec<u32>, String> {
+    let number = |word: &str| word.trim().parse::<u32>().ok().filter(|n| *n <= 3);
+    let all: Option<Vec<u32>> = text.split(['/', ',']).map(number).collect();
+    let all = all.ok_or(format!("'{text}' is not modules of each channel, such as 1,1,1/0,0,0"))?;
+    let own = platform.channels_per_socket();
+    match all.len() == own as usize {
+        true => Ok(all),
+        false => Err(format!("{} has {own} channels a socket", platform.name)),
+    }
+}
+
+/// Modules of every channel as they are, and the slots of a channel.
+fn population(host: &Host, platform: &Platform) -> Result<(Vec<Vec<u32>>, u32), String> {
+    let slots = host.memory.slots.value().ok_or("memory slots are not known")?;
+    let known = sets(slots, platform, 1)?;
+    let each = platform.channels_per_socket() as usize;
+    let mut by_socket = BTreeMap::<u32, BTreeMap<(u32, usize, String), (u32, u32)>>::new();
+    for slot in slots {
+        let Some(at) = &slot.at else { continue };
+        let controller =
+            known.controllers.get(&(at.socket, at.channel.clone())).copied().unwrap_or(0);
+        let key = (controller, at.channel.len(), at.channel.clone());
+        let channel = by_socket.entry(at.socket).or_default().entry(key).or_default();
+        channel.0 += 1;
+        channel.1 += u32::from(slot.module.as_ref().is_some_and(|module| module.is_dram));
+    }
+    let most = by_socket.values().flat_map(BTreeMap::values).map(|channel| channel.0).max();
+    let modules: Vec<Vec<u32>> = by_socket
+        .values()
+        .map(|channels| {
+            let mut all: Vec<u32> = channels.values().map(|channel| channel.1).collect();
+            all.resize(each, 0);
+            all
+        })
+        .collect();
+    match modules.is_empty() {
+        true => Err("no memory slot tells its channel".to_owned()),
+        false => Ok((modules, most.unwrap_or(1))),
+    }
+}
+
+impl Server {
+    /// Ways of the interleave sets of modules; none where the platform's are not known, which
+    /// [`of_host`] has refused.
+    pub fn ways(&self, modules: &[u32]) -> Vec<usize> {
+        self.platform.and_then(|platform| ways(modules, platform).ok()).unwrap_or_default()
+    }
+
+    /// Ways of every socket's sets.
+    pub fn sets(&self) -> Vec<Vec<usize>> {
+        self.modules.iter().map(|modules| self.ways(modules)).collect()
+    }
+
+    /// Peak of a channel in GB/s.
+    pub fn channel_gb_s(&self) -> f64 {
+        self.mts.as_ref().map_or(0.0, |mts| mts.value * 8e-3)
+    }
+}

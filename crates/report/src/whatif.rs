@@ -1,0 +1,246 @@
+//! What a server should reach, today and after a change: text, and a picture.
+
+use crate::figures::alone;
+use crate::plots::{Svg, WIDTH, svg::Anchor};
+use narrows_predict::whatif::calibration::Calibration;
+use narrows_predict::whatif::prices::{Cost, for_a_hundred};
+use narrows_predict::whatif::{Reach, Resource, Server};
+use std::fmt::Write;
+
+/// Columns of a bar in text.
+const BAR: usize = 24;
+/// Of more paths than these no resource is told in full.
+const DETAILED: usize = 3;
+
+/// All that is said of a change.
+pub struct Change<'a> {
+    /// The server after it.
+    pub server: &'a Server,
+    /// What was reached before, where that is known and something changes.
+    pub before: Option<&'a [Reach]>,
+    /// What is reached after it.
+    pub after: &'a [Reach],
+    /// What was measured.
+    pub measured: &'a Calibration,
+    /// What it costs, where there are prices.
+    pub cost: Option<&'a Cost>,
+}
+
+/// As text: a table of all paths with bars, then what every resource has left, then where the
+/// numbers are from.
+pub fn text(change: &Change<'_>) -> String {
+    let mut text = format!("{}\n", server(change.server));
+    text += &table(change);
+    let few = change.after.len() <= DETAILED;
+    for reach in change.after.iter().filter(|_| few) {
+        let _ = writeln!(text, "\n{}", reach.path);
+        for resource in &reach.resources {
+            let _ = writeln!(text, "{}", line(reach, resource));
+        }
+        for missing in &reach.missing {
+            let _ = writeln!(text, "  not known  {missing}");
+        }
+    }
+    if !few {
+        text += "\nHead-room (--set path=tcp tells how each comes about)\n";
+        change.after.iter().for_each(|reach| text += &rooms(reach));
+    }
+    text += &sources(change);
+    text
+}
+
+fn server(server: &Server) -> String {
+    let family = server.platform.map_or("a processor whose family is not known", |of| &of.name);
+    match server.modules.is_empty() {
+        true => format!("{family}: its modules are not known"),
+        false => format!("{family}: {}", population(&server.modules)),
+    }
+}
+
+/// `modules by channel 1,1,0,1,0,0 | 0,0,0,0,0,0`, sockets parted by strokes.
+pub fn population(modules: &[Vec<u32>]) -> String {
+    let socket = |modules: &Vec<u32>| {
+        let words: Vec<String> = modules.iter().map(u32::to_string).collect();
+        words.join(",")
+    };
+    let sockets: Vec<String> = modules.iter().map(socket).collect();
+    format!("modules by channel {}", sockets.join(" | "))
+}
+
+/// Figures in four digits at most.
+fn digits(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v if v >= 1.0 => format!("{v:.2}"),
+        v => format!("{v:.3}"),
+    }
+}
+
+fn was<'a>(change: &'a Change<'_>, reach: &Reach) -> Option<&'a Reach> {
+    change.before?.iter().find(|before| before.path == reach.path)
+}
+
+fn table(change: &Change<'_>) -> String {
+    let top = |unit: &str| {
+        let all = change.after.iter().chain(change.before.into_iter().flatten());
+        all.filter(|reach| reach.unit == unit).map(|reach| reach.high).fold(0.0, f64::max)
+    };
+    let width = change.after.iter().map(|reach| reach.path.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for reach in change.after {
+        let before = was(change, reach);
+        let said = before.map_or(String::new(), |was| {
+            let more = (reach.value / was.value - 1.0) * 100.0;
+            format!("; today {}, {more:+.0} %", digits(was.value))
+        });
+        let _ = writeln!(
+            text,
+            "{:<width$}  {}  {} {} ({} to {}), narrowest {}{said}",
+            reach.path,
+            bar(reach, before, top(reach.unit)),
+            digits(reach.value),
+            reach.unit,
+            digits(reach.low),
+            digits(reach.high),
+            reach.narrowest.as_deref().unwrap_or("not known"),
+        );
+    }
+    if change.before.is_some() {
+        let _ = writeln!(text, "{:<width$}  | today, = after the change, - its 80 % range", "");
+    }
+    text
+}
+
+fn bar(reach: &Reach, before: Option<&Reach>, top: f64) -> String {
+    let at = |value: f64| ((value / top * BAR as f64).round() as usize).min(BAR);
+    let (value, low, high) = (at(reach.value), at(reach.low), at(reach.high));
+    let mut cells: Vec<char> = (0..BAR)
+        .map(|cell| match cell {
+            cell if cell < value => '=',
+            cell if cell < high && cell >= low => '-',
+            _ => ' ',
+        })
+        .collect();
+    if let Some(was) = before {
+        cells[at(was.value).clamp(1, BAR) - 1] = '|';
+    }
+    cells.into_iter().collect()
+}
+
+/// What each resource has left, in a line.
+fn rooms(reach: &Reach) -> String {
+    let room = |resource: &Resource| {
+        let only = resource.only_if.as_ref().map_or(String::new(), |only| format!(" if {only}"));
+        format!("{} {:.2} x{only}", resource.name, resource.value / reach.value)
+    };
+    let rooms: Vec<String> = reach.resources.iter().map(room).collect();
+    let missing = reach.missing.iter().filter_map(|gap| gap.split(':').next());
+    let missing: Vec<&str> = missing.collect();
+    let unknown = match missing.is_empty() {
+        true => String::new(),
+        false => format!("; not known: {}", missing.join(", ")),
+    };
+    format!("  {}: {}{unknown}\n", reach.path, rooms.join(", "))
+}
+
+fn line(reach: &Reach, resource: &Resource) -> String {
+    let room = resource.value / reach.value;
+    let only = resource.only_if.as_ref().map_or(String::new(), |only| format!(" (if {only})"));
+    format!(
+        "  {:<12} {:>7}, {room:.2} x: {}{only}",
+        resource.name,
+        digits(resource.value),
+        resource.says
+    )
+}
+
+/// Every number that went into the figures, once, with where it is from.
+fn sources(change: &Change<'_>) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    let resources = change.after.iter().flat_map(|reach| &reach.resources);
+    for one in resources.flat_map(|resource| &resource.parameters) {
+        let value = digits(one.value);
+        let line = format!("  {} {value} {}: {}", one.name, one.unit, one.from);
+        let line = line.replace(" : ", ": ");
+        if !seen.contains(&line) {
+            seen.push(line);
+        }
+    }
+    let mut text = format!("\nNumbers\n{}\n", seen.join("\n"));
+    for (name, unit, figure) in change.measured.all() {
+        let _ = writeln!(
+            text,
+            "  {name} {} {unit} ({} to {}), {}",
+            digits(figure.value),
+            digits(figure.low),
+            digits(figure.high),
+            figure.from
+        );
+    }
+    for unused in &change.server.parameters.unused {
+        let _ = writeln!(text, "  not used: {unused}");
+    }
+    if let Some(cost) = change.cost {
+        text += &costs(cost, change);
+    }
+    text + "a model, not a measurement, of paths that a NIC of this rate could carry, whether this one can or \
+            not; docs/predict.md has its parameters\n"
+}
+
+fn costs(cost: &Cost, change: &Change<'_>) -> String {
+    let parts: Vec<String> = cost
+        .parts
+        .iter()
+        .map(|(part, count, price)| format!("{count} {part} at {price}"))
+        .collect();
+    let mut text = match cost.parts.is_empty() && cost.unpriced.is_empty() {
+        true => "cost: nothing is bought".to_owned(),
+        false => format!("cost: {} ({})", cost.total, parts.join(", ")),
+    };
+    if !cost.unpriced.is_empty() {
+        text += &format!("; without a price: {}", cost.unpriced.join(", "));
+    }
+    let before = change.before.unwrap_or_default();
+    if let Some((what, more)) = for_a_hundred(cost, before, change.after) {
+        text += &format!("; 100 of it buy {more:+.2} {what}");
+    }
+    text + "\n"
+}
+
+/// As a picture: a bar for each path after the change, its range, and a line where it is today.
+pub fn svg(change: &Change<'_>) -> String {
+    const LEFT: f64 = 8.0;
+    const RIGHT: f64 = WIDTH - 8.0;
+    const ROW: f64 = 38.0;
+    let title = match change.before {
+        Some(_) => "What should be reached after the change, and today",
+        None => "What should be reached",
+    };
+    let mut svg = Svg::new(WIDTH, title);
+    svg.text("title", (LEFT, 14.0), Anchor::Start, title);
+    let mut y = 28.0;
+    for reach in change.after {
+        let before = was(change, reach);
+        let all = change.after.iter().chain(change.before.into_iter().flatten());
+        let same = all.filter(|other| other.unit == reach.unit);
+        let top = same.map(|other| other.high).fold(0.0, f64::max) * 1.02;
+        let at = |value: f64| LEFT + (value / top).clamp(0.0, 1.0) * (RIGHT - LEFT);
+        let narrowest = reach.narrowest.as_deref().unwrap_or("nothing known");
+        svg.text("label", (LEFT, y + 12.0), Anchor::Start, &format!("{}: {narrowest}", reach.path));
+        let today = before.map_or(String::new(), |was| format!(", today {}", digits(was.value)));
+        let value = format!("{} {}{today}", digits(reach.value), reach.unit);
+        svg.text("value", (RIGHT, y + 12.0), Anchor::End, &value);
+        let says = reach.resources.first().map_or("", |resource| resource.says.as_str());
+        svg.rect("bar", (LEFT, y + 17.0), (at(reach.value) - LEFT, 12.0), says);
+        let (low, high) = (at(reach.low), at(reach.high));
+        svg.line("whisker", (low, y + 23.0), (high, y + 23.0));
+        svg.line("whisker", (low, y + 20.0), (low, y + 26.0));
+        svg.line("whisker", (high, y + 20.0), (high, y + 26.0));
+        if let Some(was) = before {
+            svg.line("measured", (at(was.value), y + 15.0), (at(was.value), y + 31.0));
+        }
+        y += ROW;
+    }
+    alone(&svg.finish(y + 4.0))
+}
