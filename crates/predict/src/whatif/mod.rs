@@ -77,11 +77,17 @@ pub struct Reach {
 impl Server {
     /// What every path that is asked for should reach.
     pub fn reaches(&self) -> Vec<Reach> {
+        let paths = Path::all(self.infiniband);
+        let names: Vec<String> = paths.iter().map(|path| path.name()).collect();
+        // `tcp` is a path's name and not the beginning of others; `rdma` is the beginning of many.
+        let is = |name: &str, word: &String| match names.contains(word) {
+            true => name == word,
+            false => name.starts_with(word.as_str()),
+        };
         let asked = |path: &Path| {
             let name = path.name();
-            self.paths.is_empty() || self.paths.iter().any(|word| name.starts_with(word.as_str()))
+            self.paths.is_empty() || self.paths.iter().any(|word| is(&name, word))
         };
-        let paths = Path::all(self.infiniband);
         paths.into_iter().filter(asked).filter_map(|path| self.reach(path)).collect()
     }
 

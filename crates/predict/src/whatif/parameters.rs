@@ -90,8 +90,9 @@ impl Parameters {
             eta: Known::new(ETA, "measured on one Cascade Lake node (field notes)"),
             eta_half: None,
             copy_gb_s: copy.or(measured.copy_gb_s.as_ref().map(known)),
-            remote_loss: match ratio.filter(|ratio| ratio.value >= 1.0) {
-                Some(ratio) => Known::new(loss(ratio.value), ratio.from.clone()),
+            remote_loss: match ratio {
+                // Noise can have the other processor's memory nearer.
+                Some(ratio) => Known::new(loss(ratio.value.max(1.0)), ratio.from.clone()),
                 None => Known::new(loss(REMOTE_OVER_LOCAL), "set by one figure of Dell's paper"),
             },
             tcp: kernel.clone(),
