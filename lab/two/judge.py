@@ -53,6 +53,29 @@ for name in ["tcp", "tcp-reverse", "tcp-rr", "udp", "rxe-write", "rxe-read-verif
         check(name, share is not None and share < 0.05, f"the target's CPU is {share}")
     if value:
         print(f"| {name} | {value:.4g} {result['estimate']['unit']} |")
+# What rules say of a wire that loses packets, and of a whole one.
+for name, lossy in [("rxe-write", False), ("rxe-send", False), ("rxe-write-lossy", True)]:
+    made = document(name)
+    found = made and any(finding["rule"] == "rdma-retries" for finding in made["findings"])
+    check(name, made is None or found == lossy, f"rdma-retries found: {found}")
+whole, lossy = document("rxe-write"), document("rxe-write-lossy")
+if whole and lossy:
+    rates = [made["results"][0]["estimate"]["value"] for made in (whole, lossy)]
+    check("rxe-write-lossy", rates[1] < rates[0], f"not slower: {rates}")
+
+# Sockets and RDMA by message size, with the CPU of both ends, on one page.
+said, rc, _ = case("osu")
+check("osu", rc == 0 and "failed" not in said, f"exit code {rc}: {said[-600:]}")
+page, rc, _ = case("osu-page")
+for head in ["Medians", "CPU of the busiest thread, source / sink"]:
+    table = page.split(f"## {head}", 1)[-1].split("\n## ", 1)[0]
+    for test in ["TCP stream", "TCP round trip", "RDMA write", "RDMA read", "RDMA send round trip"]:
+        row = next((line for line in table.splitlines() if line.startswith(f"| {test}")), "")
+        cells = [cell.strip() for cell in row.split("|")[2:-1]]
+        check("osu-page", len(cells) == 3 and "-" not in cells, f"{head}, {test}: {row}")
+medians = page.split("## Medians", 1)[-1].split("\n## ", 1)[0].strip()
+print(f"\n{medians}\n")
+
 udp = document("udp")
 if udp:
     loss = udp["results"][0]["loss"]

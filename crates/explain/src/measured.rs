@@ -235,6 +235,15 @@ pub mod testing {
         study
     }
 
+    /// A study of round trips to a peer, each as long, three runs of a thousand.
+    pub fn trips(p50_us: u64) -> StoredStudy {
+        let mut study = stream("tcp-rr");
+        for end in study.records.iter_mut().filter_map(|record| record.source.as_deref_mut()) {
+            end.round_trips = vec![(Nanos(p50_us * 1000), 1000)];
+        }
+        study
+    }
+
     /// Sets a reading of every run's sending end.
     pub fn read(study: &mut StoredStudy, source: &str, key: &str, value: u64) {
         for record in &mut study.records {

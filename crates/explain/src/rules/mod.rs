@@ -16,6 +16,7 @@ mod energy_preference;
 mod generator_bound;
 mod huge_pages_off;
 mod idle_slow_start;
+mod idle_states;
 mod interrupts_isolated;
 mod interrupts_on_one_cpu;
 mod iommu_strict;
@@ -24,6 +25,7 @@ mod memory_limit;
 mod memory_mixed;
 mod memory_size;
 mod memory_speed;
+mod nic_coalescing;
 mod nic_duplex;
 mod nic_offloads;
 mod nic_queues;
@@ -39,6 +41,7 @@ mod pcie_read_request;
 mod pcie_shared;
 mod port_range;
 mod rdma_port;
+mod rdma_retries;
 mod receive_autotuning;
 mod receive_window;
 mod retransmits;
@@ -75,6 +78,7 @@ pub static RULES: &[&Rule] = &[
     &generator_bound::RULE,
     &huge_pages_off::RULE,
     &idle_slow_start::RULE,
+    &idle_states::RULE,
     &interrupts_isolated::RULE,
     &interrupts_on_one_cpu::RULE,
     &iommu_strict::RULE,
@@ -83,6 +87,7 @@ pub static RULES: &[&Rule] = &[
     &memory_mixed::RULE,
     &memory_size::RULE,
     &memory_speed::RULE,
+    &nic_coalescing::RULE,
     &nic_duplex::RULE,
     &nic_offloads::RULE,
     &nic_queues::RULE,
@@ -98,6 +103,7 @@ pub static RULES: &[&Rule] = &[
     &pcie_shared::RULE,
     &port_range::RULE,
     &rdma_port::RULE,
+    &rdma_retries::RULE,
     &receive_autotuning::RULE,
     &receive_window::RULE,
     &retransmits::RULE,

@@ -1,7 +1,8 @@
 //! `markdown`: tables for a wiki, an issue or a paper's draft.
 
 use super::{Format, tame};
-use crate::study::text::{cautions, difference, interval, medians, recommendation, says};
+use crate::study::side;
+use crate::study::text::{cautions, difference, interval, recommendation, says};
 use crate::{Analysis, words};
 use std::fmt::Write;
 
@@ -31,7 +32,8 @@ fn write(analysis: &Analysis<'_>) -> String {
 
 fn panels(text: &mut String, analysis: &Analysis<'_>) {
     let Some(results) = &analysis.study else { return };
-    if let Some(rows) = medians(results) {
+    for (title, rows) in side::tables(analysis, results) {
+        let _ = writeln!(text, "## {title}\n");
         table(text, &rows);
     }
     for panel in &results.panels {

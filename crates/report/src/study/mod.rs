@@ -2,6 +2,7 @@
 //! others; what differs, what is equal, and what time did.
 
 pub mod page;
+pub mod side;
 pub mod text;
 
 use crate::words;
@@ -96,6 +97,8 @@ pub struct Row {
     pub high: Option<f64>,
     /// Runs.
     pub n: u32,
+    /// Runs that ended well, whether or not they counted anything.
+    pub done: u32,
     /// What the model says of the host that it was measured on, over a path to another host.
     pub predicted: Option<Estimate>,
     /// Median of the same cell of another study.
@@ -214,6 +217,7 @@ fn panel(
             low: estimate.map(|e| e.low),
             high: estimate.map(|e| e.high),
             n: estimate.map_or(0, |e| e.n),
+            done: summary.done,
             predicted: predicted(stored, trial),
             beside: None,
             population: population(stored, trial, populations),

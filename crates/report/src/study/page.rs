@@ -1,6 +1,6 @@
 //! A study's figures and tables in the page.
 
-use super::{Panel, StudyResults, text};
+use super::{Panel, StudyResults, side, text};
 use crate::plots::panel as plot;
 use crate::{Analysis, words};
 use maud::{Markup, PreEscaped, html};
@@ -11,7 +11,7 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
         h2 id="study" { "The study" }
         @for line in text::cautions(analysis, &results.drift) { p class="soft" { (line) } }
         @if let Some(line) = text::recommendation(results) { p { b { (line) } } }
-        @if let Some(rows) = text::medians(results) { (medians(&rows)) }
+        @for (title, rows) in side::tables(analysis, results) { (together(title, &rows)) }
         div class="grid" {
             @for (at, panel) in results.panels.iter().enumerate() {
                 (card(analysis, panel, &results.across, at))
@@ -24,11 +24,12 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
     }
 }
 
-/// All medians side by side.
-fn medians(rows: &[Vec<String>]) -> Markup {
-    let Some((head, rows)) = rows.split_first() else { return html! {} };
-    let is_number = |at: usize| at > 0 && head[at] != "memory by CPU";
+/// All cells side by side.
+fn together(title: &str, table: &[Vec<String>]) -> Markup {
+    let Some((head, rows)) = table.split_first() else { return html! {} };
+    let is_number = |at: usize| side::is_number(table, at);
     html! { div class="scroll medians" { table {
+        caption { (title) }
         thead { tr { @for (at, name) in head.iter().enumerate() {
             th class=[is_number(at).then_some("number")] { (name) }
         } } }

@@ -1,6 +1,6 @@
 //! A study in words and tables.
 
-use super::{Panel, Row, StudyResults};
+use super::{Panel, Row, StudyResults, side};
 use crate::{Analysis, words};
 use narrows_facts::result::Unit;
 use narrows_stats::Drift;
@@ -9,9 +9,9 @@ use std::fmt::Write;
 /// Tables of all panels, what is equal and what differs, and what time did.
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     let mut text = String::new();
-    if let Some(rows) = medians(results) {
-        let right = |at: usize| at > 0 && rows[0][at] != "memory by CPU";
-        text += &format!("Medians\n{}\n", words::aligned(&rows, right));
+    for (title, rows) in side::tables(analysis, results) {
+        let right = |at: usize| side::is_number(&rows, at);
+        text += &format!("{title}\n{}\n", words::aligned(&rows, right));
     }
     for panel in &results.panels {
         text += &table(panel, &results.across);
@@ -24,42 +24,6 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
         let _ = writeln!(text, "{line}");
     }
     text
-}
-
-/// All medians side by side, as published tables have them: a row a level, with how memory was
-/// populated, and a column a panel. `None` with one panel, or too many for a page.
-pub fn medians(results: &StudyResults) -> Option<Vec<Vec<String>>> {
-    let levels = levels(results);
-    if !(2..=6).contains(&results.panels.len()) || levels.len() < 2 {
-        return None;
-    }
-    let of = |level: &str| {
-        results
-            .panels
-            .iter()
-            .flat_map(|p| &p.rows)
-            .find(move |r| r.level == level && !r.population.is_empty())
-    };
-    let populated = levels.iter().any(|level| of(level).is_some());
-    let mut head = vec![results.across.clone()];
-    if populated {
-        head.push("memory by CPU".to_owned());
-    }
-    head.extend(results.panels.iter().map(|panel| panel.name.clone()));
-    let mut rows = vec![head];
-    for level in levels {
-        let mut row = vec![level.to_owned()];
-        if populated {
-            row.push(of(level).map_or(String::new(), |row| row.population.join(" / ")));
-        }
-        row.extend(results.panels.iter().map(|panel| {
-            let cell = panel.rows.iter().find(|row| row.level == level);
-            let median = cell.and_then(|row| row.median);
-            median.map_or("-".to_owned(), |median| words::exact(median, panel.unit))
-        }));
-        rows.push(row);
-    }
-    Some(rows)
 }
 
 /// Which levels are among the best in every panel, and which of these have balanced memory on every
@@ -99,7 +63,7 @@ fn is_even(population: &[String]) -> bool {
 }
 
 /// Levels of the factor along the axis, in the study's order.
-fn levels(results: &StudyResults) -> Vec<&str> {
+pub fn levels(results: &StudyResults) -> Vec<&str> {
     let mut levels: Vec<&str> = Vec::new();
     for row in results.panels.iter().flat_map(|panel| &panel.rows) {
         if !levels.contains(&row.level.as_str()) {
@@ -213,6 +177,7 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
         let names: Vec<&str> = failed.rows.iter().map(name).collect();
         lines.push(format!("{runs} failed ({across} {}): {}", names.join(", "), failed.why));
     }
+    lines.extend(nothing_counted(panel, across));
     for marked in &panel.labels {
         let measured = panel.rows.iter().filter(|row| row.n > 0).count();
         let names: Vec<&str> = marked.rows.iter().map(name).collect();
@@ -226,6 +191,15 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
         lines.push(format!("an interval within the margin takes about {repeats} runs a cell"));
     }
     lines
+}
+
+/// A window can be shorter than one round trip.
+fn nothing_counted(panel: &Panel, across: &str) -> Option<String> {
+    let empty = panel.rows.iter().filter(|row| row.n == 0 && row.done > 0);
+    let empty: Vec<&str> = empty.map(|row| row.level.as_str()).collect();
+    let says = "nothing was counted in the window";
+    (!empty.is_empty())
+        .then(|| format!("{says} ({across} {}): give it more seconds", empty.join(", ")))
 }
 
 fn probability(p: f64) -> String {

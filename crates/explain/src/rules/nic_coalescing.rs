@@ -1,0 +1,82 @@
+//! `nic-coalescing`: did round trips wait for the NIC's interrupt?
+//!
+//! A NIC that may hold an interrupt back for some time does so for each packet of a single round
+//! trip, unless its driver adapts (kernel: Documentation/networking/ethtool-netlink.rst). Found
+//! where that time is a quarter of the measured round trip or more.
+
+use crate::measured::{self, Cell, finding};
+use crate::{Case, Rule};
+use narrows_facts::host::{Coalescing, Nic};
+use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::trial::Path;
+
+pub static RULE: Rule = Rule {
+    name: "nic-coalescing",
+    asks: "Did round trips wait for the NIC's interrupt?",
+    of_host: false,
+    judge,
+};
+
+/// Share of a round trip from which the wait counts.
+const WAIT_SHARE: f64 = 0.25;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let interface = case.study.study.interface.as_deref();
+    let nic = case.study.host.nics.iter().find(|nic| Some(nic.name.as_str()) == interface);
+    let told = nic.and_then(|nic| Some((nic, *nic.coalescing.value()?)));
+    measured::judge(case, "interrupts came soon enough for the round trips", |cell| {
+        let (nic, coalescing) = told?;
+        look(nic, coalescing, cell)
+    })
+}
+
+fn look(nic: &Nic, coalescing: Coalescing, cell: &Cell<'_>) -> Option<Option<Finding>> {
+    let us = cell.summary.round_trips.as_ref()?.p50_ns?.0 as f64 / 1e3;
+    if cell.trial.path != Path::Peer || cell.trial.params.rdma.is_some() {
+        return None;
+    }
+    // One packet at a time is received: with one frame to wait for it waits for none.
+    let holds = !coalescing.adaptive_rx && coalescing.rx_frames != 1;
+    let wait = f64::from(coalescing.rx_us);
+    Some((holds && wait <= us && wait >= WAIT_SHARE * us).then(|| {
+        let says = format!(
+            "Up to {wait:.0} of the {us:.0} us of {} may be {} holding its interrupt back",
+            cell.trial.label, nic.name
+        );
+        let seen = format!("{} waits {wait:.0} us after a packet, and does not adapt", nic.name);
+        let remedy = format!(
+            "ethtool -C {} adaptive-rx on, or rx-usecs 0 where only latency counts: more interrupts",
+            nic.name
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen, &remedy)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, trips};
+    use crate::setting::testing::{is_clear, is_found, known};
+
+    #[test]
+    fn a_long_wait_is_found_unless_the_driver_adapts() {
+        let study = |rx_us: u32, adaptive_rx: bool| {
+            let mut study = trips(120);
+            study.study.interface = Some("eth0".into());
+            let coalescing = Coalescing {
+                rx_us,
+                rx_frames: 0,
+                tx_us: 0,
+                tx_frames: 0,
+                adaptive_rx,
+                adaptive_tx: false,
+            };
+            let nic = Nic { name: "eth0".into(), coalescing: known(coalescing), ..Nic::default() };
+            study.host.nics = vec![nic];
+            study
+        };
+        assert!(is_found(&of_study(&RULE, &study(50, false))));
+        assert!(is_clear(&of_study(&RULE, &study(50, true))));
+        assert!(is_clear(&of_study(&RULE, &study(3, false))));
+    }
+}

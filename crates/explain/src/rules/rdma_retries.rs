@@ -1,0 +1,96 @@
+//! `rdma-retries`: did RDMA lose packets on the way?
+//!
+//! A reliable queue pair sends again from the lost packet on, so that one loss costs a window
+//! (InfiniBand specification 1.3, volume 1, section 9.7.5): RoCE wants a path that does not drop,
+//! by pause or priority flow control, or one that marks early. Drivers count what they had to
+//! repeat; the counters are of a whole port, and others' work is in them.
+
+use crate::measured::{self, Cell, finding};
+use crate::{Case, Rule};
+use narrows_facts::load::EndReport;
+use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_stats::median;
+
+pub static RULE: Rule =
+    Rule { name: "rdma-retries", asks: "Did RDMA lose packets on the way?", of_host: false, judge };
+
+/// Repeats a packet from which they count: what costs a window each is dear early.
+const REPEATED_SHARE: f64 = 1e-4;
+/// Of a run, fewer are chance.
+const LEAST: u64 = 5;
+/// Counters of requests that came out of order, were refused as such, or were not answered in time:
+/// of mlx5, mlx4, rxe, bnxt_re, hns, irdma as far as they have them (drivers/infiniband/hw).
+const COUNTERS: [&str; 9] = [
+    ".out_of_sequence_events",
+    ".packet_seq_err_events",
+    ".local_ack_timeout_err_events",
+    ".completer_retry_err_events",
+    ".out_of_seq_request_events",
+    ".rcvd_seq_err_events",
+    ".seq_err_naks_rcvd_events",
+    ".to_retransmits_events",
+    ".retransSegs_events",
+];
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "no port repeated one packet in ten thousand", look)
+}
+
+fn look(cell: &Cell<'_>) -> Option<Option<Finding>> {
+    cell.trial.params.rdma.as_ref()?;
+    let told: Vec<(f64, f64)> = cell
+        .done
+        .iter()
+        .filter_map(|record| {
+            let ends = [record.source.as_deref(), record.sink.as_deref()];
+            let shares = ends.into_iter().flatten().filter_map(repeated);
+            shares.max_by(|a, b| a.0.total_cmp(&b.0))
+        })
+        .collect();
+    let share = median(&told.iter().map(|told| told.0).collect::<Vec<f64>>())?;
+    let events = median(&told.iter().map(|told| told.1).collect::<Vec<f64>>())?;
+    Some((share >= REPEATED_SHARE && events >= LEAST as f64).then(|| {
+        let says = format!(
+            "RDMA sent again or out of order {:.2} % of its packets in {}: the path drops",
+            100.0 * share,
+            cell.trial.label
+        );
+        let seen = format!("{events:.0} events a run by the port's own counters");
+        let remedy = "switch on priority flow control or pause on both NICs and the switch (mlnx_qos, \
+                      dcb pfc, ethtool -A), or ECN with DCQCN; look for drops at the switch's ports";
+        finding(&RULE, cell, Weight::Advice, says, seen, remedy)
+    }))
+}
+
+/// Events of a repeat for each packet of an end's ports, and how many there were.
+fn repeated(end: &EndReport) -> Option<(f64, f64)> {
+    let sum = |key: &str| end.readings.sum("rdma", key);
+    let events: Vec<u64> = COUNTERS.iter().filter_map(|key| sum(key)).collect();
+    let most = events.iter().max()?;
+    let packets = ["xmit_packets", "sent_packets", "rcv_packets", "rcvd_packets"];
+    let packets = packets.iter().filter_map(|key| sum(key)).max().filter(|n| *n > 0)?;
+    Some((*most as f64 / packets as f64, *most as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found};
+    use narrows_facts::rdma::RdmaParams;
+
+    #[test]
+    fn repeats_are_found_by_what_ports_count() {
+        let study = |events: u64| {
+            let mut study = stream("rdma-write");
+            study.trials[0].params.rdma = Some(RdmaParams::default());
+            read(&mut study, "rdma", "mlx5_0/1.xmit_packets", 1_000_000);
+            read(&mut study, "rdma", "mlx5_0/1.out_of_sequence_events", events);
+            study
+        };
+        assert!(is_found(&of_study(&RULE, &study(5_000))));
+        assert!(is_clear(&of_study(&RULE, &study(2))));
+        let sockets = stream("tcp-stream");
+        assert!(is_clear(&of_study(&RULE, &sockets)));
+    }
+}
