@@ -49,6 +49,12 @@ def judge(name, expect, document, drawing):
             access = nodes[int(number)].get("access") or {}
             same(f"HMAT of node {number}", [access.get("read_bytes_per_second", 0) / 2**20,
                                             access.get("read_latency_ns")], [rate, latency])
+        ports = [value(hop["link"]) for device in host["devices"] for hop in device["path"][:-1]]
+        told = [[port[key] for key in ("speed_gts", "width", "speed_max_gts", "width_max")] for port in ports]
+        same("ports below what they can", sorted(told), expect["ports"])
+        # A slot that could do more than its device is nobody's fault.
+        same("what limits a link", drawing.count("  device  "), len(expect["ports"]))
+        same("faults of links", [name for name in found if name == "pcie-link"], [])
         same("nodes of NICs", {k: v for k, v in nics.items() if k in expect["nics"]}, expect["nics"])
     return said
 

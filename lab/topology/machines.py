@@ -128,6 +128,8 @@ def topology(top):
     write(top, "topology", args, [], {
         "nodes": 4, "sockets": 2, "distances": rows, "without_cpus": [2, 3],
         "nics": {"e1000e": 0, "virtio_net": 1, "vmxnet3": 1},
+        # Every device here is one lane of the first generation, which holds its port to that.
+        "ports": [[2.5, 1, 2.5, 4], [2.5, 1, 8.0, 8], [2.5, 1, 16.0, 16]],
         # node 0: 120 GiB/s and 90 ns for its own CPUs; node 2: a quarter of it and 250 ns
         "hmat": {"0": [122880, 90], "2": [30720, 250]},
     })
