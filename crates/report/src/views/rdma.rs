@@ -32,6 +32,13 @@ fn write(host: &Host) -> String {
             text += &format!("  {line}\n");
         }
     }
+    let mut interfaces: Vec<&String> =
+        ports.iter().filter_map(|(_, port)| port.netdev.value()).collect();
+    interfaces.sort();
+    interfaces.dedup();
+    for line in interfaces.into_iter().flat_map(|interface| socket_words(interface)) {
+        text += &format!("  {line}\n");
+    }
     text
 }
 
@@ -76,33 +83,49 @@ fn gids(device: &RdmaDevice, port: &RdmaPort) -> Vec<Vec<String>> {
     all.iter().map(row).collect()
 }
 
-/// What Open MPI, UCX and libfabric are told to use this port.
+/// What Open MPI, UCX and libfabric are told to use this port. Those of libfabric, alone and under
+/// Open MPI 4.1.4, are tried in the lab's guest over rxe and siw; UCX 1.13 takes the device there
+/// and gets no answer from rxe.
 fn words(device: &RdmaDevice, port: &RdmaPort) -> Vec<String> {
     let (name, number) = (&device.name, port.number);
+    let at = format!("{name}:{number}");
+    // What it opens for 256 peers is more completions than a device in software has.
+    let few = if device.address.is_none() { " FI_UNIVERSE_SIZE=4" } else { "" };
+    let libfabric = [
+        format!("{at}  libfabric: FI_PROVIDER='verbs;ofi_rxm' FI_VERBS_DEVICE_NAME={name}{few}"),
+        format!(
+            "{at}  Open MPI over libfabric: --mca pml cm --mca mtl ofi \
+             --mca mtl_ofi_provider_include 'verbs;ofi_rxm' -x FI_VERBS_DEVICE_NAME={name}{}",
+            few.replacen(' ', " -x ", 1)
+        ),
+    ];
     match transport(device, port) {
-        // UCX has no transport over iWARP; Open MPI's own did up to version 4.
-        "iWARP" => vec![
-            format!(
-                "{name}:{number}  Open MPI 4: --mca btl openib,self --mca btl_openib_if_include {name}:{number}"
-            ),
-            format!(
-                "{name}:{number}  libfabric: FI_PROVIDER='verbs;ofi_rxm' FI_VERBS_DEVICE_NAME={name}"
-            ),
-        ],
+        // UCX has no transport over iWARP.
+        "iWARP" => libfabric.to_vec(),
         "Omni-Path" => vec![format!(
-            "{name}:{number}  Open MPI: --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include opx,psm2"
+            "{at}  Open MPI: --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include opx,psm2"
         )],
-        "unknown" => {
-            vec![format!("{name}:{number}  not known: its node type or link layer is not told")]
-        }
-        _ => vec![
-            format!("{name}:{number}  Open MPI: --mca pml ucx -x UCX_NET_DEVICES={name}:{number}"),
-            format!("{name}:{number}  UCX: UCX_NET_DEVICES={name}:{number} UCX_TLS=rc,self,sm"),
-            format!(
-                "{name}:{number}  libfabric: FI_PROVIDER='verbs;ofi_rxm' FI_VERBS_DEVICE_NAME={name}"
-            ),
-        ],
+        "unknown" => vec![format!("{at}  not known: its node type or link layer is not told")],
+        _ => [
+            format!("{at}  Open MPI: --mca pml ucx -x UCX_NET_DEVICES={at}"),
+            format!("{at}  UCX: UCX_NET_DEVICES={at} UCX_TLS=rc,self,sm"),
+        ]
+        .into_iter()
+        .chain(libfabric)
+        .collect(),
     }
+}
+
+/// The same for sockets over the interface of a port.
+fn socket_words(interface: &str) -> [String; 3] {
+    [
+        format!(
+            "tcp:{interface}  Open MPI: --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include \
+             {interface}"
+        ),
+        format!("tcp:{interface}  UCX: UCX_NET_DEVICES={interface} UCX_TLS=tcp,self,sm"),
+        format!("tcp:{interface}  libfabric: FI_PROVIDER=tcp FI_TCP_IFACE={interface}"),
+    ]
 }
 
 #[cfg(test)]
@@ -120,6 +143,7 @@ mod tests {
                 number: 1,
                 link_layer: known(layer),
                 gids: Fact::known(vec![gid], "test"),
+                netdev: known("eth0"),
                 ..RdmaPort::default()
             };
             let device = RdmaDevice {
@@ -133,7 +157,10 @@ mod tests {
         let roce = host("mlx5_0", "CA", "Ethernet");
         assert!(roce.contains("RoCE v2") && roce.contains("UCX_NET_DEVICES=mlx5_0:1"), "{roce}");
         let iwarp = host("siw0", "RNIC", "Ethernet");
-        assert!(iwarp.contains("iWARP") && !iwarp.contains("UCX_NET_DEVICES"), "{iwarp}");
+        assert!(iwarp.contains("iWARP") && !iwarp.contains("UCX_NET_DEVICES=siw0"), "{iwarp}");
+        // These have no PCI function, so they are software.
+        assert!(iwarp.contains("FI_VERBS_DEVICE_NAME=siw0 -x FI_UNIVERSE_SIZE=4"), "{iwarp}");
+        assert!(iwarp.contains("btl_tcp_if_include eth0"), "{iwarp}");
         assert!(host("hfi1_0", "CA", "InfiniBand").contains("Omni-Path"));
         assert!(host("x0", "", "").contains("not known"));
         assert!(write(&Host::default()).starts_with("no RDMA device"));
