@@ -445,6 +445,16 @@ fn in_force(summary: &Summary) -> String {
     }
 }
 
+/// What became of messages that nobody acknowledges.
+pub fn unacknowledged(counted: &narrows_stats::Unacknowledged) -> String {
+    let share = counted.lost_share() * 100.0;
+    let (sent, received) = (count(counted.sent as f64), count(counted.received as f64));
+    format!(
+        "sent {sent}, received {received} messages: about {share:.1} % lost, on the way or for want of a \
+         buffer"
+    )
+}
+
 /// Share of datagrams that were lost, and where.
 pub fn loss(loss: &narrows_stats::Loss) -> String {
     let sent = loss.received_datagrams.saturating_add(loss.lost_datagrams);

@@ -190,7 +190,7 @@ impl Reader<'_> {
         });
         read.map_err(|error| self.unreadable(says(&error)))?;
         let chunks = parsed.into_inner().unwrap_or_default();
-        let mut all = Vec::new();
+        let mut all = Vec::with_capacity(CHUNK * chunks.len());
         for records in chunks.into_values() {
             all.extend(records?);
         }

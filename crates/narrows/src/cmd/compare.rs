@@ -1,7 +1,7 @@
 //! `narrows compare`: two studies, two cells or two times; exit code 1 when something became worse.
 
 use crate::args::CompareArgs;
-use crate::failure::{Failure, USAGE, VERDICT};
+use crate::failure::{Failure, MACHINE, USAGE, VERDICT};
 use crate::output;
 use narrows_facts::result::Unit;
 use narrows_facts::study::StoredStudy;
@@ -60,18 +60,25 @@ fn judged(some: &[Both], margin: f64, cells: usize) -> Vec<(&Both, Option<Compar
 
 fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {
     let read = |at: usize| narrows_store::read(&args.files[at]);
-    let first = read(0)?;
     if args.files.len() == 2 {
         if args.before.is_some() || args.split.is_some() {
             let says = "--before, --after and --split are for one file";
             return Err(Failure::new(USAGE, says, "name one file"));
         }
-        let second = read(1)?;
+        // What one reading leaves of the CPUs the other takes.
+        let (first, second) = std::thread::scope(|scope| {
+            let first = scope.spawn(|| read(0));
+            let second = read(1);
+            (first.join(), second)
+        });
+        let broke = |_| Failure::new(MACHINE, "reading the first file broke off", "try again");
+        let (first, second) = (first.map_err(broke)??, second?);
         let both = files(&first, &second);
         // The program ends soon: giving back millions of records one by one would only take time.
         std::mem::forget((first, second));
         return Ok(both);
     }
+    let first = read(0)?;
     if let (Some(before), Some(after)) = (&args.before, &args.after) {
         return cells(&first, before, after);
     }

@@ -249,6 +249,9 @@ fn table(analysis: &Analysis<'_>) -> Markup {
                 @if let Some(cpu) = &summary.cpu { (words::cpu(cpu)) ". " }
                 @if let Some(rate) = &summary.datagrams_per_second { (words::middle(rate)) ". " }
                 @if let Some(loss) = &summary.loss { (words::loss(loss)) ". " }
+                @if let Some(counted) = &summary.unacknowledged {
+                    (words::unacknowledged(counted)) ". "
+                }
                 @if let Some(rate) = &summary.trips_per_second { (words::middle(rate)) " round trips. " }
                 @if let Some(jitter) = &summary.jitter { "Jitter " (words::middle(jitter)) ". " }
                 @if let Some(back) = &summary.back { "Of it " (words::middle(back)) " back. " }

@@ -184,6 +184,9 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
         let rate = summary.datagrams_per_second.map_or(String::new(), |r| words::middle(&r) + ", ");
         lines.push(format!("{rate}{}", words::loss(loss)));
     }
+    if let Some(counted) = &summary.unacknowledged {
+        lines.push(words::unacknowledged(counted));
+    }
     if let Some(rate) = &summary.trips_per_second {
         lines.push(format!(
             "{} round trips; {}",
