@@ -63,6 +63,12 @@ if whole and lossy:
     rates = [made["results"][0]["estimate"]["value"] for made in (whole, lossy)]
     check("rxe-write-lossy", rates[1] < rates[0], f"not slower: {rates}")
 
+# Receive offload that was taken away is named, and only then.
+for name, off in [("tcp-reverse", False), ("tcp-reverse-no-gro", True)]:
+    made = document(name)
+    says = [finding["says"] for finding in made["findings"] if finding["rule"] == "nic-offloads"] if made else []
+    check(name, made is None or any(" gro off" in line for line in says) == off, f"nic-offloads says {says}")
+
 # One in a hundred is lost on the way; a receiver that is late has no buffer for more.
 ud = document("rxe-ud-lossy")
 counted = ud and ud["results"][0]["unacknowledged"]

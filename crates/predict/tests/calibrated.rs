@@ -1,9 +1,15 @@
 //! What was measured in place of what is assumed: one published row as the measurement, all others
 //! as what is asked of it.
 
-use narrows_facts::host::Host;
+use narrows_facts::host::{Host, Nic};
+use narrows_facts::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
+use narrows_facts::record::{Outcome, Record, Stamp};
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::{Path as Join, Placement, Trial, TrialId};
+use narrows_facts::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::whatif::calibration::{Calibration, Measured};
 use narrows_predict::whatif::{Reach, Said, Server, of_host};
+use narrows_stats::summarise;
 use std::io::Write;
 use std::path::Path;
 
@@ -121,4 +127,88 @@ fn ranges_hold_from_one_row_to_the_others() {
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
     println!("{held} of {n} within the 80 % range, mean error {mean:.4}");
     assert!((0.70..=0.90).contains(&(f64::from(held) / f64::from(n))), "{held} of {n}");
+}
+
+/// A study of one TCP stream to a peer through eth0: three runs of 10 Gb/s, the sender's thread so
+/// busy (%).
+fn studied(busy_percent: u64) -> StoredStudy {
+    let second = Nanos(1_000_000_000);
+    let end = |sends: bool| EndReport {
+        window_ns: second,
+        flows: vec![FlowTally { bytes: Bytes(1_250_000_000), sends, ..FlowTally::default() }],
+        threads: vec![ThreadUsage {
+            wall_ns: second,
+            system_ns: Nanos(second.0 * busy_percent / 100),
+            ..ThreadUsage::default()
+        }],
+        ..EndReport::default()
+    };
+    let id = TrialId("a".into());
+    let trial = Trial {
+        id: id.clone(),
+        label: "tcp-stream".into(),
+        kind: "tcp-stream".into(),
+        params: Params::of_network(Bytes(65_536), 1),
+        place: Placement::default(),
+        path: Join::Peer,
+        timeline: Timeline {
+            warmup_ns: Nanos(0),
+            window_ns: second,
+            cooldown_ns: Nanos(0),
+            interval_ns: None,
+        },
+        levels: Vec::new(),
+        notes: Vec::new(),
+        engine: None,
+    };
+    let run = |repeat: u32| Record {
+        trial: id.clone(),
+        repeat,
+        block: repeat,
+        outcome: Outcome::Done,
+        sink: Some(Box::new(end(false))),
+        source: Some(Box::new(end(true))),
+        beside: None,
+        around: Stamp::default(),
+        session: 0,
+        external: None,
+    };
+    let nic = |name: &str, gbps: f64| Nic {
+        name: name.into(),
+        physical: true,
+        speed_bps: Fact::known(BitsPerSecond(gbps * 1e9), "test"),
+        ..Nic::default()
+    };
+    let host = Host { nics: vec![nic("eth0", 25.0), nic("eth1", 1.0)], ..Host::default() };
+    let mut study = StoredStudy::unmeasured(host);
+    study.study.interface = Some("eth0".into());
+    study.trials = vec![trial];
+    study.records = (0..3).map(run).collect();
+    study
+}
+
+fn calibration(study: &StoredStudy) -> Calibration {
+    Calibration::of(study, &summarise(study))
+}
+
+#[test]
+fn only_what_tells_of_the_path_calibrates_it() {
+    let good = calibration(&studied(50));
+    assert!(good.tcp_gbps.as_ref().is_some_and(|tcp| (tcp.value - 10.0).abs() < 1e-9), "{good:?}");
+    // Half a CPU for 10 Gb/s: a full one could carry twice that, or what was measured.
+    let stream = good.tcp_stream_gbps.expect("a stream");
+    assert!((stream.value - 20.0).abs() < 1e-6 && stream.low < 10.1, "{stream:?}");
+    let full = calibration(&studied(99));
+    assert!(full.tcp_gbps.is_none() && full.unused[0].contains("a CPU was full"), "{full:?}");
+    let mut other = studied(50);
+    other.study.interface = Some("eth1".into());
+    let other = calibration(&other);
+    assert!(other.tcp_gbps.is_none() && other.unused[0].contains("eth1"), "{other:?}");
+    let mut both = studied(50);
+    both.trials[0].params.stream =
+        Some(StreamParams { bidirectional: true, ..StreamParams::default() });
+    assert!(calibration(&both).is_empty());
+    let mut imported = studied(50);
+    imported.study.command = "import".into();
+    assert!(calibration(&imported).is_empty());
 }

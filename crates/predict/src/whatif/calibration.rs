@@ -2,6 +2,7 @@
 //! what one stream's busiest CPU allows, and what TCP and UDP reached through the NIC.
 
 use super::path::Path;
+use super::server::fastest;
 use narrows_facts::host::Host;
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial;
@@ -131,16 +132,26 @@ impl Calibration {
     }
 
     fn network(&mut self, study: &StoredStudy, all: &[Summary], kind: &str, path: Path) {
+        // One direction, at full speed, with nothing beside it.
+        let plain = |summary: &&Summary| {
+            let trial = study.trials.iter().find(|trial| trial.label == summary.label);
+            trial.is_some_and(|trial| {
+                let params = &trial.params;
+                let alone = params.beside.is_none() && params.rate_bps.is_none();
+                alone && !params.is_bidirectional()
+            })
+        };
         let own = all.iter().filter(|summary| {
             summary.kind == kind && summary.engine.is_none() && summary.estimate.is_some()
         });
+        let own = own.filter(plain);
         let rate = |summary: &&Summary| summary.estimate.map_or(0.0, |estimate| estimate.value);
-        let fastest = |path: fn(&trial::Path) -> bool| {
+        let best = |path: fn(&trial::Path) -> bool| {
             let of = own.clone().filter(move |summary| path(&summary.path));
             of.max_by(|a, b| rate(a).total_cmp(&rate(b)))
         };
-        let through = fastest(|path| *path == trial::Path::Peer);
-        let local = fastest(|path| matches!(path, trial::Path::Loopback | trial::Path::Namespaces));
+        let through = best(|path| *path == trial::Path::Peer);
+        let local = best(|path| matches!(path, trial::Path::Loopback | trial::Path::Namespaces));
         let flows = |summary: &Summary| {
             let trial = study.trials.iter().find(|trial| trial.label == summary.label);
             trial.map_or(1, |trial| trial.params.streams).max(1)
@@ -164,7 +175,17 @@ impl Calibration {
                 "{}: a CPU was full, so it tells of that and of nothing else",
                 summary.label
             )),
-            _ => *ended = Measured::of(summary, 1e-9),
+            _ if summary.one_machine => {
+                self.unused.push(format!("{}: both ends were on one machine", summary.label));
+            }
+            // The NIC that is asked about is the fastest.
+            _ => match (study.study.interface.as_deref(), fastest(&study.host)) {
+                (Some(used), Some(nic)) if used != nic.name => self.unused.push(format!(
+                    "{}: it went through {used}, and the fastest NIC is {}",
+                    summary.label, nic.name
+                )),
+                _ => *ended = Measured::of(summary, 1e-9),
+            },
         }
     }
 }

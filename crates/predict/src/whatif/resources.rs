@@ -61,7 +61,7 @@ impl Server {
         if memory != group.socket && path != Path::Packets {
             all.push(self.between(path));
         }
-        all.push(self.cpu(path));
+        all.push(self.cpu(path, group));
         all.push(self.engine(path, group));
         all
     }
@@ -171,7 +171,12 @@ impl Server {
         }
         says += &format!(", {:.2} bytes of it a payload byte", theta.m);
         with.push(of("m", theta.m, "B/B", if fitted { &kernel.m_from } else { "assumed" }));
-        let mut gbps = gbps;
+        // Processors whose work uses the same memory have it together.
+        let sharing = self.groups().iter().filter(|other| self.used(other, sets).0 == used).count();
+        let mut gbps = gbps / sharing.max(1) as f64;
+        if sharing > 1 {
+            says += &format!(", for the NICs of {sharing} processors");
+        }
         if remote {
             says += ", on another processor than the NIC";
             if path.is_kernel() {
@@ -229,11 +234,16 @@ impl Server {
         resource(name, count as f64 * packets * share / 1e9, (least, 1.0), says).with(with)
     }
 
-    fn cpu(&self, path: Path) -> Stated {
+    /// Streams or cores of a group: of those that were said its share.
+    fn streams(&self, group: &Group) -> f64 {
+        self.streams.unwrap_or(1.0) * group.nics as f64 / self.nics.len().max(1) as f64
+    }
+
+    fn cpu(&self, path: Path, group: &Group) -> Stated {
         let measured = match path {
             Path::Tcp => self.parameters.tcp_stream.as_ref(),
             Path::Udp => self.parameters.udp_stream.as_ref(),
-            Path::Packets => return self.core(),
+            Path::Packets => return self.core(group),
             Path::ZeroCopy => None,
             // The device does the work.
             Path::Rdma(..) | Path::Mpi(_) => {
@@ -243,7 +253,7 @@ impl Server {
         let Some(one) = measured else {
             return Err("cpu: what a stream costs was not measured: --from a study of check".into());
         };
-        let streams = self.streams.unwrap_or(1.0);
+        let streams = self.streams(group);
         let says = format!("{streams} x {:.1} Gb/s until a stream's CPU is full", one.value);
         let range = (one.low / one.value, one.high / one.value);
         let with = vec![of("a stream's CPU", one.value, "Gb/s", &one.from)];
@@ -255,13 +265,13 @@ impl Server {
     }
 
     /// A core that looks for packets.
-    fn core(&self) -> Stated {
+    fn core(&self, group: &Group) -> Stated {
         let (clock, memory) = self.clock_ghz.as_ref().zip(self.core_gb_s.as_ref()).ok_or(
             "cpu: clock of a core and what it copies: cpu.ghz=3.4, memory.core_gb_s=11".to_owned(),
         )?;
         let (cycles, wait) = (self.parameters.cycles, self.parameters.wait_bytes);
         let mpps = 1e3 / (cycles / clock.value + wait / memory.value);
-        let streams = self.streams.unwrap_or(1.0);
+        let streams = self.streams(group);
         let says = format!(
             "{streams} core at {} GHz: {cycles} cycles and {wait} B of waiting for memory a packet",
             clock.value

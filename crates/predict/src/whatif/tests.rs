@@ -224,3 +224,23 @@ fn what_is_bought_is_counted() {
     let slower = machine(&[UNEVEN, ("memory.mts", "2400")]);
     assert_eq!(prices::cost(&before, &slower, &prices).parts[0].1, 3);
 }
+
+#[test]
+fn what_two_processors_share_is_counted_once() {
+    // Both NICs' work is on the processor with the narrow set.
+    let one = tcp(&machine(&[UNEVEN, OTHER, ("work.socket", "0")]));
+    let both = machine(&[UNEVEN, OTHER, ("work.socket", "0"), ("nic.socket", "0,1")]);
+    let reach = both.reaches().remove(0);
+    assert!(reach.value < one.0 * 1.001 && reach.value > one.0 / 1.3, "{one:?} {reach:?}");
+    // Four streams are four, on however many NICs.
+    let said: Said = [("nic.gbps", "100"), ("streams", "4"), ("nic.count", "2")]
+        .map(|(k, v)| (k.to_owned(), v.to_owned()))
+        .into();
+    let copy = Calibration {
+        copy_gb_s: measured(200.0),
+        tcp_stream_gbps: measured(9.0),
+        ..Calibration::default()
+    };
+    let server = of_host(&Host::default(), &said, &copy).expect("a server");
+    assert!((server.reaches().remove(0).value - 36.0).abs() < 1e-9);
+}
