@@ -78,6 +78,7 @@ fn nic(
         fec: told("fec"),
         steering: steering(root, &file("queues"), &offloads, has_flows),
         offloads,
+        fixed_offloads: fixed_offloads(&ethtool),
         virtual_functions: virtual_functions(root, &file("device")),
         physical_function: root.link_name(&file("device/physfn")),
         path,
@@ -101,12 +102,20 @@ fn column(links: &Fact<String>, name: &str, column: usize) -> Fact<String> {
     }
 }
 
-/// Lines of `feature NAME on|off`.
+/// Names of lines `feature NAME on|off fixed`.
+fn fixed_offloads(ethtool: &Fact<String>) -> BTreeSet<String> {
+    let lines = ethtool.value().map_or("", String::as_str).lines();
+    let features = lines.filter_map(|line| line.strip_prefix("feature ")?.strip_suffix(" fixed"));
+    features.filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect()
+}
+
+/// Lines of `feature NAME on|off`, `fixed` behind those that cannot be changed.
 fn offloads(ethtool: &Fact<String>) -> Fact<BTreeMap<String, bool>> {
     let from = format!("{} feature", ethtool.source());
     let Some(text) = ethtool.value() else { return Fact::absent(from) };
     let features = text.lines().filter_map(|line| {
-        let (name, state) = line.strip_prefix("feature ")?.rsplit_once(' ')?;
+        let feature = line.strip_prefix("feature ")?;
+        let (name, state) = feature.trim_end_matches(" fixed").rsplit_once(' ')?;
         Some((name.to_owned(), state == "on"))
     });
     let features: BTreeMap<String, bool> = features.collect();
@@ -278,7 +287,8 @@ mod tests {
     fn an_answer_of_the_driver_is_read_line_by_line() {
         let answer = Fact::known(
             "driver mlx5_core\nfirmware 22.31.1014 (MT_1)\nrings 1024 8192 1024 8192\n\
-             coalescing 8 128 8 128 1 1\npause 0 1 x\nfeature rx-gro on\nfeature tx-nocache off"
+             coalescing 8 128 8 128 1 1\npause 0 1 x\nfeature rx-gro on\nfeature tx-nocache off\n\
+             feature tx-tcp-segmentation off fixed"
                 .to_owned(),
             "planted",
         );
@@ -287,6 +297,8 @@ mod tests {
         let offloads = offloads(&answer);
         assert_eq!(offloads.value().and_then(|on| on.get("rx-gro")), Some(&true));
         assert_eq!(offloads.value().and_then(|on| on.get("tx-nocache")), Some(&false));
+        assert_eq!(offloads.value().and_then(|on| on.get("tx-tcp-segmentation")), Some(&false));
+        assert_eq!(fixed_offloads(&answer), ["tx-tcp-segmentation".to_owned()].into());
         let numbers = |key: &str| ask::fact(&answer, key, ask::numbers::<3>);
         assert!(matches!(numbers("pause"), Fact::Malformed { .. }));
         assert!(matches!(numbers("fec"), Fact::Absent { .. }));

@@ -4,7 +4,7 @@ use super::PciHop;
 use crate::{BitsPerSecond, Bytes, Fact};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One network interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +56,10 @@ pub struct Nic {
     /// Offloads by the kernel's names, switched on or not.
     #[serde(default)]
     pub offloads: Fact<BTreeMap<String, bool>>,
+    /// Those of them that cannot be changed here: the device or its driver does not let them be, or
+    /// they were asked for in vain.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub fixed_offloads: BTreeSet<String>,
     /// Ethernet flow control.
     #[serde(default)]
     pub pause: Fact<Pause>,

@@ -128,10 +128,14 @@ fn features(card: &Card, out: &mut String) -> io::Result<()> {
     let states = card.ask(&[GFEATURES, BLOCKS_MAX as u32])?;
     for index in 0..count.min(32 * BLOCKS_MAX) {
         // A block: available, requested, active, never changed.
-        let active = states[2 + index / 32 * 4 + 2] >> (index % 32) & 1;
+        let at = 2 + index / 32 * 4;
+        let [available, requested, active, never] =
+            [0, 1, 2, 3].map(|word| states[at + word] >> (index % 32) & 1 == 1);
         let name = name_at(&names, 3, index);
         if !name.is_empty() {
-            let _ = writeln!(out, "feature {name} {}", ["off", "on"][active as usize]);
+            // What was asked for and is off depends on another that cannot be.
+            let fixed = if !available || never || (requested && !active) { " fixed" } else { "" };
+            let _ = writeln!(out, "feature {name} {}{fixed}", ["off", "on"][usize::from(active)]);
         }
     }
     Ok(())
