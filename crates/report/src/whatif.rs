@@ -33,7 +33,7 @@ pub fn text(change: &Change<'_>) -> String {
     text += &table(change);
     let few = change.after.len() <= DETAILED;
     for reach in change.after.iter().filter(|_| few) {
-        let _ = writeln!(text, "\n{}", reach.path);
+        let _ = writeln!(text, "\n{} ({}, head-room)", reach.path, reach.unit);
         for resource in &reach.resources {
             let _ = writeln!(text, "{}", line(reach, resource));
         }

@@ -19,7 +19,8 @@ const REPEATED_SHARE: f64 = 1e-4;
 /// Of a run, fewer are chance.
 const LEAST: u64 = 5;
 /// Counters of requests that came out of order, were refused as such, or were not answered in time:
-/// of mlx5, mlx4, rxe, bnxt_re, hns, irdma as far as they have them (drivers/infiniband/hw).
+/// of mlx5, bnxt_re and irdma from knowledge of their drivers (drivers/infiniband/hw), and of rxe,
+/// the only one that was seen.
 const COUNTERS: [&str; 9] = [
     ".out_of_sequence_events",
     ".packet_seq_err_events",

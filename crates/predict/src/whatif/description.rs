@@ -24,12 +24,6 @@ pub struct Description {
     pub prices: Vec<(String, f64)>,
 }
 
-/// Whether a text is meant as one: it is TOML with a table or a key that descriptions have.
-pub fn is_one(text: &str) -> bool {
-    toml::from_str::<toml::Table>(text)
-        .is_ok_and(|table| ["cpu", "memory", "nic"].iter().any(|key| table.contains_key(*key)))
-}
-
 /// Reads one. An error names the line or the key.
 pub fn parse(text: &str) -> Result<Description, String> {
     let table: toml::Table = toml::from_str(text).map_err(|error| {
@@ -98,7 +92,6 @@ mod tests {
         assert_eq!(said("memory.socket0"), Some("1,1,0/1,0,0"));
         assert_eq!((said("nic.socket"), said("nic.direct")), (Some("0,1"), Some("yes")));
         assert_eq!(found.prices, [("dimm".to_owned(), 140.0)]);
-        assert!(is_one(text) && !is_one("[source]\n") && !is_one("Handle 0x"));
     }
 
     #[test]

@@ -98,7 +98,11 @@ impl Server {
             let stated = self.resources(path, &group, &sets);
             reach(path, stated)
         });
-        parts.reduce(join)
+        let parts: Vec<Reach> = parts.collect();
+        // What is narrowest is so on the processor that is held back the most.
+        let least = parts.iter().min_by(|a, b| a.value.total_cmp(&b.value));
+        let narrowest = least.and_then(|part| part.narrowest.clone());
+        parts.into_iter().reduce(join).map(|all| Reach { narrowest, ..all })
     }
 }
 
@@ -124,12 +128,8 @@ fn sort(resources: &mut [Resource]) {
     });
 }
 
-/// Two processors' parts of one path. What is narrowest is that of the part which is held back the
-/// most: where all are alike, that of each.
+/// Two processors' parts of one path: what they carry together.
 fn join(mut one: Reach, other: Reach) -> Reach {
-    if other.value < one.value {
-        one.narrowest.clone_from(&other.narrowest);
-    }
     one.value += other.value;
     one.low += other.low;
     one.high += other.high;

@@ -244,3 +244,11 @@ fn what_two_processors_share_is_counted_once() {
     let server = of_host(&Host::default(), &said, &copy).expect("a server");
     assert!((server.reaches().remove(0).value - 36.0).abs() < 1e-9);
 }
+
+#[test]
+fn the_narrowest_is_that_of_the_processor_held_back_the_most() {
+    // Of three processors the first has a narrow set.
+    let three = [UNEVEN, OTHER, ("memory.socket2", "1,1,1/1,1,1"), ("nic.socket", "0,1,2")];
+    let reach = machine(&three).reaches().remove(0);
+    assert_eq!(reach.narrowest.as_deref(), Some("memory"), "{reach:?}");
+}
