@@ -8,7 +8,7 @@
 use super::evidence;
 use crate::setting::conclude;
 use crate::{Case, Rule};
-use narrows_facts::host::{Host, Nic};
+use narrows_facts::host::{Host, Nic, PciHop};
 use narrows_facts::result::{Finding, Verdict, Weight};
 use narrows_predict::pcie::joints;
 
@@ -31,9 +31,12 @@ fn judge(case: &Case<'_>) -> Verdict {
 fn parted(host: &Host, nic: &Nic) -> Option<Finding> {
     let slot = host.slot_of(&nic.path)?;
     let lanes = slot.lanes?;
-    // The slot's own link: the lowest whose lower end is in it.
+    // The slot's own link, and not one inside its card: firmware names the card or the port.
+    let device = |address: &str| address.rsplit_once('.').map(|(device, _)| device.to_owned());
+    let named = slot.address.as_deref().and_then(device)?;
+    let is_its = |hop: &PciHop| device(&hop.address).is_some_and(|device| device == named);
     let all = joints(nic);
-    let joint = all.last()?;
+    let joint = all.iter().find(|one| is_its(one.lower) || one.upper.is_some_and(is_its))?;
     let (port, card) = (joint.upper?, joint.lower);
     let (has, could) = (port.link.value()?.width_max, card.link.value()?.width_max);
     (lanes > has && could > has).then(|| {
@@ -67,7 +70,7 @@ fn parted(host: &Host, nic: &Nic) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, known, of_host};
-    use narrows_facts::host::{ExpansionSlot, PciHop, PciLink};
+    use narrows_facts::host::{ExpansionSlot, PciLink};
 
     #[test]
     fn a_parted_slot_is_found_where_the_card_could_use_it() {
@@ -97,5 +100,18 @@ mod tests {
         assert!(is_clear(&of_host(&RULE, host(16, 8, 8))));
         assert!(is_clear(&of_host(&RULE, host(16, 16, 16))));
         assert!(is_clear(&of_host(&RULE, host(8, 8, 16))));
+        // A switch on the card, whose ports are narrower than the slot.
+        let mut switched = host(16, 16, 16);
+        let inner = |address: &str, lanes: u32| {
+            let mut hop = switched.nics[0].path[0].clone();
+            hop.address = address.into();
+            if let narrows_facts::Fact::Known { value, .. } = &mut hop.link {
+                value.width_max = lanes;
+            }
+            hop
+        };
+        let inside = [inner("0000:3c:00.0", 8), inner("0000:3d:00.0", 16)];
+        switched.nics[0].path.extend(inside);
+        assert!(is_clear(&of_host(&RULE, switched)));
     }
 }
