@@ -316,6 +316,24 @@ pub struct ZeroCopy {
     pub copied: u64,
 }
 
+/// Messages of a service that acknowledges none (UC, UD), over a whole run, warm-up and what came
+/// late included: nothing is under way any more when both ends have counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unacknowledged {
+    /// Messages that the source's device has sent.
+    pub sent: u64,
+    /// Messages that came.
+    pub received: u64,
+}
+
+impl Unacknowledged {
+    /// Share that did not come: lost on the way, or for want of a buffer at the receiver; nothing
+    /// tells which.
+    pub fn lost_share(&self) -> f64 {
+        self.sent.saturating_sub(self.received) as f64 / self.sent.max(1) as f64
+    }
+}
+
 /// Bytes that passed in one slice of the window, over all flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
@@ -410,6 +428,10 @@ pub struct EndReport {
     /// Bytes compared with what was sent, from the first on, when that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified_bytes: Option<Bytes>,
+    /// Messages that nobody acknowledges, told by the end that receives once it knows how many were
+    /// sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unacknowledged: Option<Unacknowledged>,
     /// Round trips: (upper edge in ns, count) of each filled histogram bucket, ascending.
     pub round_trips: Vec<(Nanos, u64)>,
     /// Socket settings read back.

@@ -446,12 +446,13 @@ fn in_force(summary: &Summary) -> String {
 }
 
 /// What became of messages that nobody acknowledges.
-pub fn unacknowledged(counted: &narrows_stats::Unacknowledged) -> String {
+pub fn unacknowledged(counted: &narrows_facts::load::Unacknowledged) -> String {
     let share = counted.lost_share() * 100.0;
-    let (sent, received) = (count(counted.sent as f64), count(counted.received as f64));
+    let lost = counted.sent.saturating_sub(counted.received);
     format!(
-        "sent {sent}, received {received} messages: about {share:.1} % lost, on the way or for want of a \
-         buffer"
+        "{lost} of {} messages lost ({share:.2} %, warm-up included), on the way or for want of a \
+         buffer",
+        counted.sent
     )
 }
 

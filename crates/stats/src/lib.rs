@@ -31,7 +31,7 @@ pub use resample::{Equivalence, bca, equivalence, permutation};
 pub use summary::{
     CopyShare, CpuUse, Metric, Summary, Together, Value, copy_share, summarise, together, value_of,
 };
-pub use traffic::{BusyCpu, BusyCpus, Loss, Overhead, Traffic, Unacknowledged};
+pub use traffic::{BusyCpu, BusyCpus, Loss, Overhead, Traffic};
 
 /// A sum of counts that stops at the largest number: a damaged file must not stop its reader.
 fn total(counts: impl IntoIterator<Item = u64>) -> u64 {

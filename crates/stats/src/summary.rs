@@ -1,10 +1,10 @@
 //! What the records of each trial say.
 
 use crate::label::{Label, labels};
-use crate::traffic::{self, BusyCpus, Loss, Overhead, Traffic, Unacknowledged};
+use crate::traffic::{self, BusyCpus, Loss, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_facts::Bytes;
-use narrows_facts::load::{Effective, EndReport, FlowTally, ZeroCopy};
+use narrows_facts::load::{Effective, EndReport, FlowTally, Unacknowledged, ZeroCopy};
 use narrows_facts::record::{Outcome, Record};
 use narrows_facts::result::{Estimate, Unit};
 use narrows_facts::study::StoredStudy;
@@ -120,7 +120,7 @@ pub struct Summary {
     /// What became of sends that were to be made without a copy, over all runs.
     #[serde(default)]
     pub zero_copy: Option<ZeroCopy>,
-    /// Messages of an unreliable RDMA service, over all runs.
+    /// Messages of an unreliable RDMA service, over all runs whose ends both counted.
     #[serde(default)]
     pub unacknowledged: Option<Unacknowledged>,
     /// Bytes compared with what was sent, over all runs: all were right.
@@ -297,7 +297,7 @@ fn summary(study: &StoredStudy, trial: &Trial, mut records: Vec<&Record>) -> Sum
         traffic: traffic::traffic(&done),
         jitter: over(&done, Unit::Nanos, Done::jitter_ns),
         zero_copy: traffic::zero_copy(&done),
-        unacknowledged: traffic::unacknowledged(trial, &done),
+        unacknowledged: traffic::unacknowledged(&done),
         verified_bytes: traffic::verified(&done),
         background: match metric {
             Metric::LoadToUse => background(&done),

@@ -3,8 +3,7 @@
 use crate::summary::Done;
 use crate::{median, total};
 use narrows_facts::Bytes;
-use narrows_facts::load::{EndReport, FlowTally, ZeroCopy};
-use narrows_facts::trial::Trial;
+use narrows_facts::load::{EndReport, FlowTally, Unacknowledged, ZeroCopy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -31,24 +30,6 @@ pub struct Loss {
     pub reordered_datagrams: u64,
     /// Arrived more than once.
     pub duplicate_datagrams: u64,
-}
-
-/// What both ends of an unreliable RDMA service counted in their windows, which begin and end a
-/// moment apart. What is missing was lost on the way, or found no buffer at the receiver: nothing
-/// tells which.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unacknowledged {
-    /// Messages that the source's device has sent.
-    pub sent: u64,
-    /// Messages that came.
-    pub received: u64,
-}
-
-impl Unacknowledged {
-    /// Share that did not come.
-    pub fn lost_share(&self) -> f64 {
-        self.sent.saturating_sub(self.received) as f64 / self.sent.max(1) as f64
-    }
 }
 
 /// System calls and packets a second, medians over runs.
@@ -232,19 +213,12 @@ pub(crate) fn overhead(done: &[Done<'_>]) -> Overhead {
     }
 }
 
-/// Of sends over UC and UD; what is written is counted by the end that asks alone.
-pub(crate) fn unacknowledged(trial: &Trial, done: &[Done<'_>]) -> Option<Unacknowledged> {
-    let service = trial.params.rdma.as_ref()?.service.as_deref();
-    if trial.kind != "rdma-send-stream" || !matches!(service, Some("uc" | "ud")) || done.is_empty()
-    {
-        return None;
-    }
-    let messages = |end: &EndReport, sends: bool| {
-        total(end.flows.iter().filter(|flow| flow.sends == sends).map(|flow| flow.messages))
-    };
-    Some(Unacknowledged {
-        sent: total(done.iter().filter_map(|run| Some(messages(run.source?, true)))),
-        received: total(done.iter().map(|run| messages(run.sink, false))),
+/// Messages over UC and UD, of the runs whose ends both counted them.
+pub(crate) fn unacknowledged(done: &[Done<'_>]) -> Option<Unacknowledged> {
+    let ends = done.iter().flat_map(|run| run.source.into_iter().chain([run.sink]));
+    ends.filter_map(|end| end.unacknowledged).reduce(|a, b| Unacknowledged {
+        sent: a.sent.saturating_add(b.sent),
+        received: a.received.saturating_add(b.received),
     })
 }
 
@@ -278,14 +252,5 @@ mod tests {
         assert_eq!(shares_of(&end), [(0, 0.3), (12, 0.25)].into());
         let busy = busy([&end].into_iter());
         assert_eq!(busy.iter().map(|busy| busy.cpu).collect::<Vec<u32>>(), [0, 12]);
-    }
-
-    #[test]
-    fn what_no_one_acknowledges_is_told_by_both_counts() {
-        let counted = Unacknowledged { sent: 200, received: 150 };
-        assert_eq!(counted.lost_share(), 0.25);
-        // Windows a moment apart: more can come than was sent in them.
-        assert_eq!(Unacknowledged { sent: 100, received: 103 }.lost_share(), 0.0);
-        assert_eq!(Unacknowledged { sent: 0, received: 0 }.lost_share(), 0.0);
     }
 }

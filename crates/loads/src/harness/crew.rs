@@ -5,7 +5,8 @@ use super::tally::{Clockwork, Phase, Tally, TallyNow};
 use crate::{LoadError, ThreadMeter};
 use hdrhistogram::Histogram;
 use narrows_facts::load::{
-    CpuList, Effective, EndReport, FlowTally, Interval, ThreadUsage, Timeline, ZeroCopy,
+    CpuList, Effective, EndReport, FlowTally, Interval, ThreadUsage, Timeline, Unacknowledged,
+    ZeroCopy,
 };
 use narrows_facts::rdma::RdmaEffective;
 use narrows_facts::{Bytes, Nanos};
@@ -89,6 +90,8 @@ pub struct LaneEnd {
     pub zero_copy: Option<ZeroCopy>,
     /// Bytes compared with what was sent.
     pub verified_bytes: Option<u64>,
+    /// Messages that nobody acknowledges.
+    pub unacknowledged: Option<Unacknowledged>,
     /// What an RDMA end chose or was given.
     pub rdma: Option<RdmaEffective>,
 }
@@ -332,6 +335,11 @@ fn add_end(report: &mut EndReport, all: &mut Option<Histogram<u64>>, end: LaneEn
     }
     if let Some(more) = end.verified_bytes {
         report.verified_bytes.get_or_insert_default().0 += more;
+    }
+    if let Some(more) = end.unacknowledged {
+        let told = report.unacknowledged.get_or_insert_default();
+        told.sent = told.sent.saturating_add(more.sent);
+        told.received = told.received.saturating_add(more.received);
     }
     if end.rdma.is_some() {
         report.effective.rdma = end.rdma;

@@ -100,6 +100,11 @@ impl Settings {
         if self.service == Service::Ud { HEADER_BYTES } else { 0 }
     }
 
+    /// Whether messages are counted at both ends: nobody acknowledges them.
+    pub fn is_counted(&self, verb: Verb) -> bool {
+        self.service != Service::Rc && !is_one_sided(verb)
+    }
+
     /// Reads an order.
     pub fn of(job: &Job) -> Result<Self, LoadError> {
         let order = |says: String| LoadError::Order(says);

@@ -13,6 +13,7 @@ use crate::harness::ends::Flow;
 use crate::harness::payload::Checker;
 use crate::harness::socket::LOOK_UP;
 use crate::harness::{Lane, LaneEnd, Phase};
+use narrows_facts::load::Unacknowledged;
 use narrows_native::verbs::Access;
 use narrows_native::{Completion, Remote, Work};
 use socket2::Socket;
@@ -23,6 +24,8 @@ use std::time::{Duration, Instant};
 const CREDITS: u32 = 4;
 /// How long an end waits for the other's last word, or for its own last requests.
 const LAST_WITHIN: Duration = Duration::from_secs(3);
+/// After the sender's last word, how long nothing may come before all that will has come.
+const LATE_WITHIN: Duration = Duration::from_millis(200);
 
 /// The end that asks: sends, writes, reads, or adds.
 pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
@@ -163,29 +166,45 @@ impl Asking {
 
     /// Waits for what is still under way, and tells the other end that it is over.
     fn end(mut self, verify: bool) -> Result<LaneEnd, LoadError> {
-        let every = u64::from(self.settings.signal_every);
-        let last = self.posted / every * every;
         let deadline = Instant::now() + LAST_WITHIN;
-        let mut done = [Completion::default(); 16];
-        let mut failed = false;
-        while self.completed < last && !failed && Instant::now() < deadline {
-            let count = self.link.pair.poll(&mut done)?;
-            failed = done[..count].iter().any(|completion| completion.failed().is_some());
-            let own = done[..count].iter().filter(|completion| !completion.arrived).count();
-            self.completed += every * own as u64;
-        }
+        let mut is_whole = self.finish(deadline)?;
         // Memory is lent until the last word: what asks nobody's program completes, or never will.
-        if is_one_sided(self.verb) && (failed || self.completed < last) {
+        if is_one_sided(self.verb) && !is_whole {
             return Err(stalled());
         }
         if verify && self.verb == Verb::Write && !self.link.pair.delivers() {
             self.flush(deadline)?;
         }
-        let said = self.link.talk.say(Word::Done, &self.completed.to_be_bytes());
+        // What is counted must end with one that is heard of.
+        if is_whole && self.settings.is_counted(self.verb) && self.posted > self.completed {
+            let until = self.completed + u64::from(self.settings.signal_every);
+            let rest: Vec<Work> = (self.posted..until).map(|number| self.work(number)).collect();
+            self.link.pair.post(&rest)?;
+            self.posted = until;
+            is_whole = self.finish(deadline)?;
+        }
+        let count = self.completed.to_be_bytes();
+        let said = self.link.talk.say(Word::Done, if is_whole { &count } else { &[] });
         // The other end may have left already: it stops a moment before.
         drop(said);
         let verified_bytes = self.checker.map(|checker| checker.seen()).transpose()?;
         Ok(LaneEnd { verified_bytes, rdma: Some(self.link.told), ..LaneEnd::default() })
+    }
+
+    /// Waits for the last request that is to be heard of; false when that failed or did not come.
+    fn finish(&mut self, deadline: Instant) -> Result<bool, LoadError> {
+        let every = u64::from(self.settings.signal_every);
+        let last = self.posted / every * every;
+        let mut done = [Completion::default(); 16];
+        while self.completed < last && Instant::now() < deadline {
+            let count = self.link.pair.poll(&mut done)?;
+            if done[..count].iter().any(|completion| completion.failed().is_some()) {
+                return Ok(false);
+            }
+            let own = done[..count].iter().filter(|completion| !completion.arrived).count();
+            self.completed += every * own as u64;
+        }
+        Ok(self.completed >= last)
     }
 
     /// Reads a byte back: what was written before it has arrived by then. The completion of a write
@@ -370,13 +389,17 @@ fn receive(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
         next: u64::from(receives),
         credit_every: credits.then_some(u64::from(receives / CREDITS)),
         arrived: 0,
+        latest: Instant::now(),
         bytes: vec![0; told.message()],
         checker,
+        is_counted: settings.is_counted(verb),
     };
     lane.wait_at_gate();
     taking.run(lane, settings.events)?;
+    let unacknowledged = taking.unacknowledged()?;
     let verified_bytes = taking.checker.map(|checker| checker.seen()).transpose()?;
-    Ok(LaneEnd { verified_bytes, rdma: Some(taking.link.told), ..LaneEnd::default() })
+    let rdma = Some(taking.link.told);
+    Ok(LaneEnd { verified_bytes, unacknowledged, rdma, ..LaneEnd::default() })
 }
 
 /// Where arrivals go.
@@ -404,9 +427,13 @@ struct Taking {
     /// After how many buffers the sender is told, where it must be.
     credit_every: Option<u64>,
     arrived: u64,
+    /// When something came last.
+    latest: Instant,
     /// Room for one message that is compared.
     bytes: Vec<u8>,
     checker: Option<Checker>,
+    /// Whether the sender's count is waited for.
+    is_counted: bool,
 }
 
 impl Taking {
@@ -415,6 +442,9 @@ impl Taking {
         let mut stopped = None;
         while lane.phase() != Phase::Stop || !self.is_left(&mut stopped) {
             let count = self.link.pair.take(&mut done, sleeps)?;
+            if count > 0 {
+                self.latest = Instant::now();
+            }
             for completion in &done[..count] {
                 if let Some(why) = completion.failed() {
                     return over_or(lane, &why);
@@ -431,12 +461,26 @@ impl Taking {
     }
 
     /// Whether the sender needs this end no more. Where nothing moves unless this program calls, it
-    /// goes on until the sender's last word: what is still under way would hold that up.
+    /// goes on until the sender's last word: what is still under way would hold that up. So it does
+    /// where messages are counted, and then until no more come.
     fn is_left(&self, stopped: &mut Option<Instant>) -> bool {
         let since = stopped.get_or_insert_with(Instant::now);
-        !self.link.pair.needs_calls()
-            || since.elapsed() > LAST_WITHIN
-            || self.link.talk.is_heard().unwrap_or(true)
+        let is_heard = || self.link.talk.is_heard().unwrap_or(true);
+        match self.is_counted {
+            _ if since.elapsed() > LAST_WITHIN => true,
+            true => is_heard() && self.latest.elapsed() > LATE_WITHIN,
+            false => !self.link.pair.needs_calls() || is_heard(),
+        }
+    }
+
+    /// How many were sent and came, where the sender said how many it sent.
+    fn unacknowledged(&mut self) -> Result<Option<Unacknowledged>, LoadError> {
+        if !self.is_counted || !self.link.talk.is_heard().unwrap_or(false) {
+            return Ok(None);
+        }
+        let said = self.link.talk.hear(Word::Done)?;
+        let sent = said.try_into().ok().map(u64::from_be_bytes);
+        Ok(sent.map(|sent| Unacknowledged { sent, received: self.arrived }))
     }
 
     /// Compares a message with what was sent, where that was asked for.
