@@ -138,6 +138,13 @@ fn round_trips_both_ways_and_connections_are_what_was_asked_for() {
         let result = bench.result(kind, &more);
         let rate = result["trips_per_second"]["value"].as_f64().expect("rate");
         assert!((300.0..=450.0).contains(&rate), "{kind}: {rate} of 400 a second");
+        // Ten round trips a run have no median: said, and no figure.
+        let few = ["--rr", "-l", "64", "--per-second", "40", "-t", "0.25"];
+        let output = run(&mut bench.command(kind, &few));
+        let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+        let result = &json["results"][0];
+        assert!(result["done"].as_u64() > Some(0) && result["estimate"].is_null(), "{result}");
+        assert!(labels(result).contains("short-window"), "{}", labels(result));
         let result = bench.result(kind, &["--rr", "-l", "64", "--per-second", "9000000"]);
         assert!(labels(&result).contains("behind-schedule"), "{}", labels(&result));
         let both = bench.result(

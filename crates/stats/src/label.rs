@@ -42,6 +42,8 @@ pub enum Label {
     Imported,
     /// Another tool made the load and counted it.
     OtherTool,
+    /// Runs whose window held too little for a figure.
+    ShortWindow,
     /// Too few runs for a 95 % interval: the range is that of the values.
     FewRuns,
 }
@@ -65,6 +67,9 @@ impl Label {
             Self::Noisy => "noisy: others used its CPUs",
             Self::Imported => "imported: not measured by narrows",
             Self::OtherTool => "another tool's own account of its load",
+            Self::ShortWindow => {
+                "windows too short for a figure (a median takes 20 round trips): give them more seconds"
+            }
             Self::FewRuns => "fewer than 6 runs: range of the values, no 95 % interval",
         }
     }
@@ -132,6 +137,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (summary.values.iter().any(|value| value.noisy), Label::Noisy),
         (trial.path == Path::Imported, Label::Imported),
         (trial.engine.is_some() && trial.path != Path::Imported, Label::OtherTool),
+        (summary.done as usize > summary.values.len(), Label::ShortWindow),
         (few, Label::FewRuns),
     ];
     marks.into_iter().filter_map(|(holds, label)| holds.then_some(label)).collect()

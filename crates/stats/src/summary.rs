@@ -272,7 +272,7 @@ fn summary(study: &StoredStudy, trial: &Trial, mut records: Vec<&Record>) -> Sum
         engine: trial.engine.as_ref().map(|engine| engine.tool.clone()),
         path: trial.path,
         metric,
-        done: values.len() as u32,
+        done: records.iter().filter(|record| record.outcome == Outcome::Done).count() as u32,
         failed: records.iter().filter_map(|record| why_failed(record)).collect(),
         estimate: median_interval(&numbers, CONFIDENCE, unit(metric)),
         box_plot: box_plot(&numbers),

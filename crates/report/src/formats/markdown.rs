@@ -78,7 +78,7 @@ fn cells(text: &mut String, analysis: &Analysis<'_>) {
             summary.label.clone(),
             summary.estimate.as_ref().map_or("no value".to_owned(), words::middle),
             summary.estimate.as_ref().map_or("-".to_owned(), words::range),
-            summary.done.to_string(),
+            summary.values.len().to_string(),
             labels.join("; "),
         ]);
     }

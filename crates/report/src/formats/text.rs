@@ -135,7 +135,11 @@ fn measured(out: &mut String, analysis: &Analysis<'_>) {
 
 fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usize) {
     let Some(estimate) = &summary.estimate else {
-        let why = summary.failed.first().map_or("no run was made", String::as_str);
+        let none = match summary.done {
+            0 => "no run was made",
+            _ => narrows_stats::Label::ShortWindow.says(),
+        };
+        let why = summary.failed.first().map_or(none, String::as_str);
         return line(
             out,
             &format!("  {:<width$} {YELLOW}no value{PLAIN}: {why}", summary.label),

@@ -177,9 +177,8 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
         let names: Vec<&str> = failed.rows.iter().map(name).collect();
         lines.push(format!("{runs} failed ({across} {}): {}", names.join(", "), failed.why));
     }
-    lines.extend(nothing_counted(panel, across));
     for marked in &panel.labels {
-        let measured = panel.rows.iter().filter(|row| row.n > 0).count();
+        let measured = panel.rows.iter().filter(|row| row.done > 0).count();
         let names: Vec<&str> = marked.rows.iter().map(name).collect();
         let of = match marked.rows.len() == measured {
             true => String::new(),
@@ -191,15 +190,6 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
         lines.push(format!("an interval within the margin takes about {repeats} runs a cell"));
     }
     lines
-}
-
-/// A window can be shorter than one round trip.
-fn nothing_counted(panel: &Panel, across: &str) -> Option<String> {
-    let empty = panel.rows.iter().filter(|row| row.n == 0 && row.done > 0);
-    let empty: Vec<&str> = empty.map(|row| row.level.as_str()).collect();
-    let says = "nothing was counted in the window";
-    (!empty.is_empty())
-        .then(|| format!("{says} ({across} {}): give it more seconds", empty.join(", ")))
 }
 
 fn probability(p: f64) -> String {
@@ -216,7 +206,7 @@ pub fn cautions(analysis: &Analysis<'_>, drift: &Drift) -> Vec<String> {
     if analysis.stored.study.quick {
         lines.push("quick: few short runs, to try the study; not its results".to_owned());
     }
-    let few = |summary: &narrows_stats::Summary| (2..6).contains(&summary.done);
+    let few = |summary: &narrows_stats::Summary| (2..6).contains(&summary.values.len());
     if analysis.summaries.iter().any(few) {
         lines.push("* fewer than 6 runs have no 95 % interval: the range of the runs".to_owned());
     }
