@@ -196,7 +196,7 @@ fn only_what_tells_of_the_path_calibrates_it() {
     let good = calibration(&studied(50));
     assert!(good.tcp_gbps.as_ref().is_some_and(|tcp| (tcp.value - 10.0).abs() < 1e-9), "{good:?}");
     // Half a CPU for 10 Gb/s: a full one could carry twice that, or what was measured.
-    let stream = good.tcp_stream_gbps.expect("a stream");
+    let stream = &good.tcp_stream.points()[0].gbps;
     assert!((stream.value - 20.0).abs() < 1e-6 && stream.low < 10.1, "{stream:?}");
     let full = calibration(&studied(99));
     assert!(full.tcp_gbps.is_none() && full.unused[0].contains("a CPU was full"), "{full:?}");

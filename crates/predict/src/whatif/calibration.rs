@@ -1,6 +1,7 @@
 //! What was measured in place of what is assumed: the copy's bandwidth, remote over local latency,
 //! what one stream's busiest CPU allows, and what TCP and UDP reached through the NIC.
 
+use super::cost::{Point, StreamCost};
 use super::path::Path;
 use super::server::fastest;
 use narrows_facts::host::Host;
@@ -57,10 +58,10 @@ pub struct Calibration {
     pub node: Option<u32>,
     /// Latency of the other socket's memory over that of the own.
     pub remote_over_local: Option<Measured>,
-    /// TCP that one stream's busiest CPU could carry, in Gb/s.
-    pub tcp_stream_gbps: Option<Measured>,
+    /// TCP that one stream's busiest CPU could carry, by message size.
+    pub tcp_stream: StreamCost,
     /// UDP.
-    pub udp_stream_gbps: Option<Measured>,
+    pub udp_stream: StreamCost,
     /// TCP through the NIC, where no CPU was full, in Gb/s.
     pub tcp_gbps: Option<Measured>,
     /// UDP.
@@ -91,27 +92,22 @@ impl Calibration {
     }
 
     /// All figures by name and unit.
-    pub fn all(&self) -> Vec<(&'static str, &'static str, &Measured)> {
-        [
-            ("copy over the bus", "GB/s", &self.copy_gb_s),
-            ("remote over local latency", "x", &self.remote_over_local),
-            ("TCP of one stream's CPU", "Gb/s", &self.tcp_stream_gbps),
-            ("UDP of one stream's CPU", "Gb/s", &self.udp_stream_gbps),
-            ("TCP through the NIC", "Gb/s", &self.tcp_gbps),
-            ("UDP through the NIC", "Gb/s", &self.udp_gbps),
-        ]
-        .into_iter()
-        .filter_map(|(name, unit, figure)| Some((name, unit, figure.as_ref()?)))
-        .collect()
-    }
-
-    /// What one stream's CPU allows a path.
-    pub fn stream(&self, path: Path) -> Option<&Measured> {
-        match path {
-            Path::Tcp => self.tcp_stream_gbps.as_ref(),
-            Path::Udp => self.udp_stream_gbps.as_ref(),
-            _ => None,
-        }
+    pub fn all(&self) -> Vec<(String, &'static str, &Measured)> {
+        let one = |name: &str, unit, figure| Some((name.to_owned(), unit, Option::as_ref(figure)?));
+        let streams = [("TCP", &self.tcp_stream), ("UDP", &self.udp_stream)].into_iter();
+        let streams = streams.flat_map(|(name, cost)| {
+            let said = move |point: &Point| format!("{name} of a CPU, {} B", point.message_bytes);
+            cost.points().iter().map(move |point| (said(point), "Gb/s", &point.gbps))
+        });
+        let memory = [
+            one("copy over the bus", "GB/s", &self.copy_gb_s),
+            one("remote over local latency", "x", &self.remote_over_local),
+        ];
+        let through = [
+            one("TCP through the NIC", "Gb/s", &self.tcp_gbps),
+            one("UDP through the NIC", "Gb/s", &self.udp_gbps),
+        ];
+        memory.into_iter().flatten().chain(streams).chain(through.into_iter().flatten()).collect()
     }
 
     fn memory(&mut self, study: &StoredStudy, all: &[Summary]) {
@@ -146,29 +142,19 @@ impl Calibration {
         });
         let own = own.filter(plain);
         let rate = |summary: &&Summary| summary.estimate.map_or(0.0, |estimate| estimate.value);
-        let best = |path: fn(&trial::Path) -> bool| {
-            let of = own.clone().filter(move |summary| path(&summary.path));
-            of.max_by(|a, b| rate(a).total_cmp(&rate(b)))
+        let through = own.clone().filter(|summary| summary.path == trial::Path::Peer);
+        let through = through.max_by(|a, b| rate(a).total_cmp(&rate(b)));
+        let of = |local: bool| {
+            let all =
+                own.clone().filter(move |summary| (summary.path != trial::Path::Peer) == local);
+            all.filter_map(|summary| full_cpu(study, summary)).collect::<Vec<Point>>()
         };
-        let through = best(|path| *path == trial::Path::Peer);
-        let local = best(|path| matches!(path, trial::Path::Loopback | trial::Path::Namespaces));
-        let flows = |summary: &Summary| {
-            let trial = study.trials.iter().find(|trial| trial.label == summary.label);
-            trial.map_or(1, |trial| trial.params.streams).max(1)
-        };
+        let (near, far) = (of(true), of(false));
         let (stream, ended) = match path {
-            Path::Tcp => (&mut self.tcp_stream_gbps, &mut self.tcp_gbps),
-            _ => (&mut self.udp_stream_gbps, &mut self.udp_gbps),
+            Path::Tcp => (&mut self.tcp_stream, &mut self.tcp_gbps),
+            _ => (&mut self.udp_stream, &mut self.udp_gbps),
         };
-        for summary in through.iter().chain(&local) {
-            let Some(share) = busiest(summary) else { continue };
-            let one = 1.0 / share.clamp(0.05, 1.0) / f64::from(flows(summary)) / 1e9;
-            let Some(mut figure) = Measured::of(summary, one) else { continue };
-            // Time that a thread sleeps need not be free.
-            figure.low *= share.clamp(0.05, 1.0);
-            *stream = Some(figure);
-            break;
-        }
+        (if far.is_empty() { near } else { far }).into_iter().for_each(|point| stream.add(point));
         let Some(summary) = through else { return };
         match busiest(summary) {
             Some(share) if share >= CPU_FULL => self.unused.push(format!(
@@ -188,6 +174,18 @@ impl Calibration {
             },
         }
     }
+}
+
+/// A stream, stretched until its busiest CPU is full.
+fn full_cpu(study: &StoredStudy, summary: &Summary) -> Option<Point> {
+    let trial = study.trials.iter().find(|trial| trial.label == summary.label)?;
+    let share = busiest(summary)?.clamp(0.05, 1.0);
+    let flows = f64::from(trial.params.streams.max(1));
+    let mut gbps = Measured::of(summary, 1.0 / share / flows / 1e9)?;
+    // Time that a thread sleeps need not be free.
+    gbps.low *= share;
+    let message_bytes = trial.params.message_bytes.0 as f64;
+    (message_bytes > 0.0).then_some(Point { message_bytes, gbps })
 }
 
 /// The busier end's busiest thread.

@@ -5,6 +5,7 @@
 //! The parameters are those of one fit (docs/predict.md) or, of a study, measured.
 
 pub mod calibration;
+pub mod cost;
 pub mod description;
 mod parameters;
 mod path;

@@ -2,6 +2,7 @@
 //! place.
 
 use super::calibration::{Calibration, Measured};
+use super::cost::StreamCost;
 use super::path::Path;
 use super::server::{Known, Server};
 use crate::sockets::{ETA, Theta};
@@ -60,10 +61,10 @@ pub struct Parameters {
     pub tcp: Kernel,
     /// UDP's.
     pub udp: Kernel,
-    /// Gb/s that one stream's busiest CPU allows.
-    pub tcp_stream: Option<Measured>,
+    /// What one stream's busiest CPU allows.
+    pub tcp_stream: StreamCost,
     /// UDP's.
-    pub udp_stream: Option<Measured>,
+    pub udp_stream: StreamCost,
     /// Cycles a smallest packet.
     pub cycles: f64,
     /// Bytes of waiting a smallest packet.
@@ -97,8 +98,8 @@ impl Parameters {
             },
             tcp: kernel.clone(),
             udp: kernel,
-            tcp_stream: measured.tcp_stream_gbps.clone(),
-            udp_stream: measured.udp_stream_gbps.clone(),
+            tcp_stream: measured.tcp_stream.clone(),
+            udp_stream: measured.udp_stream.clone(),
             cycles: CYCLES,
             wait_bytes: WAIT_BYTES,
             unused: measured.unused.clone(),

@@ -118,7 +118,7 @@ impl Path {
 }
 
 /// The largest datagram over IPv4.
-const UDP_MOST: f64 = 65_507.0;
+pub const UDP_MOST: f64 = 65_507.0;
 
 fn transport(kind: Rdma) -> &'static str {
     match kind {

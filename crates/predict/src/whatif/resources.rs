@@ -1,7 +1,8 @@
 //! What each resource of a server allows one path, on one of its processors.
 
+use super::cost::Allowed;
 use super::parameters::Parameters;
-use super::path::Path;
+use super::path::{Path, UDP_MOST};
 use super::server::{Known, Server, Slot};
 use super::{Parameter, Resource};
 use crate::framing;
@@ -242,8 +243,8 @@ impl Server {
 
     fn cpu(&self, path: Path, group: &Group) -> Stated {
         let measured = match path {
-            Path::Tcp => self.parameters.tcp_stream.as_ref(),
-            Path::Udp => self.parameters.udp_stream.as_ref(),
+            Path::Tcp => self.parameters.tcp_stream.at(self.message.value),
+            Path::Udp => self.parameters.udp_stream.at(self.message.value.min(UDP_MOST)),
             Path::Packets => return self.core(group),
             Path::ZeroCopy => None,
             // The device does the work.
@@ -251,13 +252,19 @@ impl Server {
                 return Err("cpu: a completion's cost is not known; large messages hide it".into());
             }
         };
-        let Some(one) = measured else {
+        let Some(Allowed { gbps: one, parts_ns }) = measured else {
             return Err("cpu: what a stream costs was not measured: --from a study of check".into());
         };
         let streams = self.streams(group);
         let says = format!("{streams} x {:.1} Gb/s until a stream's CPU is full", one.value);
         let range = (one.low / one.value, one.high / one.value);
-        let with = vec![of("a stream's CPU", one.value, "Gb/s", &one.from)];
+        let mut with = vec![of("a stream's CPU", one.value, "Gb/s", &one.from)];
+        with.push(parameter("message", "B", &self.message));
+        if let Some((message, byte)) = parts_ns {
+            let from = "fitted on the streams measured here";
+            with.push(of("CPU a message", message, "ns", from));
+            with.push(of("CPU a byte", byte, "ns", from));
+        }
         let mut cpu = resource("cpu", streams * one.value, range, says).with(with);
         if self.streams.is_none() {
             cpu.only_if = Some("all goes over one stream".to_owned());

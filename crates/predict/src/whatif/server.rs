@@ -122,7 +122,10 @@ pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Serve
     known_keys(said)?;
     let number = |key: &str| number(said, key);
     let copy = number("memory.copy_gb_s")?;
-    let bare = copy.is_some() || measured.copy_gb_s.is_some();
+    let streams = [&measured.tcp_stream, &measured.udp_stream];
+    let bare = copy.is_some()
+        || measured.copy_gb_s.is_some()
+        || streams.iter().any(|cost| !cost.points().is_empty());
     let platform = match said.get("cpu") {
         Some(name) => Some(
             platform::named(name)
@@ -131,7 +134,7 @@ pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Serve
         None => platform::of(host),
     };
     if platform.is_none() && !bare {
-        return Err(lacks("the processor's family is not known: cpu=NAME"));
+        return Err(lacks("the processor's family is not known: cpu=NAME, or memory.copy_gb_s=20"));
     }
     let (modules, slots_per_channel) = populated(host, said, platform, bare)?;
     let unknown = platform.filter(|platform| platform.ways.is_empty());

@@ -1,6 +1,7 @@
 //! Of what-if.
 
 use super::calibration::{Calibration, Measured};
+use super::cost::{Point, StreamCost};
 use super::*;
 use narrows_facts::host::Host;
 use std::collections::BTreeMap;
@@ -177,6 +178,14 @@ fn measured(value: f64) -> Option<Measured> {
     Some(Measured { value, low, high, from: "measured here: a test".to_owned() })
 }
 
+/// Of messages as they are where nothing else is asked.
+fn stream(gbps: f64) -> StreamCost {
+    let mut cost = StreamCost::default();
+    let gbps = measured(gbps).expect("a figure");
+    cost.add(Point { message_bytes: 65_536.0, gbps });
+    cost
+}
+
 #[test]
 fn measurements_take_the_place_of_assumptions() {
     let said: Said =
@@ -184,13 +193,18 @@ fn measurements_take_the_place_of_assumptions() {
     // Neither processor nor modules are known, and need not be.
     let copy = Calibration {
         copy_gb_s: measured(20.0),
-        tcp_stream_gbps: measured(9.0),
+        tcp_stream: stream(9.0),
         ..Calibration::default()
     };
     let server = of_host(&Host::default(), &said, &copy).expect("a server");
     let tcp = server.reaches().remove(0);
     assert_eq!(tcp.narrowest.as_deref(), Some("cpu"));
     assert!((tcp.value - 36.0).abs() < 1e-9, "{tcp:?}");
+    // Of messages of another size one stream says how much at most and at least.
+    let short = said.into_iter().chain([("message".to_owned(), "4096".to_owned())]).collect();
+    let short = of_host(&Host::default(), &short, &copy).expect("a server").reaches().remove(0);
+    let cpu = short.resources.iter().find(|one| one.name == "cpu").expect("cpu");
+    assert!(cpu.low < 2.3 && cpu.high > 35.0 && cpu.value < 36.0, "{cpu:?}");
     let memory = tcp.resources.iter().find(|one| one.name == "memory").expect("memory");
     assert!((memory.value - 8.0 * 20.0 / 2.16).abs() < 1e-9, "{memory:?}");
     let from = |one: &Resource| one.parameters.iter().any(|p| p.from.contains("measured here"));
@@ -238,7 +252,7 @@ fn what_two_processors_share_is_counted_once() {
         .into();
     let copy = Calibration {
         copy_gb_s: measured(200.0),
-        tcp_stream_gbps: measured(9.0),
+        tcp_stream: stream(9.0),
         ..Calibration::default()
     };
     let server = of_host(&Host::default(), &said, &copy).expect("a server");
