@@ -73,6 +73,18 @@ for name, off in [("tcp-reverse", False), ("tcp-reverse-no-gro", True)]:
     want = ["eth0 leaves work to the CPU: gro off"] if off else []
     check(name, made is None or says == want, f"nic-offloads says {says}")
 
+# Every counter of frames that stop a link is kept, by the driver's own name, and none was sent.
+counted = set(re.findall(r"^ *(\w*xoff\w*): \d+$", case("counted")[0], re.M))
+kept = re.findall(r'"\w+\.(?:received|sent):(\w+)_frames": *(\d+)', case("kept")[0])
+check("counted", len(counted) >= 2, f"the driver names {counted}")
+check("kept", {name for name, _ in kept} == counted and {n for _, n in kept} == {"0"},
+      f"kept {kept[:8]}, the driver names {counted}")
+tcp = document("tcp")
+if tcp:
+    said = [rule["verdict"] for rule in tcp["rules"] if rule["rule"] == "pause-frames"]
+    # Another card's counters tell nothing of the wire, whose own are none.
+    check("tcp", said == ["unknown"], f"pause-frames says {said}")
+
 # What nobody acknowledges is counted at both ends, whole: what the wire's queue dropped is missing,
 # but for a few packets of other traffic among it; a receiver that is late has no buffer for more.
 def unacknowledged(name):

@@ -194,6 +194,8 @@ fn end(noise: &mut Noise, sends: bool, machine: &str) -> EndReport {
     set("tcp-info", "flow0.retransmitted_segments", noise.about(50.0));
     set("tcp-info", "flow0.limited_by_receive_window_ns", noise.about(2e7));
     set("tcp-info", "flow0.limited_by_send_buffer_ns", noise.about(2e7));
+    set("pause", "e0.received:rx_prio3_pause_frames", noise.about(3.0));
+    set("pause", "e0.sent:tx_prio3_pause_frames", noise.about(3.0));
     set("softnet", "processed_packets", noise.about(500_000.0));
     set("softnet", "dropped_packets", noise.about(20.0));
     // A host of sixteen CPUs with little else to do.
@@ -410,6 +412,18 @@ const CAUSES: &[Cause] = &[
         rules: &["backlog-drops"],
         plant: |study, noise| {
             sinks(study, |end| read(end, "softnet", "dropped_packets", noise.about(30_000.0)));
+        },
+    },
+    Cause {
+        name: "a receiver that asks for pauses",
+        rules: &["pause-frames"],
+        plant: |study, noise| {
+            sinks(study, |end| {
+                read(end, "pause", "e0.sent:tx_prio3_pause_frames", noise.about(9_000.0));
+            });
+            sources(study, |end| {
+                read(end, "pause", "e0.received:rx_prio3_pause_frames", noise.about(9_000.0));
+            });
         },
     },
     Cause {

@@ -4,7 +4,7 @@
 //!
 //! Nothing in here fails: what cannot be read is a [`narrows_facts::Fact`] that says why.
 
-mod ask;
+pub mod ask;
 mod capture;
 mod cgroup;
 mod cpu;

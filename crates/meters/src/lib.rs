@@ -66,8 +66,8 @@ pub fn between(before: &Look, after: &Look) -> Readings {
 /// Sources that tell of the whole host.
 pub const HOST: [&str; 2] = ["cpu", "pressure"];
 /// Sources that tell of one end of a network trial, read in its own namespace.
-pub const END: [&str; 8] =
-    ["cpu", "interface", "pressure", "rdma", "socket", "softnet", "tcp-info", "udp"];
+pub const END: [&str; 9] =
+    ["cpu", "interface", "pause", "pressure", "rdma", "socket", "softnet", "tcp-info", "udp"];
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("facts", &[]),
     ("host", &["facts"]),
     ("loads", &["facts", "native"]),
-    ("meters", &["facts"]),
+    ("meters", &["facts", "host"]),
     ("native", &[]),
     ("plan", &["facts"]),
     ("stats", &["facts"]),

@@ -35,6 +35,7 @@ mod nic_shaped;
 mod noisy_host;
 mod numa_balancing;
 mod packet_budget;
+mod pause_frames;
 mod pcie_bifurcated;
 mod pcie_link;
 mod pcie_payload;
@@ -98,6 +99,7 @@ pub static RULES: &[&Rule] = &[
     &noisy_host::RULE,
     &numa_balancing::RULE,
     &packet_budget::RULE,
+    &pause_frames::RULE,
     &pcie_bifurcated::RULE,
     &pcie_link::RULE,
     &pcie_payload::RULE,

@@ -14,11 +14,16 @@ const GCOALESCE: u32 = 0x0e;
 const GRINGPARAM: u32 = 0x10;
 const GPAUSEPARAM: u32 = 0x12;
 const GSTRINGS: u32 = 0x1b;
+const GSTATS: u32 = 0x1d;
 const GSSET_INFO: u32 = 0x37;
 const GFEATURES: u32 = 0x3a;
 const GFECPARAM: u32 = 0x50;
+/// The set of strings that names what the driver counts.
+const SET_STATS: u32 = 1;
 /// The set of strings that names the offloads.
 const SET_FEATURES: u32 = 4;
+/// More than any driver counts: those with hundreds of queues have some ten thousand.
+const COUNTERS_MAX: usize = 1 << 17;
 /// Length of one name.
 const NAME_BYTES: usize = 32;
 /// Features are told in blocks of 32; kernels have two or three.
@@ -64,17 +69,53 @@ impl Card {
 
     /// Sends a command with its arguments; the answer overwrites the buffer.
     fn ask(&self, command: &[u32]) -> io::Result<Vec<u32>> {
-        let mut buffer = vec![0u32; BUFFER_WORDS];
+        self.ask_for(command, 0)
+    }
+
+    /// The same for an answer of more words than the buffer's 64 KiB would hold.
+    fn ask_for(&self, command: &[u32], more_words: usize) -> io::Result<Vec<u32>> {
+        let mut buffer = vec![0u32; BUFFER_WORDS + more_words];
         buffer[..command.len()].copy_from_slice(command);
         let mut request = self.request;
         request.ifr_ifru.ifru_data = buffer.as_mut_ptr().cast();
         // SAFETY: the request names an interface in a zero-terminated array and points to a buffer
-        // of 64 KiB that outlives the call. The commands of this file are answered with structures
-        // of less than 1 KiB, or with tables whose length is bounded by a count in the command
-        // (features) or that is checked against the buffer before it is asked for (names).
+        // of at least 64 KiB that outlives the call. The commands of this file are answered with
+        // structures of less than 1 KiB, or with tables whose length is bounded by a count in the
+        // command (features), or was asked for a moment before: names of offloads are checked
+        // against the buffer, and names and values of what is counted have twice their room, 64 KiB
+        // more, and a driver that adds queues in between.
         let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL as _, &mut request) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(buffer) }
     }
+}
+
+/// What the interface's driver counts, by the driver's own names, of those that are to be kept; an
+/// error where it counts nothing.
+pub fn counters(name: &str, keep: impl Fn(&str) -> bool) -> io::Result<Vec<(String, u64)>> {
+    let card = Card::of(name)?;
+    let counts = card.ask(&[GSSET_INFO, 0, 1 << SET_STATS, 0])?;
+    let count = counts[4] as usize;
+    if count == 0 || count > COUNTERS_MAX {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let names = card.ask_for(&[GSTRINGS, SET_STATS, count as u32], 2 * count * NAME_BYTES / 4)?;
+    let named = (0..count).map(|index| (index, name_at(&names, 3, index)));
+    let kept: Vec<(usize, String)> = named.filter(|(_, name)| keep(name)).collect();
+    if kept.is_empty() {
+        return Ok(Vec::new());
+    }
+    let values = card.ask_for(&[GSTATS, count as u32], 2 * count * 2)?;
+    Ok(kept.into_iter().map(|(index, name)| (name, value_at(&values, index))).collect())
+}
+
+/// Number `index` of a table of 64 bits each behind a command and a count.
+fn value_at(buffer: &[u32], index: usize) -> u64 {
+    let word = |at: usize| buffer.get(2 + 2 * index + at).copied().unwrap_or(0).to_ne_bytes();
+    let (first, second) = (word(0), word(1));
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&first);
+    bytes[4..].copy_from_slice(&second);
+    u64::from_ne_bytes(bytes)
 }
 
 fn driver(card: &Card, out: &mut String) -> io::Result<()> {
@@ -152,6 +193,16 @@ mod tests {
         buffer[5] = u32::from_ne_bytes(*b"so\0x");
         assert_eq!(name_at(&buffer, 4, 0), "tx-gso");
         assert_eq!(name_at(&buffer, 4, 9), "");
+    }
+
+    #[test]
+    fn values_are_read_by_index_and_stay_inside_the_buffer() {
+        let mut buffer = vec![0u32; 6];
+        let bytes = 0x0102_0304_0506_0708u64.to_ne_bytes();
+        buffer[4] = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        buffer[5] = u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+        assert_eq!((value_at(&buffer, 1), value_at(&buffer, 9)), (0x0102_0304_0506_0708, 0));
+        assert!(counters("none-such-if0", |_| true).is_err());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod cpu;
 mod interface;
+mod pause;
 mod pressure;
 mod rdma;
 mod socket;
@@ -15,6 +16,7 @@ use crate::Source;
 pub static SOURCES: &[&Source] = &[
     &cpu::SOURCE,
     &interface::SOURCE,
+    &pause::SOURCE,
     &pressure::SOURCE,
     &rdma::SOURCE,
     &socket::SOURCE,

@@ -1,0 +1,154 @@
+//! `pause-frames`: did Ethernet make the sender wait?
+//!
+//! A NIC whose receive buffer fills, because memory, the slot or the CPUs take its packets away too
+//! slowly, tells the other end to stop with pause frames, of all traffic or of a priority; so does
+//! a switch. One frame stops it for 65,535 times 512 bits at most (IEEE 802.3, annex 31B): found
+//! where those that were counted could have held the link for a hundredth of the time. Nothing is
+//! lost then, so that no other counter tells of it.
+
+use crate::measured::{self, Cell, finding};
+use crate::{Case, Rule};
+use narrows_facts::load::EndReport;
+use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_stats::median;
+
+pub static RULE: Rule = Rule {
+    name: "pause-frames",
+    asks: "Did Ethernet make the sender wait?",
+    of_host: false,
+    judge,
+};
+
+/// Bits that one frame holds a link for at most.
+const HELD_BITS: f64 = 65_535.0 * 512.0;
+/// Share of the time from which they count.
+const HELD_SHARE: f64 = 0.01;
+/// Taken for the rate of a link that is not known: the faster, the less a frame holds.
+const LINK_BPS: f64 = 400e9;
+
+/// Which frames of an end are meant.
+#[derive(Clone, Copy)]
+enum Way {
+    Received,
+    Sent,
+}
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let interface = case.study.study.interface.as_deref();
+    let nic = case.study.host.nics.iter().find(|nic| Some(nic.name.as_str()) == interface);
+    let link_bps = nic.and_then(|nic| Some(nic.speed_bps.value()?.0)).unwrap_or(LINK_BPS);
+    measured::judge(case, "pause frames held no link", |cell| look(cell, link_bps))
+}
+
+fn look(cell: &Cell<'_>, link_bps: f64) -> Option<Option<Finding>> {
+    let of = |way: Way, of_sink: bool| {
+        let ends = cell.done.iter().filter_map(|record| match of_sink {
+            true => record.sink.as_deref(),
+            false => record.source.as_deref(),
+        });
+        median(&ends.filter_map(|end| frames_per_second(end, way)).collect::<Vec<f64>>())
+    };
+    let (asked, told) = (of(Way::Sent, true), of(Way::Received, false));
+    // A link that carries nothing else: the most that it can have been held.
+    let held = |frames: f64| frames * HELD_BITS / link_bps;
+    let counted = asked.into_iter().chain(told).reduce(f64::max)?;
+    let label = &cell.trial.label;
+    let (says, remedy) = match (asked, told) {
+        _ if held(counted) < HELD_SHARE => return Some(None),
+        (Some(asked), _) if held(asked) >= HELD_SHARE => (
+            format!(
+                "The receiver's NIC made the sender wait in {label}: its host took packets too slowly"
+            ),
+            "look for what holds the receiver back: its slot, the node that the NIC hangs on, few \
+             DIMMs, busy CPUs; longer rings (ethtool -G) ride out bursts only",
+        ),
+        (Some(_), _) => (
+            format!(
+                "A switch made the sender wait in {label}: the receiver's NIC did not ask for it"
+            ),
+            "look at the switch's ports: several senders to one port, or a slower link behind it",
+        ),
+        (None, _) => (
+            format!("The receiver's NIC or a switch made the sender wait in {label}"),
+            "look for what holds the receiver back, and at the switch's ports",
+        ),
+    };
+    let seen = format!(
+        "{counted:.0} pause frames a second, which can hold a link of {} for {:.0} % of the time at \
+         most; all of the interface's traffic is in them",
+        narrows_facts::BitsPerSecond(link_bps),
+        (held(counted) * 100.0).min(100.0)
+    );
+    Some(Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
+}
+
+/// Frames a second of the interface that an end used, or of any where it does not tell: the most of
+/// what any of the driver's counters has, since one frame may be in several.
+fn frames_per_second(end: &EndReport, way: Way) -> Option<f64> {
+    let word = match way {
+        Way::Received => ".received:",
+        Way::Sent => ".sent:",
+    };
+    let counters = end.readings.0.get("pause")?;
+    let used = end.effective.interface.as_deref();
+    let own =
+        |key: &str| used.is_none_or(|used| key.split_once(word).is_some_and(|(n, _)| n == used));
+    let frames = counters.iter().filter(|(key, _)| key.contains(word) && own(key));
+    let most = frames.map(|(_, count)| *count).max()?;
+    Some(most as f64 / end.window_ns.seconds()).filter(|rate| rate.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, stream};
+    use crate::setting::testing::{is_clear, is_found};
+    use narrows_facts::study::StoredStudy;
+
+    /// A study whose ends counted so many frames of a way in a second.
+    fn study(source: Option<(&str, u64)>, sink: Option<(&str, u64)>) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        for record in &mut study.records {
+            let ends = [(&mut record.source, source), (&mut record.sink, sink)];
+            for (end, read) in ends {
+                let (Some(end), Some((key, count))) = (end, read) else { continue };
+                let of = end.readings.0.entry("pause".into()).or_default();
+                of.insert(format!("eth0.{key}_frames"), count);
+            }
+        }
+        study
+    }
+
+    fn says(verdict: &Verdict) -> &str {
+        let Verdict::Found { findings } = verdict else { panic!("{verdict:?}") };
+        &findings[0].says
+    }
+
+    #[test]
+    fn who_made_the_sender_wait_is_told() {
+        let (told, asked) = (("received:rx_pause", 5000), ("sent:tx_prio3_pause", 5000));
+        let both = of_study(&RULE, &study(Some(told), Some(asked)));
+        assert!(is_found(&both) && says(&both).contains("its host took packets"), "{both:?}");
+        let none = ("sent:tx_prio3_pause", 0);
+        let switch = of_study(&RULE, &study(Some(told), Some(none)));
+        assert!(says(&switch).starts_with("A switch"), "{switch:?}");
+        let unknown = of_study(&RULE, &study(Some(told), None));
+        assert!(says(&unknown).contains("or a switch"), "{unknown:?}");
+    }
+
+    #[test]
+    fn few_frames_and_none_are_nothing() {
+        let few = (("received:rx_pause", 2), ("sent:tx_pause", 2));
+        assert!(is_clear(&of_study(&RULE, &study(Some(few.0), Some(few.1)))));
+        // What a sender asks of others is not what held it.
+        let sent = ("sent:tx_pause", 5000);
+        assert!(!is_found(&of_study(&RULE, &study(Some(sent), None))));
+        assert!(!is_found(&of_study(&RULE, &stream("tcp-stream"))));
+        // Another interface's frames tell nothing.
+        let mut other = study(Some(("received:rx_pause", 5000)), None);
+        for end in other.records.iter_mut().filter_map(|record| record.source.as_deref_mut()) {
+            end.effective.interface = Some("eth1".into());
+        }
+        assert!(!is_found(&of_study(&RULE, &other)));
+    }
+}
