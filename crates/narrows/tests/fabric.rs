@@ -5,7 +5,8 @@ mod common;
 
 use common::{Served, err, fails, narrows, out, run, serve, skip};
 use serde_json::Value;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Whether `narrows rdma --list` finds a provider.
 fn has(provider: &str) -> bool {
@@ -95,6 +96,35 @@ fn the_cpu_of_a_target_that_works_is_seen() {
             assert!(share > 0.2, "{verb}: {share}");
         }
     }
+}
+
+/// A worker that is killed in the middle of a run leaves none of its shared memory behind.
+#[test]
+fn a_killed_end_leaves_no_file() {
+    let Some(agent) = agent("a_killed_end_leaves_no_file", "shm") else { return };
+    let mut command = rdma(&agent, "fabric_killed", &["--provider", "shm", "-D", "20"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut controller = command.spawn().expect("a controller");
+    let worker = || {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", controller.id())).ok()?;
+        let children = threads
+            .flatten()
+            .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+        let children = children.collect::<String>();
+        children.split_whitespace().next()?.parse::<u32>().ok()
+    };
+    let shared = |pid: u32| std::path::Path::new("/dev/shm").join(format!("{pid}:0:0"));
+    let began = Instant::now();
+    let pid = loop {
+        match worker().filter(|pid| shared(*pid).exists()) {
+            Some(pid) => break pid,
+            None => assert!(began.elapsed() < Duration::from_secs(15), "no shared memory is made"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let killed = Command::new("kill").args(["-9", &pid.to_string()]).status().expect("kill");
+    assert!(killed.success() && !controller.wait().expect("ended").success());
+    assert!(!shared(pid).exists(), "{} is left", shared(pid).display());
 }
 
 #[test]

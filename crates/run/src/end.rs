@@ -5,6 +5,7 @@ use crate::launch::container::Launcher;
 use crate::session::{Answer, Order};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -97,5 +98,40 @@ impl Drop for WorkerProcess {
         self.orders = None;
         let _ = self.child.kill();
         let _ = self.child.wait();
+        remove_shared(Path::new("/dev/shm"), self.child.id());
+    }
+}
+
+/// Removes what a worker that was killed left: libfabric's shm names its files `PID:N:N`.
+fn remove_shared(folder: &Path, pid: u32) {
+    let first = format!("{pid}:");
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(&first));
+        if rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b':')) {
+            // Another user's is not ours to remove, and the kernel says no.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_worker_left_is_removed() {
+        let folder = std::env::temp_dir().join(format!("narrows-shared-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("folder");
+        for name in ["77:0:0", "77:1:12", "770:0:0", "77:notes", "177:0:0"] {
+            std::fs::write(folder.join(name), b"x").expect("file");
+        }
+        remove_shared(&folder, 77);
+        let left = std::fs::read_dir(&folder).expect("folder").flatten();
+        let mut left: Vec<String> =
+            left.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        left.sort();
+        assert_eq!(left, ["177:0:0", "770:0:0", "77:notes"]);
+        std::fs::remove_dir_all(&folder).expect("removed");
     }
 }
