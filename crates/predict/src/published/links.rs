@@ -3,7 +3,7 @@
 //! or `channels`, `mts`), load (`utilisation`, `idle_ns`), or of wires (`link_gbps`, `protocol`,
 //! `mtu`), and a figure.
 
-use super::{Answer, Cell, Kind, Row, Table, median_of_others, sockets};
+use super::{Answer, Cell, Kind, RATES, Row, Table, median_of_others, sockets};
 use crate::{framing, pcie};
 
 /// Largest read request and payload where none is given.
@@ -31,10 +31,10 @@ struct Shape {
     solve: fn(&Row<'_>, &str) -> Option<Solved>,
 }
 
-/// Bits and bytes a second.
-const RATES: &[(&str, f64)] = &[("gbps", 1e9), ("mbps", 1e6), ("gb_s", 8e9), ("mb_s", 8e6)];
+/// Packets a second.
+const PACKETS: &[(&str, f64)] = &[("mpps", 1e6), ("kpps", 1e3), ("pps", 1.0)];
 
-const SHAPES: [Shape; 6] = [
+const SHAPES: [Shape; 7] = [
     Shape { question: "PCI Express", figures: RATES, resource: "pcie", solve: pci_express },
     Shape { question: "PCI-X", figures: RATES, resource: "pci-x", solve: pci_x },
     Shape {
@@ -55,6 +55,7 @@ const SHAPES: [Shape; 6] = [
         resource: "memory",
         solve: load,
     },
+    Shape { question: "packets by frame", figures: PACKETS, resource: "wire", solve: packets },
     Shape { question: "TCP and UDP by framing", figures: RATES, resource: "wire", solve: wire },
 ];
 
@@ -68,7 +69,7 @@ fn answer(table: &Table, shape: &Shape) -> Option<Answer> {
         Answer { question: shape.question, files: vec![table.name.clone()], ..Answer::default() };
     let mut published = Vec::new();
     for row in table.rows() {
-        for (name, what, one) in figures(&row, shape) {
+        for (name, what, one) in row.figures(shape.figures) {
             let Some((value, (low, high), says)) = (shape.solve)(&row, &what) else { continue };
             let mut cell = Cell::new(&row, &name, row.own(&name));
 
@@ -90,20 +91,6 @@ fn answer(table: &Table, shape: &Shape) -> Option<Answer> {
     (!answer.cells.is_empty()).then_some(answer)
 }
 
-/// A row's figures of a shape: the column, what stands before its unit, and what one of them is.
-fn figures(row: &Row<'_>, shape: &Shape) -> Vec<(String, String, f64)> {
-    let of = |key: &String| {
-        let (unit, one) = shape.figures.iter().find(|(unit, _)| {
-            key.strip_suffix(unit).is_some_and(|before| before.is_empty() || before.ends_with('_'))
-        })?;
-        row.own(key)?;
-        let what = key.trim_end_matches(unit).trim_end_matches('_').to_owned();
-        Some((key.clone(), what, *one))
-    };
-    let given = |key: &&String| !["link_gbps", "idle_ns"].contains(&key.as_str());
-    row.fields.keys().filter(given).filter_map(of).collect()
-}
-
 fn generation(row: &Row<'_>) -> Option<f64> {
     let generation = row.number("pcie_gen")?;
     [2.5, 5.0, 8.0, 16.0, 32.0].get((generation as usize).checked_sub(1)?).copied()
@@ -112,8 +99,8 @@ fn generation(row: &Row<'_>) -> Option<f64> {
 /// `size` bytes a transfer, `direction` `read` or `write`; without a size large transfers.
 fn pci_express(row: &Row<'_>, what: &str) -> Option<Solved> {
     let (speed, width) = (generation(row)?, row.number("width")? as u32);
-    let payload = row.number("mps").unwrap_or(MPS);
-    let size = row.number("size").unwrap_or(64.0 * payload);
+    let payload = row.bytes("mps").unwrap_or(MPS);
+    let size = row.bytes("size").unwrap_or(64.0 * payload);
     let reads = row.text("direction").unwrap_or(what).starts_with("read");
     let header = if reads { 20.0 } else { 24.0 };
     let share = pcie::packet_share(size, payload, header);
@@ -156,6 +143,10 @@ fn reached(mix: &str) -> f64 {
 /// A sweep over all memory takes the sets one after the other, each as long as its size over its
 /// rate: sets of as many ways as modules all take the same.
 fn memory(row: &Row<'_>, what: &str) -> Option<Solved> {
+    // A rate beside a latency is how much of memory was used.
+    if row.has("ns") || row.has("latency_ns") {
+        return None;
+    }
     let mts = row.number("mts").or_else(|| row.text("dimm").and_then(sockets::mts_of))?;
     let given = row.text("mix").or_else(|| row.text("kernel"));
     let mix = given.unwrap_or(if what.is_empty() { "copy" } else { what });
@@ -177,9 +168,43 @@ fn memory(row: &Row<'_>, what: &str) -> Option<Solved> {
 }
 
 fn load(row: &Row<'_>, _: &str) -> Option<Solved> {
-    let (used, idle) = (row.number("utilisation")?, row.number("idle_ns")?);
+    let idle = row.number("idle_ns")?;
+    let used = row.number("utilisation").or_else(|| used(row))?;
     let ns = idle * (1.0 + LOAD_RISE * used / (LOAD_END - used).max(0.05));
     Some((ns, (0.85, 1.2), "a curve fitted on one Cascade Lake node".to_owned()))
+}
+
+/// Share of memory's peak that a row's own rate is.
+fn used(row: &Row<'_>) -> Option<f64> {
+    let (column, _, one) = row.figures(&RATES[2..]).into_iter().next()?;
+    let channels = || {
+        let mts = row.number("mts").or_else(|| row.text("dimm").and_then(sockets::mts_of))?;
+        let ways = row.number("ways").or_else(|| row.number("channels"))?;
+        Some(ways * row.number("sockets").unwrap_or(1.0) * mts * 8e-3)
+    };
+    let peak_gb_s = row.number("peak_gb_s").or_else(channels)?;
+    let used = row.own(&column)? * one / 8e9 / peak_gb_s;
+    (0.0..=1.0).contains(&used).then_some(used)
+}
+
+/// Frames that a wire carries, or the slot where it is given and less; NICs may do fewer.
+fn packets(row: &Row<'_>, _: &str) -> Option<Solved> {
+    // Rows with memory's rate ask what a core can do.
+    if row.has("mem_mb_s") || row.has("wire_rate") {
+        return None;
+    }
+    let frame = row.bytes("frame")?;
+    let wire = framing::packets_per_second(row.link_bps()?, frame);
+    let slot = generation(row).zip(row.number("width")).map(|(speed, width)| {
+        let bps = pcie::packet_bps(speed, width as u32, row.bytes("mps").unwrap_or(MPS));
+        let can = pcie::smallest_packets(bps, frame);
+        can.received.min(can.sent_batched) * 1e6
+    });
+    let says = match slot {
+        Some(slot) if slot < wire => "a descriptor for each through the slot",
+        _ => "frames and 20 B around each; what the NIC's engine can is not known",
+    };
+    Some((wire.min(slot.unwrap_or(wire)), (0.7, 1.0), says.to_owned()))
 }
 
 fn wire(row: &Row<'_>, what: &str) -> Option<Solved> {
@@ -189,11 +214,11 @@ fn wire(row: &Row<'_>, what: &str) -> Option<Solved> {
     if row.has("dimms") || row.has("channels") {
         return None;
     }
-    let mtu = row.number("mtu")?;
+    let mtu = row.bytes("mtu")?;
     let link = row.link_bps()?;
     let share = match protocol.as_str() {
         "tcp" => framing::tcp(mtu, row.flag("timestamps").unwrap_or(true)),
-        "udp" => framing::udp(mtu, row.number("message").unwrap_or(mtu - 28.0)),
+        "udp" => framing::udp(mtu, row.bytes("message").unwrap_or(mtu - 28.0)),
         _ => return None,
     };
     // RDMA rows with these fields are another question's.
@@ -222,6 +247,14 @@ mod tests {
         let five = of(&format!("{system}dimms = 5\nread_gb_s = 1"));
         assert!((five / (2.5 * 23.464 * 0.8) - 1.0).abs() < 1e-9, "{five}");
         assert!((of("utilisation = 0.0\nidle_ns = 80\nlatency_ns = 1") - 80.0).abs() < 1e-9);
+        // Half of six channels, as a share and as a rate.
+        let half = of("utilisation = 0.5\nidle_ns = 80\nns = 1");
+        let rate = of("channels = 6\nmts = 2933\nidle_ns = 80\ngb_s = 70.392\nns = 1");
+        assert!((half - rate).abs() < 1e-9 && half > 80.0, "{half} {rate}");
+        let packets = of("link_gbps = 10\nframe_bytes = 64\nmpps = 1");
+        assert!((packets - 14.881).abs() < 0.001, "{packets}");
+        let narrow = of("link_gbps = 100\nframe = 64\npcie_gen = 3\nwidth = 8\nmpps = 1");
+        assert!(narrow < 60.0, "{narrow}");
         assert!(
             (of("link_gbps = 100\nprotocol = 'tcp'\nmtu = 9000\ngbps = 1") - 99.004).abs() < 0.01
         );

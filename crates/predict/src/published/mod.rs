@@ -166,6 +166,16 @@ impl Answer {
     }
 }
 
+/// Units of rates that columns end with: bits and bytes a second.
+const RATES: &[(&str, f64)] = &[
+    ("gbps", 1e9),
+    ("mbps", 1e6),
+    ("gb_s", 8e9),
+    ("mb_s", 8e6),
+    ("gib_s", 8.0 * 1_073_741_824.0),
+    ("mib_s", 8.0 * 1_048_576.0),
+];
+
 /// One file.
 pub struct Table {
     name: String,
@@ -202,6 +212,14 @@ impl Table {
         self.rows.iter().enumerate().map(|(at, fields)| Row { table: self, at, fields })
     }
 
+    /// Names of the fields that its rows have.
+    fn fields(&self) -> String {
+        let mut names: Vec<&str> = self.rows.iter().flat_map(Fields::keys).map(|s| &**s).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.join(", ")
+    }
+
     fn unit(&self, quantity: &str) -> String {
         self.units.get(quantity).and_then(Value::as_str).unwrap_or_default().to_owned()
     }
@@ -218,6 +236,28 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     fn value(&self, key: &str) -> Option<&'a Value> {
         self.fields.get(key).or_else(|| self.table.system.get(key))
+    }
+
+    /// A number of the row or its system; its unit may be in the name (`mtu_bytes`).
+    fn bytes(&self, key: &str) -> Option<f64> {
+        self.number(key).or_else(|| self.number(&format!("{key}_bytes")))
+    }
+
+    /// The row's own figures in these units: the column, what stands before its unit, and what one
+    /// of them is.
+    fn figures(&self, units: &[(&str, f64)]) -> Vec<(String, String, f64)> {
+        let of = |key: &String| {
+            let (unit, one) = units.iter().find(|(unit, _)| {
+                let before = key.strip_suffix(unit);
+                before.is_some_and(|before| before.is_empty() || before.ends_with('_'))
+            })?;
+            self.own(key)?;
+            let what = key.trim_end_matches(unit).trim_end_matches('_').to_owned();
+            Some((key.clone(), what, *one))
+        };
+        const GIVEN: [&str; 3] = ["link_gbps", "idle_ns", "peak_gb_s"];
+        let given = |key: &&String| !GIVEN.contains(&key.as_str());
+        self.fields.keys().filter(given).filter_map(of).collect()
     }
 
     fn number(&self, key: &str) -> Option<f64> {
@@ -243,11 +283,6 @@ impl<'a> Row<'a> {
         self.has(key).then(|| self.number(key)).flatten()
     }
 
-    /// A text that the row itself has.
-    fn own_text(&self, key: &str) -> Option<&'a str> {
-        self.fields.get(key)?.as_str()
-    }
-
     /// Rate of the link in bits a second: `link_gbps`, or what the NIC's name says (`100GbE`).
     fn link_bps(&self) -> Option<f64> {
         if let Some(gbps) = self.number("link_gbps") {
@@ -265,8 +300,11 @@ impl<'a> Row<'a> {
     fn label(&self) -> String {
         const NAMES: [&str; 5] = ["name", "server", "path", "protocol", "case"];
         const ASIDE: [&str; 5] = ["note", "bound", "tool", "value", "unit"];
-        let figure =
-            |key: &String| self.table.units.contains_key(key) || ASIDE.contains(&key.as_str());
+        let rates: Vec<String> = self.figures(RATES).into_iter().map(|(name, ..)| name).collect();
+        let figure = |key: &String| {
+            let known = self.table.units.contains_key(key) || rates.contains(key);
+            known || ASIDE.contains(&key.as_str())
+        };
         let rank = |key: &str, value: &Value| {
             let name = NAMES.iter().position(|name| *name == key);
             name.unwrap_or(if value.is_str() { 20 } else { 10 })
@@ -306,7 +344,10 @@ pub fn predict(tables: &[Table]) -> Vec<Answer> {
             answers.push(Answer {
                 question: "none that narrows knows",
                 files: vec![table.name.clone()],
-                remarks: vec!["its rows have none of the fields of docs/predict.md".to_owned()],
+                remarks: vec![format!(
+                    "no question of docs/predict.md goes with the fields of its rows: {}",
+                    table.fields()
+                )],
                 ..Answer::default()
             });
         }

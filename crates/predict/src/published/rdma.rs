@@ -1,13 +1,13 @@
-//! RDMA writes by link and framing: rows with `protocol` (`ib-edr`, `rocev1`, `rocev2`, `iwarp`,
-//! ...) and `gbps`, and what they have of `link_gbps`, `mtu`, `path_mtu`, `message`.
+//! RDMA by link and framing: rows with `protocol` (`ib-edr`, `rocev1`, `rocev2`, `iwarp`, ...) and
+//! a rate, and what they have of `verb`, `link_gbps`, `mtu`, `path_mtu`, `message`.
 
-use super::{Answer, Cell, Kind, Parameter, Row, Table, defaults, median_of_others};
+use super::{Answer, Cell, Kind, Parameter, RATES, Row, Table, defaults, median_of_others};
 use crate::framing::{self, Rdma};
 use std::collections::BTreeMap;
 
 /// Data rates of InfiniBand's generations on four lanes, in Gb/s (InfiniBand specification, volume
 /// 2; line coding taken off).
-const GENERATIONS: [(&str, f64); 7] = [
+const GENERATIONS: [(&str, f64); 8] = [
     ("sdr", 8.0),
     ("ddr", 16.0),
     ("qdr", 32.0),
@@ -15,6 +15,7 @@ const GENERATIONS: [(&str, f64); 7] = [
     ("edr", 100.0),
     ("hdr", 200.0),
     ("ndr", 400.0),
+    ("xdr", 800.0),
 ];
 /// Ethernet MTU where none is given.
 const MTU: f64 = 1500.0;
@@ -34,9 +35,9 @@ struct Ask {
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {
     let is_one = |row: &Row<'_>| {
-        let protocol = row.own_text("protocol").unwrap_or_default().to_lowercase();
+        let protocol = protocol(row);
         let known = ["ib", "roce", "iwarp"].iter().any(|start| protocol.starts_with(start));
-        known && row.own("gbps").is_some()
+        known && !row.figures(RATES).is_empty()
     };
     if !table.rows().any(|row| is_one(&row)) {
         return None;
@@ -48,10 +49,12 @@ pub fn answer(table: &Table) -> Option<Answer> {
     };
     let mut assumed = BTreeMap::new();
     let mut asks = Vec::new();
-    for row in table.rows().filter(is_one) {
-        let published = row.own("gbps").unwrap_or_default();
-        let mut cell = Cell::new(&row, "gbps", Some(published));
-        match ask(&row, published, &mut assumed) {
+    let rows = table.rows().filter(is_one);
+    let figures = rows.flat_map(|row| row.figures(RATES).into_iter().map(move |one| (row, one)));
+    for (row, (column, what, one)) in &figures.collect::<Vec<_>>() {
+        let published = row.own(column).unwrap_or_default();
+        let mut cell = Cell::new(row, column, Some(published));
+        match ask(row, (published * one / 1e9, what), &mut assumed) {
             Ok(ask) => {
                 asks.push((answer.cells.len(), ask));
                 answer.cells.push(cell);
@@ -64,7 +67,9 @@ pub fn answer(table: &Table) -> Option<Answer> {
     }
     for (cell, ask) in &asks {
         let cell = &mut answer.cells[*cell];
-        let plain = ask.share * ask.link_gbps;
+        // In the unit of the row's figure.
+        let one = ask.published / cell.published.unwrap_or(ask.published);
+        let plain = ask.share * ask.link_gbps / one;
         // Nothing is fitted: rows of one link often state one constant, which would fit itself.
         cell.predicted = Some(plain);
         cell.left_out = Some(plain);
@@ -85,6 +90,12 @@ pub fn answer(table: &Table) -> Option<Answer> {
         answer.baselines.push(("rate of the link", rate.sum::<f64>() / asks.len() as f64));
     }
     Some(answer)
+}
+
+/// `RoCE v2` and `rocev2` are one.
+fn protocol(row: &Row<'_>) -> String {
+    let plain = row.text("protocol").unwrap_or_default().to_lowercase();
+    plain.chars().filter(|letter| !matches!(letter, ' ' | '_')).collect()
 }
 
 fn factor<'a>(asks: impl Iterator<Item = &'a Ask>) -> Option<f64> {
@@ -133,10 +144,10 @@ fn remarks(answer: &mut Answer, asks: &[(usize, Ask)]) {
 
 fn ask(
     row: &Row<'_>,
-    published: f64,
+    (published, what): (f64, &str),
     assumed: &mut BTreeMap<&'static str, String>,
 ) -> Result<Ask, String> {
-    let protocol = row.text("protocol").unwrap_or_default().to_lowercase();
+    let protocol = protocol(row);
     let (kind, generation) = match protocol.as_str() {
         "rocev1" | "roce" => (Rdma::RoceV1, None),
         "rocev2" => (Rdma::RoceV2, None),
@@ -153,7 +164,7 @@ fn ask(
         None => row.link_bps().ok_or("no `link_gbps` and no `nic` such as 100GbE")? / 1e9,
     };
     let mut or = |key: &'static str, otherwise: f64| {
-        row.number(key).unwrap_or_else(|| {
+        row.bytes(key).unwrap_or_else(|| {
             assumed.insert(key, otherwise.to_string());
             otherwise
         })
@@ -162,11 +173,40 @@ fn ask(
     let mtu = match kind {
         Rdma::InfiniBand => or("path_mtu", PATH_MTU),
         Rdma::Iwarp => or("mtu", MTU),
-        _ => match row.number("path_mtu") {
+        _ => match row.bytes("path_mtu") {
             Some(path_mtu) => path_mtu,
             None => framing::path_mtu(or("mtu", MTU)),
         },
     };
-    let share = framing::rdma(kind, message, mtu);
+    let verb = row.text("verb").or_else(|| row.text("test")).unwrap_or(what).to_lowercase();
+    // Headers that a message has once: of a write, of a read's answer, of a send.
+    let once = match () {
+        () if verb.contains("read") => 8.0,
+        () if verb.contains("send") => 0.0,
+        () => 16.0,
+    };
+    let share = framing::verb(kind, message, mtu, once);
     Ok(Ask { kind, generation, link_gbps: link, share, published })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_rows_share_may_stand_once_and_rates_have_their_unit() {
+        let of = |system: &str, row: &str| {
+            let text = format!("[system]\n{system}\n[[row]]\n{row}\n");
+            let answer = answer(&Table::parse("t", &text).expect("a table")).expect("an answer");
+            answer.cells[0].predicted.expect("a figure")
+        };
+        let system = "protocol = 'RoCE v2'\nlink_gbps = 100\nmtu = 1500";
+        let gbps = of(system, "message = 65536\ngbps = 92.6");
+        let mib = of(system, "message_bytes = 65536\nwrite_mib_s = 11038.0");
+        assert!((gbps - 92.56).abs() < 0.01, "{gbps}");
+        assert!((mib * 8.0 * 1_048_576.0 / 1e9 - gbps).abs() < 1e-9, "{mib}");
+        // Headers that a message has once are seen in short ones.
+        let short = |verb: &str| of(system, &format!("message = 64\nverb = '{verb}'\ngbps = 1.0"));
+        assert!(short("send") > short("ib_read_bw") && short("read") > short("write"));
+    }
 }
