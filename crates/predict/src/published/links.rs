@@ -3,7 +3,7 @@
 //! or `channels`, `mts`), load (`utilisation`, `idle_ns`), or of wires (`link_gbps`, `protocol`,
 //! `mtu`), and a figure.
 
-use super::{Answer, Cell, Kind, RATES, Row, Table, median_of_others, sockets};
+use super::{Answer, Cell, Kind, LATENCIES, PACKETS, RATES, Row, Table, median_of_others, sockets};
 use crate::{framing, pcie};
 
 /// Largest read request and payload where none is given.
@@ -31,9 +31,6 @@ struct Shape {
     solve: fn(&Row<'_>, &str) -> Option<Solved>,
 }
 
-/// Packets a second.
-const PACKETS: &[(&str, f64)] = &[("mpps", 1e6), ("kpps", 1e3), ("pps", 1.0)];
-
 const SHAPES: [Shape; 7] = [
     Shape { question: "PCI Express", figures: RATES, resource: "pcie", solve: pci_express },
     Shape { question: "PCI-X", figures: RATES, resource: "pci-x", solve: pci_x },
@@ -49,12 +46,7 @@ const SHAPES: [Shape; 7] = [
         resource: "memory",
         solve: memory,
     },
-    Shape {
-        question: "loaded latency",
-        figures: &[("ns", 1.0), ("latency_ns", 1.0)],
-        resource: "memory",
-        solve: load,
-    },
+    Shape { question: "loaded latency", figures: LATENCIES, resource: "memory", solve: load },
     Shape { question: "packets by frame", figures: PACKETS, resource: "wire", solve: packets },
     Shape { question: "TCP and UDP by framing", figures: RATES, resource: "wire", solve: wire },
 ];
@@ -122,8 +114,7 @@ fn pci_x(row: &Row<'_>, what: &str) -> Option<Solved> {
 }
 
 fn sockets_link(row: &Row<'_>, _: &str) -> Option<Solved> {
-    let (links, rate) =
-        (row.number("upi_links").or_else(|| row.number("links"))?, row.number("gt_s")?);
+    let (links, rate) = (row.ending("links")?, row.ending("gt_s")?);
     let bps = links * rate * 2e9 * 8.0 * SOCKET_LINK_SHARE;
     let says =
         format!("{links} links of 2 B at {rate} GT/s, of which {SOCKET_LINK_SHARE} is payload");
@@ -241,6 +232,7 @@ mod tests {
         assert!((of("pcie_gen = 3\nwidth = 8\nsize = 4096\ngbps = 1") - 52.9).abs() < 0.2);
         assert!((of("pcix_mhz = 133\ngbps = 1") - 7.62).abs() < 0.02);
         assert!((of("upi_links = 2\ngt_s = 10.4\ngb_s = 1") - 34.32).abs() < 0.01);
+        assert!((of("upi_links = 2\nupi_gt_s = 10.4\nread_gb_s = 1") - 34.32).abs() < 0.01);
         assert!((of("ways = 6\nmts = 2933\nmix = 'read'\ngb_s = 1") - 112.63).abs() < 0.01);
         let system = "cpu = 'Intel Xeon Platinum 8280'\nmts = 2933\n";
         // Five of six channels: sets of four and of one, which take as long as each other.

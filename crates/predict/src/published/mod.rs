@@ -176,7 +176,13 @@ const RATES: &[(&str, f64)] = &[
     ("mib_s", 8.0 * 1_048_576.0),
 ];
 
+/// Packets a second.
+const PACKETS: &[(&str, f64)] = &[("mpps", 1e6), ("kpps", 1e3), ("pps", 1.0)];
+/// Nanoseconds.
+const LATENCIES: &[(&str, f64)] = &[("ns", 1.0)];
+
 /// One file.
+#[derive(Clone)]
 pub struct Table {
     name: String,
     system: Fields,
@@ -243,6 +249,15 @@ impl<'a> Row<'a> {
         self.number(key).or_else(|| self.number(&format!("{key}_bytes")))
     }
 
+    /// A number whose name ends with this word: `links`, `upi_links`.
+    fn ending(&self, word: &str) -> Option<f64> {
+        let of = |key: &&String| {
+            key.strip_suffix(word).is_some_and(|before| before.is_empty() || before.ends_with('_'))
+        };
+        let mut keys = self.fields.keys().chain(self.table.system.keys());
+        self.number(keys.find(of)?)
+    }
+
     /// The row's own figures in these units: the column, what stands before its unit, and what one
     /// of them is.
     fn figures(&self, units: &[(&str, f64)]) -> Vec<(String, String, f64)> {
@@ -300,9 +315,13 @@ impl<'a> Row<'a> {
     fn label(&self) -> String {
         const NAMES: [&str; 5] = ["name", "server", "path", "protocol", "case"];
         const ASIDE: [&str; 5] = ["note", "bound", "tool", "value", "unit"];
-        let rates: Vec<String> = self.figures(RATES).into_iter().map(|(name, ..)| name).collect();
+        // A rate beside a latency is what was asked of memory then.
+        let latencies = self.figures(LATENCIES);
+        let rates = [RATES, PACKETS].into_iter().flat_map(|units| self.figures(units));
+        let measured = if latencies.is_empty() { rates.collect() } else { latencies };
+        let measured: Vec<String> = measured.into_iter().map(|(name, ..)| name).collect();
         let figure = |key: &String| {
-            let known = self.table.units.contains_key(key) || rates.contains(key);
+            let known = self.table.units.contains_key(key) || measured.contains(key);
             known || ASIDE.contains(&key.as_str())
         };
         let rank = |key: &str, value: &Value| {
@@ -335,24 +354,38 @@ pub fn predict(tables: &[Table]) -> Vec<Answer> {
     let mut answers: Vec<Answer> = Vec::new();
     answers.extend(sockets::answers(tables));
     for table in tables {
-        answers.extend(rdma::answer(table));
-        answers.extend(packets::answer(table));
-        answers.extend(traffic::answer(table));
-        answers.extend(headline::answer(table));
-        answers.extend(links::answers(table));
-        if answers.iter().all(|answer| !answer.files.contains(&table.name)) {
-            answers.push(Answer {
-                question: "none that narrows knows",
-                files: vec![table.name.clone()],
-                remarks: vec![format!(
-                    "no question of docs/predict.md goes with the fields of its rows: {}",
-                    table.fields()
-                )],
-                ..Answer::default()
-            });
-        }
+        answers.extend(of_one(table));
+        answers.extend(unasked(table));
     }
     answers
+}
+
+/// Of the questions whose tables are answered one by one.
+fn of_one(table: &Table) -> Vec<Answer> {
+    let single = [rdma::answer, packets::answer, traffic::answer, headline::answer];
+    let single = single.into_iter().filter_map(|answer| answer(table));
+    single.chain(links::answers(table)).collect()
+}
+
+/// The rows of a table that no question goes with, by their fields.
+fn unasked(table: &Table) -> Option<Answer> {
+    let of = |rows: Vec<Fields>| Table { rows, ..table.clone() };
+    let is_asked = |row: &&Fields| {
+        let alone = of(vec![(*row).clone()]);
+        sockets::is_one(&alone) || !of_one(&alone).is_empty()
+    };
+    let rest: Vec<Fields> = table.rows.iter().filter(|row| !is_asked(row)).cloned().collect();
+    let count = rest.len();
+    (count > 0).then(|| Answer {
+        question: "none that narrows knows",
+        files: vec![table.name.clone()],
+        remarks: vec![format!(
+            "no question of docs/predict.md goes with the fields of {count} of its {} rows: {}",
+            table.rows.len(),
+            of(rest).fields()
+        )],
+        ..Answer::default()
+    })
 }
 
 /// Mean error of guessing the median of the others.

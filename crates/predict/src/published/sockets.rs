@@ -90,7 +90,7 @@ pub fn answers(tables: &[Table]) -> Vec<Answer> {
     groups.into_iter().map(|(_, group)| answer(&group)).collect()
 }
 
-fn is_one(table: &Table) -> bool {
+pub fn is_one(table: &Table) -> bool {
     let populated = |row: &Row<'_>| row.has("dimms") || row.has("channels");
     let figures = |row: &Row<'_>| row.has("tcp_gbps") || row.has("udp_gbps");
     table.rows().any(|row| populated(&row) && figures(&row))
