@@ -155,6 +155,7 @@ mod tests {
             ("AMD EPYC 9654 96-Core Processor", "Genoa and Bergamo"),
             ("AMD EPYC 9755 128-Core Processor", "Turin"),
             ("Kunpeng 920-4826", "Kunpeng 920"),
+            ("AWS Graviton3", "Graviton3"),
             ("Ampere(R) Altra(R) Processor", "Ampere Altra"),
         ] {
             assert_eq!(name(processor), Some(want), "{processor}");
