@@ -128,8 +128,7 @@ pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Serve
         || streams.iter().any(|cost| !cost.points().is_empty());
     let platform = match said.get("cpu") {
         Some(name) => Some(
-            platform::named(name)
-                .ok_or(format!("--set cpu: '{name}' is no processor of platforms/"))?,
+            platform::named(name).ok_or(format!("cpu: '{name}' is no processor of platforms/"))?,
         ),
         None => platform::of(host),
     };
@@ -198,7 +197,7 @@ fn known_keys(said: &Said) -> Result<(), String> {
         None => Ok(()),
         Some(key) => {
             let names: Vec<&str> = KEYS.iter().map(|(name, _)| *name).collect();
-            Err(format!("--set {key}: it is none of {}", names.join(", ")))
+            Err(format!("{key}: it is none of {}", names.join(", ")))
         }
     }
 }
@@ -207,14 +206,14 @@ fn number(said: &Said, key: &str) -> Result<Option<Known>, String> {
     let Some(text) = said.get(key) else { return Ok(None) };
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value < 1e12 => Ok(Some(Known::new(value, "said"))),
-        _ => Err(format!("--set {key}={text} is no number above zero")),
+        _ => Err(format!("{key}={text} is no number above zero")),
     }
 }
 
 fn word<'a>(said: &Said, key: &str, known: &[&'a str]) -> Result<Option<&'a str>, String> {
     let Some(text) = said.get(key) else { return Ok(None) };
     let found = known.iter().find(|word| *word == text).copied();
-    found.map(Some).ok_or_else(|| format!("--set {key}={text} is none of {}", known.join(", ")))
+    found.map(Some).ok_or_else(|| format!("{key}={text} is none of {}", known.join(", ")))
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -223,7 +222,7 @@ fn words(text: &str) -> Vec<String> {
 
 fn socket(key: &str, text: &str) -> Result<usize, String> {
     let at: Option<usize> = text.trim().parse().ok();
-    at.filter(|at| *at < 8).ok_or(format!("--set {key}={text} is no socket"))
+    at.filter(|at| *at < 8).ok_or(format!("{key}={text} is no socket"))
 }
 
 /// The socket of every NIC: as many as are said, or one; with a direct connection one each socket.
@@ -243,14 +242,14 @@ fn nics(
     let count = match number(said, "nic.count")? {
         None => told.len(),
         Some(count) if count.value.fract() == 0.0 && count.value <= 8.0 => count.value as usize,
-        Some(count) => return Err(format!("--set nic.count={}: 1 to 8", count.value)),
+        Some(count) => return Err(format!("nic.count={}: 1 to 8", count.value)),
     };
     let beyond = told.iter().find(|at| sockets > 0 && **at >= sockets);
     if let (Some(at), true) = (beyond, said.contains_key("nic.socket")) {
-        return Err(format!("--set nic.socket={at}: there are {sockets} processors, from 0 on"));
+        return Err(format!("nic.socket={at}: there are {sockets} processors, from 0 on"));
     }
     match (direct, told.len(), count) {
-        (true, ..) if sockets < 2 => Err("--set nic.direct=yes needs two processors".to_owned()),
+        (true, ..) if sockets < 2 => Err("nic.direct=yes needs two processors".to_owned()),
         (true, ..) => Ok((0..sockets).collect()),
         // A socket that no memory is known of is the first.
         (_, 1, count) => {
@@ -258,15 +257,13 @@ fn nics(
             Ok(vec![at; count.max(1)])
         }
         (_, several, count) if several == count => Ok(told),
-        (_, several, count) => {
-            Err(format!("--set nic.count={count}, and nic.socket names {several}"))
-        }
+        (_, several, count) => Err(format!("nic.count={count}, and nic.socket names {several}")),
     }
 }
 
 /// `3x16` or `3x16/512`: generation, lanes, payload.
 fn slot(key: &str, text: &str) -> Result<Slot, String> {
-    let wrong = || format!("--set {key}={text} is not GENERATIONxLANES, such as 3x16");
+    let wrong = || format!("{key}={text} is not GENERATIONxLANES, such as 3x16");
     let (shape, payload) = text.split_once('/').unwrap_or((text, "256"));
     let (generation, lanes) = shape.split_once('x').ok_or_else(wrong)?;
     let generation: usize = generation.parse().map_err(|_| wrong())?;
@@ -311,7 +308,7 @@ fn socket_links(
         let from = "the most of the family, by data sheets, from knowledge".to_owned();
         return Ok(of.map(|(links, gts)| (f64::from(links), gts, from)));
     };
-    let wrong = || format!("--set sockets.links={text} is not LINKSxRATE, such as 3x10.4");
+    let wrong = || format!("sockets.links={text} is not LINKSxRATE, such as 3x10.4");
     let (links, gts) = text.split_once('x').ok_or_else(wrong)?;
     let good = |text: &str, most: f64| {
         text.parse::<f64>().ok().filter(|n| *n > 0.0 && *n <= most).ok_or_else(wrong)
@@ -348,7 +345,7 @@ fn populated(
     for (key, text) in said {
         let Some(socket) = key.strip_prefix("memory.socket") else { continue };
         let at: usize =
-            socket.parse().ok().filter(|at| *at < 8).ok_or(format!("--set {key}: no socket"))?;
+            socket.parse().ok().filter(|at| *at < 8).ok_or(format!("{key}: no socket"))?;
         let channels = channels(text, platform).map_err(|why| format!("--set {key}: {why}"))?;
         let empty = vec![0; platform.channels_per_socket() as usize];
         modules.resize(modules.len().max(at + 1), empty);
