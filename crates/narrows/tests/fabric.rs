@@ -30,7 +30,8 @@ fn rdma(agent: &Served, test: &str, words: &[&str]) -> Command {
     command.env("NARROWS_KEY", &agent.key).args(["rdma", "127.0.0.1", "--via", "libfabric"]);
     command.args(["-p", &agent.port.to_string(), "--repeats", "1", "--json"]);
     if !words.contains(&"-D") {
-        command.args(["-D", "0.3"]);
+        // Ends that look without rest share two CPUs with other tests here.
+        command.args(["-D", "0.6"]);
     }
     command.args(words).arg("--out").arg(common::folder(test));
     command

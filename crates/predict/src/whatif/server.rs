@@ -118,7 +118,7 @@ pub type Said = BTreeMap<String, String>;
 /// The server that a host's facts and what was said make. An error names what the model needs and
 /// does not know. With `copy` measured on it, memory need not be described.
 pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Server, String> {
-    let lacks = |what: &str| format!("{what}; say it with --set");
+    let lacks = |what: &str| format!("{what}; say it with --given");
     known_keys(said)?;
     let number = |key: &str| number(said, key);
     let copy = number("memory.copy_gb_s")?;
@@ -329,7 +329,7 @@ fn populated(
     platform: Option<&Platform>,
     bare: bool,
 ) -> Result<(Vec<Vec<u32>>, u32), String> {
-    let lacks = |what: &str| format!("{what}: memory.socket0=1,1,1/0,0,0; say it with --set");
+    let lacks = |what: &str| format!("{what}: memory.socket0=1,1,1/0,0,0; say it with --given");
     let asked = said.keys().any(|key| key.starts_with("memory.socket"));
     let Some(platform) = platform.filter(|platform| !platform.ways.is_empty() || !bare) else {
         return match asked {
