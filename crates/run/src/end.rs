@@ -102,7 +102,8 @@ impl Drop for WorkerProcess {
     }
 }
 
-/// Removes what a worker that was killed left: libfabric's shm names its files `PID:N:N`.
+/// Removes what a worker that was killed left: libfabric's shm names its files
+/// `PID:USER:NUMBER`.
 fn remove_shared(folder: &Path, pid: u32) {
     let first = format!("{pid}:");
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

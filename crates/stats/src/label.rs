@@ -120,6 +120,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
     let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
         && trial.engine.is_none();
+    let own = trial.engine.is_none() && trial.path != Path::Imported;
     let few = summary.estimate.is_some_and(|estimate| estimate.n < 6);
     let marks = [
         (trial.path == Path::Loopback, Label::Loopback),
@@ -137,7 +138,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (summary.values.iter().any(|value| value.noisy), Label::Noisy),
         (trial.path == Path::Imported, Label::Imported),
         (trial.engine.is_some() && trial.path != Path::Imported, Label::OtherTool),
-        (summary.done as usize > summary.values.len(), Label::ShortWindow),
+        (own && summary.done as usize > summary.values.len(), Label::ShortWindow),
         (few, Label::FewRuns),
     ];
     marks.into_iter().filter_map(|(holds, label)| holds.then_some(label)).collect()

@@ -135,9 +135,11 @@ fn measured(out: &mut String, analysis: &Analysis<'_>) {
 
 fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usize) {
     let Some(estimate) = &summary.estimate else {
+        let short = narrows_stats::Label::ShortWindow;
         let none = match summary.done {
             0 => "no run was made",
-            _ => narrows_stats::Label::ShortWindow.says(),
+            _ if summary.labels.contains(&short) => short.says(),
+            _ => "the runs told no figure",
         };
         let why = summary.failed.first().map_or(none, String::as_str);
         return line(
