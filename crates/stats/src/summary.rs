@@ -88,7 +88,7 @@ pub struct Summary {
     pub done: u32,
     /// Runs that failed; their reasons.
     pub failed: Vec<String>,
-    /// Median and interval; `None` when no run was done.
+    /// Median and interval; `None` when no run had a figure.
     pub estimate: Option<Estimate>,
     /// The boxplot of the runs.
     pub box_plot: Option<BoxPlot>,

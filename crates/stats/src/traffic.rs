@@ -253,4 +253,12 @@ mod tests {
         let busy = busy([&end].into_iter());
         assert_eq!(busy.iter().map(|busy| busy.cpu).collect::<Vec<u32>>(), [0, 12]);
     }
+
+    #[test]
+    fn the_share_that_did_not_come_is_of_what_was_sent() {
+        let share = |sent, received| Unacknowledged { sent, received }.lost_share();
+        assert_eq!((share(200, 150), share(0, 0)), (0.25, 0.0));
+        // A peer that lies of what came.
+        assert_eq!(share(100, 103), 0.0);
+    }
 }

@@ -447,6 +447,8 @@ impl Taking {
             }
             for completion in &done[..count] {
                 if let Some(why) = completion.failed() {
+                    // What came after it is not known.
+                    self.is_counted = false;
                     return over_or(lane, &why);
                 }
                 if completion.arrived {
@@ -473,9 +475,10 @@ impl Taking {
         }
     }
 
-    /// How many were sent and came, where the sender said how many it sent.
+    /// How many were sent and came, where the sender said how many it sent and no more come.
     fn unacknowledged(&mut self) -> Result<Option<Unacknowledged>, LoadError> {
-        if !self.is_counted || !self.link.talk.is_heard().unwrap_or(false) {
+        let is_over = self.latest.elapsed() > LATE_WITHIN;
+        if !self.is_counted || !is_over || !self.link.talk.is_heard().unwrap_or(false) {
             return Ok(None);
         }
         let said = self.link.talk.hear(Word::Done)?;

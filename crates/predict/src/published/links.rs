@@ -14,6 +14,8 @@ const SOCKET_LINK_SHARE: f64 = 0.825;
 const PCIX_READ_WAIT: f64 = 60.0;
 /// The same for writes.
 const PCIX_WRITE_WAIT: f64 = 12.0;
+/// Share of the wire's or the slot's packets that a NIC's engine does at least (assumed).
+const ENGINE_LEAST: f64 = 0.7;
 /// Shape of loaded latency, fitted on one Cascade Lake curve.
 const LOAD_RISE: f64 = 0.555;
 const LOAD_END: f64 = 1.617;
@@ -195,7 +197,7 @@ fn packets(row: &Row<'_>, _: &str) -> Option<Solved> {
         Some(slot) if slot < wire => "a descriptor for each through the slot",
         _ => "frames and 20 B around each; what the NIC's engine can is not known",
     };
-    Some((wire.min(slot.unwrap_or(wire)), (0.7, 1.0), says.to_owned()))
+    Some((wire.min(slot.unwrap_or(wire)), (ENGINE_LEAST, 1.0), says.to_owned()))
 }
 
 fn wire(row: &Row<'_>, what: &str) -> Option<Solved> {
