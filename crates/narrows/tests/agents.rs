@@ -393,3 +393,20 @@ fn eight_peers_measure_at_the_same_time() {
         }
     }
 }
+
+#[test]
+fn an_agent_answers_over_both_families() {
+    let agent = serve(&[], &[]);
+    for address in ["127.0.0.1", "::1"] {
+        if std::net::TcpListener::bind((address, 0)).is_err() {
+            skip("an_agent_answers_over_both_families", address);
+            continue;
+        }
+        let mut command = narrows();
+        let port = agent.port.to_string();
+        command.args(["tcp", address, "-p", &port, "-t", "0.1", "--repeats", "1", "-J"]);
+        command.env("NARROWS_KEY", &agent.key).arg("--out").arg(folder("families"));
+        let output = run(&mut command);
+        assert_eq!(output.status.code(), Some(0), "{address}: {}", err(&output));
+    }
+}

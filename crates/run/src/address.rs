@@ -1,7 +1,7 @@
 //! This host's own addresses.
 
 use nix::ifaddrs::getifaddrs;
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 /// The interface that has this address.
 pub fn interface(address: IpAddr) -> Option<String> {
@@ -15,23 +15,34 @@ pub fn interface(address: IpAddr) -> Option<String> {
     })
 }
 
-/// The address from which this host would reach others: the source of its default route. Nothing is
-/// sent: connecting a UDP socket only looks the route up. Without a default route, the first
-/// address that is not loopback.
+/// The address from which this host would reach others: the source of its default route, IPv4
+/// first. Nothing is sent: connecting a UDP socket only looks the route up. Without a default
+/// route, the first address that others on its links can reach.
 pub fn own() -> Option<IpAddr> {
-    // An address for documentation (RFC 5737): it can be nobody's.
-    let far = (Ipv4Addr::new(192, 0, 2, 1), 9);
-    let routed = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok().and_then(|socket| {
-        socket.connect(far).ok()?;
-        Some(socket.local_addr().ok()?.ip())
-    });
-    routed.filter(|address| !address.is_unspecified() && !address.is_loopback()).or_else(first)
+    // Addresses for documentation (RFC 5737, RFC 3849): they can be nobody's.
+    let v4 = (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into());
+    let v6 = (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into());
+    [v4, v6].into_iter().find_map(|(any, far)| routed(any, far)).or_else(first)
+}
+
+fn routed(any: IpAddr, far: IpAddr) -> Option<IpAddr> {
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((far, 9)).ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_unspecified() && !address.is_loopback()).then_some(address)
 }
 
 fn first() -> Option<IpAddr> {
-    getifaddrs().ok()?.find_map(|entry| {
-        let storage = entry.address?;
-        let address = IpAddr::from(storage.as_sockaddr_in()?.ip());
-        (!address.is_loopback()).then_some(address)
-    })
+    let all: Vec<IpAddr> = getifaddrs()
+        .ok()?
+        .filter_map(|entry| {
+            let storage = entry.address?;
+            let v4 = storage.as_sockaddr_in().map(|at| IpAddr::from(at.ip()));
+            // A link-local address means nothing without its interface.
+            let v6 = storage.as_sockaddr_in6().map(|at| at.ip());
+            let v6 = v6.filter(|address| !address.is_unicast_link_local()).map(IpAddr::from);
+            v4.or(v6).filter(|address| !address.is_loopback())
+        })
+        .collect();
+    all.iter().copied().find(IpAddr::is_ipv4).or_else(|| all.first().copied())
 }

@@ -8,15 +8,13 @@ use crate::end::{End, WorkerProcess};
 use crate::key::Key;
 use crate::launch::container::Launcher;
 use crate::limits::Limits;
+use crate::listen::{self, TURN};
 use crate::session::{Answer, Order};
 use crate::wire::{Offers, Reply, Request, Wire};
 use narrows_facts::host::{Host, PciHop};
 use narrows_facts::record::Stage;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use socket2::{Domain, Socket, Type};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -27,8 +25,6 @@ use std::time::{Duration, Instant};
 const GUESTS_MAX: u32 = 256;
 /// Those of one address.
 const GUESTS_OF_ADDRESS_MAX: u32 = 16;
-/// Connections that wait to be taken.
-const BACKLOG: i32 = 4096;
 /// How long a connection may take from the handshake to its first request.
 const PROOF_WITHIN: Duration = Duration::from_secs(5);
 /// How long a worker may take beside its time line: to be ordered, to prepare, to meet the other
@@ -38,8 +34,6 @@ const WORKER_SPARE: Duration = Duration::from_secs(240);
 const LINE_MAX: Duration = Duration::from_secs(3600);
 /// A controller that says nothing for so long is gone.
 const IDLE_MAX: Duration = Duration::from_secs(600);
-/// How long one look at the wire or the worker takes.
-const TURN: Duration = Duration::from_millis(20);
 
 /// What happened, for the log that the command prints.
 pub enum Event {
@@ -71,12 +65,17 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Listens on `address:port`; port 0 takes a free one.
-    pub fn listen(address: IpAddr, port: u16, key: Key, lend: Lend) -> Result<Self, RunError> {
-        let listener = listen((address, port).into()).map_err(|error| {
-            RunError::Unreachable(format!("cannot listen on {address} port {port}: {error}"))
+    /// Listens on `port` of an address, or of all of both families; port 0 takes a free one.
+    pub fn listen(
+        address: Option<IpAddr>,
+        port: u16,
+        key: Key,
+        lend: Lend,
+    ) -> Result<Self, RunError> {
+        let listener = listen::on(address, port).map_err(|error| {
+            let at = address.map_or("any address".to_owned(), |address| address.to_string());
+            RunError::Unreachable(format!("cannot listen on {at} port {port}: {error}"))
         })?;
-        listener.set_nonblocking(true).map_err(|error| RunError::Machine(error.to_string()))?;
         Ok(Self { listener, key, lend: Arc::new(lend) })
     }
 
@@ -92,7 +91,7 @@ impl Agent {
         let busy = Arc::new(Mutex::new(()));
         let guests = Arc::new(Guests::default());
         while !stop.load(SeqCst) {
-            let Some((stream, from)) = next(&self.listener) else { continue };
+            let Some((stream, from)) = listen::next(&self.listener) else { continue };
             if !self.lend.limits.allows(from.ip()) {
                 log(Event::TurnedAway(format!("{from}: not among the allowed addresses")));
                 continue;
@@ -115,33 +114,6 @@ impl Agent {
                 log(Event::TurnedAway(format!("{from}: {error}")));
             }
         }
-    }
-}
-
-/// Listens with room for a flood of connections.
-fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(at), Type::STREAM, None)?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&at.into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket.into())
-}
-
-/// The next connection, if one comes within a turn.
-pub(crate) fn next(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
-    let mut waited = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-    let turn = PollTimeout::try_from(TURN).unwrap_or(PollTimeout::ZERO);
-    if poll(&mut waited, turn).is_err() {
-        thread::sleep(TURN);
-    }
-    match listener.accept() {
-        Ok(came) => Some(came),
-        // Gone again already, or no descriptor left for it: others get theirs back first.
-        Err(error) if error.raw_os_error() == Some(nix::Error::EMFILE as i32) => {
-            thread::sleep(TURN);
-            None
-        }
-        Err(_) => None,
     }
 }
 
@@ -187,6 +159,7 @@ fn session(
     log: &dyn Fn(Event),
 ) -> Result<(), RunError> {
     let own = stream.local_addr().map_err(|error| RunError::Machine(error.to_string()))?;
+    let own = listen::canonical(own);
     stream.set_nonblocking(false).map_err(|error| RunError::Machine(error.to_string()))?;
     let mut wire = Wire::answer(stream, key)?;
     // Only a request that can be decrypted proves the key: the first half of a handshake can be a

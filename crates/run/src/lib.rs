@@ -17,6 +17,7 @@ pub mod iperf3;
 pub mod key;
 pub mod launch;
 pub mod limits;
+pub mod listen;
 pub mod offloads;
 mod pair;
 mod peer;

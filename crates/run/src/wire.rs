@@ -144,7 +144,9 @@ impl Wire {
     }
 
     fn greet(mut stream: TcpStream, key: &Key, calling: bool) -> Result<Self, RunError> {
-        let peer = stream.peer_addr().map_or("the peer".to_owned(), |at| at.to_string());
+        let peer = stream
+            .peer_addr()
+            .map_or("the peer".to_owned(), |at| crate::listen::canonical(at).to_string());
         let lost = |error: std::io::Error| RunError::Unreachable(format!("{peer}: {error}"));
         stream.set_nodelay(true).map_err(lost)?;
         let deadline = Instant::now() + HANDSHAKE_WITHIN;

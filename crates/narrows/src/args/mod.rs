@@ -354,9 +354,9 @@ pub struct ServeArgs {
     /// Port to listen on; 0 takes a free one; without it 7471, and 5201 with --iperf3
     #[arg(long, short = 'p')]
     pub port: Option<u16>,
-    /// Address to listen on
-    #[arg(long, short = 'B', value_name = "ADDRESS", default_value = "0.0.0.0")]
-    pub bind: IpAddr,
+    /// Address to listen on; without it every address, of IPv4 and of IPv6
+    #[arg(long, short = 'B', value_name = "ADDRESS")]
+    pub bind: Option<IpAddr>,
     /// Key of 64 hexadecimal digits; without it a new one is drawn
     #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
     pub key: Option<String>,

@@ -39,7 +39,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     let text = format!(
         "listening on {} port {}; run on the other host:\n\n    {command}\n\n\
          (or udp in place of tcp); Ctrl-C ends it\n",
-        args.bind,
+        args.bind.map_or("all addresses".to_owned(), |address| address.to_string()),
         agent.port(),
     );
     output::print(&text)?;
@@ -74,12 +74,15 @@ fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
 
 /// The address by which others reach this host.
 fn reached_at(args: &ServeArgs) -> String {
-    let address = if args.bind.is_unspecified() { address::own() } else { Some(args.bind) };
-    address.map_or_else(|| "THIS-HOST".to_owned(), |address| address.to_string())
+    let named = args.bind.filter(|address| !address.is_unspecified());
+    named
+        .or_else(address::own)
+        .map_or_else(|| "THIS-HOST".to_owned(), |address| address.to_string())
 }
 
 fn serve_iperf3(args: &ServeArgs, stop: &AtomicBool) -> Result<u8, Failure> {
-    let server = server::Server::listen(args.bind, args.port.unwrap_or(iperf3::PORT))?;
+    let bind = args.bind.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED.into());
+    let server = server::Server::listen(bind, args.port.unwrap_or(iperf3::PORT))?;
     if args.user != "root" {
         privilege::drop_root(&args.user, &cmd::own_binary()?)?;
     }
@@ -90,7 +93,7 @@ fn serve_iperf3(args: &ServeArgs, stop: &AtomicBool) -> Result<u8, Failure> {
     output::print(&format!(
         "listening on {} port {} for iperf3 clients, without a key: whoever reaches the port can \
          have a test; run on the other host:\n\n    iperf3 -c {}{port}\n\nCtrl-C ends it\n",
-        args.bind,
+        bind,
         server.port(),
         reached_at(args)
     ))?;

@@ -66,7 +66,7 @@ impl Server {
     /// Serves one client after the other until `stop`.
     pub fn serve(&self, stop: &AtomicBool, log: impl Fn(Event)) {
         while !stop.load(SeqCst) {
-            let Some((control, from)) = crate::agent::next(&self.listener) else { continue };
+            let Some((control, from)) = crate::listen::next(&self.listener) else { continue };
             match self.test(control, from, stop, &log) {
                 Ok(said) => log(Event::Ended(format!("{from}: {said}"))),
                 Err(error) => log(Event::Broken(format!("{from}: {error}"))),
