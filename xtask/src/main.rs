@@ -1,6 +1,9 @@
 //! `cargo run --manifest-path xtask/Cargo.toml`: makes the bindings of `crates/native` again from
 //! the headers of this machine (Debian: libclang-dev, libibverbs-dev, librdmacm-dev,
 //! libfabric-dev). Each library becomes a structure of functions that are looked up at run time.
+//! With `-- figures` it counts the sources instead (`figures.rs`).
+
+mod figures;
 
 use bindgen::Builder;
 use std::error::Error;
@@ -120,7 +123,14 @@ const FABRIC: Library = Library {
     header: "rdma/fabric.h>\n#include <rdma/fi_endpoint.h>\n#include <rdma/fi_domain.h>\n#include \
              <rdma/fi_rma.h>\n#include <rdma/fi_tagged.h>\n#include <rdma/fi_cm.h",
     structure: "Fabric",
-    functions: &["fi_getinfo", "fi_freeinfo", "fi_dupinfo", "fi_fabric", "fi_strerror", "fi_version"],
+    functions: &[
+        "fi_getinfo",
+        "fi_freeinfo",
+        "fi_dupinfo",
+        "fi_fabric",
+        "fi_strerror",
+        "fi_version",
+    ],
     types: &[
         "fid_.*",
         "fi_ops_(rma|tagged|cm|ep|domain|fabric|cq|av|mr)",
@@ -173,6 +183,9 @@ fn make(library: &Library, top: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
+    if std::env::args().nth(1).as_deref() == Some("figures") {
+        return figures::print(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    }
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/native/src");
     for library in [VERBS, CM, FABRIC] {
         make(&library, &top)?;
