@@ -212,6 +212,14 @@ pub struct Timeline {
     pub interval_ns: Option<Nanos>,
 }
 
+impl Timeline {
+    /// From the signal to go to the end of the cool-down.
+    pub fn length(&self) -> std::time::Duration {
+        let ns = [self.warmup_ns.0, self.window_ns.0, self.cooldown_ns.0];
+        std::time::Duration::from_nanos(ns.into_iter().fold(0, u64::saturating_add))
+    }
+}
+
 /// One end's work order: everything a worker needs, and nothing it could run as a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {

@@ -52,6 +52,11 @@ impl From<RunError> for Failure {
                 says,
                 "is `narrows serve` running there, and does the firewall let its port through?",
             ),
+            RunError::Vanished { .. } => Self::new(
+                CONNECT,
+                says,
+                "is that host still up, and the network between? What was measured is kept",
+            ),
             RunError::Refused(_) => Self::new(
                 CONNECT,
                 says,

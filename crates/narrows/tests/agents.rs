@@ -164,8 +164,8 @@ fn an_agent_outlives_strangers_scans_and_silence() {
     for words in [
         &b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..],
         &[0xff; 4000],
-        b"NRRW\x00\x00\x00\x03\xff\xff",
-        b"NRRW\x00\x00\x00\x03\x00\x30aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        b"NRRW\x00\x00\x00\x04\xff\xff",
+        b"NRRW\x00\x00\x00\x04\x00\x30aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         b"NRRW\x00\x00\x00\x63",
     ] {
         let mut stream = connect();

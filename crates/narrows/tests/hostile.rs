@@ -190,7 +190,7 @@ fn a_peer_with_the_key_that_means_harm_gets_errors_and_nothing_else() {
         }
     }
     // Out of turn, twice started, and gone in the middle of a run.
-    let mut wire = call();
+    let wire = call();
     for order in [&orders[2], &started, &started, &orders[1], &orders[0], &orders[0]] {
         wire.send(order).expect("send");
     }
@@ -217,7 +217,7 @@ fn garbage_instead_of_a_handshake_or_a_frame_is_survived() {
     for _ in 0..200 {
         let mut bytes = vec![0; random.random_range(1..200)];
         random.fill_bytes(&mut bytes);
-        let mut hello = b"NRRW\0\0\0\x03".to_vec();
+        let mut hello = b"NRRW\0\0\0\x04".to_vec();
         let keep = random.random_range(0..=8);
         hello.truncate(keep);
         hello.extend(bytes);

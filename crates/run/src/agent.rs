@@ -5,12 +5,13 @@
 
 use crate::RunError;
 use crate::end::{End, WorkerProcess};
+use crate::heart::Heart;
 use crate::key::Key;
 use crate::launch::container::Launcher;
 use crate::limits::Limits;
 use crate::listen::{self, TURN};
 use crate::session::{Answer, Order};
-use crate::wire::{Offers, Reply, Request, Wire};
+use crate::wire::{Offers, Patience, Reply, Request, Wire};
 use narrows_facts::host::{Host, PciHop};
 use narrows_facts::record::Stage;
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ const PROOF_WITHIN: Duration = Duration::from_secs(5);
 const WORKER_SPARE: Duration = Duration::from_secs(240);
 /// No time line is longer.
 const LINE_MAX: Duration = Duration::from_secs(3600);
-/// A controller that says nothing for so long is gone.
+/// A controller that orders nothing for so long does not measure, though it still beats.
 const IDLE_MAX: Duration = Duration::from_secs(600);
 
 /// What happened, for the log that the command prints.
@@ -55,6 +56,8 @@ pub struct Lend {
     /// This host as it was read with more rights than the agent has now, if it was: what only root
     /// can read is taken from it.
     pub host: Option<Host>,
+    /// How soon a silent controller is taken to be gone.
+    pub patience: Patience,
 }
 
 /// An agent that listens.
@@ -181,9 +184,13 @@ fn session(
         }
     };
     let mut first = Some(first);
-    let mut lent = Lent { lend, address: own.ip(), worker: None };
+    let patience = lend.patience;
+    wire.expect_beats(patience.silent_max);
+    let _heart = Heart::start(wire.voice().clone(), patience.beat_every)?;
+    let mut lent = Lent { lend, address: own.ip(), worker: None, line: Duration::ZERO };
     let mut heard = Instant::now();
-    while heard.elapsed() < IDLE_MAX {
+    // A worker has a limit of its own; without one, nothing is measured.
+    while lent.worker.is_some() || heard.elapsed() < IDLE_MAX {
         let request =
             match first.take().map_or_else(|| wire.receive::<Request>(TURN), |r| Ok(Some(r))) {
                 Ok(request) => request,
@@ -193,6 +200,9 @@ fn session(
             };
         if let Some(request) = request {
             heard = Instant::now();
+            if matches!(request, Request::Order { order: Order::Go }) {
+                wire.excuse(Some(heard + lent.line.min(patience.excused_max)));
+            }
             if let Some(reply) = lent.meet(request) {
                 wire.send(&reply)?;
             }
@@ -202,7 +212,7 @@ fn session(
             wire.send(&Reply::Answer { answer })?;
         }
     }
-    Err(RunError::Unreachable(format!("{} was silent for {IDLE_MAX:?}", wire.peer())))
+    Err(RunError::Unreachable(format!("{} ordered nothing for {IDLE_MAX:?}", wire.peer())))
 }
 
 /// The worker lent to one controller; it ends with the session, or when its time is over.
@@ -210,6 +220,8 @@ struct Lent {
     lend: Arc<Lend>,
     address: IpAddr,
     worker: Option<(WorkerProcess, Instant)>,
+    /// How long the worker's run is.
+    line: Duration,
 }
 
 impl Lent {
@@ -244,10 +256,8 @@ impl Lent {
     fn give(&mut self, order: &Order) -> Result<(), String> {
         let (worker, until) = self.worker.as_mut().ok_or("no worker was started")?;
         if let Order::Prepare { job } = order {
-            let line = &job.timeline;
-            let ns = [line.warmup_ns.0, line.window_ns.0, line.cooldown_ns.0];
-            let line = Duration::from_nanos(ns.into_iter().fold(0, u64::saturating_add));
-            *until = Instant::now() + WORKER_SPARE + line.min(LINE_MAX);
+            self.line = job.timeline.length().min(LINE_MAX);
+            *until = Instant::now() + WORKER_SPARE + self.line;
         }
         worker.order(order).map_err(|error| error.to_string())
     }

@@ -13,6 +13,7 @@ pub mod controller;
 mod end;
 pub mod engines;
 pub mod guard;
+mod heart;
 pub mod iperf3;
 pub mod key;
 pub mod launch;
@@ -40,6 +41,14 @@ pub enum RunError {
     /// The other side cannot be reached, or closed.
     #[error("{0}")]
     Unreachable(String),
+    /// The other side was there, did not close, and is not heard any more.
+    #[error("{peer} vanished: silent for {silent:?}")]
+    Vanished {
+        /// Its address.
+        peer: String,
+        /// For how long it was listened to in vain.
+        silent: std::time::Duration,
+    },
     /// The other side is reached and is not to be talked to: wrong key, wrong version, wrong words.
     #[error("{0}")]
     Refused(String),

@@ -2,17 +2,23 @@
 
 use crate::RunError;
 use crate::end::End;
+use crate::heart::Heart;
 use crate::key::Key;
 use crate::session::{Answer, Order};
-use crate::wire::{Offers, Reply, Request, Wire};
+use crate::wire::{Offers, Patience, Reply, Request, Voice, Wire};
 use narrows_facts::Bytes;
 use narrows_facts::host::Host;
 use narrows_facts::trial::Trial;
 use nix::sys::socket::{getsockopt, sockopt};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// How long one look for a word takes.
+const LOOK_UP: Duration = Duration::from_millis(100);
 const DESCRIBE_WITHIN: Duration = Duration::from_secs(20);
 
 /// Which addresses of a name to use.
@@ -33,7 +39,13 @@ impl Family {
 
 /// A connection to an agent. As an [`End`] it is the agent's current worker.
 pub struct Peer {
-    wire: Wire,
+    voice: Voice,
+    peer: String,
+    replies: Receiver<Result<Reply, RunError>>,
+    excused: Arc<Mutex<Option<Instant>>>,
+    patience: Patience,
+    line: Duration,
+    _heart: Heart,
     address: IpAddr,
     own_address: IpAddr,
     path_mtu: Option<Bytes>,
@@ -48,6 +60,17 @@ impl Peer {
         family: Option<Family>,
         key: &Key,
     ) -> Result<Self, RunError> {
+        Self::connect_with(host, port, family, key, Patience::default())
+    }
+
+    /// The same with a patience of its own.
+    pub fn connect_with(
+        host: &str,
+        port: u16,
+        family: Option<Family>,
+        key: &Key,
+        patience: Patience,
+    ) -> Result<Self, RunError> {
         let unreachable = |why: String| RunError::Unreachable(format!("{host} port {port}: {why}"));
         let addresses = (host, port).to_socket_addrs().map_err(|e| unreachable(e.to_string()))?;
         let addresses = addresses.filter(|at| family.is_none_or(|family| family.has(at.ip())));
@@ -57,9 +80,19 @@ impl Peer {
                 Ok(stream) => {
                     let own = stream.local_addr().map_err(|e| unreachable(e.to_string()))?;
                     let path_mtu = path_mtu(&stream);
-                    let wire = Wire::call(stream, key)?;
+                    let mut wire = Wire::call(stream, key)?;
+                    wire.expect_beats(patience.silent_max);
+                    let excused = Arc::default();
+                    let (voice, peer) = (wire.voice().clone(), wire.peer().to_owned());
+                    let heart = Heart::start(voice.clone(), patience.beat_every)?;
                     return Ok(Self {
-                        wire,
+                        replies: listen(wire, Arc::clone(&excused))?,
+                        voice,
+                        peer,
+                        excused,
+                        patience,
+                        line: Duration::ZERO,
+                        _heart: heart,
                         address: address.ip(),
                         own_address: own.ip(),
                         path_mtu,
@@ -105,7 +138,7 @@ impl Peer {
 
     /// Whether the agent, once it has described itself, can run its end of a trial.
     pub fn can(&self, trial: &Trial) -> Result<(), RunError> {
-        let peer = self.wire.peer();
+        let peer = &self.peer;
         self.offers.can(trial).map_err(|what| {
             RunError::Refused(format!("{peer} does not offer {what}: is it an older narrows?"))
         })
@@ -121,18 +154,18 @@ impl Peer {
 
     /// Ends the agent's worker.
     pub fn stop(&mut self) -> Result<(), RunError> {
-        self.wire.send(&Request::Stop)
+        self.voice.send(&Request::Stop)
     }
 
     fn ask(&mut self, request: &Request, within: Duration) -> Result<Reply, RunError> {
-        self.wire.send(request)?;
+        self.voice.send(request)?;
         loop {
-            match self.wire.receive(within)? {
+            match self.reply(within)? {
                 // A late word of a worker that was stopped.
                 Some(Reply::Answer { .. }) => {}
                 Some(reply) => return Ok(reply),
                 None => {
-                    let peer = self.wire.peer();
+                    let peer = &self.peer;
                     return Err(RunError::Unreachable(format!(
                         "{peer} did not answer in {within:?}"
                     )));
@@ -141,8 +174,19 @@ impl Peer {
         }
     }
 
+    /// The next word of the agent; `None` when there was none in time.
+    fn reply(&self, within: Duration) -> Result<Option<Reply>, RunError> {
+        match self.replies.recv_timeout(within) {
+            Ok(reply) => reply.map(Some),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(RunError::Unreachable(format!("{}: the connection is over", self.peer)))
+            }
+        }
+    }
+
     fn unexpected(&self, reply: &Reply) -> RunError {
-        let peer = self.wire.peer();
+        let peer = &self.peer;
         match reply {
             Reply::Refused { why } => RunError::Declined(format!("{peer} declined: {why}")),
             other => RunError::Refused(format!("{peer} answered out of turn: {other:?}")),
@@ -155,13 +199,49 @@ fn path_mtu(stream: &TcpStream) -> Option<Bytes> {
     u64::try_from(mtu).ok().map(Bytes)
 }
 
+/// Listens all the time, whatever the controller does meanwhile: a peer that vanishes is noticed,
+/// and its beats do not pile up.
+fn listen(
+    mut wire: Wire,
+    excused: Arc<Mutex<Option<Instant>>>,
+) -> Result<Receiver<Result<Reply, RunError>>, RunError> {
+    let (say, replies) = channel();
+    let listening = thread::Builder::new().name("agent replies".into()).spawn(move || {
+        loop {
+            wire.excuse(*excused.lock().unwrap_or_else(PoisonError::into_inner));
+            let heard = wire.receive::<Reply>(LOOK_UP).transpose();
+            let Some(heard) = heard else { continue };
+            let over = heard.is_err();
+            if say.send(heard).is_err() || over {
+                break;
+            }
+        }
+    });
+    listening.map_err(|error| RunError::Machine(format!("starting a thread: {error}")))?;
+    Ok(replies)
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.voice.hang_up();
+    }
+}
+
 impl End for Peer {
     fn order(&mut self, order: &Order) -> Result<(), RunError> {
-        self.wire.send(&Request::Order { order: order.clone() })
+        match order {
+            Order::Prepare { job } => self.line = job.timeline.length(),
+            Order::Arm { .. } => {}
+            Order::Go => {
+                let until = Instant::now() + self.line.min(self.patience.excused_max);
+                *self.excused.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+            }
+        }
+        self.voice.send(&Request::Order { order: order.clone() })
     }
 
     fn answer(&mut self, within: Duration) -> Result<Option<Answer>, RunError> {
-        match self.wire.receive(within)? {
+        match self.reply(within)? {
             Some(Reply::Answer { answer }) => Ok(Some(answer)),
             Some(other) => Err(self.unexpected(&other)),
             None => Ok(None),

@@ -12,13 +12,14 @@ use narrows_facts::host::Host;
 use narrows_facts::trial::Trial;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use snow::{Builder, TransportState};
+use snow::{Builder, StatelessTransportState};
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Version of the words on the wire.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 /// Port of an agent; no other tool's default.
 pub const PORT: u16 = 7471;
 const MAGIC: &[u8; 4] = b"NRRW";
@@ -27,6 +28,8 @@ const NOISE: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const PIECE_BYTES_MAX: usize = 65_535 - 16;
 /// No message of ours is longer; a peer that announces more is not one of us.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// The longest look at the wire.
+const LOOK: Duration = Duration::from_millis(500);
 /// How long a handshake may take as a whole: a stranger, silent or slow, holds one thread that
 /// long.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
@@ -124,12 +127,97 @@ impl Offers {
     }
 }
 
+/// How soon a peer that says nothing is taken to be gone.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// How often each side says that it is still there.
+    pub beat_every: Duration,
+    /// How long a peer may be silent. It is far beyond what starving for CPU time or three packets
+    /// lost in a row can explain; TCP says them again after 0.2, 0.6, 1.4, 3, 6, 13 and 25 seconds.
+    pub silent_max: Duration,
+    /// While a run goes on its own load may fill the link, so that silence proves nothing: it
+    /// counts only from the end of the run's time line, or from this long into it.
+    pub excused_max: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            beat_every: Duration::from_secs(5),
+            silent_max: Duration::from_secs(45),
+            excused_max: Duration::from_secs(300),
+        }
+    }
+}
+
 /// An encrypted channel.
 pub struct Wire {
     stream: TcpStream,
-    noise: TransportState,
+    noise: Arc<StatelessTransportState>,
+    heard: u64,
     peer: String,
     held: Vec<u8>,
+    voice: Voice,
+    silent: Duration,
+    silent_max: Duration,
+    excused: Option<Instant>,
+}
+
+/// The side of a channel that speaks; its copies may be used by several threads.
+#[derive(Clone)]
+pub struct Voice {
+    peer: String,
+    saying: Arc<Mutex<Saying>>,
+}
+
+struct Saying {
+    stream: TcpStream,
+    noise: Arc<StatelessTransportState>,
+    said: u64,
+    /// A message was cut off: what follows it could not be understood.
+    broken: bool,
+}
+
+impl Voice {
+    /// Sends one message.
+    pub fn send(&self, message: &impl Serialize) -> Result<(), RunError> {
+        let text = serde_json::to_vec(message);
+        self.say(&text.map_err(|error| RunError::Order(error.to_string()))?)
+    }
+
+    /// Says that this side is still there: a message of no bytes.
+    pub fn beat(&self) -> Result<(), RunError> {
+        self.say(&[])
+    }
+
+    fn say(&self, text: &[u8]) -> Result<(), RunError> {
+        let mut saying = self.saying.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = |why: String| RunError::Unreachable(format!("{}: {why}", self.peer));
+        if saying.broken {
+            return Err(gone("a message was cut off".to_owned()));
+        }
+        let mut plain = (text.len() as u32).to_be_bytes().to_vec();
+        plain.extend(text);
+        let mut sealed = vec![0; plain.len().min(PIECE_BYTES_MAX) + 16];
+        for piece in plain.chunks(PIECE_BYTES_MAX) {
+            let length = saying.noise.write_message(saying.said, piece, &mut sealed);
+            let length = length.map_err(|error| RunError::Refused(error.to_string()))?;
+            saying.said += 1;
+            let mut frame = (length as u16).to_be_bytes().to_vec();
+            frame.extend(&sealed[..length]);
+            if let Err(error) = saying.stream.write_all(&frame) {
+                saying.broken = true;
+                return Err(gone(error.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the channel, for whoever listens to it too.
+    pub fn hang_up(&self) {
+        let saying = self.saying.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = saying.stream.shutdown(Shutdown::Both);
+    }
 }
 
 impl Wire {
@@ -174,7 +262,42 @@ impl Wire {
         }
         let noise = handshake(&mut stream, key, calling, deadline)
             .map_err(|why| RunError::Refused(format!("{peer}: {why}")))?;
-        Ok(Self { stream, noise, peer, held: Vec::new() })
+        let noise = Arc::new(noise);
+        let saying = Saying {
+            stream: stream.try_clone().map_err(lost)?,
+            noise: noise.clone(),
+            said: 0,
+            broken: false,
+        };
+        let voice = Voice { peer: peer.clone(), saying: Arc::new(Mutex::new(saying)) };
+        Ok(Self {
+            stream,
+            noise,
+            heard: 0,
+            peer,
+            held: Vec::new(),
+            voice,
+            silent: Duration::ZERO,
+            silent_max: Duration::MAX,
+            excused: None,
+        })
+    }
+
+    /// From now on a peer that is silent for so long is gone. It is counted by looks at the wire
+    /// that found nothing, not by the clock: a process that was stopped itself, or starved, has not
+    /// looked.
+    pub fn expect_beats(&mut self, silent_max: Duration) {
+        (self.silent, self.silent_max) = (Duration::ZERO, silent_max);
+    }
+
+    /// Silence does not count until then.
+    pub fn excuse(&mut self, until: Option<Instant>) {
+        self.excused = until;
+    }
+
+    /// The side that speaks.
+    pub fn voice(&self) -> &Voice {
+        &self.voice
     }
 
     /// Who is at the other end.
@@ -183,21 +306,8 @@ impl Wire {
     }
 
     /// Sends one message.
-    pub fn send(&mut self, message: &impl Serialize) -> Result<(), RunError> {
-        let text = serde_json::to_vec(message);
-        let text = text.map_err(|error| RunError::Order(error.to_string()))?;
-        let mut plain = (text.len() as u32).to_be_bytes().to_vec();
-        plain.extend(text);
-        let mut sealed = vec![0; PIECE_BYTES_MAX + 16];
-        for piece in plain.chunks(PIECE_BYTES_MAX) {
-            let length = self.noise.write_message(piece, &mut sealed);
-            let length = length.map_err(|error| RunError::Refused(error.to_string()))?;
-            let mut frame = (length as u16).to_be_bytes().to_vec();
-            frame.extend(&sealed[..length]);
-            let sent = self.stream.write_all(&frame);
-            sent.map_err(|error| RunError::Unreachable(format!("{}: {error}", self.peer)))?;
-        }
-        Ok(())
+    pub fn send(&self, message: &impl Serialize) -> Result<(), RunError> {
+        self.voice.send(message)
     }
 
     /// Receives one message; `None` when none has come in time.
@@ -208,14 +318,19 @@ impl Wire {
         let deadline = Instant::now() + within;
         loop {
             if let Some(message) = self.whole_message()? {
+                if message.is_empty() {
+                    continue;
+                }
                 return serde_json::from_slice(&message).map(Some).map_err(|error| {
                     RunError::Refused(format!("{} sent nonsense: {error}", self.peer))
                 });
             }
-            if !self.wait_readable(deadline)? {
+            if self.wait_readable(deadline)? {
+                self.receive_piece()?;
+                self.silent = Duration::ZERO;
+            } else if Instant::now() >= deadline {
                 return Ok(None);
             }
-            self.receive_piece()?;
         }
     }
 
@@ -233,16 +348,27 @@ impl Wire {
         Ok(Some(message))
     }
 
-    /// Waits until a byte is there; false when the time is up.
+    /// Waits until a byte is there; false when the time, or one look's share of it, is up.
     fn wait_readable(&mut self, deadline: Instant) -> Result<bool, RunError> {
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let left = deadline.saturating_duration_since(Instant::now());
+        let look = left.clamp(Duration::from_millis(1), LOOK);
         let gone = |why: &str| RunError::Unreachable(format!("{}: {why}", self.peer));
-        self.stream.set_read_timeout(Some(left)).map_err(|error| gone(&error.to_string()))?;
+        self.stream.set_read_timeout(Some(look)).map_err(|error| gone(&error.to_string()))?;
         match self.stream.peek(&mut [0]) {
             Ok(0) => Err(gone("closed the connection")),
             Ok(_) => Ok(true),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                Ok(false)
+                if self.excused.is_some_and(|until| Instant::now() < until) {
+                    self.silent = Duration::ZERO;
+                    return Ok(false);
+                }
+                self.silent = self.silent.saturating_add(look);
+                match self.silent > self.silent_max {
+                    true => {
+                        Err(RunError::Vanished { peer: self.peer.clone(), silent: self.silent_max })
+                    }
+                    false => Ok(false),
+                }
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
             Err(error) => Err(gone(&error.to_string())),
@@ -255,11 +381,12 @@ impl Wire {
         };
         // Once a message has begun, the rest of it must follow soon.
         let deadline = Instant::now() + HANDSHAKE_WITHIN;
-        let sealed = read_frame(&mut self.stream, deadline).map_err(gone)?;
+        let sealed = read_frame(&mut self.stream, deadline, usize::from(u16::MAX)).map_err(gone)?;
         let mut plain = vec![0; sealed.len()];
-        let length = self.noise.read_message(&sealed, &mut plain).map_err(|_| {
+        let length = self.noise.read_message(self.heard, &sealed, &mut plain).map_err(|_| {
             RunError::Refused(format!("{} sent a message that cannot be decrypted", self.peer))
         })?;
+        self.heard += 1;
         self.held.extend(&plain[..length]);
         Ok(())
     }
@@ -270,7 +397,7 @@ fn handshake(
     key: &Key,
     calling: bool,
     deadline: Instant,
-) -> Result<TransportState, String> {
+) -> Result<StatelessTransportState, String> {
     let wrong_key = || "the keys do not match".to_owned();
     let pattern = NOISE.parse().map_err(|error| format!("{error}"))?;
     let version = PROTOCOL_VERSION.to_be_bytes();
@@ -289,17 +416,22 @@ fn handshake(
             stream.write_all(&frame).map_err(|error| error.to_string())?;
         } else {
             // An agent that cannot read our first message hangs up: to the caller, the keys differ.
-            let sealed = read_frame(stream, deadline).map_err(|_| wrong_key())?;
+            let sealed = read_frame(stream, deadline, buffer.len()).map_err(|_| wrong_key())?;
             noise.read_message(&sealed, &mut buffer).map_err(|_| wrong_key())?;
         }
     }
-    noise.into_transport_mode().map_err(|error| error.to_string())
+    noise.into_stateless_transport_mode().map_err(|error| error.to_string())
 }
 
-fn read_frame(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<Vec<u8>> {
+/// One frame of at most so many bytes: nothing larger is held for who has proved nothing.
+fn read_frame(stream: &mut TcpStream, deadline: Instant, most: usize) -> std::io::Result<Vec<u8>> {
     let mut length = [0; 2];
     read_by(stream, &mut length, deadline)?;
-    let mut sealed = vec![0; usize::from(u16::from_be_bytes(length))];
+    let length = usize::from(u16::from_be_bytes(length));
+    if length > most {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    let mut sealed = vec![0; length];
     read_by(stream, &mut sealed, deadline)?;
     Ok(sealed)
 }
@@ -346,7 +478,7 @@ mod tests {
 
     #[test]
     fn messages_longer_than_a_piece_arrive_whole_and_in_order() {
-        let (mut near, mut far) = channel();
+        let (near, mut far) = channel();
         let sent: Vec<String> = (0..4).map(|n| format!("{n}").repeat(70_000 * n + 1)).collect();
         let messages = sent.clone();
         let sending = thread::spawn(move || {
@@ -360,6 +492,37 @@ mod tests {
         let _near = sending.join().expect("thread");
         let nothing: Option<String> = far.receive(Duration::from_millis(20)).expect("quiet");
         assert_eq!(nothing, None);
+    }
+
+    #[test]
+    fn a_starved_peer_is_not_a_vanished_one_and_a_silent_one_is() {
+        use crate::heart::Heart;
+        let (mut near, far) = channel();
+        let bound = Duration::from_millis(600);
+        near.expect_beats(bound);
+        let heart = Heart::start(far.voice().clone(), Duration::from_millis(50)).expect("heart");
+        let look = |near: &mut Wire| near.receive::<String>(Duration::from_millis(20));
+        // This side does not get to look for longer than the bound, again and again.
+        for _ in 0..3 {
+            thread::sleep(bound * 2);
+            assert!(matches!(look(&mut near), Ok(None)));
+        }
+        // Beats are no messages, and keep the peer alive.
+        let began = Instant::now();
+        while began.elapsed() < bound * 2 {
+            assert!(matches!(look(&mut near), Ok(None)));
+        }
+        drop(heart);
+        // Its load may fill the link: until then silence proves nothing.
+        let until = Instant::now() + bound * 2;
+        near.excuse(Some(until));
+        while Instant::now() < until - Duration::from_millis(50) {
+            assert!(matches!(look(&mut near), Ok(None)), "while it is excused");
+        }
+        let gone = (0..1000).find_map(|_| look(&mut near).err());
+        let gone = gone.expect("gone").to_string();
+        assert!(Instant::now() > until + bound / 2, "counted from the end of the excuse");
+        assert!(gone.ends_with("vanished: silent for 600ms"), "{gone}");
     }
 
     #[test]

@@ -61,14 +61,15 @@ fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
         rate_bps: args.max_rate.map(|rate| rate.0 as u64),
         allowed: args.allow.clone(),
     };
+    let patience = wire::Patience::default();
     let binary = cmd::own_binary()?;
     if args.user == "root" {
-        return Ok(Lend { binary, limits, host: None });
+        return Ok(Lend { binary, limits, patience, host: None });
     }
     let host = narrows_host::read(&Root::live());
     Ok(match privilege::drop_root(&args.user, &binary)? {
-        Some(binary) => Lend { binary, limits, host: Some(host) },
-        None => Lend { binary, limits, host: None },
+        Some(binary) => Lend { binary, limits, patience, host: Some(host) },
+        None => Lend { binary, limits, patience, host: None },
     })
 }
 
