@@ -66,6 +66,9 @@ pub struct Reading {
     pub across: Option<String>,
     /// Margin of claims of equality, in per cent; without it 2.
     pub margin_percent: Option<f64>,
+    /// Whether levels of the factor along the axis are to be recommended; without it, only those of
+    /// a factor that is changed by hand.
+    pub recommend: Option<bool>,
 }
 
 /// How a study ended.

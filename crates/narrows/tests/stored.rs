@@ -53,13 +53,13 @@ fn a_published_table_becomes_the_same_report() {
     assert_eq!(run(&mut import(&[table], &study, &[])).status.code(), Some(0));
     let text = out(&run(narrows().arg("report").arg(&study)));
     for says in [
-        "2 levels: 87.70 to 88.25 Gb/s (dimms 2, 4); 61.15 to 63.60 Gb/s (dimms 1, 3)",
-        "best for TCP and UDP: dimms 2, 4; with memory balanced on every processor: 2, 4",
+        "inconclusive: levels of dimms are tested from 6 runs a cell on; medians 61.15 to 88.25 Gb/s",
         "imported: not measured by narrows",
         "cpu1 Unbalanced",
     ] {
         assert!(text.contains(says), "{says}\n{text}");
     }
+    assert!(!text.contains("best for"), "one value a cell recommends nothing: {text}");
     assert!(!text.contains("rule found"), "there is no host to judge: {text}");
     for format in ["html", "json", "csv", "prometheus"] {
         let output = run(narrows().args(["report", "--format", format]).arg(&study));
@@ -69,7 +69,7 @@ fn a_published_table_becomes_the_same_report() {
 
 /// The published tables, where they are at hand.
 #[test]
-fn the_papers_groups_and_recommendation_come_out() {
+fn the_papers_medians_come_out_and_no_claim_of_theirs() {
     let folder_of = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published");
     if !folder_of.is_dir() {
         return skip("published_tables", "the folder with published tables is not there");
@@ -82,9 +82,10 @@ fn the_papers_groups_and_recommendation_come_out() {
         out(&run(narrows().arg("report").arg(&study)))
     };
     let one = report("lenovo_table1.toml");
-    assert!(one.contains("(dimms 2, 4, 6); 60.80 to 63.60 Gb/s (dimms 1, 3, 5)"), "{one}");
+    assert!(one.contains("medians 60.80 to 88.25 Gb/s"), "{one}");
     let two = report("lenovo_table2.toml");
-    assert!(two.contains("with memory balanced on every processor: 4, 8, 12"), "{two}");
+    assert!(two.contains("90.75 Gb/s  91.15 Gb/s"), "{two}");
+    assert!(!one.contains("levels:") && !two.contains("best for"), "{one}{two}");
 }
 
 #[test]

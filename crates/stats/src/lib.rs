@@ -19,12 +19,13 @@ mod traffic;
 pub use compare::{Change, Compared, compare};
 pub use drift::{Drift, Placed, Step, drift};
 pub use label::Label;
-pub use levels::{ALIKE, Level, levels};
+pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, levels};
 pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
 pub use percentile::{Percentiles, percentiles};
 pub use rank::{
-    Pair, Ratio, Test, cliffs_delta, dunn, kruskal_wallis, mann_whitney, ratio, spearman,
+    Pair, Ratio, Test, brunner_munzel, cliffs_delta, dunn, kruskal_wallis, mann_whitney, ratio,
+    spearman,
 };
 pub use repeats::{is_precise, repeats_needed};
 pub use resample::{Equivalence, bca, equivalence, permutation};

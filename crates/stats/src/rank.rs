@@ -66,6 +66,41 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<Test> {
     Some(Test { statistic: u, p })
 }
 
+/// Brunner and Munzel's test (2000): as Mann and Whitney's, but also where the two sides spread
+/// differently; the statistic is theirs, positive where `b` is larger, and the probability that of
+/// Student's distribution with their degrees. `None` with fewer than two values a side.
+pub fn brunner_munzel(a: &[f64], b: &[f64]) -> Option<Test> {
+    use statrs::distribution::StudentsT;
+    let (a, b) = (sorted(a), sorted(b));
+    let (n, m) = (a.len() as f64, b.len() as f64);
+    if a.len() < 2 || b.len() < 2 {
+        return None;
+    }
+    let together = midranks(&[a.as_slice(), b.as_slice()].concat()).0;
+    let (of_a, of_b) = together.split_at(a.len());
+    let mean = |ranks: &[f64]| ranks.iter().sum::<f64>() / ranks.len() as f64;
+    let spread = |ranks: &[f64], own: &[f64]| {
+        let middle = mean(ranks) - (own.len() as f64 + 1.0) / 2.0;
+        let own = midranks(own).0;
+        let squares = ranks.iter().zip(&own).map(|(all, own)| (all - own - middle).powi(2));
+        squares.sum::<f64>() / (own.len() as f64 - 1.0)
+    };
+    let (spread_a, spread_b) = (n * spread(of_a, &a), m * spread(of_b, &b));
+    let apart = mean(of_b) - mean(of_a);
+    let (all, error) = (n + m, spread_a + spread_b);
+    if error <= 0.0 {
+        // No value of one side lies among those of the other.
+        return Some(match apart == 0.0 {
+            true => Test { statistic: 0.0, p: 1.0 },
+            false => Test { statistic: f64::INFINITY.copysign(apart), p: 0.0 },
+        });
+    }
+    let statistic = n * m * apart / (all * error.sqrt());
+    let degrees = error.powi(2) / (spread_a.powi(2) / (n - 1.0) + spread_b.powi(2) / (m - 1.0));
+    let t = StudentsT::new(0.0, 1.0, degrees).ok()?;
+    Some(Test { statistic, p: 2.0 * t.sf(statistic.abs()) })
+}
+
 /// Probability of each value of U from 0 to n m when nothing differs (Mann and Whitney 1947,
 /// section 3): the last value belongs to one side or the other.
 fn counts(n: usize, m: usize) -> Vec<f64> {
@@ -301,6 +336,20 @@ mod tests {
         near(tied.p, 0.7315686952274962);
         assert_eq!(mann_whitney(&X, &[]), None);
         near(mann_whitney(&[5.0; 4], &[5.0; 4]).expect("values").p, 1.0);
+    }
+
+    /// SciPy 1.17.1: `brunnermunzel(X, Y)`, `brunnermunzel(X, Z)`.
+    #[test]
+    fn brunner_munzel_is_scipys() {
+        let test = brunner_munzel(&X, &Y).expect("values");
+        near(test.statistic, 2.066486345507681);
+        near(test.p, 0.06504251880159467);
+        let tied = brunner_munzel(&X, &Z).expect("values");
+        near(tied.statistic, 0.3860936712526721);
+        near(tied.p, 0.7049809497143025);
+        assert_eq!(brunner_munzel(&[1.0; 4], &[2.0; 4]).map(|test| test.p), Some(0.0));
+        assert_eq!(brunner_munzel(&[1.0; 4], &[1.0; 4]).map(|test| test.p), Some(1.0));
+        assert_eq!(brunner_munzel(&X, &X[..1]), None);
     }
 
     /// SciPy 1.17.1: `kruskal(X, Y, Z)`; scikit-posthocs: `posthoc_dunn([X, Y, Z])`, and with

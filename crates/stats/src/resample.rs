@@ -156,7 +156,8 @@ pub struct Equivalence {
 
 /// Two one-sided tests on the quotient of medians for every pair of cells, by bootstrap: all must
 /// hold for the claim (intersection-union, Berger 1982), so no correction for their number is
-/// needed. `None` with fewer than two cells, or a cell of fewer than six values.
+/// needed. `None` with fewer than two cells, a cell of fewer than six values, or one with a median
+/// of zero beside others: a quotient tells nothing of it.
 pub fn equivalence(cells: &[&[f64]], margin: f64) -> Option<Equivalence> {
     if cells.len() < 2 || cells.iter().any(|cell| cell.len() < 6) {
         return None;
@@ -180,10 +181,16 @@ pub fn equivalence(cells: &[&[f64]], margin: f64) -> Option<Equivalence> {
         medians.push((0..RESAMPLES / 2).map(of).collect::<Option<_>>()?);
     }
     let seen: Vec<f64> = cells.iter().map(|cell| median(cell)).collect::<Option<_>>()?;
+    if cells.iter().all(|cell| cell.iter().all(|value| *value == 0.0)) {
+        return Some(Equivalence { margin, widest: 1.0, bound: 1.0, holds: true });
+    }
+    if seen.iter().any(|median| *median <= 0.0) {
+        return None;
+    }
     let (mut widest, mut bound) = (1.0f64, 1.0f64);
     for a in 0..cells.len() {
         for b in 0..cells.len() {
-            if a == b || seen[a] < seen[b] || seen[b] <= 0.0 {
+            if a == b || seen[a] < seen[b] {
                 continue;
             }
             widest = widest.max(seen[a] / seen[b]);

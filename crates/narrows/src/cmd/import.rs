@@ -37,7 +37,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     study.began_unix_ns = output::now();
     study.path = narrows_facts::trial::Path::Imported;
     study.repeats = gathered.repeats.values().copied().max().unwrap_or(0);
-    study.reading = Reading { across: args.across.clone(), margin_percent: None };
+    study.reading = Reading { across: args.across.clone(), ..Reading::default() };
     let mut store = Store::create(&args.output, &study, &Host::default())?;
     store.put_trials(&gathered.trials)?;
     store.put_records(&gathered.records)?;

@@ -1,6 +1,7 @@
 //! A study by panels: the cells along one factor side by side, a panel for every combination of the
 //! others; what differs, what is equal, and what time did.
 
+mod grouped;
 pub mod page;
 pub mod side;
 pub mod text;
@@ -14,8 +15,8 @@ use narrows_facts::trial::{Path as Join, Trial};
 use narrows_predict::whatif::calibration::Calibration;
 use narrows_predict::whatif::of_host;
 use narrows_stats::{
-    Drift, Equivalence, Label, Level, Metric, Placed, Summary, drift, equivalence, kruskal_wallis,
-    levels, repeats_needed, summarise, value_of,
+    Drift, Equivalence, Grouping, Label, Metric, Placed, Summary, drift, equivalence, levels,
+    repeats_needed, summarise, value_of,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ const CONFIDENCE: f64 = 0.95;
 pub struct StudyResults {
     /// The factor along the axis.
     pub across: String,
+    /// Whether somebody could choose among its levels.
+    pub is_choice: bool,
     /// One for every combination of the other factors.
     pub panels: Vec<Panel>,
     /// What time and order did, over all cells.
@@ -47,10 +50,10 @@ pub struct Panel {
     pub unit: Unit,
     /// One a level.
     pub rows: Vec<Row>,
-    /// Cells that reach about the same, best first: by their index among the rows.
-    pub levels: Vec<Level>,
-    /// Probability of differences this large if the levels had none (Kruskal and Wallis), with six
-    /// runs a cell at least.
+    /// Which rows reach about the same, as far as their runs show; rows by their index.
+    pub levels: Grouping,
+    /// Probability of differences this large if the levels had none (Kruskal and Wallis), among the
+    /// cells of six runs at least.
     pub p_value: Option<f64>,
     /// Whether all cells are equal within the margin.
     pub equal: Option<Equivalence>,
@@ -151,8 +154,14 @@ pub fn results(
     Some(StudyResults {
         panels: named.into_iter().map(panel).collect(),
         drift: drift(&in_time(stored)),
+        is_choice: stored.study.reading.recommend.unwrap_or_else(|| by_hand(stored, &across)),
         across,
     })
+}
+
+/// Whether a factor is changed by hand: somebody decides on its level, and not the workload.
+fn by_hand(stored: &StoredStudy, factor: &str) -> bool {
+    stored.sessions.iter().any(|session| session.levels.contains_key(factor))
 }
 
 /// What a cell's panel is called: its levels but the one along the axis, and its kind where that is
@@ -233,16 +242,17 @@ fn panel(
     let one_kind = cells.iter().all(|at| summaries[*at].metric == metric);
     let all: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
     let measured: Vec<&[f64]> = all.iter().copied().filter(|cell| !cell.is_empty()).collect();
-    let enough = one_kind && measured.len() > 1 && measured.iter().all(|cell| cell.len() >= 6);
+    let equal = one_kind.then(|| equivalence(&measured, margin)).flatten();
+    let levels = if one_kind { levels(&all, equal.as_ref()) } else { levels(&[], None) };
     let needed = measured.iter().map(|cell| repeats_needed(cell, margin, CONFIDENCE));
     Panel {
         name,
         metric,
         unit,
         rows: cells.iter().map(row).collect(),
-        levels: if one_kind && measured.len() > 1 { levels(&all) } else { Vec::new() },
-        p_value: enough.then(|| kruskal_wallis(&measured).map(|test| test.p)).flatten(),
-        equal: enough.then(|| equivalence(&measured, margin)).flatten(),
+        p_value: levels.p,
+        levels,
+        equal,
         failures: failures(cells, summaries),
         labels: marked(cells, summaries),
         repeats_needed: needed

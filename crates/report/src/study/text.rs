@@ -1,6 +1,6 @@
 //! A study in words and tables.
 
-use super::{Panel, Row, StudyResults, side};
+use super::{Panel, Row, StudyResults, grouped, side};
 use crate::{Analysis, words};
 use narrows_facts::result::Unit;
 use narrows_stats::Drift;
@@ -27,12 +27,15 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
 }
 
 /// Which levels are among the best in every panel, and which of these have balanced memory on every
-/// processor that has any. `None` where no panel has more than one level of throughput.
+/// processor that has any. `None` where nobody chooses the level, or no panel has more than one
+/// level of throughput.
 pub fn recommendation(results: &StudyResults) -> Option<String> {
-    let splits = |panel: &&Panel| panel.levels.len() > 1 && panel.metric.larger_is_better();
-    let panels: Vec<&Panel> = results.panels.iter().filter(splits).collect();
+    let splits =
+        |panel: &&Panel| !panel.levels.several().is_empty() && panel.metric.larger_is_better();
+    let panels: Vec<&Panel> =
+        results.panels.iter().filter(splits).filter(|_| results.is_choice).collect();
     let best = |panel: &Panel, level: &str| {
-        let best = panel.levels.first().map_or(&[][..], |level| &level.cells);
+        let best = panel.levels.several().first().map_or(&[][..], |level| &level.cells);
         best.iter().any(|at| panel.rows[*at].level == level)
     };
     let everywhere = |level: &&str| panels.iter().all(|panel| best(panel, level));
@@ -40,7 +43,7 @@ pub fn recommendation(results: &StudyResults) -> Option<String> {
     if panels.is_empty() || names.is_empty() {
         return None;
     }
-    let split: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
+    let split: Vec<&str> = panels.iter().map(|panel| title(panel)).collect();
     let across = &results.across;
     let mut text = format!("best for {}: {across} {}", split.join(" and "), names.join(", "));
     let is_even = |level: &&&str| {
@@ -97,8 +100,12 @@ fn table(panel: &Panel, across: &str) -> String {
         }
         rows.push(cells);
     }
-    let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
-    format!("{title}\n{}", words::aligned(&rows, |at| at > 0))
+    format!("{}\n{}", title(panel), words::aligned(&rows, |at| at > 0))
+}
+
+/// What a panel is called: where it is the only one, what its figures are.
+fn title(panel: &Panel) -> &str {
+    if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name }
 }
 
 /// How much more a row has than the same cell of the other study.
@@ -130,25 +137,7 @@ pub fn between(low: f64, high: f64, unit: Unit) -> String {
 pub fn says(panel: &Panel, across: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let name = |at: &usize| panel.rows[*at].level.as_str();
-    match panel.levels.as_slice() {
-        [] => {}
-        [one] => lines.push(format!(
-            "one level: {} whatever {across} is{}",
-            between(one.low, one.high, panel.unit),
-            if one.cells.len() < panel.rows.len() { " (of those measured)" } else { "" },
-        )),
-        several => {
-            let each = several.iter().map(|level| {
-                let mut cells = level.cells.clone();
-                cells.sort_unstable();
-                let names: Vec<&str> = cells.iter().map(name).collect();
-                let span = between(level.low, level.high, panel.unit);
-                format!("{span} ({across} {})", names.join(", "))
-            });
-            let each = each.collect::<Vec<_>>().join("; ");
-            lines.push(format!("{} levels: {each}", several.len()));
-        }
-    }
+    lines.extend(grouped::says(panel, across));
     if let Some(equal) = &panel.equal {
         let percent = |quotient: f64| format!("{:.1} %", (quotient - 1.0) * 100.0);
         lines.push(match equal.holds {
@@ -168,7 +157,7 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
     }
     if let Some(p) = panel.p_value {
         lines.push(format!(
-            "differences this large between levels by chance alone: p {}",
+            "differences this large between levels by chance alone (Kruskal and Wallis): p {}",
             probability(p)
         ));
     }

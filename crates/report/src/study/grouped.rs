@@ -1,0 +1,72 @@
+//! What is claimed of a panel's levels, in words.
+
+use super::Panel;
+use super::text::between;
+use narrows_stats::{ALIKE, Doubt, Level, Levels, RUNS_MIN};
+
+/// More levels than this are told by their ends.
+const LEVELS_TOLD: usize = 4;
+
+/// Which rows reach about the same, or why that cannot be said.
+pub fn says(panel: &Panel, across: &str) -> Vec<String> {
+    let names = |cells: &[usize]| {
+        let mut cells = cells.to_vec();
+        cells.sort_unstable();
+        let names = cells.iter().map(|at| panel.rows[*at].level.as_str());
+        format!("{across} {}", names.collect::<Vec<_>>().join(", "))
+    };
+    let span = |low: f64, high: f64| between(low, high, panel.unit);
+    let level =
+        |level: &Level| format!("{} ({})", span(level.low, level.high), names(&level.cells));
+    let percent = ALIKE * 100.0;
+    let few = &panel.levels.few;
+    let told = match &panel.levels.levels {
+        Levels::Untested => untested(panel, across),
+        Levels::One(one) => {
+            let all = one.cells.len() == panel.rows.len();
+            let of = if all { "" } else { " (of those measured)" };
+            let span = span(one.low, one.high);
+            Some(format!("one level: {span}, equal within {percent} % whatever {across} is{of}"))
+        }
+        Levels::Inconclusive { doubt, low, high } => {
+            let span = span(*low, *high);
+            let why = match doubt {
+                Doubt::NoDifference => {
+                    format!("no {across} is shown to differ, nor all to be equal")
+                }
+                Doubt::NoLine => {
+                    format!("{across} matters, but these runs draw no line between levels")
+                }
+                Doubt::Close => {
+                    format!("{across} matters, but perhaps by less than {percent} %")
+                }
+            };
+            Some(format!("inconclusive: {why}; medians {span}"))
+        }
+        Levels::Several { levels } => {
+            let some = match levels.as_slice() {
+                [first, .., last] if levels.len() > LEVELS_TOLD => {
+                    format!("from {} to {}", level(first), level(last))
+                }
+                all => all.iter().map(level).collect::<Vec<_>>().join("; "),
+            };
+            Some(format!("{} levels: {some}", levels.len()))
+        }
+    };
+    let unplaced = (!few.is_empty() && panel.levels.p.is_some())
+        .then(|| format!("not placed, with fewer than {RUNS_MIN} runs: {}", names(few)));
+    told.into_iter().chain(unplaced).collect()
+}
+
+/// Medians of too few runs: nothing is known of how runs spread.
+fn untested(panel: &Panel, across: &str) -> Option<String> {
+    let medians = || panel.rows.iter().filter_map(|row| row.median);
+    if medians().count() < 2 {
+        return None;
+    }
+    let (low, high) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
+    let span = between(low, high, panel.unit);
+    Some(format!(
+        "inconclusive: levels of {across} are tested from {RUNS_MIN} runs a cell on; medians {span}"
+    ))
+}

@@ -1,0 +1,104 @@
+//! What a study with runs enough says of its levels, and what it recommends.
+
+use narrows_facts::Nanos;
+use narrows_facts::host::Host;
+use narrows_facts::load::{Params, Timeline};
+use narrows_facts::record::{External, Figure, Outcome, Record, Stamp};
+use narrows_facts::result::Unit;
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::{Level, Path, Placement, Trial, TrialId};
+use narrows_report::Analysis;
+
+/// A study of cells along one factor, each with so many runs around its median, spread over 2 %.
+fn study(across: &str, medians: &[f64], runs: u32, recommend: Option<bool>) -> StoredStudy {
+    let mut study = StoredStudy::unmeasured(Host::default());
+    study.study.command = "study".into();
+    study.study.reading.recommend = recommend;
+    for (at, median) in medians.iter().enumerate() {
+        let none = Nanos(0);
+        let trial = Trial {
+            id: TrialId(at.to_string()),
+            label: format!("{across} {}", at + 1),
+            kind: "tcp-stream".into(),
+            params: Params::of_network(narrows_facts::Bytes(0), 1),
+            place: Placement::default(),
+            path: Path::Peer,
+            timeline: Timeline {
+                warmup_ns: none,
+                window_ns: none,
+                cooldown_ns: none,
+                interval_ns: None,
+            },
+            levels: vec![Level { factor: across.into(), level: (at + 1).to_string() }],
+            notes: Vec::new(),
+            engine: None,
+        };
+        let record = |repeat: u32| {
+            let spread = 0.99 + 0.02 * f64::from(repeat * 7 % runs) / f64::from(runs);
+            let value = median * spread * 1e9;
+            Record {
+                trial: trial.id.clone(),
+                repeat,
+                block: repeat,
+                outcome: Outcome::Done,
+                sink: None,
+                source: None,
+                beside: None,
+                around: Stamp::default(),
+                session: 0,
+                external: Some(External {
+                    tool: "x".into(),
+                    version: None,
+                    command: None,
+                    file: None,
+                    figures: vec![Figure {
+                        name: "received".into(),
+                        value,
+                        unit: Unit::BitsPerSecond,
+                    }],
+                    output: String::new(),
+                }),
+            }
+        };
+        study.records.extend((0..runs).map(record));
+        study.trials.push(trial);
+    }
+    study
+}
+
+fn text(study: &StoredStudy) -> String {
+    let text = narrows_report::formats::FORMATS.iter().find(|format| format.name == "text");
+    (text.expect("a format").write)(&Analysis::of(study))
+}
+
+/// Six populations as the study LP1241 has them.
+const TCP: [f64; 6] = [61.15, 88.25, 63.6, 88.25, 60.8, 87.7];
+
+#[test]
+fn groups_of_thirty_runs_are_told_and_recommended() {
+    let told = text(&study("DIMMs", &TCP, 30, Some(true)));
+    assert!(told.contains("2 levels: 8"), "{told}");
+    assert!(told.contains("(DIMMs 2, 4, 6); 6") && told.contains("(DIMMs 1, 3, 5)"), "{told}");
+    assert!(told.contains("best for throughput (payload received): DIMMs 2, 4, 6"), "{told}");
+}
+
+#[test]
+fn what_nobody_chooses_is_not_recommended() {
+    let told = text(&study("size", &TCP, 30, None));
+    assert!(told.contains("2 levels: 8") && !told.contains("best for"), "{told}");
+}
+
+#[test]
+fn too_few_runs_are_inconclusive() {
+    for runs in [1, 5] {
+        let told = text(&study("DIMMs", &TCP, runs, Some(true)));
+        assert!(told.contains("inconclusive: levels of DIMMs"), "{told}");
+        assert!(!told.contains("best for") && !told.contains("levels:"), "{told}");
+    }
+}
+
+#[test]
+fn a_cell_that_reached_nothing_is_told_with_the_others() {
+    let told = text(&study("size", &[0.0, 50.0], 8, None));
+    assert!(told.contains("2 levels:") && told.contains("(size 1)"), "{told}");
+}
