@@ -153,6 +153,16 @@ pub fn check_folder(folder: &Path) -> Result<(), Failure> {
     })
 }
 
+/// Says where a study is, and the head of its chain: whoever notes that elsewhere can show later
+/// that the file is as it was.
+pub fn made(file: &Path, more: &str) -> Result<(), Failure> {
+    if let Some(head) = narrows_store::chain_head(file)? {
+        eprintln!("chain head {head}");
+    }
+    eprintln!("study {}{more}", file.display());
+    Ok(())
+}
+
 /// When every run failed, that is the result, and no success.
 pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
     use narrows_facts::record::Outcome;

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{err, fails, folder, is_root, narrows, out, run, skip};
+use narrows_facts::load::{EndReport, FlowTally};
 use narrows_facts::record::Record;
+use narrows_facts::{Bytes, Nanos};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -422,4 +424,137 @@ fn what_a_study_measured_calibrates_its_host() {
         let m = 8.0 * copy / tcp;
         assert!((m - 2.16).abs() < 1e-6, "{m} {json}");
     }
+}
+
+#[test]
+fn an_altered_digit_is_noticed_in_every_record() {
+    let dir = folder("verify-digits");
+    let study = series(&dir, "study", &[10.0, 10.1, 10.2, 10.3]);
+    let verified = run(narrows().arg("verify").arg(&study));
+    let said = out(&verified);
+    let head = said.split("head ").nth(1).and_then(|rest| rest.get(..64)).expect("a head");
+    let verify =
+        |file: &Path, head: &str| run(narrows().arg("verify").arg(file).args(["--head", head]));
+    assert_eq!(verify(&study, head).status.code(), Some(0), "{said}");
+    let stranger = verify(&study, &"0".repeat(64));
+    assert_eq!(stranger.status.code(), Some(1));
+    assert!(out(&stranger).contains("not in its chain"), "{}", out(&stranger));
+    fails(narrows().arg("verify").arg(&study).args(["--head", "12"]), 2, "64 hexadecimal");
+    for at in 1..=4 {
+        let copy = dir.join("copy.narrows");
+        std::fs::copy(&study, &copy).expect("a copy");
+        let database = rusqlite::Connection::open(&copy).expect("database");
+        let json: String = database
+            .query_row("SELECT json FROM record WHERE number = ?1", [at], |row| row.get(0))
+            .expect("a record");
+        // The last digit of the figure that counts.
+        let digit = json.find("000000").expect("a rate") - 1;
+        let other = if json.as_bytes()[digit] == b'1' { "2" } else { "1" };
+        let altered = format!("{}{other}{}", &json[..digit], &json[digit + 1..]);
+        let set = "UPDATE record SET json = ?1 WHERE number = ?2";
+        database.execute(set, (&altered, at)).expect("altered");
+        drop(database);
+        let output = run(narrows().arg("verify").arg(&copy));
+        assert_eq!(output.status.code(), Some(1), "{altered}");
+        let says = format!("run {at} is not what was stored");
+        assert!(out(&output).contains(&says), "{}", out(&output));
+    }
+}
+
+/// An end that moved so many bytes by flows that send, that are one-sided.
+fn end_of(flows: &[(u64, bool, bool)], window_ns: u64) -> Option<Box<EndReport>> {
+    let flow = |(bytes, sends, one_sided): &(u64, bool, bool)| FlowTally {
+        bytes: Bytes(*bytes),
+        messages: *bytes / 10,
+        sends: *sends,
+        one_sided: *one_sided,
+        ..FlowTally::default()
+    };
+    let flows: Vec<FlowTally> = flows.iter().map(flow).collect();
+    let round_trips = vec![(Nanos(900), 3), (Nanos(1000), 9), (Nanos(1200), 12), (Nanos(9000), 1)];
+    Some(Box::new(EndReport {
+        window_ns: Nanos(window_ns),
+        flows,
+        round_trips,
+        ..Default::default()
+    }))
+}
+
+/// What the views of a file say is what the report says, for every kind of workload.
+#[test]
+fn the_views_of_a_file_say_what_its_report_says() {
+    let (yes, no) = (true, false);
+    let (sends, receives) = ((700, yes, no), (611, no, no));
+    let cases = [
+        ("tcp-stream", vec![receives, receives], vec![sends, sends]),
+        // Both ways, in windows of different length.
+        ("tcp-stream", vec![receives, (555, yes, no)], vec![sends, (444, no, no)]),
+        // A file of an old narrows: its source did not say that it sends.
+        ("udp-stream", vec![receives], vec![(700, no, no)]),
+        ("rdma-write-stream", vec![(0, no, yes)], vec![(811, yes, yes)]),
+        ("rdma-read-stream", vec![(31, yes, yes)], vec![(811, yes, yes)]),
+        ("memory-copy", vec![receives, receives], vec![]),
+        ("memory-latency", vec![receives], vec![]),
+        ("tcp-rr", vec![receives], vec![sends]),
+        ("udp-rr", vec![receives], vec![sends]),
+        ("tcp-connect", vec![receives], vec![sends]),
+    ];
+    let dir = folder("views");
+    let study = series(&dir, "study", &[10.0, 10.1]);
+    let mut stored = narrows_store::read(&study).expect("a study");
+    let (trial, record) = (stored.trials[0].clone(), stored.records[0].clone());
+    for (at, (kind, sink, source)) in cases.iter().enumerate() {
+        let id = narrows_facts::trial::TrialId(at.to_string());
+        stored.trials.push(narrows_facts::trial::Trial {
+            id: id.clone(),
+            label: format!("{at} {kind}"),
+            kind: (*kind).to_owned(),
+            ..trial.clone()
+        });
+        stored.records.push(Record {
+            trial: id,
+            sink: end_of(sink, 1_000_000_007),
+            source: if source.is_empty() { None } else { end_of(source, 1_300_000_000) },
+            external: None,
+            ..record.clone()
+        });
+    }
+    let file = dir.join("all.narrows");
+    let mut draft = narrows_store::Store::draft(&file, &stored.study, &stored.host).expect("draft");
+    draft.put_trials(&stored.trials).expect("trials");
+    draft.put_records(&stored.records).expect("records");
+    drop(draft.publish().expect("a file"));
+    let database = rusqlite::Connection::open(&file).expect("database");
+    let column = |view: &str, column: &str, number: usize| -> Option<f64> {
+        let query = format!("SELECT {column} FROM {view} WHERE number = ?1");
+        let mut statement = database.prepare(&query).expect("a view");
+        let mut rows = statement.query([number as i64]).expect("rows");
+        rows.next().expect("a row").and_then(|row| row.get(0).expect("a number"))
+    };
+    for (at, record) in stored.records.iter().enumerate() {
+        let trial = stored.trials.iter().find(|trial| trial.id == record.trial).expect("a trial");
+        let value = narrows_stats::value_of(trial, record).map(|(value, _)| value.value);
+        let network = trial.kind.ends_with("-stream");
+        for (view, name, its) in [
+            ("goodput", "goodput_bps", network),
+            ("memory_bandwidth", "bytes_per_second", trial.kind == "memory-copy"),
+            ("round_trip", "p50_ns", trial.kind.ends_with("-rr")),
+            ("round_trip", "trips_per_second", trial.kind == "tcp-connect"),
+        ] {
+            let said = column(view, name, at + 1);
+            let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+            match its {
+                true => assert!(
+                    said.zip(value).is_some_and(|(said, value)| near(said, value)),
+                    "{}: {view} says {said:?}, the report {value:?}",
+                    trial.label
+                ),
+                false if name == "trips_per_second" => {}
+                false if name == "p50_ns" && trial.kind == "tcp-connect" => {}
+                false => assert_eq!(said, None, "{} is no {view}", trial.label),
+            }
+        }
+    }
+    let back = column("goodput", "back_bps", 4).expect("the way back");
+    assert!((back / (8e9 * 444.0 / 1.3e9) - 1.0).abs() < 1e-9, "{back}");
 }

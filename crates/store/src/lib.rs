@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::chain::Row;
 use narrows_facts::host::Host;
 use narrows_facts::record::Record;
 use narrows_facts::study::{Ended, Session, Study};
@@ -18,50 +19,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 
+mod chain;
+mod draft;
 pub mod import;
+mod layout;
 mod read;
 
-pub use read::{Counts, counts, head, is_database, read};
+pub use chain::{Break, Chain, Noted, What};
+pub use draft::Draft;
+pub use layout::is_database;
+pub use read::{Counts, chain, chain_head, counts, head, read};
 
-/// "NRRW": the file belongs to narrows (SQLite header, offset 68).
-const APPLICATION_ID: i64 = 0x4e52_5257;
-/// Version of the tables.
-const LAYOUT_VERSION: i64 = 2;
-/// The oldest version that is read: it has no sittings.
-const LAYOUT_VERSION_OLDEST: i64 = 1;
-/// How long a reader and a writer wait for each other.
-const BUSY: Duration = Duration::from_secs(5);
-
-const LAYOUT: &str = "
-CREATE TABLE part(name TEXT PRIMARY KEY, json TEXT NOT NULL);
-CREATE TABLE trial(
-  id TEXT PRIMARY KEY,
-  position INTEGER NOT NULL,
-  label TEXT NOT NULL,
-  json TEXT NOT NULL);
-CREATE TABLE record(
-  number INTEGER PRIMARY KEY,
-  trial TEXT NOT NULL REFERENCES trial(id),
-  repeat INTEGER NOT NULL,
-  outcome TEXT NOT NULL,
-  json TEXT NOT NULL,
-  UNIQUE(trial, repeat));
-CREATE INDEX record_outcome ON record(trial, outcome);
-CREATE TABLE session(number INTEGER PRIMARY KEY, json TEXT NOT NULL);
-CREATE VIEW run AS
-  SELECT record.number, trial.label, record.repeat, record.outcome,
-    json_extract(record.json, '$.around.began_unix_ns') AS began_unix_ns,
-    json_extract(record.json, '$.sink.window_ns') AS window_ns
-  FROM record JOIN trial ON trial.id = record.trial;
-CREATE VIEW goodput AS
-  SELECT record.number, trial.label, record.repeat,
-    sum(json_extract(flow.value, '$.bytes')) * 8e9
-      / json_extract(record.json, '$.sink.window_ns') AS goodput_bps
-  FROM record JOIN trial ON trial.id = record.trial,
-    json_each(record.json, '$.sink.flows') AS flow
-  WHERE record.outcome = 'done'
-  GROUP BY record.number;
-";
+/// How long a reader and a writer wait for each other. Going through the chain of a large file
+/// takes seconds, and no run may be lost to somebody who looks.
+const BUSY: Duration = Duration::from_secs(60);
 
 /// Why a study could not be stored or read.
 #[derive(Debug, Error)]
@@ -108,52 +79,40 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes a new file; an existing one is never touched.
+    /// Begins a new file, which appears under its name when it is published; an existing one is
+    /// never touched.
+    pub fn draft(path: &Path, study: &Study, host: &Host) -> Result<Draft, StoreError> {
+        Draft::begin(path, study, host)
+    }
+
+    /// A new file with a study's head and nothing more.
     pub fn create(path: &Path, study: &Study, host: &Host) -> Result<Self, StoreError> {
-        let unwritable = |why: String| StoreError::Unwritable { path: path.to_owned(), why };
-        // The system's own words are clearer than SQLite's "unable to open database file".
-        let made = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
-        let lock = match made {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(StoreError::Exists(path.to_owned()));
-            }
-            made => made.map_err(|error| unwritable(error.to_string()))?,
-        };
-        held(&lock, path)?;
-        let database = Connection::open(path).map_err(|error| unwritable(says(&error)))?;
-        durable(&database).map_err(|error| unwritable(says(&error)))?;
-        let store = Self { path: path.to_owned(), database, _lock: lock };
-        let laid_out = store.lay_out();
-        laid_out.map_err(|error| unwritable(says(&error)))?;
-        store.put_part("study", study)?;
-        store.put_part("host", host)?;
-        Ok(store)
+        Self::draft(path, study, host)?.publish()
     }
 
     /// Opens a file to go on with it. One process at a time may.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        read::is_database(path)?;
+        is_database(path)?;
         let unwritable = |why: String| StoreError::Unwritable { path: path.to_owned(), why };
         let lock = std::fs::OpenOptions::new().read(true).write(true).open(path);
         let lock = lock.map_err(|error| unwritable(error.to_string()))?;
         held(&lock, path)?;
-        let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-            .map_err(|error| unwritable(says(&error)))?;
-        let set = database.busy_timeout(BUSY).and_then(|()| durable(&database));
+        let (mut database, version) = layout::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let set = layout::unhurried(&mut database).and_then(|()| durable(&database));
         set.map_err(|error| unwritable(says(&error)))?;
-        let version = read::belongs(&database, path)?;
-        if version != LAYOUT_VERSION {
-            let why = format!("its layout is version {version}, which is only read");
-            return Err(StoreError::Unreadable { path: path.to_owned(), why });
+        let store = Self { path: path.to_owned(), database, _lock: lock };
+        match version {
+            layout::VERSION => {}
+            layout::VERSION_OLDEST => {
+                let why = format!("its layout is version {version}, which is only read");
+                return Err(StoreError::Unreadable { path: path.to_owned(), why });
+            }
+            _ => store.all(|database| {
+                layout::upgrade(database)?;
+                chain::adopt(database)
+            })?,
         }
-        Ok(Self { path: path.to_owned(), database, _lock: lock })
-    }
-
-    fn lay_out(&self) -> rusqlite::Result<()> {
-        self.database.busy_timeout(BUSY)?;
-        self.database.pragma_update(None, "application_id", APPLICATION_ID)?;
-        self.database.pragma_update(None, "user_version", LAYOUT_VERSION)?;
-        self.database.execute_batch(&format!("BEGIN;{LAYOUT}COMMIT;"))
+        Ok(store)
     }
 
     /// Where the file is.
@@ -173,53 +132,39 @@ impl Store {
 
     /// Stores a sitting, or how it ended.
     pub fn put_session(&self, session: &Session) -> Result<(), StoreError> {
-        let json = self.json(session)?;
-        let row = (session.number, json);
-        let put = self.database.execute("INSERT OR REPLACE INTO session VALUES(?1, ?2)", row);
-        put.map(drop).map_err(|error| self.unwritable(&error))
+        let row = Row::Session { number: session.number, json: self.json(session)? };
+        self.all(|database| chain::append(database, row))
     }
 
     /// Stores the cells, in order.
     pub fn put_trials(&mut self, trials: &[Trial]) -> Result<(), StoreError> {
-        let rows: Result<Vec<_>, _> =
-            trials.iter().map(|trial| self.json(trial).map(|json| (trial, json))).collect();
-        let rows = rows?;
-        let put = |database: &mut Connection| {
-            let all = database.transaction()?;
-            for (position, (trial, json)) in rows.iter().enumerate() {
-                all.execute(
-                    "INSERT INTO trial VALUES(?1, ?2, ?3, ?4)",
-                    (&trial.id.0, position as i64, &trial.label, json),
-                )?;
-            }
-            all.commit()
-        };
-        put(&mut self.database).map_err(|error| self.unwritable(&error))
+        let rows: Vec<Row<'_>> = (0..)
+            .zip(trials)
+            .map(|(position, trial)| Ok(Row::Trial { trial, position, json: self.json(trial)? }))
+            .collect::<Result<_, StoreError>>()?;
+        self.all(|database| rows.into_iter().try_for_each(|row| chain::append(database, row)))
     }
 
     /// Stores one run; when this returns, the run is on disk.
     pub fn put_record(&self, record: &Record) -> Result<(), StoreError> {
-        use narrows_facts::record::Outcome;
-        let outcome = match record.outcome {
-            Outcome::Done => "done",
-            Outcome::Failed { .. } => "failed",
-        };
-        let json = self.json(record)?;
-        let row = (&record.trial.0, record.repeat, outcome, json);
-        let put = self.database.execute(
-            "INSERT INTO record(trial, repeat, outcome, json) VALUES(?1, ?2, ?3, ?4)",
-            row,
-        );
-        put.map(drop).map_err(|error| self.unwritable(&error))
+        let row = Row::Record { record, json: self.json(record)? };
+        self.all(|database| chain::append(database, row))
     }
 
     /// Stores many runs at once; either all are on disk when this returns, or none is.
     pub fn put_records(&mut self, records: &[Record]) -> Result<(), StoreError> {
-        let begin = self.database.execute_batch("BEGIN");
-        begin.map_err(|error| self.unwritable(&error))?;
-        let put = records.iter().try_for_each(|record| self.put_record(record));
-        let end = self.database.execute_batch(if put.is_ok() { "COMMIT" } else { "ROLLBACK" });
-        put.and(end.map_err(|error| self.unwritable(&error)))
+        let rows = records.iter().map(|record| (record, self.json(record)));
+        let put = |database: &Connection| {
+            let mut unwritten = Ok(());
+            for (record, json) in rows {
+                match json {
+                    Ok(json) => chain::append(database, Row::Record { record, json })?,
+                    Err(error) => unwritten = Err(error),
+                }
+            }
+            Ok(unwritten)
+        };
+        self.all(put)?
     }
 
     /// Says how the study ended.
@@ -228,9 +173,21 @@ impl Store {
     }
 
     fn put_part(&self, name: &str, part: &impl Serialize) -> Result<(), StoreError> {
-        let json = self.json(part)?;
-        let put = self.database.execute("INSERT OR REPLACE INTO part VALUES(?1, ?2)", (name, json));
-        put.map(drop).map_err(|error| self.unwritable(&error))
+        let row = Row::Part { name, json: self.json(part)? };
+        self.all(|database| chain::append(database, row))
+    }
+
+    /// Does it all in one transaction: what fails has stored nothing.
+    fn all<T>(
+        &self,
+        put: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let put = || {
+            let transaction = self.database.unchecked_transaction()?;
+            let done = put(&transaction)?;
+            transaction.commit().map(|()| done)
+        };
+        put().map_err(|error| self.unwritable(&error))
     }
 
     fn json(&self, value: &impl Serialize) -> Result<String, StoreError> {
@@ -255,7 +212,6 @@ fn held(file: &File, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The words of an SQLite error.
 /// A run that is told to be done is on disk, whatever happens to the power next: the folder is
 /// synced too once the journal is gone. With less the journal can come back and undo the last run
 /// (lab/study saw it do so).
@@ -263,11 +219,16 @@ fn durable(database: &Connection) -> rusqlite::Result<()> {
     database.pragma_update(None, "synchronous", "EXTRA")
 }
 
+/// The words of an SQLite error.
 fn says(error: &rusqlite::Error) -> String {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "no room is left on the disk".to_owned(),
         Some(ErrorCode::ReadOnly) => "the folder or the disk is read-only".to_owned(),
         Some(ErrorCode::DatabaseCorrupt) => "the database is damaged".to_owned(),
+        Some(ErrorCode::OperationInterrupted) => {
+            "reading it takes longer than any study of its size does".to_owned()
+        }
+        Some(ErrorCode::TooBig) => "a value is larger than any of a study".to_owned(),
         _ => error.to_string(),
     }
 }

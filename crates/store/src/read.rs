@@ -1,18 +1,21 @@
 //! Reading studies. What is stored is never changed by it; a run that a killed writer had stored
 //! half is taken back.
+//!
+//! A file may be anybody's: its layout is checked before it is asked anything ([`crate::layout`]),
+//! and what is taken from it is at most what can be in a file of its size, so that pages that lead
+//! back to themselves or hold one text many times end in an error and not in all memory.
 
-use crate::{APPLICATION_ID, BUSY, LAYOUT_VERSION, LAYOUT_VERSION_OLDEST, StoreError, says};
+use crate::chain::{self, Chain};
+use crate::{StoreError, layout, says};
 use narrows_facts::record::Record;
 use narrows_facts::study::StoredStudy;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde::de::DeserializeOwned;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use std::thread;
-
-/// Text that every SQLite database begins with.
-const SQLITE_HEADER: &[u8] = b"SQLite format 3\0";
 
 /// Records that are parsed in one go.
 const CHUNK: usize = 4096;
@@ -22,7 +25,7 @@ const PARSERS_MAX: usize = 4;
 /// Reads a whole study.
 pub fn read(path: &Path) -> Result<StoredStudy, StoreError> {
     let (database, version) = open(path)?;
-    let reader = Reader { path, database: &database, version };
+    let reader = Reader::new(path, &database, version);
     // Of a large file the check takes as long as the reading: both at once.
     let (whole, records) = thread::scope(|scope| {
         let check = scope.spawn(|| is_whole(path));
@@ -36,9 +39,13 @@ pub fn read(path: &Path) -> Result<StoredStudy, StoreError> {
 /// Has SQLite go through all pages of a file.
 fn is_whole(path: &Path) -> Result<(), StoreError> {
     let (database, _) = open(path)?;
+    checked(path, &database, "PRAGMA quick_check(1)")
+}
+
+fn checked(path: &Path, database: &Connection, pragma: &str) -> Result<(), StoreError> {
     let unreadable = |why: String| StoreError::Unreadable { path: path.to_owned(), why };
     let whole: String = database
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .query_row(pragma, [], |row| row.get(0))
         .map_err(|error| unreadable(says(&error)))?;
     match whole.as_str() {
         "ok" => Ok(()),
@@ -46,10 +53,40 @@ fn is_whole(path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Goes through the chain of a file; `noted` is a head that the user has kept.
+pub fn chain(path: &Path, noted: Option<&str>) -> Result<Chain, StoreError> {
+    let (database, version) = open(path)?;
+    // Indices too, and before anything is followed from page to page.
+    checked(path, &database, "PRAGMA integrity_check(1)")?;
+    if version < layout::VERSION_CHAINED {
+        return Ok(Chain::None);
+    }
+    let all = || {
+        // One state of the file, whatever is written to it meanwhile.
+        let still = database.unchecked_transaction()?;
+        chain::check(&still, noted)
+    };
+    all().map_err(|error: rusqlite::Error| StoreError::Unreadable {
+        path: path.to_owned(),
+        why: says(&error),
+    })
+}
+
 /// Reads all of a study but its records, however many those are.
 pub fn head(path: &Path) -> Result<StoredStudy, StoreError> {
     let (database, version) = open(path)?;
-    Reader { path, database: &database, version }.head()
+    Reader::new(path, &database, version).head()
+}
+
+/// Hash of the last link of a file's chain; `None` for one without.
+pub fn chain_head(path: &Path) -> Result<Option<String>, StoreError> {
+    let (database, version) = open(path)?;
+    if version < layout::VERSION_CHAINED {
+        return Ok(None);
+    }
+    let head = chain::head(&database)
+        .map_err(|error| StoreError::Unreadable { path: path.to_owned(), why: says(&error) })?;
+    Ok(Some(head.1))
 }
 
 /// Runs of one trial.
@@ -63,92 +100,83 @@ pub struct Counts {
 
 /// Runs of every trial that has any, by its id.
 pub fn counts(path: &Path) -> Result<BTreeMap<String, Counts>, StoreError> {
-    let (database, _) = open(path)?;
-    let count = || {
-        let text = "SELECT trial, outcome, count(*) FROM record GROUP BY trial, outcome";
-        let mut statement = database.prepare(text)?;
-        let mut rows = statement.query([])?;
-        let mut counts = BTreeMap::<String, Counts>::new();
-        while let Some(row) = rows.next()? {
-            let (trial, outcome, runs): (String, String, u32) =
-                (row.get(0)?, row.get(1)?, row.get(2)?);
-            let of = counts.entry(trial).or_default();
-            *(if outcome == "done" { &mut of.done } else { &mut of.failed }) += runs;
-        }
-        Ok(counts)
-    };
-    count().map_err(|error: rusqlite::Error| StoreError::Unreadable {
-        path: path.to_owned(),
-        why: says(&error),
-    })
+    let (database, version) = open(path)?;
+    let reader = Reader::new(path, &database, version);
+    let mut counts = BTreeMap::<String, Counts>::new();
+    // In the order of the index, which has all that is asked for.
+    let query = "SELECT trial, outcome FROM record ORDER BY trial, outcome";
+    reader.rows(query, |row| {
+        let (trial, outcome): (String, String) = (row.get(0)?, row.get(1)?);
+        let bytes = trial.len() + outcome.len();
+        let of = counts.entry(trial).or_default();
+        *(if outcome == "done" { &mut of.done } else { &mut of.failed }) += 1;
+        Ok(bytes)
+    })?;
+    Ok(counts)
 }
 
 /// The database, and the version of its tables.
 fn open(path: &Path) -> Result<(Connection, i64), StoreError> {
-    is_database(path)?;
-    let unreadable = |why: String| StoreError::Unreadable { path: path.to_owned(), why };
     // What a killed writer had not finished has to be taken back first, which only a writer may.
     let mut journal = path.as_os_str().to_owned();
     journal.push("-journal");
-    let flags = match Path::new(&journal).exists() {
-        true => OpenFlags::SQLITE_OPEN_READ_WRITE,
-        false => OpenFlags::SQLITE_OPEN_READ_ONLY,
-    };
-    let database =
-        Connection::open_with_flags(path, flags).map_err(|error| unreadable(says(&error)))?;
-    database.busy_timeout(BUSY).map_err(|error| unreadable(says(&error)))?;
-    let version = belongs(&database, path)?;
-    Ok((database, version))
-}
-
-/// Tells "not there" and "not a database" apart before SQLite does, in plainer words.
-pub fn is_database(path: &Path) -> Result<(), StoreError> {
-    use std::io::Read;
-    let unreadable = |why: std::io::Error| StoreError::Unreadable {
-        path: path.to_owned(),
-        why: why.to_string(),
-    };
-    let mut head = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(SQLITE_HEADER.len() as u64).read_to_end(&mut head).map_err(unreadable)?;
-    if head == SQLITE_HEADER {
-        return Ok(());
-    }
-    let why = if head.is_empty() { "the file is empty" } else { "it is no SQLite database" };
-    Err(StoreError::Foreign { path: path.to_owned(), why: why.to_owned() })
-}
-
-/// The version of the tables, if they are ours.
-pub fn belongs(database: &Connection, path: &Path) -> Result<i64, StoreError> {
-    let number = |pragma: &str| {
-        database
-            .pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
-            .map_err(|error| StoreError::Unreadable { path: path.to_owned(), why: says(&error) })
-    };
-    if number("application_id")? != APPLICATION_ID {
-        let why = "it is another program's SQLite database".to_owned();
-        return Err(StoreError::Foreign { path: path.to_owned(), why });
-    }
-    match number("user_version")? {
-        version @ LAYOUT_VERSION_OLDEST..=LAYOUT_VERSION => Ok(version),
-        version => Err(StoreError::Unreadable {
-            path: path.to_owned(),
-            why: format!("its layout is version {version}, this narrows knows {LAYOUT_VERSION}"),
-        }),
-    }
+    layout::open(
+        path,
+        match Path::new(&journal).exists() {
+            true => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            false => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        },
+    )
 }
 
 struct Reader<'a> {
     path: &'a Path,
     database: &'a Connection,
     version: i64,
+    /// Bytes of rows that were taken, and those that the file has.
+    taken: Cell<u64>,
+    file_bytes: Cell<u64>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(path: &'a Path, database: &'a Connection, version: i64) -> Self {
+        Self { path, database, version, taken: Cell::new(0), file_bytes: Cell::new(0) }
+    }
+
+    /// Counts what was taken. A table is read once, and no text is shorter in the file than here.
+    fn take(&self, bytes: usize) -> Result<(), StoreError> {
+        let taken = self.taken.get().saturating_add(bytes as u64);
+        self.taken.set(taken);
+        if taken > self.file_bytes.get() {
+            // It grows while it is written.
+            self.file_bytes.set(std::fs::metadata(self.path).map_or(0, |data| data.len()));
+        }
+        match taken > self.file_bytes.get() {
+            true => Err(self.unreadable("its tables hold more than its bytes can".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// Hands each row over, to a function that says how many bytes it took of it.
+    fn rows(
+        &self,
+        query: &str,
+        mut each: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<usize>,
+    ) -> Result<(), StoreError> {
+        let wrong = |error: rusqlite::Error| self.unreadable(says(&error));
+        let mut statement = self.database.prepare(query).map_err(wrong)?;
+        let mut rows = statement.query([]).map_err(wrong)?;
+        while let Some(row) = rows.next().map_err(wrong)? {
+            // Each row has at least a head of two bytes.
+            self.take(each(row).map_err(wrong)? + 2)?;
+        }
+        Ok(())
+    }
+
     fn head(&self) -> Result<StoredStudy, StoreError> {
         let sessions = match self.version {
-            LAYOUT_VERSION_OLDEST => Vec::new(),
-            _ => self.all("SELECT json FROM session ORDER BY number")?,
+            layout::VERSION_OLDEST => Vec::new(),
+            _ => self.all("SELECT number, json FROM session", "a session")?,
         };
         let missing = |what: &str| self.unreadable(format!("it has no {what}"));
         Ok(StoredStudy {
@@ -158,7 +186,7 @@ impl Reader<'_> {
             sessions,
             host: self.part("host")?.ok_or_else(|| missing("host"))?,
             peer_hosts: self.part("peer-hosts")?.unwrap_or_default(),
-            trials: self.all("SELECT json FROM trial ORDER BY position")?,
+            trials: self.all("SELECT position, json FROM trial", "a cell")?,
             records: Vec::new(),
         })
     }
@@ -188,7 +216,7 @@ impl Reader<'_> {
             let send = send;
             self.chunks(|at, texts| send.send((at, texts)).is_ok())
         });
-        read.map_err(|error| self.unreadable(says(&error)))?;
+        read?;
         let chunks = parsed.into_inner().unwrap_or_default();
         let mut all = Vec::with_capacity(CHUNK * chunks.len());
         for records in chunks.into_values() {
@@ -199,18 +227,23 @@ impl Reader<'_> {
 
     /// Hands the texts of all records over in order, some thousands at a time, while `take` says
     /// so.
-    fn chunks(&self, take: impl Fn(usize, Vec<String>) -> bool) -> rusqlite::Result<()> {
-        let mut statement = self.database.prepare("SELECT json FROM record ORDER BY number")?;
-        let mut rows = statement.query([])?;
-        let (mut at, mut texts) = (0, Vec::new());
-        while let Some(row) = rows.next()? {
-            texts.push(row.get::<_, String>(0)?);
-            if texts.len() == CHUNK {
-                if !take(at, std::mem::take(&mut texts)) {
-                    return Ok(());
-                }
+    fn chunks(&self, take: impl Fn(usize, Vec<String>) -> bool) -> Result<(), StoreError> {
+        let (mut at, mut texts, mut last, mut wanted) = (0, Vec::new(), i64::MIN, true);
+        let mut backwards = false;
+        self.rows("SELECT number, json FROM record ORDER BY number", |row| {
+            let (number, json): (i64, String) = (row.get(0)?, row.get(1)?);
+            backwards |= number <= last;
+            last = number;
+            let bytes = json.len();
+            texts.push(json);
+            if wanted && texts.len() == CHUNK {
+                wanted = take(at, std::mem::take(&mut texts));
                 at += 1;
             }
+            Ok(bytes)
+        })?;
+        if backwards {
+            return Err(self.unreadable("its runs are not in order".to_owned()));
         }
         take(at, texts);
         Ok(())
@@ -225,14 +258,18 @@ impl Reader<'_> {
         json.map(|json| self.parse(&json, name)).transpose()
     }
 
-    fn all<T: DeserializeOwned>(&self, query: &str) -> Result<Vec<T>, StoreError> {
-        let rows = || {
-            let mut statement = self.database.prepare(query)?;
-            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
-            rows.collect::<rusqlite::Result<Vec<String>>>()
-        };
-        let rows = rows().map_err(|error| self.unreadable(says(&error)))?;
-        rows.iter().map(|json| self.parse(json, query)).collect()
+    /// All of a table, by the number that stands first. Put in order here: SQLite would have gone
+    /// through the whole table before the first row is counted.
+    fn all<T: DeserializeOwned>(&self, query: &str, what: &str) -> Result<Vec<T>, StoreError> {
+        let mut texts: Vec<(i64, String)> = Vec::new();
+        self.rows(query, |row| {
+            let (number, json): (i64, String) = (row.get(0)?, row.get(1)?);
+            let bytes = json.len();
+            texts.push((number, json));
+            Ok(bytes)
+        })?;
+        texts.sort_by_key(|(number, _)| *number);
+        texts.iter().map(|(_, json)| self.parse(json, what)).collect()
     }
 
     fn parse<T: DeserializeOwned>(&self, json: &str, what: &str) -> Result<T, StoreError> {

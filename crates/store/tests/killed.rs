@@ -1,5 +1,7 @@
 //! A writer that is killed in the middle of storing a run.
 
+mod common;
+
 use narrows_facts::host::Host;
 use narrows_facts::study::StoredStudy;
 use narrows_store::{Store, read};
@@ -42,4 +44,40 @@ fn a_half_stored_run_is_taken_back() {
     assert_eq!(read(&file).expect("it is taken back"), whole);
     assert!(!std::path::Path::new(&path).exists(), "the journal is done with");
     std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+/// A maker killed at any instant leaves nothing under the study's name, or a whole study.
+#[test]
+fn a_study_appears_whole_or_not_at_all() {
+    let dir = common::folder("drafts");
+    let file = dir.join("x.narrows");
+    let study = StoredStudy::unmeasured(Host::default());
+    let mut draft = Store::draft(&file, &study.study, &study.host).expect("a draft");
+    draft.put_trials(&common::trials()).expect("trials");
+    assert!(!file.exists(), "it is not there before it is whole");
+    let unseen = |dir: &std::path::Path| {
+        let all = std::fs::read_dir(dir).expect("folder").flatten();
+        all.map(|entry| entry.path()).filter(|path| *path != file).collect::<Vec<_>>()
+    };
+    assert_eq!(unseen(&dir).len(), 1);
+    // What a killed maker has left is in nobody's way, and removed when it is old.
+    let left = dir.join(".x.narrows.1-0.making");
+    std::fs::copy(&unseen(&dir)[0], &left).expect("a copy");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    std::fs::File::options().write(true).open(&left).expect("file").set_modified(old).expect("old");
+    let other = Store::draft(&file, &study.study, &study.host).expect("another draft");
+    assert!(!left.exists() && unseen(&dir).len() == 2);
+    drop(draft.publish().expect("it appears"));
+    assert_eq!(read(&file).expect("a study").trials.len(), 2);
+    // Somebody else's file is not replaced, also when it came after the draft.
+    let refused = other.publish().map(drop).expect_err("it is there");
+    assert!(matches!(refused, narrows_store::StoreError::Exists(_)), "{refused}");
+    assert!(matches!(
+        Store::draft(&file, &study.study, &study.host).map(drop),
+        Err(narrows_store::StoreError::Exists(_))
+    ));
+    assert_eq!(read(&file).expect("a study").trials.len(), 2);
+    assert_eq!(unseen(&dir), Vec::<std::path::PathBuf>::new());
+    drop(Store::draft(&dir.join("y.narrows"), &study.study, &study.host).expect("a draft"));
+    assert_eq!(unseen(&dir), Vec::<std::path::PathBuf>::new(), "one that is given up is gone");
 }

@@ -90,6 +90,16 @@ pub struct VerifyArgs {
     /// Study files
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+    /// Head of the chain of the one file, as it was noted when the study was made
+    #[arg(long, value_name = "HASH", value_parser = chain_head)]
+    pub head: Option<String>,
+}
+
+fn chain_head(text: &str) -> Result<String, String> {
+    match text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => Ok(text.to_owned()),
+        false => Err("a head has 64 hexadecimal digits".to_owned()),
+    }
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -64,8 +64,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         memory_node: spot.node,
     };
     let file = output::study_path(&args.out, "check", study.began_unix_ns);
-    let mut store = Store::create(&file, &study, &host)?;
-    store.put_trials(&trials)?;
+    let mut draft = Store::draft(&file, &study, &host)?;
+    draft.put_trials(&trials)?;
+    let store = draft.publish()?;
     let steps = blocks(trials.len(), repeats, seed);
     let mut course = Course {
         trials: &trials,
@@ -84,7 +85,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     };
     let end = output::run_course(&mut course, &steps, &study, &args.out)?;
     let verdict = output::present(&file, &args.out, Some(&html))?;
-    eprintln!("study {}, report {}", file.display(), html.display());
+    output::made(&file, &format!(", report {}", html.display()))?;
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
 }

@@ -255,9 +255,10 @@ pub fn run(
         memory_node: None,
     };
     let file = output::study_path(&args.out, command, study.began_unix_ns);
-    let mut store = Store::create(&file, &study, &host)?;
-    store.put_trials(&trials)?;
-    store.put_peer_hosts(&peer_hosts)?;
+    let mut draft = Store::draft(&file, &study, &host)?;
+    draft.put_trials(&trials)?;
+    draft.put_peer_hosts(&peer_hosts)?;
+    let store = draft.publish()?;
     let _put_back =
         steer_interrupts(&trials[0].place, sides_nic(&host, study.interface.as_deref()))?;
     // Trials of several peers run at once: a step a repeat.
@@ -273,7 +274,7 @@ pub fn run(
     };
     let end = output::run_course(&mut course, &steps, &study, &args.out)?;
     let verdict = output::present(&file, &args.out, None)?;
-    eprintln!("study {}", file.display());
+    output::made(&file, "")?;
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
 }

@@ -38,10 +38,11 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     study.path = narrows_facts::trial::Path::Imported;
     study.repeats = gathered.repeats.values().copied().max().unwrap_or(0);
     study.reading = Reading { across: args.across.clone(), ..Reading::default() };
-    let mut store = Store::create(&args.output, &study, &Host::default())?;
+    let mut store = Store::draft(&args.output, &study, &Host::default())?;
     store.put_trials(&gathered.trials)?;
     store.put_records(&gathered.records)?;
     store.put_ended(&Ended::Complete)?;
+    store.publish()?;
     let failed = gathered.records.iter().filter(|record| record.outcome != Outcome::Done).count();
     let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
     output::print(&format!(

@@ -57,8 +57,9 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         memory_node: args.memory_node.or(spot.node),
     };
     let file = output::study_path(&args.out, "mem", study.began_unix_ns);
-    let mut store = Store::create(&file, &study, &host)?;
-    store.put_trials(&trials)?;
+    let mut draft = Store::draft(&file, &study, &host)?;
+    draft.put_trials(&trials)?;
+    let store = draft.publish()?;
     let steps = blocks(trials.len(), repeats, seed);
     let mut course = Course {
         trials: &trials,
@@ -76,7 +77,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     let end = output::run_course(&mut course, &steps, &study, &args.out)?;
     let html = args.out.out.join("report.html");
     let verdict = output::present(&file, &args.out, Some(&html))?;
-    eprintln!("study {}, report {}", file.display(), html.display());
+    output::made(&file, &format!(", report {}", html.display()))?;
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
 }

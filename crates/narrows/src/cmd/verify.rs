@@ -1,7 +1,7 @@
 //! `narrows verify`: whether a file is whole, and whether its results follow from its records.
 
 use crate::args::VerifyArgs;
-use crate::failure::{Failure, VERDICT};
+use crate::failure::{Failure, USAGE, VERDICT};
 use crate::output;
 use narrows_facts::load::EndReport;
 use narrows_facts::record::{Outcome, Record};
@@ -9,18 +9,27 @@ use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::{Path as Join, Trial};
 use narrows_plan::study::{Definition, cells};
 use narrows_report::{Analysis, formats};
+use narrows_store::{Chain, Noted};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Most problems of a file that are told.
 const TOLD_MAX: usize = 20;
 
 /// Runs the command.
 pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
+    if args.head.is_some() && args.files.len() > 1 {
+        let says = "a head is that of one file";
+        return Err(Failure::new(USAGE, says, "verify the files one by one with --head"));
+    }
     let mut code = 0;
     for file in &args.files {
         // Reading checks that the database is whole and that every part of it is understood.
         let stored = narrows_store::read(file)?;
-        let problems = problems(&stored);
+        let chain = narrows_store::chain(file, args.head.as_deref())?;
+        let mut problems = problems(&stored);
+        let (says, broken) = chain_says(file, &chain, args.head.is_some());
+        problems.extend(broken);
         let mut text = match problems.len() {
             0 => format!(
                 "{}: whole; {} runs of {} cells, results follow from them\n",
@@ -31,12 +40,57 @@ pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
             n => format!("{}: {n} problems\n", file.display()),
         };
         problems.iter().take(TOLD_MAX).for_each(|problem| text += &format!("  {problem}\n"));
-        output::print(&text)?;
+        output::print(&(text + &says))?;
         if !problems.is_empty() {
             code = VERDICT;
         }
     }
     Ok(code)
+}
+
+/// What the chain says, and where it does not hold.
+fn chain_says(file: &Path, chain: &Chain, noted: bool) -> (String, Vec<String>) {
+    let file = file.display();
+    match chain {
+        Chain::None => {
+            let says = format!(
+                "{file}: carries no chain: an older narrows wrote it, and nothing shows whether a \
+                 figure in it was altered\n"
+            );
+            let unknown = "it carries no chain, so the head that was noted is not of it";
+            (says, noted.then(|| unknown.to_owned()).into_iter().collect())
+        }
+        Chain::Broken(breaks) => (String::new(), breaks.iter().map(ToString::to_string).collect()),
+        Chain::Whole { links, head, adopted, noted } => {
+            let mut says = format!(
+                "{file}: chain of {links} links holds, head {head}: every record is as it was \
+                 stored, unless somebody made the chain anew; a head noted elsewhere shows that \
+                 (--head)\n"
+            );
+            if *adopted > 0 {
+                says += &format!(
+                    "{file}: {adopted} runs are older than the chain: for them it shows only that \
+                     nothing changed since the study was resumed\n"
+                );
+            }
+            let mut problems = Vec::new();
+            match noted {
+                Some(Noted::Link(at)) => {
+                    says += &format!(
+                        "{file}: the head that was noted is link {at} of {links}: all up to there \
+                         is as it was then\n"
+                    );
+                }
+                Some(Noted::Nowhere) => problems.push(
+                    "the head that was noted is not in its chain: it was made anew, or the head \
+                     is of another file"
+                        .to_owned(),
+                ),
+                None => {}
+            }
+            (says, problems)
+        }
+    }
 }
 
 fn problems(stored: &StoredStudy) -> Vec<String> {

@@ -27,7 +27,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
             return Err(Failure::new(USAGE, says, hint));
         }
     }
-    let mut store = Store::create(&args.output, &first.study, &first.host)?;
+    let mut store = Store::draft(&args.output, &first.study, &first.host)?;
     store.put_definition(first.definition.as_deref().unwrap_or_default())?;
     store.put_trials(&first.trials)?;
     store.put_peer_hosts(&first.peer_hosts)?;
@@ -53,6 +53,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
             store.put_ended(ended)?;
         }
     }
+    store.publish()?;
     output::print(&format!("{runs} runs of {} files in {}\n", files.len(), args.output.display()))?;
     Ok(0)
 }

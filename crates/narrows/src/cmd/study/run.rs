@@ -81,10 +81,11 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         let hint = "`narrows study run FILE --dry-run` says what each cell needs";
         return Err(Failure::new(MACHINE, says, hint));
     }
-    let mut store = Store::create(&file, &study, &sitting.host)?;
-    store.put_definition(&text)?;
-    store.put_trials(&sitting.trials)?;
-    store.put_peer_hosts(&sitting.peer_hosts)?;
+    let mut draft = Store::draft(&file, &study, &sitting.host)?;
+    draft.put_definition(&text)?;
+    draft.put_trials(&sitting.trials)?;
+    draft.put_peer_hosts(&sitting.peer_hosts)?;
+    let store = draft.publish()?;
     let sat = sit(&defined, &mut sitting, &store, &mut tally, 0, args.sitting.tui)?;
     finish(&defined, &sitting, &tally, &file, &args.sitting, &sat)
 }
@@ -403,7 +404,7 @@ fn finish(
         changes.iter().for_each(|change| eprintln!("  {change}"));
         eprintln!("then: narrows study resume {}", file.display());
     }
-    eprintln!("study {}", file.display());
+    output::made(file, "")?;
     if *end == CourseEnd::Stopped {
         eprintln!("go on with: narrows study resume {}", file.display());
     } else {
