@@ -480,12 +480,14 @@ fn end_of(flows: &[(u64, bool, bool)], window_ns: u64) -> Option<Box<EndReport>>
     }))
 }
 
-/// What the views of a file say is what the report says, for every kind of workload.
-#[test]
-fn the_views_of_a_file_say_what_its_report_says() {
+/// A flow: its bytes, whether it sends, whether it is one-sided.
+type Flow = (u64, bool, bool);
+
+/// Kinds of workload with the flows of the end that receives and of the end that sends.
+fn ends_of_kinds() -> Vec<(&'static str, Vec<Flow>, Vec<Flow>)> {
     let (yes, no) = (true, false);
     let (sends, receives) = ((700, yes, no), (611, no, no));
-    let cases = [
+    vec![
         ("tcp-stream", vec![receives, receives], vec![sends, sends]),
         // Both ways, in windows of different length.
         ("tcp-stream", vec![receives, (555, yes, no)], vec![sends, (444, no, no)]),
@@ -498,7 +500,13 @@ fn the_views_of_a_file_say_what_its_report_says() {
         ("tcp-rr", vec![receives], vec![sends]),
         ("udp-rr", vec![receives], vec![sends]),
         ("tcp-connect", vec![receives], vec![sends]),
-    ];
+    ]
+}
+
+/// What the views of a file say is what the report says, for every kind of workload.
+#[test]
+fn the_views_of_a_file_say_what_its_report_says() {
+    let cases = ends_of_kinds();
     let dir = folder("views");
     let study = series(&dir, "study", &[10.0, 10.1]);
     let mut stored = narrows_store::read(&study).expect("a study");
