@@ -8,6 +8,7 @@ pub mod moves;
 pub mod population;
 pub mod rules;
 mod setting;
+mod survey;
 pub mod tune;
 
 use narrows_facts::host::Host;

@@ -3,10 +3,11 @@
 use crate::Case;
 use crate::Rule;
 use crate::rules::evidence;
+use crate::survey::Survey;
 use narrows_facts::Bytes;
 use narrows_facts::load::EndReport;
 use narrows_facts::record::{Outcome, Record};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Evidence, Finding, Inapplicable, Missing, Verdict, Weight};
 use narrows_facts::trial::Trial;
 use narrows_stats::{Label, Summary, median};
 
@@ -67,7 +68,7 @@ pub fn finding(
     seen: String,
     remedy: &str,
 ) -> Finding {
-    let from = format!("{} runs of {}", cell.done.len(), cell.trial.label);
+    let from = cell.runs();
     Finding {
         rule: rule.name.into(),
         weight,
@@ -78,17 +79,80 @@ pub fn finding(
     }
 }
 
-/// Judges every network cell; `look` gives `None` for a cell that cannot tell, and whatever it
-/// found for one that can.
+/// What a rule saw in a cell that it could look at.
+pub enum Look {
+    /// Nothing wrong.
+    Fine(Evidence),
+    /// What was found.
+    Found(Finding),
+}
+
+/// Why a rule could not look at a cell.
+pub enum Blind {
+    /// The cell is of another kind: nothing is lost by leaving it out.
+    OtherKind,
+    /// The cell is of the right kind, and what was read around it does not tell.
+    Lacks(Missing),
+}
+
+/// What a rule makes of one cell.
+pub type Looked = Result<Look, Blind>;
+
+impl Cell<'_> {
+    /// What was seen, with what is wrong with it if anything is.
+    pub fn saw(&self, seen: impl Into<String>, wrong: Option<Finding>) -> Looked {
+        let fine = || Look::Fine(evidence(seen, self.runs()));
+        Ok(wrong.map_or_else(fine, Look::Found))
+    }
+
+    /// The cell as the source of what was seen.
+    fn runs(&self) -> String {
+        format!("{} runs of {}", self.done.len(), self.trial.label)
+    }
+
+    /// A reading that its runs should have and have not.
+    pub fn lacks(&self, what: &str) -> Blind {
+        Blind::Lacks(Missing::measurement(format!("{what} in {}", self.trial.label)))
+    }
+
+    /// Whether it is a stream over the kernel's network.
+    pub fn is_network_stream(&self) -> bool {
+        self.is_tcp_stream() || self.trial.kind == "udp-stream"
+    }
+
+    /// Whether it is a stream over TCP.
+    pub fn is_tcp_stream(&self) -> bool {
+        self.trial.kind == "tcp-stream"
+    }
+}
+
+/// Judges every network cell. Where there is no cell of the right kind, `needs` names the
+/// measurement that would tell; `idle` says what no run did, where that alone is the answer.
 pub fn judge(
     case: &Case<'_>,
-    clear: &str,
-    look: impl Fn(&Cell<'_>) -> Option<Option<Finding>>,
+    needs: &str,
+    idle: Option<&str>,
+    look: impl Fn(&Cell<'_>) -> Looked,
 ) -> Verdict {
-    let looked: Vec<Option<Finding>> = cells(case).filter_map(|cell| look(&cell)).collect();
-    let any = !looked.is_empty();
-    let findings: Vec<Finding> = looked.into_iter().flatten().collect();
-    crate::setting::conclude(joined(findings), any, clear, "no run here can tell")
+    let mut survey = Survey::default();
+    let (mut any, mut findings) = (false, Vec::new());
+    for cell in cells(case) {
+        any = true;
+        match look(&cell) {
+            Ok(Look::Fine(seen)) => survey.fine(seen.says, seen.from),
+            Ok(Look::Found(finding)) => findings.push(finding),
+            Err(Blind::Lacks(missing)) => survey.lacks(missing),
+            Err(Blind::OtherKind) => {}
+        }
+    }
+    joined(findings).into_iter().for_each(|finding| survey.found(finding));
+    let otherwise = idle.filter(|_| any).map(str::to_owned);
+    match survey.conclude(Inapplicable::NoRun { that: otherwise.clone().unwrap_or_default() }) {
+        Verdict::NotApplicable { .. } if otherwise.is_none() => {
+            Verdict::unknown(Missing::measurement(needs))
+        }
+        verdict => verdict,
+    }
 }
 
 /// The same in several cells is one finding, with the evidence of each.
@@ -126,18 +190,18 @@ const LIMITED_SHARE: f64 = 0.25;
 /// Judges the cells by one limit. Cells that others disturbed cannot tell: a thread that is put
 /// aside fills its buffers too.
 pub fn judge_limit(case: &Case<'_>, rule: &Rule, limit: &Limit) -> Verdict {
-    let disturbed = |cell: &Cell<'_>| cell.summary.labels.contains(&Label::Noisy);
-    let told = |cell: &Cell<'_>| cell.limited_share(limit.counter);
-    let tell: Vec<Cell<'_>> = cells(case).filter(|cell| told(cell).is_some()).collect();
-    if !tell.is_empty() && tell.iter().all(disturbed) {
-        return Verdict::Unknown { missing: vec!["a TCP stream that nobody disturbed".to_owned()] };
-    }
-    let whose = limit.whose;
-    let clear = format!("no {whose}'s buffer held a flow back while its ends had CPU to spare");
-    judge(case, &clear, |cell| {
-        let share = told(cell).filter(|_| !disturbed(cell))?;
+    judge(case, "a TCP stream whose sender reads TCP's own counters", None, |cell| {
+        if !cell.is_tcp_stream() {
+            return Err(Blind::OtherKind);
+        }
+        let share = cell.limited_share(limit.counter);
+        let share = share.ok_or_else(|| cell.lacks("TCP's count of the time at its limits"))?;
+        if cell.summary.labels.contains(&Label::Noisy) {
+            return Err(cell.lacks("runs that nobody disturbed"));
+        }
         let limited = share >= LIMITED_SHARE && !cell.is_busy();
-        Some(limited.then(|| limited_finding(rule, cell, limit, share)))
+        let seen = format!("{} in {:.1} % of the time", limit.means, 100.0 * share);
+        cell.saw(seen, limited.then(|| limited_finding(rule, cell, limit, share)))
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::rules::evidence;
 use crate::{Case, Rule};
 use narrows_facts::Fact;
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Inapplicable, Missing, Verdict, Weight};
 
 /// What is wrong with a setting.
 pub struct Trouble {
@@ -13,28 +13,67 @@ pub struct Trouble {
     pub remedy: String,
 }
 
-/// Judges one setting by its value. A kernel without it has nothing wrong with it; one that may not
-/// be read is unknown.
-pub fn judge(
+/// What a setting's value says.
+pub enum Reading {
+    /// As it should be.
+    Fine,
+    /// Not as it should be.
+    Wrong(Trouble),
+    /// It is none of the values that the setting has.
+    Garbled,
+}
+
+impl From<Option<Trouble>> for Reading {
+    fn from(trouble: Option<Trouble>) -> Self {
+        trouble.map_or(Self::Fine, Self::Wrong)
+    }
+}
+
+/// A switch that should be on: 0 is trouble, another number is fine.
+pub fn off(value: &str, trouble: impl FnOnce() -> Trouble) -> Reading {
+    match value.parse::<i64>() {
+        Ok(0) => Reading::Wrong(trouble()),
+        Ok(_) => Reading::Fine,
+        Err(_) => Reading::Garbled,
+    }
+}
+
+/// A number that should be at least so much.
+pub fn below(value: Option<&str>, least: u64, trouble: impl FnOnce(u64) -> Trouble) -> Reading {
+    match value.and_then(|word| word.parse::<u64>().ok()) {
+        Some(number) if number < least => Reading::Wrong(trouble(number)),
+        Some(_) => Reading::Fine,
+        None => Reading::Garbled,
+    }
+}
+
+/// Settings of the network that every kernel has: where one is not seen, a namespace hides it.
+const IN_EVERY_KERNEL: [&str; 2] = ["net.core.", "net.ipv4."];
+
+/// Judges one setting by its value. Where the kernel has no such setting there is nothing to
+/// judge; one that nobody read, that may not be read or is hidden, is unknown.
+pub fn judge<R: Into<Reading>>(
     case: &Case<'_>,
     rule: &Rule,
     name: &str,
-    of: impl Fn(&str) -> Option<Trouble>,
+    of: impl Fn(&str) -> R,
 ) -> Verdict {
-    let fact = case.study.host.tuning.get(name);
-    let (value, from) = match fact {
-        Some(Fact::Known { value, from }) => (value.trim(), from),
-        None | Some(Fact::Absent { .. }) => {
-            return Verdict::Clear { because: format!("there is no setting {name} here") };
-        }
-        Some(other) => {
-            let gap = other.gap().unwrap_or_default();
-            return Verdict::Unknown { missing: vec![format!("{name}: {gap}")] };
-        }
+    let Some(fact) = case.study.host.tuning.get(name) else {
+        return Verdict::unknown(Missing::unread(name));
     };
-    match of(value) {
-        None => Verdict::Clear { because: format!("{name} is {value}") },
-        Some(trouble) => Verdict::Found {
+    let hidden = IN_EVERY_KERNEL.iter().any(|prefix| name.starts_with(prefix));
+    let (value, from) = match fact {
+        Fact::Known { value, from } => (value.trim(), from),
+        Fact::Absent { from } if !hidden && !fact.is_unasked() => {
+            let (name, from) = (name.to_owned(), from.0.clone());
+            return Verdict::NotApplicable { why: Inapplicable::NoSetting { name, from } };
+        }
+        other => return Verdict::unknown(Missing::fact(name, other)),
+    };
+    match of(value).into() {
+        Reading::Fine => Verdict::clear(evidence(format!("{name} is {value}"), from.0.clone())),
+        Reading::Garbled => Verdict::unknown(Missing::malformed(name, &from.0, value)),
+        Reading::Wrong(trouble) => Verdict::Found {
             findings: vec![Finding {
                 rule: rule.name.into(),
                 weight: Weight::Advice,
@@ -44,15 +83,6 @@ pub fn judge(
                 remedy: trouble.remedy,
             }],
         },
-    }
-}
-
-/// The findings of a rule that looks at several things, or why there are none.
-pub fn conclude(findings: Vec<Finding>, looked: bool, clear: &str, nothing: &str) -> Verdict {
-    match (findings.is_empty(), looked) {
-        (false, _) => Verdict::Found { findings },
-        (true, true) => Verdict::Clear { because: clear.to_owned() },
-        (true, false) => Verdict::Clear { because: nothing.to_owned() },
     }
 }
 
@@ -89,8 +119,18 @@ pub mod testing {
         matches!(verdict, Verdict::Found { .. })
     }
 
-    /// True when nothing is wrong.
+    /// True when it was looked at and nothing is wrong.
     pub fn is_clear(verdict: &Verdict) -> bool {
         matches!(verdict, Verdict::Clear { .. })
+    }
+
+    /// True where the question does not arise.
+    pub fn is_idle(verdict: &Verdict) -> bool {
+        matches!(verdict, Verdict::NotApplicable { .. })
+    }
+
+    /// True where it could not be told.
+    pub fn is_unknown(verdict: &Verdict) -> bool {
+        matches!(verdict, Verdict::Unknown { .. })
     }
 }

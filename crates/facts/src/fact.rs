@@ -45,10 +45,13 @@ pub enum Fact<T> {
     },
 }
 
+/// Source of a fact that nobody asked for.
+const UNASKED: &str = "not asked for";
+
 impl<T> Default for Fact<T> {
     /// A fact that nobody asked for, as in a file of an older version.
     fn default() -> Self {
-        Self::absent("not asked for")
+        Self::absent(UNASKED)
     }
 }
 
@@ -71,6 +74,10 @@ impl<T> Fact<T> {
             Self::Known { value, .. } => Some(value),
             _ => None,
         }
+    }
+    /// Whether nobody asked for it, so that nothing says that the machine has no such thing.
+    pub fn is_unasked(&self) -> bool {
+        matches!(self, Self::Absent { from } if from.0 == UNASKED)
     }
     /// Where the fact was looked for.
     pub fn source(&self) -> &Source {

@@ -15,6 +15,7 @@ pub mod result;
 pub mod study;
 pub mod trial;
 pub mod units;
+pub mod verdict;
 
 pub use fact::{Fact, Source};
 pub use units::{BitsPerSecond, Bytes, BytesPerSecond, Nanos};

@@ -1,5 +1,6 @@
 //! Results: computed from facts and records, always recomputable, never stored as truth.
 
+pub use crate::verdict::{Answer, Gap, Inapplicable, LookedAt, Missing, NothingSeen, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -169,25 +170,4 @@ pub struct Finding {
     pub worth: Option<Estimate>,
     /// What to do.
     pub remedy: String,
-}
-
-/// A rule's answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "verdict", rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Looked, and nothing is wrong.
-    Clear {
-        /// Why it is fine.
-        because: String,
-    },
-    /// Found something; there may be several (one a NIC).
-    Found {
-        /// What was found.
-        findings: Vec<Finding>,
-    },
-    /// Could not tell.
-    Unknown {
-        /// The facts that are missing.
-        missing: Vec<String>,
-    },
 }

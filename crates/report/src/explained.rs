@@ -1,6 +1,6 @@
 //! Why each cell reached what it did: measured beside expected, and what bears on it.
 
-use crate::{Analysis, words};
+use crate::{Analysis, judged, words};
 use narrows_facts::result::Estimate;
 use narrows_stats::{Label, Summary};
 use serde::Serialize;
@@ -138,21 +138,18 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
         }
         let _ = writeln!(text, "  do: {}", finding.remedy);
     }
-    let unknown = analysis
-        .judged
-        .iter()
-        .filter(|judged| matches!(judged.verdict, narrows_facts::result::Verdict::Unknown { .. }));
     let count = |standing: Standing| cells.iter().filter(|cell| cell.standing == standing).count();
     let _ = writeln!(
         text,
-        "{} as expected, {} explained, {} unexplained, {} without expectation, {} not measured; {} \
-         rules could not tell",
+        "{} as expected, {} explained, {} unexplained, {} without expectation, {} not \
+         measured; {} rules: {}",
         count(Standing::AsExpected),
         count(Standing::Explained),
         count(Standing::Unexplained),
         count(Standing::NotExpected),
         count(Standing::NotMeasured),
-        unknown.count()
+        analysis.judged.len(),
+        judged::answers(&analysis.judged)
     );
     text
 }

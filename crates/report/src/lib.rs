@@ -8,6 +8,7 @@ pub mod explained;
 pub mod figures;
 pub mod formats;
 mod hardware;
+mod judged;
 pub mod plots;
 pub mod published;
 mod rdma;

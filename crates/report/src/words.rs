@@ -3,7 +3,7 @@
 use crate::Analysis;
 use narrows_facts::host::{Host, Nic};
 use narrows_facts::load::Effective;
-use narrows_facts::result::{Estimate, Prediction, Unit, Verdict, Weight};
+use narrows_facts::result::{Estimate, Prediction, Unit, Weight};
 use narrows_facts::study::Ended;
 use narrows_facts::trial::{Path, Trial};
 use narrows_facts::units::three_digits;
@@ -563,15 +563,6 @@ pub fn prediction(prediction: &Prediction) -> String {
         text += &format!("; {} unknown and may be lower", unknown.join(", "));
     }
     text
-}
-
-/// One word for a verdict.
-pub fn verdict(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Clear { .. } => "clear",
-        Verdict::Found { .. } => "found",
-        Verdict::Unknown { .. } => "unknown",
-    }
 }
 
 /// One word for a weight.

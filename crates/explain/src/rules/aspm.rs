@@ -28,7 +28,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, of_setting};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, of_setting};
 
     #[test]
     fn the_planted_value_is_found_and_others_are_not() {
@@ -39,6 +39,6 @@ mod tests {
         for value in ["[default] performance powersave", "performance"] {
             assert!(is_clear(&of(value)), "{value}");
         }
-        assert!(is_clear(&of_setting(&RULE, "another", "x")));
+        assert!(is_unknown(&of_setting(&RULE, "another", "x")));
     }
 }

@@ -4,7 +4,7 @@
 //! in a CPU's backlog; what finds `net.core.netdev_max_backlog` of them there is dropped (kernel,
 //! net/core/dev.c, `enqueue_to_backlog`). Told from one in a thousand of the packets in the window.
 
-use crate::measured::{self, finding};
+use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
 use narrows_facts::result::{Verdict, Weight};
 use narrows_stats::median;
@@ -19,7 +19,10 @@ pub static RULE: Rule = Rule {
 const DROPPED_SHARE: f64 = 0.001;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "no backlog of a receiver was full", |cell| {
+    measured::judge(case, "a network stream, with the kernel's softnet counters", None, |cell| {
+        if !cell.is_network_stream() {
+            return Err(Blind::OtherKind);
+        }
         let ends = cell.done.iter().filter_map(|record| record.sink.as_deref());
         let shares: Vec<f64> = ends
             .filter_map(|end| {
@@ -28,17 +31,19 @@ fn judge(case: &Case<'_>) -> Verdict {
                 Some(dropped / (dropped + processed).max(1.0))
             })
             .collect();
-        let share = median(&shares)?;
-        Some((share >= DROPPED_SHARE).then(|| {
+        let share =
+            median(&shares).ok_or_else(|| cell.lacks("counts of /proc/net/softnet_stat"))?;
+        let seen = format!("{:.3} % dropped by /proc/net/softnet_stat, all CPUs", 100.0 * share);
+        let wrong = (share >= DROPPED_SHARE).then(|| {
             let says = format!(
                 "The receiver's kernel dropped {:.1} % of its packets in {}: a CPU's backlog was full",
                 100.0 * share,
                 cell.trial.label
             );
-            let seen = format!("{:.3} % by /proc/net/softnet_stat, all CPUs", 100.0 * share);
             let remedy = "sysctl -w net.core.netdev_max_backlog=10000, or spread the flows over CPUs";
-            finding(&RULE, cell, Weight::Advice, says, seen, remedy)
-        }))
+            finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+        });
+        cell.saw(seen, wrong)
     })
 }
 
@@ -46,7 +51,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, stream};
-    use crate::setting::testing::{is_clear, is_found};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
 
     #[test]
     fn a_full_backlog_is_found() {
@@ -61,6 +66,6 @@ mod tests {
         };
         assert!(is_found(&of_study(&RULE, &study(5_000))));
         assert!(is_clear(&of_study(&RULE, &study(3))));
-        assert!(is_clear(&of_study(&RULE, &stream("udp-stream"))));
+        assert!(is_unknown(&of_study(&RULE, &stream("udp-stream"))));
     }
 }

@@ -4,9 +4,9 @@
 //! byte over the memory bus once more than tools that use one small buffer over and over. No fault:
 //! what most programs do. But not to be set beside figures of a hot buffer.
 
-use crate::measured::{self, finding};
+use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
-use narrows_facts::result::{Verdict, Weight};
+use narrows_facts::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "cold-buffers",
@@ -17,24 +17,29 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     let cache = case.study.study.cache_bytes;
-    measured::judge(case, "buffers fitted the caches", |cell| {
+    measured::judge(case, "a stream", Some("was a stream"), |cell| {
         let stream = cell.trial.params.stream.as_ref();
-        let span = stream.and_then(|stream| stream.span_bytes);
-        if cache.0 == 0 {
-            return None;
+        if stream.is_none() && !cell.is_network_stream() {
+            return Err(Blind::OtherKind);
         }
-        let cold = span.filter(|span| span.0 > cache.0);
-        Some(cold.map(|span| {
+        // Without a span each flow uses its one buffer of a message over and over.
+        let span = stream.and_then(|stream| stream.span_bytes);
+        let span = span.unwrap_or(cell.trial.params.message_bytes);
+        if cache.0 == 0 {
+            return Err(Blind::Lacks(Missing::unread("size of the last-level caches")));
+        }
+        let seen = format!("span {span} at each end, last-level caches {cache}");
+        let wrong = (span.0 > cache.0).then(|| {
             let says = format!(
                 "{} went through {span} of buffers, the caches are {cache}: every byte came from \
                  memory and went there",
                 cell.trial.label
             );
-            let seen = format!("span {span} at each end, last-level caches {cache}");
             let remedy =
                 "compare only with figures of cold buffers; --buffer hot is what iperf3 does";
-            finding(&RULE, cell, Weight::Caution, says, seen, remedy)
-        }))
+            finding(&RULE, cell, Weight::Caution, says, seen.clone(), remedy)
+        });
+        cell.saw(seen, wrong)
     })
 }
 

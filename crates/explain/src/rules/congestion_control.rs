@@ -6,9 +6,11 @@
 //! about half of its largest receive buffer as window (`tcp_adv_win_scale` 1, tcp(7)).
 
 use super::evidence;
+use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
+use narrows_facts::BitsPerSecond;
 use narrows_facts::host::{Host, Nic};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Evidence, Finding, Missing, Verdict, Weight};
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::Path;
 use narrows_stats::{Summary, ratio_of_medians};
@@ -21,6 +23,8 @@ pub static RULE: Rule = Rule {
 };
 
 const SETTING: &str = "net.ipv4.tcp_congestion_control";
+const PLACE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+const BUFFERS: &str = "net.ipv4.tcp_rmem";
 /// A gain must be at least this, at the low end of its range, to be worth a change.
 const GAIN_MIN: f64 = 1.10;
 /// Round trip of a busy local network, in seconds (assumed).
@@ -29,7 +33,11 @@ const ROUND_TRIP_S: f64 = 0.001;
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let Some(default) = host.tuning.get(SETTING).and_then(|fact| fact.value()) else {
-        return Verdict::Unknown { missing: vec![SETTING.into()] };
+        let missing = match host.tuning.get(SETTING) {
+            Some(fact) => Missing::fact(SETTING, fact),
+            None => Missing::unread(SETTING),
+        };
+        return Verdict::unknown(missing);
     };
     let mut findings: Vec<Finding> = Vec::new();
     let pair = compared(case.summaries);
@@ -38,24 +46,31 @@ fn judge(case: &Case<'_>) -> Verdict {
             slower_default(default, with_default, with_other)
         }),
     );
-    findings.extend(host.physical_nics().filter_map(|nic| small_window(host, nic)));
-    if !findings.is_empty() {
-        return Verdict::Found { findings };
-    }
-    let window = "and the receive buffer covers every link whose speed is known";
-    let because = match (pair, default.as_str()) {
-        (Some((_, other)), _) => format!(
-            "{default} was not clearly slower than {} here, {window}",
-            other.effective.congestion.as_deref().unwrap_or("the other")
-        ),
-        (None, "cubic" | "reno") => format!("{default} does not pace, {window}"),
-        (None, _) if measured(case.study) => {
-            let missing = vec![format!("a stream with cubic beside the default {default}")];
-            return Verdict::Unknown { missing };
+    let mut survey = Survey::default();
+    for nic in host.physical_nics().filter(|nic| !is_down(nic)) {
+        match window(host, nic) {
+            Ok((seen, None)) => survey.fine(seen.says, seen.from),
+            Ok((_, Some(finding))) => findings.push(finding),
+            Err(missing) => survey.lacks(missing),
         }
-        (None, _) => return Verdict::Unknown { missing: vec!["a local TCP stream".into()] },
-    };
-    Verdict::Clear { because }
+    }
+    findings.into_iter().for_each(|finding| survey.found(finding));
+    match (pair, default.as_str()) {
+        (Some((_, other)), _) => {
+            let other = other.effective.congestion.as_deref().unwrap_or("the other");
+            let says = format!("{default} was not clearly slower than {other} here");
+            survey.fine(says, "tcp-stream, measured in this study");
+        }
+        (None, "cubic" | "reno") => {
+            survey.fine(format!("{SETTING} is {default}, which does not pace"), PLACE);
+        }
+        (None, _) if measured(case.study) => {
+            let of = format!("a stream with cubic beside the default {default}");
+            survey.lacks(Missing::measurement(of));
+        }
+        (None, _) => survey.lacks(Missing::measurement("a local TCP stream")),
+    }
+    survey.conclude(not_so("no congestion control is in use"))
 }
 
 fn measured(study: &StoredStudy) -> bool {
@@ -91,7 +106,7 @@ fn slower_default(name: &str, default: &Summary, other: &Summary) -> Option<Find
             gain.value
         ),
         evidence: vec![
-            evidence(format!("{SETTING} = {name}"), "/proc/sys/net/ipv4/tcp_congestion_control"),
+            evidence(format!("{SETTING} = {name}"), PLACE),
             evidence(
                 format!("medians of {} and {} interleaved runs", default.done, other.done),
                 "tcp-stream, measured in this study",
@@ -105,13 +120,28 @@ fn slower_default(name: &str, default: &Summary, other: &Summary) -> Option<Find
     })
 }
 
-fn small_window(host: &Host, nic: &Nic) -> Option<Finding> {
-    let speed = nic.speed_bps.value()?;
-    let largest = host.tuning.get("net.ipv4.tcp_rmem")?.value()?.split(' ').nth(2)?;
-    let largest: f64 = largest.parse().ok()?;
+/// What the largest receive buffer allows over a NIC, and what is wrong with it.
+fn window(host: &Host, nic: &Nic) -> Result<(Evidence, Option<Finding>), Missing> {
+    let name = format!("speed of {}", nic.name);
+    let speed = nic.speed_bps.value().ok_or_else(|| Missing::fact(name, &nic.speed_bps))?;
+    let fact = host.tuning.get(BUFFERS).ok_or_else(|| Missing::unread(BUFFERS))?;
+    let all = fact.value().ok_or_else(|| Missing::fact(BUFFERS, fact))?;
+    let largest = all.split(' ').nth(2).and_then(|word| word.parse::<f64>().ok());
+    let largest = largest.ok_or_else(|| Missing::malformed(BUFFERS, &fact.source().0, all))?;
     let window = largest / 2.0;
     let needed = speed.0 / 8.0 * ROUND_TRIP_S;
-    (window < needed).then(|| Finding {
+    let says = format!(
+        "the receive buffer of {largest:.0} B covers {} at {speed} and a round trip of 1 ms",
+        nic.name
+    );
+    let small = (window < needed).then(|| small_window(nic, *speed, largest));
+    Ok((evidence(says, fact.source().0.clone()), small))
+}
+
+fn small_window(nic: &Nic, speed: BitsPerSecond, largest: f64) -> Finding {
+    let window = largest / 2.0;
+    let needed = speed.0 / 8.0 * ROUND_TRIP_S;
+    Finding {
         rule: RULE.name.into(),
         weight: Weight::Advice,
         says: format!(
@@ -122,7 +152,10 @@ fn small_window(host: &Host, nic: &Nic) -> Option<Finding> {
             window * 8.0 / ROUND_TRIP_S / 1e9
         ),
         evidence: vec![
-            evidence(format!("largest receive buffer {largest:.0} B"), "/proc/sys/net/ipv4/tcp_rmem"),
+            evidence(
+                format!("largest receive buffer {largest:.0} B"),
+                "/proc/sys/net/ipv4/tcp_rmem",
+            ),
             evidence(format!("{speed}"), nic.speed_bps.source().0.clone()),
             evidence("half of the buffer is offered as window; 1 ms is assumed", "tcp(7)"),
         ],
@@ -131,5 +164,5 @@ fn small_window(host: &Host, nic: &Nic) -> Option<Finding> {
             "sysctl -w net.ipv4.tcp_rmem=\"4096 131072 {0:.0}\" net.ipv4.tcp_wmem=\"4096 16384 {0:.0}\"",
             (needed * 2.0).ceil()
         ),
-    })
+    }
 }

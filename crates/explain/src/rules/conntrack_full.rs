@@ -4,8 +4,10 @@
 //! new one is dropped without a word to the program (nf_conntrack-sysctl, Linux documentation).
 
 use super::evidence;
+use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::Fact;
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "conntrack-full",
@@ -18,35 +20,54 @@ pub static RULE: Rule = Rule {
 const SHARE: f64 = 0.8;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let number = |name: &str| -> Option<(f64, String)> {
-        let fact = case.study.host.tuning.get(name)?;
-        Some((fact.value()?.trim().parse().ok()?, fact.source().0.clone()))
+    let mut survey = Survey::default();
+    let tuning = &case.study.host.tuning;
+    let names = ["net.conntrack.count", "net.conntrack.max"];
+    let facts = names.map(|name| tuning.get(name));
+    let is_absent =
+        |fact: &&Fact<String>| matches!(fact, Fact::Absent { .. } if !fact.is_unasked());
+    if facts.iter().flatten().any(is_absent) {
+        return survey.conclude(not_so("connections are not tracked"));
+    }
+    let mut number = |name: &str, fact: Option<&Fact<String>>| -> Option<f64> {
+        let Some(fact) = fact else {
+            survey.lacks(Missing::unread(name));
+            return None;
+        };
+        let text = survey.need(name, fact)?;
+        let number = text.trim().parse().ok();
+        if number.is_none() {
+            survey.lacks(Missing::malformed(name, &fact.source().0, text));
+        }
+        number
     };
-    let both = number("net.conntrack.count").zip(number("net.conntrack.max"));
-    let Some(((count, from), (most, _))) = both.filter(|(_, (most, _))| *most > 0.0) else {
-        return Verdict::Clear { because: "connections are not tracked".into() };
-    };
-    let says = format!("{count:.0} of {most:.0} entries for connections are taken");
-    match count >= SHARE * most {
-        false => Verdict::Clear { because: says },
-        true => Verdict::Found {
-            findings: vec![Finding {
-                rule: RULE.name.into(),
-                weight: Weight::Advice,
-                evidence: vec![evidence(says.clone(), from)],
-                says,
-                worth: None,
-                remedy: "sysctl -w net.netfilter.nf_conntrack_max=..., or do not track these flows"
-                    .into(),
-            }],
-        },
+    let both = number(names[0], facts[0]).zip(number(names[1], facts[1]));
+    if let Some((count, most)) = both.filter(|(_, most)| *most > 0.0) {
+        let says = format!("{count:.0} of {most:.0} entries for connections are taken");
+        let from = facts[0].map_or(String::new(), |fact| fact.source().0.clone());
+        match count >= SHARE * most {
+            false => survey.fine(says, from),
+            true => survey.found(full(says, from)),
+        }
+    }
+    survey.conclude(not_so("connections are not tracked"))
+}
+
+fn full(says: String, from: String) -> Finding {
+    Finding {
+        rule: RULE.name.into(),
+        weight: Weight::Advice,
+        evidence: vec![evidence(says.clone(), from)],
+        says,
+        worth: None,
+        remedy: "sysctl -w net.netfilter.nf_conntrack_max=..., or do not track these flows".into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host};
     use narrows_facts::host::Host;
 
     #[test]
@@ -60,6 +81,6 @@ mod tests {
         };
         assert!(is_found(&of_host(&RULE, host("900"))));
         assert!(is_clear(&of_host(&RULE, host("12"))));
-        assert!(is_clear(&of_host(&RULE, Host::default())));
+        assert!(is_unknown(&of_host(&RULE, Host::default())));
     }
 }

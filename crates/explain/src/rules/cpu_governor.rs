@@ -27,7 +27,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, of_setting};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, of_setting};
 
     #[test]
     fn planted_values_are_found_and_healthy_ones_are_not() {
@@ -37,6 +37,6 @@ mod tests {
         for value in ["performance", "schedutil", "ondemand"] {
             assert!(is_clear(&of_setting(&RULE, "cpu.governor", value)), "{value}");
         }
-        assert!(is_clear(&of_setting(&RULE, "another", "x")));
+        assert!(is_unknown(&of_setting(&RULE, "another", "x")));
     }
 }

@@ -5,9 +5,10 @@
 //! Documentation/scheduler/sched-bwc.rst).
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::Fact;
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "cpu-quota",
@@ -18,28 +19,38 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     let cpu = &case.study.host.cpu;
-    let cpus = cpu.allowed.value().map_or(0, Vec::len);
-    let quota = cpu.quota_cpus.value().filter(|quota| **quota < cpus as f64);
-    let findings = quota.map(|quota| Finding {
+    let mut survey = Survey::default();
+    let cpus = survey.need("CPUs that this process may use", &cpu.allowed).map_or(0, Vec::len);
+    let from = cpu.quota_cpus.source().0.clone();
+    match &cpu.quota_cpus {
+        Fact::Known { value, .. } if *value < cpus as f64 => {
+            survey.found(small(*value, cpus, from))
+        }
+        Fact::Known { value, .. } => survey.fine(format!("quota {value:.2} of {cpus} CPUs"), from),
+        Fact::Absent { .. } if !cpu.quota_cpus.is_unasked() => {
+            survey.fine(format!("no quota on the time of {cpus} CPUs"), from);
+        }
+        fact => survey.lacks(Missing::fact("quota of CPU time", fact)),
+    }
+    survey.conclude(not_so("there is no CPU"))
+}
+
+fn small(quota: f64, cpus: usize, from: String) -> Finding {
+    Finding {
         rule: RULE.name.into(),
         weight: Weight::Caution,
         says: format!("This process has {cpus} CPUs and may use the time of {quota:.2}"),
-        evidence: vec![evidence(
-            format!("quota {quota:.2} CPUs"),
-            cpu.quota_cpus.source().0.clone(),
-        )],
+        evidence: vec![evidence(format!("quota {quota:.2} CPUs"), from)],
         worth: None,
         remedy: "run outside the control group, or raise its cpu.max (in Kubernetes: limits.cpu)"
             .into(),
-    });
-    let clear = "no quota of CPU time below the CPUs it may use";
-    conclude(findings.into_iter().collect(), true, clear, clear)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host};
     use narrows_facts::host::{Cpu, Host};
 
     #[test]
@@ -50,6 +61,9 @@ mod tests {
         };
         assert!(is_found(&of_host(&RULE, host(0.5))));
         assert!(is_clear(&of_host(&RULE, host(2.0))));
-        assert!(is_clear(&of_host(&RULE, Host::default())));
+        assert!(is_unknown(&of_host(&RULE, Host::default())));
+        let mut free = host(2.0);
+        free.cpu.quota_cpus = Fact::absent("/sys/fs/cgroup/cpu.max");
+        assert!(is_clear(&of_host(&RULE, free)));
     }
 }

@@ -29,12 +29,12 @@ fn judge(case: &Case<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, of_setting};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, of_setting};
 
     #[test]
     fn planted_values_are_found_and_healthy_ones_are_not() {
         assert!(is_found(&of_setting(&RULE, "cpu.turbo", "off")));
         assert!(is_clear(&of_setting(&RULE, "cpu.turbo", "on")));
-        assert!(is_clear(&of_setting(&RULE, "another", "x")));
+        assert!(is_unknown(&of_setting(&RULE, "another", "x")));
     }
 }

@@ -4,7 +4,7 @@
 //! full. On the path: a switch, a shaper, or a host between. Judged from one in a hundred, by the
 //! largest part.
 
-use crate::measured::{self, finding};
+use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
 use narrows_facts::result::{Verdict, Weight};
 
@@ -18,8 +18,8 @@ pub static RULE: Rule = Rule {
 const DROPPED_SHARE: f64 = 0.01;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "fewer than one datagram in a hundred was lost", |cell| {
-        let loss = cell.summary.loss.as_ref()?;
+    measured::judge(case, "a UDP stream", None, |cell| {
+        let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
         let all = (loss.received_datagrams as f64 + loss.lost_datagrams as f64).max(1.0);
         let places = [
             (loss.lost_at_socket_datagrams, "at the receiver's socket", SOCKET),
@@ -27,17 +27,19 @@ fn judge(case: &Case<'_>) -> Verdict {
             (loss.lost_at_source_interface_datagrams, "at the sender's interface", INTERFACE),
             (loss.lost_on_path_datagrams, "on the path", PATH),
         ];
-        let (lost, place, remedy) = places.into_iter().max_by_key(|place| place.0)?;
+        let (lost, place, remedy) =
+            places.into_iter().max_by_key(|place| place.0).ok_or(Blind::OtherKind)?;
         let share = lost as f64 / all;
-        Some((share >= DROPPED_SHARE).then(|| {
+        let seen = format!("{lost} of {all:.0} lost, by sequence numbers and counters");
+        let wrong = (share >= DROPPED_SHARE).then(|| {
             let says = format!(
                 "{:.1} % of the datagrams were dropped {place} in {}",
                 100.0 * share,
                 cell.trial.label
             );
-            let seen = format!("{lost} of {all:.0} by sequence numbers and counters");
-            finding(&RULE, cell, Weight::Advice, says, seen, remedy)
-        }))
+            finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+        });
+        cell.saw(seen, wrong)
     })
 }
 

@@ -9,7 +9,7 @@ use crate::moves::moves;
 use crate::population::{Balance, Population, Socket, is_split};
 use crate::{Case, Rule};
 use narrows_facts::host::Slot;
-use narrows_facts::result::{Evidence, Finding, Verdict, Weight};
+use narrows_facts::result::{Evidence, Finding, Missing, Verdict, Weight};
 use narrows_predict::interleave::Set;
 
 /// More empty slots than this are not named.
@@ -25,14 +25,18 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
+    if host.memory.slots.value().is_none() {
+        return Verdict::unknown(Missing::fact("memory slots", &host.memory.slots));
+    }
     let population = match Population::of(host) {
         Ok(population) => population,
-        Err(missing) => return Verdict::Unknown { missing: vec![missing] },
+        Err(missing) => return Verdict::unknown(Missing::knowledge(missing)),
     };
-    if population.balance == Balance::Balanced {
-        return Verdict::Clear { because: "every channel of every socket holds the same".into() };
-    }
     let from = host.memory.slots.source().0.clone();
+    if population.balance == Balance::Balanced {
+        let each = population.sockets.iter().map(show).collect::<Vec<_>>();
+        return Verdict::clear(evidence(each.join("; "), from));
+    }
     let sockets = &population.sockets;
     let mut evidence: Vec<Evidence> =
         sockets.iter().map(|socket| evidence(show(socket), from.clone())).collect();

@@ -4,9 +4,10 @@
 //! ena, gve or a virtual function do not.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::Fact;
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "emulated-nic",
@@ -21,17 +22,25 @@ const IMITATED: [&str; 6] = ["8139cp", "8139too", "e1000", "e1000e", "ne2k-pci",
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let guest = host.virtualised.value();
-    let mut findings = Vec::new();
-    for nic in host.physical_nics().filter(|_| guest.is_some()) {
-        let Some(driver) = nic.driver.value().filter(|name| IMITATED.contains(&name.as_str()))
-        else {
+    let mut survey = Survey::default();
+    let Some(guest) = guest else {
+        if !matches!(&host.virtualised, Fact::Absent { .. }) || host.virtualised.is_unasked() {
+            survey.lacks(Missing::fact("whether this is a virtual machine", &host.virtualised));
+        }
+        return survey.conclude(not_so("this is no virtual machine, as far as it shows"));
+    };
+    for nic in host.physical_nics() {
+        let Some(driver) = survey.need(format!("driver of {}", nic.name), &nic.driver) else {
             continue;
         };
+        let from = nic.driver.source().0.clone();
         // A guest with a card of its own (passed through) has its link in PCI Express.
-        if nic.path.last().is_some_and(|hop| hop.link.value().is_some()) {
+        let own = nic.path.last().is_some_and(|hop| hop.link.value().is_some());
+        if own || !IMITATED.contains(&driver.as_str()) {
+            survey.fine(format!("{} has driver {driver}", nic.name), from);
             continue;
         }
-        findings.push(Finding {
+        survey.found(Finding {
             rule: RULE.name.into(),
             weight: Weight::Advice,
             says: format!(
@@ -39,25 +48,21 @@ fn judge(case: &Case<'_>) -> Verdict {
                 nic.name
             ),
             evidence: vec![
-                evidence(format!("driver {driver}"), nic.driver.source().0.clone()),
-                evidence(
-                    format!("runs in {}", guest.map_or("", String::as_str)),
-                    host.virtualised.source().0.clone(),
-                ),
+                evidence(format!("driver {driver}"), from),
+                evidence(format!("runs in {guest}"), host.virtualised.source().0.clone()),
             ],
             worth: None,
             remedy: "give the machine a virtio (KVM), vmxnet3 (VMware) or passed-through NIC"
                 .into(),
         });
     }
-    let clear = "no NIC is an imitated one";
-    conclude(findings, guest.is_some(), clear, "this is no virtual machine, as far as it shows")
+    survey.conclude(no_device("NIC with a device behind it"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown, known, of_host};
     use narrows_facts::host::{Host, Nic};
 
     #[test]
@@ -65,13 +70,15 @@ mod tests {
         let host = |driver: &str, guest: bool| {
             let nic = Nic { physical: true, driver: known(driver.into()), ..Nic::default() };
             let mut host = Host { nics: vec![nic], ..Host::default() };
-            if guest {
-                host.virtualised = known("kvm".into());
-            }
+            host.virtualised = match guest {
+                true => known("kvm".into()),
+                false => Fact::absent("/proc/cpuinfo"),
+            };
             host
         };
         assert!(is_found(&of_host(&RULE, host("e1000", true))));
         assert!(is_clear(&of_host(&RULE, host("virtio_net", true))));
-        assert!(is_clear(&of_host(&RULE, host("e1000", false))));
+        assert!(is_idle(&of_host(&RULE, host("e1000", false))));
+        assert!(is_unknown(&of_host(&RULE, Host::default())));
     }
 }

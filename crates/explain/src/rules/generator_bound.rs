@@ -4,8 +4,9 @@
 //! carried it. Spinning threads and paced streams are left out, as their labels are.
 
 use super::evidence;
+use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 use narrows_facts::trial::Path;
 use narrows_stats::Label;
 
@@ -21,7 +22,8 @@ fn judge(case: &Case<'_>) -> Verdict {
     let over: Vec<_> =
         case.summaries.iter().filter(|s| s.path == Path::Peer && s.done > 0).collect();
     if over.is_empty() {
-        return Verdict::Clear { because: "no path to another host was measured".into() };
+        let of = "a run over a path to another host";
+        return Verdict::unknown(Missing::measurement(of));
     }
     let bound = |label: Label| over.iter().filter(move |s| s.labels.contains(&label));
     let finding = |label: Label, end: &str, remedy: &str| {
@@ -53,8 +55,22 @@ fn judge(case: &Case<'_>) -> Verdict {
     .into_iter()
     .flatten()
     .collect();
-    match findings.is_empty() {
-        true => Verdict::Clear { because: "no thread of the ends had its CPU full".into() },
-        false => Verdict::Found { findings },
+    let mut survey = Survey::default();
+    for summary in over {
+        let cpu = summary.cpu.as_ref();
+        let shares = cpu.map(|cpu| (cpu.source_share, cpu.sink_share));
+        let Some((Some(source), Some(sink))) = shares else {
+            let of = format!("CPU time of both ends' threads in {}", summary.label);
+            survey.lacks(Missing::measurement(of));
+            continue;
+        };
+        let says = format!(
+            "the busiest thread used {:.0} % of its CPU at the sender, {:.0} % at the receiver",
+            100.0 * source,
+            100.0 * sink
+        );
+        survey.fine(says, format!("{} runs of {}", summary.done, summary.label));
     }
+    findings.into_iter().for_each(|finding| survey.found(finding));
+    survey.conclude(not_so("no path to another host was measured"))
 }

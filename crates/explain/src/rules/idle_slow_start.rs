@@ -30,7 +30,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host, of_setting};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host, of_setting};
 
     #[test]
     fn the_planted_value_is_found_and_others_are_not() {
@@ -45,6 +45,6 @@ mod tests {
         for value in ["0", "1"] {
             assert!(is_clear(&of(value)), "{value}");
         }
-        assert!(is_clear(&of_setting(&RULE, "another", "x")));
+        assert!(is_unknown(&of_setting(&RULE, "another", "x")));
     }
 }

@@ -5,10 +5,11 @@
 //! waking from one takes a quarter of the measured round trip, and the round trip is long enough
 //! for the CPU to have been in it.
 
-use crate::measured::{self, Cell, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
+use narrows_facts::Fact;
 use narrows_facts::host::IdleState;
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "idle-states",
@@ -21,34 +22,40 @@ pub static RULE: Rule = Rule {
 const WAKING_SHARE: f64 = 0.25;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let states = case.study.host.cpu.idle_states.value().map_or(&[][..], Vec::as_slice);
-    measured::judge(case, "waking took little of the round trips", |cell| look(states, cell))
+    let states = &case.study.host.cpu.idle_states;
+    measured::judge(case, "round trips of ends that sleep", None, |cell| look(states, cell))
 }
 
 /// Only ends that sleep can tell, and only hosts whose idle states are known.
-fn look(states: &[IdleState], cell: &Cell<'_>) -> Option<Option<Finding>> {
+fn look(states: &Fact<Vec<IdleState>>, cell: &Cell<'_>) -> Looked {
     let sleeps = cell.summary.effective.wait.as_deref().is_none_or(|wait| wait == "block");
-    let us = cell.summary.round_trips.as_ref()?.p50_ns?.0 as f64 / 1e3;
+    let p50_ns = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
+    let us = p50_ns.filter(|_| sleeps).ok_or(Blind::OtherKind)?.0 as f64 / 1e3;
+    let unknown = || Blind::Lacks(Missing::fact("idle states of the CPUs", states));
+    let states = states.value().ok_or_else(unknown)?;
     let enabled = states.iter().filter(|state| state.disabled_on == 0);
     let possible = enabled.filter(|state| state.exit_latency_us as f64 <= us);
-    let deepest = possible.max_by_key(|state| state.exit_latency_us).filter(|_| sleeps)?;
+    let Some(deepest) = possible.max_by_key(|state| state.exit_latency_us) else {
+        return cell.saw(format!("no allowed idle state wakes within {us:.0} us"), None);
+    };
     let waking = deepest.exit_latency_us as f64;
-    Some((waking >= WAKING_SHARE * us).then(|| {
+    let seen = format!(
+        "{} wakes in {waking:.0} us and is allowed; median round trip {us:.0} us, asleep",
+        deepest.name
+    );
+    let wrong = (waking >= WAKING_SHARE * us).then(|| {
         let says = format!(
             "Up to {waking:.0} of the {us:.0} us of {} may be CPUs waking from {}",
             cell.trial.label, deepest.name
-        );
-        let seen = format!(
-            "{} wakes in {waking:.0} us and is allowed; median round trip {us:.0} us, asleep",
-            deepest.name
         );
         let remedy = format!(
             "cpupower idle-set -D {} while latency counts, or measure with --wait spin to see what \
              that is worth",
             (waking as u64).saturating_sub(1).max(1)
         );
-        finding(&RULE, cell, Weight::Advice, says, seen, &remedy)
-    }))
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
+    });
+    cell.saw(seen, wrong)
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 //! take its time, and the program that was to be undisturbed is not.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::Fact;
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "interrupts-isolated",
@@ -17,21 +18,32 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let lists = [&host.cpu.isolated, &host.cpu.tickless];
-    let alone: Vec<u32> = lists.iter().filter_map(|list| list.value()).flatten().copied().collect();
-    let mut findings = Vec::new();
-    for nic in host.physical_nics() {
-        let Some(cpus) = nic.irq_cpus.value() else { continue };
+    let mut survey = Survey::default();
+    let mut alone: Vec<u32> = Vec::new();
+    for (name, list) in [("isolated", &host.cpu.isolated), ("tickless", &host.cpu.tickless)] {
+        match list {
+            Fact::Known { value, .. } => alone.extend(value),
+            // A kernel without the file cannot keep CPUs so.
+            Fact::Absent { .. } if !list.is_unasked() => {}
+            other => survey.lacks(Missing::fact(format!("{name} CPUs"), other)),
+        }
+    }
+    // Every CPU isolated leaves nowhere else to go.
+    let elsewhere = host.cpu.online.value().is_none_or(|all| all.len() > alone.len());
+    for nic in host.physical_nics().filter(|_| !alone.is_empty() && elsewhere) {
+        let name = format!("CPUs of the interrupts of {}", nic.name);
+        let Some(cpus) = survey.need(name, &nic.irq_cpus) else { continue };
+        let from = nic.irq_cpus.source().0.clone();
         let on: Vec<u32> = cpus.iter().copied().filter(|cpu| alone.contains(cpu)).collect();
-        // Every CPU isolated leaves nowhere else to go.
-        if on.is_empty() || host.cpu.online.value().is_some_and(|all| all.len() <= alone.len()) {
+        if on.is_empty() {
+            survey.fine(format!("{} interrupts CPUs {cpus:?}, none isolated", nic.name), from);
             continue;
         }
         let says = format!("Interrupts of {} are served on isolated CPUs {on:?}", nic.name);
-        findings.push(Finding {
+        survey.found(Finding {
             rule: RULE.name.into(),
             weight: Weight::Advice,
-            evidence: vec![evidence(says.clone(), nic.irq_cpus.source().0.clone())],
+            evidence: vec![evidence(says.clone(), from)],
             says,
             worth: None,
             remedy: "move them to the other CPUs: /proc/irq/*/smp_affinity_list, or irqaffinity= \
@@ -39,14 +51,17 @@ fn judge(case: &Case<'_>) -> Verdict {
                 .into(),
         });
     }
-    let nothing = "no CPU is kept free of other work";
-    conclude(findings, !alone.is_empty(), "isolated CPUs serve no NIC", nothing)
+    survey.conclude(match alone.is_empty() {
+        true => not_so("no CPU is kept free of other work"),
+        false if elsewhere => no_device("NIC with a device behind it"),
+        false => not_so("every CPU is kept free: interrupts have nowhere else to go"),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown, known, of_host};
     use narrows_facts::host::{Cpu, Host, Nic};
 
     #[test]
@@ -55,6 +70,7 @@ mod tests {
             cpu: Cpu {
                 online: known(vec![0, 1, 2, 3]),
                 isolated: known(isolated),
+                tickless: Fact::absent("this kernel"),
                 ..Cpu::default()
             },
             nics: vec![Nic { physical: true, irq_cpus: known(irq), ..Nic::default() }],
@@ -62,6 +78,7 @@ mod tests {
         };
         assert!(is_found(&of_host(&RULE, host(vec![0, 3], vec![2, 3]))));
         assert!(is_clear(&of_host(&RULE, host(vec![0, 1], vec![2, 3]))));
-        assert!(is_clear(&of_host(&RULE, host(vec![0, 1], Vec::new()))));
+        assert!(is_idle(&of_host(&RULE, host(vec![0, 1], Vec::new()))));
+        assert!(is_unknown(&of_host(&RULE, Host::default())));
     }
 }

@@ -4,9 +4,9 @@
 //! more and four CPUs or more.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "interrupts-on-one-cpu",
@@ -20,38 +20,53 @@ const CPUS: usize = 4;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let (mut findings, mut looked) = (Vec::new(), false);
-    for nic in host.physical_nics() {
-        let fast = nic.speed_bps.value().is_some_and(|speed| speed.0 >= SPEED_BPS);
-        let many = host.cpu.online.value().is_some_and(|cpus| cpus.len() >= CPUS);
-        let queues = nic.queues.value().map_or(0, |queues| queues.rx);
-        let Some(cpus) = nic.irq_cpus.value().filter(|cpus| fast && many && !cpus.is_empty())
-        else {
-            continue;
-        };
-        looked = true;
-        if queues >= 2 && cpus.len() == 1 {
-            let says = format!(
-                "CPU {} serves the interrupts of all {queues} queues of {}",
-                cpus[0], nic.name
-            );
-            findings.push(Finding {
-                rule: RULE.name.into(),
-                weight: Weight::Advice,
-                evidence: vec![evidence(says.clone(), nic.irq_cpus.source().0.clone())],
-                says,
-                worth: None,
-                remedy: "spread them over the CPUs of the NIC's node, or start irqbalance".into(),
-            });
+    let mut survey = Survey::default();
+    let fast = survey.fast_nics(host, SPEED_BPS);
+    if fast.is_empty() {
+        return survey.conclude(no_device("NIC of 10 Gb/s or more that is up"));
+    }
+    let Some(online) = survey.need("online CPUs", &host.cpu.online) else {
+        return survey.conclude(not_so("there is no CPU"));
+    };
+    if online.len() < CPUS {
+        return survey.conclude(not_so(format!("this host has {} CPUs", online.len())));
+    }
+    for nic in fast {
+        let queues = survey.need(format!("queues of {}", nic.name), &nic.queues);
+        let name = format!("CPUs of the interrupts of {}", nic.name);
+        let cpus = survey.need(name.as_str(), &nic.irq_cpus);
+        let (Some(queues), Some(cpus)) = (queues.map(|queues| queues.rx), cpus) else { continue };
+        let from = nic.irq_cpus.source().0.clone();
+        match cpus.as_slice() {
+            [] => survey.lacks(Missing::malformed(&name, &from, "no interrupt")),
+            [one] if queues >= 2 => {
+                let name = &nic.name;
+                let says =
+                    format!("CPU {one} serves the interrupts of all {queues} queues of {name}");
+                survey.found(Finding {
+                    rule: RULE.name.into(),
+                    weight: Weight::Advice,
+                    evidence: vec![evidence(says.clone(), from)],
+                    says,
+                    worth: None,
+                    remedy: "spread them over the CPUs of the NIC's node, or start irqbalance"
+                        .into(),
+                });
+            }
+            several => {
+                let cpus = several.len();
+                let says = format!("{} has {queues} queues, served by {cpus} CPUs", nic.name);
+                survey.fine(says, from);
+            }
         }
     }
-    conclude(findings, looked, "interrupts go to several CPUs", "no fast NIC tells its interrupts")
+    survey.conclude(no_device("NIC of 10 Gb/s or more that is up"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
     use narrows_facts::BitsPerSecond;
     use narrows_facts::host::{Cpu, Host, Nic, Queues};
 
@@ -71,6 +86,6 @@ mod tests {
         assert!(is_found(&of_host(&RULE, host(vec![0], 8, 25e9))));
         assert!(is_clear(&of_host(&RULE, host(vec![0, 1, 2], 8, 25e9))));
         assert!(is_clear(&of_host(&RULE, host(vec![0], 1, 25e9))));
-        assert!(is_clear(&of_host(&RULE, host(vec![0], 8, 1e9))));
+        assert!(is_idle(&of_host(&RULE, host(vec![0], 8, 1e9))));
     }
 }

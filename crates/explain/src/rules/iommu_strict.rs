@@ -5,9 +5,10 @@
 //! Documentation/ABI/testing/sysfs-kernel-iommu_groups). Judged where a NIC of 10 Gb/s or more is.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::Fact;
+use narrows_facts::result::{Finding, Inapplicable, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "iommu-strict",
@@ -20,33 +21,45 @@ const SPEED_BPS: f64 = 10e9;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let fast = host
-        .physical_nics()
-        .any(|nic| nic.speed_bps.value().is_some_and(|speed| speed.0 >= SPEED_BPS));
-    let iommu = host.tuning.get("iommu").filter(|_| fast);
-    let told = iommu.and_then(|fact| Some((fact.value()?, fact.source())));
-    let strict =
-        told.filter(|(value, _)| value.split(", ").any(|part| part.starts_with("DMA for")));
-    let findings = strict.map(|(value, from)| Finding {
-        rule: RULE.name.into(),
-        weight: Weight::Advice,
-        says: "The IOMMU works in strict mode: each packet's buffer costs a flush of its cache"
-            .into(),
-        evidence: vec![evidence(format!("domains: {value}"), from.0.clone())],
-        worth: None,
-        remedy:
-            "iommu.strict=0 on the kernel's command line, or iommu=pt where devices are trusted"
+    let mut survey = Survey::default();
+    let nothing = no_device("NIC of 10 Gb/s or more that is up");
+    if survey.fast_nics(host, SPEED_BPS).is_empty() {
+        return survey.conclude(nothing);
+    }
+    let Some(fact) = host.tuning.get("iommu") else {
+        survey.lacks(Missing::unread("iommu"));
+        return survey.conclude(nothing);
+    };
+    let from = fact.source().0.clone();
+    match fact {
+        Fact::Known { value, .. } if is_strict(value) => survey.found(Finding {
+            rule: RULE.name.into(),
+            weight: Weight::Advice,
+            says: "The IOMMU works in strict mode: each packet's buffer costs a flush of its cache"
                 .into(),
-    });
-    let nothing = "no fast NIC, or no IOMMU in use";
-    let clear = "the IOMMU flushes in batches or passes through";
-    conclude(findings.into_iter().collect(), told.is_some(), clear, nothing)
+            evidence: vec![evidence(format!("domains: {value}"), from)],
+            worth: None,
+            remedy:
+                "iommu.strict=0 on the kernel's command line, or iommu=pt where devices are trusted"
+                    .into(),
+        }),
+        Fact::Known { value, .. } => survey.fine(format!("domains: {value}"), from),
+        Fact::Absent { .. } if !fact.is_unasked() => {
+            return survey.conclude(Inapplicable::NoSetting { name: "IOMMU in use".into(), from });
+        }
+        other => survey.lacks(Missing::fact("iommu", other)),
+    }
+    survey.conclude(nothing)
+}
+
+fn is_strict(domains: &str) -> bool {
+    domains.split(", ").any(|part| part.starts_with("DMA for"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
     use narrows_facts::BitsPerSecond;
     use narrows_facts::host::{Host, Nic};
 
@@ -62,6 +75,6 @@ mod tests {
         assert!(is_found(&of_host(&RULE, host("DMA for 41 groups, identity for 2 groups", 25e9))));
         assert!(is_clear(&of_host(&RULE, host("DMA-FQ for 41 groups", 25e9))));
         assert!(is_clear(&of_host(&RULE, host("identity for 41 groups", 25e9))));
-        assert!(is_clear(&of_host(&RULE, host("DMA for 41 groups", 1e9))));
+        assert!(is_idle(&of_host(&RULE, host("DMA for 41 groups", 1e9))));
     }
 }

@@ -5,9 +5,9 @@
 //! device.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "memlock",
@@ -21,31 +21,39 @@ const PINNED_BYTES: u64 = 64 << 20;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let limit = host.tuning.get("process.memlock");
-    let limit = limit.and_then(|fact| Some((fact.value()?, fact.source())));
-    let (mut findings, mut looked) = (Vec::new(), false);
-    if let (Some((value, from)), false) = (limit, host.rdma.is_empty()) {
-        looked = true;
-        if let Some(bytes) = value.parse::<u64>().ok().filter(|bytes| *bytes < PINNED_BYTES) {
-            findings.push(Finding {
-                rule: RULE.name.into(),
-                weight: Weight::Advice,
-                says: format!("A program may pin {bytes} B: RDMA needs its buffers pinned"),
-                evidence: vec![evidence(format!("Max locked memory {value}"), from.0.clone())],
-                worth: None,
-                remedy: "ulimit -l unlimited, or `* - memlock unlimited` in \
-                         /etc/security/limits.conf"
-                    .into(),
-            });
-        }
+    let mut survey = Survey::default();
+    if host.rdma.is_empty() {
+        return survey.conclude(no_device("RDMA device"));
     }
-    conclude(findings, looked, "enough memory may be pinned", "there is no RDMA device")
+    const NAME: &str = "process.memlock";
+    let Some(fact) = host.tuning.get(NAME) else {
+        return Verdict::unknown(Missing::unread(NAME));
+    };
+    let Some(value) = survey.need(NAME, fact) else {
+        return survey.conclude(no_device("RDMA device"));
+    };
+    let from = fact.source().0.clone();
+    let seen = format!("Max locked memory {value}");
+    match value.parse::<u64>() {
+        Ok(bytes) if bytes < PINNED_BYTES => survey.found(Finding {
+            rule: RULE.name.into(),
+            weight: Weight::Advice,
+            says: format!("A program may pin {bytes} B: RDMA needs its buffers pinned"),
+            evidence: vec![evidence(seen, from)],
+            worth: None,
+            remedy: "ulimit -l unlimited, or `* - memlock unlimited` in /etc/security/limits.conf"
+                .into(),
+        }),
+        Err(_) if value != "unlimited" => survey.lacks(Missing::malformed(NAME, &from, value)),
+        _ => survey.fine(seen, from),
+    }
+    survey.conclude(no_device("RDMA device"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
     use narrows_facts::host::{Host, RdmaDevice};
 
     #[test]
@@ -57,6 +65,6 @@ mod tests {
         };
         assert!(is_found(&of_host(&RULE, host("8388608", 1))));
         assert!(is_clear(&of_host(&RULE, host("unlimited", 1))));
-        assert!(is_clear(&of_host(&RULE, host("8388608", 0))));
+        assert!(is_idle(&of_host(&RULE, host("8388608", 0))));
     }
 }

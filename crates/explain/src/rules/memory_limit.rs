@@ -4,9 +4,9 @@
 //! group that allows less makes memory figures those of a cache.
 
 use super::evidence;
-use crate::setting::conclude;
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_facts::{Bytes, Fact};
 
 pub static RULE: Rule = Rule {
     name: "memory-limit",
@@ -21,27 +21,40 @@ const CACHES: u64 = 4;
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let cache = host.last_level_cache_bytes();
-    let limit = host.memory.cgroup_limit_bytes.value();
-    let short = limit.filter(|limit| limit.0 < cache.0.saturating_mul(CACHES));
-    let findings = short.map(|limit| Finding {
+    if cache.0 == 0 {
+        return Verdict::unknown(Missing::unread("size of the last-level caches"));
+    }
+    let fact = &host.memory.cgroup_limit_bytes;
+    let from = fact.source().0.clone();
+    match fact {
+        Fact::Known { value: limit, .. } if limit.0 < cache.0.saturating_mul(CACHES) => {
+            Verdict::Found { findings: vec![short(*limit, cache, from)] }
+        }
+        Fact::Known { value: limit, .. } => {
+            Verdict::clear(evidence(format!("limit {limit}, caches {cache}"), from))
+        }
+        Fact::Absent { .. } if !fact.is_unasked() => {
+            Verdict::clear(evidence("no limit on this control group's memory", from))
+        }
+        other => Verdict::unknown(Missing::fact("limit of this control group's memory", other)),
+    }
+}
+
+fn short(limit: Bytes, cache: Bytes, from: String) -> Finding {
+    Finding {
         rule: RULE.name.into(),
         weight: Weight::Caution,
         says: format!("This control group may have {limit} of memory, the caches are {cache}"),
-        evidence: vec![evidence(
-            format!("limit {limit}"),
-            host.memory.cgroup_limit_bytes.source().0.clone(),
-        )],
+        evidence: vec![evidence(format!("limit {limit}"), from)],
         worth: None,
         remedy: "raise memory.max of the control group, or measure outside of it".into(),
-    });
-    let clear = "no control group holds memory below four times the caches";
-    conclude(findings.into_iter().collect(), true, clear, clear)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host};
     use narrows_facts::Bytes;
     use narrows_facts::host::{Cache, Host};
 
@@ -61,6 +74,6 @@ mod tests {
         };
         assert!(is_found(&of_host(&RULE, host(100 << 20))));
         assert!(is_clear(&of_host(&RULE, host(1 << 30))));
-        assert!(is_clear(&of_host(&RULE, Host::default())));
+        assert!(is_unknown(&of_host(&RULE, Host::default())));
     }
 }

@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::{Case, Rule};
 use narrows_facts::Bytes;
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 use std::collections::BTreeMap;
 
 pub static RULE: Rule = Rule {
@@ -19,21 +19,24 @@ pub static RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Verdict {
     let fact = &case.study.host.memory.slots;
     let Some(slots) = fact.value() else {
-        let gap = fact.gap().unwrap_or_default();
-        return Verdict::Unknown { missing: vec![format!("memory slots: {gap}")] };
+        return Verdict::unknown(Missing::fact("memory slots", fact));
     };
     let mut sizes = BTreeMap::<Bytes, usize>::new();
+    let mut unsized_modules = 0;
     for module in slots.iter().filter_map(|slot| slot.module.as_ref()).filter(|m| m.is_dram) {
-        if let Some(size) = module.size_bytes {
-            *sizes.entry(size).or_default() += 1;
+        match module.size_bytes {
+            Some(size) => *sizes.entry(size).or_default() += 1,
+            None => unsized_modules += 1,
         }
     }
     let list: Vec<String> = sizes.iter().map(|(size, n)| format!("{n} of {size}")).collect();
     match sizes.len() {
-        0 => Verdict::Unknown { missing: vec!["size of any module".into()] },
-        1 => Verdict::Clear {
-            because: format!("all modules have the same size: {}", list.join(", ")),
-        },
+        0 => Verdict::unknown(Missing::knowledge("the size of any module")),
+        1 if unsized_modules > 0 => {
+            let of = format!("the size of {unsized_modules} other modules");
+            Verdict::unknown(Missing::knowledge(of))
+        }
+        1 => Verdict::clear(evidence(list.join(", "), fact.source().0.clone())),
         _ => Verdict::Found {
             findings: vec![Finding {
                 rule: RULE.name.into(),

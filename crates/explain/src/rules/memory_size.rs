@@ -5,10 +5,11 @@
 //! that one of the sources is wrong or that memory was added, and figures built on it are in doubt.
 
 use super::evidence;
+use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
 use narrows_facts::Bytes;
 use narrows_facts::host::Host;
-use narrows_facts::result::{Evidence, Finding, Verdict, Weight};
+use narrows_facts::result::{Evidence, Finding, Missing, Verdict, Weight};
 
 /// The rule.
 pub static RULE: Rule = Rule {
@@ -26,15 +27,27 @@ const NODES_TOLERANCE: f64 = 0.02;
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let Some(kernel) = host.memory.total_bytes.value() else {
-        return Verdict::Unknown { missing: vec!["MemTotal of the kernel".into()] };
+        return Verdict::unknown(Missing::fact("the kernel's memory", &host.memory.total_bytes));
     };
     let from = host.memory.total_bytes.source().0.clone();
     let kernel_says = evidence(format!("the kernel manages {kernel}"), from);
     let checks = [nodes(host, *kernel), modules(host, *kernel), ranges(host), controllers(host)];
+    // The modules are what the others are held against: without them little was looked at.
+    let mut survey = Survey::default();
     if checks.iter().all(Option::is_none) {
-        return Verdict::Unknown { missing: vec!["memory of the modules or of the nodes".into()] };
+        survey.lacks(Missing::knowledge("memory of the modules or of the nodes"));
     }
-    let findings: Vec<Finding> = checks
+    if plugged(host).is_none() {
+        survey.lacks(match host.memory.slots.value() {
+            None => Missing::fact("memory slots", &host.memory.slots),
+            Some(_) => Missing::knowledge("the size of every module"),
+        });
+    }
+    survey.fine(kernel_says.says.clone(), kernel_says.from.clone());
+    for check in checks.iter().flatten().filter(|check| check.agrees) {
+        survey.fine(check.evidence.says.clone(), check.evidence.from.clone());
+    }
+    checks
         .into_iter()
         .flatten()
         .filter(|check| !check.agrees)
@@ -50,11 +63,8 @@ fn judge(case: &Case<'_>) -> Verdict {
             worth: None,
             remedy: check.remedy.into(),
         })
-        .collect();
-    match findings.is_empty() {
-        true => Verdict::Clear { because: format!("{kernel} by every source that tells") },
-        false => Verdict::Found { findings },
-    }
+        .for_each(|finding| survey.found(finding));
+    survey.conclude(not_so("there is no memory"))
 }
 
 /// One comparison of two sources.

@@ -7,7 +7,7 @@
 use super::evidence;
 use crate::{Case, Rule};
 use narrows_facts::host::{Module, Slot};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 use std::collections::BTreeMap;
 
 /// The rule.
@@ -21,24 +21,22 @@ pub static RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Verdict {
     let fact = &case.study.host.memory.slots;
     let Some(slots) = fact.value() else {
-        let gap = fact.gap().unwrap_or_default();
-        return Verdict::Unknown { missing: vec![format!("memory slots: {gap}")] };
+        return Verdict::unknown(Missing::fact("memory slots", fact));
     };
     let modules: Vec<&Module> =
         slots.iter().filter_map(|slot| slot.module.as_ref()).filter(|m| m.is_dram).collect();
     let speeds: Option<Vec<(u32, u32)>> =
         modules.iter().map(|module| Some((module.configured_mts?, module.rated_mts?))).collect();
     let Some(speeds) = speeds.filter(|speeds| !speeds.is_empty()) else {
-        return Verdict::Unknown {
-            missing: vec!["rated and configured speed of every module".into()],
-        };
+        let of = "the rated and configured speed of every module";
+        return Verdict::unknown(Missing::knowledge(of));
     };
     let (configured, rated) = speeds
         .iter()
         .copied()
         .fold((u32::MAX, 0), |(low, high), speed| (low.min(speed.0), high.max(speed.1)));
     if configured >= rated {
-        return Verdict::Clear { because: format!("all at the {rated} MT/s they are made for") };
+        return Verdict::clear(evidence(list(&speeds), fact.source().0.clone()));
     }
     let (why, remedy) = cause(slots, &speeds, configured);
     let share = 100.0 * f64::from(configured) / f64::from(rated);

@@ -4,10 +4,10 @@
 //! trip, unless its driver adapts (kernel: Documentation/networking/ethtool-netlink.rst). Found
 //! where that time is a quarter of the measured round trip or more.
 
-use crate::measured::{self, Cell, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_facts::host::{Coalescing, Nic};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::host::Nic;
+use narrows_facts::result::{Missing, Verdict, Weight};
 use narrows_facts::trial::Path;
 
 pub static RULE: Rule = Rule {
@@ -23,33 +23,36 @@ const WAIT_SHARE: f64 = 0.25;
 fn judge(case: &Case<'_>) -> Verdict {
     let interface = case.study.study.interface.as_deref();
     let nic = case.study.host.nics.iter().find(|nic| Some(nic.name.as_str()) == interface);
-    let told = nic.and_then(|nic| Some((nic, *nic.coalescing.value()?)));
-    measured::judge(case, "interrupts came soon enough for the round trips", |cell| {
-        let (nic, coalescing) = told?;
-        look(nic, coalescing, cell)
-    })
+    measured::judge(case, "round trips to another host", None, |cell| look(nic, cell))
 }
 
-fn look(nic: &Nic, coalescing: Coalescing, cell: &Cell<'_>) -> Option<Option<Finding>> {
-    let us = cell.summary.round_trips.as_ref()?.p50_ns?.0 as f64 / 1e3;
+fn look(nic: Option<&Nic>, cell: &Cell<'_>) -> Looked {
+    let p50_ns = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
+    let us = p50_ns.ok_or(Blind::OtherKind)?.0 as f64 / 1e3;
     if cell.trial.path != Path::Peer || cell.trial.params.rdma.is_some() {
-        return None;
+        return Err(Blind::OtherKind);
     }
+    let nic = nic.ok_or_else(|| cell.lacks("the interface in use"))?;
+    let name = format!("interrupt coalescing of {}", nic.name);
+    let unknown = || Blind::Lacks(Missing::fact(name, &nic.coalescing));
+    let coalescing = *nic.coalescing.value().ok_or_else(unknown)?;
     // One packet at a time is received: with one frame to wait for it waits for none.
     let holds = !coalescing.adaptive_rx && coalescing.rx_frames != 1;
     let wait = f64::from(coalescing.rx_us);
-    Some((holds && wait <= us && wait >= WAIT_SHARE * us).then(|| {
+    let adapts = if coalescing.adaptive_rx { "adapts" } else { "does not adapt" };
+    let seen = format!("{} waits {wait:.0} us after a packet, and {adapts}", nic.name);
+    let wrong = (holds && wait <= us && wait >= WAIT_SHARE * us).then(|| {
         let says = format!(
             "Up to {wait:.0} of the {us:.0} us of {} may be {} holding its interrupt back",
             cell.trial.label, nic.name
         );
-        let seen = format!("{} waits {wait:.0} us after a packet, and does not adapt", nic.name);
         let remedy = format!(
             "ethtool -C {} adaptive-rx on, or rx-usecs 0 where only latency counts: more interrupts",
             nic.name
         );
-        finding(&RULE, cell, Weight::Advice, says, seen, &remedy)
-    }))
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
+    });
+    cell.saw(seen, wrong)
 }
 
 #[cfg(test)]
@@ -57,6 +60,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, trips};
     use crate::setting::testing::{is_clear, is_found, known};
+    use narrows_facts::host::Coalescing;
 
     #[test]
     fn a_long_wait_is_found_unless_the_driver_adapts() {

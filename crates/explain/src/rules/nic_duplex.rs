@@ -4,7 +4,7 @@
 //! rates fall to a few per cent (IEEE 802.3, clause 4).
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
 use narrows_facts::result::{Finding, Verdict, Weight};
 
@@ -16,25 +16,32 @@ pub static RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let known = || case.study.host.physical_nics().filter(|nic| nic.duplex.value().is_some());
-    let half = known().filter(|nic| nic.duplex.value().is_some_and(|word| word == "half"));
-    let finding = |nic: &narrows_facts::host::Nic| Finding {
-        rule: RULE.name.into(),
-        weight: Weight::Fault,
-        says: format!("{} runs at half duplex", nic.name),
-        evidence: vec![evidence("duplex is half", nic.duplex.source().0.clone())],
-        worth: None,
-        remedy: "let both sides negotiate, and change the cable".into(),
-    };
-    let findings = half.map(finding).collect();
-    let looked = known().next().is_some();
-    conclude(findings, looked, "links that tell run at full duplex", "no link tells its duplex")
+    let mut survey = Survey::default();
+    for nic in case.study.host.physical_nics().filter(|nic| !is_down(nic)) {
+        let Some(duplex) = survey.need(format!("duplex of {}", nic.name), &nic.duplex) else {
+            continue;
+        };
+        let from = nic.duplex.source().0.clone();
+        if duplex != "half" {
+            survey.fine(format!("duplex of {} is {duplex}", nic.name), from);
+            continue;
+        }
+        survey.found(Finding {
+            rule: RULE.name.into(),
+            weight: Weight::Fault,
+            says: format!("{} runs at half duplex", nic.name),
+            evidence: vec![evidence("duplex is half", from)],
+            worth: None,
+            remedy: "let both sides negotiate, and change the cable".into(),
+        });
+    }
+    survey.conclude(no_device("NIC that is up"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
     use narrows_facts::host::{Host, Nic};
 
     #[test]
@@ -45,6 +52,6 @@ mod tests {
         };
         assert!(is_found(&of_host(&RULE, host("half"))));
         assert!(is_clear(&of_host(&RULE, host("full"))));
-        assert!(is_clear(&of_host(&RULE, Host::default())));
+        assert!(is_idle(&of_host(&RULE, Host::default())));
     }
 }

@@ -7,7 +7,7 @@
 //! changed, as in many virtual NICs, is nobody's to switch on.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
 use narrows_facts::host::Nic;
 use narrows_facts::result::{Finding, Verdict, Weight};
@@ -30,16 +30,16 @@ const WANTED: [(&str, &str); 4] = [
 const SPEED_BPS: f64 = 10e9;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let (mut findings, mut looked) = (Vec::new(), false);
+    let mut survey = Survey::default();
     let used: Vec<&str> =
         case.summaries.iter().filter_map(|s| s.effective.interface.as_deref()).collect();
-    let fast = |nic: &&Nic| {
-        nic.physical && nic.speed_bps.value().is_some_and(|speed| speed.0 >= SPEED_BPS)
-    };
-    let nics = &case.study.host.nics;
-    for nic in nics.iter().filter(|nic| fast(nic) || used.contains(&nic.name.as_str())) {
-        let Some(features) = nic.offloads.value() else { continue };
-        looked = true;
+    let host = &case.study.host;
+    let fast = survey.fast_nics(host, SPEED_BPS);
+    let is_meant =
+        |nic: &&Nic| used.contains(&nic.name.as_str()) || fast.iter().any(|f| f.name == nic.name);
+    for nic in host.nics.iter().filter(is_meant) {
+        let name = format!("offloads of {}", nic.name);
+        let Some(features) = survey.need(name, &nic.offloads) else { continue };
         let off: Vec<&str> = WANTED
             .iter()
             .filter(|(name, _)| nic.physical || name.starts_with("tx-"))
@@ -47,8 +47,12 @@ fn judge(case: &Case<'_>) -> Verdict {
             .filter(|(name, _)| !nic.fixed_offloads.contains(*name))
             .map(|(_, word)| *word)
             .collect();
-        if !off.is_empty() {
-            findings.push(Finding {
+        if off.is_empty() {
+            let says =
+                format!("{}: none of tso, gso, gro and rx that could be on is off", nic.name);
+            survey.fine(says, nic.offloads.source().0.clone());
+        } else {
+            survey.found(Finding {
                 rule: RULE.name.into(),
                 weight: Weight::Advice,
                 says: format!("{} leaves work to the CPU: {} off", nic.name, off.join(", ")),
@@ -61,18 +65,13 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    conclude(
-        findings,
-        looked,
-        "segmentation, receive offload and checksums are on",
-        "no NIC of 10 Gb/s or more, and none that was measured, names its features",
-    )
+    survey.conclude(no_device("NIC of 10 Gb/s or more that is up"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
     use narrows_facts::BitsPerSecond;
     use narrows_facts::host::{Host, Nic};
 
@@ -92,8 +91,8 @@ mod tests {
     fn a_fast_nic_without_them_is_found_and_others_are_not() {
         assert!(is_found(&of_host(&RULE, host(25e9, false))));
         assert!(is_clear(&of_host(&RULE, host(25e9, true))));
-        assert!(is_clear(&of_host(&RULE, host(1e9, false))));
-        assert!(is_clear(&of_host(&RULE, Host::default())));
+        assert!(is_idle(&of_host(&RULE, host(1e9, false))));
+        assert!(is_idle(&of_host(&RULE, Host::default())));
         let mut fixed = host(25e9, false);
         fixed.nics[0].fixed_offloads.insert("rx-gro".into());
         assert!(is_clear(&of_host(&RULE, fixed)));

@@ -4,7 +4,7 @@
 //! few million packets a second without.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
 use narrows_facts::result::{Finding, Verdict, Weight};
 
@@ -21,16 +21,23 @@ const CPUS: usize = 4;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let cpus = host.cpu.online.value().map_or(0, Vec::len);
-    let fast = host
-        .physical_nics()
-        .filter(|nic| nic.speed_bps.value().is_some_and(|speed| speed.0 >= SPEED_BPS));
-    let (mut findings, mut looked) = (Vec::new(), false);
+    let mut survey = Survey::default();
+    let fast = survey.fast_nics(host, SPEED_BPS);
+    if fast.is_empty() {
+        return survey.conclude(no_device("NIC of 10 Gb/s or more that is up"));
+    }
+    let Some(cpus) = survey.need("online CPUs", &host.cpu.online).map(Vec::len) else {
+        return survey.conclude(not_so("there is no CPU"));
+    };
     for nic in fast {
-        let Some(queues) = nic.queues.value() else { continue };
-        looked = true;
-        if queues.rx == 1 && cpus >= CPUS {
-            findings.push(Finding {
+        let Some(queues) = survey.need(format!("queues of {}", nic.name), &nic.queues) else {
+            continue;
+        };
+        if queues.rx > 1 || cpus < CPUS {
+            let says = format!("{} has {} receive queues, {cpus} CPUs", nic.name, queues.rx);
+            survey.fine(says, nic.queues.source().0.clone());
+        } else {
+            survey.found(Finding {
                 rule: RULE.name.into(),
                 weight: Weight::Advice,
                 says: format!("{} receives by one queue, and so by one of {cpus} CPUs", nic.name),
@@ -40,12 +47,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    conclude(
-        findings,
-        looked,
-        "fast NICs have several queues, or the host few CPUs",
-        "no NIC of 10 Gb/s or more tells its queues",
-    )
+    survey.conclude(no_device("NIC of 10 Gb/s or more that is up"))
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 //! 24 % more bandwidth and 40 % less latency on the NIC's own node.
 
 use super::evidence;
+use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
 use narrows_facts::host::{Host, Nic};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-remote-node",
@@ -19,31 +20,37 @@ fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let working: Vec<u32> =
         host.nodes.iter().filter(|node| !node.cpus.is_empty()).map(|node| node.id).collect();
-    if working.len() <= 1 {
-        return Verdict::Clear { because: "all CPUs are on one node".into() };
+    match working.as_slice() {
+        [] => return Verdict::unknown(Missing::unread("CPUs of the nodes")),
+        [_] => return Verdict::NotApplicable { why: not_so("all CPUs are on one node") },
+        _ => {}
     }
-    let (mut findings, mut missing) = (Vec::new(), Vec::new());
-    let mut judged = 0;
+    let mut survey = Survey::default();
     for nic in host.physical_nics() {
-        let Some(node) = nic.node.value() else {
-            missing.push(format!("node of {}: {}", nic.name, nic.node.gap().unwrap_or_default()));
+        let Some(node) = survey.need(format!("node of {}", nic.name), &nic.node).copied() else {
             continue;
         };
-        judged += 1;
-        findings.extend(without_memory(host, nic, *node));
-        findings.extend(without_cpus(host, nic, *node));
-        findings.extend(interrupts_elsewhere(host, nic, *node));
-    }
-    match (findings.is_empty(), judged) {
-        (false, _) => Verdict::Found { findings },
-        (true, 0) if missing.is_empty() => {
-            Verdict::Clear { because: "there is no NIC with a device behind it".into() }
+        let looks = [without_memory, without_cpus, interrupts_elsewhere];
+        for finding in looks.iter().filter_map(|look| look(host, nic, node)) {
+            survey.found(finding);
         }
-        (true, _) if !missing.is_empty() => Verdict::Unknown { missing },
-        _ => Verdict::Clear {
-            because: "every NIC's node has memory, usable CPUs and the NIC's interrupts".into(),
-        },
+        survey.need("CPUs that this process may use", &host.cpu.allowed);
+        let at = host.nodes.iter().find(|have| have.id == node);
+        match at.map(|at| &at.memory_bytes) {
+            Some(memory) => {
+                survey.need(format!("memory of node {node}"), memory);
+            }
+            None => survey.lacks(Missing::unread(format!("node {node}"))),
+        }
+        let interrupts = match nic.irq_cpus.value() {
+            Some(cpus) => format!("its interrupts go to CPUs {cpus:?}"),
+            None => "its interrupts are not told".to_owned(),
+        };
+        let says =
+            format!("{} is on node {node}, which has memory and CPUs; {interrupts}", nic.name);
+        survey.fine(says, nic.node.source().0.clone());
     }
+    survey.conclude(no_device("NIC with a device behind it"))
 }
 
 fn finding(nic: &Nic, node: u32, says: String, from: String, remedy: String) -> Finding {

@@ -4,9 +4,9 @@
 //! takes longer to come. Found only below 512 where the device could have more.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-rings",
@@ -19,34 +19,29 @@ const SPEED_BPS: f64 = 10e9;
 const DESCRIPTORS: u32 = 512;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let fast = case
-        .study
-        .host
-        .physical_nics()
-        .filter(|nic| nic.speed_bps.value().is_some_and(|speed| speed.0 >= SPEED_BPS));
-    let (mut findings, mut looked) = (Vec::new(), false);
-    for nic in fast {
-        let Some(rings) = nic.rings.value() else { continue };
-        looked = true;
-        if rings.rx < DESCRIPTORS.min(rings.rx_max) && rings.rx > 0 {
-            let says =
-                format!("{} has {} receive descriptors of {}", nic.name, rings.rx, rings.rx_max);
-            findings.push(Finding {
+    let mut survey = Survey::default();
+    for nic in survey.fast_nics(&case.study.host, SPEED_BPS) {
+        let Some(rings) = survey.need(format!("rings of {}", nic.name), &nic.rings) else {
+            continue;
+        };
+        let from = nic.rings.source().0.clone();
+        let says = format!("{} has {} receive descriptors of {}", nic.name, rings.rx, rings.rx_max);
+        if rings.rx == 0 {
+            survey.lacks(Missing::malformed("rings", &from, &says));
+        } else if rings.rx >= DESCRIPTORS.min(rings.rx_max) {
+            survey.fine(says, from);
+        } else {
+            survey.found(Finding {
                 rule: RULE.name.into(),
                 weight: Weight::Advice,
-                evidence: vec![evidence(says.clone(), nic.rings.source().0.clone())],
+                evidence: vec![evidence(says.clone(), from)],
                 says,
                 worth: None,
                 remedy: format!("ethtool -G {} rx {}", nic.name, rings.rx_max.min(4096)),
             });
         }
     }
-    conclude(
-        findings,
-        looked,
-        "rings of fast NICs are long enough",
-        "no NIC of 10 Gb/s or more tells its rings",
-    )
+    survey.conclude(no_device("NIC of 10 Gb/s or more that is up"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! could do. Judged for NICs and for every interface that carried a measured flow.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
 use narrows_facts::result::{Finding, Verdict, Weight};
 
@@ -21,15 +21,19 @@ const SHAPERS: [&str; 7] = ["cbq", "cbs", "hfsc", "htb", "netem", "taprio", "tbf
 fn judge(case: &Case<'_>) -> Verdict {
     let used: Vec<&str> =
         case.summaries.iter().filter_map(|s| s.effective.interface.as_deref()).collect();
-    let (mut findings, mut looked) = (Vec::new(), false);
+    let mut survey = Survey::default();
     for nic in &case.study.host.nics {
-        let Some(qdisc) = nic.qdisc.value() else { continue };
-        if !nic.physical && !used.contains(&nic.name.as_str()) {
+        let meant = (nic.physical && !is_down(nic)) || used.contains(&nic.name.as_str());
+        if !meant {
             continue;
         }
-        looked = true;
-        if SHAPERS.contains(&qdisc.as_str()) {
-            findings.push(Finding {
+        let name = format!("queueing discipline of {}", nic.name);
+        let Some(qdisc) = survey.need(name, &nic.qdisc) else { continue };
+        if !SHAPERS.contains(&qdisc.as_str()) {
+            let says = format!("qdisc {qdisc} on {}", nic.name);
+            survey.fine(says, nic.qdisc.source().0.clone());
+        } else {
+            survey.found(Finding {
                 rule: RULE.name.into(),
                 weight: Weight::Advice,
                 says: format!("What leaves {} passes {qdisc}, which limits or delays it", nic.name),
@@ -42,13 +46,13 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    conclude(findings, looked, "no interface is shaped", "no interface tells its discipline")
+    survey.conclude(no_device("NIC that is up"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
     use narrows_facts::host::{Host, Nic};
 
     #[test]
@@ -60,6 +64,6 @@ mod tests {
         assert!(is_found(&of_host(&RULE, host("tbf", true))));
         assert!(is_clear(&of_host(&RULE, host("mq", true))));
         assert!(is_clear(&of_host(&RULE, host("fq_codel", true))));
-        assert!(is_clear(&of_host(&RULE, host("tbf", false))));
+        assert!(is_idle(&of_host(&RULE, host("tbf", false))));
     }
 }

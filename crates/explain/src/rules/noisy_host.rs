@@ -2,7 +2,7 @@
 
 use super::evidence;
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 use narrows_stats::{median, noise};
 
 pub static RULE: Rule = Rule {
@@ -15,11 +15,13 @@ pub static RULE: Rule = Rule {
 /// Share of noisy runs from which the medians themselves are in doubt: a median stands while fewer
 /// than half of its runs are off, and a block of five workloads must not lose its middle.
 const NOISY_RUNS_MAX: f64 = 0.2;
+const PLACE: &str = "/proc/stat around each run, less our own processes";
 
 fn judge(case: &Case<'_>) -> Verdict {
     let all: Vec<_> = case.study.records.iter().filter_map(noise).collect();
     if all.is_empty() {
-        return Verdict::Unknown { missing: vec!["CPU time of the host around the runs".into()] };
+        let of = "CPU time of the host around the runs";
+        return Verdict::unknown(Missing::measurement(of));
     }
     let noisy = all.iter().filter(|noise| noise.is_noisy()).count();
     let percent = |of: &dyn Fn(&narrows_stats::Noise) -> f64| {
@@ -33,7 +35,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         all.len()
     );
     if (noisy as f64) <= NOISY_RUNS_MAX * all.len() as f64 {
-        return Verdict::Clear { because: seen };
+        return Verdict::clear(evidence(seen, PLACE));
     }
     Verdict::Found {
         findings: vec![Finding {
@@ -41,7 +43,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             weight: Weight::Caution,
             says: "Others used this host's CPUs while it was measured: figures may be too low"
                 .into(),
-            evidence: vec![evidence(seen, "/proc/stat around each run, less our own processes")],
+            evidence: vec![evidence(seen, PLACE)],
             worth: None,
             remedy: "stop what else runs here, or measure again at a quieter time".into(),
         }],

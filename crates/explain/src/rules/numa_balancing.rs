@@ -4,9 +4,10 @@
 //! programs that nobody placed, and costs faults in runs whose memory is bound to a node (kernel,
 //! Documentation/admin-guide/sysctl/kernel.rst, numa_balancing).
 
-use crate::measured::{self, finding};
+use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
-use narrows_facts::result::{Verdict, Weight};
+use narrows_facts::Fact;
+use narrows_facts::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "numa-balancing",
@@ -19,22 +20,32 @@ const SETTING: &str = "kernel.numa_balancing";
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let value = host.tuning.get(SETTING).and_then(|fact| fact.value());
-    let on = value.is_some_and(|value| value != "0") && host.nodes.len() > 1;
-    measured::judge(case, "pages stayed where they were put", |cell| {
+    let fact = host.tuning.get(SETTING);
+    let idle = Some("binds memory to a node");
+    measured::judge(case, "a run whose memory is bound to a node", idle, |cell| {
         let place = &cell.trial.place;
         let bound = place.sink_node.is_some() || place.source_node.is_some();
-        bound.then(|| {
-            on.then(|| {
-                let says = format!(
-                    "{} has its memory bound to a node, and the kernel moves pages on its own",
-                    cell.trial.label
-                );
-                let seen = format!("{SETTING} = {}", value.map_or("", String::as_str));
-                let remedy = "sysctl -w kernel.numa_balancing=0 while measuring";
-                finding(&RULE, cell, Weight::Caution, says, seen, remedy)
-            })
-        })
+        if !bound {
+            return Err(Blind::OtherKind);
+        }
+        let value = match fact {
+            Some(Fact::Known { value, .. }) => value,
+            Some(Fact::Absent { from }) if !fact.is_some_and(Fact::is_unasked) => {
+                return cell.saw(format!("this kernel has no {SETTING} ({from})"), None);
+            }
+            Some(other) => return Err(Blind::Lacks(Missing::fact(SETTING, other))),
+            None => return Err(Blind::Lacks(Missing::unread(SETTING))),
+        };
+        let seen = format!("{SETTING} = {value} on {} nodes", host.nodes.len());
+        let wrong = (value != "0" && host.nodes.len() > 1).then(|| {
+            let says = format!(
+                "{} has its memory bound to a node, and the kernel moves pages on its own",
+                cell.trial.label
+            );
+            let remedy = "sysctl -w kernel.numa_balancing=0 while measuring";
+            finding(&RULE, cell, Weight::Caution, says, seen.clone(), remedy)
+        });
+        cell.saw(seen, wrong)
     })
 }
 
@@ -43,7 +54,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::known;
-    use crate::setting::testing::{is_clear, is_found};
+    use crate::setting::testing::{is_clear, is_found, is_idle};
     use narrows_facts::host::Node;
 
     #[test]
@@ -58,6 +69,6 @@ mod tests {
         };
         assert!(is_found(&of_study(&RULE, &study("1", true))));
         assert!(is_clear(&of_study(&RULE, &study("0", true))));
-        assert!(is_clear(&of_study(&RULE, &study("1", false))));
+        assert!(is_idle(&of_study(&RULE, &study("1", false))));
     }
 }

@@ -3,7 +3,7 @@
 //! A CPU handles at most `netdev_budget` packets (300 unless somebody changed it) before it lets
 //! others run (net.rst, Linux documentation); with a small one it stops often.
 
-use crate::setting::{Trouble, judge as setting};
+use crate::setting::{Trouble, below, judge as setting};
 use crate::{Case, Rule};
 use narrows_facts::result::Verdict;
 
@@ -16,8 +16,7 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     setting(case, &RULE, "net.core.netdev_budget", |value| {
-        let small = value.parse::<u64>().is_ok_and(|budget| budget < 100);
-        small.then(|| Trouble {
+        below(Some(value), 100, |_| Trouble {
             says: format!("A CPU handles no more than {value} packets at a time"),
             remedy: "sysctl -w net.core.netdev_budget=300".into(),
         })
@@ -27,7 +26,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, of_setting};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, of_setting};
 
     #[test]
     fn the_planted_value_is_found_and_others_are_not() {
@@ -38,6 +37,6 @@ mod tests {
         for value in ["300", "600"] {
             assert!(is_clear(&of(value)), "{value}");
         }
-        assert!(is_clear(&of_setting(&RULE, "another", "x")));
+        assert!(is_unknown(&of_setting(&RULE, "another", "x")));
     }
 }

@@ -6,10 +6,10 @@
 //! where those that were counted could have held the link for a hundredth of the time. Nothing is
 //! lost then, so that no other counter tells of it.
 
-use crate::measured::{self, Cell, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_facts::load::EndReport;
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Verdict, Weight};
 use narrows_stats::median;
 
 pub static RULE: Rule = Rule {
@@ -37,15 +37,11 @@ fn judge(case: &Case<'_>) -> Verdict {
     let interface = case.study.study.interface.as_deref();
     let nic = case.study.host.nics.iter().find(|nic| Some(nic.name.as_str()) == interface);
     let link_bps = nic.and_then(|nic| Some(nic.speed_bps.value()?.0)).unwrap_or(LINK_BPS);
-    let mut cells = measured::cells(case).peekable();
-    if cells.peek().is_some() && cells.all(|cell| look(&cell, link_bps).is_none()) {
-        let missing = "an interface whose driver counts pause frames";
-        return Verdict::Unknown { missing: vec![missing.to_owned()] };
-    }
-    measured::judge(case, "pause frames held no link", |cell| look(cell, link_bps))
+    let needs = "a stream over an interface whose driver counts pause frames";
+    measured::judge(case, needs, None, |cell| look(cell, link_bps))
 }
 
-fn look(cell: &Cell<'_>, link_bps: f64) -> Option<Option<Finding>> {
+fn look(cell: &Cell<'_>, link_bps: f64) -> Looked {
     let of = |way: Way, of_sink: bool| {
         let ends = cell.done.iter().filter_map(|record| match of_sink {
             true => record.sink.as_deref(),
@@ -56,10 +52,16 @@ fn look(cell: &Cell<'_>, link_bps: f64) -> Option<Option<Finding>> {
     let (asked, told) = (of(Way::Sent, true), of(Way::Received, false));
     // A link that carries nothing else: the most that it can have been held.
     let held = |frames: f64| frames * HELD_BITS / link_bps;
-    let counted = asked.into_iter().chain(told).reduce(f64::max)?;
+    let counted = asked.into_iter().chain(told).reduce(f64::max).ok_or(Blind::OtherKind)?;
     let label = &cell.trial.label;
+    let seen = format!(
+        "{counted:.0} pause frames a second, which can hold a link of {} for {:.1} % of the time at \
+         most; all of the interface's traffic is in them",
+        narrows_facts::BitsPerSecond(link_bps),
+        (held(counted) * 100.0).min(100.0)
+    );
     let (says, remedy) = match (asked, told) {
-        _ if held(counted) < HELD_SHARE => return Some(None),
+        _ if held(counted) < HELD_SHARE => return cell.saw(seen, None),
         (Some(asked), _) if held(asked) >= HELD_SHARE => (
             format!(
                 "The receiver's NIC made the sender wait in {label}: its host took packets too slowly"
@@ -78,13 +80,7 @@ fn look(cell: &Cell<'_>, link_bps: f64) -> Option<Option<Finding>> {
             "look for what holds the receiver back, and at the switch's ports",
         ),
     };
-    let seen = format!(
-        "{counted:.0} pause frames a second, which can hold a link of {} for {:.0} % of the time at \
-         most; all of the interface's traffic is in them",
-        narrows_facts::BitsPerSecond(link_bps),
-        (held(counted) * 100.0).min(100.0)
-    );
-    Some(Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
 }
 
 /// Frames a second of the interface that an end used, or of any where it does not tell: the most of

@@ -6,10 +6,10 @@
 //! are wired look alike, and the finding says so.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_facts::host::{Host, Nic, PciHop};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::host::{ExpansionSlot, Host, Nic, PciHop};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 use narrows_predict::pcie::joints;
 
 pub static RULE: Rule = Rule {
@@ -23,12 +23,43 @@ fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let known = |nic: &&Nic| host.slot_of(&nic.path).is_some_and(|slot| slot.lanes.is_some());
     let in_slots: Vec<&Nic> = host.physical_nics().filter(known).collect();
-    let findings = in_slots.iter().filter_map(|nic| parted(host, nic)).collect();
-    let nothing = "no NIC is in a slot whose lanes firmware tells";
-    conclude(findings, !in_slots.is_empty(), "slots have no more lanes than their ports", nothing)
+    let mut survey = Survey::default();
+    if in_slots.is_empty() && host.physical_nics().any(|nic| !nic.path.is_empty()) {
+        survey.need("expansion slots by firmware", &host.expansion_slots);
+    }
+    for nic in in_slots {
+        match parted(host, nic) {
+            Ok(Some(finding)) => survey.found(finding),
+            Ok(None) => {
+                let says = format!("the slot of {} has no more lanes than its port", nic.name);
+                survey.fine(says, host.expansion_slots.source().0.clone());
+            }
+            Err(missing) => survey.lacks(missing),
+        }
+    }
+    survey.conclude(not_so("no NIC is in a slot whose lanes firmware tells"))
 }
 
-fn parted(host: &Host, nic: &Nic) -> Option<Finding> {
+/// The finding if there is one, or what it would take to tell.
+fn parted(host: &Host, nic: &Nic) -> Result<Option<Finding>, Missing> {
+    let links = compared(host, nic);
+    let (slot, lanes, port, card) =
+        links.ok_or_else(|| Missing::knowledge(format!("the link of the slot of {}", nic.name)))?;
+    let widest = |hop: &PciHop| {
+        let name = format!("link of {}", hop.address);
+        let link = hop.link.value().ok_or_else(|| Missing::fact(name, &hop.link))?;
+        Ok(link.width_max)
+    };
+    let (has, could) = (widest(port)?, widest(card)?);
+    Ok((lanes > has && could > has)
+        .then(|| finding(host, nic, slot, (lanes, has, could), [port, card])))
+}
+
+/// The slot, its lanes by firmware, and the two ends of its own link.
+fn compared<'h>(
+    host: &'h Host,
+    nic: &'h Nic,
+) -> Option<(&'h ExpansionSlot, u32, &'h PciHop, &'h PciHop)> {
     let slot = host.slot_of(&nic.path)?;
     let lanes = slot.lanes?;
     // The slot's own link, and not one inside its card: firmware names the card or the port.
@@ -37,33 +68,39 @@ fn parted(host: &Host, nic: &Nic) -> Option<Finding> {
     let is_its = |hop: &PciHop| device(&hop.address).is_some_and(|device| device == named);
     let all = joints(nic);
     let joint = all.iter().find(|one| is_its(one.lower) || one.upper.is_some_and(is_its))?;
-    let (port, card) = (joint.upper?, joint.lower);
-    let (has, could) = (port.link.value()?.width_max, card.link.value()?.width_max);
-    (lanes > has && could > has).then(|| {
-        let says = format!(
-            "{} is wired for x{lanes}, and its port has x{has}: {} could use x{}",
-            slot.name,
-            nic.name,
-            could.min(lanes)
-        );
-        let seen = [
-            evidence(format!("{}: x{lanes}", slot.name), host.expansion_slots.source().0.clone()),
-            evidence(format!("{}: at most x{has}", port.address), port.link.source().0.clone()),
-            evidence(format!("{}: at most x{could}", card.address), card.link.source().0.clone()),
-        ];
-        Finding {
-            rule: RULE.name.into(),
-            weight: Weight::Advice,
-            says,
-            evidence: seen.into(),
-            worth: None,
-            remedy: format!(
-                "look for bifurcation (x{has}x{has}) of {} in the firmware's setup, or for a riser that \
+    Some((slot, lanes, joint.upper?, joint.lower))
+}
+
+fn finding(
+    host: &Host,
+    nic: &Nic,
+    slot: &ExpansionSlot,
+    (lanes, has, could): (u32, u32, u32),
+    [port, card]: [&PciHop; 2],
+) -> Finding {
+    let says = format!(
+        "{} is wired for x{lanes}, and its port has x{has}: {} could use x{}",
+        slot.name,
+        nic.name,
+        could.min(lanes)
+    );
+    let seen = [
+        evidence(format!("{}: x{lanes}", slot.name), host.expansion_slots.source().0.clone()),
+        evidence(format!("{}: at most x{has}", port.address), port.link.source().0.clone()),
+        evidence(format!("{}: at most x{could}", card.address), card.link.source().0.clone()),
+    ];
+    Finding {
+        rule: RULE.name.into(),
+        weight: Weight::Advice,
+        says,
+        evidence: seen.into(),
+        worth: None,
+        remedy: format!(
+            "look for bifurcation (x{has}x{has}) of {} in the firmware's setup, or for a riser that \
                  is wired for less; the board's manual tells its lanes",
-                slot.name
-            ),
-        }
-    })
+            slot.name
+        ),
+    }
 }
 
 #[cfg(test)]

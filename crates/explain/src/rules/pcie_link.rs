@@ -2,9 +2,10 @@
 //! the slot less than the card?
 
 use super::evidence;
+use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
 use narrows_facts::host::{Host, Nic, PciLink};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 use narrows_predict::pcie::{Joint, Limit, joints, raw_bps};
 
 pub static RULE: Rule = Rule {
@@ -16,21 +17,26 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let (mut findings, mut missing, mut seen) = (Vec::new(), Vec::new(), 0);
+    let mut survey = Survey::default();
     for nic in host.physical_nics().filter(|nic| !nic.path.is_empty()) {
         let joints = joints(nic);
         if joints.is_empty() {
-            missing.push(format!("link state on the path to {}", nic.name));
+            survey.lacks(Missing::knowledge(format!("link state on the path to {}", nic.name)));
         }
-        seen += joints.len();
-        findings.extend(joints.iter().filter_map(|joint| below(host, nic, joint)));
+        for joint in &joints {
+            match (below(host, nic, joint), joint.best()) {
+                (Some(finding), _) => survey.found(finding),
+                (None, Some(_)) => {
+                    ends(joint).into_iter().for_each(|e| survey.fine(e.says, e.from))
+                }
+                (None, None) => {
+                    let of = format!("the most that the link to {} can do", joint.lower.address);
+                    survey.lacks(Missing::knowledge(of));
+                }
+            }
+        }
     }
-    match (findings.is_empty(), seen) {
-        (false, _) => Verdict::Found { findings },
-        (true, 0) if missing.is_empty() => Verdict::Clear { because: "no NIC is on PCI".into() },
-        (true, 0) => Verdict::Unknown { missing },
-        _ => Verdict::Clear { because: format!("all {seen} links run at what their ends can do") },
-    }
+    survey.conclude(no_device("NIC on PCI"))
 }
 
 fn below(host: &Host, nic: &Nic, joint: &Joint<'_>) -> Option<Finding> {

@@ -5,10 +5,10 @@
 //! (PCI Express Base Specification, Device Control register).
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
 use narrows_facts::host::PciHop;
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "pcie-payload",
@@ -18,9 +18,11 @@ pub static RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let (mut findings, mut looked) = (Vec::new(), false);
+    let mut survey = Survey::default();
     for nic in case.study.host.physical_nics() {
-        let Some(set) = nic.path.last().and_then(|hop| hop.express.value()) else { continue };
+        let Some(last) = nic.path.last() else { continue };
+        let name = format!("PCI Express settings of {}", nic.name);
+        let Some(set) = survey.need(name, &last.express) else { continue };
         // A function that does not tell leaves open what the path supports.
         let known = |hop: &PciHop| {
             let most = hop.express.value().map(|express| express.max_payload_supported_bytes)?;
@@ -33,19 +35,24 @@ fn judge(case: &Case<'_>) -> Verdict {
             .collect::<Option<Vec<_>>>()
             .and_then(|all| all.into_iter().min_by_key(|bytes| bytes.0))
         else {
+            let of = format!("payload that every function on the path to {} supports", nic.name);
+            survey.lacks(Missing::knowledge(of));
             continue;
         };
-        looked = true;
-        if set.max_payload_bytes.0 < supported.0 {
+        let from = last.express.source().0.clone();
+        let set = set.max_payload_bytes;
+        if set.0 >= supported.0 {
+            let says = format!("{} sends {} B, its path does {} B", nic.name, set.0, supported.0);
+            survey.fine(says, from);
+        } else {
             let says = format!(
                 "{} sends PCIe packets of {} B; every function on its path could do {} B",
-                nic.name, set.max_payload_bytes.0, supported.0
+                nic.name, set.0, supported.0
             );
-            let from = nic.path.last().map(|hop| hop.express.source().0.clone());
-            findings.push(Finding {
+            survey.found(Finding {
                 rule: RULE.name.into(),
                 weight: Weight::Advice,
-                evidence: vec![evidence(says.clone(), from.unwrap_or_default())],
+                evidence: vec![evidence(says.clone(), from)],
                 says,
                 worth: None,
                 remedy: "pci=pcie_bus_perf on the kernel's command line, or firmware's Max Payload"
@@ -53,14 +60,13 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    let nothing = "no path tells what it supports (root, and a device on PCI Express)";
-    conclude(findings, looked, "payloads are as large as the paths support", nothing)
+    survey.conclude(no_device("NIC on PCI"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host};
     use narrows_facts::Bytes;
     use narrows_facts::host::{Express, Host, Nic};
 
@@ -81,6 +87,6 @@ mod tests {
         assert!(is_found(&of_host(&RULE, host(vec![hop(128, 512), hop(128, 256)]))));
         assert!(is_clear(&of_host(&RULE, host(vec![hop(256, 256), hop(256, 512)]))));
         assert!(is_clear(&of_host(&RULE, host(vec![hop(128, 128), hop(128, 512)]))));
-        assert!(is_clear(&of_host(&RULE, host(vec![PciHop::default(), hop(128, 512)]))));
+        assert!(is_unknown(&of_host(&RULE, host(vec![PciHop::default(), hop(128, 512)]))));
     }
 }

@@ -5,9 +5,9 @@
 //! guides set 512 B or more). Judged from 25 Gb/s.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "pcie-read-request",
@@ -20,19 +20,23 @@ const SPEED_BPS: f64 = 25e9;
 const REQUEST_BYTES: u64 = 512;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let (mut findings, mut looked) = (Vec::new(), false);
-    for nic in case.study.host.physical_nics() {
-        let fast = nic.speed_bps.value().is_some_and(|speed| speed.0 >= SPEED_BPS);
-        let Some(hop) = nic.path.last().filter(|_| fast) else { continue };
-        let Some(set) = hop.express.value() else { continue };
-        looked = true;
+    let mut survey = Survey::default();
+    for nic in survey.fast_nics(&case.study.host, SPEED_BPS) {
+        let Some(hop) = nic.path.last() else { continue };
+        let name = format!("read requests of {}", nic.name);
+        let Some(set) = survey.need(name.as_str(), &hop.express) else { continue };
         let asks = set.max_read_request_bytes.0;
-        if asks > 0 && asks < REQUEST_BYTES {
-            let says = format!("{} reads {asks} B of memory in one PCIe request", nic.name);
-            findings.push(Finding {
+        let says = format!("{} reads {asks} B of memory in one PCIe request", nic.name);
+        let from = hop.express.source().0.clone();
+        if asks == 0 {
+            survey.lacks(Missing::malformed(&name, &from, "0 B"));
+        } else if asks >= REQUEST_BYTES {
+            survey.fine(says, from);
+        } else {
+            survey.found(Finding {
                 rule: RULE.name.into(),
                 weight: Weight::Advice,
-                evidence: vec![evidence(says.clone(), hop.express.source().0.clone())],
+                evidence: vec![evidence(says.clone(), from)],
                 says,
                 worth: None,
                 remedy: format!(
@@ -42,14 +46,13 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    let nothing = "no NIC of 25 Gb/s or more tells its read requests (root)";
-    conclude(findings, looked, "fast NICs read 512 B or more at a time", nothing)
+    survey.conclude(no_device("NIC of 25 Gb/s or more that is up, on PCI"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
     use narrows_facts::host::{Express, Host, Nic, PciHop};
     use narrows_facts::{BitsPerSecond, Bytes};
 
@@ -67,6 +70,6 @@ mod tests {
         };
         assert!(is_found(&of_host(&RULE, host(128, 100e9))));
         assert!(is_clear(&of_host(&RULE, host(512, 100e9))));
-        assert!(is_clear(&of_host(&RULE, host(128, 10e9))));
+        assert!(is_idle(&of_host(&RULE, host(128, 10e9))));
     }
 }

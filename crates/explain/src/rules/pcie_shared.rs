@@ -4,8 +4,9 @@
 //! Each port alone may reach its rate; together they cannot.
 
 use super::evidence;
+use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 use narrows_predict::roads::{SharedLink, roads, shared};
 
 /// The rule.
@@ -20,23 +21,35 @@ fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let roads = roads(host);
     let shared = shared(&roads);
-    let ported = shared.iter().filter(|link| link.ports_bps > 0.0);
-    let (known, unknown): (Vec<&SharedLink>, Vec<&SharedLink>) =
-        ported.partition(|link| link.payload_bps.is_some());
-    let findings: Vec<Finding> = known.iter().filter_map(|link| over(link)).collect();
-    match (findings.is_empty(), unknown.is_empty()) {
-        (false, _) => Verdict::Found { findings },
-        (true, false) => {
-            let missing = unknown.iter().map(|link| format!("what {} carries", link.says));
-            Verdict::Unknown { missing: missing.collect() }
+    let mut survey = Survey::default();
+    for nic in host.physical_nics().filter(|nic| !is_down(nic)) {
+        let on = |link: &SharedLink| {
+            nic.path.last().is_some_and(|hop| link.devices.contains(&hop.address))
+        };
+        if shared.iter().any(on) {
+            survey.need(format!("speed of {}", nic.name), &nic.speed_bps);
         }
-        (true, true) if known.is_empty() => {
-            Verdict::Clear { because: "no link with a network port is shared".into() }
-        }
-        _ => Verdict::Clear {
-            because: format!("each of {} shared links carries the ports behind it", known.len()),
-        },
     }
+    for link in shared.iter().filter(|link| link.ports_bps > 0.0) {
+        match (over(link), link.payload_bps) {
+            (Some(finding), _) => survey.found(finding),
+            (None, None) => survey.lacks(Missing::knowledge(format!("what {} carries", link.says))),
+            (None, Some(left)) => {
+                let says = format!(
+                    "{}: ports of {:.0} Gb/s, {:.0} Gb/s of payload",
+                    link.says,
+                    link.ports_bps / 1e9,
+                    left / 1e9
+                );
+                survey.fine(says, place(link));
+            }
+        }
+    }
+    survey.conclude(not_so("no link with a network port is shared"))
+}
+
+fn place(link: &SharedLink) -> &'static str {
+    if link.lower.is_none() { "the chipset's data sheet" } else { "/sys/bus/pci/devices" }
 }
 
 fn over(link: &SharedLink) -> Option<Finding> {
@@ -51,10 +64,7 @@ fn over(link: &SharedLink) -> Option<Finding> {
             link.ports_bps / 1e9,
             left / 1e9
         ),
-        evidence: vec![evidence(
-            format!("shared by {}", link.devices.join(", ")),
-            if uplink { "the chipset's data sheet" } else { "/sys/bus/pci/devices" },
-        )],
+        evidence: vec![evidence(format!("shared by {}", link.devices.join(", ")), place(link))],
         worth: None,
         remedy: match uplink {
             true => "move the card to a slot of the processor; the board's manual tells which",

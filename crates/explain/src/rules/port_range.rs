@@ -3,7 +3,7 @@
 //! Each connection to one service takes a port of this range, and keeps it for a minute after it
 //! was closed (TIME-WAIT); the usual range has 28,232.
 
-use crate::setting::{Trouble, judge as setting};
+use crate::setting::{Reading, Trouble, judge as setting};
 use crate::{Case, Rule};
 use narrows_facts::result::Verdict;
 
@@ -13,19 +13,22 @@ pub static RULE: Rule =
 fn judge(case: &Case<'_>) -> Verdict {
     setting(case, &RULE, "net.ipv4.ip_local_port_range", |value| {
         let mut ends = value.split(' ').map(|word| word.parse::<u32>().ok());
-        let (first, last) = (ends.next()??, ends.next()??);
+        let (Some(first), Some(last)) = (ends.next().flatten(), ends.next().flatten()) else {
+            return Reading::Garbled;
+        };
         let ports = last.saturating_sub(first).saturating_add(1);
-        (ports < 4096).then(|| Trouble {
+        let few = (ports < 4096).then(|| Trouble {
             says: format!("Outgoing connections have {ports} ports: tests of many run out of them"),
             remedy: "sysctl -w net.ipv4.ip_local_port_range=\"32768 60999\"".into(),
-        })
+        });
+        few.into()
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, of_setting};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, of_setting};
 
     #[test]
     fn planted_values_are_found_and_healthy_ones_are_not() {
@@ -33,6 +36,6 @@ mod tests {
         for value in ["32768 60999", "1024 65535"] {
             assert!(is_clear(&of_setting(&RULE, "net.ipv4.ip_local_port_range", value)), "{value}");
         }
-        assert!(is_clear(&of_setting(&RULE, "another", "x")));
+        assert!(is_unknown(&of_setting(&RULE, "another", "x")));
     }
 }

@@ -4,7 +4,7 @@
 //! manager (InfiniBand) or an address (RoCE); programs then fall back to TCP, or fail.
 
 use super::evidence;
-use crate::setting::conclude;
+use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
 use narrows_facts::result::{Finding, Verdict, Weight};
 
@@ -16,33 +16,34 @@ pub static RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let (mut findings, mut looked) = (Vec::new(), false);
+    let mut survey = Survey::default();
     for device in &case.study.host.rdma {
         for port in &device.ports {
-            let (Some(state), Some(physical)) = (port.state.value(), port.physical_state.value())
-            else {
-                continue;
-            };
-            looked = true;
+            let name = format!("{} port {}", device.name, port.number);
+            let state = survey.need(format!("state of {name}"), &port.state);
+            let physical = survey.need(format!("physical state of {name}"), &port.physical_state);
+            let (Some(state), Some(physical)) = (state, physical) else { continue };
+            let (seen, from) = (
+                format!("state {state}, physical state {physical}"),
+                port.state.source().0.clone(),
+            );
             let linked = physical.to_lowercase().replace(['_', ' '], "").contains("linkup");
             if linked && !state.to_uppercase().contains("ACTIVE") {
-                let name = format!("{} port {}", device.name, port.number);
-                findings.push(Finding {
+                survey.found(Finding {
                     rule: RULE.name.into(),
                     weight: Weight::Advice,
                     says: format!("{name} has a link, and is {state}"),
-                    evidence: vec![evidence(
-                        format!("state {state}, physical state {physical}"),
-                        port.state.source().0.clone(),
-                    )],
+                    evidence: vec![evidence(seen, from)],
                     worth: None,
                     remedy: "start a subnet manager (InfiniBand), or give the interface an address"
                         .into(),
                 });
+            } else {
+                survey.fine(format!("{name}: {seen}"), from);
             }
         }
     }
-    conclude(findings, looked, "every RDMA port with a link is active", "there is no RDMA device")
+    survey.conclude(no_device("RDMA device"))
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@
 //! by pause or priority flow control, or one that marks early. Drivers count what they had to
 //! repeat; the counters are of a whole port, and others' work is in them.
 
-use crate::measured::{self, Cell, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::survey::no_device;
 use crate::{Case, Rule};
 use narrows_facts::load::EndReport;
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Verdict, Weight};
 use narrows_stats::median;
 
 pub static RULE: Rule =
@@ -34,11 +35,15 @@ const COUNTERS: [&str; 9] = [
 ];
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "no port repeated one packet in ten thousand", look)
+    let ran = case.study.trials.iter().any(|trial| trial.params.rdma.is_some());
+    if case.study.host.rdma.is_empty() && !ran {
+        return Verdict::NotApplicable { why: no_device("RDMA device") };
+    }
+    measured::judge(case, "a run over RDMA whose port counts repeated packets", None, look)
 }
 
-fn look(cell: &Cell<'_>) -> Option<Option<Finding>> {
-    cell.trial.params.rdma.as_ref()?;
+fn look(cell: &Cell<'_>) -> Looked {
+    cell.trial.params.rdma.as_ref().ok_or(Blind::OtherKind)?;
     let told: Vec<(f64, f64)> = cell
         .done
         .iter()
@@ -48,19 +53,23 @@ fn look(cell: &Cell<'_>) -> Option<Option<Finding>> {
             shares.max_by(|a, b| a.0.total_cmp(&b.0))
         })
         .collect();
-    let share = median(&told.iter().map(|told| told.0).collect::<Vec<f64>>())?;
-    let events = median(&told.iter().map(|told| told.1).collect::<Vec<f64>>())?;
-    Some((share >= REPEATED_SHARE && events >= LEAST as f64).then(|| {
+    let lacks = || cell.lacks("the port's counts of repeated packets");
+    let of = |value: fn(&(f64, f64)) -> f64| {
+        median(&told.iter().map(value).collect::<Vec<f64>>()).ok_or_else(lacks)
+    };
+    let (share, events) = (of(|told| told.0)?, of(|told| told.1)?);
+    let seen = format!("{events:.0} events a run by the port's own counters");
+    let wrong = (share >= REPEATED_SHARE && events >= LEAST as f64).then(|| {
         let says = format!(
             "RDMA sent again or out of order {:.2} % of its packets in {}: the path drops",
             100.0 * share,
             cell.trial.label
         );
-        let seen = format!("{events:.0} events a run by the port's own counters");
         let remedy = "switch on priority flow control or pause on both NICs and the switch (mlnx_qos, \
                       dcb pfc, ethtool -A), or ECN with DCQCN; look for drops at the switch's ports";
-        finding(&RULE, cell, Weight::Advice, says, seen, remedy)
-    }))
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
 }
 
 /// Events of a repeat for each packet of an end's ports, and how many there were.
@@ -77,7 +86,7 @@ fn repeated(end: &EndReport) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
-    use crate::setting::testing::{is_clear, is_found};
+    use crate::setting::testing::{is_clear, is_found, is_idle};
     use narrows_facts::rdma::RdmaParams;
 
     #[test]
@@ -92,6 +101,6 @@ mod tests {
         assert!(is_found(&of_study(&RULE, &study(5_000))));
         assert!(is_clear(&of_study(&RULE, &study(2))));
         let sockets = stream("tcp-stream");
-        assert!(is_clear(&of_study(&RULE, &sockets)));
+        assert!(is_idle(&of_study(&RULE, &sockets)));
     }
 }

@@ -3,7 +3,7 @@
 //! With `tcp_moderate_rcvbuf` off (ip-sysctl, Linux documentation) every receiver that asks for no
 //! size stays at the default, which is too small for fast or long paths.
 
-use crate::setting::{Trouble, judge as setting};
+use crate::setting::{Trouble, judge as setting, off};
 use crate::{Case, Rule};
 use narrows_facts::result::Verdict;
 
@@ -16,7 +16,7 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     setting(case, &RULE, "net.ipv4.tcp_moderate_rcvbuf", |value| {
-        (value == "0").then(|| Trouble {
+        off(value, || Trouble {
             says: "Receive buffers do not grow by themselves".into(),
             remedy: "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1, or give every program its size"
                 .into(),
@@ -27,13 +27,13 @@ fn judge(case: &Case<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, of_setting};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, of_setting};
 
     #[test]
     fn the_planted_value_is_found_and_others_are_not() {
         let of = |value: &str| of_setting(&RULE, "net.ipv4.tcp_moderate_rcvbuf", value);
         assert!(is_found(&of("0")), "0");
         assert!(is_clear(&of("1")), "1");
-        assert!(is_clear(&of_setting(&RULE, "another", "x")));
+        assert!(is_unknown(&of_setting(&RULE, "another", "x")));
     }
 }

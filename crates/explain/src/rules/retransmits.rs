@@ -4,9 +4,9 @@
 //! Gb/s with 1460 B segments (Mathis et al., 1997: rate <= 1.22 MSS / (RTT sqrt(p))). Found from
 //! that share on.
 
-use crate::measured::{self, Cell, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "tcp-retransmits",
@@ -18,38 +18,44 @@ pub static RULE: Rule = Rule {
 const LOST_SHARE: f64 = 0.001;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "less than one segment in a thousand was lost", look)
+    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
 }
 
-fn look(cell: &Cell<'_>) -> Option<Option<Finding>> {
+fn look(cell: &Cell<'_>) -> Looked {
     let share = cell.of_source(|end| {
         let sent = end.readings.sum("tcp-info", "sent_segments").filter(|sent| *sent > 0)?;
         let again = end.readings.sum("tcp-info", "retransmitted_segments")?;
         // What the receiver had already was late, and not lost (duplicate SACK, RFC 2883).
         let had = end.readings.sum("tcp-info", "duplicates_reported_segments").unwrap_or(0);
         Some(again.saturating_sub(had) as f64 / sent as f64)
-    })?;
-    Some((share >= LOST_SHARE).then(|| {
+    });
+    let share = match (share, cell.is_tcp_stream()) {
+        (Some(share), _) => share,
+        (None, true) => return Err(cell.lacks("TCP's count of its segments")),
+        (None, false) => return Err(Blind::OtherKind),
+    };
+    let seen = format!(
+        "{:.3} % of the segments sent again, less those that the receiver had already",
+        100.0 * share
+    );
+    let wrong = (share >= LOST_SHARE).then(|| {
         let says = format!(
             "TCP lost {:.2} % of its segments on the way in {}",
             100.0 * share,
             cell.trial.label
         );
-        let seen = format!(
-            "{:.3} % of the segments sent again, less those that the receiver had already",
-            100.0 * share
-        );
         let remedy = "look for drops on the way: ethtool -S at both NICs, counters of the switch's \
                       ports, rings, a shaper or policer";
-        finding(&RULE, cell, Weight::Advice, says, seen, remedy)
-    }))
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
-    use crate::setting::testing::{is_clear, is_found};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
 
     #[test]
     fn one_in_a_hundred_is_found_and_one_in_a_million_is_not() {
@@ -64,6 +70,6 @@ mod tests {
         let mut spurious = study(10_000);
         read(&mut spurious, "tcp-info", "flow0.duplicates_reported_segments", 9_990);
         assert!(is_clear(&of_study(&RULE, &spurious)));
-        assert!(is_clear(&of_study(&RULE, &stream("tcp-stream"))));
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
     }
 }

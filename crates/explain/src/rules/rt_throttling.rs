@@ -27,13 +27,13 @@ fn judge(case: &Case<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, of_setting};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, of_setting};
 
     #[test]
     fn the_planted_value_is_found_and_others_are_not() {
         let of = |value: &str| of_setting(&RULE, "kernel.sched_rt_runtime_us", value);
         assert!(is_found(&of("-1")), "-1");
         assert!(is_clear(&of("950000")), "950000");
-        assert!(is_clear(&of_setting(&RULE, "another", "x")));
+        assert!(is_unknown(&of_setting(&RULE, "another", "x")));
     }
 }

@@ -3,7 +3,7 @@
 //! Sender and receiver on one CPU take turns: the rate is that of neither, and tools that are
 //! pinned by a copied command line do it often. Also found for the two threads of one core.
 
-use crate::measured::{self, finding};
+use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
 use narrows_facts::host::Host;
 use narrows_facts::result::{Verdict, Weight};
@@ -14,28 +14,30 @@ pub static RULE: Rule =
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    measured::judge(case, "the ends had CPUs of their own", |cell| {
+    let idle = Some("pins both ends of a path inside one machine");
+    measured::judge(case, "a run inside one machine with both ends pinned", idle, |cell| {
         let place = &cell.trial.place;
         // Over an agent the two ends may be on one machine all the same.
         let one_machine = cell.trial.path != Path::Peer || cell.summary.one_machine;
         if !one_machine || place.sink.0.is_empty() || place.source.0.is_empty() {
-            return None;
+            return Err(Blind::OtherKind);
         }
         let shared = place.sink.0.iter().find_map(|sink| {
             let with = place.source.0.iter().find(|source| share_core(host, *sink, **source))?;
             Some((*sink, *with))
         });
-        Some(shared.map(|(sink, source)| {
+        let seen = format!("sink on {:?}, source on {:?}", place.sink.0, place.source.0);
+        let wrong = shared.map(|(sink, source)| {
             let what = if sink == source {
                 format!("CPU {sink}")
             } else {
                 format!("the core of CPUs {sink} and {source}")
             };
             let says = format!("Both ends of {} shared {what}", cell.trial.label);
-            let seen = format!("sink on {:?}, source on {:?}", place.sink.0, place.source.0);
             let remedy = "name different cores for the two ends (-A LOCAL,REMOTE)";
-            finding(&RULE, cell, Weight::Caution, says, seen, remedy)
-        }))
+            finding(&RULE, cell, Weight::Caution, says, seen.clone(), remedy)
+        });
+        cell.saw(seen, wrong)
     })
 }
 
@@ -51,7 +53,7 @@ fn share_core(host: &Host, one: u32, other: u32) -> bool {
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
-    use crate::setting::testing::{is_clear, is_found};
+    use crate::setting::testing::{is_clear, is_found, is_idle};
     use narrows_facts::host::CpuPlace;
     use narrows_facts::load::CpuList;
 
@@ -71,6 +73,6 @@ mod tests {
         assert!(is_found(&of_study(&RULE, &study(0, 0))));
         assert!(is_found(&of_study(&RULE, &study(0, 2))));
         assert!(is_clear(&of_study(&RULE, &study(0, 1))));
-        assert!(is_clear(&of_study(&RULE, &stream("tcp-stream"))));
+        assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));
     }
 }

@@ -6,7 +6,7 @@
 
 use super::evidence;
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Finding, Missing, Verdict, Weight};
 use std::collections::BTreeSet;
 
 /// The rule.
@@ -23,15 +23,15 @@ fn judge(case: &Case<'_>) -> Verdict {
         host.cpu.places.iter().filter_map(|place| place.package).collect();
     let sockets = &host.cpu.sockets;
     let Some(listed) = sockets.value() else {
-        let gap = sockets.gap().unwrap_or_default();
-        return Verdict::Unknown { missing: vec![format!("processor sockets: {gap}")] };
+        return Verdict::unknown(Missing::fact("processor sockets", sockets));
     };
     let populated = listed.iter().filter(|socket| socket.populated).count();
     if packages.is_empty() {
-        return Verdict::Unknown { missing: vec!["packages of the kernel's CPUs".into()] };
+        return Verdict::unknown(Missing::unread("packages of the kernel's CPUs"));
     }
     if populated == packages.len() {
-        return Verdict::Clear { because: format!("{populated} by firmware and by the kernel") };
+        let says = format!("{populated} by firmware and by the kernel");
+        return Verdict::clear(evidence(says, sockets.source().0.clone()));
     }
     let names: Vec<&str> =
         listed.iter().filter(|s| s.populated).map(|socket| socket.name.as_str()).collect();

@@ -3,7 +3,7 @@
 //! UDP has no flow control: what comes while the program is away must fit the socket's buffer.
 //! Below the kernel's own default (212,992 bytes) even a millisecond of 2 Gb/s does not.
 
-use crate::setting::{Trouble, judge as setting};
+use crate::setting::{Trouble, below, judge as setting};
 use crate::{Case, Rule};
 use narrows_facts::result::Verdict;
 
@@ -16,8 +16,7 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     setting(case, &RULE, "net.core.rmem_max", |value| {
-        let small = value.parse::<u64>().is_ok_and(|bytes| bytes < 212_992);
-        small.then(|| Trouble {
+        below(Some(value), 212_992, |_| Trouble {
             says: format!("No socket may have more than {value} B of receive buffer"),
             remedy: "sysctl -w net.core.rmem_max=16777216, and have the program ask for it".into(),
         })
@@ -27,7 +26,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, of_setting};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, of_setting};
 
     #[test]
     fn the_planted_value_is_found_and_others_are_not() {
@@ -36,6 +35,6 @@ mod tests {
         for value in ["212992", "4194304"] {
             assert!(is_clear(&of(value)), "{value}");
         }
-        assert!(is_clear(&of_setting(&RULE, "another", "x")));
+        assert!(is_unknown(&of_setting(&RULE, "another", "x")));
     }
 }

@@ -3,10 +3,11 @@
 //! Each byte then crosses the link between sockets. Dell's note on socket-direct NICs measured 24 %
 //! more bandwidth and 40 % less latency on the NIC's own node. Judged for threads that were pinned.
 
-use crate::measured::{self, Cell, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::survey::not_so;
 use crate::{Case, Rule};
 use narrows_facts::host::Host;
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_facts::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "work-on-remote-node",
@@ -17,34 +18,41 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let clear = "this host's ends worked on the node of their NIC and memory";
-    measured::judge(case, clear, |cell| look(host, cell))
+    if host.nodes.len() == 1 {
+        return Verdict::NotApplicable { why: not_so("this host has one node") };
+    }
+    let needs = "a run pinned to CPUs, through a NIC or with memory on a known node";
+    measured::judge(case, needs, None, |cell| look(host, cell))
 }
 
-fn look(host: &Host, cell: &Cell<'_>) -> Option<Option<Finding>> {
+fn look(host: &Host, cell: &Cell<'_>) -> Looked {
     let place = &cell.trial.place;
     // The connecting end is this host's: it sends, or receives in reverse.
     let (cpus, memory) = match cell.trial.params.is_reverse() {
         true => (&place.sink, place.sink_node),
         false => (&place.source, place.source_node),
     };
-    let on = host.node_of_cpu(*cpus.0.first()?)?;
+    let first = cpus.0.first().ok_or(Blind::OtherKind)?;
+    let node = host.node_of_cpu(*first);
+    let on = node.ok_or_else(|| Blind::Lacks(Missing::unread(format!("node of CPU {first}"))))?;
     let nic = cell.summary.effective.interface.as_deref().and_then(|name| host.nic(name));
     let nic_node = nic.and_then(|nic| Some((nic.name.as_str(), *nic.node.value()?)));
     if nic_node.is_none() && memory.is_none() {
-        return None;
+        return Err(Blind::OtherKind);
     }
     let away = nic_node.filter(|(_, node)| *node != on);
     let far = memory.filter(|node| *node != on);
-    Some((away.is_some() || far.is_some()).then(|| {
+    let seen = format!("worked on CPUs {:?} of node {on}", cpus.0);
+    let wrong = (away.is_some() || far.is_some()).then(|| {
         let mut of = Vec::new();
         of.extend(away.map(|(name, node)| format!("{name} is on node {node}")));
         of.extend(far.map(|node| format!("its buffers are on node {node}")));
         let says = format!("{} ran on node {on} here, and {}", cell.trial.label, of.join(" and "));
-        let seen = format!("CPUs {:?} of node {on}; {}", cpus.0, of.join("; "));
+        let seen = format!("{seen}; {}", of.join("; "));
         let remedy = "run on the NIC's node: -A nic,nic, and leave memory to that node";
         finding(&RULE, cell, Weight::Advice, says, seen, remedy)
-    }))
+    });
+    cell.saw(seen, wrong)
 }
 
 #[cfg(test)]
@@ -52,7 +60,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::known;
-    use crate::setting::testing::{is_clear, is_found};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_facts::host::{CpuPlace, Nic};
     use narrows_facts::load::CpuList;
 
@@ -76,6 +84,6 @@ mod tests {
         assert!(is_found(&of_study(&RULE, &study(1, Some(1)))));
         assert!(is_clear(&of_study(&RULE, &study(1, None))));
         assert!(is_clear(&of_study(&RULE, &study(1, Some(0)))));
-        assert!(is_clear(&of_study(&RULE, &stream("tcp-stream"))));
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
     }
 }

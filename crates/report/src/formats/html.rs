@@ -5,7 +5,7 @@ use super::{Format, csv};
 use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::study::page;
-use crate::{Analysis, hardware, words};
+use crate::{Analysis, hardware, judged, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_explain::population::Population;
 use narrows_facts::BytesPerSecond;
@@ -108,23 +108,25 @@ fn finding_card(finding: &Finding) -> Markup {
 }
 
 fn rules_card(analysis: &Analysis<'_>) -> Markup {
-    let is =
-        |judged: &&narrows_explain::Judged, word: &str| words::verdict(&judged.verdict) == word;
-    let count = |word: &str| analysis.judged.iter().filter(|judged| is(judged, word)).count();
     html! {
         div class="card" {
             h3 { "What was looked for" }
             details {
                 summary {
-                    (analysis.judged.len()) " rules: " (count("found")) " found something, "
-                    (count("clear")) " clear, " (count("unknown")) " could not tell"
+                    (analysis.judged.len()) " rules: " (judged::answers(&analysis.judged))
                 }
                 ul { @for judged in &analysis.judged {
                 li {
-                    (judged.asks) " " b { (words::verdict(&judged.verdict)) }
+                    (judged.asks) " " b { (judged.verdict.answer().to_string()) }
                     @match &judged.verdict {
-                        Verdict::Clear { because } => { ": " (because) }
-                        Verdict::Unknown { missing } => { ", needs " (missing.join("; ")) }
+                        Verdict::Clear { looked_at } => { ": " (judged::seen(looked_at.all())) }
+                        Verdict::NotApplicable { why } => { ": " (why.to_string()) }
+                        Verdict::Unknown { missing, looked_at } => {
+                            ", needs " (judged::listed(missing))
+                            @if !looked_at.is_empty() {
+                                "; nothing wrong in " (judged::seen(looked_at))
+                            }
+                        }
                         Verdict::Found { .. } => {}
                     }
                 }

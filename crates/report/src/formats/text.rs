@@ -3,8 +3,9 @@
 
 use super::Format;
 use crate::study::text::tables;
-use crate::{Analysis, words};
-use narrows_facts::result::{Verdict, Weight};
+use crate::{Analysis, judged, words};
+use narrows_explain::Judged;
+use narrows_facts::result::{Answer, Verdict, Weight};
 use narrows_facts::trial::Path;
 use narrows_stats::{Metric, Summary};
 use std::fmt::Write;
@@ -264,22 +265,35 @@ fn findings(out: &mut String, analysis: &Analysis<'_>) {
     if findings.is_empty() {
         out.push_str("  no rule found anything\n");
     }
-    let names = |wanted: &str| -> Vec<&str> {
-        let judged = analysis.judged.iter();
-        judged
-            .filter(|judged| words::verdict(&judged.verdict) == wanted)
+    let all = &analysis.judged;
+    line(out, &format!("  {} rules: {}", all.len(), judged::answers(all)), 4);
+    for answer in [Answer::Clear, Answer::NotApplicable] {
+        let names: Vec<&str> = all
+            .iter()
+            .filter(|judged| judged.verdict.answer() == answer)
             .map(|judged| judged.rule.as_str())
-            .collect()
-    };
-    let clear = names("clear");
-    if !clear.is_empty() {
-        line(out, &format!("  clear: {}", clear.join(", ")), 4);
-    }
-    for judged in &analysis.judged {
-        if let Verdict::Unknown { missing } = &judged.verdict {
-            line(out, &format!("  unknown: {}, needs {}", judged.rule, missing.join("; ")), 4);
+            .collect();
+        if !names.is_empty() {
+            line(out, &format!("  {answer}: {}", names.join(", ")), 4);
         }
     }
+    for (needs, rules) in needs(all) {
+        line(out, &format!("  unknown: {}; needs {needs}", rules.join(", ")), 4);
+    }
+}
+
+/// What is missing, in the order of the rules, with those that lack it.
+fn needs(judged: &[Judged]) -> Vec<(String, Vec<&str>)> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for judged in judged {
+        let Verdict::Unknown { missing, .. } = &judged.verdict else { continue };
+        let needs = judged::listed(missing);
+        match all.iter_mut().find(|(have, _)| *have == needs) {
+            Some((_, rules)) => rules.push(&judged.rule),
+            None => all.push((needs, vec![&judged.rule])),
+        }
+    }
+    all
 }
 
 #[cfg(test)]

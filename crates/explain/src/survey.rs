@@ -1,0 +1,75 @@
+//! What a rule saw on its way to a verdict. The verdict follows from that alone: clear only when
+//! something was looked at and nothing of what should have been is missing.
+
+use crate::rules::evidence;
+use narrows_facts::Fact;
+use narrows_facts::host::{Host, Nic};
+use narrows_facts::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};
+
+/// What was seen so far.
+#[derive(Default)]
+pub struct Survey {
+    looked_at: Vec<Evidence>,
+    findings: Vec<Finding>,
+    missing: Vec<Missing>,
+}
+
+impl Survey {
+    /// Something was looked at and is as it should be.
+    pub fn fine(&mut self, says: impl Into<String>, from: impl Into<String>) {
+        self.looked_at.push(evidence(says, from));
+    }
+    /// Something is wrong.
+    pub fn found(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+    /// Something should have been looked at and could not be.
+    pub fn lacks(&mut self, missing: Missing) {
+        self.missing.push(missing);
+    }
+    /// A fact's value; without one it is noted as missing.
+    pub fn need<'f, T>(&mut self, name: impl Into<String>, fact: &'f Fact<T>) -> Option<&'f T> {
+        if fact.value().is_none() {
+            self.lacks(Missing::fact(name, fact));
+        }
+        fact.value()
+    }
+    /// The NICs of at least this rate that are not down. Of one whose rate is not told it is not
+    /// known whether it belongs to them.
+    pub fn fast_nics<'h>(&mut self, host: &'h Host, least_bps: f64) -> Vec<&'h Nic> {
+        let up = host.physical_nics().filter(|nic| !is_down(nic));
+        up.filter(|nic| {
+            let speed = self.need(format!("speed of {}", nic.name), &nic.speed_bps);
+            speed.is_some_and(|speed| speed.0 >= least_bps)
+        })
+        .collect()
+    }
+    /// The verdict; `nothing` says why there was nothing to look at, where nothing is missing.
+    pub fn conclude(self, nothing: Inapplicable) -> Verdict {
+        if !self.findings.is_empty() {
+            return Verdict::Found { findings: self.findings };
+        }
+        if !self.missing.is_empty() {
+            return Verdict::Unknown { missing: self.missing, looked_at: self.looked_at };
+        }
+        match LookedAt::try_from(self.looked_at) {
+            Ok(looked_at) => Verdict::Clear { looked_at },
+            Err(_) => Verdict::NotApplicable { why: nothing },
+        }
+    }
+}
+
+/// Whether an interface carries nothing.
+pub fn is_down(nic: &Nic) -> bool {
+    nic.state.value().is_some_and(|state| state == "down")
+}
+
+/// There is no such device.
+pub fn no_device(of: &str) -> Inapplicable {
+    Inapplicable::NoDevice { of: of.to_owned() }
+}
+
+/// The host is not so.
+pub fn not_so(because: impl Into<String>) -> Inapplicable {
+    Inapplicable::NotSo { because: because.into() }
+}
