@@ -28,9 +28,9 @@ use narrows_facts::host::Host;
 
 /// Reads this machine and gives the text of a capture of it, masked.
 pub fn capture() -> String {
-    let root = Root::recording();
+    let root = Root::live().recording();
     read(&root);
-    capture::write(root.into_answers())
+    capture::write(root.into_answers(), &capture::Owner::live())
 }
 
 /// Reads the whole host. As an ordinary user some facts are `Denied`, each with the file it needs.

@@ -31,9 +31,9 @@ impl Root {
     pub fn replay(answers: Answers) -> Self {
         Self { replayed: Some(answers), ..Self::at("/nonexistent") }
     }
-    /// This machine, every answer kept for a capture.
-    pub fn recording() -> Self {
-        Self { recorded: Some(RefCell::default()), ..Self::live() }
+    /// The same, every answer kept for a capture.
+    pub fn recording(self) -> Self {
+        Self { recorded: Some(RefCell::default()), ..self }
     }
     /// The answers so far, of a recording root.
     pub fn into_answers(self) -> Answers {
@@ -103,6 +103,7 @@ impl Root {
 
     /// What only the living machine answers, kept under a path of its own as if a file held it.
     pub fn asked(&self, path: &str, ask: impl FnOnce() -> Fact<String>) -> Fact<String> {
+        // A folder's answers are recorded as its files are.
         if self.replayed.is_some() || self.dir != Path::new("/") {
             return self.text(path);
         }

@@ -2,6 +2,7 @@
 //! answer into lines of text, which a [`Root`](crate::Root) keeps like the content of a file: a
 //! capture replays them, and a test can write them.
 
+pub mod addresses;
 pub mod ethtool;
 pub mod links;
 
