@@ -30,6 +30,10 @@ type Channels<'a> = BTreeMap<(usize, &'a str), Channel<'a>>;
 
 /// The moves that balance the host; `None` when moves alone cannot, or when none is needed.
 pub fn moves(slots: &[Slot], population: &Population) -> Option<Vec<Move>> {
+    // An empty slot that firmware does not place may be the better one.
+    if slots.iter().any(|slot| slot.module.is_none() && slot.at.is_none()) {
+        return None;
+    }
     // Not the half of a board that has no processor.
     let sockets: BTreeSet<u32> = population.sockets.iter().map(|socket| socket.socket).collect();
     let mut kinds = BTreeSet::new();

@@ -35,6 +35,7 @@ impl Population {
             return Err("the processor's family, to know which channels are empty".to_owned());
         }
         let sockets = with_processor(complete(sockets(slots)?, platform), host);
+        let sockets = of_family(sockets, platform)?;
         let clusters =
             platform.map_or(1, |platform| interleave::clusters(host, platform, sockets.len()));
         let sets = match platform {
@@ -42,6 +43,12 @@ impl Population {
             None => Err("the processor's family".to_owned()),
         };
         let balance = balance(&sockets, sets.as_ref().ok());
+        let nameless = slots.iter().any(|slot| slot.module.is_none() && slot.at.is_none());
+        if balance == Balance::Balanced && nameless && platform.is_none() {
+            return Err("the processor's family, to know how many channels the empty slots that \
+                        firmware does not name are on"
+                .to_owned());
+        }
         Ok(Self { sockets, platform, clusters, sets, balance })
     }
 }
@@ -81,6 +88,25 @@ fn complete(mut sockets: Vec<Socket>, platform: Option<&'static Platform>) -> Ve
     sockets
 }
 
+/// The sockets with as many channels as the processors' family has: firmware names no channel for
+/// the empty slots of some boards, and boards may lack some. An error where it names more, for then
+/// one of the two is taken wrongly.
+fn of_family(
+    mut sockets: Vec<Socket>,
+    platform: Option<&'static Platform>,
+) -> Result<Vec<Socket>, String> {
+    let Some(platform) = platform else { return Ok(sockets) };
+    let all = platform.channels_per_socket();
+    for socket in &mut sockets {
+        let named = u32::try_from(socket.channels.len()).unwrap_or(u32::MAX);
+        socket.unnamed = all.checked_sub(named).ok_or_else(|| {
+            let (socket, family) = (socket.socket, &platform.name);
+            format!("why socket {socket} has {named} channels where {family} has {all}")
+        })?;
+    }
+    Ok(sockets)
+}
+
 /// Population of one socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
@@ -88,6 +114,9 @@ pub struct Socket {
     pub socket: u32,
     /// Per channel label, the sizes of its modules in MiB, ascending; empty for an empty channel.
     pub channels: BTreeMap<String, Vec<u64>>,
+    /// Channels that the processors' family has beside these: empty, for a module would name them.
+    #[serde(default)]
+    pub unnamed: u32,
 }
 
 /// How even a population is (docs/explain.md states the rules).
@@ -120,7 +149,7 @@ pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, String> {
             }
             continue;
         };
-        let empty = || Socket { socket: at.socket, channels: BTreeMap::new() };
+        let empty = || Socket { socket: at.socket, channels: BTreeMap::new(), unnamed: 0 };
         let socket = sockets.entry(at.socket).or_insert_with(empty);
         let channel = socket.channels.entry(at.channel.clone()).or_default();
         if let Some(module) = module {
@@ -142,6 +171,11 @@ impl Socket {
     /// The channels that hold something.
     pub fn populated(&self) -> Vec<(&String, &Vec<u64>)> {
         self.channels.iter().filter(|(_, modules)| !modules.is_empty()).collect()
+    }
+
+    /// How many channels there are, named or not.
+    pub fn width(&self) -> usize {
+        self.channels.len() + self.unnamed as usize
     }
 
     /// The channels in the order of their labels, 9 before 10.
@@ -175,7 +209,7 @@ pub fn balance(sockets: &[Socket], sets: Option<&Sets>) -> Balance {
     if sockets_differ(sockets) {
         return Balance::SocketAsymmetric;
     }
-    let full = |socket: &Socket| socket.populated().len() == socket.channels.len();
+    let full = |socket: &Socket| socket.populated().len() == socket.width();
     if sockets.iter().all(full) { Balance::Balanced } else { Balance::NearBalanced }
 }
 
@@ -227,7 +261,23 @@ mod tests {
                 .collect()
         };
         let sockets = sockets.iter().enumerate();
-        sockets.map(|(at, list)| Socket { socket: at as u32, channels: channels(list) }).collect()
+        let of = |(at, list): (usize, &&[&[u64]])| Socket {
+            socket: at as u32,
+            channels: channels(list),
+            unnamed: 0,
+        };
+        sockets.map(of).collect()
+    }
+
+    #[test]
+    fn channels_are_those_of_the_family_whatever_firmware_names() {
+        let platform = platform::named("Intel(R) Xeon(R) CPU E5-2667 v3 @ 3.20GHz");
+        let one: &[&[u64]] = &[&[32]];
+        let sockets = of_family(host(&[one, one]), platform).expect("fits");
+        assert_eq!((sockets[0].populated().len(), sockets[0].width()), (1, 4));
+        assert_eq!(balance(&sockets, None), Balance::NearBalanced);
+        let five: &[&[u64]] = &[&[32], &[32], &[32], &[32], &[32]];
+        assert!(of_family(host(&[five]), platform).is_err_and(|why| why.contains("5 channels")));
     }
 
     #[test]

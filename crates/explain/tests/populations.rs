@@ -151,6 +151,52 @@ fn real_servers_have_one_set_where_their_controllers_are_alike() {
     assert!(known >= 45, "the sets of {known} hosts are known");
 }
 
+fn reports(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).expect("folder").flatten() {
+        match entry.path() {
+            path if path.is_dir() => reports(&path, found),
+            path => found.push(path),
+        }
+    }
+}
+
+/// Boards whose empty slots are called `NO DIMM` name the channels that hold something, and no
+/// others: a verdict counts those of the processor.
+#[test]
+fn no_verdict_on_a_real_server_contradicts_its_processors_channels() {
+    let Some(archive) = shared("corpora/dmi-public/server-dev.tar.xz") else { return };
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("server-dev");
+    if !dir.is_dir() {
+        std::fs::create_dir_all(&dir).expect("folder");
+        let mut tar = std::process::Command::new("tar");
+        let done = tar.arg("xf").arg(&archive).arg("-C").arg(&dir).status().expect("tar");
+        assert!(done.success(), "{}", archive.display());
+    }
+    let mut files = Vec::new();
+    reports(&dir, &mut files);
+    let mut nameless = 0;
+    for (index, file) in files.iter().enumerate() {
+        let text = String::from_utf8_lossy(&std::fs::read(file).expect("report")).into_owned();
+        let is_nameless = text.contains("\tLocator: NO DIMM");
+        // The others are as many as they are alike.
+        if !is_nameless && index % 8 != 0 {
+            continue;
+        }
+        let Ok(host) = open(file) else { continue };
+        let Ok(population) = Population::of(&host) else { continue };
+        let Some(platform) = population.platform else { continue };
+        nameless += usize::from(is_nameless);
+        let all = platform.channels_per_socket() as usize;
+        for socket in &population.sockets {
+            assert_eq!(socket.width(), all, "{}: {}", file.display(), platform.name);
+            let full = socket.populated().len() == all;
+            let says_full = population.balance == Balance::Balanced;
+            assert!(full || !says_full, "{}: {:?}", file.display(), population.balance);
+        }
+    }
+    assert!(nameless >= 5, "{nameless} boards of that kind");
+}
+
 /// The controllers' driver lists modules only: the channels it does not name are empty.
 #[test]
 fn modules_that_only_the_driver_lists_leave_the_other_channels_empty() {

@@ -137,6 +137,14 @@ fn channels(
         ));
     }
     let assumed = !told && platform.controllers > 1;
+    // Where some have no name, the first named need not be the first.
+    if assumed && channels.len() < platform.channels_per_socket() as usize {
+        return Err(format!(
+            "which memory controller of socket {socket} has which channel: firmware names {} of {}",
+            channels.len(),
+            platform.channels_per_socket()
+        ));
+    }
     if !told {
         for (index, channel) in channels.iter_mut().enumerate() {
             channel.controller = index as u32 / platform.channels;

@@ -97,7 +97,10 @@ fn show(socket: &Socket) -> String {
         let sizes: Vec<String> = modules.iter().map(|mib| gib(*mib)).collect();
         format!("{channel} {}", if sizes.is_empty() { "-".into() } else { sizes.join("+") })
     });
-    let channels: Vec<String> = channels.collect();
+    let mut channels: Vec<String> = channels.collect();
+    if socket.unnamed > 0 {
+        channels.push(format!("{} more -", socket.unnamed));
+    }
     format!("socket {}: {} (GiB by channel)", socket.socket, channels.join(", "))
 }
 
@@ -111,7 +114,7 @@ fn gib(mib: u64) -> String {
 
 fn empty(population: &[Socket]) -> String {
     let of = |socket: &Socket| {
-        let (have, all) = (socket.populated().len(), socket.channels.len());
+        let (have, all) = (socket.populated().len(), socket.width());
         format!("socket {} uses {have} of {all}", socket.socket)
     };
     population.iter().map(of).collect::<Vec<_>>().join(", ")
@@ -130,7 +133,7 @@ fn uneven(population: &Population) -> String {
             sets.len(),
             list(sets),
             narrowest,
-            here.map_or(0, |here| here.channels.len())
+            here.map_or(0, Socket::width)
         )
     });
     split.collect::<Vec<_>>().join("; ")
@@ -193,11 +196,11 @@ fn missing(population: &[Socket], slots: &[Slot], wanted: usize) -> String {
 fn remedy(class: Balance, population: &[Socket], slots: &[Slot]) -> String {
     let modules = |socket: &Socket| socket.channels.values().map(Vec::len).sum::<usize>();
     let all: usize = population.iter().map(modules).sum();
-    let channels: usize = population.iter().map(|socket| socket.channels.len()).sum();
+    let channels: usize = population.iter().map(Socket::width).sum();
     match class {
         Balance::NearBalanced => format!(
             "for full bandwidth put one more like module into each empty channel ({} in all)",
-            population.iter().map(|s| s.channels.len() - s.populated().len()).sum::<usize>()
+            population.iter().map(|s| s.width() - s.populated().len()).sum::<usize>()
         ),
         Balance::SocketAsymmetric => {
             let most = population.iter().map(modules).max().unwrap_or(0) * population.len();

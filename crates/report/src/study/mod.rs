@@ -357,9 +357,7 @@ fn by_processor(host: &Host) -> Vec<String> {
             _ if filled.is_empty() => "none",
             Some(true) => "balanced",
             Some(false) => "unbalanced",
-            None if filled.len() == socket.channels.len()
-                && filled.windows(2).all(|w| w[0] == w[1]) =>
-            {
+            None if filled.len() == socket.width() && filled.windows(2).all(|w| w[0] == w[1]) => {
                 "balanced"
             }
             None => "unbalanced",

@@ -137,7 +137,7 @@ fn draw_socket(
         }),
         Err(gap) => format!("peak unknown: {gap}"),
     };
-    let all = socket.channels.len();
+    let all = socket.width();
     let _ = writeln!(out, "  socket {}: {populated} of {all} channels, {peak}", socket.socket);
     for line in socket.ordered().chunks(CHANNELS_A_LINE) {
         let cells = line.iter().enumerate().map(|(index, (label, modules))| {

@@ -72,6 +72,10 @@ fn memory(host: &Host) -> Branch {
             let held = if sizes.is_empty() { "empty".to_owned() } else { sizes.join(" + ") };
             at.children.push(Branch::leaf(format!("channel {channel}: {held}")));
         }
+        if socket.unnamed > 0 {
+            let more = words::counted(socket.unnamed as usize, "more channel");
+            at.children.push(Branch::leaf(format!("{more}: empty, of no name")));
+        }
         branch.children.push(at);
     }
     branch
