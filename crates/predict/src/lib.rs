@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 pub mod dram;
 pub mod framing;
 pub mod interleave;

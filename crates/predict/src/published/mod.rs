@@ -4,6 +4,7 @@
 //! fields alone (docs/predict.md lists them); a field that a row lacks is taken from `[system]`. No
 //! row is known by its name or its figure.
 
+mod fields;
 mod fit;
 mod headline;
 mod links;
@@ -198,6 +199,7 @@ impl Table {
             let before = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
             format!("{name}, line {}: {}", before + 1, error.message())
         })?;
+        fields::check(&table).map_err(|why| format!("{name}: {why}"))?;
         let fields = |key: &str| table.get(key).and_then(Value::as_table).cloned();
         let rows = table.get("row").and_then(Value::as_array);
         let rows: Vec<Fields> =
@@ -376,15 +378,16 @@ fn unasked(table: &Table) -> Option<Answer> {
     };
     let rest: Vec<Fields> = table.rows.iter().filter(|row| !is_asked(row)).cloned().collect();
     let count = rest.len();
-    (count > 0).then(|| Answer {
-        question: "none that narrows knows",
-        files: vec![table.name.clone()],
-        remarks: vec![format!(
+    (count > 0).then(|| {
+        let rest = of(rest);
+        let mut remarks = vec![format!(
             "no question of docs/predict.md goes with the fields of {count} of its {} rows: {}",
             table.rows.len(),
-            of(rest).fields()
-        )],
-        ..Answer::default()
+            rest.fields()
+        )];
+        remarks.extend(fields::remarks(&rest));
+        let files = vec![table.name.clone()];
+        Answer { question: "none that narrows knows", files, remarks, ..Answer::default() }
     })
 }
 

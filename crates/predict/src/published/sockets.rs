@@ -226,7 +226,9 @@ fn unfitted(ask: &Ask) -> (f64, f64, f64) {
     });
     let draws: Vec<f64> = draws.collect();
     let at = |q: f64| narrows_stats::quantile(&draws, q).unwrap_or(f64::NAN);
-    (ask.gbps(&PLAIN, ETA), at(0.1), at(0.9))
+    // Nothing fitted is no ceiling under the wire, an end of what is drawn.
+    let value = ask.gbps(&PLAIN, ETA);
+    (value, at(0.1).min(value), at(0.9).max(value))
 }
 
 fn says(ask: &Ask) -> String {

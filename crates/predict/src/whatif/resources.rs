@@ -218,7 +218,7 @@ impl Server {
         let with = vec![
             of("lanes", f64::from(slot.lanes), "", &slot.from),
             of("rate", slot.gts, "GT/s", &slot.from),
-            of("payload", slot.payload, "B", &slot.from),
+            of("payload", slot.payload, "B", &slot.payload_from),
         ];
         if path == Path::Packets {
             let can = pcie::smallest_packets(packets, self.frame.value);

@@ -2,6 +2,7 @@
 
 use super::calibration::Calibration;
 use super::parameters::Parameters;
+use crate::bounds::{self, Bound};
 use crate::interleave::sets;
 use crate::pcie;
 use crate::platform::{self, Platform};
@@ -35,33 +36,54 @@ pub struct Slot {
     pub lanes: u32,
     /// Payload of a packet in bytes.
     pub payload: f64,
-    /// Where that is from.
+    /// Where rate and lanes are from.
     pub from: String,
+    /// Where the payload is from.
+    pub payload_from: String,
 }
 
-/// What `--set` takes, with what it means.
-pub const KEYS: &[(&str, &str)] = &[
-    ("cpu", "the processor, by name"),
-    ("memory.socketN", "modules of each channel, controllers parted by strokes: 1,1,1/0,0,0"),
-    ("memory.mts", "speed of the modules in MT/s"),
-    ("memory.copy_gb_s", "GB/s that cross the bus when one node copies"),
-    ("memory.core_gb_s", "GB/s that one core copies, each byte counted once, as numademo does"),
-    ("mtu", "the interface's"),
-    ("message", "bytes of a message"),
-    ("streams", "streams or queue pairs at once"),
-    ("frame", "bytes of the smallest packets, check sequence included"),
-    ("cpu.ghz", "clock of the core that looks for packets"),
-    ("link", "ethernet or infiniband"),
-    ("nic.gbps", "rate of a port"),
-    ("nic.mpps", "millions of packets a second that the NIC can"),
-    ("nic.pcie", "its slot: generation, lanes and payload, 4x16/256"),
-    ("nic.uplink", "the chipset's uplink that the slot is behind, 3x4"),
-    ("nic.socket", "the processor that it hangs on"),
-    ("nic.count", "NICs of that kind; several sockets parted by commas in nic.socket"),
-    ("nic.direct", "yes: one port with a slot on every processor"),
-    ("work.socket", "the processor that works, where it is not the NIC's"),
-    ("sockets.links", "links between two processors and their rate, 3x10.4"),
-    ("path", "only these, parted by commas: tcp, udp, rdma, mpi, packets"),
+/// A key of `--set`.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name; `memory.socketN` stands for one of each processor.
+    pub name: &'static str,
+    /// What it means.
+    pub says: &'static str,
+    /// What it can be, where it is one number.
+    pub bound: Option<&'static Bound>,
+}
+
+const fn number_key(name: &'static str, says: &'static str, bound: &'static Bound) -> Key {
+    Key { name, says, bound: Some(bound) }
+}
+
+const fn word_key(name: &'static str, says: &'static str) -> Key {
+    Key { name, says, bound: None }
+}
+
+/// What `--set` takes.
+pub static KEYS: &[Key] = &[
+    word_key("cpu", "the processor, by name"),
+    word_key("memory.socketN", "modules of each channel, controllers parted by strokes"),
+    number_key("memory.mts", "speed of the modules", &bounds::MTS),
+    number_key("memory.copy_gb_s", "crosses the bus when one node copies", &bounds::COPY_GB_S),
+    number_key("memory.core_gb_s", "what one core copies, as numademo counts", &bounds::CORE_GB_S),
+    number_key("mtu", "the interface's", &bounds::MTU),
+    number_key("message", "bytes of a message", &bounds::MESSAGE),
+    number_key("streams", "streams or queue pairs at once", &bounds::STREAMS),
+    number_key("frame", "smallest packets, check sequence included", &bounds::FRAME),
+    number_key("cpu.ghz", "clock of the core that looks for packets", &bounds::GHZ),
+    word_key("link", "ethernet or infiniband"),
+    number_key("nic.gbps", "rate of a port", &bounds::LINK_GBPS),
+    number_key("nic.mpps", "millions of packets a second that the NIC can", &bounds::MPPS),
+    word_key("nic.pcie", "its slot: generation, lanes and payload, 4x16/256"),
+    word_key("nic.uplink", "the chipset's uplink that the slot is behind, 3x4"),
+    word_key("nic.socket", "the processor that it hangs on, or several parted by commas"),
+    number_key("nic.count", "NICs of that kind", &bounds::SOCKETS),
+    word_key("nic.direct", "yes: one port with a slot on every processor"),
+    number_key("work.socket", "the processor that works, if not the NIC's", &bounds::SOCKET),
+    word_key("sockets.links", "links between two processors and their rate, 3x10.4"),
+    word_key("path", "only these, parted by commas: tcp, udp, rdma, mpi, packets"),
 ];
 
 /// A server.
@@ -112,6 +134,9 @@ pub struct Server {
     pub parameters: Parameters,
 }
 
+/// Payload of a PCI Express packet where it is neither said nor read.
+const PAYLOAD_BYTES: f64 = 256.0;
+
 /// What was said, by key.
 pub type Said = BTreeMap<String, String>;
 
@@ -141,11 +166,16 @@ pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Serve
         return Err(format!("how {} interleaves is not known to narrows", platform.name));
     }
     let nic = fastest(host);
-    let read = |value: f64| Known::new(value, "read here");
-    let rate = nic.and_then(|nic| Some(read(nic.speed_bps.value()?.0 / 1e9)));
-    let link = number("nic.gbps")?.or(rate);
-    let own_mtu = nic.and_then(|nic| nic.mtu_bytes.value()).map(|mtu| read(mtu.0 as f64));
-    let mts = number("memory.mts")?.or_else(|| configured(host).map(read));
+    // What was said stands in for what was read, and need not be looked at then.
+    let or_read = |key: &str, value: Option<f64>, bound: &'static Bound| match number(key)? {
+        Some(said) => Ok(Some(said)),
+        None => value.map(|value| read(key, value, bound)).transpose(),
+    };
+    let rate = nic.and_then(|nic| Some(nic.speed_bps.value()?.0 / 1e9));
+    let link = or_read("nic.gbps", rate, &bounds::LINK_GBPS)?;
+    let own_mtu = nic.and_then(|nic| Some(nic.mtu_bytes.value()?.0 as f64));
+    let mtu = or_read("mtu", own_mtu, &bounds::MTU)?;
+    let mts = or_read("memory.mts", configured(host), &bounds::MTS)?;
     if mts.is_none() && !modules.is_empty() {
         return Err(lacks("the speed of memory is not known: memory.mts=2933"));
     }
@@ -158,7 +188,7 @@ pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Serve
         mts,
         link: link.ok_or_else(|| lacks("no NIC tells its speed: nic.gbps=100"))?,
         infiniband: word(said, "link", &["ethernet", "infiniband"])? == Some("infiniband"),
-        mtu: number("mtu")?.or(own_mtu).unwrap_or_else(|| assumed(1500.0)),
+        mtu: mtu.unwrap_or_else(|| assumed(1500.0)),
         message: number("message")?.unwrap_or_else(|| assumed(65_536.0)),
         streams: number("streams")?.map(|known| known.value),
         frame: number("frame")?.unwrap_or_else(|| assumed(64.0)),
@@ -167,7 +197,7 @@ pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Serve
         engine_mpps: number("nic.mpps")?,
         nics: nics(said, nic, direct, modules.len())?,
         direct,
-        work: said.get("work.socket").map(|text| socket("work.socket", text)).transpose()?,
+        work: work(said, modules.len())?,
         slot: match said.get("nic.pcie") {
             Some(text) => Some(slot("nic.pcie", text)?),
             None => nic.and_then(own_slot),
@@ -191,23 +221,33 @@ pub fn fastest(host: &Host) -> Option<&Nic> {
 
 fn known_keys(said: &Said) -> Result<(), String> {
     let known = |key: &String| {
-        KEYS.iter().any(|(known, _)| known == key) || key.starts_with("memory.socket")
+        let socket = key.strip_prefix("memory.socket").is_some_and(|at| at.parse::<u8>().is_ok());
+        socket || KEYS.iter().any(|known| known.name == key && known.name != "memory.socketN")
     };
     match said.keys().find(|key| !known(key)) {
         None => Ok(()),
         Some(key) => {
-            let names: Vec<&str> = KEYS.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
             Err(format!("{key}: it is none of {}", names.join(", ")))
         }
     }
 }
 
+/// A number that was said, within its key's bound.
 fn number(said: &Said, key: &str) -> Result<Option<Known>, String> {
     let Some(text) = said.get(key) else { return Ok(None) };
-    match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value < 1e12 => Ok(Some(Known::new(value, "said"))),
-        _ => Err(format!("{key}={text} is no number above zero")),
-    }
+    let value: f64 = text.trim().parse().map_err(|_| format!("{key}={text} is no number"))?;
+    let bound = KEYS.iter().find(|known| known.name == key).and_then(|known| known.bound);
+    let bound = bound.ok_or_else(|| format!("{key} is not one number"))?;
+    let value = bound.check(value).map_err(|why| format!("{key}={why}"))?;
+    Ok(Some(Known::new(value, "said")))
+}
+
+/// A number that was read, within the same bound.
+fn read(key: &str, value: f64, bound: &'static Bound) -> Result<Known, String> {
+    let again = format!("say what it is with --given {key}=...");
+    let value = bound.check(value).map_err(|why| format!("{key}, read here: {why}; {again}"))?;
+    Ok(Known::new(value, "read here"))
 }
 
 fn word<'a>(said: &Said, key: &str, known: &[&'a str]) -> Result<Option<&'a str>, String> {
@@ -221,8 +261,19 @@ fn words(text: &str) -> Vec<String> {
 }
 
 fn socket(key: &str, text: &str) -> Result<usize, String> {
-    let at: Option<usize> = text.trim().parse().ok();
-    at.filter(|at| *at < 8).ok_or(format!("{key}={text} is no socket"))
+    let at: f64 = text.trim().parse().map_err(|_| format!("{key}={text} is no processor"))?;
+    let at = bounds::SOCKET.check(at).map_err(|why| format!("{key}={why}"))?;
+    Ok(at as usize)
+}
+
+/// The processor that works, which has to be one of those that are known.
+fn work(said: &Said, sockets: usize) -> Result<Option<usize>, String> {
+    let Some(text) = said.get("work.socket") else { return Ok(None) };
+    let at = socket("work.socket", text)?;
+    match sockets > 0 && at >= sockets {
+        true => Err(format!("work.socket={at}: there are {sockets} processors, from 0 on")),
+        false => Ok(Some(at)),
+    }
 }
 
 /// The socket of every NIC: as many as are said, or one; with a direct connection one each socket.
@@ -241,8 +292,7 @@ fn nics(
     };
     let count = match number(said, "nic.count")? {
         None => told.len(),
-        Some(count) if count.value.fract() == 0.0 && count.value <= 8.0 => count.value as usize,
-        Some(count) => return Err(format!("nic.count={}: 1 to 8", count.value)),
+        Some(count) => count.value as usize,
     };
     let beyond = told.iter().find(|at| sockets > 0 && **at >= sockets);
     if let (Some(at), true) = (beyond, said.contains_key("nic.socket")) {
@@ -264,15 +314,22 @@ fn nics(
 /// `3x16` or `3x16/512`: generation, lanes, payload.
 fn slot(key: &str, text: &str) -> Result<Slot, String> {
     let wrong = || format!("{key}={text} is not GENERATIONxLANES, such as 3x16");
-    let (shape, payload) = text.split_once('/').unwrap_or((text, "256"));
+    let (shape, payload) = text.split_once('/').map_or((text, None), |(s, p)| (s, Some(p)));
     let (generation, lanes) = shape.split_once('x').ok_or_else(wrong)?;
-    let generation: usize = generation.parse().map_err(|_| wrong())?;
+    let number = |text: &str, bound: &'static Bound| {
+        let value: f64 = text.trim().parse().map_err(|_| wrong())?;
+        bound.check(value).map_err(|why| format!("{key}={text}: {why}"))
+    };
+    let generation = number(generation, &bounds::PCIE_GEN)? as usize;
     let rates = [2.5, 5.0, 8.0, 16.0, 32.0];
     let gts = rates.get(generation.wrapping_sub(1)).copied().ok_or_else(wrong)?;
-    let lanes: u32 = lanes.parse().ok().filter(|n| (1..=32).contains(n)).ok_or_else(wrong)?;
-    let payload =
-        payload.parse().ok().filter(|p: &f64| (128.0..=4096.0).contains(p)).ok_or_else(wrong)?;
-    Ok(Slot { gts, lanes, payload, from: "said".to_owned() })
+    let lanes = number(lanes, &bounds::LANES)? as u32;
+    let from = "said".to_owned();
+    let (payload, payload_from) = match payload {
+        Some(text) => (number(text, &bounds::PAYLOAD)?, from.clone()),
+        None => (PAYLOAD_BYTES, "assumed: what most ports have".to_owned()),
+    };
+    Ok(Slot { gts, lanes, payload, from, payload_from })
 }
 
 fn own_slot(nic: &Nic) -> Option<Slot> {
@@ -282,9 +339,18 @@ fn own_slot(nic: &Nic) -> Option<Slot> {
     let now = slowest.now?;
     // As it was read; without that what most ports have.
     let set = slowest.lower.express.value().map(|set| set.max_payload_bytes.0 as f64);
-    let from = if set.is_some() { "read here" } else { "read here; the payload assumed" };
-    let payload = set.unwrap_or(256.0);
-    Some(Slot { gts: now.speed_gts, lanes: now.width, payload, from: from.to_owned() })
+    let set = set.filter(|bytes| bounds::PAYLOAD.check(*bytes).is_ok());
+    let payload_from = match set {
+        Some(_) => "read here",
+        None => "assumed: what most ports have",
+    };
+    Some(Slot {
+        gts: now.speed_gts,
+        lanes: now.width,
+        payload: set.unwrap_or(PAYLOAD_BYTES),
+        from: "read here".to_owned(),
+        payload_from: payload_from.to_owned(),
+    })
 }
 
 fn own_uplink(nic: &Nic) -> Option<Slot> {
@@ -293,7 +359,8 @@ fn own_uplink(nic: &Nic) -> Option<Slot> {
     match roads::uplink(root) {
         Uplink::Chipset { link: Some((gts, lanes)) } => {
             let from = "data sheet of the chipset, by its ports' names".to_owned();
-            Some(Slot { gts, lanes, payload: 128.0, from })
+            let payload_from = "assumed: the least that there is".to_owned();
+            Some(Slot { gts, lanes, payload: 128.0, from, payload_from })
         }
         _ => None,
     }
@@ -310,10 +377,11 @@ fn socket_links(
     };
     let wrong = || format!("sockets.links={text} is not LINKSxRATE, such as 3x10.4");
     let (links, gts) = text.split_once('x').ok_or_else(wrong)?;
-    let good = |text: &str, most: f64| {
-        text.parse::<f64>().ok().filter(|n| *n > 0.0 && *n <= most).ok_or_else(wrong)
+    let good = |text: &str, bound: &'static Bound| {
+        let value: f64 = text.trim().parse().map_err(|_| wrong())?;
+        bound.check(value).map_err(|why| format!("sockets.links={why}"))
     };
-    Ok(Some((good(links, 8.0)?, good(gts, 100.0)?, "said".to_owned())))
+    Ok(Some((good(links, &bounds::LINKS)?, good(gts, &bounds::GT_S)?, "said".to_owned())))
 }
 
 fn configured(host: &Host) -> Option<f64> {
@@ -344,8 +412,11 @@ fn populated(
     };
     for (key, text) in said {
         let Some(socket) = key.strip_prefix("memory.socket") else { continue };
-        let at: usize =
-            socket.parse().ok().filter(|at| *at < 8).ok_or(format!("{key}: no socket"))?;
+        let at = self::socket(key, socket)?;
+        if at > modules.len() {
+            let next = modules.len();
+            return Err(format!("{key}: the next processor is memory.socket{next}"));
+        }
         let channels = channels(text, platform).map_err(|why| format!("--set {key}: {why}"))?;
         let empty = vec![0; platform.channels_per_socket() as usize];
         modules.resize(modules.len().max(at + 1), empty);
@@ -356,7 +427,10 @@ fn populated(
 
 /// `1,1,1/0,0,0`: modules of each channel, controllers parted by strokes.
 fn channels(text: &str, platform: &Platform) -> Result<Vec<u32>, String> {
-    let number = |word: &str| word.trim().parse::<u32>().ok().filter(|n| *n <= 3);
+    let number = |word: &str| {
+        let modules: f64 = word.trim().parse().ok()?;
+        bounds::MODULES.check(modules).ok().map(|modules| modules as u32)
+    };
     let all: Option<Vec<u32>> = text.split(['/', ',']).map(number).collect();
     let all = all.ok_or(format!("'{text}' is not modules of each channel, such as 1,1,1/0,0,0"))?;
     let own = platform.channels_per_socket();

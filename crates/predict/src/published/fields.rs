@@ -1,0 +1,320 @@
+//! The fields that a table may have, and what each question needs and uses of them. A field that is
+//! not here is refused: it is misspelt, or something that the model would pass over in silence.
+
+use super::{Fields, LATENCIES, PACKETS, RATES, Row, Table};
+use crate::bounds::{self, Bound};
+use std::fmt;
+use toml::Value;
+
+/// What may stand in a field.
+enum Form {
+    /// A number.
+    Number(&'static Bound),
+    /// A number without ends, since single figures may be changes, or a verdict in words.
+    Any,
+    /// Words.
+    Text,
+    /// Yes or no.
+    Flag,
+    /// Channels as a number, or the modules of each.
+    Population,
+    /// For people: nothing is computed of it.
+    Prose,
+}
+
+const FIELDS: &[(&str, Form)] = &[
+    ("app_buffer", Form::Text),
+    ("bits", Form::Number(&bounds::BUS_BITS)),
+    ("bound", Form::Prose),
+    ("case", Form::Text),
+    ("channels", Form::Population),
+    ("channels_per_controller", Form::Prose),
+    ("chipset", Form::Prose),
+    ("cpu", Form::Text),
+    ("cpu1", Form::Text),
+    ("cpu2", Form::Text),
+    ("cpu_base_ghz", Form::Number(&bounds::GHZ)),
+    ("cpu_turbo_ghz", Form::Number(&bounds::GHZ)),
+    ("dimm", Form::Text),
+    ("dimms", Form::Number(&bounds::DIMMS)),
+    ("direction", Form::Text),
+    ("frame", Form::Number(&bounds::FRAME)),
+    ("host_10gbe", Form::Prose),
+    ("host_ib", Form::Prose),
+    ("idle_ns", Form::Number(&bounds::LATENCY_NS)),
+    ("kernel", Form::Text),
+    ("link", Form::Text),
+    ("link_gbps", Form::Number(&bounds::LINK_GBPS)),
+    ("mem_mb_s", Form::Number(&bounds::COPY_MB_S)),
+    ("memory_controllers_per_socket", Form::Prose),
+    ("message", Form::Number(&bounds::MESSAGE)),
+    ("mix", Form::Text),
+    ("mpps_below", Form::Number(&bounds::MPPS)),
+    ("mps", Form::Number(&bounds::PAYLOAD)),
+    ("mts", Form::Number(&bounds::MTS)),
+    ("mtu", Form::Number(&bounds::MTU)),
+    ("name", Form::Text),
+    ("nic", Form::Text),
+    ("note", Form::Prose),
+    ("os", Form::Prose),
+    ("path", Form::Text),
+    ("path_mtu", Form::Number(&bounds::PATH_MTU)),
+    ("pcie", Form::Prose),
+    ("pcie_gen", Form::Number(&bounds::PCIE_GEN)),
+    ("pcix_mhz", Form::Number(&bounds::PCIX_MHZ)),
+    ("peak_gb_s", Form::Number(&bounds::COPY_GB_S)),
+    ("protocol", Form::Text),
+    ("ratio_max", Form::Any),
+    ("ratio_min", Form::Any),
+    ("rdma_cmd", Form::Prose),
+    ("server", Form::Prose),
+    ("size", Form::Number(&bounds::MESSAGE)),
+    ("sockets", Form::Number(&bounds::SOCKETS)),
+    ("tcp_cmd", Form::Prose),
+    ("test", Form::Text),
+    ("timestamps", Form::Flag),
+    ("tool", Form::Prose),
+    ("udp_cmd", Form::Prose),
+    ("unit", Form::Text),
+    ("utilisation", Form::Number(&bounds::SHARE)),
+    ("value", Form::Any),
+    ("verb", Form::Text),
+    ("ways", Form::Number(&bounds::WAYS)),
+    ("width", Form::Number(&bounds::LANES)),
+    ("wire_rate", Form::Text),
+];
+
+/// Sections of a file, and fields of `[extra]`.
+const SECTIONS: [&str; 5] = ["extra", "row", "source", "system", "units"];
+const EXTRA: [&str; 4] = ["pch_slot_mpps", "pch_slot_server", "rule", "rule_gb_s"];
+
+/// Why a table is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refused {
+    /// A field that nobody knows, and one that is spelt nearly so.
+    Unknown {
+        /// Where it stands: `[system]`, `row 3`.
+        at: String,
+        /// Its name.
+        field: String,
+        /// What was meant, perhaps.
+        near: Option<&'static str>,
+    },
+    /// A field with what it cannot have.
+    Wrong {
+        /// Where it stands.
+        at: String,
+        /// Its name.
+        field: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { at, field, near: Some(near) } => {
+                write!(f, "{at}: no field is called '{field}'; is it '{near}'?")
+            }
+            Self::Unknown { at, field, near: None } => {
+                write!(f, "{at}: no field is called '{field}'")
+            }
+            Self::Wrong { at, field, why } => write!(f, "{at}: {field} {why}"),
+        }
+    }
+}
+
+/// Refuses what no question of docs/predict.md knows, or what cannot be.
+pub fn check(table: &Fields) -> Result<(), Refused> {
+    let unknown = |at: &str, field: &str, among: &[&'static str]| Refused::Unknown {
+        at: at.to_owned(),
+        field: field.to_owned(),
+        near: nearest(field, among),
+    };
+    for (name, section) in table {
+        if !SECTIONS.contains(&name.as_str()) {
+            return Err(unknown("the file", name, &SECTIONS));
+        }
+        if name != "row" && !section.is_table() {
+            return Err(wrong("the file", name, "is not a section"));
+        }
+    }
+    let section = |name: &str| table.get(name).and_then(Value::as_table);
+    for (field, value) in section("extra").into_iter().flatten() {
+        if !EXTRA.contains(&field.as_str()) {
+            return Err(unknown("[extra]", field, &EXTRA));
+        }
+        if field.ends_with("_s") || field.ends_with("pps") {
+            number(value, &bounds::FIGURE).map_err(|why| wrong("[extra]", field, &why))?;
+        }
+    }
+    for (field, value) in section("system").into_iter().flatten() {
+        one("[system]", field, value)?;
+    }
+    let rows = table.get("row").and_then(Value::as_array);
+    let rows = rows.map(Vec::as_slice).unwrap_or_default();
+    for (at, row) in rows.iter().enumerate() {
+        let at = format!("row {}", at + 1);
+        let fields = row.as_table().ok_or_else(|| wrong(&at, "it", "is not a section"))?;
+        fields.iter().try_for_each(|(field, value)| one(&at, field, value))?;
+    }
+    // A unit of a column that no row has is that of a misspelt one.
+    let has = |field: &String| rows.iter().any(|row| row.get(field.as_str()).is_some());
+    match section("units").into_iter().flatten().find(|(field, _)| !has(field)) {
+        Some((field, _)) => Err(wrong("[units]", field, "is a column that no row has")),
+        None => Ok(()),
+    }
+}
+
+fn wrong(at: &str, field: &str, why: &str) -> Refused {
+    Refused::Wrong { at: at.to_owned(), field: field.to_owned(), why: why.to_owned() }
+}
+
+fn one(at: &str, field: &str, value: &Value) -> Result<(), Refused> {
+    let Some(form) = form(field) else {
+        let names: Vec<&'static str> = FIELDS.iter().map(|(name, _)| *name).collect();
+        let near = nearest(field, &names);
+        return Err(Refused::Unknown { at: at.to_owned(), field: field.to_owned(), near });
+    };
+    let fits = match form {
+        Form::Number(bound) => number(value, bound),
+        Form::Any => match as_number(value).map(f64::is_finite) {
+            Some(true) => Ok(()),
+            None if value.is_str() => Ok(()),
+            _ => Err("is neither a number nor a text".to_owned()),
+        },
+        Form::Text if !value.is_str() => Err("is not a text".to_owned()),
+        Form::Flag if !value.is_bool() => Err("is neither true nor false".to_owned()),
+        Form::Population if value.is_array() => Ok(()),
+        Form::Population => number(value, &bounds::WAYS),
+        Form::Text | Form::Flag | Form::Prose => Ok(()),
+    };
+    fits.map_err(|why| wrong(at, field, &why))
+}
+
+/// By name; a size may have its unit in its name, links and their rate say between what, and a
+/// figure ends with its unit.
+fn form(field: &str) -> Option<&'static Form> {
+    const LINKS: Form = Form::Number(&bounds::LINKS);
+    const GT_S: Form = Form::Number(&bounds::GT_S);
+    const FIGURE: Form = Form::Number(&bounds::FIGURE);
+    let named = |name: &str| FIELDS.iter().find(|(known, _)| *known == name).map(|(_, form)| form);
+    let sized = || named(field.strip_suffix("_bytes")?);
+    let ends = |unit: &str| {
+        field.strip_suffix(unit).is_some_and(|before| before.is_empty() || before.ends_with('_'))
+    };
+    let figures = || [RATES, PACKETS, LATENCIES].into_iter().flatten().any(|(unit, _)| ends(unit));
+    named(field).or_else(sized).or_else(|| match () {
+        () if ends("links") => Some(&LINKS),
+        () if ends("gt_s") => Some(&GT_S),
+        () if figures() => Some(&FIGURE),
+        () => None,
+    })
+}
+
+fn as_number(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
+}
+
+fn number(value: &Value, bound: &'static Bound) -> Result<(), String> {
+    let number = as_number(value).ok_or("is not a number")?;
+    bound.check(number).map(drop).map_err(|why| format!("= {why}"))
+}
+
+/// The name with the fewest letters changed, if at most a third of them are.
+fn nearest(word: &str, among: &[&'static str]) -> Option<&'static str> {
+    let near = among.iter().map(|name| (distance(word, name), *name));
+    near.filter(|(away, name)| *away * 3 <= name.len()).min().map(|(_, name)| name)
+}
+
+/// Letters that have to be put in, left out or changed (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = at + 1;
+        for (to, second) in other.iter().enumerate() {
+            let change = corner + usize::from(letter != *second);
+            corner = row[to + 1];
+            row[to + 1] = change.min(corner + 1).min(row[to] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+/// What a question needs: each of these, or one of the names between strokes.
+const NEEDS: &[(&str, &[&str])] = &[
+    ("kernel sockets by memory population", &["dimms|channels", "tcp_gbps|udp_gbps", "cpu"]),
+    ("RDMA writes by link and framing", &["protocol", "gbps|gb_s|mb_s|mib_s|gib_s|mbps"]),
+    ("smallest packets by poll mode", &["mem_mb_s", "mpps|wire_rate|mpps_below"]),
+    ("memory bytes for each network byte", &["path", "ratio_min"]),
+    ("single figures", &["name", "value"]),
+    ("PCI Express", &["pcie_gen", "width", "gbps|gb_s|mb_s|mib_s|gib_s|mbps"]),
+    ("PCI-X", &["pcix_mhz", "gbps|gb_s|mb_s|mib_s|gib_s|mbps"]),
+    ("links between sockets", &["links", "gt_s", "gbps|gb_s|mb_s|mib_s|gib_s|mbps"]),
+    ("memory bandwidth by population", &["ways|channels|dimms", "mts|dimm", "gb_s|mb_s"]),
+    ("loaded latency", &["idle_ns", "utilisation|peak_gb_s|mts|dimm", "ns"]),
+    ("packets by frame", &["frame|frame_bytes", "link_gbps|nic", "mpps|kpps|pps"]),
+    ("TCP and UDP by framing", &["mtu|mtu_bytes", "link_gbps|nic", "tcp_gbps|udp_gbps|gbps"]),
+];
+
+/// The question that a row is nearest to, and what it lacks for it.
+pub fn lacks(row: &Row<'_>) -> Option<(&'static str, Vec<&'static str>)> {
+    let has = |need: &&str| {
+        let ends = |key: &String, name: &str| {
+            key.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
+        };
+        let keys = || row.fields.keys().chain(row.table.system.keys());
+        need.split('|').any(|name| keys().any(|key| ends(key, name)))
+    };
+    let of = |(question, needs): &(&'static str, &'static [&'static str])| {
+        let missing: Vec<&str> = needs.iter().copied().filter(|need| !has(need)).collect();
+        let has = needs.len() - missing.len();
+        (has > 0).then_some((*question, missing, has))
+    };
+    let nearest = NEEDS.iter().filter_map(of);
+    let nearest = nearest.min_by_key(|(_, missing, has)| (missing.len(), std::cmp::Reverse(*has)));
+    nearest.map(|(question, missing, _)| (question, missing))
+}
+
+/// What rows that no question goes with lack, in words.
+pub fn remarks(table: &Table) -> Vec<String> {
+    let one = |row: Row<'_>| {
+        let (question, missing) = lacks(&row).filter(|(_, missing)| !missing.is_empty())?;
+        let missing: Vec<String> =
+            missing.iter().map(|need| format!("`{}`", need.replace('|', "` or `"))).collect();
+        Some(format!("{}: for '{question}' it lacks {}", row.label(), missing.join(" and ")))
+    };
+    table.rows().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_misspelt_or_cannot_be_is_refused_by_name() {
+        let of = |text: &str| Table::parse("t", text).err().unwrap_or_default();
+        let row = |fields: &str| of(&format!("[[row]]\n{fields}\ngbps = 1\n"));
+        assert!(row("mtuu = 9000").contains("'mtuu'; is it 'mtu'"), "{}", row("mtuu = 9000"));
+        assert!(row("ways = -3\nmts = 2933").contains("ways = -3 is not a whole number from 1"));
+        assert!(row("mts = 1e9\nways = 6").contains("mts = 1000000000"));
+        assert!(row("mtu = 20\nprotocol = 'tcp'").contains("row 1: mtu = 20"));
+        assert!(row("mtu = 'big'").contains("mtu is not a number"));
+        assert!(row("gbps_tcp = 3").contains("'gbps_tcp'"));
+        assert!(of("[sytem]\ncpu = 'x'\n[[row]]\ngbps = 1\n").contains("is it 'system'"));
+        assert!(of("[system]\nlinkgbps = 10\n[[row]]\ngbps = 1\n").contains("is it 'link_gbps'"));
+        assert!(of("[units]\ntcp_gbps = 'x'\n[[row]]\ngbps = 1\n").contains("tcp_gbps"));
+        assert!(of("[[row]]\ngbps = -1\n").contains("gbps = -1"));
+        assert_eq!(row("message_bytes = 1024\nprotocol = 'rocev2'\nlink_gbps = 100"), "");
+    }
+
+    #[test]
+    fn a_row_that_no_question_fits_is_told_what_it_lacks() {
+        let table = Table::parse("t", "[[row]]\npcie_gen = 3\ngbps = 1\n").expect("a table");
+        let said = remarks(&table);
+        assert!(said[0].contains("for 'PCI Express' it lacks `width`"), "{said:?}");
+    }
+}

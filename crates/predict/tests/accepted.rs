@@ -1,0 +1,195 @@
+//! Whatever is accepted, of what is said and of published tables, gives figures above zero with a
+//! range around them; what cannot be is refused by its name. By a seeded loop.
+
+use narrows_facts::host::Host;
+use narrows_predict::published::{Table, predict};
+use narrows_predict::whatif::calibration::Calibration;
+use narrows_predict::whatif::{KEYS, Said, of_host};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+fn of<'a, T>(random: &mut Pcg64, all: &'a [T]) -> &'a T {
+    &all[random.random_range(0..all.len())]
+}
+
+/// A number of any size: in a key's bound, at its ends, just beyond them or anywhere.
+fn number(random: &mut Pcg64, low: f64, high: f64, whole: bool) -> f64 {
+    let inside = low * (high / low.max(1e-9)).powf(random.random::<f64>());
+    let inside = inside.clamp(low, high);
+    let value = match random.random_range(0..24u32) {
+        0 => low,
+        1 => high,
+        2 => low - 1.0,
+        3 => high * 1.01 + 1.0,
+        4 => -inside,
+        5 => 0.0,
+        _ => inside,
+    };
+    if whole { value.round() } else { value }
+}
+
+fn word(random: &mut Pcg64, key: &str) -> String {
+    let modules = |random: &mut Pcg64| {
+        let each = (0..6).map(|_| random.random_range(0..4u32).to_string());
+        each.collect::<Vec<_>>().join(",")
+    };
+    let processors = ["Xeon Platinum 8280", "Xeon Gold 6142", "AMD EPYC 7742", "Pentium"];
+    match key {
+        "cpu" => (*of(random, &processors)).to_owned(),
+        "link" => (*of(random, &["ethernet", "infiniband", "token-ring"])).to_owned(),
+        "nic.pcie" | "nic.uplink" => {
+            let slots = ["3x16", "1x1", "5x32/4096", "4x8/128", "2x4/1", "0x16", "3x-1", "6x16"];
+            (*of(random, &slots)).to_owned()
+        }
+        "nic.socket" => (*of(random, &["0", "1", "0,1", "7", "-1", "0,0"])).to_owned(),
+        "nic.direct" => (*of(random, &["yes", "no", "maybe"])).to_owned(),
+        "sockets.links" => (*of(random, &["3x10.4", "1x0.1", "0x9", "8x100", "2.5x4"])).to_owned(),
+        "path" => (*of(random, &["tcp", "udp", "rdma", "mpi", "packets", "tcp,udp"])).to_owned(),
+        _ => modules(random),
+    }
+}
+
+/// Some keys with something each.
+fn said(random: &mut Pcg64) -> Said {
+    let base = [("cpu", "Xeon Platinum 8280"), ("memory.mts", "2933"), ("nic.gbps", "100")];
+    let mut said: Said =
+        base.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter().collect();
+    said.insert("memory.socket0".into(), "1,1,1/1,1,1".into());
+    for _ in 0..random.random_range(1..5u32) {
+        let key = of(random, KEYS);
+        let value = match key.bound {
+            Some(bound) => number(random, bound.low, bound.high, bound.whole).to_string(),
+            None => word(random, key.name),
+        };
+        let socket = random.random_range(0..9u32);
+        said.insert(key.name.replace("socketN", &format!("socket{socket}")), value);
+    }
+    said
+}
+
+fn good((low, value, high): (f64, f64, f64)) -> bool {
+    let all = [low, value, high];
+    all.iter().all(|n| n.is_finite() && *n > 0.0) && low <= value && value <= high
+}
+
+#[test]
+fn what_is_said_and_accepted_gives_ranges_around_figures() {
+    let mut random = Pcg64::seed_from_u64(17);
+    let (mut accepted, mut refused) = (0, 0);
+    for _ in 0..20_000 {
+        let said = said(&mut random);
+        let Ok(server) = of_host(&Host::default(), &said, &Calibration::default()) else {
+            refused += 1;
+            continue;
+        };
+        accepted += 1;
+        for reach in server.reaches() {
+            let (path, own) = (&reach.path, (reach.low, reach.value, reach.high));
+            assert!(good(own), "{path} {own:?} of {said:?}: {reach:#?}");
+            for one in &reach.resources {
+                assert!(good((one.low, one.value, one.high)), "{path} of {said:?}: {one:?}");
+                let nobody = one.parameters.iter().find(|p| {
+                    p.from == "said"
+                        && !said.values().any(|text| text.contains(&p.value.to_string()))
+                        && !["rate", "GT/s"].contains(&p.name)
+                });
+                assert!(nobody.is_none(), "nobody said {nobody:?}: {said:?}");
+            }
+        }
+    }
+    assert!(accepted > 2_000 && refused > 2_000, "{accepted} accepted, {refused} refused");
+}
+
+/// A key with a number beyond its bound is refused, and named.
+#[test]
+fn what_is_beyond_its_bound_is_refused_by_name() {
+    let ask = |key: &str, value: &str| {
+        let mut said: Said = [("cpu", "Xeon Platinum 8280"), ("memory.mts", "2933")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into();
+        said.insert("nic.gbps".into(), "100".into());
+        said.insert("memory.socket0".into(), "1,1,1/1,1,1".into());
+        said.insert(key.to_owned(), value.to_owned());
+        of_host(&Host::default(), &said, &Calibration::default()).err().unwrap_or_default()
+    };
+    for key in KEYS {
+        let Some(bound) = key.bound else { continue };
+        for value in [bound.low - 1.0, bound.high * 1.01 + 1.0, -1.0, f64::NAN, f64::INFINITY] {
+            let why = ask(key.name, &value.to_string());
+            assert!(why.contains(key.name), "{}={value}: '{why}'", key.name);
+        }
+    }
+    assert!(ask("mtu", "20").contains("RFC 791"), "{}", ask("mtu", "20"));
+    assert!(ask("memory.mts", "1e9").contains("JEDEC"));
+    assert!(ask("memory.socket7", "1,1,1/1,1,1").contains("memory.socket1"));
+    assert!(ask("memory.sockets", "1,1,1/1,1,1").contains("none of"));
+    assert!(ask("memory.socketN", "1,1,1/1,1,1").contains("none of"));
+    assert!(ask("memory.socket0", "1,1,1/1,1,-1").contains("modules"));
+    assert!(ask("work.socket", "3").contains("1 processors"));
+    assert!(ask("sockets.links", "-2x4").contains("sockets.links"));
+}
+
+/// Rows of every question, with numbers of any size.
+#[test]
+fn tables_that_are_accepted_give_ranges_around_figures() {
+    let shapes: &[&[&str]] = &[
+        &["pcie_gen", "width", "mps", "size", "gbps"],
+        &["pcix_mhz", "bits", "read_gb_s"],
+        &["upi_links", "gt_s", "gb_s"],
+        &["ways", "mts", "read_gb_s"],
+        &["channels", "mts", "sockets", "triad_gb_s"],
+        &["idle_ns", "utilisation", "ns"],
+        &["idle_ns", "channels", "mts", "gb_s", "latency_ns"],
+        &["link_gbps", "frame", "pcie_gen", "width", "mpps"],
+        &["link_gbps", "mtu", "message", "tcp_gbps", "udp_gbps"],
+        &["link_gbps", "mtu", "message", "protocol", "gbps"],
+        &["cpu", "mts", "link_gbps", "dimms", "sockets", "tcp_gbps", "udp_gbps"],
+        &["mem_mb_s", "cpu_turbo_ghz", "mpps"],
+    ];
+    let mut random = Pcg64::seed_from_u64(18);
+    let (mut accepted, mut refused) = (0, 0);
+    for _ in 0..4_000 {
+        let shape = of(&mut random, shapes);
+        let mut text = "[[row]]\n".to_owned();
+        for field in *shape {
+            let value = match *field {
+                "cpu" => "'Xeon Platinum 8280'".to_owned(),
+                "protocol" => of(&mut random, &["'rocev2'", "'iwarp'", "'ib-edr'"]).to_string(),
+                "utilisation" => random.random::<f64>().to_string(),
+                "pcie_gen" | "sockets" => number(&mut random, 1.0, 5.0, true).to_string(),
+                "upi_links" => number(&mut random, 1.0, 8.0, true).to_string(),
+                "width" => of(&mut random, &[1, 4, 8, 16, -8, 64]).to_string(),
+                "ways" | "channels" | "dimms" => number(&mut random, 1.0, 24.0, true).to_string(),
+                "mts" => number(&mut random, 800.0, 9_000.0, false).to_string(),
+                "mtu" => number(&mut random, 576.0, 65_535.0, true).to_string(),
+                "frame" => number(&mut random, 64.0, 9_216.0, true).to_string(),
+                "message" | "size" => number(&mut random, 1.0, 1e6, true).to_string(),
+                "mps" => of(&mut random, &[128, 256, 4096, 64]).to_string(),
+                "bits" => of(&mut random, &[32, 64]).to_string(),
+                "pcix_mhz" => of(&mut random, &[66, 133, 533]).to_string(),
+                "mem_mb_s" => number(&mut random, 100.0, 90_000.0, false).to_string(),
+                "cpu_turbo_ghz" => number(&mut random, 0.5, 6.0, false).to_string(),
+                "gt_s" | "link_gbps" | "idle_ns" => {
+                    number(&mut random, 1.0, 100.0, false).to_string()
+                }
+                _ => number(&mut random, 0.1, 400.0, false).to_string(),
+            };
+            text += &format!("{field} = {value}\n");
+        }
+        let Ok(table) = Table::parse("t", &text) else {
+            refused += 1;
+            continue;
+        };
+        accepted += 1;
+        for cell in predict(&[table]).iter().flat_map(|answer| &answer.cells) {
+            let Some(value) = cell.predicted else { continue };
+            let low = cell.low.unwrap_or(value);
+            let high = cell.high.unwrap_or(value);
+            assert!(good((low, value, high)), "{text}: {cell:?}");
+            if let Some((value, low, high)) = cell.uncalibrated {
+                assert!(good((low, value, high)), "{text}: {cell:?}");
+            }
+        }
+    }
+    assert!(accepted > 1_000 && refused > 500, "{accepted} accepted, {refused} refused");
+}
