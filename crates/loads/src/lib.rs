@@ -9,6 +9,7 @@ mod bounds;
 pub mod harness;
 pub mod kinds;
 pub mod rdma;
+pub mod takes;
 pub mod tcp;
 pub mod udp;
 

@@ -232,7 +232,9 @@ impl Lent {
                 Some(Reply::Host { host, offers: Offers::own() })
             }
             Request::Start => {
-                match WorkerProcess::start(&Launcher::plain(self.lend.binary.clone())) {
+                let plain = Launcher::plain(self.lend.binary.clone());
+                let memory_bytes = self.lend.limits.memory_bytes;
+                match WorkerProcess::start(&Launcher { memory_bytes, ..plain }) {
                     Ok(worker) => {
                         self.worker = Some((worker, Instant::now() + WORKER_SPARE));
                         Some(Reply::Started)

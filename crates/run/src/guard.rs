@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// Where journals are; only root, who changes settings, may look into it.
 pub const JOURNALS: &str = "/run/narrows";
@@ -66,7 +66,7 @@ fn write(path: &str, value: &str) -> Result<(), RunError> {
 impl Guard {
     /// Starts the process that puts back.
     pub fn start(binary: &Path) -> Result<Self, RunError> {
-        let started = Command::new(binary)
+        let started = crate::child::command(binary)
             .arg("guard")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -9,6 +9,7 @@
 
 pub mod address;
 pub mod agent;
+pub mod child;
 pub mod controller;
 mod end;
 pub mod engines;

@@ -102,13 +102,11 @@ impl Limits {
         if let Some(most) = self.streams.filter(|most| params.flows() > *most) {
             return no(format!("{} flows, at most {most}", params.flows()));
         }
-        let span = params.stream.as_ref().and_then(|stream| stream.span_bytes);
-        let messages = params.message_bytes.0.max(params.response_bytes().0);
-        let messages = messages.saturating_mul(params.flows().into());
-        let compared = narrows_loads::rdma::settings::buffer_bytes(job);
-        let bytes = Bytes(span.map_or(0, |span| span.0).max(messages).max(compared));
+        let takes = narrows_loads::takes::count(job).map_err(|error| error.to_string())?;
+        let bytes = Bytes(takes.total_bytes());
         if let Some(most) = self.memory_bytes.filter(|most| bytes > *most) {
-            return no(format!("{bytes} of buffers, at most {most}"));
+            let sockets = Bytes(takes.socket_bytes);
+            return no(format!("{bytes} of buffers ({sockets} of them sockets'), at most {most}"));
         }
         let sends = job.end == Role::Source || params.is_bidirectional();
         match (self.rate_bps, params.rate_bps) {
@@ -199,6 +197,17 @@ mod tests {
         assert!(many.is_some_and(|why| why.contains("5 flows, at most 4")));
         let large = refused(limits(1), &|job| job.params.message_bytes = Bytes::mib(2));
         assert!(large.is_some_and(|why| why.contains("of buffers")));
+        // Every kind of buffer counts: a pool of 16 messages a flow, and queues that were asked for.
+        let limit = |mib| Limits { memory_bytes: Some(Bytes::mib(mib)), ..Limits::default() };
+        let pool = |job: &mut Job| {
+            job.params.message_bytes = Bytes::mib(1);
+            let receiver = Some("multishot".into());
+            job.params.stream = Some(StreamParams { receiver, ..Default::default() });
+        };
+        assert!(refused(limit(15), &pool).is_some_and(|why| why.contains("16 MiB of buffers")));
+        assert_eq!(refused(limit(16), &pool), None);
+        let queues = |job: &mut Job| job.params.socket_buffer_bytes = Some(Bytes::mib(1));
+        assert!(refused(limit(4), &queues).is_some() && refused(limit(5), &queues).is_none());
         // What receives may receive what comes; what sends needs a pace.
         let both = |rate| {
             refused(limits(1), &move |job: &mut Job| {

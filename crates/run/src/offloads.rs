@@ -1,7 +1,6 @@
 //! Offloads of an interface, read and switched by ethtool(8), which must be there.
 
 use crate::RunError;
-use std::process::Command;
 
 /// Words of `ethtool -K` and the names under which `ethtool -k` lists them.
 pub const FEATURES: [(&str, &str); 7] = [
@@ -27,9 +26,9 @@ fn listed(feature: &str) -> Result<&'static str, RunError> {
 fn ethtool(words: &[&str], namespace: Option<&str>) -> Result<String, RunError> {
     let wrong = |why: String| RunError::Machine(format!("ethtool {}: {why}", words.join(" ")));
     let mut command = match namespace {
-        None => Command::new("ethtool"),
+        None => crate::child::command("ethtool"),
         Some(file) => {
-            let mut command = Command::new("nsenter");
+            let mut command = crate::child::command("nsenter");
             command.arg(format!("--net={file}")).arg("ethtool");
             command
         }

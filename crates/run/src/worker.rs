@@ -82,6 +82,7 @@ impl WorkerEnd {
             setns(file, CloneFlags::CLONE_NEWNET)
                 .map_err(|error| format!("entering the network namespace {namespace}: {error}"))?;
         }
+        crate::child::obey_hold(job.params.flows())?;
         let kind = narrows_loads::check(&job).map_err(|error| error.to_string())?;
         let prepared = (kind.prepare)(&job).map_err(|error| error.to_string())?;
         let ports = prepared.ports();

@@ -14,6 +14,8 @@ pub const LOOK_UP: Duration = Duration::from_millis(50);
 /// Receive buffer of a UDP sink where none was asked for: the default of about 200 KiB overflows in
 /// a few hundred microseconds.
 const UDP_BUFFER_BYTES: libc::c_int = 8 << 20;
+/// The most that is asked for either queue of a socket.
+const BUFFER_BYTES_MAX: u64 = 1 << 30;
 /// How long a busy-polling call spins before it sleeps, in microseconds.
 const BUSY_POLL_US: libc::c_int = 50;
 /// Spin on the NIC's queue rather than wait for its interrupt (asm-generic/socket.h, kernel 5.11).
@@ -112,6 +114,16 @@ fn code_point(address: IpAddr) -> (libc::c_int, libc::c_int) {
     }
 }
 
+/// Bytes that [`make`] asks of the kernel for a flow's queues, twice over, as the kernel grants
+/// them; none where the kernel chooses itself.
+pub fn asked_bytes(job: &Job) -> u64 {
+    match job.params.socket_buffer_bytes {
+        Some(bytes) => 4 * bytes.0.min(BUFFER_BYTES_MAX),
+        None if job.kind.starts_with("udp") => 2 * UDP_BUFFER_BYTES as u64,
+        None => 0,
+    }
+}
+
 /// A socket for an address family with everything set that the parameters ask for.
 pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError> {
     let params = &job.params;
@@ -120,7 +132,7 @@ pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError>
     let socket = Socket::new(domain, kind, Some(protocol));
     let socket = socket.map_err(LoadError::system("opening a socket"))?;
     if let Some(bytes) = params.socket_buffer_bytes {
-        let bytes = usize::try_from(bytes.0).unwrap_or(usize::MAX).min(1 << 30);
+        let bytes = bytes.0.min(BUFFER_BYTES_MAX) as usize;
         let doing = || LoadError::system(format!("asking for socket buffers of {bytes} bytes"));
         socket.set_send_buffer_size(bytes).map_err(doing())?;
         socket.set_recv_buffer_size(bytes).map_err(doing())?;

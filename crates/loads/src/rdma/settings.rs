@@ -2,6 +2,7 @@
 
 use super::{Verb, fabric, is_one_sided};
 use crate::harness::buffer::Pages;
+use crate::harness::ends::Flow;
 use crate::harness::socket::Wait;
 use crate::{BUFFERS_BYTES_MAX, LoadError};
 use narrows_facts::load::{End, Job, SocketParams, StreamParams, TripParams};
@@ -203,7 +204,7 @@ pub fn check(job: &Job) -> Result<(), LoadError> {
         _ => {}
     }
     services(verb, &settings)?;
-    let buffers = buffer_bytes(job);
+    let buffers = compared_bytes(job);
     if buffers > BUFFERS_BYTES_MAX {
         return order(format!(
             "{buffers} B of buffers for sends that are compared, must be at most \
@@ -217,9 +218,33 @@ pub fn check(job: &Job) -> Result<(), LoadError> {
     others(verb, job, &settings)
 }
 
-/// Bytes of an end's buffers where they are more than messages and spans: sends that are compared
-/// each need a buffer of their own, for as long as they are posted.
-pub fn buffer_bytes(job: &Job) -> u64 {
+/// Bytes of a flow's memory at this end, as [`super::streams`] and [`super::trips`] make it, all of
+/// it registered and so locked, and what is compared with beside it. Requests and completions are
+/// the device's own queues, counted at 64 bytes each.
+pub fn flow_bytes(told: &Flow) -> Result<u64, LoadError> {
+    let settings = Settings::of(&told.job)?;
+    let Some(verb) = verb(&told.job.kind) else { return Ok(0) };
+    let (span, message) = (told.span(), told.message());
+    let verify = told.stream().verify;
+    let checker = if verify { span } else { 0 };
+    let receives = settings.depth.saturating_mul(RECEIVES) as usize;
+    let queues = 64 * (receives + settings.depth as usize + 1);
+    let header = settings.header_bytes();
+    let memory = if told.job.kind.ends_with("-rr") {
+        let slot = (message + header).next_multiple_of(64);
+        message.next_multiple_of(64) + super::trips::RECEIVES as usize * slot
+    } else if told.job.end == End::Source || is_one_sided(verb) {
+        span
+    } else {
+        let slots = span / message.max(1);
+        let slots = if verb == Verb::Send && verify { slots.max(receives) } else { slots };
+        slots.saturating_mul(message + header)
+    };
+    Ok(memory.saturating_add(checker).saturating_add(queues) as u64)
+}
+
+/// Bytes of sends that are compared: each needs a buffer of its own, for as long as it is posted.
+fn compared_bytes(job: &Job) -> u64 {
     let compared = job.params.stream.as_ref().is_some_and(|stream| stream.verify);
     if !compared || verb(&job.kind) != Some(Verb::Send) {
         return 0;

@@ -17,7 +17,7 @@ use socket2::Socket;
 use std::time::Instant;
 
 /// Buffers posted for arrivals: the one that is due and the one after it.
-const RECEIVES: u64 = 2;
+pub const RECEIVES: u64 = 2;
 /// Requests that may be under way unheard of.
 const QUIET: u64 = 32;
 

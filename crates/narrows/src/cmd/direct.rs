@@ -265,7 +265,11 @@ pub fn run(
     let steps = blocks(if study.together { 1 } else { trials.len() }, args.repeats, seed);
     let mut course = Course {
         trials: &trials,
-        launcher: Launcher { binary: cmd::own_binary()?, inside: container(args) },
+        launcher: Launcher {
+            binary: cmd::own_binary()?,
+            inside: container(args),
+            memory_bytes: None,
+        },
         ends: far.ends(),
         store: &store,
         stop: &stop,

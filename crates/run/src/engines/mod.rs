@@ -170,7 +170,7 @@ fn placed(
     }
     line.push(program.to_owned());
     line.extend(words.iter().cloned());
-    let mut command = Command::new(&line[0]);
+    let mut command = crate::child::command(&line[0]);
     command.args(&line[1..]);
     command
 }

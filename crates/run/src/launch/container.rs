@@ -1,5 +1,7 @@
 //! Workers inside a container, for comparisons of the same work inside and outside.
 
+use crate::child;
+use narrows_facts::Bytes;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
@@ -42,12 +44,14 @@ pub struct Launcher {
     pub binary: PathBuf,
     /// What the controller's end of a network trial runs in; `None` is this host itself.
     pub inside: Option<Container>,
+    /// Most memory for what a worker is ordered to make; `None` sets no limit.
+    pub memory_bytes: Option<Bytes>,
 }
 
 impl Launcher {
     /// Starts workers on this host itself.
     pub fn plain(binary: PathBuf) -> Self {
-        Self { binary, inside: None }
+        Self { binary, inside: None, memory_bytes: None }
     }
 
     /// The same without a container.
@@ -58,9 +62,15 @@ impl Launcher {
     /// The command of a worker, which speaks over its standard input and output.
     pub fn command(&self) -> Command {
         match &self.inside {
-            None => worker(&self.binary),
+            None => {
+                let mut command = worker(&self.binary);
+                if let Some(most) = self.memory_bytes {
+                    child::hold(&mut command, most);
+                }
+                command
+            }
             Some(Container::Bwrap) => {
-                let mut command = Command::new("bwrap");
+                let mut command = child::command("bwrap");
                 command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
                 command.args(["--unshare-ipc", "--unshare-pid"]);
                 command.args(["--unshare-uts", "--die-with-parent", "--"]);
@@ -68,7 +78,7 @@ impl Launcher {
                 command
             }
             Some(Container::Podman { image, network }) => {
-                let mut command = Command::new("podman");
+                let mut command = child::command("podman");
                 command.args(["run", "--rm", "-i", "--network", network, "-v"]);
                 command.arg(format!("{}:/narrows:ro", self.binary.display()));
                 command.args([image.as_str(), "/narrows", "worker"]);
@@ -79,7 +89,7 @@ impl Launcher {
 }
 
 fn worker(binary: &Path) -> Command {
-    let mut command = Command::new(binary);
+    let mut command = child::command(binary);
     command.arg("worker");
     // libfabric makes queues for 256 peers unless told how many there are, and no device has to
     // have room for so many completions (rxe has not). An endpoint of ours has one.

@@ -91,7 +91,7 @@ impl Namespaces {
     /// to pace it, some stay paced.
     pub fn set_congestion(&self, name: Option<&str>) -> Result<(), RunError> {
         for (end, device) in NAMES.iter().enumerate() {
-            let mut command = std::process::Command::new("nsenter");
+            let mut command = crate::child::command("nsenter");
             command.arg(format!("--net={}", self.path(end)));
             command.args(["ip", "route", "replace", ROUTE, "dev", device]);
             command.args(name.map(|name| ["congctl", name]).into_iter().flatten());

@@ -17,6 +17,8 @@ pub struct ReceiverKind {
     pub says: &'static str,
     /// Whether the bytes get to the program at all.
     pub delivers: bool,
+    /// Bytes that one takes: buffers, what they lie in, pipes.
+    pub takes: fn(&In) -> u64,
     /// Makes one for a flow.
     pub make: fn(&In) -> Made<dyn Receiver>,
 }

@@ -10,6 +10,7 @@ pub static RECEIVER: ReceiverKind = ReceiverKind {
     name: "recv",
     says: "one recv for up to a message, which the kernel copies",
     delivers: true,
+    takes: |inward| inward.span as u64,
     make: |inward| Ok(Box::new(Recv::new(inward)?)),
 };
 

@@ -9,14 +9,18 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
+/// Bytes of the pipe, if the system gives so many.
+const PIPE_BYTES: usize = 1 << 20;
+
 pub static RECEIVER: ReceiverKind = ReceiverKind {
     name: "splice",
     says: "moved through a pipe to /dev/null, not copied to the program",
     delivers: false,
+    takes: |_| PIPE_BYTES as u64,
     make: |inward| {
         let away = File::options().write(true).open("/dev/null");
         let away = away.map_err(LoadError::system("opening /dev/null"))?;
-        Ok(Box::new(Splice { pipe: Pipe::new(1 << 20)?, away, message: inward.message }))
+        Ok(Box::new(Splice { pipe: Pipe::new(PIPE_BYTES)?, away, message: inward.message }))
     },
 };
 

@@ -11,6 +11,7 @@ pub static RECEIVER: ReceiverKind = ReceiverKind {
     name: StreamParams::TRUNCATE,
     says: "the kernel drops what arrived, uncopied (MSG_TRUNC)",
     delivers: false,
+    takes: |_| 0,
     make: |inward| Ok(Box::new(Truncate { message: inward.message })),
 };
 

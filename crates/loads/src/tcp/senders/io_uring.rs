@@ -13,6 +13,7 @@ use std::os::fd::AsRawFd;
 pub static SENDER: SenderKind = SenderKind {
     name: "io_uring",
     says: "sends through io_uring, one outstanding",
+    takes: |out| out.span as u64,
     make: |_, out| Ok(Box::new(Uring::new(out)?)),
 };
 

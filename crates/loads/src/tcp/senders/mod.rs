@@ -17,6 +17,8 @@ pub struct SenderKind {
     pub name: &'static str,
     /// What it does, and what it spares.
     pub says: &'static str,
+    /// Bytes that one takes: buffers, what they lie in, pipes.
+    pub takes: fn(&Out) -> u64,
     /// Makes one for a flow.
     pub make: fn(&Socket, &Out) -> Made<dyn Sender>,
 }

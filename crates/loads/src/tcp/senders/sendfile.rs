@@ -12,6 +12,8 @@ use std::os::fd::{AsRawFd, FromRawFd};
 pub static SENDER: SenderKind = SenderKind {
     name: "sendfile",
     says: "pages of a file in memory, not copied at this end",
+    // What the file is filled from, and the file.
+    takes: |out| 2 * out.span as u64,
     make: |_, out| Ok(Box::new(Sendfile { file: file(out)? })),
 };
 

@@ -13,6 +13,7 @@ use std::os::fd::AsRawFd;
 pub static SENDER: SenderKind = SenderKind {
     name: "vmsplice",
     says: "pages go through a pipe to the socket, not copied at this end",
+    takes: |out| (out.span + PIPE_BYTES) as u64,
     make: |_, out| Ok(Box::new(Vmsplice::new(out)?)),
 };
 

@@ -8,6 +8,7 @@ use std::io;
 pub static SENDER: SenderKind = SenderKind {
     name: "write",
     says: "one send a message, which the kernel copies",
+    takes: |out| out.span as u64,
     make: |_, out| Ok(Box::new(Write { buffer: payload::pattern(out.span, out.node)? })),
 };
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 pub static SENDER: SenderKind = SenderKind {
     name: "zerocopy",
     says: "MSG_ZEROCOPY: sent from the buffer itself, where the path can",
+    takes: |out| out.span as u64,
     make: |flow, out| Ok(Box::new(Zerocopy::new(flow, out)?)),
 };
 

@@ -9,9 +9,13 @@ use socket2::Socket;
 use std::io;
 use std::os::fd::AsRawFd;
 
+/// The most that the kernel joins: what one IP packet can hold.
+const COALESCED_BYTES: usize = 1 << 16;
+
 pub static RECEIVER: ReceiverKind = ReceiverKind {
     name: "gro",
     says: "one call for datagrams that the kernel joined (UDP_GRO)",
+    takes: |_| COALESCED_BYTES as u64,
     make: |flow, inward| Ok(Box::new(Gro::new(flow, inward)?)),
 };
 
@@ -23,7 +27,7 @@ impl Gro {
     fn new(flow: &Socket, inward: &In) -> Result<Self, LoadError> {
         set_int(flow, libc::SOL_UDP, libc::UDP_GRO, 1)
             .map_err(LoadError::system("asking for joined datagrams (UDP_GRO)"))?;
-        let mut buffer = Buffer::with(1 << 16, Pages::Transparent, inward.node)?;
+        let mut buffer = Buffer::with(COALESCED_BYTES, Pages::Transparent, inward.node)?;
         buffer.touch();
         Ok(Self { buffer })
     }

@@ -15,6 +15,8 @@ pub struct ReceiverKind {
     pub name: &'static str,
     /// What it does, and what it spares.
     pub says: &'static str,
+    /// Bytes that one takes: buffers, what they lie in, pipes.
+    pub takes: fn(&In) -> u64,
     /// Makes one for a flow.
     pub make: fn(&Socket, &In) -> Made<dyn Receiver>,
 }

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 pub static RECEIVER: ReceiverKind = ReceiverKind {
     name: "recv",
     says: "one recv a datagram",
+    takes: |inward| slot_bytes(inward.message) as u64,
     make: |_, inward| Ok(Box::new(Recv { buffer: buffer(inward)? })),
 };
 

@@ -10,6 +10,7 @@ use std::os::fd::AsRawFd;
 pub static RECEIVER: ReceiverKind = ReceiverKind {
     name: "recvmmsg",
     says: "one call for up to 64 datagrams",
+    takes: |inward| (BATCH * slot_bytes(inward.message)) as u64,
     make: |_, inward| Ok(Box::new(Recvmmsg::new(inward)?)),
 };
 

@@ -1,0 +1,94 @@
+//! Children of this process: what of the environment they get, and how they are held.
+
+use narrows_facts::Bytes;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use std::ffi::{OsStr, OsString};
+use std::process::Command;
+
+/// What children may need of the environment; nothing else is passed on, the key least of all.
+const KEPT: [&str; 16] = [
+    "DBUS_SESSION_BUS_ADDRESS",
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LD_LIBRARY_PATH",
+    "LLVM_PROFILE_FILE",
+    "LOGNAME",
+    "PATH",
+    "RUST_BACKTRACE",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+];
+/// Beginnings of the names that libraries of fabrics and devices read.
+const KEPT_FAMILIES: [&str; 9] =
+    ["FI_", "IBV_", "LC_", "MLX4_", "MLX5_", "MPIR_", "OMPI_", "RDMAV_", "UCX_"];
+
+/// The variable by which a worker is told how much memory it may take.
+const MEMORY: &str = "NARROWS_WORKER_BYTES";
+/// What a worker takes beside what is counted: its program, libraries, answers, histograms.
+const OWN_BYTES: u64 = 64 << 20;
+/// What a thread takes beside that: its stack, and its share of the allocator.
+const THREAD_BYTES: u64 = 4 << 20;
+
+fn is_kept(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    KEPT.contains(&name) || KEPT_FAMILIES.iter().any(|family| name.starts_with(family))
+}
+
+/// A command with a clean environment.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().envs(kept(std::env::vars_os()));
+    command
+}
+
+fn kept(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+    all.filter(|(name, _)| is_kept(name)).collect()
+}
+
+/// Holds a worker to so much memory over and above its own.
+pub fn hold(worker: &mut Command, most: Bytes) {
+    worker.env(MEMORY, most.0.to_string());
+}
+
+/// Obeys [`hold`] in the worker: it can map no more than it was lent, whatever was counted.
+/// Memory that is locked is no more than that either.
+pub fn obey_hold(threads: u32) -> Result<(), String> {
+    let Ok(text) = std::env::var(MEMORY) else { return Ok(()) };
+    let most: u64 = text.parse().map_err(|_| format!("{MEMORY} is no number of bytes"))?;
+    let own = OWN_BYTES + THREAD_BYTES * u64::from(threads);
+    for (resource, bytes) in
+        [(Resource::RLIMIT_DATA, most.saturating_add(own)), (Resource::RLIMIT_MEMLOCK, most)]
+    {
+        let (_, hard) = getrlimit(resource).map_err(|error| error.to_string())?;
+        let bytes = bytes.min(hard);
+        setrlimit(resource, bytes, bytes).map_err(|error| format!("holding memory: {error}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_and_nothing_unknown_reaches_a_child() {
+        let all = ["NARROWS_KEY", "NARROWS_WORKER_BYTES", "PATH", "FI_PROVIDER", "AWS_SECRET", ""];
+        let all = all.map(|name| (OsString::from(name), OsString::from("x")));
+        let kept = kept(all.into_iter());
+        let names: Vec<&str> = kept.iter().filter_map(|(name, _)| name.to_str()).collect();
+        assert_eq!(names, ["PATH", "FI_PROVIDER"]);
+        let shown = command("env").env("ADDED", "1").output().expect("env runs");
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        assert!(shown.contains("ADDED=1") && shown.contains("PATH="), "{shown}");
+        let foreign = shown.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
+        let foreign: Vec<&str> =
+            foreign.filter(|name| *name != "ADDED" && !is_kept(OsStr::new(name))).collect();
+        assert!(foreign.is_empty(), "{foreign:?}");
+    }
+}
