@@ -9,14 +9,15 @@ use super::socket::{LOOK_UP, is_pause, make, settle};
 use crate::LoadError;
 use narrows_facts::load::Job;
 use socket2::{SockAddr, Socket, Type};
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// How long the ends may take to find each other.
 const MEET_WITHIN: Duration = Duration::from_secs(10);
-/// How long a stranger may hold the sink's attention without saying the token.
-const TOKEN_WITHIN: Duration = Duration::from_millis(500);
+/// Connections that may be there without having said the token; the oldest makes room for one more.
+const UNPROVEN_MAX: usize = 256;
 /// After so long without an answer a word over UDP is said again.
 const SAY_AGAIN: Duration = Duration::from_millis(100);
 /// The first word to an iperf3 server over UDP.
@@ -112,13 +113,14 @@ pub fn connect(to: SocketAddr, job: &Job, token: &Token, flow: u32) -> Result<So
     Ok(socket)
 }
 
-/// Accepts all flows of a job, in order of their numbers; who does not say the token is dropped and
-/// does not count.
+/// Accepts all flows of a job, in order of their numbers. Every connection may take its time to say
+/// the token while the others are heard; who does not say it does not count.
 pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>, LoadError> {
     let count = job.params.flows() as usize;
     let deadline = Instant::now() + MEET_WITHIN;
-    listener.set_read_timeout(Some(LOOK_UP)).map_err(LoadError::system("setting a timeout"))?;
+    listener.set_nonblocking(true).map_err(LoadError::system("setting how the socket waits"))?;
     let mut flows: Vec<Option<Socket>> = (0..count).map(|_| None).collect();
+    let mut unproven: VecDeque<Unproven> = VecDeque::new();
     while flows.iter().any(Option::is_none) {
         if Instant::now() > deadline {
             let have = flows.iter().flatten().count();
@@ -126,32 +128,92 @@ pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>
                 "{have} of {count} connections arrived within {MEET_WITHIN:?}"
             )));
         }
-        let Ok((socket, _)) = listener.accept() else { continue };
-        let Some(flow) = greets(&socket, token) else { continue };
-        if let Some(place) = flows.get_mut(flow as usize) {
-            settle(&socket, true, job)?;
-            *place = Some(socket);
+        wait_for_any(listener, &unproven);
+        while let Ok((socket, _)) = listener.accept() {
+            if socket.set_nonblocking(true).is_err() {
+                continue;
+            }
+            unproven.push_back(Unproven { socket, said: [0; 20], length: 0 });
+            // Each is read before one is dropped: who says the token at once is never dropped.
+            take_proven(&mut unproven, token, &mut flows, job)?;
+            if unproven.len() > UNPROVEN_MAX {
+                unproven.pop_front();
+            }
         }
+        take_proven(&mut unproven, token, &mut flows, job)?;
     }
     Ok(flows.into_iter().flatten().collect())
 }
 
-/// The number of the flow, when the stranger says the token first.
-fn greets(socket: &Socket, token: &Token) -> Option<u32> {
-    let mut said = [0; 20];
-    let by = Instant::now() + TOKEN_WITHIN;
-    let mut done = 0;
-    while done < said.len() {
-        let left = by.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return None;
+/// A connection that has not said the whole token yet.
+struct Unproven {
+    socket: Socket,
+    said: [u8; 20],
+    length: usize,
+}
+
+/// What one connection has come to.
+enum Greeting {
+    /// It may still say more.
+    Pending,
+    /// It said the token, and which flow it is.
+    Flow(u32),
+    /// It is over, or said something else.
+    Foreign,
+}
+
+impl Unproven {
+    /// Takes what has come, without waiting.
+    fn hear(&mut self, token: &Token) -> Greeting {
+        while self.length < self.said.len() {
+            match (&self.socket).read(&mut self.said[self.length..]) {
+                Ok(0) => return Greeting::Foreign,
+                Ok(n) => self.length += n,
+                Err(error) if is_pause(&error) => return Greeting::Pending,
+                Err(_) => return Greeting::Foreign,
+            }
         }
-        socket.set_read_timeout(Some(left)).ok()?;
-        let mut stream = socket;
-        done += stream.read(&mut said[done..]).ok().filter(|n| *n > 0)?;
+        let number = self.said.strip_prefix(token).and_then(|number| number.try_into().ok());
+        number.map_or(Greeting::Foreign, |number| Greeting::Flow(u32::from_be_bytes(number)))
     }
-    let number = said.strip_prefix(token)?;
-    Some(u32::from_be_bytes(number.try_into().ok()?))
+}
+
+/// Hears every connection, and puts those that proved themselves where they belong.
+fn take_proven(
+    unproven: &mut VecDeque<Unproven>,
+    token: &Token,
+    flows: &mut [Option<Socket>],
+    job: &Job,
+) -> Result<(), LoadError> {
+    for mut one in std::mem::take(unproven) {
+        match one.hear(token) {
+            Greeting::Pending => unproven.push_back(one),
+            Greeting::Foreign => {}
+            Greeting::Flow(flow) => {
+                if let Some(place) = flows.get_mut(flow as usize) {
+                    let socket = one.socket;
+                    let blocking = socket.set_nonblocking(false);
+                    blocking.map_err(LoadError::system("setting how the socket waits"))?;
+                    settle(&socket, true, job)?;
+                    *place = Some(socket);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Waits, a moment at most, until somebody connects or says something.
+fn wait_for_any(listener: &Socket, unproven: &VecDeque<Unproven>) {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd;
+    let said = unproven.iter().map(|one| one.socket.as_fd());
+    let all = std::iter::once(listener.as_fd()).chain(said);
+    let mut waited: Vec<PollFd<'_>> = all.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    let moment = PollTimeout::try_from(LOOK_UP).unwrap_or(PollTimeout::ZERO);
+    if poll(&mut waited, moment).is_err() {
+        std::thread::sleep(LOOK_UP);
+    }
 }
 
 /// What is said over UDP before the run.
@@ -272,6 +334,53 @@ fn hash(address: &SockAddr) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn job() -> Job {
+        use narrows_facts::load::{CpuList, End, Params, Timeline};
+        use narrows_facts::{Bytes, Nanos};
+        let span = Nanos(1_000_000);
+        let timeline =
+            Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span, interval_ns: None };
+        Job {
+            kind: "tcp-stream".into(),
+            end: End::Sink,
+            params: Params::of_network(Bytes(64), 2),
+            cpus: CpuList::default(),
+            timeline,
+            address: None,
+            token: "07".repeat(16),
+            namespace: None,
+            node: None,
+            bind: None,
+            iperf3: None,
+            ports: None,
+        }
+    }
+
+    #[test]
+    fn silent_and_slow_strangers_do_not_keep_the_flows_out() {
+        use std::net::TcpStream;
+        let (job, token) = (job(), [7; 16]);
+        let own = IpAddr::from([127, 0, 0, 1]);
+        let door = listen(own, &job).expect("listen");
+        let to = SocketAddr::new(own, port(&door));
+        // More than one after the other could be waited for, before the flows and between them.
+        let silent = || TcpStream::connect(to).expect("connected");
+        let mut strangers: Vec<TcpStream> = (0..100).map(|_| silent()).collect();
+        strangers.iter_mut().skip(50).for_each(|one| one.write_all(&[7; 5]).expect("said"));
+        let mut flows = Vec::new();
+        for flow in [1, 0] {
+            let near = connect(to, &job, &token, flow).expect("connected");
+            flows.push((flow, near));
+            strangers.extend((0..200).map(|_| silent()));
+        }
+        let accepted = accept(&door, &job, &token).expect("both flows");
+        let from = |at: std::io::Result<SockAddr>| at.ok().and_then(|at| at.as_socket());
+        for (flow, near) in flows {
+            let peer = from(accepted[flow as usize].peer_addr());
+            assert_eq!(peer, from(near.local_addr()), "flow {flow}");
+        }
+    }
 
     #[test]
     fn words_are_known_by_token_and_kind() {
