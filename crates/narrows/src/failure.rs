@@ -65,6 +65,12 @@ impl From<RunError> for Failure {
             RunError::Declined(_) => {
                 Self::new(CONNECT, says, "try again when it is free, or look at what it printed")
             }
+            RunError::Elsewhere(_) => Self::new(
+                USAGE,
+                says,
+                "go where it was applied (`nsenter --net=FILE`, `ip netns exec NAME`); after a \
+                 reboot, or where that namespace is gone, remove the journal",
+            ),
             RunError::Order(_) => Self::new(USAGE, says, "see `narrows help`"),
             RunError::Machine(_) => {
                 Self::new(MACHINE, says, "try as root, or without what limits this process")

@@ -5,6 +5,7 @@
 //! was killed. What it notes it also writes to a journal under /run, which [`restore`] reads when
 //! that process was killed too; after a reboot neither the settings nor the journal are left.
 
+use crate::origin::Origin;
 use crate::{RunError, offloads};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -119,7 +120,10 @@ impl Journal {
         let opened = File::options().append(true).create_new(true).mode(0o600).open(&path);
         let file = opened.ok()?;
         file.try_lock().ok()?;
-        Some(Self { path, file })
+        let mut journal = Self { path, file };
+        let origin = serde_json::to_string(&Origin::here().ok()?).ok()?;
+        journal.note(&origin);
+        Some(journal)
     }
 
     fn note(&mut self, line: &str) {
@@ -142,8 +146,10 @@ pub fn restore() -> Result<usize, RunError> {
         if file.try_lock().is_err() {
             continue;
         }
-        let lines = BufReader::new(&file).lines().map_while(Result::ok);
-        let was = lines.filter_map(|line| serde_json::from_str::<Was>(&line).ok());
+        let lines: Vec<String> = BufReader::new(&file).lines().map_while(Result::ok).collect();
+        let origin = lines.first().and_then(|line| serde_json::from_str::<Origin>(line).ok());
+        Origin::check(origin.as_ref(), &path.display().to_string())?;
+        let was = lines.iter().filter_map(|line| serde_json::from_str::<Was>(line).ok());
         let settings: Vec<Was> = was.filter(|was| is_setting(&was.path)).collect();
         put_back(&settings)?;
         std::fs::remove_file(&path).map_err(at)?;

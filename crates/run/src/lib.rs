@@ -21,6 +21,7 @@ pub mod launch;
 pub mod limits;
 pub mod listen;
 pub mod offloads;
+mod origin;
 mod pair;
 mod peer;
 pub mod privilege;
@@ -59,6 +60,9 @@ pub enum RunError {
     /// This machine does not allow it.
     #[error("{0}")]
     Machine(String),
+    /// A journal of settings belongs to another network namespace, or to another boot.
+    #[error("{0}")]
+    Elsewhere(String),
     /// The order makes no sense.
     #[error("{0}")]
     Order(String),

@@ -6,6 +6,7 @@
 
 use crate::RunError;
 use crate::guard::JOURNALS;
+use crate::origin::Origin;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Write;
@@ -23,6 +24,9 @@ struct Change {
     path: String,
     was: String,
     wrote: String,
+    /// Where it was written; journals of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
 }
 
 /// What putting one file back came to.
@@ -75,6 +79,7 @@ impl Ledger {
             let _ = std::fs::DirBuilder::new().mode(0o700).create(folder);
         }
         let opened = File::options().append(true).create(true).mode(0o600).open(&self.path);
+        let origin = Origin::here()?;
         let mut journal = opened.map_err(|error| machine(self.path.display(), error))?;
         journal.lock().map_err(|error| machine(self.path.display(), error))?;
         for path in files {
@@ -86,6 +91,7 @@ impl Ledger {
                 path: path.clone(),
                 was: value_of(path)?,
                 wrote: value.to_owned(),
+                origin: Some(origin.clone()),
             };
             let line = serde_json::to_string(&change).map_err(|error| machine(path, error))?;
             let noted = writeln!(journal, "{line}").and_then(|()| journal.sync_data());
@@ -109,6 +115,9 @@ impl Ledger {
             .into_iter()
             .filter(|change| self.is_setting(&change.path))
             .partition(|change| only.is_none_or(|name| name == change.setting));
+        // All or nothing: a half that is put back elsewhere helps nobody.
+        let journal = self.path.display().to_string();
+        mine.iter().try_for_each(|change| Origin::check(change.origin.as_ref(), &journal))?;
         let mut undone = Vec::new();
         for change in mine.iter().rev() {
             let end = put_back(change)?;
@@ -161,7 +170,7 @@ fn value_of(path: &str) -> Result<String, RunError> {
 fn put_back(change: &Change) -> Result<Undone, RunError> {
     let same = |a: &str, b: &str| a.split_whitespace().eq(b.split_whitespace());
     let now = value_of(&change.path)?;
-    let Change { setting, path, was, wrote } = change.clone();
+    let Change { setting, path, was, wrote, .. } = change.clone();
     if !same(&now, &wrote) && !same(&now, &was) {
         return Ok(Undone::Left { setting, path, now, was });
     }
@@ -220,6 +229,40 @@ mod tests {
         ledger.undo(None).expect("undone");
         assert_eq!(read(&two), "4096\t16384\t65536");
         assert!(ledger.undo(None).expect("nothing left").is_empty());
+    }
+
+    #[test]
+    fn a_journal_is_undone_only_where_it_was_written() {
+        let folder = Folder::new("elsewhere");
+        let one = folder.file("one", "1");
+        let ledger = folder.ledger();
+        ledger.apply("one", std::slice::from_ref(&one), "2").expect("written");
+        let journal = read(&ledger.path.display().to_string());
+        let here = Origin::here().expect("origin");
+        let elsewhere = |from: &str, to: &str| {
+            assert!(journal.contains(from), "{journal}");
+            std::fs::write(&ledger.path, journal.replace(from, to)).expect("written");
+            let refused = ledger.undo(None).expect_err("refused");
+            assert!(matches!(refused, RunError::Elsewhere(_)), "{refused}");
+            assert_eq!(read(&one), "2", "nothing was written");
+            assert!(ledger.path.exists(), "the journal is kept");
+        };
+        elsewhere(&here.namespace.to_string(), "17");
+        elsewhere(&here.boot, "another");
+        elsewhere("\"origin\"", "\"older\"");
+        std::fs::write(&ledger.path, &journal).expect("written");
+        ledger.undo(None).expect("undone here");
+        assert_eq!(read(&one), "1");
+        if nix::unistd::geteuid().is_root() {
+            ledger.apply("one", std::slice::from_ref(&one), "2").expect("written");
+            let (path, places) = (ledger.path.clone(), ledger.places.clone());
+            let there = std::thread::spawn(move || {
+                nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).expect("namespace");
+                Ledger { path, places }.undo(None)
+            });
+            assert!(there.join().expect("thread").is_err(), "another namespace");
+            assert_eq!(read(&one), "2");
+        }
     }
 
     #[test]

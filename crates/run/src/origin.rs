@@ -1,0 +1,53 @@
+//! Where a change of settings was made: a network namespace of one boot of a machine.
+
+use crate::RunError;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::os::unix::fs::MetadataExt;
+
+/// The network namespace of this thread, as the kernel names it.
+const NAMESPACE: &str = "/proc/thread-self/ns/net";
+/// The id that the kernel draws at each boot.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// A network namespace, which has settings of its own, and the boot that it lives in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Inode of the namespace.
+    pub namespace: u64,
+    /// Id of the boot.
+    pub boot: String,
+}
+
+impl Origin {
+    /// That of this thread, now.
+    pub fn here() -> Result<Self, RunError> {
+        let failed = |what: &str, error| RunError::Machine(format!("{what}: {error}"));
+        let namespace = std::fs::metadata(NAMESPACE).map_err(|error| failed(NAMESPACE, error))?;
+        let boot = std::fs::read_to_string(BOOT).map_err(|error| failed(BOOT, error))?;
+        Ok(Self { namespace: namespace.ino(), boot: boot.trim().to_owned() })
+    }
+
+    /// Whether a change made there may be undone here.
+    pub fn check(made: Option<&Self>, what: &str) -> Result<(), RunError> {
+        let here = Self::here()?;
+        match made {
+            Some(made) if *made == here => Ok(()),
+            Some(made) if made.boot != here.boot => Err(RunError::Elsewhere(format!(
+                "{what} was written before this boot; its settings are gone with that boot"
+            ))),
+            Some(made) => Err(RunError::Elsewhere(format!(
+                "{what} was written in {made}, and this is {here}: nothing is put back here"
+            ))),
+            None => Err(RunError::Elsewhere(format!(
+                "{what} does not say in which network namespace it was written"
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "network namespace net:[{}]", self.namespace)
+    }
+}
