@@ -197,7 +197,7 @@ mod tests {
         assert!(many.is_some_and(|why| why.contains("5 flows, at most 4")));
         let large = refused(limits(1), &|job| job.params.message_bytes = Bytes::mib(2));
         assert!(large.is_some_and(|why| why.contains("of buffers")));
-        // Every kind of buffer counts: a pool of 16 messages a flow, and queues that were asked for.
+        // Every buffer counts: a pool of 16 messages a flow, and queues that were asked for.
         let limit = |mib| Limits { memory_bytes: Some(Bytes::mib(mib)), ..Limits::default() };
         let pool = |job: &mut Job| {
             job.params.message_bytes = Bytes::mib(1);

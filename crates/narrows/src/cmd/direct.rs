@@ -265,11 +265,7 @@ pub fn run(
     let steps = blocks(if study.together { 1 } else { trials.len() }, args.repeats, seed);
     let mut course = Course {
         trials: &trials,
-        launcher: Launcher {
-            binary: cmd::own_binary()?,
-            inside: container(args),
-            memory_bytes: None,
-        },
+        launcher: Launcher { inside: container(args), ..Launcher::plain(cmd::own_binary()?) },
         ends: far.ends(),
         store: &store,
         stop: &stop,
