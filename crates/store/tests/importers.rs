@@ -197,10 +197,7 @@ fn iperf_takes_sums_once_and_servers_reports_for_datagrams() {
         [  1] 0.0-1.0 sec  12.4 MBytes   104 Mbits/sec   0.002 ms 80/8921 (0.9%)\n";
     assert_eq!(read("iperf", udp)[1], "udp-stream [streams=1] received=104000000 b/s");
     let two = udp.replace("[  1] Server", "[  2] 0.0-1.0 sec 1 MBytes 100 Mbits/sec\n[  1] Server");
-    assert_eq!(
-        read("iperf", &two)[1],
-        format!("udp-stream [streams=2] sent=205000000 b/s {lost}")
-    );
+    assert_eq!(read("iperf", &two)[1], format!("udp-stream [streams=2] sent=205000000 b/s {lost}"));
     let none = "Client connecting to 127.0.0.1, TCP port 5990\n[ ID] Interval\n";
     assert!((tool("iperf").expect("tool").parse)(none).is_err());
 }
@@ -225,9 +222,8 @@ fn iperf3_counts_what_was_received() {
     let test = r#"{"protocol":"UDP","num_streams":1,"blksize":1460,"reverse":0}"#;
     let sum = r#""sum":{"bits_per_second":1e9,"lost_percent":10.0}"#;
     let levels = "streams=1 length=1460";
-    let wanted = |rate: u32| {
-        format!("udp-stream [{levels}] received={rate} b/s lost=0.1 share {cpu}")
-    };
+    let wanted =
+        |rate: u32| format!("udp-stream [{levels}] received={rate} b/s lost=0.1 share {cpu}");
     assert_eq!(read("iperf3", &text(test, sum))[1], wanted(900_000_000));
     let both = format!(r#"{sum},"sum_received":{{"bits_per_second":7e8}}"#);
     assert_eq!(read("iperf3", &text(test, &both))[1], wanted(700_000_000));
