@@ -1,0 +1,304 @@
+//! Both ends of real runs over loopback, the agent and iperf3's words included: this test's binary
+//! is its own worker, as narrows is. What is asked for is compared with what was measured: paces in
+//! bits, windows, who sends, how many flows.
+
+use narrows_facts::host::Host;
+use narrows_facts::load::{Beside, CpuList, EndReport, Params, StreamParams, Timeline};
+use narrows_facts::record::{Outcome, Record};
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::{Path as Join, Placement, Trial, TrialId};
+use narrows_facts::{Bytes, Nanos};
+use narrows_plan::Step;
+use narrows_run::agent::{Agent, Lend};
+use narrows_run::controller::{Course, CourseEnd, Ends};
+use narrows_run::iperf3::{client::Iperf3Server, server::Server};
+use narrows_run::key::Key;
+use narrows_run::launch::container::Launcher;
+use narrows_run::limits::Limits;
+use narrows_run::{Peer, guard, worker};
+use narrows_store::Store;
+use std::io::{stdin, stdout};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const WINDOW: Nanos = Nanos::from_millis(400);
+const PACE_BPS: u64 = 16_000_000;
+
+fn binary() -> PathBuf {
+    std::env::current_exe().expect("own path")
+}
+
+fn trial(label: &str, kind: &str, path: Join, params: Params) -> Trial {
+    Trial {
+        id: TrialId(label.into()),
+        label: label.into(),
+        kind: kind.into(),
+        params,
+        place: Placement::default(),
+        path,
+        timeline: Timeline {
+            warmup_ns: Nanos::from_millis(200),
+            window_ns: WINDOW,
+            cooldown_ns: Nanos::from_millis(300),
+            interval_ns: None,
+        },
+        levels: Vec::new(),
+        notes: Vec::new(),
+        engine: None,
+    }
+}
+
+fn network(streams: u32) -> Params {
+    Params::of_network(Bytes(1000), streams)
+}
+
+fn slow(params: Params) -> Params {
+    Params { rate_bps: Some(PACE_BPS), ..params }
+}
+
+fn reverse(params: Params) -> Params {
+    let stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
+    Params { stream, ..params }
+}
+
+/// Runs every trial once, all in one step where several peers are given; their records.
+fn run(trials: &[Trial], ends: Ends<'_>, together: bool) -> Vec<Record> {
+    let name = format!("narrows-ends-{}.narrows", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let _ = std::fs::remove_file(&file);
+    let study = StoredStudy::unmeasured(Host::default());
+    let mut store = Store::create(&file, &study.study, &study.host).expect("a file");
+    store.put_trials(trials).expect("trials");
+    let steps: Vec<Step> = match together {
+        true => vec![Step { trial: 0, repeat: 5, block: 2 }],
+        false => (0..trials.len()).map(|trial| Step { trial, repeat: 5, block: 2 }).collect(),
+    };
+    let (mut begun, mut made) = (Vec::new(), Vec::new());
+    let end = Course {
+        trials,
+        launcher: Launcher::plain(binary()),
+        ends,
+        store: &store,
+        stop: &AtomicBool::new(false),
+        session: 3,
+        before: None,
+    }
+    .run(
+        &steps,
+        |progress| begun.push((progress.done, progress.total)),
+        |trial, record| made.push((trial.label.clone(), record.clone())),
+    );
+    assert_eq!(end.expect("a course"), CourseEnd::Complete);
+    let wanted: Vec<(usize, usize)> = (0..steps.len()).map(|at| (at, steps.len())).collect();
+    assert_eq!(begun, wanted);
+    drop(store);
+    let stored = narrows_store::read(&file).expect("a study").records;
+    let _ = std::fs::remove_file(&file);
+    assert_eq!(stored.len(), trials.len());
+    for ((label, made), stored) in made.iter().zip(&stored) {
+        assert_eq!((label, made), (&stored.trial.0, stored), "told and stored");
+        assert_eq!((stored.repeat, stored.block), (5, 2));
+    }
+    stored
+}
+
+/// Both ends of a run that moved something in a window as ordered: sink, source. A busy machine may
+/// make a window longer, never shorter.
+fn ends(record: &Record, flows: usize) -> (&EndReport, &EndReport) {
+    assert_eq!(record.outcome, Outcome::Done, "{:?}", record.trial);
+    let sink = record.sink.as_deref().expect("a sink");
+    let source = record.source.as_deref().expect("a source");
+    for end in [sink, source] {
+        assert_eq!(end.flows.len(), flows, "{record:?}");
+        let window = end.window_ns.0 as f64 / WINDOW.0 as f64;
+        assert!((0.9..10.0).contains(&window), "a window of {window} times what was ordered");
+        assert!(end.flows.iter().all(|flow| flow.bytes.0 > 0 && flow.messages > 0), "{end:?}");
+    }
+    (sink, source)
+}
+
+fn one_way(record: &Record, flows: usize) {
+    let (sink, source) = ends(record, flows);
+    assert!(source.flows.iter().all(|flow| flow.sends), "{:?}", record.trial);
+    assert!(!sink.flows.iter().any(|flow| flow.sends), "{:?}", record.trial);
+}
+
+fn bits_per_second(end: &EndReport) -> f64 {
+    let bytes: u64 = end.flows.iter().map(|flow| flow.bytes.0).sum();
+    8.0 * bytes as f64 / end.window_ns.seconds()
+}
+
+/// At most what was ordered, less only where the machine is that slow.
+fn paced(end: &EndReport) {
+    let ratio = bits_per_second(end) / PACE_BPS as f64;
+    assert!((0.3..1.5).contains(&ratio), "{ratio} times the pace that was ordered");
+}
+
+fn both_ends_on_this_host() {
+    let beside = Beside {
+        kind: "memory-read".into(),
+        threads: 1,
+        cpus: CpuList::default(),
+        working_set_bytes: Bytes(1 << 20),
+    };
+    let memory = Params::of_memory(1, Bytes(1 << 20), Default::default());
+    let trials = [
+        trial("forward", "tcp-stream", Join::Loopback, network(2)),
+        trial("reverse", "tcp-stream", Join::Loopback, reverse(network(1))),
+        trial("tcp pace", "tcp-stream", Join::Loopback, slow(network(2))),
+        trial("udp pace", "udp-stream", Join::Loopback, slow(network(2))),
+        trial("trips", "tcp-rr", Join::Loopback, network(1)),
+        trial("memory", "memory-read", Join::Memory, memory),
+        trial("beside", "udp-rr", Join::Loopback, Params { beside: Some(beside), ..network(1) }),
+    ];
+    let local = Ends::Local { address: HERE, sink_namespace: None, source_namespace: None };
+    let records = run(&trials, local, false);
+    assert!(records.iter().all(|record| record.session == 3));
+    for (record, flows) in records.iter().zip([2, 1, 2, 2]) {
+        one_way(record, flows);
+        assert!(record.beside.is_none());
+    }
+    // A bucket of TCP's pace may be full when the window opens.
+    assert!(bits_per_second(ends(&records[2], 2).0) < 3.0 * PACE_BPS as f64);
+    paced(ends(&records[3], 2).0);
+    paced(ends(&records[3], 2).1);
+    let (_, source) = ends(&records[4], 1);
+    assert!(source.round_trips.iter().map(|(_, count)| count).sum::<u64>() > 0);
+    let memory = &records[5];
+    assert!(memory.source.is_none() && memory.sink.as_ref().expect("a sink").flows[0].bytes.0 > 0);
+    let load = records[6].beside.as_deref().expect("the load beside");
+    // It covers warm-up, window and cool-down of the trial.
+    assert!(load.window_ns.0 >= 890_000_000 && load.flows[0].bytes.0 > 0, "{load:?}");
+}
+
+/// Serves agents while `with` has a connection to each.
+fn at_agents(limits: Limits, count: usize, with: impl FnOnce(&mut Vec<Peer>)) {
+    let key = Key::random().expect("a key");
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut serving = Vec::new();
+    let mut peers = Vec::new();
+    for _ in 0..count {
+        let lend = Lend { binary: binary(), limits: limits.clone(), host: None };
+        let agent = Agent::listen(HERE, 0, key.clone(), lend).expect("an agent");
+        let (port, stop) = (agent.port(), Arc::clone(&stop));
+        serving.push(thread::spawn(move || agent.serve(&stop, |_| {})));
+        let mut peer = Peer::connect("127.0.0.1", port, None, &key).expect("a connection");
+        peer.describe().expect("a host");
+        assert!(peer.is_own_host() && peer.address() == HERE && peer.own_address() == HERE);
+        assert!(peer.path_mtu().is_none_or(|mtu| mtu.0 >= 1280));
+        peers.push(peer);
+    }
+    with(&mut peers);
+    drop(peers);
+    stop.store(true, SeqCst);
+    serving.into_iter().for_each(|serving| serving.join().expect("an agent"));
+}
+
+fn an_end_at_an_agent() {
+    let trials = [
+        trial("forward", "tcp-stream", Join::Peer, network(2)),
+        trial("reverse", "udp-stream", Join::Peer, slow(reverse(network(1)))),
+    ];
+    at_agents(Limits::default(), 1, |peers| {
+        assert!(trials.iter().all(|trial| peers[0].can(trial).is_ok()));
+        let kernel = trial("m", "memory-read", Join::Memory, network(1));
+        assert!(peers[0].can(&kernel).is_err(), "memory kernels are not lent");
+        let records = run(&trials, Ends::Peers(peers), false);
+        one_way(&records[0], 2);
+        one_way(&records[1], 1);
+        paced(ends(&records[1], 1).1);
+    });
+}
+
+fn ends_at_two_agents_at_once() {
+    let trials = [
+        trial("first", "tcp-stream", Join::Peer, network(1)),
+        trial("second", "tcp-stream", Join::Peer, reverse(network(2))),
+    ];
+    at_agents(Limits::default(), 2, |peers| {
+        let records = run(&trials, Ends::Peers(peers), true);
+        one_way(&records[0], 1);
+        one_way(&records[1], 2);
+        // The ends here: neither waits for the other's run to be over.
+        let opened = [ends(&records[0], 1).1, ends(&records[1], 2).0].map(|end| end.opened_ns.0);
+        assert!(opened[0].abs_diff(opened[1]) < 10 * WINDOW.0, "{opened:?}");
+    });
+}
+
+fn what_an_agent_does_not_lend() {
+    let limits = Limits { streams: Some(1), ..Limits::default() };
+    at_agents(limits, 1, |peers| {
+        let trials = [trial("two", "tcp-stream", Join::Peer, network(2))];
+        let records = run(&trials, Ends::Peers(peers), false);
+        let Outcome::Failed { why, .. } = &records[0].outcome else { panic!("two flows ran") };
+        assert!(why.contains('1'), "{why}");
+    });
+}
+
+fn iperf3_as_server_and_as_client() {
+    let server = Server::listen(HERE, 0).expect("a server");
+    let port = server.port();
+    let stop = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&stop);
+    let serving = thread::spawn(move || server.serve(&until, |_| {}));
+    let found = Iperf3Server::find("127.0.0.1", port, None).expect("a server");
+    assert_eq!((found.at().port(), found.own_address()), (port, HERE));
+    let line = Timeline {
+        warmup_ns: Nanos(0),
+        window_ns: Nanos::from_millis(1000),
+        cooldown_ns: Nanos::from_millis(300),
+        interval_ns: None,
+    };
+    let trials = [
+        trial("forward", "tcp-stream", Join::Peer, network(2)),
+        trial("reverse", "tcp-stream", Join::Peer, reverse(network(1))),
+        trial("datagrams", "udp-stream", Join::Peer, slow(network(2))),
+    ]
+    .map(|trial| Trial { timeline: line.clone(), ..trial });
+    let records = run(&trials, Ends::Iperf3(&found), false);
+    for (record, flows) in records.iter().zip([2, 1, 2]) {
+        assert_eq!(record.outcome, Outcome::Done, "{:?}", record.trial);
+        let sink = record.sink.as_deref().expect("a sink");
+        let source = record.source.as_deref().expect("a source");
+        assert_eq!((sink.flows.len(), source.flows.len()), (flows, flows));
+        for end in [sink, source] {
+            assert!((0.8..10.0).contains(&end.window_ns.seconds()), "{end:?}");
+        }
+        // The ends do not begin and end at one moment.
+        let ratio = bits_per_second(sink) / bits_per_second(source);
+        assert!((0.3..3.0).contains(&ratio), "{ratio} of what was sent arrived");
+    }
+    let datagrams = records[2].sink.as_deref().expect("a sink");
+    assert!(datagrams.flows.iter().all(|flow| flow.messages > 0), "{datagrams:?}");
+    paced(datagrams);
+    stop.store(true, SeqCst);
+    serving.join().expect("a server");
+}
+
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("worker") => return worker::serve(stdin().lock(), stdout()).expect("a worker"),
+        Some("guard") => return guard::serve(stdin().lock(), stdout()).expect("a guard"),
+        _ => {}
+    }
+    let tests: &[(&str, fn())] = &[
+        ("both_ends_on_this_host", both_ends_on_this_host),
+        ("an_end_at_an_agent", an_end_at_an_agent),
+        ("ends_at_two_agents_at_once", ends_at_two_agents_at_once),
+        ("what_an_agent_does_not_lend", what_an_agent_does_not_lend),
+        ("iperf3_as_server_and_as_client", iperf3_as_server_and_as_client),
+    ];
+    let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-'));
+    let chosen = tests.iter().filter(|(name, _)| wanted.as_ref().is_none_or(|w| name.contains(w)));
+    let mut passed = 0;
+    for (name, test) in chosen {
+        test();
+        println!("test {name} ... ok");
+        passed += 1;
+    }
+    println!("test result: ok. {passed} passed");
+}
