@@ -160,6 +160,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn pages_have_their_name_and_size() {
+        let all = [
+            ("4K", Pages::Small, 4096, 0),
+            ("transparent", Pages::Transparent, 4096, 0),
+            ("2M", Pages::Huge2M, 2_097_152, libc::MAP_HUGETLB | (21 << 26)),
+            ("1G", Pages::Huge1G, 1_073_741_824, libc::MAP_HUGETLB | (30 << 26)),
+        ];
+        for (name, pages, size, flags) in all {
+            assert_eq!((pages.name(), pages.size(), pages.flags()), (name, size, flags));
+            assert_eq!(Pages::named(Some(name)).expect(name), pages);
+        }
+        assert_eq!(Pages::named(None).expect("the default"), Pages::Transparent);
+    }
+
+    #[test]
+    fn every_page_is_touched_and_the_rest_is_zero() {
+        let mut buffer = Buffer::new(3 * PAGE).expect("buffer");
+        buffer.touch();
+        let set: Vec<usize> = (0..3 * PAGE).filter(|at| buffer.bytes()[*at] != 0).collect();
+        assert_eq!(set, [0, PAGE, 2 * PAGE]);
+        assert_eq!(Buffer::new(1).expect("buffer").bytes().len(), PAGE);
+    }
+
+    #[test]
     fn a_buffer_is_on_its_node_or_says_why_not() {
         let mut buffer = Buffer::with(10_000, Pages::Small, Some(0)).expect("node 0");
         buffer.touch();

@@ -68,3 +68,49 @@ impl Pace {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::Bytes;
+    use narrows_facts::load::TripParams;
+
+    #[test]
+    fn a_pace_in_bits_is_shared_by_the_flows() {
+        let of = |rate_bps, streams| {
+            let params = Params { rate_bps, ..Params::of_network(Bytes(1000), streams) };
+            Pace::of_bits(&params).gap_ns
+        };
+        // 8000 bits at 8 Mb/s are a millisecond; each of four flows has a quarter of the rate.
+        assert_eq!(of(Some(8_000_000), 1), Some(1e6));
+        assert_eq!(of(Some(8_000_000), 4), Some(4e6));
+        assert_eq!(of(None, 4), None);
+    }
+
+    #[test]
+    fn requests_of_several_flows_take_turns() {
+        let of = |per_second, flow| {
+            let trip = Some(TripParams { response_bytes: None, per_second });
+            let params = Params { trip, ..Params::of_network(Bytes(1), 4) };
+            Pace::of_requests(&params, flow)
+        };
+        // A thousand a second over four flows: each has one every 4 ms, a millisecond after the last.
+        let (now, first, third) = (Instant::now(), of(Some(1000), 0), of(Some(1000), 2));
+        assert_eq!((first.gap_ns, third.gap_ns), (Some(4e6), Some(4e6)));
+        let later = third.began.saturating_duration_since(now);
+        assert!(later >= Duration::from_millis(2), "{later:?}");
+        assert!(third.began - first.began < Duration::from_millis(2) + now.elapsed());
+        assert_eq!(of(None, 3).gap_ns, None);
+    }
+
+    #[test]
+    fn what_is_sent_again_or_with_another_is_counted_so() {
+        let mut pace = Pace { began: Instant::now(), gap_ns: Some(1.0), sent: 5 };
+        pace.more(3);
+        assert_eq!(pace.sent, 8);
+        pace.again(2);
+        assert_eq!(pace.sent, 6);
+        pace.again(10);
+        assert_eq!(pace.sent, 0);
+    }
+}

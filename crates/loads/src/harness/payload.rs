@@ -83,6 +83,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_pattern_is_the_known_generators() {
+        // The first numbers of splitmix64 from a seed of 0, as its authors' program prints them.
+        let mut bytes = [0u8; 20];
+        fill(&mut bytes);
+        let words = [0xe220_a839_7b1d_cdaf_u64, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f];
+        let wanted: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert_eq!(bytes, wanted[..20]);
+    }
+
+    #[test]
+    fn bytes_of_a_place_are_those_of_the_place() {
+        let sent = pattern(64, None).expect("pattern");
+        let mut checker = Checker::new(64).expect("checker");
+        checker.see_at(&sent.bytes()[16..24], 16);
+        checker.see_at(&sent.bytes()[0..4], 0);
+        assert_eq!(checker.seen().expect("right"), 12);
+        checker.see_at(&sent.bytes()[8..16], 16);
+        let error = checker.seen().expect_err("of another place").to_string();
+        assert!(error.ends_with("at byte 12"), "{error}");
+    }
+
+    #[test]
     fn right_bytes_pass_in_any_pieces_and_one_wrong_bit_is_found() {
         let sent = pattern(1000, None).expect("pattern");
         let stream: Vec<u8> = sent.bytes()[..1000].iter().copied().cycle().take(5000).collect();

@@ -134,3 +134,46 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::thread;
+
+    #[test]
+    fn a_tally_counts_each_thing_apart() {
+        let tally = Tally::default();
+        tally.moved(2, 300);
+        tally.moved(1, 50);
+        (0..3).for_each(|_| tally.reordered());
+        (0..4).for_each(|_| tally.refused());
+        (0..5).for_each(|_| tally.called());
+        (0..6).for_each(|_| tally.duplicate());
+        tally.jitter(70);
+        tally.jitter(7);
+        tally.expects(80);
+        tally.expects(8);
+        let now = tally.now();
+        assert_eq!((now.bytes, now.messages, now.reordered, now.refused), (350, 3, 3, 4));
+        assert_eq!((now.calls, now.duplicates, now.jitter_ns, now.expected), (5, 6, 7, 8));
+    }
+
+    #[test]
+    fn phases_are_told_to_all_and_open_the_gate() {
+        let clockwork = Arc::new(Clockwork::new());
+        assert_eq!(clockwork.phase(), Phase::Gate);
+        let waits = Arc::clone(&clockwork);
+        let waiting = thread::spawn(move || {
+            waits.wait();
+            waits.phase()
+        });
+        thread::sleep(std::time::Duration::from_millis(20));
+        assert!(!waiting.is_finished(), "nobody passes a gate that is shut");
+        for phase in [Phase::Warmup, Phase::Window, Phase::Cooldown, Phase::Stop] {
+            clockwork.set(phase);
+            assert_eq!(clockwork.phase(), phase);
+        }
+        assert!(waiting.join().expect("thread") > Phase::Gate);
+    }
+}
