@@ -94,7 +94,7 @@ mod tests {
             let params = Params { trip, ..Params::of_network(Bytes(1), 4) };
             Pace::of_requests(&params, flow)
         };
-        // A thousand a second over four flows: each has one every 4 ms, a millisecond after the last.
+        // A thousand a second over four flows: each has one every 4 ms, a millisecond apart.
         let (now, first, third) = (Instant::now(), of(Some(1000), 0), of(Some(1000), 2));
         assert_eq!((first.gap_ns, third.gap_ns), (Some(4e6), Some(4e6)));
         let later = third.began.saturating_duration_since(now);
