@@ -63,7 +63,8 @@ check("fourth", rc == 0 and grid(fourth) == [DONE] * 4, f"exit code {rc}, {grid(
 said, rc = fourth.said("verify")
 check("verify", rc == 0 and "whole" in said, f"exit code {rc}: {said}")
 said, rc = fourth.said("report")
-for words in ["unbalanced / none", "unbalanced / unbalanced", "balanced / unbalanced", "balanced / balanced"]:
+ODD, EVEN = "near-balanced (lenovo-2019: unbalanced)", "near-balanced (lenovo-2019: balanced)"
+for words in [f"{ODD} / none", f"{ODD} / {ODD}", f"{EVEN} / {ODD}", f"{EVEN} / {EVEN}"]:
     check("report", rc == 0 and words in said, f"does not say '{words}': {said[-600:]}")
 
 said, _ = fourth.said("export --format json")

@@ -6,6 +6,7 @@ use narrows_predict::platform::{self, Platform};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The population of a host with what follows from it.
 pub struct Population {
@@ -50,6 +51,11 @@ impl Population {
                 .to_owned());
         }
         Ok(Self { sockets, platform, clusters, sets, balance })
+    }
+
+    /// The balance of every socket by itself; `None` for one without memory.
+    pub fn by_socket(&self) -> Vec<Option<Balance>> {
+        by_socket(&self.sockets, self.sets.as_ref().ok())
     }
 }
 
@@ -185,6 +191,18 @@ impl Socket {
         channels
     }
 
+    /// How even its own memory is, by its interleave sets where those are known; `None` for a
+    /// socket without memory. The only rule for one socket: a host's balance follows from it.
+    pub fn balance(&self, sets: Option<&[interleave::Set]>) -> Option<Balance> {
+        let populated = self.populated().len();
+        match () {
+            () if populated == 0 => None,
+            () if !self.is_even() || sets.is_some_and(is_split) => Some(Balance::Unbalanced),
+            () if populated == self.width() => Some(Balance::Balanced),
+            () => Some(Balance::NearBalanced),
+        }
+    }
+
     fn is_even(&self) -> bool {
         let populated = self.populated();
         populated.windows(2).all(|pair| pair[0].1 == pair[1].1)
@@ -202,15 +220,37 @@ impl Socket {
 /// The balance of a whole host: that of its worst socket, or the sockets' difference. Channels may
 /// hold the same and still form several sets: three alike on two controllers do.
 pub fn balance(sockets: &[Socket], sets: Option<&Sets>) -> Balance {
-    let split = sets.is_some_and(|sets| sets.by_socket.values().any(|sets| is_split(sets)));
-    if split || sockets.iter().any(|socket| !socket.is_even()) {
+    let each = by_socket(sockets, sets);
+    if each.contains(&Some(Balance::Unbalanced)) {
         return Balance::Unbalanced;
     }
     if sockets_differ(sockets) {
         return Balance::SocketAsymmetric;
     }
-    let full = |socket: &Socket| socket.populated().len() == socket.width();
-    if sockets.iter().all(full) { Balance::Balanced } else { Balance::NearBalanced }
+    match each.iter().all(|one| *one == Some(Balance::Balanced)) {
+        true => Balance::Balanced,
+        false => Balance::NearBalanced,
+    }
+}
+
+/// The balance of every socket by itself.
+fn by_socket(sockets: &[Socket], sets: Option<&Sets>) -> Vec<Option<Balance>> {
+    let of = |socket: &Socket| {
+        let own = sets.and_then(|sets| sets.by_socket.get(&socket.socket));
+        socket.balance(own.map(Vec::as_slice))
+    };
+    sockets.iter().map(of).collect()
+}
+
+impl fmt::Display for Balance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Balanced => "balanced",
+            Self::NearBalanced => "near-balanced",
+            Self::SocketAsymmetric => "socket-asymmetric",
+            Self::Unbalanced => "unbalanced",
+        })
+    }
 }
 
 /// True when the sockets hold different memory.

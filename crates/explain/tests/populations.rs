@@ -215,3 +215,50 @@ fn modules_that_only_the_driver_lists_leave_the_other_channels_empty() {
     host.cpu.model = Fact::known("an unknown processor".to_owned(), "planted");
     assert!(Population::of(&host).is_err_and(|missing| missing.contains("family")));
 }
+
+/// A server of one named processor with 0 to 2 modules on each channel of each socket.
+fn populated(processor: &str, sockets: &[Vec<usize>]) -> Host {
+    let mut host = Host::default();
+    host.cpu.model = Fact::known(processor.to_owned(), "planted");
+    let mut slots = Vec::new();
+    for (socket, channels) in sockets.iter().enumerate() {
+        for (channel, modules) in channels.iter().enumerate() {
+            for slot in 0..2 {
+                let module = Module {
+                    size_bytes: Some(Bytes::gib(32)),
+                    is_dram: true,
+                    configured_mts: Some(3200),
+                    ..Module::default()
+                };
+                let label = char::from(b'A' + channel as u8).to_string();
+                let at = SlotPlace { socket: socket as u32, channel: label, controller: None };
+                let module = (slot < *modules).then_some(module);
+                slots.push(Slot { at: Some(at), module, ..Slot::default() });
+            }
+        }
+    }
+    host.memory.slots = Fact::known(slots, "planted");
+    host
+}
+
+/// What a table says of each processor and what the host's view says of all are one rule: for every
+/// family, over all ways to put none, one or two modules on each of a few channels.
+#[test]
+fn a_hosts_balance_is_that_of_its_sockets() {
+    let (mut near, mut seen) = (0, 0);
+    for (name, channels) in
+        [("Xeon Platinum 8280", 6), ("Xeon Platinum 8380", 8), ("AMD EPYC 9654", 12)]
+    {
+        for shape in 0..3usize.pow(6) {
+            let one: Vec<usize> = (0..channels).map(|at| shape / 3usize.pow(at % 6) % 3).collect();
+            let host = populated(name, &[one.clone(), one.clone()]);
+            let Ok(population) = Population::of(&host) else { continue };
+            let each = population.by_socket();
+            assert!(each.windows(2).all(|pair| pair[0] == pair[1]), "{name} {one:?}: {each:?}");
+            assert_eq!(each[0], Some(population.balance), "{name} {one:?}");
+            near += usize::from(population.balance == Balance::NearBalanced);
+            seen += 1;
+        }
+    }
+    assert!(seen > 1_000 && near > 10, "{seen} populations, {near} of them near-balanced");
+}

@@ -7,7 +7,7 @@ pub mod side;
 pub mod text;
 
 use crate::words;
-use narrows_explain::population::{Population, controllers_equal};
+use narrows_explain::population::{Balance, Population, Socket, controllers_equal};
 use narrows_facts::host::Host;
 use narrows_facts::result::{Estimate, Method, Unit};
 use narrows_facts::study::StoredStudy;
@@ -108,6 +108,8 @@ pub struct Row {
     pub beside: Option<f64>,
     /// How memory was populated on each processor, where that was read or the source says so.
     pub population: Vec<String>,
+    /// Whether memory was even on every processor, where the population is known.
+    pub even: Option<bool>,
 }
 
 /// Results by panels; `None` for what is not a study with levels.
@@ -210,7 +212,7 @@ fn medians(other: &StoredStudy) -> BTreeMap<Vec<(String, String)>, (Unit, f64)> 
 fn panel(
     stored: &StoredStudy,
     summaries: &[Summary],
-    populations: &BTreeMap<u32, Vec<String>>,
+    populations: &BTreeMap<u32, Vec<Populated>>,
     name: String,
     cells: &[usize],
     across: &str,
@@ -219,6 +221,8 @@ fn panel(
     let row = |at: &usize| {
         let (trial, summary) = (&stored.trials[*at], &summaries[*at]);
         let estimate = summary.estimate;
+        let population = population(stored, trial, populations);
+        let even = population.iter().all(|(_, even)| *even);
         Row {
             level: trial.level(across).unwrap_or(&trial.label).to_owned(),
             trial: *at,
@@ -229,7 +233,8 @@ fn panel(
             done: summary.done,
             predicted: predicted(stored, trial),
             beside: None,
-            population: population(stored, trial, populations),
+            even: (!population.is_empty()).then_some(even),
+            population: population.into_iter().map(|(words, _)| words).collect(),
         }
     };
     let values: Vec<Vec<f64>> = cells
@@ -336,8 +341,11 @@ fn in_time(stored: &StoredStudy) -> Vec<Placed> {
     placed.collect()
 }
 
-/// How memory was populated in each sitting, by processor.
-fn populations(stored: &StoredStudy) -> BTreeMap<u32, Vec<String>> {
+/// How memory was populated on one processor, in words, and whether it is even.
+type Populated = (String, bool);
+
+/// How memory was populated in each session, by processor.
+fn populations(stored: &StoredStudy) -> BTreeMap<u32, Vec<Populated>> {
     let of = |session: &narrows_facts::study::Session| {
         let words = by_processor(&session.host);
         (!words.is_empty()).then_some((session.number, words))
@@ -345,37 +353,69 @@ fn populations(stored: &StoredStudy) -> BTreeMap<u32, Vec<String>> {
     stored.sessions.iter().filter_map(of).collect()
 }
 
-/// `balanced`, `unbalanced` or `none` for each processor: by controllers where the study LP1241
-/// coined that, else by channels.
-fn by_processor(host: &Host) -> Vec<String> {
+/// The balance of each processor's memory as everywhere else, and beside it what the study LP1241
+/// calls it, for the processors that it is about.
+fn by_processor(host: &Host) -> Vec<Populated> {
     let Ok(population) = Population::of(host) else { return Vec::new() };
     let processor = host.cpu.model.value().map_or("", String::as_str);
-    let word = |socket: &narrows_explain::population::Socket| {
-        let one = std::slice::from_ref(socket);
-        let filled: Vec<&Vec<u64>> = socket.channels.values().filter(|c| !c.is_empty()).collect();
-        match controllers_equal(one, processor) {
-            _ if filled.is_empty() => "none",
-            Some(true) => "balanced",
-            Some(false) => "unbalanced",
-            None if filled.len() == socket.width() && filled.windows(2).all(|w| w[0] == w[1]) => {
-                "balanced"
-            }
-            None => "unbalanced",
-        }
-        .to_owned()
+    let each = population.sockets.iter().zip(population.by_socket());
+    let word = |(socket, balance): (&Socket, Option<Balance>)| {
+        let Some(balance) = balance else { return ("none".to_owned(), false) };
+        let label = match controllers_equal(std::slice::from_ref(socket), processor) {
+            Some(true) => " (lenovo-2019: balanced)",
+            Some(false) => " (lenovo-2019: unbalanced)",
+            None => "",
+        };
+        let even = matches!(balance, Balance::Balanced | Balance::NearBalanced);
+        (format!("{balance}{label}"), even)
     };
-    population.sockets.iter().map(word).collect()
+    each.map(word).collect()
 }
 
-/// Of one cell: as its source says, or as it was read in the sitting that measured it.
+/// Of one cell: as its source says, or as it was read in the session that measured it.
 fn population(
     stored: &StoredStudy,
     trial: &Trial,
-    populations: &BTreeMap<u32, Vec<String>>,
-) -> Vec<String> {
+    populations: &BTreeMap<u32, Vec<Populated>>,
+) -> Vec<Populated> {
     if !trial.notes.is_empty() {
-        return trial.notes.iter().map(|note| format!("{} {}", note.factor, note.level)).collect();
+        let said = |note: &narrows_facts::trial::Level| {
+            // The source's own word.
+            let even = note.level.eq_ignore_ascii_case("balanced");
+            (format!("{} {}", note.factor, note.level), even)
+        };
+        return trial.notes.iter().map(said).collect();
     }
     let session = stored.records_of(trial).map(|record| record.session).next();
     session.and_then(|session| populations.get(&session)).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::host::{Module, Slot, SlotPlace};
+    use narrows_facts::{Bytes, Fact};
+
+    /// Half of the channels of a newer processor, one like module each: one interleave set.
+    #[test]
+    fn a_table_calls_a_population_what_the_host_view_calls_it() {
+        let mut host = Host::default();
+        host.cpu.model = Fact::known("AMD EPYC 7742".to_owned(), "planted");
+        let slot = |channel: u8| {
+            let module = Module {
+                size_bytes: Some(Bytes::gib(32)),
+                is_dram: true,
+                configured_mts: Some(3200),
+                ..Module::default()
+            };
+            let label = char::from(b'A' + channel).to_string();
+            let at = SlotPlace { socket: 0, channel: label, controller: None };
+            let module = (channel.is_multiple_of(2)).then_some(module);
+            Slot { at: Some(at), module, ..Slot::default() }
+        };
+        host.memory.slots = Fact::known((0..8).map(slot).collect(), "planted");
+        let population = Population::of(&host).expect("a population");
+        assert_eq!(population.balance, Balance::NearBalanced);
+        assert_eq!(by_processor(&host), [("near-balanced".to_owned(), true)]);
+    }
 }

@@ -26,9 +26,9 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     text
 }
 
-/// Which levels are among the best in every panel, and which of these have balanced memory on every
-/// processor that has any. `None` where nobody chooses the level, or no panel has more than one
-/// level of throughput.
+/// Which levels are among the best in every panel, and which of these have even memory (balanced
+/// or near-balanced) on every processor. `None` where nobody chooses the level, or no panel has
+/// more than one level of throughput.
 pub fn recommendation(results: &StudyResults) -> Option<String> {
     let splits =
         |panel: &&Panel| !panel.levels.several().is_empty() && panel.metric.larger_is_better();
@@ -48,21 +48,13 @@ pub fn recommendation(results: &StudyResults) -> Option<String> {
     let mut text = format!("best for {}: {across} {}", split.join(" and "), names.join(", "));
     let is_even = |level: &&&str| {
         let mut rows = panels.iter().flat_map(|panel| &panel.rows);
-        rows.any(|row| row.level == **level && is_even(&row.population))
+        rows.any(|row| row.level == **level && row.even == Some(true))
     };
     let even: Vec<&str> = names.iter().filter(is_even).copied().collect();
     if !even.is_empty() {
-        text += &format!("; with memory balanced on every processor: {}", even.join(", "));
+        text += &format!("; with memory even on every processor: {}", even.join(", "));
     }
     Some(text)
-}
-
-/// True when every processor is said to be balanced.
-fn is_even(population: &[String]) -> bool {
-    let even = |words: &String| {
-        words.rsplit(' ').next().is_some_and(|word| word.eq_ignore_ascii_case("balanced"))
-    };
-    !population.is_empty() && population.iter().all(even)
 }
 
 /// Levels of the factor along the axis, in the study's order.
