@@ -100,7 +100,8 @@ fn what_is_no_output_is_refused() {
     fails(&mut import(&[dir.join("none")], &to, &[]), 2, "none cannot be read");
     let packed = dir.join("x.gz");
     std::fs::write(&packed, [0x1f, 0x8b, 8, 0]).expect("file");
-    fails(&mut import(&[packed], &to, &[]), 2, "unpack it");
+    fails(&mut import(&[packed], &to, &[]), 2, "cannot be read");
+    fails(&mut import(&["/dev/zero".into()], &to, &[]), 2, "neither a file nor a pipe");
     assert!(!to.exists());
     let failed = written(
         &dir,
@@ -234,7 +235,7 @@ fn outside_tools_agree_with_narrows() {
          {name='iperf3', engine='iperf3'}, {name='iperf', engine='iperf'}, \
          {name='nuttcp', engine='nuttcp'}, {name='own words', engine='iperf3', \
          engine_client='-u -b 50M -l 1400 -t 1'}, {name='wrong', engine='iperf3', \
-         engine_client='--no-such-option'}]\n",
+         engine_client='-C no-such-one -t 1'}]\n",
     );
     let output = run(narrows().args(["study", "run"]).arg(&study).arg("--out").arg(&dir));
     assert_eq!(output.status.code(), Some(1), "a cell was given up: {}", err(&output));

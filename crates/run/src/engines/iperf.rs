@@ -1,6 +1,7 @@
 //! iperf 2, printing in words and kilobits: its values with commas leave out the server's report.
 
-use super::{Engine, flows, words};
+use super::words::Takes;
+use super::{Engine, flows, options};
 
 /// The tool.
 pub static ENGINE: Engine = Engine {
@@ -13,16 +14,32 @@ pub static ENGINE: Engine = Engine {
         let udp = trial.kind.starts_with("udp").then(String::new);
         let window = trial.params.socket_buffer_bytes.map(|bytes| bytes.0.to_string());
         let port = Some(port.to_string());
-        words(&[("-s", Some(String::new())), ("-p", port), ("-u", udp), ("-w", window)])
+        options(&[("-s", Some(String::new())), ("-p", port), ("-u", udp), ("-w", window)])
     },
     client: |trial, address, port| {
         let mut all = (ENGINE.reach)(address, port);
-        all.extend(words(&flows(trial)));
-        all.extend(words(&[("-Z", trial.params.congestion.clone())]));
+        all.extend(options(&flows(trial)));
+        all.extend(options(&[("-Z", trial.params.congestion.clone())]));
         all
     },
+    client_words: &[
+        (
+            Takes::Nothing,
+            &["-u", "--udp", "-N", "--nodelay", "-R", "--reverse", "-e", "--enhanced"],
+        ),
+        (
+            Takes::Number,
+            &["-t", "--time", "-P", "--parallel", "-M", "--mss", "-i", "--interval", "-S", "--tos"],
+        ),
+        (
+            Takes::Size,
+            &["-b", "--bandwidth", "-l", "--len", "-w", "--window", "-n", "--num", "--fq-rate"],
+        ),
+        (Takes::Name, &["-Z", "--linux-congestion", "--tcp-congestion"]),
+    ],
+    server_words: &[(Takes::Size, &["-l", "--len", "-w", "--window"])],
     reach: |address, port| {
         let (address, port) = (address.to_string(), port.to_string());
-        words(&[("-f", Some("k".into())), ("-c", Some(address)), ("-p", Some(port))])
+        options(&[("-f", Some("k".into())), ("-c", Some(address)), ("-p", Some(port))])
     },
 };

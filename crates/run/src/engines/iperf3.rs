@@ -1,6 +1,7 @@
 //! iperf3.
 
-use super::{Engine, flows, words};
+use super::words::Takes;
+use super::{Engine, flows, options};
 
 /// The tool.
 pub static ENGINE: Engine = Engine {
@@ -9,17 +10,85 @@ pub static ENGINE: Engine = Engine {
     package: "iperf3",
     kinds: &["tcp-stream", "udp-stream"],
     port: 5201,
-    server: |_, port| words(&[("-s", Some(String::new())), ("-p", Some(port.to_string()))]),
+    server: |_, port| options(&[("-s", Some(String::new())), ("-p", Some(port.to_string()))]),
     client: |trial, address, port| {
         let congestion = trial.params.congestion.clone();
         let reverse = trial.params.is_reverse().then(String::new);
         let mut all = (ENGINE.reach)(address, port);
-        all.extend(words(&flows(trial)));
-        all.extend(words(&[("-C", congestion), ("-R", reverse)]));
+        all.extend(options(&flows(trial)));
+        all.extend(options(&[("-C", congestion), ("-R", reverse)]));
         all
     },
+    client_words: &[
+        (
+            Takes::Nothing,
+            &[
+                "-u",
+                "--udp",
+                "-R",
+                "--reverse",
+                "--bidir",
+                "-N",
+                "--no-delay",
+                "-4",
+                "-6",
+                "-Z",
+                "--zerocopy",
+                "--udp-counters-64bit",
+                "--repeating-payload",
+                "--dont-fragment",
+                "-J",
+                "--json",
+            ],
+        ),
+        (
+            Takes::Number,
+            &[
+                "-t",
+                "--time",
+                "-P",
+                "--parallel",
+                "-M",
+                "--set-mss",
+                "-S",
+                "--tos",
+                "-O",
+                "--omit",
+                "-i",
+                "--interval",
+                "--pacing-timer",
+                "--connect-timeout",
+                "--rcv-timeout",
+                "--snd-timeout",
+                "-L",
+                "--flowlabel",
+            ],
+        ),
+        (
+            Takes::Size,
+            &[
+                "-b",
+                "--bitrate",
+                "--bandwidth",
+                "-l",
+                "--length",
+                "-w",
+                "--window",
+                "-n",
+                "--bytes",
+                "-k",
+                "--blockcount",
+                "--fq-rate",
+            ],
+        ),
+        (Takes::Name, &["-C", "--congestion", "--dscp"]),
+    ],
+    server_words: &[
+        (Takes::Nothing, &["-4", "-6"]),
+        (Takes::Number, &["--rcv-timeout", "--idle-timeout"]),
+    ],
     reach: |address, port| {
         let (address, port) = (address.to_string(), port.to_string());
-        words(&[("-J", Some(String::new())), ("-c", Some(address)), ("-p", Some(port))])
+        options(&[("-J", Some(String::new())), ("-c", Some(address)), ("-p", Some(port))])
     },
 };

@@ -7,6 +7,7 @@ mod nuttcp;
 mod perftest;
 mod qperf;
 mod sockperf;
+pub mod words;
 
 use crate::steps::Broken;
 use narrows_facts::load::CpuList;
@@ -22,6 +23,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
+pub use words::Refused;
 
 /// How long a server may take until it listens.
 const LISTEN_WITHIN: Duration = Duration::from_millis(400);
@@ -49,6 +51,10 @@ pub struct Engine {
     pub server: fn(&Trial, u16) -> Vec<String>,
     /// What its client is called with.
     pub client: fn(&Trial, IpAddr, u16) -> Vec<String>,
+    /// Words that a study may give its client.
+    pub client_words: &'static [words::Allowed],
+    /// The same for its server.
+    pub server_words: &'static [words::Allowed],
     /// Options before those of a study's own, which say where the server is and how to print.
     pub reach: fn(IpAddr, u16) -> Vec<String>,
 }
@@ -85,6 +91,15 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, String> {
     }
 }
 
+/// Checks the words that a study gives a tool; a tool that is not known has none.
+pub fn check_words(own: &narrows_facts::trial::Engine) -> Result<(), Refused> {
+    let Some(engine) = ENGINES.iter().find(|engine| engine.name == own.tool) else {
+        return Ok(());
+    };
+    words::check(engine.name, engine.client_words, &own.client)?;
+    words::check(engine.name, engine.server_words, &own.server)
+}
+
 /// Where the two ends of a tool are.
 pub struct Place<'a> {
     /// Address that the client goes to.
@@ -102,6 +117,7 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     let failed = |at: Stage| move |why: String| Broken::Failed(at, why);
     let engine = engine(trial).map_err(failed(Stage::Start))?;
     let own = trial.engine.clone().unwrap_or_default();
+    check_words(&own).map_err(|why| Broken::Failed(Stage::Start, why.to_string()))?;
     let server = match place.serves {
         false => None,
         true => {
@@ -237,7 +253,7 @@ fn seconds(trial: &Trial) -> String {
 }
 
 /// Options and their values as a tool wants them, without those that were not asked for.
-fn words(options: &[(&str, Option<String>)]) -> Vec<String> {
+fn options(options: &[(&str, Option<String>)]) -> Vec<String> {
     let asked = options.iter().filter_map(|(name, value)| {
         let value = value.as_ref()?;
         Some([(*name).to_owned(), value.clone()].into_iter().filter(|word| !word.is_empty()))

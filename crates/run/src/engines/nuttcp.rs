@@ -1,6 +1,7 @@
 //! nuttcp.
 
-use super::{Engine, seconds, words};
+use super::words::Takes;
+use super::{Engine, options, seconds};
 
 /// The tool.
 pub static ENGINE: Engine = Engine {
@@ -11,7 +12,7 @@ pub static ENGINE: Engine = Engine {
     port: 5000,
     server: |_, port| {
         let foreground = Some(String::new());
-        words(&[
+        options(&[
             ("-S", Some(String::new())),
             ("--nofork", foreground),
             ("-P", Some(port.to_string())),
@@ -25,10 +26,16 @@ pub static ENGINE: Engine = Engine {
         let window = params.socket_buffer_bytes.map(|bytes| format!("-w{}k", bytes.0 / 1024));
         let mut all =
             vec![format!("-T{}", seconds(trial)), format!("-l{}", params.message_bytes.0)];
-        all.extend(words(&[("-u", udp)]));
+        all.extend(options(&[("-u", udp)]));
         all.extend([many, rate, window].into_iter().flatten());
         all.extend((ENGINE.reach)(address, port));
         all
     },
+    client_words: &[
+        (Takes::Nothing, &["-u", "-D", "-4", "-6", "-r", "-t"]),
+        (Takes::Number, &["-T", "-N", "-M", "-i", "-c"]),
+        (Takes::Size, &["-l", "-w", "-n", "-R"]),
+    ],
+    server_words: &[(Takes::Nothing, &["-4", "-6"])],
     reach: |address, port| vec!["-P".into(), port.to_string(), address.to_string()],
 };

@@ -1,6 +1,7 @@
 //! perftest: a program a verb, and another for its latency.
 
-use super::{Engine, seconds, words};
+use super::words::{Allowed, Takes};
+use super::{Engine, options, seconds};
 use narrows_facts::rdma::RdmaPlace;
 use narrows_facts::trial::Trial;
 
@@ -22,16 +23,76 @@ pub static ENGINE: Engine = Engine {
     port: 18515,
     server: |trial, port| {
         let rdma = trial.params.rdma.clone().unwrap_or_default();
-        let mut all = options(trial, &rdma.sink);
+        let mut all = of_both(trial, &rdma.sink);
         all.extend(["-p".to_owned(), port.to_string()]);
         all
     },
     client: |trial, address, port| {
         let rdma = trial.params.rdma.clone().unwrap_or_default();
-        [options(trial, &rdma.source), (ENGINE.reach)(address, port)].concat()
+        [of_both(trial, &rdma.source), (ENGINE.reach)(address, port)].concat()
     },
+    client_words: OWN,
+    server_words: OWN,
     reach: |address, port| vec!["-p".into(), port.to_string(), address.to_string()],
 };
+
+/// Words that a study may give either end.
+const OWN: &[Allowed] = &[
+    (
+        Takes::Nothing,
+        &[
+            "-a",
+            "--all",
+            "-b",
+            "--bidirectional",
+            "-e",
+            "--events",
+            "-F",
+            "--CPU-freq",
+            "-N",
+            "-R",
+            "--rdma_cm",
+            "--report_gbits",
+            "--noPeak",
+        ],
+    ),
+    (
+        Takes::Number,
+        &[
+            "-s",
+            "--size",
+            "-n",
+            "--iters",
+            "-D",
+            "--duration",
+            "-q",
+            "--qp",
+            "-i",
+            "--ib-port",
+            "-x",
+            "--gid-index",
+            "-t",
+            "--tx-depth",
+            "-r",
+            "--rx-depth",
+            "-l",
+            "--post_list",
+            "-Q",
+            "--cq-mod",
+            "-I",
+            "--inline_size",
+            "-m",
+            "--mtu",
+            "-S",
+            "--sl",
+            "-u",
+            "--qp-timeout",
+            "-o",
+            "--outs",
+        ],
+    ),
+    (Takes::Name, &["-d", "--ib-dev", "-c", "--connection"]),
+];
 
 fn program(trial: &Trial) -> &'static str {
     match trial.kind.as_str() {
@@ -47,7 +108,7 @@ fn program(trial: &Trial) -> &'static str {
 }
 
 /// What both ends are told.
-fn options(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
+fn of_both(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
     let params = &trial.params;
     let rdma = params.rdma.clone().unwrap_or_default();
     let flag = |wanted: bool| wanted.then(String::new);
@@ -60,7 +121,7 @@ fn options(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
     let events = !looks && !trial.kind.starts_with("rdma-write");
     let service = rdma.service.as_deref().unwrap_or("rc").to_uppercase();
     let both = params.stream.as_ref().is_some_and(|stream| stream.bidirectional);
-    words(&[
+    options(&[
         ("-d", place.device.clone()),
         ("-i", small(place.port)),
         ("-x", small(place.gid_index)),

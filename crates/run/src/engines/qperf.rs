@@ -1,6 +1,7 @@
 //! qperf.
 
-use super::{Engine, seconds, words};
+use super::words::Takes;
+use super::{Engine, options, seconds};
 
 /// The tool.
 pub static ENGINE: Engine = Engine {
@@ -18,7 +19,7 @@ pub static ENGINE: Engine = Engine {
         "udp-stream",
     ],
     port: 19765,
-    server: |_, port| words(&[("-lp", Some(port.to_string()))]),
+    server: |_, port| options(&[("-lp", Some(port.to_string()))]),
     client: |trial, address, port| {
         let length = trial.params.message_bytes.0.to_string();
         let test = match trial.kind.as_str() {
@@ -31,7 +32,7 @@ pub static ENGINE: Engine = Engine {
             "udp-stream" => "udp_bw",
             _ => "tcp_bw",
         };
-        let mut all = words(&[("-t", Some(seconds(trial))), ("-m", Some(length))]);
+        let mut all = options(&[("-t", Some(seconds(trial))), ("-m", Some(length))]);
         let rdma = trial.params.rdma.clone().unwrap_or_default();
         if rdma.connection.as_deref() == Some("cm") {
             all.extend(["-cm".to_owned(), "1".to_owned()]);
@@ -40,5 +41,30 @@ pub static ENGINE: Engine = Engine {
         all.push(test.to_owned());
         all
     },
+    client_words: &[
+        (
+            Takes::Nothing,
+            &[
+                "tcp_bw",
+                "tcp_lat",
+                "udp_bw",
+                "udp_lat",
+                "rc_bw",
+                "rc_bi_bw",
+                "rc_lat",
+                "rc_rdma_read_bw",
+                "rc_rdma_read_lat",
+                "rc_rdma_write_bw",
+                "rc_rdma_write_lat",
+                "uc_bw",
+                "uc_lat",
+                "ud_bw",
+                "ud_lat",
+            ],
+        ),
+        (Takes::Number, &["-t", "--time", "-n", "--no_msgs", "-cm"]),
+        (Takes::Size, &["-m", "--msg_size"]),
+    ],
+    server_words: &[],
     reach: |address, port| vec!["-lp".into(), port.to_string(), address.to_string()],
 };

@@ -1,6 +1,7 @@
 //! sockperf's ping-pong.
 
-use super::{Engine, seconds, words};
+use super::words::Takes;
+use super::{Engine, options, seconds};
 
 /// The tool.
 pub static ENGINE: Engine = Engine {
@@ -12,7 +13,7 @@ pub static ENGINE: Engine = Engine {
     server: |trial, port| {
         let tcp = trial.kind.starts_with("tcp").then(String::new);
         let port = Some(port.to_string());
-        words(&[
+        options(&[
             ("sr", Some(String::new())),
             ("--tcp", tcp),
             ("-i", Some("0.0.0.0".into())),
@@ -23,11 +24,20 @@ pub static ENGINE: Engine = Engine {
         let tcp = trial.kind.starts_with("tcp").then(String::new);
         let length = trial.params.message_bytes.0.to_string();
         let mut all = (ENGINE.reach)(address, port);
-        all.extend(words(&[("-t", Some(seconds(trial))), ("-m", Some(length)), ("--tcp", tcp)]));
+        all.extend(options(&[("-t", Some(seconds(trial))), ("-m", Some(length)), ("--tcp", tcp)]));
         all
     },
+    client_words: &[
+        (Takes::Nothing, &["--tcp", "--nonblocked", "--tcp-avoid-nodelay", "--no-rdtsc"]),
+        (
+            Takes::Number,
+            &["-t", "--time", "-m", "--msg-size", "--mps", "--burst", "--reply-every", "-r"],
+        ),
+        (Takes::Size, &["--buffer-size"]),
+    ],
+    server_words: &[(Takes::Nothing, &["--tcp", "--nonblocked"])],
     reach: |address, port| {
         let (address, port) = (address.to_string(), port.to_string());
-        words(&[("pp", Some(String::new())), ("-i", Some(address)), ("-p", Some(port))])
+        options(&[("pp", Some(String::new())), ("-i", Some(address)), ("-p", Some(port))])
     },
 };

@@ -45,6 +45,13 @@ impl Sitting {
         args: &SittingArgs,
         peer: Option<&str>,
     ) -> Result<Self, Failure> {
+        for cell in &defined.cells {
+            let engine = cell.settings.engine().unwrap_or_default();
+            engines::check_words(&engine).map_err(|why| {
+                let says = format!("cell '{}': {why}", cell.label());
+                Failure::new(USAGE, says, "docs/plan.md says which words a study may give a tool")
+            })?;
+        }
         let host = narrows_host::read(&Root::live());
         let mut peers = Vec::new();
         if let Some(name) = args.peer.as_deref().or(peer) {
