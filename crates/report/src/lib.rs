@@ -13,6 +13,7 @@ pub mod plots;
 pub mod published;
 mod rdma;
 pub mod results;
+mod sources;
 pub mod stream;
 pub mod study;
 pub mod views;

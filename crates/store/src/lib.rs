@@ -145,6 +145,26 @@ impl Store {
         self.all(|database| rows.into_iter().try_for_each(|row| chain::append(database, row)))
     }
 
+    /// Stores cells after those that are there, and runs, all at once.
+    pub fn put_more(&mut self, trials: &[Trial], records: &[Record]) -> Result<(), StoreError> {
+        let count = "SELECT coalesce(max(position) + 1, 0) FROM trial";
+        let first: rusqlite::Result<i64> = self.database.query_row(count, [], |row| row.get(0));
+        let first = first.map_err(|error| self.unwritable(&error))?;
+        let mut rows = Vec::with_capacity(trials.len() + records.len());
+        for (position, trial) in (first..).zip(trials) {
+            rows.push(Row::Trial { trial, position, json: self.json(trial)? });
+        }
+        for record in records {
+            rows.push(Row::Record { record, json: self.json(record)? });
+        }
+        self.all(|database| rows.into_iter().try_for_each(|row| chain::append(database, row)))
+    }
+
+    /// Stores what was planned in place of what was planned before.
+    pub fn put_study(&self, study: &Study) -> Result<(), StoreError> {
+        self.put_part("study", study)
+    }
+
     /// Stores one run; when this returns, the run is on disk.
     pub fn put_record(&self, record: &Record) -> Result<(), StoreError> {
         let row = Row::Record { record, json: self.json(record)? };

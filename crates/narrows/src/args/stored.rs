@@ -69,8 +69,12 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FACTOR")]
     pub across: Option<String>,
     /// The new study file
-    #[arg(long, short = 'o', value_name = "FILE")]
-    pub output: PathBuf,
+    #[arg(long, short = 'o', value_name = "FILE", required_unless_present = "into")]
+    pub output: Option<PathBuf>,
+    /// A study file that was imported before, to add these runs to: one import for each level of
+    /// --at makes a study of several levels
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "across"])]
+    pub into: Option<PathBuf>,
 }
 
 /// Options of `list`.

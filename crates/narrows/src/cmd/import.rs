@@ -3,14 +3,18 @@
 use crate::args::ImportArgs;
 use crate::failure::{Failure, USAGE};
 use crate::output;
+use flate2::read::MultiGzDecoder;
 use narrows_facts::Nanos;
 use narrows_facts::host::Host;
 use narrows_facts::record::{External, Outcome, Record, Stage, Stamp};
-use narrows_facts::study::{Ended, Reading, StoredStudy};
+use narrows_facts::study::{Ended, Reading, StoredStudy, Study};
 use narrows_facts::trial::{Level, Trial, TrialId};
 use narrows_store::Store;
 use narrows_store::import::{self, Output, Run, Tool};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Most of an output that is kept beside its figures.
@@ -20,7 +24,10 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Runs the command.
 pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
-    let mut gathered = Gathered::default();
+    let mut gathered = match &args.into {
+        Some(file) => Gathered::of(file)?,
+        None => Gathered::default(),
+    };
     for file in &args.files {
         let text = read(file)?;
         let (tool, output) = parse(file, &text, args.tool.as_deref())?;
@@ -31,6 +38,14 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
             .collect();
         gathered.add(file, &text, tool, output, &at);
     }
+    if let Some(file) = &args.into {
+        gathered.add_to(file)?;
+        return gathered.tell(file);
+    }
+    let Some(to) = &args.output else {
+        let says = "nothing says where the study is to be";
+        return Err(Failure::new(USAGE, says, "name a new file with -o, or one with --into"));
+    };
     let mut study = StoredStudy::unmeasured(Host::default()).study;
     "import".clone_into(&mut study.command);
     env!("CARGO_PKG_VERSION").clone_into(&mut study.narrows_version);
@@ -38,37 +53,41 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     study.path = narrows_facts::trial::Path::Imported;
     study.repeats = gathered.repeats.values().copied().max().unwrap_or(0);
     study.reading = Reading { across: args.across.clone(), ..Reading::default() };
-    let mut store = Store::draft(&args.output, &study, &Host::default())?;
+    let mut store = Store::draft(to, &study, &Host::default())?;
     store.put_trials(&gathered.trials)?;
     store.put_records(&gathered.records)?;
     store.put_ended(&Ended::Complete)?;
     store.publish()?;
-    let failed = gathered.records.iter().filter(|record| record.outcome != Outcome::Done).count();
-    let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
-    output::print(&format!(
-        "{} runs of {} workloads in {}{failed}\n",
-        gathered.records.len(),
-        gathered.trials.len(),
-        args.output.display()
-    ))?;
-    Ok(0)
+    gathered.tell(to)
 }
 
+/// Reads a file or a pipe, packed by gzip or not, up to a size that no output of a tool has.
 fn read(file: &Path) -> Result<String, Failure> {
     let wrong = |why: String| {
         let says = format!("{} cannot be read: {why}", file.display());
         Failure::new(USAGE, says, "name a file with the output of a tool")
     };
-    let size = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?.len();
-    if size > FILE_BYTES_MAX {
-        return Err(wrong(format!("{size} bytes are no output of a tool")));
+    let kind = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?.file_type();
+    if !kind.is_file() && !kind.is_fifo() {
+        return Err(wrong("it is neither a file nor a pipe".to_owned()));
     }
-    let bytes = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        let text = "it is compressed; unpack it first (gunzip)".to_owned();
-        return Err(wrong(text));
-    }
+    let source = File::open(file).map_err(|error| wrong(error.to_string()))?;
+    let bytes = bounded(source).map_err(wrong)?;
+    let bytes = match bytes.starts_with(&[0x1f, 0x8b]) {
+        true => bounded(MultiGzDecoder::new(bytes.as_slice())).map_err(wrong)?,
+        false => bytes,
+    };
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn bounded(source: impl Read) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = source.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| error.to_string())?;
+    match bytes.len() as u64 > FILE_BYTES_MAX {
+        true => Err(format!("more than {} MiB are no output of a tool", FILE_BYTES_MAX >> 20)),
+        false => Ok(bytes),
+    }
 }
 
 fn parse(file: &Path, text: &str, tool: Option<&str>) -> Result<(&'static Tool, Output), Failure> {
@@ -92,10 +111,54 @@ fn parse(file: &Path, text: &str, tool: Option<&str>) -> Result<(&'static Tool, 
 struct Gathered {
     trials: Vec<Trial>,
     records: Vec<Record>,
+    /// The next repeat of every cell.
     repeats: BTreeMap<TrialId, u32>,
+    /// Cells that the file has already.
+    known: BTreeSet<TrialId>,
+    /// Cells of what is imported now.
+    cells: BTreeSet<TrialId>,
 }
 
 impl Gathered {
+    /// What an imported study holds already: runs of its cells are further repeats.
+    fn of(file: &Path) -> Result<Self, Failure> {
+        let stored = narrows_store::read(file)?;
+        if stored.study.command != "import" {
+            let says = format!("{} was measured, not imported", file.display());
+            return Err(Failure::new(USAGE, says, "name a file that `narrows import` has made"));
+        }
+        let mut repeats = BTreeMap::new();
+        for trial in &stored.trials {
+            repeats.insert(trial.id.clone(), 0);
+        }
+        for record in &stored.records {
+            let next = repeats.entry(record.trial.clone()).or_insert(0);
+            *next = record.repeat.saturating_add(1).max(*next);
+        }
+        let known = stored.trials.into_iter().map(|trial| trial.id).collect();
+        Ok(Self { repeats, known, ..Self::default() })
+    }
+
+    fn add_to(&self, file: &Path) -> Result<(), Failure> {
+        let study = narrows_store::head(file)?.study;
+        let mut store = Store::open(file)?;
+        store.put_more(&self.trials, &self.records)?;
+        let repeats = self.repeats.values().copied().max().unwrap_or(study.repeats);
+        Ok(store.put_study(&Study { repeats, ..study })?)
+    }
+
+    fn tell(&self, file: &Path) -> Result<u8, Failure> {
+        let failed = self.records.iter().filter(|record| record.outcome != Outcome::Done).count();
+        let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
+        output::print(&format!(
+            "{} runs of {} workloads in {}{failed}\n",
+            self.records.len(),
+            self.cells.len(),
+            file.display()
+        ))?;
+        Ok(0)
+    }
+
     fn add(&mut self, file: &Path, text: &str, tool: &Tool, output: Output, at: &[Level]) {
         let one = output.runs.len() == 1;
         for run in output.runs {
@@ -113,7 +176,7 @@ impl Gathered {
             };
             self.records.push(record(&trial.id, *repeat, &run, external));
             *repeat += 1;
-            if *repeat == 1 {
+            if self.cells.insert(trial.id.clone()) && !self.known.contains(&trial.id) {
                 self.trials.push(trial);
             }
         }

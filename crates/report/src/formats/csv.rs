@@ -42,10 +42,21 @@ pub fn rows(analysis: &Analysis<'_>) -> Vec<[String; 12]> {
         let mut records: Vec<&Record> = analysis.stored.records_of(trial).collect();
         records.sort_by_key(|record| record.repeat);
         for record in records {
-            rows.push(row(trial, summary, record).map(|field| super::tame(&field)));
+            rows.push(row(trial, summary, record).map(|field| no_formula(super::tame(&field))));
         }
     }
     rows
+}
+
+/// A spreadsheet takes a cell that begins like this for a formula, which may run a program; behind
+/// an apostrophe it is text. Numbers stay as they are.
+fn no_formula(field: String) -> String {
+    let begins =
+        field.trim_start().starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
+    match begins && field.parse::<f64>().is_err() {
+        true => format!("'{field}"),
+        false => field,
+    }
 }
 
 fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
@@ -77,4 +88,20 @@ fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
 
 fn metric(metric: Metric) -> String {
     super::word(&metric)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::no_formula;
+
+    #[test]
+    fn no_cell_is_a_formula_and_numbers_stay() {
+        for text in ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", " =1", "\t=1", "\r=1", "＝1"]
+        {
+            assert_eq!(no_formula(text.to_owned()), format!("'{text}"));
+        }
+        for text in ["-1.5", "+2", "1e9", "", "tcp-stream", "a=b", "-0.25e-3"] {
+            assert_eq!(no_formula(text.to_owned()), text);
+        }
+    }
 }

@@ -68,6 +68,7 @@ fn header(analysis: &Analysis<'_>, title: &str) -> Markup {
         @if let Some(title) = &study.title { p { b { (title.about) } } }
         @if analysis.is_imported() {
             p { "Figures of others, imported; the host is not known." }
+            @for from in crate::sources::sources(analysis) { p class="soft" { "From " (from) } }
         } @else {
             p { (words::host_line(&analysis.stored.host)) }
         }

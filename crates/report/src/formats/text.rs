@@ -107,7 +107,9 @@ fn head(out: &mut String, analysis: &Analysis<'_>) {
     );
     line(out, &first, 2);
     if analysis.is_imported() {
-        return line(out, "host    not known: these are figures of others", 8);
+        line(out, "host    not known: these are figures of others", 8);
+        let sources = crate::sources::sources(analysis);
+        return sources.iter().for_each(|from| line(out, &format!("source  {from}"), 8));
     }
     line(out, &format!("host    {}", words::host_line(host)), 8);
     if let Some(gap) = host.memory.slots.gap() {

@@ -1,62 +1,322 @@
-//! iperf3 with `-J`.
+//! iperf3: its JSON (`-J`) and its text.
+//!
+//! What the tool states of a test is a factor: runs with another rate, congestion control or
+//! direction are other cells. Its text states less than its JSON, above all no rate that was asked
+//! for.
 
-use super::{Output, Run, Tool};
+use super::{Output, Run, Tool, nothing, quantity};
 use narrows_facts::result::Unit;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// The tool.
 pub static TOOL: Tool = Tool { name: "iperf3", recognises, parse };
 
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+}
+
 fn recognises(text: &str) -> bool {
-    text.trim_start().starts_with('{') && text.contains("\"intervals\"") && text.contains("iperf 3")
+    match is_json(text) {
+        true => text.contains("\"intervals\"") && text.contains("iperf 3"),
+        false => {
+            text.trim_start().starts_with("iperf3: error")
+                || (BEGINNINGS.iter().any(|begins| text.contains(begins)) && text.contains("[ ID]"))
+        }
+    }
 }
 
 /// The receiver's rate counts, not the sender's. A file with `error` is a failed run, whatever the
 /// tool's exit status was.
 fn parse(text: &str) -> Result<Output, String> {
-    let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let start = json.get("start").ok_or("it has no start")?;
-    let version = start["version"].as_str().map(|text| text.replace("iperf ", ""));
+    if !is_json(text) {
+        return words(text);
+    }
+    // Some versions write several documents into one file, one behind the other.
+    let mut output = Output::default();
+    for json in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        let json = json.map_err(|error| error.to_string())?;
+        let start = json.get("start").ok_or("it has no start")?;
+        let version = start["version"].as_str().map(|text| text.replace("iperf ", ""));
+        output.version = output.version.or(version);
+        output.runs.push(run(&json));
+    }
+    nothing(output.runs, output.version)
+}
+
+/// What a test is told beside streams, length and direction, by its key in `test_start`, and what
+/// that is called here. Others keep their own name.
+const NAMES: [(&str, &str); 9] = [
+    ("duration", "seconds"),
+    ("target_bitrate", "bitrate"),
+    ("fqrate", "fq rate"),
+    ("omit", "omit"),
+    ("bytes", "bytes"),
+    ("blocks", "blocks"),
+    ("tos", "tos"),
+    ("congestion", "congestion"),
+    ("interval", "interval"),
+];
+/// Keys that are the kind, the direction, or stand first.
+const ELSEWHERE: [&str; 6] =
+    ["protocol", "num_streams", "blksize", "reverse", "bidir", "bidirectional"];
+
+fn run(json: &Value) -> Run {
+    let (start, end) = (&json["start"], &json["end"]);
     let test = &start["test_start"];
-    let udp = test["protocol"] == "UDP";
-    let reverse = test["reverse"] == 1;
-    let mut run = Run::new(if udp { "udp-stream" } else { "tcp-stream" });
+    let protocol = test["protocol"].as_str().unwrap_or("TCP").to_lowercase();
+    let mut run = Run::new(format!("{protocol}-stream"));
     for (factor, key) in [("streams", "num_streams"), ("length", "blksize")] {
         if let Some(number) = test[key].as_u64() {
             run = run.level(factor, number);
         }
     }
-    if reverse {
+    let both = is_set(&test["bidir"])
+        || is_set(&test["bidirectional"])
+        || ["sum_received_bidir_reverse", "sum_bidir_reverse"].iter().any(|k| end[*k].is_object());
+    if both {
+        run = run.level("direction", "both");
+    } else if is_set(&test["reverse"]) {
         run = run.level("direction", "reverse");
+    }
+    let none = Map::new();
+    let stated = test.as_object().unwrap_or(&none);
+    for (key, value) in stated.iter().filter(|(key, _)| !ELSEWHERE.contains(&key.as_str())) {
+        let name = NAMES.iter().find(|(of, _)| of == key).map_or(key.as_str(), |(_, name)| name);
+        run = level(run, name, value);
+    }
+    // What is asked of sockets; what the system chose by itself has other keys.
+    for (name, key) in [("window", "sock_bufsize"), ("mss", "tcp_mss")] {
+        run = level(run, name, &start[key]);
+    }
+    if run.levels.iter().all(|level| level.factor != "bitrate") {
+        run = level(run, "bitrate", &start["target_bitrate"]);
+    }
+    if run.levels.iter().all(|level| level.factor != "congestion") {
+        run = level(run, "congestion", &end["sender_tcp_congestion"]);
     }
     if let Some(error) = json["error"].as_str() {
         run.failed = Some(error.to_owned());
-        return Ok(Output { version, runs: vec![run] });
+        return run;
     }
-    let end = &json["end"];
-    let rate = |what: &str| end[what]["bits_per_second"].as_f64();
-    run = match udp {
-        // UDP's own sum is the sender's rate; what was lost of it is told beside.
-        true => {
-            let sum = if end["sum_received"].is_object() { "sum_received" } else { "sum" };
-            let lost = end["sum"]["lost_percent"].as_f64().map(|percent| percent / 100.0);
-            let received = match sum {
-                "sum_received" => rate(sum),
-                _ => rate(sum).zip(lost).map(|(rate, lost)| rate * (1.0 - lost)),
-            };
-            run.figure("received", received, Unit::BitsPerSecond).figure("lost", lost, Unit::Share)
+    figures(run, end, protocol == "udp", both)
+}
+
+/// True, or a number above zero, or a word.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Bool(set) => *set,
+        Value::Number(number) => number.as_f64().is_some_and(|number| number != 0.0),
+        Value::String(word) => !word.is_empty(),
+        _ => false,
+    }
+}
+
+/// Adds what was asked for; zero and nothing are what the tool does by itself.
+fn level(run: Run, name: &str, value: &Value) -> Run {
+    match (is_set(value), value) {
+        (false, _) => run,
+        (true, Value::String(word)) => run.level(name, word),
+        (true, Value::Bool(_)) => run.level(name, "yes"),
+        (true, other) => run.level(name, other),
+    }
+}
+
+fn figures(run: Run, end: &Value, udp: bool, both: bool) -> Run {
+    let share = |value: &Value| value.as_f64().map(|percent| percent / 100.0);
+    let rate = |sum: &Value| sum["bits_per_second"].as_f64();
+    // UDP's own sum is the sender's rate; what was lost of it is told beside.
+    let received = |suffix: &str| match &end[format!("sum_received{suffix}")] {
+        sum if sum.is_object() => rate(sum),
+        _ if udp => {
+            let sum = &end[format!("sum{suffix}")];
+            rate(sum).zip(share(&sum["lost_percent"])).map(|(rate, lost)| rate * (1.0 - lost))
         }
-        false => run.figure("received", rate("sum_received"), Unit::BitsPerSecond).figure(
-            "sent",
-            rate("sum_sent"),
-            Unit::BitsPerSecond,
-        ),
+        _ => None,
     };
+    let (there, back) = (received(""), received(BACK));
+    let mut run = match both {
+        // Half of it is no figure of the test.
+        true => run
+            .figure("received", there.zip(back).map(|(a, b)| a + b), Unit::BitsPerSecond)
+            .figure("received there", there, Unit::BitsPerSecond)
+            .figure("received back", back, Unit::BitsPerSecond),
+        false => run.figure("received", there, Unit::BitsPerSecond),
+    };
+    match udp {
+        true => run = run.figure("lost", lost(end, both), Unit::Share),
+        false => {
+            run = run.figure("sent", rate(&end["sum_sent"]), Unit::BitsPerSecond);
+            if both {
+                let sent = rate(&end[format!("sum_sent{BACK}")]);
+                run = run.figure("sent back", sent, Unit::BitsPerSecond);
+            }
+        }
+    }
     let cpu = &end["cpu_utilization_percent"];
-    let share = |key: &str| cpu[key].as_f64().map(|percent| percent / 100.0);
-    run = run.figure("CPU here", share("host_total"), Unit::Share);
-    run = run.figure("CPU there", share("remote_total"), Unit::Share);
-    Ok(Output { version, runs: vec![run] })
+    run.figure("CPU here", share(&cpu["host_total"]), Unit::Share).figure(
+        "CPU there",
+        share(&cpu["remote_total"]),
+        Unit::Share,
+    )
+}
+
+/// How keys of the way back end.
+const BACK: &str = "_bidir_reverse";
+
+/// Share of the datagrams of all directions that was lost.
+fn lost(end: &Value, both: bool) -> Option<f64> {
+    let ways: &[&str] = if both { &["", BACK] } else { &[""] };
+    let (mut lost, mut sent) = (0.0, 0.0);
+    for way in ways {
+        let sum = &end[format!("sum{way}")];
+        lost += sum["lost_packets"].as_f64()?;
+        sent += sum["packets"].as_f64()?;
+    }
+    (sent > 0.0).then(|| lost / sent).or_else(|| Some(end["sum"]["lost_percent"].as_f64()? / 100.0))
+}
+
+/// How the account of one test begins, at the client and at the server.
+const BEGINNINGS: [&str; 2] = ["Connecting to host ", "Accepted connection from "];
+
+/// Several tests may stand in one text.
+fn words(text: &str) -> Result<Output, String> {
+    let version = text.lines().find_map(|line| Some(line.strip_prefix("iperf 3")?.trim()));
+    let version = version.map(|rest| format!("3{rest}"));
+    let mut tests: Vec<Vec<&str>> = Vec::new();
+    for line in text.lines() {
+        let begins = BEGINNINGS.iter().any(|begins| line.starts_with(begins));
+        if begins || tests.is_empty() {
+            tests.push(Vec::new());
+        }
+        if let Some(test) = tests.last_mut() {
+            test.push(line);
+        }
+    }
+    let is_test = |lines: &&Vec<&str>| {
+        lines.iter().any(|line| line.starts_with("[ ID]") || line.starts_with("iperf3: "))
+    };
+    nothing(tests.iter().filter(is_test).map(|lines| test_of(lines)).collect(), version)
+}
+
+/// One line of a summary.
+struct Sum<'a> {
+    flow: &'a str,
+    /// `TX-C`, `RX-C` where both directions ran.
+    role: &'a str,
+    bps: f64,
+    receiver: bool,
+    sender: bool,
+    lost: Option<f64>,
+}
+
+fn sum(line: &str) -> Option<Sum<'_>> {
+    let inside = line.strip_prefix('[')?;
+    let (flow, rest) = inside.split_once(']')?;
+    let (role, rest) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((role, rest)) => (role, rest),
+        None => ("", rest),
+    };
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let at = words.iter().position(|word| word.ends_with("/sec"))?;
+    let (value, unit) = quantity(words.get(at.checked_sub(1)?)?, words[at])?;
+    let bps = match unit {
+        Unit::BitsPerSecond => value,
+        Unit::BytesPerSecond => 8.0 * value,
+        _ => return None,
+    };
+    let percent = words.iter().find_map(|word| word.strip_prefix('(')?.strip_suffix("%)"));
+    Some(Sum {
+        flow: flow.trim(),
+        role,
+        bps,
+        receiver: words.last() == Some(&"receiver"),
+        sender: words.last() == Some(&"sender"),
+        lost: percent.and_then(|percent| percent.parse::<f64>().ok()).map(|p| p / 100.0),
+    })
+}
+
+fn test_of(lines: &[&str]) -> Run {
+    // The summary stands behind the last rule.
+    let rule = lines.iter().rposition(|line| line.starts_with("- - - -"));
+    let sums: Vec<Sum<'_>> =
+        lines[rule.unwrap_or(lines.len())..].iter().filter_map(|line| sum(line)).collect();
+    let udp = lines.iter().any(|line| line.starts_with("[ ID]") && line.contains("Datagrams"));
+    let ends: Vec<&Sum<'_>> = match sums.iter().any(|sum| sum.receiver) {
+        true => sums.iter().filter(|sum| sum.receiver).collect(),
+        // Versions up to 3.1 state for UDP one line, of the sender, with what was lost of it.
+        false => sums.iter().filter(|sum| udp && !sum.sender && sum.lost.is_some()).collect(),
+    };
+    let old = ends.iter().all(|sum| !sum.receiver);
+    let roles: BTreeSet<&str> = ends.iter().map(|sum| sum.role).filter(|r| !r.is_empty()).collect();
+    let flows = ends.iter().filter(|sum| sum.flow != "SUM").count() / roles.len().max(1);
+    let mut run = Run::new(if udp { "udp-stream" } else { "tcp-stream" });
+    if flows > 0 {
+        run = run.level("streams", flows);
+    }
+    if roles.len() > 1 {
+        run = run.level("direction", "both");
+    } else if lines.iter().any(|line| line.starts_with("Reverse mode")) {
+        run = run.level("direction", "reverse");
+    }
+    run = verbose(run, lines);
+    let error = lines.iter().find_map(|line| line.strip_prefix("iperf3: "));
+    if let Some(error) = error.filter(|error| !error.starts_with("warning")) {
+        run.failed = Some(error.trim_start_matches("error - ").to_owned());
+        return run;
+    }
+    let arrived =
+        |sum: &Sum<'_>| if old { sum.bps * (1.0 - sum.lost.unwrap_or(0.0)) } else { sum.bps };
+    // Of several flows the sum is stated too, for each direction.
+    let total = |role: &str| {
+        let of: Vec<&&Sum<'_>> = ends.iter().filter(|sum| sum.role == role).collect();
+        let stated = of.iter().find(|sum| sum.flow == "SUM").map(|sum| arrived(sum));
+        stated.or_else(|| {
+            let rates = of.iter().map(|sum| arrived(sum));
+            (!of.is_empty()).then(|| rates.sum())
+        })
+    };
+    let received = match roles.len() {
+        0 => total(""),
+        _ => roles.iter().map(|role| total(role)).sum(),
+    };
+    run = run.figure("received", received, Unit::BitsPerSecond);
+    for role in roles.iter().filter(|_| roles.len() > 1) {
+        let way = if role.starts_with("TX") { "received there" } else { "received back" };
+        run = run.figure(way, total(role), Unit::BitsPerSecond);
+    }
+    let lost: Vec<f64> = ends.iter().filter_map(|sum| sum.lost).collect();
+    match lost.as_slice() {
+        [one] => run.figure("lost", Some(*one), Unit::Share),
+        _ => run,
+    }
+}
+
+/// What `-V` states.
+fn verbose(mut run: Run, lines: &[&str]) -> Run {
+    let said = |begins: &str| lines.iter().find_map(|line| line.trim().strip_prefix(begins));
+    if let Some(test) = said("Starting Test: ") {
+        let mut words = test.split([',', ' ']).filter(|word| !word.is_empty()).peekable();
+        let mut before = "";
+        while let Some(word) = words.next() {
+            let next = words.peek().copied().unwrap_or_default();
+            run = match (before, word, next) {
+                (number, "byte", "blocks") => run.level("length", number),
+                ("omitting", number, "seconds") if number != "0" => run.level("omit", number),
+                (number, "second", "test") => run.level("seconds", number),
+                ("tos", number, _) if number != "0" => run.level("tos", number),
+                _ => run,
+            };
+            before = word;
+        }
+    }
+    if let Some(name) = said("snd_tcp_congestion ") {
+        run = run.level("congestion", name.trim());
+    }
+    match said("TCP MSS: ").filter(|mss| !mss.contains("default")) {
+        Some(mss) => run.level("mss", mss.trim()),
+        None => run,
+    }
 }
 
 #[cfg(test)]
@@ -80,5 +340,73 @@ mod tests {
         assert!(run.failed.as_deref().is_some_and(|why| why.contains("refused")));
         let silent = r#"{"start":{"version":"iperf 3.12"},"intervals":[],"end":{}}"#;
         assert!(parse(silent).expect("a failed run").runs[0].failed.is_some());
+    }
+
+    fn of(text: &str) -> Run {
+        parse(text).expect("a run").runs.remove(0)
+    }
+
+    fn stated(run: &Run, factor: &str) -> Option<String> {
+        run.levels.iter().find(|level| level.factor == factor).map(|level| level.level.clone())
+    }
+
+    /// Outputs of iperf 3.12 itself.
+    #[test]
+    fn what_the_tool_states_tells_cells_apart() {
+        let json = |file: &str| {
+            let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/iperf3/");
+            std::fs::read_to_string(format!("{dir}{file}")).expect("an output")
+        };
+        let (slow, fast) = (of(&json("udp-5m.json")), of(&json("udp-60m.json")));
+        assert_eq!(stated(&slow, "bitrate").as_deref(), Some("5000000"));
+        assert_eq!(stated(&fast, "bitrate").as_deref(), Some("60000000"));
+        let (reno, all) = (of(&json("reno.json")), of(&json("many.json")));
+        assert_eq!(stated(&reno, "congestion").as_deref(), Some("reno"));
+        for (factor, level) in
+            [("congestion", "cubic"), ("window", "131072"), ("mss", "1000"), ("tos", "8")]
+        {
+            assert_eq!(stated(&all, factor).as_deref(), Some(level), "{:?}", all.levels);
+        }
+        for file in ["bidir", "udp-bidir"] {
+            let (json, text) =
+                (of(&json(&format!("{file}.json"))), of(&json(&format!("{file}.txt"))));
+            for run in [json, text] {
+                assert_eq!(stated(&run, "direction").as_deref(), Some("both"));
+                let figure = |name: &str| {
+                    run.figures.iter().find(|f| f.name == name).expect("a figure").value
+                };
+                let sum = figure("received there") + figure("received back");
+                assert!((figure("received") / sum - 1.0).abs() < 1e-9, "{:?}", run.figures);
+            }
+        }
+    }
+
+    #[test]
+    fn its_text_is_read_like_its_json() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/iperf3/");
+        let text = |file: &str| std::fs::read_to_string(format!("{dir}{file}")).expect("an output");
+        for (file, kind, bps) in [
+            ("reverse.txt", "tcp-stream", 17.5e9),
+            ("udp-5m.txt", "udp-stream", 5.24e6),
+            ("bidir.txt", "tcp-stream", 7.68e9 + 6.36e9),
+        ] {
+            assert!(recognises(&text(file)), "{file}");
+            let run = of(&text(file));
+            assert_eq!((run.kind.as_str(), run.figures[0].value), (kind, bps), "{file}");
+        }
+        let reverse = of(&text("reverse.txt"));
+        assert_eq!(stated(&reverse, "streams").as_deref(), Some("2"));
+        assert_eq!(stated(&reverse, "direction").as_deref(), Some("reverse"));
+        let two = parse(&(text("udp-5m.txt") + &text("reverse.txt"))).expect("two runs");
+        assert_eq!(two.runs.len(), 2);
+        let refused = "iperf3: error - unable to connect to server: Connection refused\n";
+        assert!(recognises(refused) && of(refused).failed.is_some());
+        // Before 3.2.
+        let old = "Connecting to host ::1, port 5201\n\
+            [ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n\
+            - - - - - - - - - -\n\
+            [ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n\
+            [  4]   0.00-1.00   sec   120 KBytes  1.00 Mbits/sec  0.02 ms  5/20 (25%)\n";
+        assert_eq!(of(old).figures[0].value, 750_000.0);
     }
 }

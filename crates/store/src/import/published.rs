@@ -48,7 +48,9 @@ fn parse(text: &str) -> Result<Output, String> {
             runs.push(run.figure("published", value.map(|value| value * scale), unit));
         }
     }
-    nothing(runs, None)
+    // A table has no version; what it stands in tells tables apart.
+    let title = table.get("source").and_then(|source| source.get("title"));
+    nothing(runs, title.and_then(toml::Value::as_str).map(str::to_owned))
 }
 
 fn is_protocol(name: &str) -> bool {

@@ -1,0 +1,138 @@
+//! Imports of several levels, packed and endless files, and words that a study gives to tools.
+
+mod common;
+
+use common::{err, fails, folder, narrows, out, run, skip};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/iperf3")
+}
+
+fn import(files: &[PathBuf], more: &[&str]) -> Command {
+    let mut command = narrows();
+    command.arg("import").args(files).args(more);
+    command
+}
+
+#[test]
+fn what_iperf3_states_makes_cells_and_reports_name_their_source() {
+    let dir = folder("imports-cells");
+    let to = dir.join("all.narrows");
+    let files = ["tcp.json", "reno.json", "udp-5m.json", "udp-60m.json", "bidir.json", "bidir.txt"];
+    let files = files.map(|file| samples().join(file));
+    let output = run(&mut import(&files, &["-o", to.to_str().expect("a path")]));
+    assert!(out(&output).contains("6 runs of 6 workloads"), "{}{}", out(&output), err(&output));
+    for format in ["text", "html"] {
+        let text = out(&run(narrows().args(["report", "--format", format]).arg(&to)));
+        assert!(text.contains("iperf3 3.12, 5 runs:") && text.contains("udp-60m.json"), "{text}");
+    }
+}
+
+#[test]
+fn several_levels_go_into_one_file_by_and_by() {
+    let dir = folder("imports-levels");
+    let to = dir.join("all.narrows");
+    let path = to.to_str().expect("a path");
+    let one = [samples().join("tcp.json")];
+    let more = |level: &'static str| [["--into", path].as_slice(), &["--at", level]].concat();
+    assert!(run(&mut import(&one, &["-o", path, "--at", "population=4"])).status.success());
+    for level in ["population=6", "population=4", "population=6", "population=8"] {
+        let output = run(&mut import(&one, &more(level)));
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    }
+    let stored = narrows_store::read(&to).expect("a study");
+    let counts: Vec<(&str, usize)> = stored
+        .trials
+        .iter()
+        .map(|trial| {
+            let level = trial.level("population").expect("a level");
+            (level, stored.records_of(trial).count())
+        })
+        .collect();
+    assert_eq!((counts, stored.study.repeats), (vec![("4", 2), ("6", 2), ("8", 1)], 2));
+    let verified = run(narrows().arg("verify").arg(&to));
+    assert_eq!(verified.status.code(), Some(0), "{}", out(&verified));
+    fails(&mut import(&one, &[]), 2, "--output");
+    fails(&mut import(&one, &["--into", "nowhere.narrows"]), 2, "nowhere.narrows");
+}
+
+#[test]
+fn packed_files_are_unpacked_and_endless_ones_left() {
+    let dir = folder("imports-packed");
+    let to = |name: &str| dir.join(name).to_str().expect("a path").to_owned();
+    let packed = dir.join("tcp.json.gz");
+    let text = std::fs::read(samples().join("tcp.json")).expect("an output");
+    let gzip = Command::new("gzip")
+        .arg("-c")
+        .stdin(Stdio::piped())
+        .stdout(std::fs::File::create(&packed).expect("file"))
+        .spawn();
+    let Ok(mut gzip) = gzip else { return skip("packed_files", "gzip is not there") };
+    gzip.stdin.take().expect("a pipe").write_all(&text).expect("written");
+    gzip.wait().expect("packed");
+    let output = run(&mut import(&[packed], &["-o", &to("packed.narrows")]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let endless = ["/dev/zero", "/dev/full", "/"].map(PathBuf::from);
+    for file in endless {
+        let mut command = import(&[file], &["-o", &to("endless.narrows")]);
+        fails(&mut command, 2, "neither a file nor a pipe");
+    }
+    let pipe = dir.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let mut writer = Command::new("sh")
+        .args(["-c", "exec cat /dev/zero > \"$0\" 2>/dev/null"])
+        .arg(&pipe)
+        .spawn()
+        .expect("a writer");
+    let mut command = import(&[pipe], &["-o", &to("endless.narrows")]);
+    fails(&mut command, 2, "are no output of a tool");
+    writer.wait().expect("its reader is gone");
+}
+
+#[test]
+fn exported_cells_are_no_formulas() {
+    let dir = folder("imports-formula");
+    let to = dir.join("x.narrows");
+    let at = ["-o", to.to_str().expect("a path"), "--tool", "published"];
+    let table = dir.join("table.toml");
+    let text = "[source]\ntitle='x'\n[[row]]\nprotocol = '=1+1'\n'=cmd_gbps' = 3\n";
+    std::fs::write(&table, text).expect("a table");
+    let output = run(&mut import(&[table], &at));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let csv = out(&run(narrows().arg("export").arg(&to)));
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let cells = reader
+        .records()
+        .flatten()
+        .flat_map(|row| row.iter().map(str::to_owned).collect::<Vec<String>>());
+    let cells: Vec<String> = cells.collect();
+    assert!(cells.iter().any(|cell| cell.starts_with("'=cmd")), "{csv}");
+    assert!(cells.iter().all(|cell| !cell.starts_with(['=', '+', '@'])), "{csv}");
+}
+
+#[test]
+fn a_study_gives_tools_no_words_that_write_or_call() {
+    let dir = folder("imports-words");
+    let written = dir.join("written");
+    let study = dir.join("study.toml");
+    for (which, words) in [
+        ("client", format!("-t 1 --logfile {}", written.display())),
+        ("client", format!("-t 1 --logfile={}", written.display())),
+        ("client", format!("-F {}", written.display())),
+        ("client", "-c 203.0.113.9".to_owned()),
+        ("server", format!("--pidfile {}", written.display())),
+    ] {
+        let text = format!(
+            "name = 'words'\nrepeats = 1\n[base]\nload = 'tcp-stream'\nseconds = 1\n\
+             engine = 'iperf3'\nengine_{which} = '{words}'\n"
+        );
+        std::fs::write(&study, text).expect("a study");
+        let mut command = narrows();
+        command.args(["study", "run"]).arg(&study).arg("--out").arg(&dir);
+        fails(&mut command, 2, "a study may give");
+        assert!(!written.exists() && !dir.join("words.narrows").exists());
+    }
+}
