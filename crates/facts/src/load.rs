@@ -273,6 +273,10 @@ pub struct ThreadUsage {
     /// Processor cycles, in user mode and in the kernel, where they can be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,
+    /// CPU time spent on waiting for the next message of a pace, part of the times above; `None`
+    /// where no pace was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_ns: Option<Nanos>,
 }
 
 /// Sent and received by one flow (or one memory thread) over the window.
@@ -305,6 +309,30 @@ pub struct FlowTally {
     /// and its program does not (RDMA write, read and atomics).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_sided: bool,
+    /// Datagrams of a stretch of the run that the other end counts too (UDP streams).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stretch: Option<Stretch>,
+}
+
+/// Datagrams of a stretch that both ends can tell, each counted once: at the sender those that its
+/// kernel took, at the receiver those that came, until nothing more did. The difference is what was
+/// lost, the last ones too, which gaps in the receiver's sequence numbers do not show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// Which stretch.
+    pub of: StretchOf,
+    /// Datagrams of it.
+    pub datagrams: u64,
+}
+
+/// A stretch of a run that both ends can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StretchOf {
+    /// What was sent in the sender's window: such datagrams say so.
+    SourceWindow,
+    /// All that was sent.
+    WholeRun,
 }
 
 impl FlowTally {
@@ -313,6 +341,15 @@ impl FlowTally {
     pub fn counts(&self) -> bool {
         self.sends == self.one_sided
     }
+}
+
+/// A byte that did not arrive as it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Corruption {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// Its place among the bytes of the flow that were compared, from 0.
+    pub at_byte: u64,
 }
 
 /// What became of sends that the kernel was to make without a copy (`MSG_ZEROCOPY`).
@@ -401,12 +438,36 @@ pub struct Effective {
     /// Which boot of which machine this end ran on: the beginning of the kernel's own random id.
     #[serde(default)]
     pub machine: Option<String>,
-    /// Interface that has the flow's own address.
+    /// Interface that has the flow's own address; the loopback device where the other end's address
+    /// is this host's too.
     #[serde(default)]
     pub interface: Option<String>,
+    /// Version of IP that the flow uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip: Option<IpVersion>,
     /// What an RDMA end chose or was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rdma: Option<crate::rdma::RdmaEffective>,
+}
+
+/// A version of the Internet Protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IpVersion {
+    /// RFC 791.
+    V4,
+    /// RFC 8200.
+    V6,
+}
+
+impl IpVersion {
+    /// Bytes of its header without options.
+    pub fn header_bytes(self) -> u64 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
 }
 
 /// Everything one end reports of one run.
@@ -423,6 +484,10 @@ pub struct EndReport {
     pub intervals: Vec<Interval>,
     /// Per thread, in flow order.
     pub threads: Vec<ThreadUsage>,
+    /// From before the first look at the counters to after the second: the readings are of no more
+    /// than this, and of no less than the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked_ns: Option<Nanos>,
     /// CPU time of the thread that keeps the time line and reads the counters, over the window.
     #[serde(default)]
     pub keeper_ns: Option<Nanos>,
@@ -433,6 +498,9 @@ pub struct EndReport {
     /// Sends without a copy, when they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zero_copy: Option<ZeroCopy>,
+    /// The first byte that differed from what was sent, when bytes were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrupted: Option<Corruption>,
     /// Bytes compared with what was sent, from the first on, when that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified_bytes: Option<Bytes>,
@@ -442,6 +510,9 @@ pub struct EndReport {
     pub unacknowledged: Option<Unacknowledged>,
     /// Round trips: (upper edge in ns, count) of each filled histogram bucket, ascending.
     pub round_trips: Vec<(Nanos, u64)>,
+    /// The shortest and the longest of them, exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_extremes_ns: Option<(Nanos, Nanos)>,
     /// Socket settings read back.
     pub effective: Effective,
     /// Counters over the window and gauges at its end, by source.

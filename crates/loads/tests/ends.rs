@@ -1,8 +1,8 @@
 //! The ends of a trial against another end made by hand: what goes over the wire, what is counted,
 //! and what a stranger gets.
 
+use narrows_facts::load::{Corruption, StretchOf, ThreadUsage, TripParams};
 use narrows_facts::load::{CpuList, End, EndReport, Job, Params, StreamParams, Timeline};
-use narrows_facts::load::{ThreadUsage, TripParams};
 use narrows_facts::{Bytes, Nanos};
 use narrows_loads::LoadError;
 use std::io::{Read, Write};
@@ -158,11 +158,11 @@ fn a_wrong_byte_is_found_by_verification_and_by_nothing_else() {
         stream.write_all(&bytes).expect("write");
         let ended = run.join().expect("thread");
         match ended {
-            Err(error) if found => {
-                assert!(error.to_string().contains("differs from what was sent at byte 9000"))
+            Ok(report) => {
+                let wanted = found.then_some(Corruption { flow: 0, at_byte: 9000 });
+                assert_eq!(report.corrupted, wanted);
             }
-            Ok(_) if !found => {}
-            other => panic!("verify {verify}: {other:?}"),
+            Err(error) => panic!("verify {verify}: {error}"),
         }
         drop(stream);
     }
@@ -247,4 +247,57 @@ fn what_is_beyond_limits_or_makes_no_sense_is_refused() {
         },
         "has no responses",
     );
+}
+
+/// As a datagram of the sender's window.
+fn marked(sequence: u64, length: usize) -> Vec<u8> {
+    datagram(sequence | 1 << 63, length)
+}
+
+#[test]
+fn datagrams_of_the_senders_window_are_counted_once_each_however_late_they_come() {
+    let mut sink = job("udp-stream", End::Sink, 64);
+    sink.timeline.window_ns = Nanos::from_millis(200);
+    let (at, run) = listening(sink);
+    let socket = proved(at);
+    // Of 0 to 9 in the sender's window 3 is lost, and the last two; 5 comes twice.
+    for sequence in [0, 1, 2, 4, 5, 5, 7, 6] {
+        socket.send(&marked(sequence, 64)).expect("send");
+    }
+    // Those after the window say nothing, and the receiver's time line is long over.
+    thread::sleep(Duration::from_millis(600));
+    socket.send(&datagram(10, 64)).expect("send");
+    socket.send(&datagram(u64::MAX, 16)).expect("over");
+    let report = run.join().expect("thread").expect("a run");
+    let stretch = report.flows[0].stretch.expect("counted");
+    assert_eq!((stretch.of, stretch.datagrams), (StretchOf::SourceWindow, 7), "{report:?}");
+}
+
+#[test]
+fn a_sender_counts_what_it_marks_and_says_that_it_is_over() {
+    let mut source = job("udp-stream", End::Source, 100);
+    source.params.rate_bps = Some(800_000);
+    source.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
+    source.timeline.window_ns = Nanos::from_millis(200);
+    let (at, run) = listening(source);
+    let socket = proved(at);
+    let (mut marks, mut plain, mut is_over) = (0, 0, false);
+    let mut heard = [0; 2000];
+    while !is_over {
+        let length = socket.recv(&mut heard).expect("a datagram");
+        let number = u64::from_be_bytes(heard[8..16].try_into().expect("number"));
+        match number {
+            u64::MAX => is_over = true,
+            _ if length != 100 => {}
+            n if n >> 63 == 1 => marks += 1,
+            _ => plain += 1,
+        }
+    }
+    let report = run.join().expect("thread").expect("a run");
+    let stretch = report.flows[0].stretch.expect("counted");
+    assert_eq!((stretch.of, stretch.datagrams), (StretchOf::SourceWindow, marks), "{report:?}");
+    assert!(marks > 10 && plain > 0, "{marks} in the window, {plain} beside it");
+    // Waiting for the pace is told apart from the work.
+    let usage = &report.threads[0];
+    assert!(usage.pacing_ns.is_some(), "{usage:?}");
 }

@@ -49,6 +49,7 @@ pub fn usage() -> ThreadUsage {
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
         cycles: cycles(),
+        pacing_ns: None,
     }
 }
 

@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 /// The interface that has this address.
 pub fn interface(address: IpAddr) -> Option<String> {
+    // A dual-stack socket writes an IPv4 address as an IPv6 one.
+    let address = address.to_canonical();
     getifaddrs().ok()?.find_map(|entry| {
         let storage = entry.address?;
         let have = storage

@@ -16,6 +16,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io::{BufRead, Write};
+use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 
 /// The meter of the load threads' CPU time.
@@ -103,7 +104,12 @@ impl WorkerEnd {
         let sources: &[&str] = if job.address.is_some() { &END } else { &HOST };
         let interface = crew.sockets().first().and_then(|socket| {
             let own = socket.local_addr().ok()?.as_socket()?;
-            crate::address::interface(own.ip())
+            // Between two addresses of one host packets pass the loopback device, whichever
+            // interfaces have the addresses.
+            let other = socket.peer_addr().ok().and_then(|at| at.as_socket());
+            let local = other.is_some_and(|at| crate::address::interface(at.ip()).is_some());
+            let through = if local { Ipv4Addr::LOCALHOST.into() } else { own.ip() };
+            crate::address::interface(through)
         });
         let (mut before, mut after) = (Look::default(), Look::default());
         let glance = |sockets: &[socket2::Socket]| {

@@ -1,12 +1,13 @@
 //! A crew: the threads of one end, and the timekeeper that takes them along the time line.
 
+use super::payload::Compared;
 use super::pin;
 use super::tally::{Clockwork, Phase, Tally, TallyNow};
+use super::trips::Trips;
 use crate::{LoadError, ThreadMeter};
-use hdrhistogram::Histogram;
 use narrows_facts::load::{
-    CpuList, Effective, EndReport, FlowTally, Interval, ThreadUsage, Timeline, Unacknowledged,
-    ZeroCopy,
+    CpuList, Effective, EndReport, FlowTally, Interval, Stretch, ThreadUsage, Timeline,
+    Unacknowledged, ZeroCopy,
 };
 use narrows_facts::rdma::RdmaEffective;
 use narrows_facts::{Bytes, Nanos};
@@ -18,6 +19,10 @@ use std::time::{Duration, Instant};
 
 /// Length of a slice of the window where none was asked for.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// A look at the counters that took longer was interrupted: the window should open right after it.
+const LOOK_WITHIN: Duration = Duration::from_millis(5);
+/// How often it is taken anew.
+const LOOKS_MAX: u32 = 5;
 /// How long threads may take to get to the gate: touching large buffers is the slow part.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
@@ -30,6 +35,8 @@ pub struct Lane {
     meter: ThreadMeter,
     opened: Option<ThreadUsage>,
     closed: Option<ThreadUsage>,
+    /// CPU time of pacing so far.
+    pacing_ns: Option<u64>,
     ready: mpsc::Sender<Result<(), LoadError>>,
 }
 
@@ -51,15 +58,30 @@ impl Lane {
         phase
     }
 
+    /// Whether the phase that was seen last is the window.
+    #[inline]
+    pub fn is_in_window(&self) -> bool {
+        self.seen == Phase::Window
+    }
+
+    /// Adds CPU time that went into waiting for a message's turn.
+    pub fn paced(&mut self, ns: u64) {
+        self.pacing_ns = Some(self.pacing_ns.unwrap_or(0).saturating_add(ns));
+    }
+
     #[cold]
     fn turn(&mut self, phase: Phase) {
         self.seen = phase;
         if phase >= Phase::Window && self.opened.is_none() {
-            self.opened = Some((self.meter)());
+            self.opened = Some(self.usage_now());
         }
         if phase >= Phase::Cooldown && self.closed.is_none() {
-            self.closed = Some((self.meter)());
+            self.closed = Some(self.usage_now());
         }
+    }
+
+    fn usage_now(&self) -> ThreadUsage {
+        ThreadUsage { pacing_ns: self.pacing_ns.map(Nanos), ..(self.meter)() }
     }
 
     fn usage(&self, cpu: Option<u32>) -> ThreadUsage {
@@ -76,6 +98,7 @@ impl Lane {
             involuntary_switches: close
                 .involuntary_switches
                 .saturating_sub(open.involuntary_switches),
+            pacing_ns: close.pacing_ns.map(|close| span(open.pacing_ns.unwrap_or_default(), close)),
             cycles: open.cycles.zip(close.cycles).map(|(open, close)| close.saturating_sub(open)),
         }
     }
@@ -85,11 +108,13 @@ impl Lane {
 #[derive(Default)]
 pub struct LaneEnd {
     /// Round trips of the window in nanoseconds.
-    pub round_trips: Option<Histogram<u64>>,
+    pub round_trips: Option<Trips>,
     /// What became of sends without a copy.
     pub zero_copy: Option<ZeroCopy>,
-    /// Bytes compared with what was sent.
-    pub verified_bytes: Option<u64>,
+    /// What came of comparing bytes with what was sent.
+    pub compared: Option<Compared>,
+    /// Datagrams of a stretch that the other end counts too.
+    pub stretch: Option<Stretch>,
     /// Messages that nobody acknowledges.
     pub unacknowledged: Option<Unacknowledged>,
     /// What an RDMA end chose or was given.
@@ -156,6 +181,7 @@ impl Crew {
                 meter: plan.meter,
                 opened: None,
                 closed: None,
+                pacing_ns: None,
                 ready: ready.clone(),
             };
             let thread = thread::Builder::new().name(format!("lane {index}"));
@@ -190,7 +216,7 @@ impl Crew {
         let span = |ns: Nanos| Duration::from_nanos(ns.0);
         self.clockwork.set(Phase::Warmup);
         thread::sleep(span(timeline.warmup_ns));
-        opened(&self.sockets);
+        let look_began = look_quickly(|| opened(&self.sockets));
         self.clockwork.set(Phase::Window);
         let began = Instant::now();
         let (keeper, process) = ((self.meter)(), process_ns());
@@ -207,37 +233,49 @@ impl Crew {
             .zip(process_ns())
             .map(|(open, close)| Nanos(close.saturating_sub(open).saturating_sub(keeper_ns.0)));
         closed(&self.sockets);
+        let looked_ns = Some(Nanos(look_began.elapsed().as_nanos() as u64));
         thread::sleep(span(timeline.cooldown_ns));
         self.clockwork.set(Phase::Stop);
-        let flows = first.iter().zip(&last).enumerate();
+        let report = EndReport {
+            window_ns,
+            opened_ns,
+            flows: self.flows(&first, &last),
+            intervals,
+            looked_ns,
+            keeper_ns: Some(keeper_ns),
+            process_ns,
+            ..Default::default()
+        };
+        self.dismiss(report)
+    }
+
+    /// What each flow counted between two readings.
+    fn flows(&self, first: &[TallyNow], last: &[TallyNow]) -> Vec<FlowTally> {
+        let flows = first.iter().zip(last).enumerate();
         let flows = flows.map(|(index, (first, last))| FlowTally {
             sends: self.sending.contains(&index),
             one_sided: self.one_sided,
             ..flow(first, last)
         });
-        let flows = flows.collect();
-        let mut report = EndReport {
-            window_ns,
-            opened_ns,
-            flows,
-            intervals,
-            keeper_ns: Some(keeper_ns),
-            process_ns,
-            effective: self.effective,
-            ..Default::default()
-        };
-        let mut all: Option<Histogram<u64>> = None;
-        for thread in self.threads {
+        flows.collect()
+    }
+
+    /// Waits for the threads to end, and adds what they hand back.
+    fn dismiss(self, report: EndReport) -> Result<EndReport, LoadError> {
+        let mut report = EndReport { effective: self.effective, ..report };
+        let mut all: Option<Trips> = None;
+        for (index, thread) in self.threads.into_iter().enumerate() {
             let (ended, usage) =
                 thread.join().map_err(|_| LoadError::Order("a thread panicked".into()))?;
             report.threads.push(usage);
-            add_end(&mut report, &mut all, ended?);
+            add_end(&mut report, &mut all, index, ended?);
         }
         if let Some(all) = all {
-            let buckets = all.iter_recorded();
+            let buckets = all.histogram.iter_recorded();
             report.round_trips = buckets
                 .map(|bucket| (Nanos(bucket.value_iterated_to()), bucket.count_at_value()))
                 .collect();
+            report.round_trip_extremes_ns = all.extremes_ns();
         }
         Ok(report)
     }
@@ -285,17 +323,39 @@ impl Crew {
     }
 }
 
-/// CPU time that a thread used between two readings.
+/// Takes a look at the counters, anew while it is interrupted; when the last one began.
+fn look_quickly(mut look: impl FnMut()) -> Instant {
+    let mut began = Instant::now();
+    for _ in 0..LOOKS_MAX {
+        began = Instant::now();
+        look();
+        if began.elapsed() < LOOK_WITHIN {
+            break;
+        }
+    }
+    began
+}
+
 /// CPU time of this process so far in nanoseconds, all its threads together; `None` where the
 /// kernel does not tell (clock_gettime(2), `CLOCK_PROCESS_CPUTIME_ID`).
 fn process_ns() -> Option<u64> {
+    cpu_clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of the calling thread so far in nanoseconds.
+pub(super) fn thread_ns() -> Option<u64> {
+    cpu_clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn cpu_clock_ns(clock: libc::clockid_t) -> Option<u64> {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is ours.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut now) };
+    let failed = unsafe { libc::clock_gettime(clock, &raw mut now) };
     let ns = (now.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64);
     (failed == 0).then_some(ns)
 }
 
+/// CPU time that a thread used between two readings.
 fn cpu_between(open: &ThreadUsage, close: &ThreadUsage) -> Nanos {
     let cpu = |usage: &ThreadUsage| usage.user_ns.0.saturating_add(usage.system_ns.0);
     Nanos(cpu(close).saturating_sub(cpu(open)))
@@ -321,20 +381,24 @@ fn work_lane(
 }
 
 /// Adds what one thread hands back.
-fn add_end(report: &mut EndReport, all: &mut Option<Histogram<u64>>, end: LaneEnd) {
+fn add_end(report: &mut EndReport, all: &mut Option<Trips>, index: usize, end: LaneEnd) {
     if let Some(more) = end.round_trips {
         match all {
-            Some(all) => drop(all.add(more)),
+            Some(all) => all.add(&more),
             None => *all = Some(more),
         }
+    }
+    if let Some(flow) = report.flows.get_mut(index) {
+        flow.stretch = end.stretch;
     }
     if let Some(more) = end.zero_copy {
         let told = report.zero_copy.get_or_insert_default();
         told.completed += more.completed;
         told.copied += more.copied;
     }
-    if let Some(more) = end.verified_bytes {
-        report.verified_bytes.get_or_insert_default().0 += more;
+    if let Some(more) = end.compared {
+        report.verified_bytes.get_or_insert_default().0 += more.bytes;
+        report.corrupted = report.corrupted.or(more.corrupted);
     }
     if let Some(more) = end.unacknowledged {
         let told = report.unacknowledged.get_or_insert_default();
@@ -359,5 +423,6 @@ fn flow(first: &TallyNow, last: &TallyNow) -> FlowTally {
         jitter_ns: (last.jitter_ns > 0).then_some(Nanos(last.jitter_ns)),
         sends: false,
         one_sided: false,
+        stretch: None,
     }
 }

@@ -12,6 +12,7 @@ pub mod pipe;
 pub mod ring;
 pub mod socket;
 mod tally;
+pub mod trips;
 pub mod vector;
 
 pub use crew::{Crew, CrewPlan, Lane, LaneEnd, LaneWork};

@@ -1,5 +1,6 @@
 //! When the next message is due.
 
+use super::crew::thread_ns;
 use super::socket::LOOK_UP;
 use super::{Lane, Phase};
 use narrows_facts::load::Params;
@@ -53,7 +54,20 @@ impl Pace {
         self.sent += messages;
     }
 
+    /// What waiting takes of the CPU is told apart from the work.
     fn wait(&self, due: Instant, lane: &mut Lane) -> bool {
+        if due <= Instant::now() {
+            return lane.phase() != Phase::Stop;
+        }
+        let before = thread_ns();
+        let ready = Self::wait_until(due, lane);
+        if let Some((before, after)) = before.zip(thread_ns()) {
+            lane.paced(after.saturating_sub(before));
+        }
+        ready
+    }
+
+    fn wait_until(due: Instant, lane: &mut Lane) -> bool {
         loop {
             if lane.phase() == Phase::Stop {
                 return false;

@@ -3,6 +3,7 @@
 
 use super::buffer::{Buffer, Pages};
 use crate::LoadError;
+use narrows_facts::load::Corruption;
 
 /// A buffer of the pattern.
 pub fn pattern(length: usize, node: Option<u32>) -> Result<Buffer, LoadError> {
@@ -25,6 +26,15 @@ fn mix(index: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// What came of comparing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// Bytes compared.
+    pub bytes: u64,
+    /// The first that differed from what was sent.
+    pub corrupted: Option<Corruption>,
 }
 
 /// Compares what arrives with the pattern, from the first byte on.
@@ -67,14 +77,10 @@ impl Checker {
         }
     }
 
-    /// Bytes compared; an error once one of them was wrong.
-    pub fn seen(&self) -> Result<u64, LoadError> {
-        match self.wrong {
-            None => Ok(self.seen),
-            Some(at) => Err(LoadError::Peer(format!(
-                "what arrived differs from what was sent at byte {at}"
-            ))),
-        }
+    /// What was compared of this flow.
+    pub fn compared(&self, flow: u32) -> Compared {
+        let corrupted = self.wrong.map(|at_byte| Corruption { flow, at_byte });
+        Compared { bytes: self.seen, corrupted }
     }
 }
 
@@ -110,17 +116,17 @@ mod tests {
         let stream: Vec<u8> = sent.bytes()[..1000].iter().copied().cycle().take(5000).collect();
         let mut checker = Checker::new(1000).expect("checker");
         stream.chunks(333).for_each(|piece| checker.see(piece));
-        assert_eq!(checker.seen().expect("right"), 5000);
+        assert_eq!(checker.compared(0), Compared { bytes: 5000, corrupted: None });
         let mut wrong = stream.clone();
         wrong[3210] ^= 1;
         let mut checker = Checker::new(1000).expect("checker");
         wrong.chunks(77).for_each(|piece| checker.see(piece));
-        let error = checker.seen().expect_err("wrong").to_string();
-        assert!(error.ends_with("at byte 3210"), "{error}");
+        let corrupted = Some(Corruption { flow: 7, at_byte: 3210 });
+        assert_eq!(checker.compared(7).corrupted, corrupted);
         // A byte lost shifts the rest.
         let mut checker = Checker::new(1000).expect("checker");
         checker.see(&stream[..10]);
         checker.see(&stream[11..100]);
-        assert!(checker.seen().is_err());
+        assert!(checker.compared(0).corrupted.is_some());
     }
 }

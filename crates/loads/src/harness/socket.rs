@@ -2,7 +2,7 @@
 
 use crate::LoadError;
 use narrows_facts::Bytes;
-use narrows_facts::load::{Effective, Job, Params, SocketParams};
+use narrows_facts::load::{Effective, IpVersion, Job, Params, SocketParams};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -186,6 +186,14 @@ pub fn settle(socket: &Socket, stream: bool, job: &Job) -> Result<(), LoadError>
     set().map_err(LoadError::system("setting how the socket waits"))
 }
 
+/// The version that packets of this address have: an IPv4 address can be written as an IPv6 one.
+fn ip_version(address: IpAddr) -> IpVersion {
+    match address.to_canonical() {
+        IpAddr::V4(_) => IpVersion::V4,
+        IpAddr::V6(_) => IpVersion::V6,
+    }
+}
+
 /// What the kernel says is set.
 pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
     let stream = socket.r#type().is_ok_and(|kind| kind == Type::STREAM);
@@ -212,6 +220,7 @@ pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
         mss_bytes: stream.then(|| socket.tcp_mss().ok()).flatten(),
         dscp,
         path_mtu_bytes: path_mtu.and_then(unsigned).map(Bytes),
+        ip: address.map(ip_version),
         ..Default::default()
     }
 }

@@ -25,8 +25,7 @@ mod tcp_stream;
 mod udp_rr;
 mod udp_stream;
 
-use crate::{Kind, LoadError};
-use hdrhistogram::Histogram;
+use crate::Kind;
 
 /// All workloads, by name.
 pub static KINDS: &[&Kind] = &[
@@ -55,9 +54,3 @@ pub static KINDS: &[&Kind] = &[
     &udp_rr::KIND,
     &udp_stream::KIND,
 ];
-
-/// A histogram of times: two significant digits from 1 ns to a minute, an error below 1 %.
-pub(crate) fn histogram() -> Result<Histogram<u64>, LoadError> {
-    Histogram::new_with_bounds(1, 60_000_000_000, 2)
-        .map_err(|error| LoadError::Order(error.to_string()))
-}

@@ -6,6 +6,7 @@
 use crate::harness::ends::{Flow, listens};
 use crate::harness::meet::{self, Token};
 use crate::harness::socket::{LOOK_UP, is_pause};
+use crate::harness::trips::Trips;
 use crate::harness::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
 use narrows_facts::load::{Effective, Job};
@@ -71,19 +72,19 @@ impl Prepared for Ready {
 }
 
 fn call(lane: &mut Lane, to: SocketAddr, told: &Flow) -> Result<LaneEnd, LoadError> {
-    let mut histogram = super::histogram()?;
+    let mut trips = Trips::none()?;
     lane.wait_at_gate();
     loop {
         let phase = lane.phase();
         if phase == Phase::Stop {
-            return Ok(LaneEnd { round_trips: Some(histogram), ..LaneEnd::default() });
+            return Ok(LaneEnd { round_trips: Some(trips), ..LaneEnd::default() });
         }
         let began = Instant::now();
         match once(to, told) {
             Ok(()) => {
                 lane.tally.moved(1, told.token.len() as u64);
                 if phase == Phase::Window {
-                    histogram.saturating_record(began.elapsed().as_nanos() as u64);
+                    trips.took(began.elapsed().as_nanos() as u64);
                 }
             }
             Err(_) if lane.phase() >= Phase::Cooldown => {}

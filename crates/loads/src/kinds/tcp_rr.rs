@@ -8,6 +8,7 @@
 
 use crate::harness::ends::{Flow, LaneMaker, TcpEnd};
 use crate::harness::pace::Pace;
+use crate::harness::trips::Trips;
 use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
 use socket2::Socket;
@@ -37,7 +38,7 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
     let params = &told.job.params;
     let request = vec![1u8; told.message()];
     let mut response = vec![0u8; params.response_bytes().0 as usize];
-    let mut histogram = super::histogram()?;
+    let mut trips = Trips::none()?;
     lane.wait_at_gate();
     let mut pace = Pace::of_requests(params, told.index);
     loop {
@@ -51,10 +52,10 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
         let took = began.elapsed();
         lane.tally.moved(1, request.len() as u64);
         if phase == Phase::Window {
-            histogram.saturating_record(took.as_nanos() as u64);
+            trips.took(took.as_nanos() as u64);
         }
     }
-    Ok(LaneEnd { round_trips: Some(histogram), ..LaneEnd::default() })
+    Ok(LaneEnd { round_trips: Some(trips), ..LaneEnd::default() })
 }
 
 fn answer(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {

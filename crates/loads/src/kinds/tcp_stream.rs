@@ -102,6 +102,6 @@ fn receive(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
             }
         }
     }
-    let verified_bytes = checker.map(|checker| checker.seen()).transpose()?;
-    Ok(LaneEnd { verified_bytes, ..LaneEnd::default() })
+    let compared = checker.map(|checker| checker.compared(told.index));
+    Ok(LaneEnd { compared, ..LaneEnd::default() })
 }

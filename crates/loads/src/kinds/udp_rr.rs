@@ -11,6 +11,7 @@ use super::udp_stream::{HEAD, sequence};
 use crate::harness::ends::{Flow, LaneMaker, UdpEnd};
 use crate::harness::meet::Token;
 use crate::harness::pace::Pace;
+use crate::harness::trips::Trips;
 use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
 use socket2::Socket;
@@ -36,7 +37,7 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
     let mut request = vec![1u8; message];
     request[..8].copy_from_slice(&token[..8]);
     let mut response = vec![0u8; 1 << 16];
-    let mut histogram = super::histogram()?;
+    let mut trips = Trips::none()?;
     lane.wait_at_gate();
     let mut pace = Pace::of_requests(&told.job.params, told.index);
     for number in 0u64.. {
@@ -55,13 +56,13 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
         if comes_back(lane, &mut flow, &mut response, token, (number, began))? {
             lane.tally.moved(1, message as u64);
             if phase == Phase::Window {
-                histogram.saturating_record(due.elapsed().as_nanos() as u64);
+                trips.took(due.elapsed().as_nanos() as u64);
             }
         }
         // Its fate is known: what was expected less what came back is lost.
         lane.tally.expects(number + 1);
     }
-    Ok(LaneEnd { round_trips: Some(histogram), ..LaneEnd::default() })
+    Ok(LaneEnd { round_trips: Some(trips), ..LaneEnd::default() })
 }
 
 /// Waits for the response to the request of this number; false when it is lost.

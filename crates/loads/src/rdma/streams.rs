@@ -58,7 +58,7 @@ pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
         Asking { verb, link, settings, message, span, posted, completed, granted, checker };
     lane.wait_at_gate();
     asking.run(lane)?;
-    asking.end(verify)
+    asking.end(verify, told.index)
 }
 
 struct Asking {
@@ -165,7 +165,7 @@ impl Asking {
     }
 
     /// Waits for what is still under way, and tells the other end that it is over.
-    fn end(mut self, verify: bool) -> Result<LaneEnd, LoadError> {
+    fn end(mut self, verify: bool, flow: u32) -> Result<LaneEnd, LoadError> {
         let deadline = Instant::now() + LAST_WITHIN;
         let mut is_whole = self.finish(deadline)?;
         // Memory is lent until the last word: what asks nobody's program completes, or never will.
@@ -187,8 +187,8 @@ impl Asking {
         let said = self.link.talk.say(Word::Done, if is_whole { &count } else { &[] });
         // The other end may have left already: it stops a moment before.
         drop(said);
-        let verified_bytes = self.checker.map(|checker| checker.seen()).transpose()?;
-        Ok(LaneEnd { verified_bytes, rdma: Some(self.link.told), ..LaneEnd::default() })
+        let compared = self.checker.map(|checker| checker.compared(flow));
+        Ok(LaneEnd { compared, rdma: Some(self.link.told), ..LaneEnd::default() })
     }
 
     /// Waits for the last request that is to be heard of; false when that failed or did not come.
@@ -317,7 +317,7 @@ pub(super) fn stand_by(
     if lane.phase() < Phase::Cooldown {
         return Err(LoadError::Peer("the other end was over before the window ended".into()));
     }
-    let mut verified_bytes = None;
+    let mut compared = None;
     if verify {
         if messages == 0 {
             let why = "what was written cannot be compared: the other end never said how much";
@@ -328,12 +328,12 @@ pub(super) fn stand_by(
         link.pair.memory().copy(0, &mut bytes);
         let mut checker = Checker::new(told.span())?;
         checker.see_at(&bytes, 0);
-        verified_bytes = Some(checker.seen()?);
+        compared = Some(checker.compared(told.index));
     }
     while lane.phase() != Phase::Stop {
         std::thread::sleep(LOOK_UP / 10);
     }
-    Ok(LaneEnd { verified_bytes, rdma: Some(link.told), ..LaneEnd::default() })
+    Ok(LaneEnd { compared, rdma: Some(link.told), ..LaneEnd::default() })
 }
 
 /// Tells the sender that buffers were posted again: a message without a byte.
@@ -397,9 +397,9 @@ fn receive(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
     lane.wait_at_gate();
     taking.run(lane, settings.events)?;
     let unacknowledged = taking.unacknowledged()?;
-    let verified_bytes = taking.checker.map(|checker| checker.seen()).transpose()?;
+    let compared = taking.checker.map(|checker| checker.compared(told.index));
     let rdma = Some(taking.link.told);
-    Ok(LaneEnd { verified_bytes, unacknowledged, rdma, ..LaneEnd::default() })
+    Ok(LaneEnd { compared, unacknowledged, rdma, ..LaneEnd::default() })
 }
 
 /// Where arrivals go.

@@ -10,6 +10,7 @@ use super::streams::{Patience, stalled, stand_by};
 use super::{Verb, is_one_sided};
 use crate::LoadError;
 use crate::harness::ends::Flow;
+use crate::harness::trips::Trips;
 use crate::harness::{Lane, LaneEnd, Phase};
 use narrows_native::verbs::Access;
 use narrows_native::{Completion, Remote, Work};
@@ -192,7 +193,7 @@ fn turn_byte(turn: u64) -> u8 {
 /// The end that asks and takes the time.
 pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
     let mut turns = Turns::new(verb, flow, told)?;
-    let mut histogram = crate::kinds::histogram()?;
+    let mut trips = Trips::none()?;
     lane.wait_at_gate();
     let mut turn = 0;
     loop {
@@ -210,7 +211,7 @@ pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
         turns.again()?;
         lane.tally.moved(1, turns.message as u64);
         if phase == Phase::Window {
-            histogram.saturating_record(took.as_nanos() as u64);
+            trips.took(took.as_nanos() as u64);
         }
         turn += 1;
     }
@@ -218,7 +219,7 @@ pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
     let said = turns.link.talk.say(super::talk::Word::Done, &0u64.to_be_bytes());
     drop(said);
     let rdma = Some(turns.link.told);
-    Ok(LaneEnd { round_trips: Some(histogram), rdma, ..LaneEnd::default() })
+    Ok(LaneEnd { round_trips: Some(trips), rdma, ..LaneEnd::default() })
 }
 
 /// The end that answers, or whose NIC does.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::RunError;
 use crate::key;
-use narrows_facts::load::{End, EndReport, FlowTally};
+use narrows_facts::load::{End, EndReport, FlowTally, Stretch, StretchOf};
 use narrows_facts::trial::Trial;
 use narrows_facts::{Bytes, Nanos};
 use std::io::Write;
@@ -222,6 +222,7 @@ fn their_report(trial: &Trial, theirs: &Results) -> Result<EndReport, RunError> 
         return Err(nonsense(&format!("{} streams", theirs.streams.len())));
     }
     let mut report = EndReport::default();
+    let udp = trial.kind.starts_with("udp");
     for stream in &theirs.streams {
         let seconds = stream.end_time - stream.start_time;
         if !(seconds > 0.0 && seconds < 1e6) {
@@ -236,6 +237,7 @@ fn their_report(trial: &Trial, theirs: &Results) -> Result<EndReport, RunError> 
             bytes: Bytes(stream.bytes),
             messages: packets.saturating_sub(lost),
             lost,
+            stretch: udp.then(|| whole_run(stream, ends)),
             jitter_ns: (stream.jitter > 0.0 && stream.jitter < 1e3)
                 .then_some(Nanos((stream.jitter * 1e9) as u64)),
             sends: ends == End::Source,
@@ -243,4 +245,12 @@ fn their_report(trial: &Trial, theirs: &Results) -> Result<EndReport, RunError> 
         });
     }
     Ok(report)
+}
+
+/// All datagrams that its end sent, or got: a receiving server takes the number of the last one that
+/// came for all, and what it missed before that for lost.
+fn whole_run(stream: &StreamResults, end: End) -> Stretch {
+    let missed = if end == End::Sink { stream.errors.max(0) } else { 0 };
+    let datagrams = stream.packets.saturating_sub(missed).max(0) as u64;
+    Stretch { of: StretchOf::WholeRun, datagrams }
 }
