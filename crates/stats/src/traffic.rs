@@ -1,36 +1,11 @@
-//! What went over the wire beside the figure: system calls, packets, and where datagrams were lost.
+//! What went over the wire beside the figure: system calls and packets.
 
 use crate::summary::Done;
 use crate::{median, total};
 use narrows_facts::Bytes;
-use narrows_facts::load::{EndReport, FlowTally, Unacknowledged, ZeroCopy};
+use narrows_facts::load::{EndReport, Unacknowledged, ZeroCopy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Where datagrams went, sums over all runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Loss {
-    /// Received by the sink in its windows.
-    pub received_datagrams: u64,
-    /// Missing by sequence number in the same windows.
-    pub lost_datagrams: u64,
-    /// Of those, dropped at the sink's socket for want of buffer.
-    pub lost_at_socket_datagrams: u64,
-    /// Of the rest, at most so many dropped by the sink's interface: its counters count all
-    /// traffic.
-    pub lost_at_sink_interface_datagrams: u64,
-    /// Of the rest, at most so many dropped by the source's interface or its queue.
-    pub lost_at_source_interface_datagrams: u64,
-    /// What is left: lost on the path.
-    pub lost_on_path_datagrams: u64,
-    /// Never sent: the source's own host refused them.
-    pub refused_at_source_datagrams: u64,
-    /// Arrived after a later one.
-    pub reordered_datagrams: u64,
-    /// Arrived more than once.
-    pub duplicate_datagrams: u64,
-}
 
 /// System calls and packets a second, medians over runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -86,46 +61,9 @@ fn calls(end: &EndReport) -> Option<f64> {
 }
 
 /// A counter of the interface that the flow used.
-fn interface(end: &EndReport, counter: &str) -> Option<u64> {
+pub(crate) fn interface(end: &EndReport, counter: &str) -> Option<u64> {
     let name = end.effective.interface.as_ref()?;
     end.readings.get("interface", &format!("{name}.{counter}"))
-}
-
-/// The split of what was lost. Each part is taken only from what the parts nearer to the program
-/// left over, since counters are read a moment apart and count others' traffic too.
-pub(crate) fn loss(done: &[Done<'_>]) -> Loss {
-    let sink = |f: &dyn Fn(&FlowTally) -> u64| -> u64 {
-        total(done.iter().flat_map(|run| &run.sink.flows).map(f))
-    };
-    let lost = sink(&|flow| flow.lost);
-    let mut left = lost;
-    let mut part = |counted: u64| {
-        let part = counted.min(left);
-        left -= part;
-        part
-    };
-    let drops = |run: &Done<'_>| run.sink.readings.sum("socket", ".dropped_packets");
-    let of = |end: &EndReport, counters: &[&str]| {
-        total(counters.iter().filter_map(|counter| interface(end, counter)))
-    };
-    let at_socket = part(total(done.iter().filter_map(drops)));
-    let at_sink = ["rx_dropped_packets", "rx_errors_packets"];
-    let at_sink = part(total(done.iter().map(|run| of(run.sink, &at_sink))));
-    let at_source = ["tx_dropped_packets", "tx_errors_packets"];
-    let sources = || done.iter().filter_map(|run| run.source);
-    let at_source = part(total(sources().map(|source| of(source, &at_source))));
-    let refused = sources().flat_map(|source| &source.flows).map(|flow| flow.refused);
-    Loss {
-        received_datagrams: sink(&|flow| flow.messages),
-        lost_datagrams: lost,
-        lost_at_socket_datagrams: at_socket,
-        lost_at_sink_interface_datagrams: at_sink,
-        lost_at_source_interface_datagrams: at_source,
-        lost_on_path_datagrams: left,
-        refused_at_source_datagrams: total(refused),
-        reordered_datagrams: sink(&|flow| flow.reordered),
-        duplicate_datagrams: sink(&|flow| flow.duplicates),
-    }
 }
 
 /// How busy one CPU of a host was.

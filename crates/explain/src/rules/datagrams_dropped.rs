@@ -1,12 +1,14 @@
 //! `datagrams-dropped`: where were datagrams dropped, if they were?
 //!
 //! At the socket: the receiver came too late for its buffer. At an interface: its ring or queue was
-//! full. On the path: a switch, a shaper, or a host between. Judged from one in a hundred, by the
-//! largest part.
+//! full. In the receiver's host: a filter or a backlog. On the path: a switch, a shaper, or a host
+//! between; where both ends are one host there is none of these. Where the other end's counters are
+//! not read nothing tells, and no place is named. Judged from one in a hundred, by the largest part.
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
 use narrows_facts::result::{Verdict, Weight};
+use narrows_stats::LossPlace;
 
 pub static RULE: Rule = Rule {
     name: "datagrams-dropped",
@@ -20,57 +22,101 @@ const DROPPED_SHARE: f64 = 0.01;
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "a UDP stream", None, |cell| {
         let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
-        let all = (loss.received_datagrams as f64 + loss.lost_datagrams as f64).max(1.0);
-        let places = [
-            (loss.lost_at_socket_datagrams, "at the receiver's socket", SOCKET),
-            (loss.lost_at_sink_interface_datagrams, "at the receiver's interface", INTERFACE),
-            (loss.lost_at_source_interface_datagrams, "at the sender's interface", INTERFACE),
-            (loss.lost_on_path_datagrams, "on the path", PATH),
-        ];
-        let (lost, place, remedy) =
-            places.into_iter().max_by_key(|place| place.0).ok_or(Blind::OtherKind)?;
-        let share = lost as f64 / all;
-        let seen = format!("{lost} of {all:.0} lost, by sequence numbers and counters");
-        let wrong = (share >= DROPPED_SHARE).then(|| {
+        let all = loss.all_datagrams().max(1);
+        let most = loss.places().into_iter().max_by_key(|(_, lost)| *lost);
+        let (place, most) = most.ok_or(Blind::OtherKind)?;
+        let share = |lost: u64| lost as f64 / all as f64;
+        let by = if loss.last_datagrams_known { "both ends' counts" } else { "sequence numbers" };
+        let seen = format!("{} of {all} lost, by {by} and counters", loss.lost_datagrams);
+        let wrong = (share(loss.lost_datagrams) >= DROPPED_SHARE).then(|| {
             let says = format!(
-                "{:.1} % of the datagrams were dropped {place} in {}",
-                100.0 * share,
-                cell.trial.label
+                "{:.1} % of the datagrams were lost in {}, {:.1} % {}",
+                100.0 * share(loss.lost_datagrams),
+                cell.trial.label,
+                100.0 * share(most),
+                place.says()
             );
-            finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+            finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy(place))
         });
         cell.saw(seen, wrong)
     })
 }
 
-const SOCKET: &str =
-    "a larger socket buffer (--window), another CPU for the receiver, or a lower rate";
-const INTERFACE: &str = "more descriptors (ethtool -G), more queues, or a lower rate";
-const PATH: &str = "look at what lies between: switches, shapers, MTU; or lower the rate";
+fn remedy(place: LossPlace) -> &'static str {
+    match place {
+        LossPlace::SinkSocket => {
+            "a larger socket buffer (--window), another CPU for the receiver, or a lower rate"
+        }
+        LossPlace::SinkInterface => {
+            "more descriptors (ethtool -G) and more queues at the receiver, or a lower rate"
+        }
+        LossPlace::SinkHost => {
+            "see on the receiver what drops there: nft list ruleset, nstat -az, softnet_stat"
+        }
+        LossPlace::SourceInterface => {
+            "see on the sender: tc -s qdisc (a shaper, a short queue), ethtool -S; or lower the rate"
+        }
+        LossPlace::Path => "look at what lies between: switches, shapers, MTU; or lower the rate",
+        LossPlace::OneHost => {
+            "no switch is in between: see this host's own queues and filters, tc -s qdisc and nft \
+             list ruleset"
+        }
+        LossPlace::Unknown => {
+            "see first, on the end that is not ours, whether its sockets dropped: nstat -az \
+             UdpRcvbufErrors, and its interface: ip -s link; only then what lies between"
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, stream};
+    use crate::measured::testing::{of_study, stream};
     use crate::setting::testing::{is_clear, is_found};
-    use narrows_facts::load::FlowTally;
+    use narrows_facts::load::{Stretch, StretchOf};
 
     #[test]
-    fn loss_at_the_socket_and_on_the_path_are_told_apart() {
-        let study = |lost: u64, at_socket: u64| {
+    fn the_place_and_the_advice_follow_from_whose_counters_were_read() {
+        let study = |lost: u64, both: bool, one_host: bool| {
             let mut study = stream("udp-stream");
-            for end in study.records.iter_mut().filter_map(|record| record.sink.as_deref_mut()) {
-                let flow = FlowTally { lost, ..end.flows[0].clone() };
-                end.flows = vec![flow];
-                let socket = end.readings.0.entry("socket".into()).or_default();
-                socket.insert("flow0.dropped_packets".into(), at_socket);
+            for record in &mut study.records {
+                let (sink, source) = (&mut record.sink, &mut record.source);
+                for (end, way) in [(sink, "rx"), (source, "tx")] {
+                    let Some(end) = end.as_deref_mut() else { continue };
+                    let carried = 20_000 - if way == "rx" { lost } else { 0 };
+                    end.flows[0].messages = carried;
+                    let of = StretchOf::SourceWindow;
+                    end.flows[0].stretch = Some(Stretch { of, datagrams: carried });
+                    end.looked_ns = Some(end.window_ns);
+                    end.effective.interface = Some("eth0".into());
+                    end.effective.machine = one_host.then(|| "a".to_owned());
+                    if both || way == "tx" {
+                        let of = end.readings.0.entry("interface".into()).or_default();
+                        of.insert(format!("eth0.{way}_packets"), carried);
+                        of.insert(format!("eth0.{way}_bytes"), carried * (65_536 + 42));
+                    }
+                    if both && way == "rx" {
+                        let of = end.readings.0.entry("socket".into()).or_default();
+                        of.insert("flow0.dropped_packets".into(), 0);
+                    }
+                }
             }
-            read(&mut study, "socket", "flow0.sent", 1);
             study
         };
-        assert!(is_found(&of_study(&RULE, &study(5_000, 0))));
-        assert!(is_clear(&of_study(&RULE, &study(3, 0))));
-        let text = format!("{:?}", of_study(&RULE, &study(5_000, 0)));
-        assert!(text.contains("on the path"), "{text}");
+        assert!(is_clear(&of_study(&RULE, &study(3, true, false))));
+        let says = |both, one_host| {
+            let verdict = of_study(&RULE, &study(5_000, both, one_host));
+            assert!(is_found(&verdict));
+            format!("{verdict:?}")
+        };
+        let text = says(true, false);
+        assert!(text.contains("on the path") && text.contains("switches"), "{text}");
+        // No switch lies between two interfaces of one host.
+        let text = says(true, true);
+        assert!(text.contains("one host") && !text.contains("switches"), "{text}");
+        // An end that is not ours may have dropped them itself.
+        let text = says(false, false);
+        assert!(text.contains("no counter tells") && !text.contains("switches"), "{text}");
+        assert!(text.contains("RcvbufErrors"), "{text}");
     }
 }

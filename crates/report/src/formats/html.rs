@@ -251,7 +251,7 @@ fn table(analysis: &Analysis<'_>) -> Markup {
             td {
                 @if let Some(cpu) = &summary.cpu { (words::cpu(cpu)) ". " }
                 @if let Some(rate) = &summary.datagrams_per_second { (words::middle(rate)) ". " }
-                @if let Some(loss) = &summary.loss { (words::loss(loss)) ". " }
+                @if let Some(loss) = &summary.loss { (crate::loss::loss(loss)) ". " }
                 @if let Some(counted) = &summary.unacknowledged {
                     (words::unacknowledged(counted)) ". "
                 }

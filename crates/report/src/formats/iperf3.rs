@@ -5,7 +5,7 @@ use super::Format;
 use crate::Analysis;
 use narrows_facts::load::{EndReport, FlowTally};
 use narrows_facts::record::Record;
-use narrows_stats::{Metric, Summary};
+use narrows_stats::{Loss, Metric, Summary};
 use serde_json::{Map, Value, json};
 
 /// One run with iperf3's keys.
@@ -45,7 +45,7 @@ fn chosen(analysis: &Analysis<'_>) -> Option<Value> {
             },
         },
         "intervals": intervals(record.sink.as_ref()?),
-        "end": end(summary, record, udp),
+        "end": end(summary, record, narrows_stats::loss_of(trial, record)),
     }))
 }
 
@@ -72,16 +72,12 @@ fn sum(end: &EndReport, sends: bool) -> Value {
     })
 }
 
-fn end(summary: &Summary, record: &Record, udp: bool) -> Value {
+fn end(summary: &Summary, record: &Record, loss: Option<Loss>) -> Value {
     let mut end = Map::new();
     if let Some(sink) = &record.sink {
         let mut received = sum(sink, false);
-        if udp && let Value::Object(received) = &mut received {
-            let of = |what: fn(&FlowTally) -> u64| {
-                sink.flows.iter().map(what).fold(0, u64::saturating_add)
-            };
-            let (lost, came) = (of(|flow| flow.lost), of(|flow| flow.messages));
-            let packets = came.saturating_add(lost);
+        if let (Some(loss), Value::Object(received)) = (loss, &mut received) {
+            let (lost, packets) = (loss.lost_datagrams, loss.all_datagrams());
             received.insert("packets".into(), packets.into());
             received.insert("lost_packets".into(), lost.into());
             let percent = 100.0 * lost as f64 / packets.max(1) as f64;

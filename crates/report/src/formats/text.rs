@@ -144,7 +144,11 @@ fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usiz
             _ if summary.labels.contains(&short) => short.says(),
             _ => "the runs told no figure",
         };
-        let why = summary.failed.first().map_or(none, String::as_str);
+        let refused = narrows_stats::Label::Impossible;
+        let refused = summary.labels.contains(&refused).then(|| words::label(refused, summary));
+        let corrupted = summary.corrupted.first().map(ToString::to_string);
+        let why = corrupted.or_else(|| summary.failed.first().cloned()).or(refused);
+        let why = why.as_deref().unwrap_or(none);
         return line(
             out,
             &format!("  {:<width$} {YELLOW}no value{PLAIN}: {why}", summary.label),
@@ -191,8 +195,9 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
     }
     if let Some(loss) = &summary.loss {
         let rate = summary.datagrams_per_second.map_or(String::new(), |r| words::middle(&r) + ", ");
-        lines.push(format!("{rate}{}", words::loss(loss)));
+        lines.push(format!("{rate}{}", crate::loss::loss(loss)));
     }
+    lines.extend(summary.corrupted.iter().map(ToString::to_string));
     if let Some(counted) = &summary.unacknowledged {
         lines.push(words::unacknowledged(counted));
     }

@@ -1,0 +1,419 @@
+//! Where datagrams went: how many are missing, by both ends' counts, and where the counters of both
+//! ends say that they were dropped. What no counter places has no place.
+
+use crate::summary::Done;
+use crate::total;
+use crate::traffic::interface;
+use narrows_facts::load::{EndReport, FlowTally, Stretch};
+use narrows_facts::record::Record;
+use narrows_facts::trial::Trial;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a UDP header and of an Ethernet header.
+const UDP_BYTES: u64 = 8;
+const ETHERNET_BYTES: u64 = 14;
+
+/// Where datagrams went, sums over all runs and both directions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Loss {
+    /// Received, of those that both ends count; in records of older versions, in the receiver's
+    /// window.
+    pub received_datagrams: u64,
+    /// Sent and not received.
+    pub lost_datagrams: u64,
+    /// Whether both ends counted the same datagrams. Without that only gaps before the last
+    /// datagram that came are seen, and what was lost after it is not.
+    pub last_datagrams_known: bool,
+    /// Of the lost, dropped at the receiver's socket for want of buffer.
+    pub lost_at_socket_datagrams: u64,
+    /// Of the rest, at most so many dropped by the sink's interface: its counters count all
+    /// traffic.
+    pub lost_at_sink_interface_datagrams: u64,
+    /// Of the rest, those that came to the receiver's interface and not to its socket: a filter, a
+    /// backlog or an error of its own host.
+    pub lost_in_sink_host_datagrams: u64,
+    /// Of the rest, those that never left by the sender's interface: its queue or the interface.
+    pub lost_at_source_interface_datagrams: u64,
+    /// What is left where both ends' counters were read: lost between their interfaces.
+    pub lost_on_path_datagrams: u64,
+    /// What is left where they were not, or are too coarse for so few: nothing tells where.
+    pub lost_unplaced_datagrams: u64,
+    /// Both ends ran on one host: its path is a pair of interfaces or the loopback device.
+    pub within_one_host: bool,
+    /// Never sent: the source's own host refused them.
+    pub refused_at_source_datagrams: u64,
+    /// Arrived after a later one.
+    pub reordered_datagrams: u64,
+    /// Arrived more than once.
+    pub duplicate_datagrams: u64,
+}
+
+/// A place where datagrams are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossPlace {
+    /// The receiver's socket.
+    SinkSocket,
+    /// The receiver's interface.
+    SinkInterface,
+    /// The receiver's host, between interface and socket.
+    SinkHost,
+    /// The sender's interface or its queue.
+    SourceInterface,
+    /// Between the interfaces of two hosts.
+    Path,
+    /// Between two interfaces of one host.
+    OneHost,
+    /// No counter tells.
+    Unknown,
+}
+
+impl LossPlace {
+    /// For people.
+    pub fn says(self) -> &'static str {
+        match self {
+            Self::SinkSocket => "at the receiver's socket",
+            Self::SinkInterface => "in the receiver's interface",
+            Self::SinkHost => "in the receiver's host, between interface and socket",
+            Self::SourceInterface => "in the sender's interface or its queue",
+            Self::Path => "on the path between the two hosts",
+            Self::OneHost => "between the two interfaces of this one host",
+            Self::Unknown => "at a place that no counter tells",
+        }
+    }
+}
+
+impl Loss {
+    /// Datagrams that both ends counted, the lost ones included.
+    pub fn all_datagrams(&self) -> u64 {
+        self.received_datagrams.saturating_add(self.lost_datagrams)
+    }
+
+    /// How many were lost at each place.
+    pub fn places(&self) -> [(LossPlace, u64); 6] {
+        let path = if self.within_one_host { LossPlace::OneHost } else { LossPlace::Path };
+        [
+            (LossPlace::SinkSocket, self.lost_at_socket_datagrams),
+            (LossPlace::SinkInterface, self.lost_at_sink_interface_datagrams),
+            (LossPlace::SinkHost, self.lost_in_sink_host_datagrams),
+            (path, self.lost_on_path_datagrams),
+            (LossPlace::SourceInterface, self.lost_at_source_interface_datagrams),
+            (LossPlace::Unknown, self.lost_unplaced_datagrams),
+        ]
+    }
+
+    fn add(mut self, way: &Way<'_>) -> Self {
+        let (received, lost, is_whole) = way.counted();
+        let placed = way.placed(lost);
+        let sum = |to: &mut u64, n: u64| *to = to.saturating_add(n);
+        sum(&mut self.received_datagrams, received);
+        sum(&mut self.lost_datagrams, lost);
+        self.last_datagrams_known &= is_whole;
+        sum(&mut self.lost_at_socket_datagrams, placed.socket);
+        sum(&mut self.lost_at_sink_interface_datagrams, placed.interface);
+        sum(&mut self.lost_in_sink_host_datagrams, placed.sink_host);
+        sum(&mut self.lost_at_source_interface_datagrams, placed.source);
+        let rest = match placed.is_path_known {
+            true => &mut self.lost_on_path_datagrams,
+            false => &mut self.lost_unplaced_datagrams,
+        };
+        sum(rest, placed.rest);
+        sum(&mut self.refused_at_source_datagrams, way.sent(|flow| flow.refused));
+        sum(&mut self.reordered_datagrams, way.received(|flow| flow.reordered));
+        sum(&mut self.duplicate_datagrams, way.received(|flow| flow.duplicates));
+        self
+    }
+}
+
+/// What was lost over all runs.
+pub(crate) fn loss(trial: &Trial, done: &[Done<'_>], within_one_host: bool) -> Loss {
+    let message = trial.params.message_bytes.0.max(1);
+    let ways = done.iter().flat_map(|run| {
+        let back = run.sink.flows.iter().any(|flow| flow.sends);
+        let back = run.source.filter(|_| back);
+        let there = Way { from: run.source, to: run.sink, message };
+        [Some(there), back.map(|to| Way { from: Some(run.sink), to, message })]
+    });
+    let none = Loss { last_datagrams_known: true, within_one_host, ..Loss::default() };
+    ways.flatten().fold(none, |loss, way| loss.add(&way))
+}
+
+/// What was lost in one run; `None` unless it is one of datagrams that was made to the end.
+pub fn loss_of(trial: &Trial, record: &Record) -> Option<Loss> {
+    let run = Done::of(record).filter(|_| trial.kind == "udp-stream")?;
+    Some(loss(trial, &[run], false))
+}
+
+/// One direction of one run.
+struct Way<'a> {
+    from: Option<&'a EndReport>,
+    to: &'a EndReport,
+    message: u64,
+}
+
+/// What was lost on one way, by place.
+struct Placed {
+    socket: u64,
+    interface: u64,
+    sink_host: u64,
+    source: u64,
+    rest: u64,
+    is_path_known: bool,
+}
+
+impl Placed {
+    /// Gives what is left to the place with the most.
+    fn join_rest(&mut self) {
+        let places = [&mut self.socket, &mut self.interface, &mut self.sink_host, &mut self.source];
+        if let Some(most) = places.into_iter().max_by_key(|place| **place) {
+            *most += std::mem::take(&mut self.rest);
+        }
+    }
+}
+
+impl Way<'_> {
+    fn sent(&self, what: impl Fn(&FlowTally) -> u64) -> u64 {
+        let flows = self.from.iter().flat_map(|end| &end.flows).filter(|flow| flow.sends);
+        total(flows.map(what))
+    }
+
+    fn received(&self, what: impl Fn(&FlowTally) -> u64) -> u64 {
+        total(self.to.flows.iter().filter(|flow| !flow.sends).map(what))
+    }
+
+    /// Received and lost, and whether the last ones are among them.
+    fn counted(&self) -> (u64, u64, bool) {
+        let sent = self.from.and_then(|end| stretch(end, true));
+        let received = stretch(self.to, false);
+        match sent.zip(received).filter(|(sent, received)| sent.of == received.of) {
+            Some((sent, received)) => {
+                let came = received.datagrams.min(sent.datagrams);
+                (came, sent.datagrams - came, true)
+            }
+            None => (self.received(|flow| flow.messages), self.received(|flow| flow.lost), false),
+        }
+    }
+
+    /// The split of what was lost. Each part is taken only from what the parts nearer to the
+    /// receiver left over, since counters are read a moment apart and count others' traffic too.
+    fn placed(&self, lost: u64) -> Placed {
+        let mut left = lost;
+        let mut part = |counted: u64| {
+            let part = counted.min(left);
+            left -= part;
+            part
+        };
+        let drops = self.to.readings.sum("socket", ".dropped_packets");
+        let of = |end: &EndReport, counters: [&str; 2]| {
+            total(counters.iter().filter_map(|counter| interface(end, counter)))
+        };
+        let at_interface = of(self.to, ["rx_dropped_packets", "rx_errors_packets"]);
+        let socket = part(drops.unwrap_or(0));
+        let interface = part(at_interface);
+        let stuck = self.stuck(drops.unwrap_or(0).saturating_add(at_interface));
+        let sink_host = part(stuck.map_or(0, |(stuck, _)| stuck));
+        let unsent = self.unsent();
+        let dropped = |end| of(end, ["tx_dropped_packets", "tx_errors_packets"]);
+        let source = part(unsent.unwrap_or(0).max(self.from.map_or(0, dropped)));
+        let error = stuck.map(|(_, error)| error);
+        let mut placed =
+            Placed { socket, interface, sink_host, source, rest: left, is_path_known: false };
+        match error {
+            // So few more are the edges of the looks: they are of the place of the others.
+            Some(error) if left <= 2 * error + 1 && left * 10 < lost => placed.join_rest(),
+            Some(error) => {
+                placed.is_path_known = unsent.is_some() && drops.is_some() && error / 2 <= left;
+            }
+            None => {}
+        }
+        placed
+    }
+
+    /// Datagrams that came to the receiver's interface in its window and neither to its program nor
+    /// to a drop that is counted, and how far that may be off; `None` where that is not counted.
+    fn stuck(&self, dropped: u64) -> Option<(u64, u64)> {
+        let (messages, window) = (self.received(|flow| flow.messages), self.to.window_ns.0);
+        let looked = self.to.looked_ns?.0.max(window).max(1);
+        let (packets, by_bytes) = self.through(self.to, ["rx_packets", "rx_bytes"])?;
+        let arrived = if is_joined(messages, packets) { by_bytes } else { by_bytes.min(packets) };
+        let in_window = (arrived as f64 * window as f64 / looked as f64) as u64;
+        let told =
+            messages.saturating_add(self.received(|flow| flow.duplicates)).saturating_add(dropped);
+        let error = arrived - in_window.min(arrived);
+        // As much as the looks may have seen beyond the window is not sure.
+        Some((in_window.saturating_sub(told).saturating_sub(error), error))
+    }
+
+    /// Datagrams that the sender's kernel took and its interface never carried; `None` where that
+    /// is not counted.
+    fn unsent(&self) -> Option<u64> {
+        let end = self.from?;
+        end.looked_ns?;
+        let messages = self.sent(|flow| flow.messages);
+        let (packets, by_bytes) = self.through(end, ["tx_packets", "tx_bytes"])?;
+        let left = if is_joined(messages, packets) { by_bytes } else { by_bytes.max(packets) };
+        // The two are read a moment apart: fewer than one in a hundred may be that.
+        Some(messages.saturating_sub(left)).map(|n| if n * 100 < messages { 0 } else { n })
+    }
+
+    /// Datagrams that an interface carried, by its packets and by its bytes less headers: a
+    /// packet may be a fragment, or many datagrams that are cut later.
+    fn through(&self, end: &EndReport, keys: [&str; 2]) -> Option<(u64, u64)> {
+        let (packets, bytes) = (interface(end, keys[0])?, interface(end, keys[1])?);
+        let ip = end.effective.ip.map_or(20, |ip| ip.header_bytes());
+        let mtu = self.from.and_then(|end| end.effective.path_mtu_bytes).map_or(0, |mtu| mtu.0);
+        // Pieces of a packet are multiples of eight bytes (RFC 791).
+        let room = mtu.saturating_sub(ip) / 8 * 8;
+        let pieces = if room == 0 { 1 } else { (self.message + UDP_BYTES).div_ceil(room) };
+        let head = ip + UDP_BYTES + ETHERNET_BYTES;
+        let payload = bytes.saturating_sub(packets.saturating_mul(head));
+        Some((packets / pieces.max(1), payload / self.message))
+    }
+}
+
+/// Whether packets held several datagrams each.
+fn is_joined(datagrams: u64, packets: u64) -> bool {
+    datagrams > packets.saturating_add(packets / 2)
+}
+
+/// What an end counted of a stretch over its flows that send, or receive; `None` unless all did.
+fn stretch(end: &EndReport, sends: bool) -> Option<Stretch> {
+    let flows = end.flows.iter().filter(|flow| flow.sends == sends).map(|flow| flow.stretch);
+    let all: Vec<Stretch> = flows.collect::<Option<_>>()?;
+    let of = all.first()?.of;
+    let datagrams = total(all.iter().map(|stretch| stretch.datagrams));
+    all.iter().all(|stretch| stretch.of == of).then_some(Stretch { of, datagrams })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::load::{IpVersion, StretchOf};
+    use narrows_facts::{Bytes, Nanos};
+
+    const MESSAGE: u64 = 1000;
+    const HEADS: u64 = 20 + UDP_BYTES + ETHERNET_BYTES;
+
+    /// An end with a flow that sends or receives, and an interface that carried packets of one
+    /// datagram each.
+    fn end(sends: bool, messages: u64, counted: u64, carried: u64) -> EndReport {
+        let stretch = Stretch { of: StretchOf::SourceWindow, datagrams: counted };
+        let flow = FlowTally { sends, messages, stretch: Some(stretch), ..FlowTally::default() };
+        let mut end = EndReport {
+            window_ns: Nanos(1_000_000_000),
+            looked_ns: Some(Nanos(1_001_000_000)),
+            flows: vec![flow],
+            ..EndReport::default()
+        };
+        end.effective.interface = Some("eth0".into());
+        end.effective.ip = Some(IpVersion::V4);
+        end.effective.path_mtu_bytes = Some(Bytes(1500));
+        let way = if sends { "tx" } else { "rx" };
+        let mut count = |source: &str, key: String, n: u64| {
+            end.readings.0.entry(source.into()).or_default().insert(key, n);
+        };
+        count("interface", format!("eth0.{way}_packets"), carried);
+        count("interface", format!("eth0.{way}_bytes"), carried * (MESSAGE + HEADS));
+        if !sends {
+            count("socket", "flow0.dropped_packets".into(), 0);
+        }
+        end
+    }
+
+    fn of(from: Option<&EndReport>, to: &EndReport) -> Loss {
+        let none = Loss { last_datagrams_known: true, ..Loss::default() };
+        none.add(&Way { from, to, message: MESSAGE })
+    }
+
+    #[test]
+    fn the_last_datagrams_count_though_no_gap_shows_them() {
+        // The receiver saw the first half, without a gap, and then nothing.
+        let loss = of(Some(&end(true, 10_000, 10_000, 10_000)), &end(false, 5_000, 5_000, 5_000));
+        assert_eq!((loss.received_datagrams, loss.lost_datagrams), (5_000, 5_000));
+        assert!(loss.last_datagrams_known);
+        assert_eq!(loss.lost_on_path_datagrams, 5_000);
+        // Nothing came at all.
+        let loss = of(Some(&end(true, 10_000, 10_000, 10_000)), &end(false, 0, 0, 0));
+        assert_eq!((loss.received_datagrams, loss.lost_datagrams), (0, 10_000));
+        // All came: the receiver's window had a few more than the sender's.
+        let loss =
+            of(Some(&end(true, 10_000, 10_000, 10_000)), &end(false, 10_007, 10_000, 10_007));
+        assert_eq!(loss.lost_datagrams, 0);
+    }
+
+    #[test]
+    fn without_both_counts_the_last_ones_are_not_known() {
+        let mut to = end(false, 900, 900, 900);
+        to.flows[0].lost = 100;
+        let loss = of(None, &to);
+        assert_eq!((loss.lost_datagrams, loss.last_datagrams_known), (100, false));
+        to.flows[0].stretch = Some(Stretch { of: StretchOf::WholeRun, datagrams: 900 });
+        let loss = of(Some(&end(true, 1000, 1000, 1000)), &to);
+        assert_eq!((loss.lost_datagrams, loss.last_datagrams_known), (100, false));
+    }
+
+    #[test]
+    fn each_place_is_told_by_the_counters_on_both_sides_of_it() {
+        let from = end(true, 10_000, 10_000, 10_000);
+        // They came to the interface, and not to the socket: a filter.
+        let loss = of(Some(&from), &end(false, 4_000, 4_000, 10_000));
+        assert_eq!(loss.lost_in_sink_host_datagrams, 6_000, "{loss:?}");
+        // They did not come to the interface.
+        let loss = of(Some(&from), &end(false, 4_000, 4_000, 4_000));
+        assert_eq!(loss.lost_on_path_datagrams, 6_000, "{loss:?}");
+        // They never left the sender's host: its queue.
+        let loss = of(Some(&end(true, 10_000, 10_000, 4_000)), &end(false, 4_000, 4_000, 4_000));
+        assert_eq!(loss.lost_at_source_interface_datagrams, 6_000, "{loss:?}");
+        // At the socket, which the interface saw too.
+        let mut to = end(false, 4_000, 4_000, 10_000);
+        let drops = to.readings.0.get_mut("socket").expect("socket");
+        drops.insert("flow0.dropped_packets".into(), 6_000);
+        let loss = of(Some(&from), &to);
+        assert_eq!(loss.lost_at_socket_datagrams, 6_000, "{loss:?}");
+    }
+
+    #[test]
+    fn an_end_whose_counters_are_not_read_leaves_the_place_unknown() {
+        let mut to = end(false, 4_000, 4_000, 10_000);
+        to.readings.0.clear();
+        let loss = of(Some(&end(true, 10_000, 10_000, 10_000)), &to);
+        assert_eq!(loss.lost_unplaced_datagrams, 6_000, "{loss:?}");
+        let mut from = end(true, 10_000, 10_000, 10_000);
+        from.readings.0.clear();
+        let loss = of(Some(&from), &end(false, 4_000, 4_000, 4_000));
+        assert_eq!(loss.lost_unplaced_datagrams, 6_000, "{loss:?}");
+        // A place known to be the receiver's stays one.
+        let loss = of(Some(&from), &end(false, 4_000, 4_000, 10_000));
+        assert!(loss.lost_in_sink_host_datagrams > 5_900, "{loss:?}");
+    }
+
+    #[test]
+    fn packets_of_many_datagrams_and_fragments_are_counted_as_datagrams() {
+        // 64 datagrams a packet: one set of headers each.
+        let mut from = end(true, 6_400, 6_400, 100);
+        let bytes = 100 * (64 * MESSAGE + HEADS);
+        from.readings
+            .0
+            .get_mut("interface")
+            .expect("counters")
+            .insert("eth0.tx_bytes".into(), bytes);
+        let mut to = end(false, 3_200, 3_200, 100);
+        to.readings.0.get_mut("interface").expect("counters").insert("eth0.rx_bytes".into(), bytes);
+        let loss = of(Some(&from), &to);
+        assert!(loss.lost_in_sink_host_datagrams > 3_150, "{loss:?}");
+        assert_eq!(loss.lost_at_source_interface_datagrams, 0);
+        // Two fragments each: as many packets came as datagrams were sent, and half of these.
+        let [mut from, mut to] = [end(true, 1000, 1000, 2000), end(false, 500, 500, 1000)];
+        for end in [&mut from, &mut to] {
+            end.effective.path_mtu_bytes = Some(Bytes(576));
+            for (key, n) in end.readings.0.get_mut("interface").expect("counters") {
+                if key.ends_with("bytes") {
+                    *n = *n / 2 + 500 * HEADS;
+                }
+            }
+        }
+        let loss = of(Some(&from), &to);
+        assert_eq!((loss.lost_on_path_datagrams, loss.lost_in_sink_host_datagrams), (500, 0));
+    }
+}
