@@ -82,7 +82,7 @@ pub fn present(file: &Path, out: &OutArgs, html: Option<&Path>) -> Result<u8, Fa
     if let Some(html) = html {
         write_whole(html, &(formats::html::FORMAT.write)(&analysis))?;
     }
-    Ok(if analysis.has_fault() { VERDICT } else { 0 })
+    Ok(if analysis.is_bad() { VERDICT } else { 0 })
 }
 
 /// The format by this name, which the command line has checked.

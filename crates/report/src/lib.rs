@@ -9,9 +9,11 @@ pub mod figures;
 pub mod formats;
 mod hardware;
 mod judged;
+mod loss;
 pub mod plots;
 pub mod published;
 mod rdma;
+mod reconciled;
 pub mod results;
 mod sources;
 pub mod stream;
@@ -24,7 +26,7 @@ use narrows_explain::{Case, Judged, judge};
 use narrows_facts::result::{Finding, Prediction, Weight};
 use narrows_facts::study::StoredStudy;
 use narrows_predict::predict;
-use narrows_stats::{CopyShare, Summary, Together, copy_share, summarise, together};
+use narrows_stats::{CopyShare, Label, Summary, Together, copy_share, summarise, together};
 
 /// A study with everything that is computed from it.
 pub struct Analysis<'a> {
@@ -80,5 +82,17 @@ impl<'a> Analysis<'a> {
     /// True when a rule found a fault of the hardware: the exit code tells.
     pub fn has_fault(&self) -> bool {
         self.findings().iter().any(|finding| finding.weight == Weight::Fault)
+    }
+
+    /// True when runs were made and their verdict is bad: a fault of the hardware, data that was
+    /// corrupted, a rate of nothing, figures that are all impossible.
+    pub fn is_bad(&self) -> bool {
+        let is_refused = |summary: &Summary| {
+            summary.estimate.is_none() && summary.labels.contains(&Label::Impossible)
+        };
+        let is_bad = |summary: &Summary| {
+            is_refused(summary) || summary.labels.iter().any(|label| label.is_bad())
+        };
+        self.has_fault() || self.summaries.iter().any(is_bad)
     }
 }

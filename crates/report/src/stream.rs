@@ -32,7 +32,7 @@ pub fn run(trial: &Trial, record: &Record) -> String {
         "event": "run", "trial": trial.label, "repeat": record.repeat, "outcome": outcome,
         "why": why, "value": value.map(|(value, _)| value.value),
         "unit": value.map(|(_, unit)| unit), "noisy": value.map(|(value, _)| value.noisy),
-        "intervals": intervals,
+        "intervals": intervals, "reconciled": narrows_stats::reconciled(trial, record),
     }))
 }
 

@@ -456,35 +456,6 @@ pub fn unacknowledged(counted: &narrows_facts::load::Unacknowledged) -> String {
     )
 }
 
-/// Share of datagrams that were lost, and where.
-pub fn loss(loss: &narrows_stats::Loss) -> String {
-    let sent = loss.received_datagrams.saturating_add(loss.lost_datagrams);
-    let percent = |n: u64| format!("{:.2} %", 100.0 * n as f64 / sent.max(1) as f64);
-    let mut text = match loss.lost_datagrams {
-        0 => "no loss".to_owned(),
-        lost => format!("lost {}: {}", percent(lost), lost_where(loss, percent)),
-    };
-    text +=
-        &format!("; {} reordered, {} twice", loss.reordered_datagrams, loss.duplicate_datagrams);
-    if loss.refused_at_source_datagrams > 0 {
-        let refused = count(loss.refused_at_source_datagrams as f64);
-        text += &format!("; {refused} sends refused by the source's own host");
-    }
-    text
-}
-
-fn lost_where(loss: &narrows_stats::Loss, percent: impl Fn(u64) -> String) -> String {
-    let parts = [
-        (loss.lost_at_socket_datagrams, "at the sink's socket"),
-        (loss.lost_at_sink_interface_datagrams, "in the sink's interface"),
-        (loss.lost_on_path_datagrams, "on the path"),
-        (loss.lost_at_source_interface_datagrams, "in the source's interface"),
-    ];
-    let parts = parts.iter().filter(|(n, _)| *n > 0);
-    let parts: Vec<String> = parts.map(|(n, place)| format!("{} {place}", percent(*n))).collect();
-    parts.join(", ")
-}
-
 /// What CPU both ends used.
 pub fn cpu(cpu: &narrows_stats::CpuUse) -> String {
     let parts = [
@@ -508,8 +479,14 @@ pub fn cpu(cpu: &narrows_stats::CpuUse) -> String {
 
 /// A label in words; of noise, how many runs had it.
 pub fn label(label: Label, summary: &Summary) -> String {
-    if label != Label::Noisy {
-        return label.says().to_owned();
+    match label {
+        Label::Noisy => {}
+        Label::Rough => {
+            let most = summary.reconciled.iter().filter_map(|run| run.rough()).fold(0.0, f64::max);
+            return format!("{} of up to {:.0} %", label.says(), 100.0 * most);
+        }
+        Label::Impossible => return crate::reconciled::refused(summary),
+        _ => return label.says().to_owned(),
     }
     let noisy = summary.values.iter().filter(|value| value.noisy).count();
     format!("{} in {noisy} of {} runs", label.says(), summary.values.len())

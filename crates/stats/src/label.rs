@@ -38,6 +38,14 @@ pub enum Label {
     SinkBound,
     /// Others used the host in at least one run.
     Noisy,
+    /// Bytes of at least one run differed from what was sent: it has no value.
+    Corrupted,
+    /// Runs counted more than their interface or TCP received: they have no value.
+    Impossible,
+    /// The edges of the windows leave the figure an error worth telling.
+    Rough,
+    /// Nothing was counted in the windows, though the ends ran.
+    Nothing,
     /// Another tool measured it, and its output was imported.
     Imported,
     /// Another tool made the load and counted it.
@@ -49,6 +57,11 @@ pub enum Label {
 }
 
 impl Label {
+    /// Whether the runs were made and what they say is bad: the exit code tells.
+    pub fn is_bad(self) -> bool {
+        matches!(self, Self::Corrupted | Self::Nothing)
+    }
+
     /// For people.
     pub fn says(self) -> &'static str {
         match self {
@@ -65,6 +78,12 @@ impl Label {
             Self::SourceBound => "source-bound: its thread filled a CPU",
             Self::SinkBound => "sink-bound: its thread filled a CPU",
             Self::Noisy => "noisy: others used its CPUs",
+            Self::Corrupted => "data was corrupted on its way",
+            Self::Impossible => {
+                "impossible: more was counted than came in the window (a backlog from before it)"
+            }
+            Self::Rough => "rough: the counters and the edges of the window leave an error",
+            Self::Nothing => "nothing arrived in the windows",
             Self::Imported => "imported: not measured by narrows",
             Self::OtherTool => "another tool's own account of its load",
             Self::ShortWindow => {
@@ -80,6 +99,12 @@ fn joined(summary: &Summary) -> bool {
     let packets = summary.traffic.as_ref().and_then(|t| t.sink_interface_packets_per_second);
     let datagrams = summary.datagrams_per_second.map(|rate| rate.value);
     packets.zip(datagrams).is_some_and(|(packets, datagrams)| datagrams > 1.5 * packets)
+}
+
+/// Whether a rate of something that must come is zero.
+fn is_nothing(summary: &Summary) -> bool {
+    let counts = matches!(summary.metric, Metric::Goodput | Metric::ConnectionRate);
+    counts && summary.estimate.is_some_and(|estimate| estimate.value == 0.0)
 }
 
 /// Whether the source reached less than 98 % of the rate that it was to keep.
@@ -122,6 +147,8 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         && trial.engine.is_none();
     let own = trial.engine.is_none() && trial.path != Path::Imported;
     let few = summary.estimate.is_some_and(|estimate| estimate.n < 6);
+    let refused = summary.reconciled.iter().filter(|run| run.is_impossible()).count();
+    let told = summary.values.len() + summary.corrupted.len() + refused;
     let marks = [
         (trial.path == Path::Loopback, Label::Loopback),
         (trial.path == Path::Namespaces, Label::NoNic),
@@ -136,9 +163,13 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (trial.params.rate_bps.is_none() && full(|cpu| cpu.source_share), Label::SourceBound),
         (full(|cpu| cpu.sink_share), Label::SinkBound),
         (summary.values.iter().any(|value| value.noisy), Label::Noisy),
+        (!summary.corrupted.is_empty(), Label::Corrupted),
+        (refused > 0, Label::Impossible),
+        (summary.reconciled.iter().any(|run| run.rough().is_some()), Label::Rough),
+        (is_nothing(summary), Label::Nothing),
         (trial.path == Path::Imported, Label::Imported),
         (trial.engine.is_some() && trial.path != Path::Imported, Label::OtherTool),
-        (own && summary.done as usize > summary.values.len(), Label::ShortWindow),
+        (own && summary.done as usize > told, Label::ShortWindow),
         (few, Label::FewRuns),
     ];
     marks.into_iter().filter_map(|(holds, label)| holds.then_some(label)).collect()

@@ -7,10 +7,12 @@ mod compare;
 mod drift;
 mod label;
 mod levels;
+mod loss;
 mod noise;
 mod order;
 mod percentile;
 mod rank;
+mod reconcile;
 mod repeats;
 mod resample;
 mod summary;
@@ -20,6 +22,7 @@ pub use compare::{Change, Compared, compare};
 pub use drift::{Drift, Placed, Step, drift};
 pub use label::Label;
 pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, levels};
+pub use loss::{Loss, LossPlace, loss_of};
 pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
 pub use percentile::{Percentiles, percentiles};
@@ -27,12 +30,14 @@ pub use rank::{
     Pair, Ratio, Test, brunner_munzel, cliffs_delta, dunn, kruskal_wallis, mann_whitney, ratio,
     spearman,
 };
+pub use reconcile::{Missing, Reconciled, Side, Than, Verdict};
 pub use repeats::{is_precise, repeats_needed};
 pub use resample::{Equivalence, bca, equivalence, permutation};
 pub use summary::{
-    CopyShare, CpuUse, Metric, Summary, Together, Value, copy_share, summarise, together, value_of,
+    CopyShare, Corrupted, CpuUse, Metric, Summary, Together, Value, copy_share, reconciled,
+    summarise, together, value_of,
 };
-pub use traffic::{BusyCpu, BusyCpus, Loss, Overhead, Traffic};
+pub use traffic::{BusyCpu, BusyCpus, Overhead, Traffic};
 
 /// A sum of counts that stops at the largest number: a damaged file must not stop its reader.
 fn total(counts: impl IntoIterator<Item = u64>) -> u64 {

@@ -1,10 +1,14 @@
 //! What the records of each trial say.
 
 use crate::label::{Label, labels};
-use crate::traffic::{self, BusyCpus, Loss, Overhead, Traffic};
+use crate::loss::{Loss, loss};
+use crate::reconcile::{Reconciled, reconcile};
+use crate::traffic::{self, BusyCpus, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_facts::Bytes;
-use narrows_facts::load::{Effective, EndReport, FlowTally, Unacknowledged, ZeroCopy};
+use narrows_facts::load::{
+    Corruption, Effective, End, EndReport, FlowTally, Unacknowledged, ZeroCopy,
+};
 use narrows_facts::record::{Outcome, Record};
 use narrows_facts::result::{Estimate, Unit};
 use narrows_facts::study::StoredStudy;
@@ -70,6 +74,35 @@ pub struct CpuUse {
     pub cycles_per_byte: Option<f64>,
 }
 
+/// A run whose bytes were compared with what was sent and differed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Corrupted {
+    /// Which repeat.
+    pub repeat: u32,
+    /// The end that received them.
+    pub end: End,
+    /// Where.
+    pub corruption: Corruption,
+}
+
+impl std::fmt::Display for Corrupted {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Corruption { flow, at_byte } = self.corruption;
+        let place = format!("flow {flow} differs from what was sent at byte {at_byte}");
+        write!(to, "run {}: data was corrupted: {place}", self.repeat)
+    }
+}
+
+impl Corrupted {
+    fn of(record: &Record) -> Option<Self> {
+        let ends = [(End::Sink, &record.sink), (End::Source, &record.source)];
+        ends.into_iter().find_map(|(end, report)| {
+            let corruption = report.as_ref()?.corrupted?;
+            Some(Self { repeat: record.repeat, end, corruption })
+        })
+    }
+}
+
 /// What one trial's records say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -90,6 +123,14 @@ pub struct Summary {
     pub failed: Vec<String>,
     /// Median and interval; `None` when no run had a figure.
     pub estimate: Option<Estimate>,
+    /// Runs that were made to the end and have no value, since bytes that came differed from those
+    /// that were sent.
+    #[serde(default)]
+    pub corrupted: Vec<Corrupted>,
+    /// Each run's payload beside what the interface, TCP and the window say of it. A run whose
+    /// payload is impossible has no value.
+    #[serde(default)]
+    pub reconciled: Vec<Reconciled>,
     /// The boxplot of the runs.
     pub box_plot: Option<BoxPlot>,
     /// Every run's value, in order of repeat.
@@ -246,11 +287,20 @@ pub(crate) fn over<'a>(
 /// The value of one run by itself, with its unit; `None` for one that failed.
 pub fn value_of(trial: &Trial, record: &Record) -> Option<(Value, Unit)> {
     let metric = metric(trial);
-    Some((run_value(metric, record)?, unit(metric)))
+    Some((run_value(trial, metric, record)?, unit(metric)))
 }
 
-/// The value of one run: of our ends, or as another tool states it.
-fn run_value(metric: Metric, record: &Record) -> Option<Value> {
+/// One run's payload beside everything else that saw it; `None` for a run that failed and for
+/// memory kernels.
+pub fn reconciled(trial: &Trial, record: &Record) -> Option<Reconciled> {
+    reconcile(trial, metric(trial), record)
+}
+
+/// The value of one run: of our ends, or as another tool states it; none where that is impossible.
+fn run_value(trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
+    if reconcile(trial, metric, record).is_some_and(|run| run.is_impossible()) {
+        return None;
+    }
     let Some(external) = &record.external else { return Done::of(record)?.value(metric) };
     let first = external.figures.first().filter(|figure| figure.unit == unit(metric))?;
     let done = record.outcome == Outcome::Done;
@@ -263,7 +313,7 @@ fn summary(study: &StoredStudy, trial: &Trial, mut records: Vec<&Record>) -> Sum
     let metric = metric(trial);
     let done: Vec<Done<'_>> = records.iter().filter_map(|record| Done::of(record)).collect();
     let values: Vec<Value> =
-        records.iter().filter_map(|record| run_value(metric, record)).collect();
+        records.iter().filter_map(|record| run_value(trial, metric, record)).collect();
     let numbers: Vec<f64> = values.iter().map(|value| value.value).collect();
     let first = done.first();
     let mut summary = Summary {
@@ -274,11 +324,14 @@ fn summary(study: &StoredStudy, trial: &Trial, mut records: Vec<&Record>) -> Sum
         metric,
         done: records.iter().filter(|record| record.outcome == Outcome::Done).count() as u32,
         failed: records.iter().filter_map(|record| why_failed(record)).collect(),
+        corrupted: records.iter().filter_map(|record| Corrupted::of(record)).collect(),
+        reconciled: records.iter().filter_map(|run| reconcile(trial, metric, run)).collect(),
         estimate: median_interval(&numbers, CONFIDENCE, unit(metric)),
         box_plot: box_plot(&numbers),
         round_trips: percentiles(done.iter().filter_map(|run| run.round_trips())),
         cpu: cpu(&done, metric),
-        loss: (trial.kind == "udp-stream" && !done.is_empty()).then(|| traffic::loss(&done)),
+        loss: (trial.kind == "udp-stream" && !done.is_empty())
+            .then(|| loss(trial, &done, is_one_host(trial, first))),
         lost_round_trips: (trial.kind == "udp-rr").then(|| {
             let sources = done.iter().filter_map(|run| run.source);
             total(sources.flat_map(|source| &source.flows).map(|flow| flow.lost))
@@ -314,6 +367,12 @@ fn summary(study: &StoredStudy, trial: &Trial, mut records: Vec<&Record>) -> Sum
     };
     summary.labels = labels(study, trial, &summary);
     summary
+}
+
+/// Whether both ends ran on one host, over an agent too.
+fn is_one_host(trial: &Trial, first: Option<&Done<'_>>) -> bool {
+    let local = matches!(trial.path, Path::Loopback | Path::Namespaces);
+    local || first.is_some_and(Done::is_one_machine)
 }
 
 fn metric(trial: &Trial) -> Metric {
@@ -352,9 +411,9 @@ pub(crate) struct Done<'a> {
 }
 
 impl<'a> Done<'a> {
-    fn of(record: &'a Record) -> Option<Self> {
+    pub(crate) fn of(record: &'a Record) -> Option<Self> {
         let sink = record.sink.as_ref().filter(|sink| sink.window_ns.0 > 0)?;
-        let done = record.outcome == Outcome::Done;
+        let done = record.outcome == Outcome::Done && Corrupted::of(record).is_none();
         done.then_some(Self { record, sink, source: record.source.as_deref() })
     }
 

@@ -1,0 +1,36 @@
+//! Runs whose payload cannot be, in words.
+
+use crate::words::value;
+use narrows_facts::load::End;
+use narrows_facts::result::Unit;
+use narrows_stats::{Label, Metric, Side, Summary};
+
+/// How many runs have no value since they counted more than came, and how much more the worst did.
+pub fn refused(summary: &Summary) -> String {
+    let runs = summary.reconciled.iter().filter(|run| run.is_impossible());
+    let sides = runs.clone().flat_map(|run| &run.sides);
+    let worst = sides.max_by(|a, b| a.excess_share.total_cmp(&b.excess_share));
+    let (refused, all) = (runs.count(), summary.reconciled.len());
+    let text = format!("{}: {refused} of {all} runs have no value", Label::Impossible.says());
+    match worst {
+        Some(side) => format!("{text}; in one {}", side_says(summary, side)),
+        None => text,
+    }
+}
+
+fn side_says(summary: &Summary, side: &Side) -> String {
+    let unit =
+        if summary.metric == Metric::Goodput { Unit::BytesPerSecond } else { Unit::PerSecond };
+    // Amounts, told as what they are a run: the units of rates are those of amounts a second.
+    let amount = |n: u64| value(n as f64, unit).trim_end_matches("/s").to_owned();
+    let seen =
+        side.tcp_info_bytes.map_or(side.carried_at_most, |tcp| tcp.min(side.carried_at_most));
+    let by = match side.tcp_info_bytes {
+        Some(tcp) if tcp < side.carried_at_most => "TCP received".to_owned(),
+        _ => {
+            let end = if side.interface_of == End::Sink { "receiver" } else { "sender" };
+            format!("{} of the {end} carried", side.interface)
+        }
+    };
+    format!("{} were counted where {by} {}", amount(side.counted), amount(seen))
+}

@@ -1,0 +1,289 @@
+//! Whether a run's payload can be what was received in its window: its program's count beside what
+//! the interface carried, what TCP counted, and how sharp the window's edges were.
+//!
+//! The looks at the counters lie around the window, so what the interface carried between them is
+//! no less than what it carried in the window, and the least of headers leaves the most of payload.
+//! A program that counts more has read what came before: a backlog that a starved receiver found
+//! when its window opened. Such a figure is not the path's, and beyond a twentieth it is refused.
+
+use crate::summary::Metric;
+use crate::total;
+use crate::traffic::interface;
+use narrows_facts::load::{End, EndReport, FlowTally};
+use narrows_facts::record::{Outcome, Record};
+use narrows_facts::trial::{Path, Trial};
+use serde::{Deserialize, Serialize};
+
+/// Payload may exceed what was carried by this share before its figure is refused.
+const EXCESS_MAX: f64 = 0.05;
+/// Where only the other end's interface was read, whose window is another: by this share.
+const EXCESS_FAR_MAX: f64 = 0.10;
+/// An error bound above this is told beside the figure.
+const BOUND_TOLD: f64 = 0.05;
+/// What a flow may hold as it is read: a large segment (TCP).
+const SEGMENT_BYTES: u64 = 65_536;
+
+/// One run's payload beside everything else that saw it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reconciled {
+    /// Which repeat.
+    pub repeat: u32,
+    /// Each end that counts what arrived.
+    pub sides: Vec<Side>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// What one end counted, and what is known beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// The end that counted.
+    pub end: End,
+    /// What its program received in the window: bytes of streams, else round trips or connections.
+    pub counted: u64,
+    /// What its interface, or in its place the other end's, carried at most: payload bytes, or
+    /// packets.
+    pub carried_at_most: u64,
+    /// The interface.
+    pub interface: String,
+    /// The end whose interface it is.
+    pub interface_of: End,
+    /// Payload that TCP received between the looks.
+    pub tcp_info_bytes: Option<u64>,
+    /// Length of the window over that from the first to the last look at the counters.
+    pub window_share: f64,
+    /// Share by which the program counted more than can have come.
+    pub excess_share: f64,
+    /// Share by which the figure may be off: the edges of the window, what was being read there,
+    /// and what is known of a backlog.
+    pub error_bound_share: f64,
+}
+
+/// What follows for a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// All agree, within the error bound.
+    Agrees {
+        /// The largest of the ends' error bounds.
+        error_bound_share: f64,
+    },
+    /// More was counted than can have come: the run has no value.
+    Impossible {
+        /// By what share.
+        excess_share: f64,
+        /// What it is more than.
+        than: Than,
+    },
+    /// It could not be done.
+    NotReconciled {
+        /// Why.
+        because: Missing,
+    },
+}
+
+/// What a count exceeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Than {
+    /// What the interface carried.
+    Interface,
+    /// What TCP received.
+    TcpInfo,
+}
+
+/// Why a run cannot be reconciled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// An older version made it, and did not note when the counters were read.
+    OlderRecord,
+    /// Neither end's interface told what it carried.
+    InterfaceCounters,
+    /// RDMA passes the interface's counters by.
+    Rdma,
+    /// Another tool made it.
+    OtherTool,
+}
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str(match self {
+            Self::OlderRecord => "an older version did not note when it read the counters",
+            Self::InterfaceCounters => "neither end's interface told what it carried",
+            Self::Rdma => "RDMA passes the interface's counters by",
+            Self::OtherTool => "another tool made it",
+        })
+    }
+}
+
+impl Reconciled {
+    /// Whether the run's figure is refused.
+    pub fn is_impossible(&self) -> bool {
+        matches!(self.verdict, Verdict::Impossible { .. })
+    }
+
+    /// The error bound where it is worth telling.
+    pub fn rough(&self) -> Option<f64> {
+        match self.verdict {
+            Verdict::Agrees { error_bound_share } if error_bound_share > BOUND_TOLD => {
+                Some(error_bound_share)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Reconciles a run that was made to the end; `None` for others and for memory kernels.
+pub(crate) fn reconcile(trial: &Trial, metric: Metric, record: &Record) -> Option<Reconciled> {
+    if record.outcome != Outcome::Done || trial.path == Path::Memory {
+        return None;
+    }
+    let run = match checked(trial, metric, record) {
+        Ok(sides) => Reconciled { repeat: record.repeat, verdict: verdict(&sides), sides },
+        Err(because) => Reconciled {
+            repeat: record.repeat,
+            sides: Vec::new(),
+            verdict: Verdict::NotReconciled { because },
+        },
+    };
+    Some(run)
+}
+
+fn verdict(sides: &[Side]) -> Verdict {
+    let impossible = sides.iter().find_map(|side| {
+        let near = side.interface_of == side.end;
+        let most = if near { EXCESS_MAX } else { EXCESS_FAR_MAX };
+        let less = side.tcp_info_bytes.is_some_and(|bytes| bytes < side.carried_at_most);
+        let than = if less { Than::TcpInfo } else { Than::Interface };
+        let excess_share = side.excess_share;
+        (excess_share > most).then_some(Verdict::Impossible { excess_share, than })
+    });
+    let bound = sides.iter().map(|side| side.error_bound_share).fold(0.0, f64::max);
+    impossible.unwrap_or(Verdict::Agrees { error_bound_share: bound })
+}
+
+fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, Missing> {
+    if record.external.is_some() || trial.path == Path::Imported {
+        return Err(Missing::OtherTool);
+    }
+    let (sink, source) = (record.sink.as_deref(), record.source.as_deref());
+    let ends = || sink.into_iter().chain(source);
+    if trial.kind.starts_with("rdma-") || ends().any(|end| end.effective.rdma.is_some()) {
+        return Err(Missing::Rdma);
+    }
+    if ends().all(|end| end.looked_ns.is_none()) {
+        return Err(Missing::OlderRecord);
+    }
+    let look = |end, report, other| Look { trial, metric, end, report, other };
+    let both = ends().all(|end| end.flows.iter().any(FlowTally::counts));
+    let sides: Vec<Option<Side>> = match (metric, sink, source) {
+        (Metric::Goodput, Some(sink), Some(source)) if both => vec![
+            look(End::Sink, sink, Some(source)).side(),
+            look(End::Source, source, Some(sink)).side(),
+        ],
+        (Metric::Goodput, Some(sink), _) => vec![look(End::Sink, sink, source).side()],
+        // The end that asks counts the answers.
+        (_, _, Some(source)) => vec![look(End::Source, source, None).side()],
+        _ => Vec::new(),
+    };
+    let sides: Vec<Side> = sides.into_iter().flatten().collect();
+    if sides.is_empty() { Err(Missing::InterfaceCounters) } else { Ok(sides) }
+}
+
+/// One end that counts, with the other.
+struct Look<'a> {
+    trial: &'a Trial,
+    metric: Metric,
+    end: End,
+    report: &'a EndReport,
+    other: Option<&'a EndReport>,
+}
+
+impl Look<'_> {
+    fn is_tcp(&self) -> bool {
+        self.trial.kind.starts_with("tcp")
+    }
+
+    /// `None` where no interface tells.
+    fn side(&self) -> Option<Side> {
+        let far = if self.end == End::Sink { End::Source } else { End::Sink };
+        let near = self.carried(self.report, "rx").map(|n| (self.end, self.report, n));
+        let (interface_of, seen, carried_at_most) = near.or_else(|| {
+            let other = self.other?;
+            Some((far, other, self.scaled(other, self.carried(other, "tx")?)))
+        })?;
+        let window = seen.window_ns.0.max(1) as f64;
+        let window_share = window / seen.looked_ns?.0.max(1) as f64;
+        let counted = self.counted();
+        let tcp = self.report.readings.sum("tcp-info", ".received_bytes");
+        let tcp_info_bytes = tcp.filter(|_| self.metric == Metric::Goodput && self.is_tcp());
+        let most = tcp_info_bytes.unwrap_or(u64::MAX).min(carried_at_most);
+        let read = self.being_read();
+        let excess = counted.saturating_sub(most.saturating_add(read)) as f64;
+        let share = |n: f64| n / counted.max(1) as f64;
+        let backlog = tcp_info_bytes.map_or(0.0, |tcp| {
+            // TCP counted between the looks, the program in the window.
+            share(counted as f64 - (tcp as f64 * window_share)).abs()
+        });
+        let excess_share = excess / most.max(1) as f64;
+        let edges = (1.0 / window_share - 1.0).max(0.0);
+        Some(Side {
+            end: self.end,
+            counted,
+            carried_at_most,
+            interface: seen.effective.interface.clone()?,
+            interface_of,
+            tcp_info_bytes,
+            window_share,
+            excess_share,
+            error_bound_share: edges + share(read as f64).min(1.0) + backlog.max(excess_share),
+        })
+    }
+
+    /// What the program counted in its window.
+    fn counted(&self) -> u64 {
+        let flows = &self.report.flows;
+        match self.metric {
+            Metric::Goodput => {
+                total(flows.iter().filter(|flow| flow.counts()).map(|flow| flow.bytes.0))
+            }
+            _ => total(flows.iter().map(|flow| flow.messages)),
+        }
+    }
+
+    /// What may be in the hands of its threads as the window opens and closes.
+    fn being_read(&self) -> u64 {
+        let (flows, message) = (self.report.flows.len() as u64, self.trial.params.message_bytes.0);
+        match self.metric {
+            Metric::Goodput if self.is_tcp() => flows * SEGMENT_BYTES,
+            Metric::Goodput => flows * 2 * message,
+            _ => flows,
+        }
+    }
+
+    /// Payload bytes that an end's interface carried at most between the looks, or packets of round
+    /// trips, each of which is one at least.
+    fn carried(&self, end: &EndReport, way: &str) -> Option<u64> {
+        end.looked_ns?;
+        let packets = interface(end, &format!("{way}_packets"))?;
+        if self.metric != Metric::Goodput {
+            return Some(packets);
+        }
+        let bytes = interface(end, &format!("{way}_bytes"))?;
+        Some(bytes.saturating_sub(packets.saturating_mul(self.header_bytes(end))))
+    }
+
+    /// The least headers of a packet: those of IP and TCP or UDP. Not all interfaces count the
+    /// link's header, and one that joins packets keeps one set for all.
+    fn header_bytes(&self, end: &EndReport) -> u64 {
+        let ip = end.effective.ip.map_or(20, |ip| ip.header_bytes());
+        ip + if self.is_tcp() { 20 } else { 8 }
+    }
+
+    /// What the other end's interface carried, in a window of this end's length.
+    fn scaled(&self, other: &EndReport, carried: u64) -> u64 {
+        let (own, others) = (self.report.window_ns.0 as f64, other.window_ns.0.max(1) as f64);
+        (carried as f64 * (own / others).max(1.0)) as u64
+    }
+}

@@ -1,0 +1,208 @@
+//! Known answers of reconciliation: payload beside what an interface and TCP say of the window.
+
+use narrows_facts::host::Host;
+use narrows_facts::load::{EndReport, FlowTally, IpVersion, Params, StreamParams, Timeline};
+use narrows_facts::record::{Outcome, Record, Stamp};
+use narrows_facts::study::StoredStudy;
+use narrows_facts::trial::{Path, Placement, Trial, TrialId};
+use narrows_facts::{Bytes, Nanos};
+use narrows_stats::{Label, Missing, Than, Verdict, reconciled, summarise};
+
+const MIB: u64 = 1 << 20;
+
+/// What one end says it saw in a second.
+#[derive(Clone, Copy)]
+struct Seen {
+    payload: u64,
+    /// Bytes of headers of each packet, and payload of each.
+    packet: (u64, u64),
+    carried: u64,
+    tcp: Option<u64>,
+    ip: IpVersion,
+}
+
+const SEEN: Seen = Seen {
+    payload: 25_000_000,
+    packet: (66, 1448),
+    carried: 25_000_000,
+    tcp: Some(25_000_000),
+    ip: IpVersion::V4,
+};
+
+fn end(seen: Seen, sends: bool) -> EndReport {
+    let flow = FlowTally { bytes: Bytes(seen.payload), messages: 100, sends, ..Default::default() };
+    let mut end = EndReport {
+        window_ns: Nanos(1_000_000_000),
+        looked_ns: Some(Nanos(1_002_000_000)),
+        flows: vec![flow],
+        ..EndReport::default()
+    };
+    end.effective.interface = Some("v0".into());
+    end.effective.ip = Some(seen.ip);
+    let packets = seen.carried / seen.packet.1;
+    let bytes = seen.carried + packets * seen.packet.0;
+    let way = if sends { "tx" } else { "rx" };
+    let counters = [(format!("v0.{way}_packets"), packets), (format!("v0.{way}_bytes"), bytes)];
+    end.readings.0.insert("interface".into(), counters.into());
+    if let Some(tcp) = seen.tcp {
+        let counters = [("flow0.received_bytes".to_owned(), if sends { 0 } else { tcp })];
+        end.readings.0.insert("tcp-info".into(), counters.into());
+    }
+    end
+}
+
+fn trial(kind: &str, message: u64) -> Trial {
+    let timeline = Timeline {
+        warmup_ns: Nanos(0),
+        window_ns: Nanos(1_000_000_000),
+        cooldown_ns: Nanos(0),
+        interval_ns: None,
+    };
+    Trial {
+        id: TrialId("a".into()),
+        label: kind.into(),
+        kind: kind.into(),
+        params: Params::of_network(Bytes(message), 1),
+        place: Placement::default(),
+        path: Path::Peer,
+        timeline,
+        levels: Vec::new(),
+        notes: Vec::new(),
+        engine: None,
+    }
+}
+
+fn record(sink: EndReport, source: EndReport) -> Record {
+    Record {
+        trial: TrialId("a".into()),
+        repeat: 0,
+        block: 0,
+        outcome: Outcome::Done,
+        sink: Some(Box::new(sink)),
+        source: Some(Box::new(source)),
+        beside: None,
+        around: Stamp::default(),
+        session: 0,
+        external: None,
+    }
+}
+
+fn verdict(kind: &str, seen: Seen) -> Verdict {
+    let record = record(end(seen, false), end(SEEN, true));
+    reconciled(&trial(kind, 1400), &record).expect("reconciled").verdict
+}
+
+fn agrees(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Agrees { error_bound_share } if *error_bound_share < 0.02)
+}
+
+#[test]
+fn healthy_streams_agree_whatever_their_packets() {
+    let v6 = IpVersion::V6;
+    for seen in [
+        SEEN,
+        // Joined packets of 64 KiB with one set of headers, IPv6, a VLAN's four bytes more, and a
+        // loopback device, which counts no Ethernet header.
+        Seen { packet: (66, 65_160), ..SEEN },
+        Seen { packet: (86, 1428), ip: v6, ..SEEN },
+        Seen { packet: (86, 65_160), ip: v6, ..SEEN },
+        Seen { packet: (70, 1448), ..SEEN },
+        Seen { packet: (52, 65_483), ..SEEN },
+        // Without timestamps, the least of headers.
+        Seen { packet: (40, 1460), ..SEEN },
+        // Sent again, or others' traffic: more was carried.
+        Seen { carried: 50_000_000, ..SEEN },
+        // What lay in the socket at the edges.
+        Seen { tcp: Some(25_000_000 - 65_536), ..SEEN },
+    ] {
+        let told = verdict("tcp-stream", seen);
+        assert!(agrees(&told), "{told:?}");
+    }
+    let datagrams = Seen { packet: (42, 1400), tcp: None, ..SEEN };
+    assert!(agrees(&verdict("udp-stream", datagrams)));
+    assert!(agrees(&verdict("udp-stream", Seen { packet: (42, 64 * 1400), ..datagrams })));
+}
+
+#[test]
+fn more_payload_than_was_carried_is_refused() {
+    // 208 Mb/s of payload where 191 of a 200 Mb/s shaper came: the rest lay in the socket.
+    let carried = 191_000_000 / 8;
+    let backlog = Seen { payload: 208_000_000 / 8, carried, tcp: Some(carried), ..SEEN };
+    match verdict("tcp-stream", backlog) {
+        Verdict::Impossible { excess_share, .. } => {
+            // 208 less a segment in hand, over the 191 that came.
+            assert!((excess_share - 0.086).abs() < 0.003, "{excess_share}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // The interface carried others' traffic, and TCP knows its own.
+    let told = verdict("tcp-stream", Seen { carried: 10 * carried, ..backlog });
+    assert!(matches!(told, Verdict::Impossible { than: Than::TcpInfo, .. }), "{told:?}");
+    // 574 Mb/s of datagrams where 400 came.
+    let carried = 400_000_000 / 8;
+    let datagrams =
+        Seen { payload: 574_000_000 / 8, carried, tcp: None, packet: (42, 1400), ..SEEN };
+    let told = verdict("udp-stream", datagrams);
+    assert!(matches!(told, Verdict::Impossible { than: Than::Interface, .. }), "{told:?}");
+    // A little more is told as an error, and not refused.
+    let told = verdict("udp-stream", Seen { payload: carried + carried / 50, ..datagrams });
+    assert!(matches!(told, Verdict::Agrees { error_bound_share } if error_bound_share > 0.01));
+}
+
+#[test]
+fn a_refused_run_has_no_value_and_says_so() {
+    let seen = Seen { payload: 50_000_000, ..SEEN };
+    let mut study = StoredStudy::unmeasured(Host::default());
+    study.trials = vec![trial("tcp-stream", MIB)];
+    study.records = vec![record(end(seen, false), end(SEEN, true))];
+    let summaries = summarise(&study);
+    assert_eq!(summaries[0].estimate, None);
+    assert!(summaries[0].labels.contains(&Label::Impossible), "{:?}", summaries[0].labels);
+    // A good one beside it stands, and the label stays.
+    let good = record(end(SEEN, false), end(SEEN, true));
+    study.records.push(Record { repeat: 1, ..good });
+    let summaries = summarise(&study);
+    assert_eq!(summaries[0].estimate.map(|estimate| estimate.value), Some(200e6));
+    assert!(summaries[0].labels.contains(&Label::Impossible));
+    assert!(!summaries[0].labels.contains(&Label::ShortWindow));
+}
+
+#[test]
+fn each_direction_is_held_to_its_own_interface() {
+    let both = |seen: Seen| {
+        let mut end = end(seen, false);
+        let back = FlowTally { sends: true, bytes: Bytes(MIB), ..FlowTally::default() };
+        end.flows.push(back);
+        end
+    };
+    let mut trial = trial("tcp-stream", MIB);
+    trial.params.stream = Some(StreamParams { bidirectional: true, ..Default::default() });
+    let of = |sink, source| {
+        let told = reconciled(&trial, &record(both(sink), both(source))).expect("reconciled");
+        (told.sides.len(), told.is_impossible())
+    };
+    assert_eq!(of(SEEN, SEEN), (2, false));
+    assert_eq!(of(SEEN, Seen { payload: 40_000_000, ..SEEN }), (2, true));
+}
+
+#[test]
+fn what_cannot_be_reconciled_says_why() {
+    let missing = |change: &dyn Fn(&mut Record)| {
+        let mut record = record(end(SEEN, false), end(SEEN, true));
+        change(&mut record);
+        match reconciled(&trial("tcp-stream", MIB), &record).expect("reconciled").verdict {
+            Verdict::NotReconciled { because } => because,
+            other => panic!("{other:?}"),
+        }
+    };
+    let each = |record: &mut Record, change: fn(&mut EndReport)| {
+        record.sink.iter_mut().chain(&mut record.source).for_each(|end| change(end));
+    };
+    assert_eq!(missing(&|run| each(run, |end| end.looked_ns = None)), Missing::OlderRecord);
+    assert_eq!(missing(&|run| each(run, |end| end.readings.0.clear())), Missing::InterfaceCounters);
+    // An iperf3 server has no counters of ours: the own interface is what its word is held to.
+    let mut sink = end(Seen { payload: 60_000_000, ..SEEN }, false);
+    (sink.readings.0, sink.looked_ns) = (Default::default(), None);
+    let told = reconciled(&trial("tcp-stream", MIB), &record(sink, end(SEEN, true)));
+    assert!(told.expect("reconciled").is_impossible());
+}
