@@ -3,7 +3,7 @@
 //! At the socket: the receiver came too late for its buffer. At an interface: its ring or queue was
 //! full. In the receiver's host: a filter or a backlog. On the path: a switch, a shaper, or a host
 //! between; where both ends are one host there is none of these. Where the other end's counters are
-//! not read nothing tells, and no place is named. Judged from one in a hundred, by the largest part.
+//! not read no place is named. Judged from one in a hundred, by the largest part.
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
