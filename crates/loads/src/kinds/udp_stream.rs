@@ -3,10 +3,10 @@
 //!
 //! How datagrams are handed over and taken is a choice ([`crate::udp`]); without one it is a call
 //! each. A datagram opens with eight bytes of the trial's token and a 64-bit sequence number,
-//! big-endian; where a pace is given and there is room, the time it was sent follows. Those that are
-//! sent in the sender's window say so in the number's highest bit, and both ends count them: the
-//! sender those that its kernel took, the receiver each that came once, until the sender has said
-//! that it is over or nothing more comes. What is missing is lost, the last ones too.
+//! big-endian; where a pace is given and there is room, the time it was sent follows. Those that
+//! are sent in the sender's window say so in the number's highest bit, and both ends count them:
+//! the sender those that its kernel took, the receiver each that came once, until the sender has
+//! said that it is over or nothing more comes. What is missing is lost, the last ones too.
 
 use crate::harness::buffer::Buffer;
 use crate::harness::ends::{Flow, LaneMaker, UdpEnd};

@@ -247,7 +247,7 @@ fn their_report(trial: &Trial, theirs: &Results) -> Result<EndReport, RunError> 
     Ok(report)
 }
 
-/// All datagrams that its end sent, or got: a receiving server takes the number of the last one that
+/// All datagrams that its end sent, or got: a receiving server takes the number of the last that
 /// came for all, and what it missed before that for lost.
 fn whole_run(stream: &StreamResults, end: End) -> Stretch {
     let missed = if end == End::Sink { stream.errors.max(0) } else { 0 };
