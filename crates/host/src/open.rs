@@ -2,7 +2,7 @@
 //! the text of `dmidecode`, or the XML of hwloc.
 
 use crate::capture;
-use crate::memory::{self, Firmware, Told, dmidecode};
+use crate::memory::{self, Firmware, Told, dmidecode, sections};
 use crate::{Root, hwloc, read};
 use narrows_facts::Fact;
 use narrows_facts::host::Host;
@@ -27,7 +27,8 @@ pub fn open(path: &Path) -> Result<Host, String> {
     if bytes.is_empty() {
         return Err(format!("{shown} is empty"));
     }
-    let text = std::str::from_utf8(&bytes).ok();
+    let text = sections::text(&bytes);
+    let text = text.as_deref();
     if let Some(text) = text.filter(|text| capture::is_capture(text)) {
         let answers = capture::parse(text).map_err(|error| format!("{shown}: {error}"))?;
         return Ok(read(&Root::replay(answers)));
@@ -35,15 +36,45 @@ pub fn open(path: &Path) -> Result<Host, String> {
     if let Some(text) = text.filter(|text| hwloc::is_topology(text)) {
         return hwloc::parse(text, &format!("{shown}")).map_err(|e| format!("{shown}: {e}"));
     }
-    let firmware = match text.filter(|text| dmidecode::is_report(text)) {
-        Some(text) => dmidecode::parse(text),
-        None => memory::parse_smbios(&bytes).map_err(|why| {
-            format!(
-                "{shown} is no SMBIOS table, no dmidecode text, no capture, no hwloc XML: {why}"
-            )
-        })?,
+    if let Some(text) = text.filter(|text| sections::is_report(text)) {
+        let firmware = dmidecode::parse(text).map_err(|error| format!("{shown}: {error}"))?;
+        return of_firmware(firmware, &format!("{shown}"), "dmidecode without -t tells it");
+    }
+    let none = |why: String| {
+        format!("{shown} is no SMBIOS table, no dmidecode text, no capture, no hwloc XML: {why}")
     };
-    Ok(of_firmware(firmware, &format!("{shown}")))
+    if text.is_some() {
+        return Err(none("it is a text of another kind".to_owned()));
+    }
+    let table = table_of(&bytes).map_err(&none)?;
+    let firmware = memory::parse_smbios(table).map_err(&none)?;
+    of_firmware(firmware, &format!("{shown}"), "the table has no structure of type 1")
+}
+
+/// The table of a file that `dmidecode --dump-bin` wrote: the entry point, and behind it the table
+/// at the address that the entry point tells (DSP0134, 5.2). Another file is the table itself.
+fn table_of(bytes: &[u8]) -> Result<&[u8], String> {
+    let number = |at: usize, size: usize| {
+        let bytes = bytes.get(at..at + size)?;
+        Some(bytes.iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte)))
+    };
+    // Where the entry point keeps the table's address and length, and whether the length is a most.
+    let (address, length, at_most) = match bytes {
+        [b'_', b'S', b'M', b'3', b'_', ..] => (number(0x10, 8), number(0x0c, 4), true),
+        [b'_', b'S', b'M', b'_', ..] => (number(0x18, 4), number(0x16, 2), false),
+        [b'_', b'D', b'M', b'I', b'_', ..] => (number(0x08, 4), number(0x06, 2), false),
+        _ => return Ok(bytes),
+    };
+    let place = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
+    let (start, length) =
+        place(address).zip(place(length)).ok_or("its entry point is cut short")?;
+    let table = bytes.get(start..).filter(|table| !table.is_empty());
+    let table = table.ok_or("it is an entry point without its table")?;
+    match table.get(..length) {
+        Some(table) => Ok(table),
+        None if at_most => Ok(table),
+        None => Err(format!("its table is cut short: {} of {length} bytes", table.len())),
+    }
 }
 
 /// The bytes of a plain file; a device or a pipe might never end.
@@ -75,22 +106,26 @@ fn top_of(path: &Path) -> Option<PathBuf> {
     only.filter(|dir| holds(dir))
 }
 
-/// A host of which only firmware's words are known.
-fn of_firmware(firmware: Firmware, from: &str) -> Host {
+/// A host of which only firmware's words are known; an error where they tell of none.
+/// `unnamed` says why there is no product.
+fn of_firmware(firmware: Firmware, from: &str, unnamed: &str) -> Result<Host, String> {
+    if firmware.slots.is_empty() && firmware.sockets.is_empty() && firmware.system.is_none() {
+        return Err(format!("{from} tells of no system, no processor and no memory"));
+    }
     let mut host = read(&Root::at("/nonexistent/narrows"));
     let system = firmware.system.as_ref();
     let product = system.map(|(maker, name)| format!("{maker} {name}").trim().to_owned());
-    host.product = known(product.filter(|product| !product.is_empty()), from);
-    host.cpu.model = known(firmware.processor().map(str::to_owned), from);
+    host.product = match product.filter(|product| !product.is_empty()) {
+        Some(product) => Fact::known(product, from),
+        None => Fact::absent(format!("{from} ({unnamed})")),
+    };
+    let model = firmware.processor().map(str::to_owned);
+    host.cpu.model = model.map_or_else(|| Fact::absent(from), |model| Fact::known(model, from));
     let told = Told::of(Fact::known(firmware, from));
     host.cpu.sockets = told.sockets;
     host.expansion_slots = told.expansion;
     host.memory.slots = told.slots;
     host.memory.arrays = told.arrays;
     host.memory.ranges = told.ranges;
-    host
-}
-
-fn known(value: Option<String>, from: &str) -> Fact<String> {
-    value.map_or_else(|| Fact::absent(from), |value| Fact::known(value, from))
+    Ok(host)
 }

@@ -351,3 +351,32 @@ fn this_machine_reads_within_bounds() {
     assert!(!allowed.is_empty() && allowed.iter().all(|cpu| online.contains(cpu)));
     assert!(host.memory.total_bytes.value().is_some_and(|total| total.0 > 1 << 26));
 }
+
+/// What `dmidecode --dump-bin` writes: the entry point with the table's new address, then the table.
+#[test]
+fn dumped_tables_are_the_tables_and_programs_are_no_hosts() {
+    let here = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    for program in ["/bin/ls", "/bin/sh"] {
+        let error = open(Path::new(program)).expect_err(program);
+        assert!(error.contains("is no SMBIOS table"), "{error}");
+    }
+    let Some(dir) = corpora() else { return };
+    let mut compared = 0;
+    for entry in std::fs::read_dir(dir.join("smbios-raw")).expect("smbios-raw").flatten() {
+        let Ok(mut point) = std::fs::read(entry.path().join("smbios_entry_point")) else {
+            continue;
+        };
+        let table = std::fs::read(entry.path().join("DMI")).expect("DMI");
+        let address = if point.starts_with(b"_SM3_") { 0x10 } else { 0x18 };
+        point[address..address + 4].copy_from_slice(&32u32.to_le_bytes());
+        point.resize(32, 0);
+        let file = here.join("dump.bin");
+        std::fs::write(&file, [point.as_slice(), &table].concat()).expect("dump");
+        let (dumped, plain) = (open(&file).expect("dump"), open(&entry.path()).expect("table"));
+        assert_eq!(dumped.memory.slots.value(), plain.memory.slots.value(), "{:?}", entry.path());
+        std::fs::write(&file, &point).expect("dump");
+        assert!(open(&file).is_err_and(|error| error.contains("without its table")));
+        compared += 1;
+    }
+    assert!(compared >= 4, "{compared} tables with an entry point");
+}

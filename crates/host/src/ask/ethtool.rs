@@ -170,16 +170,24 @@ fn features(card: &Card, out: &mut String) -> io::Result<()> {
     for index in 0..count.min(32 * BLOCKS_MAX) {
         // A block: available, requested, active, never changed.
         let at = 2 + index / 32 * 4;
-        let [available, requested, active, never] =
-            [0, 1, 2, 3].map(|word| states[at + word] >> (index % 32) & 1 == 1);
+        let block = [0, 1, 2, 3].map(|word| states[at + word] >> (index % 32) & 1 == 1);
         let name = name_at(&names, 3, index);
         if !name.is_empty() {
-            // What was asked for and is off depends on another that cannot be.
-            let fixed = if !available || never || (requested && !active) { " fixed" } else { "" };
-            let _ = writeln!(out, "feature {name} {}{fixed}", ["off", "on"][usize::from(active)]);
+            let _ = writeln!(out, "feature {name} {}", feature(block));
         }
     }
     Ok(())
+}
+
+/// A feature's words: `fixed` is what `ethtool -k` calls so, and not what is off because another
+/// feature that it needs is (`off [requested on]`).
+fn feature([available, _, active, never]: [bool; 4]) -> &'static str {
+    match (active, !available || never) {
+        (true, true) => "on fixed",
+        (true, false) => "on",
+        (false, true) => "off fixed",
+        (false, false) => "off",
+    }
 }
 
 #[cfg(test)]
@@ -193,6 +201,15 @@ mod tests {
         buffer[5] = u32::from_ne_bytes(*b"so\0x");
         assert_eq!(name_at(&buffer, 4, 0), "tx-gso");
         assert_eq!(name_at(&buffer, 4, 9), "");
+    }
+
+    #[test]
+    fn what_waits_for_another_feature_is_not_fixed() {
+        assert_eq!(feature([true, true, false, false]), "off");
+        assert_eq!(feature([true, false, false, false]), "off");
+        assert_eq!(feature([false, false, false, false]), "off fixed");
+        assert_eq!(feature([true, true, true, true]), "on fixed");
+        assert_eq!(feature([true, true, true, false]), "on");
     }
 
     #[test]

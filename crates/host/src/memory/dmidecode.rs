@@ -1,37 +1,41 @@
 //! Memory and processors from the text that `dmidecode` prints, for hosts that only sent their
 //! report.
 
+use super::sections::{self, Section};
 use super::smbios::{Firmware, interleave};
 use narrows_facts::Bytes;
 use narrows_facts::host::{
     CpuSocket, ExpansionSlot, Interleave, MemoryArray, MemoryRange, Module, Slot,
 };
 
-/// True for text that looks like dmidecode's.
-pub fn is_report(text: &str) -> bool {
-    text.contains("DMI type 17") || text.lines().any(|line| line == "Memory Device")
-}
-
-/// Reads a report.
-pub fn parse(text: &str) -> Firmware {
+/// Reads a report. An error says what in it cannot be read surely.
+pub fn parse(text: &str) -> Result<Firmware, String> {
+    let sections = sections::read(text)?;
     let mut firmware = Firmware::default();
     let mut places: Vec<(u16, Interleave)> = Vec::new();
     let mut handles: Vec<Option<u16>> = Vec::new();
-    for section in text.split("\n\n").map(Section::of) {
-        match section.title {
+    for section in &sections {
+        check(section)?;
+        match section.title.as_str() {
             "System Information" => {
                 let pair = section.field("Manufacturer").zip(section.field("Product Name"));
-                firmware.system = pair.map(|(maker, name)| (maker.to_owned(), name.to_owned()));
+                let pair = pair.map(|(maker, name)| (maker.to_owned(), name.to_owned()));
+                if pair.is_some() && firmware.system.is_some() {
+                    return Err(
+                        "it holds the reports of several hosts, give them one by one".into()
+                    );
+                }
+                firmware.system = firmware.system.or(pair);
             }
-            "Processor Information" => firmware.sockets.push(socket(&section)),
-            "Physical Memory Array" => firmware.arrays.push(array(&section)),
-            "Memory Array Mapped Address" => firmware.ranges.extend(range(&section)),
+            "Processor Information" => firmware.sockets.push(socket(section)),
+            "Physical Memory Array" => firmware.arrays.push(array(section)),
+            "Memory Array Mapped Address" => firmware.ranges.extend(range(section)),
             "Memory Device" => {
-                firmware.slots.push(slot(&section));
+                firmware.slots.push(slot(section));
                 handles.push(section.handle);
             }
-            "System Slot Information" => firmware.expansion.push(expansion(&section)),
-            "Memory Device Mapped Address" => places.extend(place(&section)),
+            "System Slot Information" => firmware.expansion.push(expansion(section)),
+            "Memory Device Mapped Address" => places.extend(place(section)),
             _ => {}
         }
     }
@@ -39,11 +43,65 @@ pub fn parse(text: &str) -> Firmware {
         let place = places.iter().find(|(of, _)| Some(*of) == handle);
         slot.interleave = place.map(|(_, interleave)| *interleave);
     }
+    whole(&sections, &firmware)?;
     firmware.place();
-    firmware
+    Ok(firmware)
 }
 
-fn socket(section: &Section<'_>) -> CpuSocket {
+/// What stands in the titles that are read, by type: another title is another language.
+const READ: [(u8, &str); 6] = [
+    (1, "System Information"),
+    (4, "Processor Information"),
+    (9, "System Slot Information"),
+    (16, "Physical Memory Array"),
+    (17, "Memory Device"),
+    (20, "Memory Device Mapped Address"),
+];
+
+/// An error for a section that is there and tells less than such a one does.
+fn check(section: &Section) -> Result<(), String> {
+    let wanted = READ.iter().find(|(kind, _)| Some(*kind) == section.kind);
+    if let Some((kind, title)) = wanted.filter(|(_, title)| section.title != *title) {
+        return Err(format!(
+            "a structure of type {kind} is called '{}' and not '{title}': the report is cut short \
+             or translated",
+            sections::short(&section.title)
+        ));
+    }
+    let missing = ["Size", "Locator"].into_iter().find(|field| section.field(field).is_none());
+    match missing.filter(|_| section.title == "Memory Device") {
+        Some(field) => Err(format!(
+            "a Memory Device has no line '{field}': the report is cut short or translated"
+        )),
+        None => check_size(section),
+    }
+}
+
+/// An error for a size that is neither known words nor a number of bytes.
+fn check_size(section: &Section) -> Result<(), String> {
+    let Some(size) = section.field("Size").filter(|_| section.title == "Memory Device") else {
+        return Ok(());
+    };
+    let known = ["No Module Installed", "Not Installed", "Unknown", "<OUT OF SPEC>"];
+    match known.contains(&size) || bytes(size).is_some() {
+        true => Ok(()),
+        false => Err(format!("'Size: {}' of a Memory Device is no size", sections::short(size))),
+    }
+}
+
+/// An error for a report that ends before its table does: it lacks the end, and slots that its
+/// arrays have.
+fn whole(sections: &[Section], firmware: &Firmware) -> Result<(), String> {
+    let ends = sections.iter().any(|section| section.title == "End Of Table");
+    let listed = firmware.arrays.iter().map(|array| u32::from(array.slots.unwrap_or(0)));
+    let (listed, there) = (listed.sum::<u32>() as usize, firmware.slots.len());
+    match !ends && there > 0 && there < listed {
+        true => Err(format!("the report is cut short: {there} of {listed} Memory Devices")),
+        false => Ok(()),
+    }
+}
+
+fn socket(section: &Section) -> CpuSocket {
     let count = |name: &str| section.field(name).and_then(|count| count.parse().ok());
     let status = section.field("Status").unwrap_or_default();
     CpuSocket {
@@ -55,7 +113,7 @@ fn socket(section: &Section<'_>) -> CpuSocket {
     }
 }
 
-fn array(section: &Section<'_>) -> MemoryArray {
+fn array(section: &Section) -> MemoryArray {
     let text = |name: &str| section.field(name).unwrap_or("Unknown").to_owned();
     MemoryArray {
         handle: section.handle.unwrap_or_default(),
@@ -66,7 +124,7 @@ fn array(section: &Section<'_>) -> MemoryArray {
     }
 }
 
-fn range(section: &Section<'_>) -> Option<MemoryRange> {
+fn range(section: &Section) -> Option<MemoryRange> {
     let address = |name: &str| hex(section.field(name)?);
     Some(MemoryRange {
         array: u16::try_from(address("Physical Array Handle")?).ok()?,
@@ -76,14 +134,14 @@ fn range(section: &Section<'_>) -> Option<MemoryRange> {
     })
 }
 
-fn place(section: &Section<'_>) -> Option<(u16, Interleave)> {
+fn place(section: &Section) -> Option<(u16, Interleave)> {
     let handle = u16::try_from(hex(section.field("Physical Device Handle")?)?).ok()?;
     let number = |name: &str| section.field(name)?.parse::<u8>().ok();
     let found = interleave(number("Interleave Position")?, number("Interleaved Data Depth")?);
     found.map(|interleave| (handle, interleave))
 }
 
-fn expansion(section: &Section<'_>) -> ExpansionSlot {
+fn expansion(section: &Section) -> ExpansionSlot {
     // `x4 PCI Express 2 x8`: lanes wired, kind, size of the connector.
     let first = section.field("Type").and_then(|kind| kind.split(' ').next());
     let address = section.field("Bus Address").filter(|address| !address.contains(":ff:"));
@@ -103,37 +161,12 @@ fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-/// A structure of the report: its handle, its title and its lines of `name: value`.
-struct Section<'a> {
-    handle: Option<u16>,
-    title: &'a str,
-    lines: Vec<(&'a str, &'a str)>,
-}
-
-impl<'a> Section<'a> {
-    fn of(text: &'a str) -> Self {
-        let head = text.lines().find_map(|line| line.strip_prefix("Handle ")?.split(',').next());
-        let mut lines = text.lines().filter(|line| !line.starts_with("Handle "));
-        let title = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-        let fields = lines.filter_map(|line| line.strip_prefix('\t')?.split_once(':'));
-        Self {
-            handle: head.and_then(hex).and_then(|handle| u16::try_from(handle).ok()),
-            title: title.unwrap_or_default().trim(),
-            lines: fields.collect(),
-        }
-    }
-
-    fn field(&self, name: &str) -> Option<&'a str> {
-        self.lines.iter().find(|(key, _)| *key == name).map(|(_, value)| value.trim())
-    }
-}
-
 /// False for the words that stand for nothing.
 fn is_told(value: &str) -> bool {
     !matches!(value, "" | "Unknown" | "Not Specified" | "None")
 }
 
-fn slot(section: &Section<'_>) -> Slot {
+fn slot(section: &Section) -> Slot {
     let text = |name: &str| section.field(name).unwrap_or_default().to_owned();
     let array = section.field("Array Handle").and_then(hex);
     Slot {
@@ -145,9 +178,9 @@ fn slot(section: &Section<'_>) -> Slot {
     }
 }
 
-fn module(section: &Section<'_>) -> Option<Module> {
+fn module(section: &Section) -> Option<Module> {
     let size = section.field("Size")?;
-    if size == "No Module Installed" {
+    if matches!(size, "No Module Installed" | "Not Installed") {
         return None;
     }
     let technology = section.field("Type").unwrap_or("unknown").to_owned();
@@ -173,7 +206,7 @@ fn bytes(size: &str) -> Option<Bytes> {
     let number: u64 = number.parse().ok()?;
     let shift = match unit {
         "bytes" => 0,
-        "kB" => 10,
+        "kB" | "KB" => 10,
         "MB" => 20,
         "GB" => 30,
         "TB" => 40,
@@ -200,9 +233,72 @@ mod tests {
         let text = "System Information\n\tManufacturer: Dell Inc.\n\tProduct Name: PowerEdge R740\n\n\
             Handle 0x1, DMI type 17, 84 bytes\nMemory Device\n\tSize: 16 GB\n\tLocator: B7\n\
             \tBank Locator: Not Specified\n\tType: DDR4\n\tConfigured Memory Speed: 2400 MT/s\n";
-        let whole = parse(text);
-        assert_eq!(whole.slots[0].at.as_ref().map(|at| at.channel.as_str()), Some("1"));
-        assert_eq!(whole.slots[0].module.as_ref().and_then(|m| m.configured_mts), Some(2400));
+        let read = parse(text).expect("report");
+        assert_eq!(read.slots[0].at.as_ref().map(|at| at.channel.as_str()), Some("1"));
+        assert_eq!(read.slots[0].module.as_ref().and_then(|m| m.configured_mts), Some(2400));
         (0..text.len()).for_each(|cut| drop(parse(&text[..cut])));
+    }
+
+    const REPORT: &str = "# dmidecode 3.2\nGetting SMBIOS data from sysfs.\n\n\
+        Handle 0x0001, DMI type 1, 27 bytes\nSystem Information\n\tManufacturer: Dell Inc.\n\
+        \tProduct Name: PowerEdge R740\n\n\
+        Handle 0x1000, DMI type 16, 23 bytes\nPhysical Memory Array\n\tUse: System Memory\n\
+        \tNumber Of Devices: 2\n\n\
+        Handle 0x1100, DMI type 17, 84 bytes\nMemory Device\n\tArray Handle: 0x1000\n\
+        \tSize: 16 GB\n\tLocator: A1\n\tBank Locator: Not Specified\n\tType: DDR4\n\
+        \tType Detail: Synchronous\n\n\
+        Handle 0x1101, DMI type 17, 84 bytes\nMemory Device\n\tArray Handle: 0x1000\n\
+        \tSize: No Module Installed\n\tLocator: A2\n\tBank Locator: Not Specified\n\n\
+        Handle 0x7F00, DMI type 127, 4 bytes\nEnd Of Table\n\n";
+
+    #[test]
+    fn a_report_reads_alike_in_every_shape() {
+        let want = parse(REPORT).expect("report");
+        assert_eq!((want.slots.len(), want.arrays.len()), (2, 1));
+        assert!(want.slots[0].module.is_some() && want.slots[1].module.is_none());
+        let quoted =
+            |mark: &str| REPORT.lines().map(|line| format!("{mark}{line}\n")).collect::<String>();
+        let memory = REPORT.find("Handle 0x1000").expect("memory");
+        let again = format!("{REPORT}\n# dmidecode 3.2\n\n{}", &REPORT[memory..]);
+        for (name, text) in [
+            ("spaces", REPORT.replace('\t', "        ")),
+            ("two spaces", REPORT.replace('\t', "  ")),
+            ("no indentation", REPORT.replace('\t', "")),
+            ("Windows", REPORT.replace('\n', "\r\n")),
+            ("old Macintosh", REPORT.replace('\n', "\r")),
+            ("every line twice ended", REPORT.replace('\n', "\n\n")),
+            ("blanks behind", REPORT.replace('\n', "  \n")),
+            ("indented", quoted("    ")),
+            ("indented by tabs", quoted("\t\t")),
+            ("mail", quoted("> ")),
+            ("mail of mail", quoted("> > ")),
+            ("mail without blanks", quoted(">>")),
+            ("a part joined again", again),
+        ] {
+            assert_eq!(parse(&text).as_ref(), Ok(&want), "{name}");
+        }
+        let quiet: Vec<&str> = REPORT.lines().filter(|l| !l.starts_with("Handle")).collect();
+        let slots = parse(&quiet.join("\n")).expect("-q").slots;
+        assert_eq!(slots.len(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_read_surely_is_an_error() {
+        let fails = |text: &str, why: &str| {
+            let error = parse(text).expect_err(why);
+            assert!(error.contains(why), "{error}");
+        };
+        let other = REPORT.replace("16 GB", "32 GB");
+        fails(&format!("{REPORT}{other}"), "several hosts");
+        let quiet = |text: &str| {
+            let lines: Vec<&str> = text.lines().filter(|l| !l.starts_with("Handle")).collect();
+            lines.join("\n")
+        };
+        fails(&quiet(&format!("{REPORT}{other}")), "several hosts");
+        fails(&REPORT.replace("Memory Device", "Speichermodul"), "translated");
+        fails(&REPORT.replace("\tSize:", "\tTaille:"), "no line 'Size'");
+        fails(&REPORT.replace("16 GB", "16 Go"), "is no size");
+        fails(&REPORT[..REPORT.find("Handle 0x1101").expect("last")], "1 of 2 Memory Devices");
+        fails(&REPORT[..REPORT.find("\tLocator: A2").expect("last")], "no line 'Locator'");
     }
 }

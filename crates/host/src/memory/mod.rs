@@ -3,6 +3,7 @@
 pub mod dmidecode;
 pub mod edac;
 pub mod locator;
+pub mod sections;
 pub mod slotmap;
 mod smbios;
 

@@ -205,7 +205,10 @@ fn check(table: &[u8]) -> Result<(), String> {
         let end = rest.windows(2).position(|pair| pair == [0, 0]);
         at = strings + end.ok_or_else(|| truncated(at, table))? + 2;
         if kind == 127 {
-            return Ok(());
+            return match length {
+                4 => Ok(()),
+                other => Err(format!("its end is {other} bytes long and not 4")),
+            };
         }
     }
     Ok(())

@@ -29,6 +29,10 @@ fn write(host: &Host) -> String {
     if !names.is_empty() {
         let _ = writeln!(out, "{}", names.join(", "));
     }
+    // A description of memory alone: makers' slot numbers are then nobody's.
+    if host.product.value().is_none() && host.memory.slots.value().is_some() {
+        let _ = writeln!(out, "product unknown: {}", host.product.source());
+    }
     let _ = writeln!(out, "{}", words::host_line(host));
     memory(&mut out, host);
     for node in &host.nodes {
