@@ -3,6 +3,7 @@
 use crate::{Root, cgroup, list};
 use narrows_facts::host::{Cache, Cpu, CpuPlace, CpuSocket, IdleState};
 use narrows_facts::{Bytes, Fact};
+use std::collections::BTreeMap;
 
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -23,7 +24,7 @@ pub fn read(root: &Root, sockets: Fact<Vec<CpuSocket>>) -> Cpu {
         idle_states: idle_states(root),
         model: model(root),
         allowed: allowed(root),
-        places: numbers.iter().map(|cpu| place(root, *cpu)).collect(),
+        places: places(root, &numbers),
         caches: caches(root, &numbers),
         online,
     }
@@ -70,6 +71,42 @@ fn model(root: &Root) -> Fact<String> {
     match named.or_else(arm) {
         Some(value) => Fact::Known { value, from },
         None => Fact::Absent { from },
+    }
+}
+
+fn places(root: &Root, numbers: &[u32]) -> Vec<CpuPlace> {
+    let mut places: Vec<CpuPlace> = numbers.iter().map(|cpu| place(root, *cpu)).collect();
+    let lead = |cpu: u32| siblings(root, cpu)?.into_iter().find(|cpu| numbers.contains(cpu));
+    number_cores(&mut places, lead);
+    places
+}
+
+/// CPUs of one core; the file was renamed in kernel 5.3, and both are there.
+fn siblings(root: &Root, cpu: u32) -> Option<Vec<u32>> {
+    let file = |leaf: &str| root.text(&format!("{CPUS}/cpu{cpu}/topology/{leaf}"));
+    let lists = ["core_cpus_list", "thread_siblings_list"].into_iter();
+    let listed = lists.filter_map(|leaf| list::parse(file(leaf).value()?).ok());
+    let masks = ["core_cpus", "thread_siblings"].into_iter();
+    let masked = masks.filter_map(|leaf| list::parse_mask(file(leaf).value()?).ok());
+    listed.chain(masked).find(|cpus| cpus.contains(&cpu))
+}
+
+/// Gives each core a number of its own. The kernel's numbers are unique inside a node, a die or a
+/// cluster of some machines (Opteron 6100, Hygon, RISC-V), which are not told: where they are not
+/// the sets of threads that it lists, the first CPU of each set is the number. `lead` gives it.
+pub(crate) fn number_cores(places: &mut [CpuPlace], lead: impl Fn(u32) -> Option<u32>) {
+    let leads: Option<Vec<u32>> = places.iter().map(|place| lead(place.cpu)).collect();
+    let Some(leads) = leads else { return };
+    let mut by_number: BTreeMap<(Option<u32>, Option<u32>, u32), u32> = BTreeMap::new();
+    let mut by_lead: BTreeMap<u32, (Option<u32>, Option<u32>, u32)> = BTreeMap::new();
+    let alike = places.iter().zip(&leads).all(|(place, lead)| {
+        let Some(core) = place.core else { return false };
+        let key = (place.package, place.die, core);
+        *by_number.entry(key).or_insert(*lead) == *lead
+            && *by_lead.entry(*lead).or_insert(key) == key
+    });
+    if !alike {
+        places.iter_mut().zip(leads).for_each(|(place, lead)| place.core = Some(lead));
     }
 }
 
@@ -164,6 +201,29 @@ fn size(text: &str) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cores_whose_numbers_repeat_are_told_apart_by_their_threads() {
+        // Two dies of two cores in one package, each counting its cores from 0; no threads.
+        let place = |cpu: u32| CpuPlace {
+            cpu,
+            package: Some(0),
+            core: Some(cpu % 2),
+            ..CpuPlace::default()
+        };
+        let cores = |lead: &dyn Fn(u32) -> Option<u32>| {
+            let mut places: Vec<CpuPlace> = (0..4).map(place).collect();
+            number_cores(&mut places, lead);
+            places.iter().filter_map(|place| place.core).collect::<Vec<u32>>()
+        };
+        assert_eq!(cores(&Some), [0, 1, 2, 3]);
+        // Two threads of each core: the kernel's numbers are right and stay.
+        assert_eq!(cores(&|cpu| Some(cpu % 2)), [0, 1, 0, 1]);
+        // Nothing is known of the threads of one.
+        assert_eq!(cores(&|cpu| (cpu != 2).then_some(cpu)), [0, 1, 0, 1]);
+        // Numbers that part what is one core.
+        assert_eq!(cores(&|cpu| Some(cpu / 2 * 2)), [0, 0, 2, 2]);
+    }
 
     #[test]
     fn steal_is_a_share_of_all_time() {

@@ -2,10 +2,11 @@
 //! caches, nodes and the tree of PCI devices with the rate of their links, but no modules, drivers
 //! or settings.
 
-use crate::{Root, list, pci, read};
+use crate::{Root, cpu, list, pci, read};
 use narrows_facts::host::{Cache, CpuPlace, Device, Host, Nic, Node, PciHop, RdmaDevice, RdmaPort};
 use narrows_facts::{Bytes, BytesPerSecond, Fact};
 use roxmltree::{Document, Node as Element, ParsingOptions};
+use std::collections::BTreeMap;
 
 /// More than any machine's objects are nested.
 const DEPTH_MAX: usize = 64;
@@ -71,6 +72,8 @@ impl<'a> Topology<'a> {
             node.distances = row.map_or(Fact::absent(self.from), |row| self.known(row.clone()));
         }
         host.cpu.places = self.of_type("PU").filter_map(|pu| place(pu, &host.nodes)).collect();
+        let leads: BTreeMap<u32, u32> = self.of_type("PU").filter_map(lead).collect();
+        cpu::number_cores(&mut host.cpu.places, |cpu| leads.get(&cpu).copied());
         host.cpu.places.sort_by_key(|place| place.cpu);
         host.cpu.places.dedup_by_key(|place| place.cpu);
         let online = host.cpu.places.iter().map(|place| place.cpu).collect();
@@ -249,6 +252,14 @@ impl<'a> Topology<'a> {
         let product: Vec<&str> = product.into_iter().flatten().collect();
         host.product = fact(Some(&product.join(" ")));
     }
+}
+
+/// A CPU, and the first of those of its core.
+fn lead(pu: Element<'_, '_>) -> Option<(u32, u32)> {
+    let cpu = |pu: Element<'_, '_>| u32::try_from(number(pu, "os_index")?).ok();
+    let core = pu.ancestors().skip(1).find(|above| above.attribute("type") == Some("Core"))?;
+    let threads = core.descendants().filter(|below| below.attribute("type") == Some("PU"));
+    Some((cpu(pu)?, threads.filter_map(cpu).min()?))
 }
 
 fn place(pu: Element<'_, '_>, nodes: &[Node]) -> Option<CpuPlace> {

@@ -107,6 +107,35 @@ fn packages(host: &Host) -> usize {
     packages.collect::<std::collections::BTreeSet<_>>().len()
 }
 
+fn cores(host: &Host) -> usize {
+    let places = host.cpu.places.iter();
+    let cores = places.filter_map(|place| Some((place.package, place.die, place.core?)));
+    cores.collect::<std::collections::BTreeSet<_>>().len()
+}
+
+/// Counted from the topologies' own `Core` objects, and from what lscpu says of the machine.
+#[test]
+fn cores_are_counted_right_where_their_numbers_repeat() {
+    let Some(dir) = corpora() else { return };
+    let opteron = tree("hwloc-64amd64-4s2n4ca2co.tar.bz2", "64amd64-4s2n4ca2co").expect("tree");
+    let leads = (0..64).map(|cpu| {
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let file = format!(
+            "hwloc-64amd64-4s2n4ca2co.tar.bz2/64amd64-4s2n4ca2co/sys/devices/system/cpu/cpu{cpu}/\
+             topology/thread_siblings_list"
+        );
+        std::fs::read_to_string(root.join(file)).expect("siblings")
+    });
+    let known = leads.collect::<std::collections::BTreeSet<_>>().len();
+    assert_eq!(cores(&opteron), known);
+    for entry in std::fs::read_dir(dir.join("hwloc-xml")).expect("hwloc-xml").flatten() {
+        let text = std::fs::read_to_string(entry.path()).expect("XML");
+        let host = open(&entry.path()).expect("topology");
+        let known = text.matches("type=\"Core\"").count();
+        assert_eq!(cores(&host), known, "{:?}", entry.path());
+    }
+}
+
 #[test]
 fn a_two_socket_server_with_a_card_on_node_1() {
     let name = "hwloc-32em64t-2n8c+dax+nvme+mic+dimms.tar.bz2";
@@ -352,7 +381,7 @@ fn this_machine_reads_within_bounds() {
     assert!(host.memory.total_bytes.value().is_some_and(|total| total.0 > 1 << 26));
 }
 
-/// What `dmidecode --dump-bin` writes: the entry point with the table's new address, then the table.
+/// What `dmidecode --dump-bin` writes: the entry point with the table at byte 32, then the table.
 #[test]
 fn dumped_tables_are_the_tables_and_programs_are_no_hosts() {
     let here = Path::new(env!("CARGO_TARGET_TMPDIR"));

@@ -50,7 +50,8 @@ pub struct CpuPlace {
     /// Die inside the package, when the kernel says.
     #[serde(default)]
     pub die: Option<u32>,
-    /// Core number, unique inside its die.
+    /// Core number, unique inside its die: the kernel's, or, where that repeats, the first CPU of
+    /// the core.
     pub core: Option<u32>,
     /// NUMA node, when the kernel says.
     pub node: Option<u32>,
