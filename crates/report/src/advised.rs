@@ -6,7 +6,11 @@ use narrows_explain::tune::{Advice, Advised};
 /// what could not be read.
 pub fn text(told: &Advised, profile: &str) -> String {
     let mut text = match told.advice.len() {
-        0 => format!("Nothing to change for {profile}\n"),
+        0 if told.unknown.is_empty() => format!("Nothing to change for {profile}\n"),
+        0 => {
+            let gaps = crate::words::counted(told.unknown.len(), "setting");
+            format!("Nothing to change for {profile} in what is known; {gaps} unknown\n")
+        }
         n => format!("{} for {profile}\n", crate::words::counted(n, "setting")),
     };
     for advice in &told.advice {

@@ -50,7 +50,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
 }
 
 /// The beginning of the id that the kernel draws at each boot.
-fn machine() -> Option<String> {
+pub fn machine() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     id.get(..8).map(str::to_owned)
 }

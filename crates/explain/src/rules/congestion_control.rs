@@ -10,11 +10,12 @@ use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
 use narrows_facts::BitsPerSecond;
 use narrows_facts::host::{Host, Nic};
-use narrows_facts::result::{Evidence, Finding, Missing, Verdict, Weight};
+use narrows_facts::result::{Estimate, Evidence, Finding, Missing, Verdict, Weight};
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::Path;
 use narrows_stats::{Summary, ratio_of_medians};
 
+/// The rule.
 pub static RULE: Rule = Rule {
     name: "congestion-control",
     asks: "Does congestion control or a small socket buffer hold TCP back?",
@@ -78,22 +79,25 @@ fn measured(study: &StoredStudy) -> bool {
 }
 
 /// The stream with the default and the one with another congestion control, when both ran.
-fn compared(all: &[Summary]) -> Option<(&Summary, &Summary)> {
+pub fn compared(all: &[Summary]) -> Option<(&Summary, &Summary)> {
     let default = all.iter().find(|summary| summary.label == "tcp-stream")?;
     let other = all.iter().find(|summary| summary.label.starts_with("tcp-stream "))?;
-    (default.estimate.is_some() && other.estimate.is_some()).then_some((default, other))
+    // Asked for another and given the same, nothing was compared.
+    let used = |summary: &Summary| summary.effective.congestion.clone();
+    let differ = used(other).is_some() && used(other) != used(default);
+    (differ && default.estimate.is_some() && other.estimate.is_some()).then_some((default, other))
+}
+
+/// The other congestion control and what it gains, where that is clearly more.
+pub fn faster(name: &str, default: &Summary, other: &Summary) -> Option<(String, Estimate)> {
+    let gain = ratio_of_medians(other.estimate.as_ref()?, default.estimate.as_ref()?)?;
+    // What was in use is what the sockets said, not what was asked for.
+    let used = other.effective.congestion.clone()?;
+    (gain.low >= GAIN_MIN && used != name).then_some((used, gain))
 }
 
 fn slower_default(name: &str, default: &Summary, other: &Summary) -> Option<Finding> {
-    let gain = ratio_of_medians(other.estimate.as_ref()?, default.estimate.as_ref()?)?;
-    if gain.low < GAIN_MIN {
-        return None;
-    }
-    // What was in use is what the sockets said, not what was asked for.
-    let used = other.effective.congestion.clone()?;
-    if used == name {
-        return None;
-    }
+    let (used, gain) = faster(name, default, other)?;
     let gbps = |summary: &Summary| summary.estimate.map_or(0.0, |e| e.value / 1e9);
     Some(Finding {
         rule: RULE.name.into(),

@@ -4,7 +4,7 @@ mod aspm;
 mod backlog_drops;
 mod clock_source;
 mod cold_buffers;
-mod congestion_control;
+pub mod congestion_control;
 mod conntrack_full;
 mod cpu_governor;
 mod cpu_quota;

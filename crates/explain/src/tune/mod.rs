@@ -5,9 +5,12 @@
 //! that is right for throughput may be wrong for latency. Nothing here stops a service, touches the
 //! packet filter or opens a port.
 
+mod measured;
 mod network;
 mod power;
 mod processes;
+
+pub use measured::{Measured, Stale};
 
 use narrows_facts::Fact;
 use narrows_facts::host::Host;
@@ -86,11 +89,14 @@ pub struct Advised {
     pub unknown: Vec<String>,
 }
 
-/// Everything that should be different on a host.
-pub fn advise(host: &Host, profile: Profile) -> Advised {
+/// Everything that should be different on a host, by its facts and by what a check measured on it.
+pub fn advise(host: &Host, profile: Profile, measured: Option<&Measured>) -> Advised {
     let mut told = Advised::default();
     let mut desk = Desk { host, told: &mut told };
     network::look(&mut desk, profile);
+    if profile == Profile::Throughput {
+        measured::look(&mut desk, measured);
+    }
     power::look(&mut desk, profile);
     processes::look(&mut desk, profile);
     told.advice.sort_by(|a, b| a.setting.cmp(&b.setting));
@@ -201,21 +207,27 @@ mod tests {
 
     #[test]
     fn buffers_follow_the_fastest_link_and_never_shrink() {
-        let small =
-            advise(&host(&[("net.ipv4.tcp_rmem", "4096 131072 6291456")]), Profile::Throughput);
+        let small = advise(
+            &host(&[("net.ipv4.tcp_rmem", "4096 131072 6291456")]),
+            Profile::Throughput,
+            None,
+        );
         let advice = setting(&small, "net.ipv4.tcp_rmem").expect("advice");
         // 100 Gb/s over a millisecond are 12.5 MB; half of the buffer is window.
         assert_eq!(advice.wanted, "4096 131072 25000000");
         assert_eq!(advice.files, ["/proc/sys/net/ipv4/tcp_rmem"]);
-        let large =
-            advise(&host(&[("net.ipv4.tcp_rmem", "4096 131072 99000000")]), Profile::Throughput);
+        let large = advise(
+            &host(&[("net.ipv4.tcp_rmem", "4096 131072 99000000")]),
+            Profile::Throughput,
+            None,
+        );
         assert!(setting(&large, "net.ipv4.tcp_rmem").is_none());
         assert!(large.fine.contains(&"net.ipv4.tcp_rmem".to_owned()));
     }
 
     #[test]
     fn what_cannot_be_read_is_said_and_not_advised() {
-        let told = advise(&Host::default(), Profile::Throughput);
+        let told = advise(&Host::default(), Profile::Throughput, None);
         assert!(told.advice.is_empty(), "{told:?}");
         assert!(told.unknown.iter().any(|text| text.starts_with("cpu.governor")), "{told:?}");
     }
@@ -229,7 +241,8 @@ mod tests {
             disabled_on: 0,
         };
         host.cpu.idle_states = known(vec![state("POLL", 0), state("C1", 2), state("C6", 133)]);
-        let (bulk, trips) = (advise(&host, Profile::Throughput), advise(&host, Profile::Latency));
+        let (bulk, trips) =
+            (advise(&host, Profile::Throughput, None), advise(&host, Profile::Latency, None));
         assert!(setting(&bulk, "net.core.busy_read").is_none());
         assert_eq!(setting(&trips, "net.core.busy_read").expect("advice").wanted, "50");
         let governor = setting(&bulk, "cpu.governor").expect("advice");

@@ -5,7 +5,8 @@ use super::{compare, own_binary};
 use crate::args::{CompareArgs, TuneArgs};
 use crate::failure::{Failure, MACHINE, USAGE};
 use crate::output;
-use narrows_explain::tune::{Advice, Advised, Profile, advise};
+use narrows_explain::tune::{Advice, Advised, Measured, Profile, advise};
+use narrows_facts::host::Host;
 use narrows_host::Root;
 use narrows_report::advised;
 use narrows_run::tune::{Ledger, Undone};
@@ -23,7 +24,11 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         None => narrows_host::read(&Root::live()),
     };
     let profile = Profile::named(&args.profile).unwrap_or(Profile::Throughput);
-    let told = only(advise(&host, profile), &args.settings)?;
+    let measured = match args.from {
+        Some(_) => None,
+        None => checked(&args.out, &host),
+    };
+    let told = only(advise(&host, profile, measured.as_ref()), &args.settings)?;
     if args.json {
         let document = serde_json::json!({
             "schema_version": narrows_facts::SCHEMA_VERSION,
@@ -38,6 +43,29 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     }
     output::print(&advised::text(&told, &args.profile))?;
     Ok(0)
+}
+
+/// The newest check in a folder that still speaks for this host; of one that does not it is said
+/// why.
+fn checked(folder: &Path, host: &Host) -> Option<Measured> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let studies = entries.filter(|path| path.extension().is_some_and(|end| end == "narrows"));
+    let head = |path: PathBuf| {
+        let head = narrows_store::head(&path).ok()?;
+        (head.study.command == "check").then_some((head.study.began_unix_ns, path))
+    };
+    let mut checks: Vec<_> = studies.filter_map(head).collect();
+    checks.sort();
+    let boot = narrows_run::worker::machine()?;
+    for (_, path) in checks.into_iter().rev() {
+        let Ok(stored) = narrows_store::read(&path) else { continue };
+        let name = path.display().to_string();
+        match Measured::of(stored, &name, host, &boot) {
+            Ok(measured) => return Some(measured),
+            Err(stale) => eprintln!("{name} is not used: it {stale}"),
+        }
+    }
+    None
 }
 
 /// The advice on these settings; all of it when none is named.
@@ -64,9 +92,9 @@ fn apply(args: &TuneArgs, profile: Profile, told: &Advised) -> Result<u8, Failur
         told.advice.iter().partition(|advice| !advice.files.is_empty());
     let before = match (&args.host, ours.is_empty()) {
         (Some(host), false) => match measure(args, host, profile)? {
-            Measured::Study(file) => Some(file),
+            Ran::Study(file) => Some(file),
             // It has said why; nothing was changed.
-            Measured::Failed(code) => return Ok(code),
+            Ran::Failed(code) => return Ok(code),
         },
         _ => None,
     };
@@ -90,8 +118,8 @@ fn apply(args: &TuneArgs, profile: Profile, told: &Advised) -> Result<u8, Failur
     output::print(&text)?;
     if let (Some(before), Some(host)) = (before, &args.host) {
         match measure(args, host, profile)? {
-            Measured::Study(after) => output::print(&verdict(&before, &after)?)?,
-            Measured::Failed(code) => {
+            Ran::Study(after) => output::print(&verdict(&before, &after)?)?,
+            Ran::Failed(code) => {
                 eprintln!("the changes stay; `narrows tune --undo` puts them back");
                 return Ok(code);
             }
@@ -101,7 +129,7 @@ fn apply(args: &TuneArgs, profile: Profile, told: &Advised) -> Result<u8, Failur
 }
 
 /// How a measurement ended.
-enum Measured {
+enum Ran {
     /// With this file.
     Study(PathBuf),
     /// With this exit code, and its own error on standard error.
@@ -109,7 +137,7 @@ enum Measured {
 }
 
 /// Measures what the profile is about.
-fn measure(args: &TuneArgs, host: &str, profile: Profile) -> Result<Measured, Failure> {
+fn measure(args: &TuneArgs, host: &str, profile: Profile) -> Result<Ran, Failure> {
     let kind: &[&str] = match profile {
         Profile::Throughput => &["tcp"],
         Profile::Latency | Profile::Rdma | Profile::Mpi => &["tcp", "--rr", "-l", "64"],
@@ -125,12 +153,12 @@ fn measure(args: &TuneArgs, host: &str, profile: Profile) -> Result<Measured, Fa
     let done = done.map_err(|error| Failure::new(MACHINE, error.to_string(), "try again"))?;
     if !done.success() {
         let code = done.code().and_then(|code| u8::try_from(code).ok());
-        return Ok(Measured::Failed(code.unwrap_or(MACHINE)));
+        return Ok(Ran::Failed(code.unwrap_or(MACHINE)));
     }
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let mut files = entries.map(|entry| entry.path());
     let study = files.find(|path| path.extension().is_some_and(|end| end == "narrows"));
-    study.map(Measured::Study).ok_or_else(|| {
+    study.map(Ran::Study).ok_or_else(|| {
         Failure::new(MACHINE, format!("no study in {}", folder.display()), "try again")
     })
 }
