@@ -92,6 +92,8 @@ fn study(host: Host) -> StoredStudy {
             peer: None,
             title: None,
             reading: Default::default(),
+            precision: None,
+            spread: None,
             quick: false,
             together: false,
             interface: None,

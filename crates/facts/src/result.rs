@@ -33,6 +33,10 @@ pub enum Unit {
 pub enum Method {
     /// Median, with the order-statistic interval named by `confidence`.
     MedianOrderStatistic,
+    /// Median, with an interval that holds at every look of a study that stops at a precision.
+    MedianSequential,
+    /// Median, with the range of the values: too few for an interval.
+    Range,
     /// Arithmetic on facts and parameters; the range carries their uncertainty.
     Model,
     /// A difference of two medians, with the interval of their ratio or difference by bounds.

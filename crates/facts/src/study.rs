@@ -30,6 +30,12 @@ pub struct Study {
     /// How a study wants to be read.
     #[serde(default)]
     pub reading: Reading,
+    /// When a study from a file stops repeating.
+    #[serde(default)]
+    pub precision: Option<Precision>,
+    /// How a study's runs are spread over time.
+    #[serde(default)]
+    pub spread: Option<Spread>,
     /// Whether a study was cut short to be tried.
     #[serde(default)]
     pub quick: bool,
@@ -55,6 +61,33 @@ pub struct Title {
     pub name: String,
     /// What it asks.
     pub about: String,
+}
+
+/// When to stop repeating.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Precision {
+    /// The interval of the median lies within so many per cent of it.
+    pub within_percent: f64,
+    /// Confidence of the interval.
+    #[serde(default = "ninety_five")]
+    pub confidence_percent: f64,
+    /// Runs of a cell after which it is given up.
+    pub repeats_max: u32,
+}
+
+fn ninety_five() -> f64 {
+    95.0
+}
+
+/// Sessions that a study is spread over.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spread {
+    /// How many sessions.
+    pub sessions: u32,
+    /// Minutes from the end of one to the start of the next, at least.
+    pub apart_minutes: f64,
 }
 
 /// How a study wants to be read.
@@ -155,6 +188,8 @@ impl StoredStudy {
                 peer: None,
                 title: None,
                 reading: Reading::default(),
+                precision: None,
+                spread: None,
                 quick: false,
                 together: false,
                 interface: None,

@@ -147,6 +147,7 @@ fn a_study_survives_kills_at_every_step() {
         let cut = Cut {
             repeats: random.random_range(1..6),
             retries: random.random_range(0..4),
+            spread: None,
             repeats_max: precision.then(|| random.random_range(6..10)),
             seed,
         };

@@ -3,8 +3,8 @@
 use narrows_facts::host::{Host, Module, Slot};
 use narrows_facts::study::Found;
 use narrows_facts::trial::Path;
-use narrows_facts::{Bytes, Fact, Source};
-use narrows_plan::study::{Definition, Ends, Machine, cells, change, standing, trials};
+use narrows_facts::{Bytes, Fact, Nanos, Source};
+use narrows_plan::study::{Cut, Definition, Ends, Machine, cells, change, due, standing, trials};
 use std::collections::BTreeMap;
 
 const LENOVO: &str = r#"
@@ -169,6 +169,27 @@ fn slips_of_the_pen_are_told_with_their_place() {
     let ends = Ends { host: &host, peer: None, path: Path::Loopback, interface: None };
     let error = trials(&cells.expect("cells"), &ends).expect_err("no place").to_string();
     assert!(error.contains("not LOCAL,REMOTE"), "{error}");
+}
+
+#[test]
+fn sessions_are_apart_and_their_blocks_are_not() {
+    let text = LENOVO.replace("[base]", "[spread]\nsessions = 3\napart_minutes = 60\n[base]");
+    let definition = Definition::parse(&text).expect("a study");
+    assert_eq!(definition.repeats, 90, "thirty in each session");
+    let cut = Cut::of(&definition, 1);
+    let hour = 3_600_000_000_000;
+    let at = |block, last| due(&cut, block, Some((last, Nanos(5)))).map(|due| due.0);
+    assert_eq!(due(&cut, 0, None), None);
+    assert_eq!((at(29, 28), at(30, 29), at(60, 59)), (None, Some(5 + hour), Some(5 + hour)));
+    assert_eq!(at(30, 30), None, "the session has begun");
+    assert_eq!(at(12, 40), None, "a cell that failed is made good at once");
+    let slips = ["sessions = 1\napart_minutes = 9", "sessions = 3\napart_minutes = -1"];
+    for slip in slips {
+        let text = text.replace("sessions = 3\napart_minutes = 60", slip);
+        let error = Definition::parse(&text).expect_err(slip).to_string();
+        assert!(error.contains("spread: sessions is 2 to 1000"), "{error}");
+    }
+    assert_eq!(definition.quickly().spread, None);
 }
 
 #[test]

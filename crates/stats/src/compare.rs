@@ -2,7 +2,9 @@
 
 use crate::order::{median, sorted};
 use crate::rank::{Ratio, cliffs_delta, mann_whitney, ratio};
+use crate::sessions::{Covers, SESSIONS_MIN, mean, squares};
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// What two series say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +39,63 @@ pub struct Compared {
     pub p: f64,
     /// The verdict.
     pub change: Change,
+    /// What the ratio's interval, and so the verdict, covers.
+    pub covers: Covers,
+}
+
+/// Compares two series, each by its sessions. With three sessions on both sides it is their medians
+/// that are compared, by Welch's interval of their logarithms, which holds for other sessions too.
+/// Else it is the runs, and two sessions of the same thing may differ as much.
+pub fn compare_sessions(
+    before: &[Vec<f64>],
+    after: &[Vec<f64>],
+    margin: f64,
+    cells: usize,
+    larger_is_better: bool,
+) -> Option<Compared> {
+    let runs = compare(&before.concat(), &after.concat(), margin, cells, larger_is_better)?;
+    let confidence = 1.0 - 0.05 / cells.max(1) as f64;
+    let Some(ratio) = welch(before, after, confidence) else { return Some(runs) };
+    let change = verdict(&ratio, margin, larger_is_better);
+    Some(Compared { ratio, change, covers: Covers::OtherSessions, ..runs })
+}
+
+/// How many times larger the sessions' medians are after, by Welch's interval. `None` with fewer
+/// than three sessions on a side, or where one reached nothing.
+fn welch(before: &[Vec<f64>], after: &[Vec<f64>], confidence: f64) -> Option<Ratio> {
+    let logs = |sessions: &[Vec<f64>]| {
+        let medians = sessions.iter().filter_map(|runs| median(runs));
+        medians.map(|median| (median > 0.0).then(|| median.ln())).collect::<Option<Vec<f64>>>()
+    };
+    let (before, after) = (logs(before)?, logs(after)?);
+    if before.len().min(after.len()) < SESSIONS_MIN {
+        return None;
+    }
+    let error = |logs: &[f64]| squares(logs) / (logs.len() as f64 - 1.0) / logs.len() as f64;
+    let (a, b) = (error(&before), error(&after));
+    let by = a.powi(2) / (before.len() as f64 - 1.0) + b.powi(2) / (after.len() as f64 - 1.0);
+    let degrees = if by > 0.0 { (a + b).powi(2) / by } else { 1.0 };
+    let t = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(1.0 - (1.0 - confidence) / 2.0);
+    let (middle, reach) = (mean(&after) - mean(&before), t * (a + b).sqrt());
+    Some(Ratio {
+        value: middle.exp(),
+        low: (middle - reach).exp(),
+        high: (middle + reach).exp(),
+        reaches_confidence: true,
+    })
+}
+
+fn verdict(ratio: &Ratio, margin: f64, larger_is_better: bool) -> Change {
+    match () {
+        // The range of a few quotients is no interval: it cannot carry a verdict.
+        () if !ratio.reaches_confidence => Change::NotTold,
+        () if ratio.low > 1.0 + margin && larger_is_better => Change::Better,
+        () if ratio.low > 1.0 + margin => Change::Worse,
+        () if ratio.high < 1.0 / (1.0 + margin) && larger_is_better => Change::Worse,
+        () if ratio.high < 1.0 / (1.0 + margin) => Change::Better,
+        () if ratio.low >= 1.0 / (1.0 + margin) && ratio.high <= 1.0 + margin => Change::Alike,
+        () => Change::NotTold,
+    }
 }
 
 /// Compares two series at 95 % confidence, or at a higher one that allows for other cells looked at
@@ -51,16 +110,7 @@ pub fn compare(
     let (before, after) = (sorted(before), sorted(after));
     let confidence = 1.0 - 0.05 / cells.max(1) as f64;
     let ratio = ratio(&after, &before, confidence)?;
-    let change = match () {
-        // The range of a few quotients is no interval: it cannot carry a verdict.
-        () if !ratio.reaches_confidence => Change::NotTold,
-        () if ratio.low > 1.0 + margin && larger_is_better => Change::Better,
-        () if ratio.low > 1.0 + margin => Change::Worse,
-        () if ratio.high < 1.0 / (1.0 + margin) && larger_is_better => Change::Worse,
-        () if ratio.high < 1.0 / (1.0 + margin) => Change::Better,
-        () if ratio.low >= 1.0 / (1.0 + margin) && ratio.high <= 1.0 + margin => Change::Alike,
-        () => Change::NotTold,
-    };
+    let change = verdict(&ratio, margin, larger_is_better);
     Some(Compared {
         before: median(&before)?,
         after: median(&after)?,
@@ -70,12 +120,15 @@ pub fn compare(
         cliffs_delta: cliffs_delta(&after, &before)?,
         p: mann_whitney(&after, &before)?.p,
         change,
+        covers: Covers::TheseSessions,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const WELCH: (f64, f64) = (1.0518515376066684, 1.364422328490844);
 
     fn series(level: f64, n: u32) -> Vec<f64> {
         (0..n).map(|i| level * (1.0 + 0.001 * f64::from(i * 7 % n))).collect()
@@ -94,6 +147,26 @@ mod tests {
         assert_eq!(of(&series(98.0, 10), true), Change::NotTold, "at the margin");
         assert_eq!(of(&series(50.0, 1), true), Change::NotTold, "one run carries no verdict");
         assert_eq!(compare(&[], &[1.0], 0.02, 1, true), None);
+    }
+
+    /// SciPy 1.17.1: `ttest_ind(log(after), log(before), equal_var=False)`, its
+    /// `confidence_interval()`.
+    #[test]
+    fn three_sessions_a_side_are_compared_by_their_medians() {
+        let of = |medians: &[f64]| medians.iter().map(|m| vec![*m; 6]).collect::<Vec<_>>();
+        let before = [90.0, 100.0, 110.0, 105.0];
+        let told = |after: &[f64]| {
+            compare_sessions(&of(&before), &of(after), 0.02, 1, true).expect("values")
+        };
+        let other = told(&[120.0, 118.0, 125.0]);
+        assert_eq!((other.change, other.covers), (Change::Better, Covers::OtherSessions));
+        assert!((other.ratio.low / WELCH.0 - 1.0).abs() < 1e-9, "{other:?}");
+        assert!((other.ratio.high / WELCH.1 - 1.0).abs() < 1e-9, "{other:?}");
+        // One session on a side: its runs alone say nothing of another session.
+        let one = told(&[104.0]);
+        assert_eq!(one.covers, Covers::TheseSessions);
+        // Runs that differ by less than sessions do.
+        assert_eq!(told(&[95.0, 104.0, 112.0]).change, Change::NotTold);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a figure must not be taken for.
 
 use crate::summary::{CpuUse, Metric, Summary};
+use narrows_facts::result::Method;
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::{Path, Trial};
 use serde::{Deserialize, Serialize};
@@ -89,7 +90,7 @@ impl Label {
             Self::ShortWindow => {
                 "windows too short for a figure (a median takes 20 round trips): give them more seconds"
             }
-            Self::FewRuns => "fewer than 6 runs: range of the values, no 95 % interval",
+            Self::FewRuns => "too few runs for an interval (95 % takes 6): range of the values",
         }
     }
 }
@@ -146,7 +147,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
         && trial.engine.is_none();
     let own = trial.engine.is_none() && trial.path != Path::Imported;
-    let few = summary.estimate.is_some_and(|estimate| estimate.n < 6);
+    let few = summary.estimate.is_some_and(|estimate| estimate.by == Method::Range);
     let refused = summary.reconciled.iter().filter(|run| run.is_impossible()).count();
     let told = summary.values.len() + summary.corrupted.len() + refused;
     let marks = [

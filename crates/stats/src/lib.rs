@@ -15,10 +15,13 @@ mod rank;
 mod reconcile;
 mod repeats;
 mod resample;
+mod sequential;
+mod sessions;
 mod summary;
+mod together;
 mod traffic;
 
-pub use compare::{Change, Compared, compare};
+pub use compare::{Change, Compared, compare, compare_sessions};
 pub use drift::{Drift, Placed, Step, drift};
 pub use label::Label;
 pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, levels};
@@ -31,12 +34,15 @@ pub use rank::{
     spearman,
 };
 pub use reconcile::{Missing, Reconciled, Side, Than, Verdict};
-pub use repeats::{is_precise, repeats_needed};
+pub use repeats::repeats_needed;
 pub use resample::{Equivalence, bca, equivalence, permutation};
+pub use sequential::{Looks, is_precise};
+pub use sessions::{Covers, Reproducibility, SESSIONS_MIN, Sessions, reproducibility};
 pub use summary::{
-    CopyShare, Corrupted, CpuUse, Metric, Summary, Together, Value, copy_share, reconciled,
-    summarise, together, value_of,
+    CopyShare, Corrupted, CpuUse, Metric, Summary, Value, copy_share, reconciled, summarise,
+    value_of,
 };
+pub use together::{Together, together};
 pub use traffic::{BusyCpu, BusyCpus, Overhead, Traffic};
 
 /// A sum of counts that stops at the largest number: a damaged file must not stop its reader.

@@ -64,18 +64,19 @@ pub fn box_plot(values: &[f64]) -> Option<BoxPlot> {
 
 /// The median with its distribution-free interval: order statistics k and n+1-k with the largest k
 /// whose binomial confidence is at least `confidence` (David and Nagaraja, Order Statistics, 7.1).
-/// With fewer than six values no interval reaches 95 %: the range of the values is given, and `n`
-/// tells. `None` without values.
+/// With fewer than six values no interval reaches 95 %: the range of the values is given, and `by`
+/// says so. `None` without values.
 pub fn median_interval(values: &[f64], confidence: f64, unit: Unit) -> Option<Estimate> {
     let sorted = sorted(values);
-    let k = rank(sorted.len(), confidence).unwrap_or(1);
+    let rank = rank(sorted.len(), confidence);
+    let k = rank.unwrap_or(1);
     Some(Estimate {
         value: of_sorted(&sorted, 0.5)?,
         low: *sorted.get(k - 1)?,
         high: *sorted.get(sorted.len() - k)?,
         unit,
         n: sorted.len() as u32,
-        by: Method::MedianOrderStatistic,
+        by: if rank.is_some() { Method::MedianOrderStatistic } else { Method::Range },
     })
 }
 

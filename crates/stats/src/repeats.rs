@@ -1,22 +1,9 @@
 //! How many repeats a statement needs.
 
-use crate::order::{median_interval, of_sorted, rank, sorted};
-use narrows_facts::result::Unit;
+use crate::order::{of_sorted, rank, sorted};
 
 /// More are not looked for.
 pub const REPEATS_MAX: usize = 5000;
-
-/// Whether the order-statistic interval of the median lies within `share` of the median on both
-/// sides, at this confidence.
-pub fn is_precise(values: &[f64], share: f64, confidence: f64) -> bool {
-    if rank(values.len(), confidence).is_none() {
-        return false;
-    }
-    median_interval(values, confidence, Unit::Share).is_some_and(|interval| {
-        let allowed = share * interval.value.abs();
-        interval.high - interval.value <= allowed && interval.value - interval.low <= allowed
-    })
-}
 
 /// The fewest repeats after which the interval of the median is within `share` of it, in the mean
 /// (the question of Maricq and others, "Taming Performance Variability", OSDI 2018, section 5, who
@@ -59,15 +46,6 @@ fn reached(values: &[f64], n: usize, confidence: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn precision_is_the_intervals() {
-        let values: Vec<f64> = (0..11).map(|i| 95.0 + f64::from(i)).collect();
-        // Eleven values: the interval is the second to the tenth, 96 to 104 around 100.
-        assert!(is_precise(&values, 0.04, 0.95));
-        assert!(!is_precise(&values, 0.039, 0.95));
-        assert!(!is_precise(&values[..5], 10.0, 0.95), "five values have no 95 % interval");
-    }
 
     #[test]
     fn wider_series_need_more() {

@@ -3,6 +3,8 @@
 use crate::label::{Label, labels};
 use crate::loss::{Loss, loss};
 use crate::reconcile::{Reconciled, reconcile};
+use crate::sequential::Looks;
+use crate::sessions::{Reproducibility, Sessions, by_session, reproducibility};
 use crate::traffic::{self, BusyCpus, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_facts::Bytes;
@@ -16,7 +18,7 @@ use narrows_facts::trial::{Path, Trial};
 use serde::{Deserialize, Serialize};
 
 /// Confidence of the intervals.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// What a trial's figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +56,9 @@ pub struct Value {
     pub repeat: u32,
     /// Whether others used the host meanwhile; the value counts all the same.
     pub noisy: bool,
+    /// Which session it was made in, from 0: runs without a long pause between them.
+    #[serde(default)]
+    pub session: u32,
 }
 
 /// CPU use of a network trial, medians over its runs.
@@ -133,6 +138,12 @@ pub struct Summary {
     pub reconciled: Vec<Reconciled>,
     /// The boxplot of the runs.
     pub box_plot: Option<BoxPlot>,
+    /// Sessions that the runs were made in.
+    #[serde(default)]
+    pub sessions: u32,
+    /// What another session would measure, from three sessions on.
+    #[serde(default)]
+    pub reproducibility: Option<Reproducibility>,
     /// Every run's value, in order of repeat.
     pub values: Vec<Value>,
     /// Round trips of all runs together.
@@ -190,40 +201,38 @@ pub struct Summary {
     pub labels: Vec<Label>,
 }
 
+/// What the summary of a trial takes of its study.
+struct Whole<'a> {
+    study: &'a StoredStudy,
+    /// Where it stops at a precision.
+    looks: Option<Looks>,
+    sessions: Sessions,
+}
+
+impl Whole<'_> {
+    fn value(&self, trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
+        let session = self.sessions.session(record);
+        run_value(trial, metric, record).map(|value| Value { session, ..value })
+    }
+
+    /// The median with the interval that fits how the study stops.
+    fn estimate(&self, values: &[f64], unit: Unit) -> Option<Estimate> {
+        match &self.looks {
+            Some(looks) => looks.interval(values, unit),
+            None => median_interval(values, CONFIDENCE, unit),
+        }
+    }
+}
+
 /// Summaries of all trials of a study, in its order.
 pub fn summarise(study: &StoredStudy) -> Vec<Summary> {
     let mut by_trial = study.by_trial();
-    let of = |trial: &Trial| summary(study, trial, by_trial.remove(&trial.id).unwrap_or_default());
+    let longest = by_trial.values().map(Vec::len).max().unwrap_or(0);
+    let repeats = study.study.repeats;
+    let looks = study.study.precision.map(|of| Looks::new(&of, repeats, longest));
+    let whole = Whole { study, looks, sessions: Sessions::of(study) };
+    let of = |trial: &Trial| summary(&whole, trial, by_trial.remove(&trial.id).unwrap_or_default());
     study.trials.iter().map(of).collect()
-}
-
-/// What trials that ran at once reached together, run by run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Together {
-    /// Sum of the trials' goodputs.
-    pub estimate: Estimate,
-    /// Least share of its window that all windows of this host had in common, in any run.
-    pub overlap_share: Option<f64>,
-}
-
-/// The sum of trials that ran at once; `None` for other studies and other figures.
-pub fn together(study: &StoredStudy, summaries: &[Summary]) -> Option<Together> {
-    let streams = summaries.iter().all(|summary| summary.metric == Metric::Goodput);
-    if !study.study.together || !streams || summaries.is_empty() {
-        return None;
-    }
-    let of = |repeat: u32| {
-        let value = |summary: &Summary| {
-            summary.values.iter().find(|value| value.repeat == repeat).map(|value| value.value)
-        };
-        summaries.iter().map(value).sum::<Option<f64>>()
-    };
-    let sums: Vec<f64> = (0..study.study.repeats).filter_map(of).collect();
-    let overlaps = (0..study.study.repeats).filter_map(|repeat| overlap(study, repeat));
-    Some(Together {
-        estimate: median_interval(&sums, CONFIDENCE, Unit::BitsPerSecond)?,
-        overlap_share: overlaps.reduce(f64::min),
-    })
 }
 
 /// What the copy to the program costs: the same stream with and without it.
@@ -257,23 +266,6 @@ pub fn copy_share(study: &StoredStudy, summaries: &[Summary]) -> Option<CopyShar
     })
 }
 
-/// Share of the shortest window of this host's ends that all of them had in common. Each trial has
-/// one end here: the one that connects.
-fn overlap(study: &StoredStudy, repeat: u32) -> Option<f64> {
-    let windows = study.trials.iter().map(|trial| {
-        let record = study.records_of(trial).find(|record| record.repeat == repeat)?;
-        let here = if trial.params.is_reverse() { &record.sink } else { &record.source };
-        let here = here.as_ref().filter(|end| end.opened_ns.0 > 0)?;
-        Some((here.opened_ns.0, here.opened_ns.0.saturating_add(here.window_ns.0)))
-    });
-    let windows = windows.collect::<Option<Vec<(u64, u64)>>>()?;
-    let (last, first) = windows
-        .iter()
-        .fold((0, u64::MAX), |(last, first), (open, close)| (last.max(*open), first.min(*close)));
-    let shortest = windows.iter().map(|(open, close)| close - open).min()?;
-    Some(first.saturating_sub(last) as f64 / shortest.max(1) as f64)
-}
-
 /// Median over the runs of what each run has.
 pub(crate) fn over<'a>(
     done: &[Done<'a>],
@@ -305,16 +297,17 @@ fn run_value(trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
     let first = external.figures.first().filter(|figure| figure.unit == unit(metric))?;
     let done = record.outcome == Outcome::Done;
     let noisy = noise(record).is_some_and(|noise| noise.is_noisy());
-    done.then_some(Value { value: first.value, repeat: record.repeat, noisy })
+    done.then_some(Value { value: first.value, repeat: record.repeat, noisy, session: 0 })
 }
 
-fn summary(study: &StoredStudy, trial: &Trial, mut records: Vec<&Record>) -> Summary {
+fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summary {
     records.sort_by_key(|record| record.repeat);
     let metric = metric(trial);
     let done: Vec<Done<'_>> = records.iter().filter_map(|record| Done::of(record)).collect();
     let values: Vec<Value> =
-        records.iter().filter_map(|record| run_value(trial, metric, record)).collect();
+        records.iter().filter_map(|record| whole.value(trial, metric, record)).collect();
     let numbers: Vec<f64> = values.iter().map(|value| value.value).collect();
+    let sessions = by_session(&values);
     let first = done.first();
     let mut summary = Summary {
         label: trial.label.clone(),
@@ -326,8 +319,10 @@ fn summary(study: &StoredStudy, trial: &Trial, mut records: Vec<&Record>) -> Sum
         failed: records.iter().filter_map(|record| why_failed(record)).collect(),
         corrupted: records.iter().filter_map(|record| Corrupted::of(record)).collect(),
         reconciled: records.iter().filter_map(|run| reconcile(trial, metric, run)).collect(),
-        estimate: median_interval(&numbers, CONFIDENCE, unit(metric)),
+        estimate: whole.estimate(&numbers, unit(metric)),
         box_plot: box_plot(&numbers),
+        sessions: sessions.len() as u32,
+        reproducibility: reproducibility(&sessions),
         round_trips: percentiles(done.iter().filter_map(|run| run.round_trips())),
         cpu: cpu(&done, metric),
         loss: (trial.kind == "udp-stream" && !done.is_empty())
@@ -365,7 +360,7 @@ fn summary(study: &StoredStudy, trial: &Trial, mut records: Vec<&Record>) -> Sum
         labels: Vec::new(),
         values,
     };
-    summary.labels = labels(study, trial, &summary);
+    summary.labels = labels(whole.study, trial, &summary);
     summary
 }
 
@@ -431,7 +426,7 @@ impl<'a> Done<'a> {
             }
         };
         let noisy = noise(self.record).is_some_and(|noise| noise.is_noisy());
-        Some(Value { value, repeat: self.record.repeat, noisy })
+        Some(Value { value, repeat: self.record.repeat, noisy, session: 0 })
     }
 
     /// What the flows of an end that count what arrived counted a second.

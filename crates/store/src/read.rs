@@ -8,7 +8,7 @@
 use crate::chain::{self, Chain};
 use crate::{StoreError, layout, says};
 use narrows_facts::record::Record;
-use narrows_facts::study::StoredStudy;
+use narrows_facts::study::{Precision, StoredStudy, Study};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
@@ -87,6 +87,12 @@ pub fn chain_head(path: &Path) -> Result<Option<String>, StoreError> {
     let head = chain::head(&database)
         .map_err(|error| StoreError::Unreadable { path: path.to_owned(), why: says(&error) })?;
     Ok(Some(head.1))
+}
+
+/// The precision in the text of a definition, from when it stood there only.
+fn precision(definition: &str) -> Option<Precision> {
+    let table: toml::Table = definition.parse().ok()?;
+    table.get("precision")?.clone().try_into().ok()
 }
 
 /// Runs of one trial.
@@ -179,10 +185,15 @@ impl<'a> Reader<'a> {
             _ => self.all("SELECT number, json FROM session", "a session")?,
         };
         let missing = |what: &str| self.unreadable(format!("it has no {what}"));
+        let mut study: Study = self.part("study")?.ok_or_else(|| missing("study"))?;
+        let definition: Option<String> = self.part("definition")?;
+        if study.precision.is_none() && !study.quick {
+            study.precision = definition.as_deref().and_then(precision);
+        }
         Ok(StoredStudy {
-            study: self.part("study")?.ok_or_else(|| missing("study"))?,
+            study,
             ended: self.part("ended")?,
-            definition: self.part("definition")?,
+            definition,
             sessions,
             host: self.part("host")?.ok_or_else(|| missing("host"))?,
             peer_hosts: self.part("peer-hosts")?.unwrap_or_default(),

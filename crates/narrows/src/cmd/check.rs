@@ -52,6 +52,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         peer: None,
         title: None,
         reading: Default::default(),
+        precision: None,
+        spread: None,
         quick: false,
         together: false,
         interface: None,

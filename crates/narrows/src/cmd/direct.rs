@@ -231,9 +231,7 @@ pub fn run(
     let path = if own_address == address { Path::Loopback } else { Path::Peer };
     let interface = address::interface(own_address);
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
-    let trials = trials(args, kind, &params, path, &sides)?;
-    let trials = if copy_share { with_uncopied(trials)? } else { trials };
-    let trials = if sizes.is_empty() { trials } else { sweep(trials, &sizes)? };
+    let trials = varied(trials(args, kind, &params, path, &sides)?, copy_share, &sizes)?;
     far.can(&trials)?;
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
@@ -246,6 +244,8 @@ pub fn run(
         peer: Some(args.hosts.join(", ") + if args.iperf3 { " (iperf3)" } else { "" }),
         title: None,
         reading: Default::default(),
+        precision: None,
+        spread: None,
         quick: false,
         together: args.hosts.len() > 1,
         interface,
@@ -277,6 +277,12 @@ pub fn run(
     output::made(&file, "")?;
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
+}
+
+/// The trials, and those beside them that a share of copies or a sweep of sizes takes.
+fn varied(trials: Vec<Trial>, copy_share: bool, sizes: &[Bytes]) -> Result<Vec<Trial>, Failure> {
+    let trials = if copy_share { with_uncopied(trials)? } else { trials };
+    if sizes.is_empty() { Ok(trials) } else { sweep(trials, sizes) }
 }
 
 /// What this host's end runs in.

@@ -48,6 +48,8 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         peer: None,
         title: None,
         reading: Default::default(),
+        precision: None,
+        spread: None,
         quick: false,
         together: false,
         interface: None,

@@ -1,7 +1,7 @@
 //! The study's file.
 
 use super::{Settings, StudyError};
-use narrows_facts::study::Reading;
+use narrows_facts::study::{Precision, Reading, Spread};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub struct Definition {
     pub name: String,
     /// What it asks, in a sentence or two.
     pub about: String,
-    /// Runs that each cell needs.
+    /// Runs that each cell needs, in all sessions together.
     pub repeats: u32,
     /// Runs of a cell that may fail before it is left alone.
     pub retries: u32,
@@ -23,6 +23,8 @@ pub struct Definition {
     pub seed: Option<u64>,
     /// When to go on after `repeats`.
     pub precision: Option<Precision>,
+    /// Sessions that the runs are spread over.
+    pub spread: Option<Spread>,
     /// How to try it quickly.
     pub quick: Quick,
     /// What every cell has.
@@ -33,23 +35,6 @@ pub struct Definition {
     pub exclude: Vec<BTreeMap<String, Vec<String>>>,
     /// How it is to be read.
     pub report: Reading,
-}
-
-/// When to stop repeating.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Precision {
-    /// The interval of the median lies within so many per cent of it.
-    pub within_percent: f64,
-    /// Confidence of the interval.
-    #[serde(default = "ninety_five")]
-    pub confidence_percent: f64,
-    /// Runs of a cell after which it is given up.
-    pub repeats_max: u32,
-}
-
-fn ninety_five() -> f64 {
-    95.0
 }
 
 /// What `--quick` changes.
@@ -117,6 +102,7 @@ struct Raw {
     retries: u32,
     seed: Option<u64>,
     precision: Option<Precision>,
+    spread: Option<Spread>,
     #[serde(default)]
     quick: Quick,
     #[serde(default)]
@@ -174,6 +160,7 @@ impl Definition {
             retries: raw.retries,
             seed: raw.seed,
             precision: raw.precision,
+            spread: raw.spread,
             quick: raw.quick,
             base: raw.base,
             factors,
@@ -181,13 +168,16 @@ impl Definition {
             report: raw.report,
         };
         definition.check()?;
-        Ok(definition)
+        // The file says how many runs each session has.
+        let sessions = definition.spread.map_or(1, |spread| spread.sessions);
+        Ok(Self { repeats: definition.repeats.saturating_mul(sessions), ..definition })
     }
 
     /// The same, to be tried quickly.
     pub fn quickly(mut self) -> Self {
         self.repeats = self.quick.repeats;
         self.precision = None;
+        self.spread = None;
         let quick = self.quick;
         let shorten = |settings: &mut Settings, always: bool| {
             if always || settings.seconds.is_some() {
@@ -226,6 +216,14 @@ impl Definition {
                 let why = "within_percent is 0.01 to 100, confidence_percent 50 to 99.9, and \
                            repeats_max at least repeats";
                 return Err(StudyError::new("precision", why));
+            }
+        }
+        if let Some(Spread { sessions, apart_minutes }) = self.spread {
+            let fits = (2..=1000).contains(&sessions) && (0.0..=100_000.0).contains(&apart_minutes);
+            if !fits || self.precision.is_some() {
+                let why = "sessions is 2 to 1000, apart_minutes 0 to 100000, and a study has either \
+                           a spread or a precision";
+                return Err(StudyError::new("spread", why));
             }
         }
         let mut names = BTreeSet::new();

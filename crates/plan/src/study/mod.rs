@@ -8,9 +8,9 @@ mod next;
 mod settings;
 
 pub use cells::{Cell, Ends, Planned, cells, trials};
-pub use definition::{Definition, Factor, LevelOf, Precision, Quick};
+pub use definition::{Definition, Factor, LevelOf, Quick};
 pub use fits::{Change, Machine, Standing, Unread, change, standing};
-pub use next::{Count, Cut, Left, left, next_block};
+pub use next::{Count, Cut, Left, due, left, next_block};
 pub use settings::Settings;
 
 use thiserror::Error;

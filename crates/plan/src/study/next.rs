@@ -3,6 +3,8 @@
 
 use super::Definition;
 use crate::Step;
+use narrows_facts::Nanos;
+use narrows_facts::study::Spread;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -42,6 +44,8 @@ pub struct Cut {
     pub retries: u32,
     /// Runs of a cell at most, when a precision is wanted.
     pub repeats_max: Option<u32>,
+    /// Sessions that the runs are spread over.
+    pub spread: Option<Spread>,
     /// Seed of the order.
     pub seed: u64,
 }
@@ -50,9 +54,20 @@ impl Cut {
     /// Of a study, with the seed that was drawn for it.
     pub fn of(definition: &Definition, seed: u64) -> Self {
         let repeats_max = definition.precision.map(|precision| precision.repeats_max);
-        let Definition { repeats, retries, .. } = *definition;
-        Self { repeats, retries, repeats_max, seed }
+        let Definition { repeats, retries, spread, .. } = *definition;
+        Self { repeats, retries, repeats_max, spread, seed }
     }
+}
+
+/// When a block may begin, Unix time: at once, unless it is the first of a session and none of its
+/// runs is stored. `latest` is, of the cells that fit, the last block that is stored and when its
+/// last run ended.
+pub fn due(cut: &Cut, block: u32, latest: Option<(u32, Nanos)>) -> Option<Nanos> {
+    let spread = cut.spread?;
+    let each = (cut.repeats / spread.sessions.max(1)).max(1);
+    let (last, ended) = latest.filter(|(last, _)| *last < block)?;
+    let apart = (spread.apart_minutes * 60e9) as u64;
+    (block / each > last / each).then(|| Nanos(ended.0.saturating_add(apart)))
 }
 
 /// What is left of a cell.

@@ -1,5 +1,7 @@
 //! Values to simulate with: shapes of distributions, each with a median of 100.
 
+#![allow(dead_code, reason = "not every test draws every shape")]
+
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use statrs::distribution::{ContinuousCDF, Normal};

@@ -9,26 +9,30 @@ use crate::failure::{Failure, MACHINE, PRECISION, USAGE, VERDICT};
 use crate::progress::Shown;
 use crate::watch::{State, Watch};
 use crate::{output, stop};
+use narrows_facts::Nanos;
 use narrows_facts::SCHEMA_VERSION;
 use narrows_facts::record::{Outcome, Record};
-use narrows_facts::study::{Ended, Session, StoredStudy, Study, Title};
+use narrows_facts::study::{Ended, Session, Spread, StoredStudy, Study, Title};
 use narrows_facts::trial::{Trial, TrialId};
-use narrows_plan::study::{Count, Cut, Left, left, next_block};
+use narrows_plan::Step;
+use narrows_plan::study::{Count, Cut, Definition, Left, due, left, next_block};
 use narrows_run::controller::{Course, CourseEnd, Progress};
 use narrows_run::launch::container::Launcher;
 use narrows_run::{RunError, guard, key};
-use narrows_stats::{is_precise, value_of};
+use narrows_stats::{Looks, is_precise, value_of};
 use narrows_store::Store;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes of a stored run, about, with one flow and tenths of a second of a second's window (as
 /// files of this version are).
 const RECORD_BYTES: u64 = 6_000;
+/// How often a wait looks whether it is to stop.
+const WAIT_STEP: Duration = Duration::from_millis(50);
 /// Bytes more for each flow or slice.
 const SLICE_BYTES: u64 = 150;
 
@@ -68,6 +72,8 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
             about: defined.definition.about.clone(),
         }),
         reading: defined.definition.report.clone(),
+        precision: defined.definition.precision,
+        spread: defined.definition.spread,
         quick: args.quick,
         together: false,
         interface: sitting.interface.clone(),
@@ -86,7 +92,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     draft.put_trials(&sitting.trials)?;
     draft.put_peer_hosts(&sitting.peer_hosts)?;
     let store = draft.publish()?;
-    let sat = sit(&defined, &mut sitting, &store, &mut tally, 0, args.sitting.tui)?;
+    let sat = sit_all(&defined, &mut sitting, &store, &mut tally, 0, args.sitting.tui)?;
     finish(&defined, &sitting, &tally, &file, &args.sitting, &sat)
 }
 
@@ -113,7 +119,7 @@ pub fn resume(args: &ResumeArgs) -> Result<u8, Failure> {
     }
     let store = Store::open(&args.file)?;
     let number = stored.sessions.iter().map(|session| session.number + 1).max().unwrap_or(0);
-    let sat = sit(&defined, &mut sitting, &store, &mut tally, number, args.sitting.tui)?;
+    let sat = sit_all(&defined, &mut sitting, &store, &mut tally, number, args.sitting.tui)?;
     finish(&defined, &sitting, &tally, &args.file, &args.sitting, &sat)
 }
 
@@ -124,14 +130,22 @@ pub fn restore() -> Result<u8, Failure> {
     Ok(0)
 }
 
+fn looks(definition: &Definition, longest: usize) -> Option<Looks> {
+    definition.precision.map(|precision| Looks::new(&precision, definition.repeats, longest))
+}
+
 /// What is stored of every cell, as far as the next run depends on it.
 struct Tally<'a> {
     defined: &'a Defined,
     cut: Cut,
     counts: Vec<Count>,
     values: Vec<Vec<f64>>,
+    /// The last block of each cell that is stored, and when its last run ended.
+    latest: Vec<Option<(u32, Nanos)>>,
     index: BTreeMap<TrialId, usize>,
     trials: Vec<Trial>,
+    /// Intervals that hold at every look, where the study stops at a precision.
+    looks: Option<Looks>,
 }
 
 impl<'a> Tally<'a> {
@@ -145,19 +159,27 @@ impl<'a> Tally<'a> {
             cut: Cut::of(&defined.definition, seed),
             counts: counts.collect(),
             values: vec![Vec::new(); defined.cells.len()],
+            latest: vec![None; defined.cells.len()],
             index: ids.collect(),
             trials: sitting.trials.clone(),
+            looks: looks(&defined.definition, 0),
         }
     }
 
     /// Counts what a file holds.
     fn take(&mut self, stored: &StoredStudy) {
         stored.records.iter().for_each(|record| self.add(record));
+        let longest = self.values.iter().map(Vec::len).max().unwrap_or(0);
+        self.looks = looks(&self.defined.definition, longest);
         (0..self.counts.len()).for_each(|cell| self.judge(cell));
     }
 
     fn add(&mut self, record: &Record) {
         let Some(cell) = self.index.get(&record.trial).copied() else { return };
+        let around = &record.around;
+        let ended = Nanos(around.began_unix_ns.0.saturating_add(around.took_ns.0));
+        let (block, before) = self.latest[cell].unwrap_or_default();
+        self.latest[cell] = Some((block.max(record.block), before.max(ended)));
         let count = &mut self.counts[cell];
         match record.outcome {
             Outcome::Done => count.done += 1,
@@ -169,14 +191,26 @@ impl<'a> Tally<'a> {
 
     fn judge(&mut self, cell: usize) {
         if let Some(precision) = &self.defined.definition.precision {
+            // The very interval that is printed.
+            let interval = self.looks.as_ref().and_then(|looks| {
+                let unit = narrows_facts::result::Unit::Share;
+                looks.interval(&self.values[cell], unit)
+            });
             let share = precision.within_percent / 100.0;
-            let sure = precision.confidence_percent / 100.0;
-            self.counts[cell].precise = is_precise(&self.values[cell], share, sure);
+            self.counts[cell].precise = interval.is_some_and(|of| is_precise(&of, share));
         }
     }
 
     fn left(&self, cell: usize) -> Left {
         left(&self.cut, &self.counts[cell])
+    }
+
+    /// When these runs may begin, if that is not now.
+    fn due(&self, steps: &[Step]) -> Option<Nanos> {
+        let fitting = self.latest.iter().zip(&self.counts).filter(|(_, count)| count.fits);
+        let latest = fitting.filter_map(|(latest, _)| *latest);
+        let latest = latest.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
+        due(&self.cut, steps.first()?.block, latest).filter(|due| *due > output::now())
     }
 
     /// Runs that are left at least, and how long they take.
@@ -226,6 +260,10 @@ fn plan(defined: &Defined, sitting: &Sitting, tally: &Tally<'_>) -> Result<u8, F
         text += &format!("  block {}, run {}: {}\n", step.block, step.repeat, trial.label);
     }
     text += &format!("then again, in another order, up to {} runs a cell\n", tally.cut.repeats);
+    if let Some(spread) = &tally.cut.spread {
+        let Spread { sessions, apart_minutes } = spread;
+        text += &format!("in {sessions} sessions, at least {apart_minutes} minutes apart\n");
+    }
     text += &cannot(sitting);
     let elsewhere = tally.elsewhere(sitting);
     for change in sitting.changes(defined, &elsewhere, &BTreeMap::new()) {
@@ -274,17 +312,57 @@ fn watch(defined: &Defined, sitting: &Sitting, store: &Store) -> Result<Watch, F
     })
 }
 
-/// Runs blocks until nothing is left that fits, and notes the sitting. What was measured stays
-/// whatever happens.
+/// How a sitting ended.
+enum Sat {
+    /// For good.
+    End(CourseEnd),
+    /// Until the next session may begin.
+    Until(Nanos),
+}
+
+/// Sits, and waits between the sessions that a study is spread over.
+fn sit_all(
+    defined: &Defined,
+    sitting: &mut Sitting,
+    store: &Store,
+    tally: &mut Tally<'_>,
+    first: u32,
+    tui: bool,
+) -> Result<CourseEnd, Failure> {
+    let stop = stop::flag()?;
+    for number in first.. {
+        let due = match sit(defined, sitting, store, tally, number, &stop, tui)? {
+            Sat::End(end) => return Ok(end),
+            Sat::Until(due) => due,
+        };
+        let left = Duration::from_nanos(due.0.saturating_sub(output::now().0));
+        eprintln!(
+            "this session is done; the next begins in {}. Ctrl-C stops here, and then: narrows \
+             study resume {}",
+            output::lasting(left.as_secs_f64()),
+            store.path().display()
+        );
+        while output::now() < due {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(CourseEnd::Stopped);
+            }
+            std::thread::sleep(WAIT_STEP);
+        }
+    }
+    Ok(CourseEnd::Complete)
+}
+
+/// Runs blocks until nothing is left that fits, or the session's are made, and notes the sitting.
+/// What was measured stays whatever happens.
 fn sit(
     defined: &Defined,
     sitting: &mut Sitting,
     store: &Store,
     tally: &mut Tally<'_>,
     number: u32,
+    stop: &AtomicBool,
     tui: bool,
-) -> Result<CourseEnd, Failure> {
-    let stop = stop::flag()?;
+) -> Result<Sat, Failure> {
     let mut session = Session {
         number,
         began_unix_ns: output::now(),
@@ -302,11 +380,13 @@ fn sit(
         true => Shown::watching(watch(defined, sitting, store)?),
         false => Shown::new(),
     };
-    let ran = blocks(defined, sitting, store, tally, number, &stop, &mut shown);
+    let ran = blocks(defined, sitting, store, tally, number, stop, &mut shown);
     shown.clear();
     let ended = match &ran {
-        Ok(CourseEnd::Complete) => Ended::Complete,
-        Ok(CourseEnd::Stopped) => Ended::Interrupted { why: "stopped by the user".into() },
+        Ok(Sat::End(CourseEnd::Complete) | Sat::Until(_)) => Ended::Complete,
+        Ok(Sat::End(CourseEnd::Stopped)) => {
+            Ended::Interrupted { why: "stopped by the user".into() }
+        }
         Err(error) => Ended::Interrupted { why: error.to_string() },
     };
     session.ended = Some(ended.clone());
@@ -330,7 +410,7 @@ fn blocks(
     session: u32,
     stop: &AtomicBool,
     shown: &mut Shown,
-) -> Result<CourseEnd, RunError> {
+) -> Result<Sat, RunError> {
     let trials = sitting.trials.clone();
     let shown = RefCell::new(shown);
     let settings = defined.cells.iter().map(|cell| (cell.id.clone(), &cell.settings)).collect();
@@ -352,7 +432,10 @@ fn blocks(
     loop {
         let steps = next_block(&tally.cut, &tally.counts);
         if steps.is_empty() {
-            return Ok(CourseEnd::Complete);
+            return Ok(Sat::End(CourseEnd::Complete));
+        }
+        if let Some(due) = tally.due(&steps) {
+            return Ok(Sat::Until(due));
         }
         let (runs_left, seconds_left) = tally.runs_left();
         let mut records: Vec<Record> = Vec::new();
@@ -379,7 +462,7 @@ fn blocks(
         records.iter().for_each(|record| tally.add(record));
         steps.iter().for_each(|step| tally.judge(step.trial));
         if ran? == CourseEnd::Stopped {
-            return Ok(CourseEnd::Stopped);
+            return Ok(Sat::End(CourseEnd::Stopped));
         }
     }
 }
