@@ -131,6 +131,10 @@ fn a_regression_is_told_by_the_exit_code() {
     assert_eq!(output.status.code(), Some(0));
     assert!(out(&output).contains("1 alike within 2 %"), "{}", out(&output));
     assert_eq!(compare(&before, &worse, &["--margin", "15"]).status.code(), Some(0));
+    let told = out(&compare(&before, &alike, &[]));
+    assert!(told.contains("do not cover another day's"), "{told}");
+    let told = out(&compare(&before, &alike, &["--json"]));
+    assert!(told.contains("\"covers\": \"these-sessions\""), "{told}");
     fails(narrows().arg("compare").arg(&before), 2, "nothing to be compared with");
     let mut command = narrows();
     command.arg("compare").arg(&before).args(["--before", "x", "--after", "y"]);

@@ -15,6 +15,7 @@ pub mod published;
 mod rdma;
 mod reconciled;
 pub mod results;
+pub mod sessions;
 mod sources;
 pub mod stream;
 pub mod study;

@@ -7,7 +7,9 @@ use narrows_facts::result::Unit;
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::Trial;
 use narrows_report::words::value;
-use narrows_stats::{Change, Compared, Metric, Summary, compare, summarise};
+use narrows_stats::{
+    Change, Compared, Covers, Metric, SESSIONS_MIN, Summary, compare_sessions, summarise,
+};
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -16,8 +18,9 @@ struct Both {
     label: String,
     metric: Metric,
     unit: Unit,
-    before: Vec<f64>,
-    after: Vec<f64>,
+    /// By session.
+    before: Vec<Vec<f64>>,
+    after: Vec<Vec<f64>>,
 }
 
 /// Runs the command.
@@ -53,8 +56,10 @@ pub fn changes(args: &CompareArgs) -> Result<(String, Vec<Change>), Failure> {
 
 /// Compares some of `cells` things.
 fn judged(some: &[Both], margin: f64, cells: usize) -> Vec<(&Both, Option<Compared>)> {
-    let one =
-        |row: &Both| compare(&row.before, &row.after, margin, cells, row.metric.larger_is_better());
+    let one = |row: &Both| {
+        let larger_is_better = row.metric.larger_is_better();
+        compare_sessions(&row.before, &row.after, margin, cells, larger_is_better)
+    };
     some.iter().map(|row| (row, one(row))).collect()
 }
 
@@ -114,13 +119,12 @@ fn files(before: &StoredStudy, after: &StoredStudy) -> Vec<Both> {
 }
 
 fn both(before: &Summary, after: &Summary) -> Option<Both> {
-    let values = |summary: &Summary| summary.values.iter().map(|value| value.value).collect();
     Some(Both {
         label: before.label.clone(),
         metric: before.metric,
         unit: before.estimate.filter(|_| before.metric == after.metric)?.unit,
-        before: values(before),
-        after: values(after),
+        before: before.by_session(),
+        after: after.by_session(),
     })
 }
 
@@ -182,6 +186,18 @@ fn text(rows: &[(&Both, Option<Compared>)], args: &CompareArgs) -> String {
         count(Change::NotTold),
         rows.len()
     );
+    let covers = |covers: Covers| rows.iter().any(|(_, c)| c.is_some_and(|c| c.covers == covers));
+    if covers(Covers::TheseSessions) {
+        text += &format!(
+            "these compare the runs of these sessions, and do not cover another day's: two sessions \
+             of one setting may differ as much; with {SESSIONS_MIN} sessions on both sides their \
+             medians are compared\n"
+        );
+    }
+    if covers(Covers::OtherSessions) {
+        text += "where both sides have several sessions their medians are compared, which covers \
+                 other sessions\n";
+    }
     text
 }
 

@@ -5,7 +5,7 @@ use super::{Format, csv};
 use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::study::page;
-use crate::{Analysis, hardware, judged, words};
+use crate::{Analysis, hardware, judged, sessions, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_explain::population::Population;
 use narrows_facts::BytesPerSecond;
@@ -203,6 +203,14 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         div class="scroll" { (table(analysis)) }
         @if let Some(text) = words::together(analysis) { p { (text) } }
         @if let Some(text) = words::copy_share(analysis) { p { (text) } }
+        @for summary in &analysis.summaries {
+            @if let Some(told) = sessions::reproducibility(summary) {
+                p { b { (summary.label) } ": " (told) }
+            }
+        }
+        @if let Some(coverage) = sessions::coverage(analysis) {
+            p class="soft" { (coverage.says) }
+        }
         p class="soft" {
             "Boxes: quartiles (type 7), median, whiskers on the last value within 1.5 interquartile \
              ranges, outliers as circles, every run as a tick (amber: noisy)."

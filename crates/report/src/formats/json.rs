@@ -3,6 +3,7 @@
 
 use super::Format;
 use crate::Analysis;
+use crate::sessions::{Coverage, coverage};
 use crate::study::StudyResults;
 use narrows_facts::SCHEMA_VERSION;
 use narrows_facts::host::Host;
@@ -27,6 +28,7 @@ struct Document<'a> {
     peer_hosts: &'a [Host],
     trials: &'a [Trial],
     results: &'a [Summary],
+    intervals: Option<Coverage>,
     by_panel: Option<&'a StudyResults>,
     together: Option<&'a Together>,
     copy_share: Option<&'a CopyShare>,
@@ -48,6 +50,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         peer_hosts: &stored.peer_hosts,
         trials: &stored.trials,
         results: &analysis.summaries,
+        intervals: coverage(analysis),
         by_panel: analysis.study.as_ref(),
         together: analysis.together.as_ref(),
         copy_share: analysis.copy_share.as_ref(),

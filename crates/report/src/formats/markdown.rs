@@ -3,7 +3,7 @@
 use super::{Format, tame};
 use crate::study::side;
 use crate::study::text::{cautions, difference, interval, recommendation, says};
-use crate::{Analysis, words};
+use crate::{Analysis, sessions, words};
 use std::fmt::Write;
 
 /// Tables in Markdown.
@@ -83,6 +83,14 @@ fn cells(text: &mut String, analysis: &Analysis<'_>) {
         ]);
     }
     table(text, &rows);
+    for summary in &analysis.summaries {
+        if let Some(told) = sessions::reproducibility(summary) {
+            let _ = writeln!(text, "- {}: {told}", summary.label);
+        }
+    }
+    if let Some(coverage) = sessions::coverage(analysis) {
+        let _ = writeln!(text, "- {}", coverage.says);
+    }
     for finding in analysis.findings() {
         let weight = words::weight(finding.weight);
         let _ = writeln!(text, "- **{weight}**: {} {}", finding.says, finding.remedy);

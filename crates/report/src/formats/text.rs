@@ -3,7 +3,7 @@
 
 use super::Format;
 use crate::study::text::tables;
-use crate::{Analysis, judged, words};
+use crate::{Analysis, judged, sessions, words};
 use narrows_explain::Judged;
 use narrows_facts::result::{Answer, Verdict, Weight};
 use narrows_facts::trial::Path;
@@ -133,6 +133,14 @@ fn measured(out: &mut String, analysis: &Analysis<'_>) {
     }
     for text in words::together(analysis).into_iter().chain(words::copy_share(analysis)) {
         line(out, &format!("  {text}"), 4);
+    }
+    for summary in &analysis.summaries {
+        if let Some(told) = sessions::reproducibility(summary) {
+            line(out, &format!("  {}: {told}", summary.label), 4);
+        }
+    }
+    if let Some(coverage) = sessions::coverage(analysis) {
+        line(out, &format!("  {}", coverage.says), 4);
     }
 }
 

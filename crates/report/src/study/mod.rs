@@ -31,6 +31,8 @@ const CONFIDENCE: f64 = 0.95;
 pub struct StudyResults {
     /// The factor along the axis.
     pub across: String,
+    /// Confidence of the cells' intervals.
+    pub confidence_percent: f64,
     /// Whether somebody could choose among its levels.
     pub is_choice: bool,
     /// One for every combination of the other factors.
@@ -98,6 +100,11 @@ pub struct Row {
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
+    /// What another session would measure, in words; the figures stand in the summary.
+    #[serde(skip)]
+    pub reproducibility: Option<String>,
+    /// Whether that is only the range of the runs, too few for an interval.
+    pub is_range: bool,
     /// Runs.
     pub n: u32,
     /// Runs that ended well, whether or not they counted anything.
@@ -156,6 +163,10 @@ pub fn results(
     Some(StudyResults {
         panels: named.into_iter().map(panel).collect(),
         drift: drift(&in_time(stored)),
+        confidence_percent: stored
+            .study
+            .precision
+            .map_or(100.0 * CONFIDENCE, |precision| precision.confidence_percent),
         is_choice: stored.study.reading.recommend.unwrap_or_else(|| by_hand(stored, &across)),
         across,
     })
@@ -229,6 +240,8 @@ fn panel(
             median: estimate.map(|e| e.value),
             low: estimate.map(|e| e.low),
             high: estimate.map(|e| e.high),
+            reproducibility: crate::sessions::reproducibility(summary),
+            is_range: estimate.is_none_or(|e| e.by == Method::Range),
             n: estimate.map_or(0, |e| e.n),
             done: summary.done,
             predicted: predicted(stored, trial),

@@ -14,7 +14,7 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
         @for (title, rows) in side::tables(analysis, results) { (together(title, &rows)) }
         div class="grid" {
             @for (at, panel) in results.panels.iter().enumerate() {
-                (card(analysis, panel, &results.across, at))
+                (card(analysis, panel, results, at))
             }
         }
         p class="soft" {
@@ -42,7 +42,9 @@ fn together(title: &str, table: &[Vec<String>]) -> Markup {
     } } }
 }
 
-fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Markup {
+fn card(analysis: &Analysis<'_>, panel: &Panel, results: &StudyResults, at: usize) -> Markup {
+    let across = results.across.as_str();
+    let interval = text::said_interval(results.confidence_percent);
     let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
     let beside = panel.rows.iter().any(|row| row.beside.is_some());
     let predicted = panel.rows.iter().any(|row| row.predicted.is_some());
@@ -54,7 +56,7 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Mark
             div class="scroll" { table {
                 thead { tr {
                     th { (across) } th class="number" { "median" }
-                    th class="number" { "95 % interval" } th class="number" { "n" }
+                    th class="number" { (interval) } th class="number" { "n" }
                     @if predicted { th class="number" { "predicted" } }
                     @if beside { th class="number" { "beside" } th class="number" { "difference" } }
                 } }
@@ -63,7 +65,7 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, across: &str, at: usize) -> Mark
                     td class="number" data-name="median" data-value=[row.median] {
                         @match row.median { Some(m) => (words::exact(m, panel.unit)), None => "-" }
                     }
-                    td class="number" data-name="95 % interval" {
+                    td class="number" data-name=(interval) {
                         (text::interval(panel, row))
                     }
                     td class="number" data-name="n" { (row.n) }

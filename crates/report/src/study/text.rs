@@ -2,7 +2,7 @@
 
 use super::{Panel, Row, StudyResults, grouped, side};
 use crate::{Analysis, words};
-use narrows_facts::result::Unit;
+use narrows_facts::result::{Method, Unit};
 use narrows_stats::Drift;
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
         text += &format!("{title}\n{}\n", words::aligned(&rows, right));
     }
     for panel in &results.panels {
-        text += &table(panel, &results.across);
+        text += &table(panel, &results.across, results.confidence_percent);
         for line in says(panel, &results.across) {
             let _ = writeln!(text, "  {line}");
         }
@@ -68,10 +68,15 @@ pub fn levels(results: &StudyResults) -> Vec<&str> {
     levels
 }
 
-fn table(panel: &Panel, across: &str) -> String {
+/// The head of the column of intervals.
+pub fn said_interval(confidence_percent: f64) -> String {
+    format!("{confidence_percent} % interval")
+}
+
+fn table(panel: &Panel, across: &str, confidence: f64) -> String {
     let beside = panel.rows.iter().any(|row| row.beside.is_some());
     let mut rows =
-        vec![vec![across.to_owned(), "median".into(), "95 % interval".into(), "n".into()]];
+        vec![vec![across.to_owned(), "median".into(), said_interval(confidence), "n".into()]];
     let predicted = panel.rows.iter().any(|row| row.predicted.is_some());
     if predicted {
         rows[0].push("predicted".to_owned());
@@ -109,7 +114,7 @@ pub fn difference(row: &Row) -> String {
 /// The interval of a row, marked where it is only the range of few runs.
 pub fn interval(panel: &Panel, row: &Row) -> String {
     match (row.low.zip(row.high), row.n) {
-        (Some((low, high)), 6..) => between(low, high, panel.unit),
+        (Some((low, high)), _) if !row.is_range => between(low, high, panel.unit),
         (Some((low, high)), 2..) => between(low, high, panel.unit) + " *",
         _ => "-".to_owned(),
     }
@@ -153,6 +158,11 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
             probability(p)
         ));
     }
+    for (row, told) in
+        panel.rows.iter().filter_map(|row| Some((row, row.reproducibility.as_ref()?)))
+    {
+        lines.push(format!("{across} {}: {told}", row.level));
+    }
     for failed in &panel.failures {
         let runs = words::counted(failed.runs, "run");
         let names: Vec<&str> = failed.rows.iter().map(name).collect();
@@ -187,9 +197,21 @@ pub fn cautions(analysis: &Analysis<'_>, drift: &Drift) -> Vec<String> {
     if analysis.stored.study.quick {
         lines.push("quick: few short runs, to try the study; not its results".to_owned());
     }
-    let few = |summary: &narrows_stats::Summary| (2..6).contains(&summary.values.len());
+    let few = |summary: &narrows_stats::Summary| {
+        summary.estimate.is_some_and(|of| of.n > 1 && of.by == Method::Range)
+    };
     if analysis.summaries.iter().any(few) {
-        lines.push("* fewer than 6 runs have no 95 % interval: the range of the runs".to_owned());
+        let says = "* too few runs for an interval (95 % takes 6, more where a study stops at a \
+                    precision): the range of the runs";
+        lines.push(says.to_owned());
+    }
+    lines.extend(crate::sessions::coverage(analysis).map(|coverage| coverage.says));
+    if let Some(precision) = &analysis.stored.study.precision {
+        lines.push(format!(
+            "the study stops at a precision of {} %: intervals are those that hold at every look, \
+             up to {} runs",
+            precision.within_percent, precision.repeats_max
+        ));
     }
     if let Some(step) = &drift.step {
         lines.push(format!(
