@@ -234,7 +234,7 @@ impl Lent {
             Request::Start => {
                 let plain = Launcher::plain(self.lend.binary.clone());
                 let memory_bytes = self.lend.limits.memory_bytes;
-                match WorkerProcess::start(&Launcher { memory_bytes, ..plain }) {
+                match WorkerProcess::start(&Launcher { memory_bytes, confined: true, ..plain }) {
                     Ok(worker) => {
                         self.worker = Some((worker, Instant::now() + WORKER_SPARE));
                         Some(Reply::Started)

@@ -30,6 +30,8 @@ const KEPT_FAMILIES: [&str; 9] =
 
 /// The variable by which a worker is told how much memory it may take.
 const MEMORY: &str = "NARROWS_WORKER_BYTES";
+/// The variable by which a worker is told that an agent started it.
+const CONFINED: &str = "NARROWS_WORKER_CONFINED";
 /// What a worker takes beside what is counted: its program, libraries, answers, histograms.
 const OWN_BYTES: u64 = 64 << 20;
 /// What a thread takes beside that: its stack, and its share of the allocator.
@@ -54,6 +56,19 @@ fn kept(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsStr
 /// Holds a worker to so much memory over and above its own.
 pub fn hold(worker: &mut Command, most: Bytes) {
     worker.env(MEMORY, most.0.to_string());
+}
+
+/// Tells a worker of an agent to give up all calls but those of loads.
+pub fn confine(worker: &mut Command) {
+    worker.env(CONFINED, "1");
+}
+
+/// Obeys [`confine`] in the worker.
+pub fn obey_confine() -> Result<(), crate::RunError> {
+    match std::env::var_os(CONFINED) {
+        Some(_) => crate::confine::worker(),
+        None => Ok(()),
+    }
 }
 
 /// Obeys [`hold`] in the worker: it can map no more than it was lent, whatever was counted.

@@ -10,6 +10,7 @@
 pub mod address;
 pub mod agent;
 pub mod child;
+pub mod confine;
 pub mod controller;
 mod end;
 pub mod engines;

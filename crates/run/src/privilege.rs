@@ -10,12 +10,11 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What stays: buffers by force, any congestion control and busy polling; binding to an interface;
-/// binding threads where the administrator allows it.
-const KEPT: [Capability; 3] =
-    [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW, Capability::CAP_SYS_NICE];
+/// What workers get: buffers by force, any congestion control, busy polling.
+const KEPT: [Capability; 1] = [Capability::CAP_NET_ADMIN];
 
-/// Becomes `user`, with the kept capabilities for this process and its children. Gives back a path
+/// Becomes `user` for good: no capability but those that children need, none of them in effect
+/// here, an empty bounding set, and no new privileges by any program. Gives back a path
 /// by which children can still start `binary`, however deep in root's folders it lies.
 ///
 /// Does nothing for a process that is not root: `None`.
@@ -37,14 +36,27 @@ pub fn drop_root(user: &str, binary: &Path) -> Result<Option<PathBuf>, RunError>
     let held = caps::read(None, CapSet::Permitted).map_err(|e| failed("reading", e.to_string()))?;
     let kept: CapsHashSet = KEPT.into_iter().filter(|cap| held.contains(cap)).collect();
     let os = |what: &'static str| move |e: nix::Error| failed(what, e.to_string());
+    // Before the bounding set goes: nothing outside of it can become inheritable.
+    caps::set(None, CapSet::Inheritable, &kept)
+        .map_err(|e| failed("capabilities", e.to_string()))?;
+    // While it may still be done: nothing that is started can have more than is kept.
+    for cap in caps::all() {
+        if caps::has_cap(None, CapSet::Bounding, cap).unwrap_or(false) {
+            let dropped = caps::drop(None, CapSet::Bounding, cap);
+            dropped.map_err(|e| failed("bounding set", e.to_string()))?;
+        }
+    }
     prctl::set_keepcaps(true).map_err(os("keeping capabilities"))?;
     setgroups(&[]).map_err(os("groups"))?;
     setresgid(gid, gid, gid).map_err(os("group"))?;
     setresuid(uid, uid, uid).map_err(os("user"))?;
-    for set in [CapSet::Effective, CapSet::Permitted, CapSet::Inheritable] {
+    for set in [CapSet::Effective, CapSet::Permitted] {
         caps::set(None, set, &kept).map_err(|e| failed("capabilities", e.to_string()))?;
     }
     caps::set(None, CapSet::Ambient, &kept).map_err(|e| failed("capabilities", e.to_string()))?;
+    // The part that parses what peers say does without: children get theirs from the ambient set.
+    caps::clear(None, CapSet::Effective).map_err(|e| failed("capabilities", e.to_string()))?;
+    prctl::set_no_new_privs().map_err(os("no new privileges"))?;
     // Without it the own /proc entries, by which children are started, belong to root.
     prctl::set_dumpable(true).map_err(os("own /proc entries"))?;
     let number = file.as_raw_fd();

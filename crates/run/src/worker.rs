@@ -30,6 +30,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_MEMLOCK) {
         let _ = setrlimit(Resource::RLIMIT_MEMLOCK, most, most);
     }
+    crate::child::obey_confine()?;
     let mut end = WorkerEnd::default();
     for line in input.lines() {
         let line = line.map_err(|error| RunError::Unreachable(error.to_string()))?;

@@ -10,7 +10,7 @@ use narrows_run::iperf3::{self, server};
 use narrows_run::key::Key;
 use narrows_run::launch::netns;
 use narrows_run::limits::Limits;
-use narrows_run::{address, privilege, wire};
+use narrows_run::{address, confine, privilege, wire};
 use std::sync::atomic::AtomicBool;
 
 /// Runs the command until it is stopped.
@@ -64,10 +64,13 @@ fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
     let patience = wire::Patience::default();
     let binary = cmd::own_binary()?;
     if args.user == "root" {
+        confine::agent()?;
         return Ok(Lend { binary, limits, patience, host: None });
     }
     let host = narrows_host::read(&Root::live());
-    Ok(match privilege::drop_root(&args.user, &binary)? {
+    let dropped = privilege::drop_root(&args.user, &binary)?;
+    confine::agent()?;
+    Ok(match dropped {
         Some(binary) => Lend { binary, limits, patience, host: Some(host) },
         None => Lend { binary, limits, patience, host: None },
     })

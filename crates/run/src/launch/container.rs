@@ -46,12 +46,14 @@ pub struct Launcher {
     pub inside: Option<Container>,
     /// Most memory for what a worker is ordered to make; `None` sets no limit.
     pub memory_bytes: Option<Bytes>,
+    /// Whether a worker keeps only the system calls of loads: those of an agent do.
+    pub confined: bool,
 }
 
 impl Launcher {
     /// Starts workers on this host itself.
     pub fn plain(binary: PathBuf) -> Self {
-        Self { binary, inside: None, memory_bytes: None }
+        Self { binary, inside: None, memory_bytes: None, confined: false }
     }
 
     /// The same without a container.
@@ -64,6 +66,9 @@ impl Launcher {
         match &self.inside {
             None => {
                 let mut command = worker(&self.binary);
+                if self.confined {
+                    child::confine(&mut command);
+                }
                 if let Some(most) = self.memory_bytes {
                     child::hold(&mut command, most);
                 }

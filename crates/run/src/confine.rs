@@ -1,0 +1,148 @@
+//! The system calls of an agent and of its workers: those that serving and loads need, and no
+//! others. A call that is not among them fails with EPERM, which its caller tells like any error.
+//!
+//! The agent keeps what starts workers; a worker cannot start anything. Neither can change who it
+//! is, what namespaces it is in, what is mounted, or look into other processes.
+
+use crate::RunError;
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter_all_threads,
+};
+use std::collections::BTreeMap;
+
+/// Numbers of calls by their names.
+macro_rules! numbers {
+    ($($name:ident)*) => { &[$(libc::$name),*] };
+}
+
+/// Calls of every architecture: those of an ordinary service, and what loads use beside them
+/// (io_uring, memory policies, performance counters, files in memory).
+const CALLS: &[libc::c_long] = numbers![
+        SYS_accept SYS_accept4 SYS_bind SYS_brk SYS_capget SYS_chdir SYS_clock_getres
+        SYS_clock_gettime SYS_clock_nanosleep SYS_close SYS_close_range SYS_connect
+        SYS_copy_file_range SYS_dup SYS_dup3 SYS_epoll_create1 SYS_epoll_ctl SYS_epoll_pwait
+        SYS_epoll_pwait2 SYS_eventfd2 SYS_execve SYS_execveat SYS_exit SYS_exit_group
+        SYS_faccessat SYS_faccessat2 SYS_fadvise64 SYS_fallocate SYS_fchdir SYS_fchmod
+        SYS_fchmodat SYS_fcntl SYS_fdatasync SYS_fgetxattr SYS_flistxattr SYS_flock
+        SYS_fremovexattr SYS_fsetxattr SYS_fstat SYS_fstatfs SYS_fsync SYS_ftruncate
+        SYS_futex SYS_futex_waitv SYS_get_mempolicy SYS_get_robust_list SYS_getcpu
+        SYS_getcwd SYS_getdents64 SYS_getegid SYS_geteuid SYS_getgid SYS_getgroups
+        SYS_getitimer SYS_getpeername SYS_getpgid SYS_getpid SYS_getppid SYS_getpriority
+        SYS_getrandom SYS_getresgid SYS_getresuid SYS_getrusage SYS_getsid SYS_getsockname
+        SYS_getsockopt SYS_gettid SYS_gettimeofday SYS_getuid SYS_getxattr
+        SYS_inotify_add_watch SYS_inotify_init1 SYS_inotify_rm_watch SYS_io_cancel
+        SYS_io_destroy SYS_io_getevents SYS_io_setup SYS_io_submit SYS_io_uring_enter
+        SYS_io_uring_register SYS_io_uring_setup SYS_ioctl SYS_ioprio_get SYS_ioprio_set
+        SYS_kill SYS_lgetxattr SYS_linkat SYS_listen SYS_listxattr SYS_llistxattr
+        SYS_lremovexattr SYS_lseek SYS_lsetxattr SYS_madvise SYS_mbind SYS_membarrier
+        SYS_memfd_create SYS_mkdirat SYS_mknodat SYS_mlock SYS_mlock2 SYS_mlockall SYS_mmap
+        SYS_mprotect SYS_mq_getsetattr SYS_mq_notify SYS_mq_open SYS_mq_timedreceive
+        SYS_mq_timedsend SYS_mq_unlink SYS_mremap SYS_msgctl SYS_msgget SYS_msgrcv
+        SYS_msgsnd SYS_msync SYS_munlock SYS_munlockall SYS_munmap SYS_name_to_handle_at
+        SYS_nanosleep SYS_newfstatat SYS_openat SYS_openat2 SYS_perf_event_open
+        SYS_pidfd_open SYS_pidfd_send_signal SYS_pipe2 SYS_ppoll SYS_prctl SYS_pread64
+        SYS_preadv SYS_preadv2 SYS_prlimit64 SYS_process_madvise SYS_pselect6 SYS_pwrite64
+        SYS_pwritev SYS_pwritev2 SYS_read SYS_readahead SYS_readlinkat SYS_readv
+        SYS_recvfrom SYS_recvmmsg SYS_recvmsg SYS_removexattr SYS_renameat2
+        SYS_restart_syscall SYS_rseq SYS_rt_sigaction SYS_rt_sigpending SYS_rt_sigprocmask
+        SYS_rt_sigqueueinfo SYS_rt_sigreturn SYS_rt_sigsuspend SYS_rt_sigtimedwait
+        SYS_rt_tgsigqueueinfo SYS_sched_get_priority_max SYS_sched_get_priority_min
+        SYS_sched_getaffinity SYS_sched_getattr SYS_sched_getparam SYS_sched_getscheduler
+        SYS_sched_rr_get_interval SYS_sched_setaffinity SYS_sched_setattr SYS_sched_setparam
+        SYS_sched_setscheduler SYS_sched_yield SYS_seccomp SYS_semctl SYS_semget SYS_semop
+        SYS_semtimedop SYS_sendfile SYS_sendmmsg SYS_sendmsg SYS_sendto SYS_set_mempolicy
+        SYS_set_mempolicy_home_node SYS_set_robust_list SYS_set_tid_address SYS_setfsgid
+        SYS_setfsuid SYS_setitimer SYS_setpgid SYS_setpriority SYS_setsid SYS_setsockopt
+        SYS_setxattr SYS_shmat SYS_shmctl SYS_shmdt SYS_shmget SYS_shutdown SYS_sigaltstack
+        SYS_signalfd4 SYS_socketpair SYS_splice SYS_statfs SYS_statx SYS_symlinkat SYS_sync
+        SYS_syncfs SYS_sysinfo SYS_tee SYS_tgkill SYS_timer_create SYS_timer_delete
+        SYS_timer_getoverrun SYS_timer_gettime SYS_timer_settime SYS_timerfd_create
+        SYS_timerfd_gettime SYS_timerfd_settime SYS_times SYS_tkill SYS_truncate SYS_umask
+        SYS_uname SYS_unlinkat SYS_utimensat SYS_vmsplice SYS_wait4 SYS_waitid SYS_write
+        SYS_writev
+];
+
+/// Calls that only x86-64 has, from before their successors.
+#[cfg(target_arch = "x86_64")]
+const OLD_CALLS: &[libc::c_long] = numbers![
+        SYS_access SYS_alarm SYS_arch_prctl SYS_chmod SYS_creat SYS_dup2 SYS_epoll_create
+        SYS_epoll_ctl_old SYS_epoll_wait SYS_epoll_wait_old SYS_eventfd SYS_fchmodat2
+        SYS_fork SYS_futimesat SYS_get_thread_area SYS_getdents SYS_getpgrp SYS_getrlimit
+        SYS_inotify_init SYS_link SYS_lstat SYS_mkdir SYS_mknod SYS_open SYS_pause SYS_pipe
+        SYS_poll SYS_readlink SYS_rename SYS_renameat SYS_rmdir SYS_select
+        SYS_set_thread_area SYS_setrlimit SYS_signalfd SYS_stat SYS_symlink
+        SYS_sync_file_range SYS_time SYS_unlink SYS_utime SYS_utimes SYS_vfork
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_CALLS: &[libc::c_long] = &[];
+
+/// Families of sockets: what loads and the host's facts use.
+const FAMILIES: [libc::c_int; 4] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_UNIX];
+
+/// Flags of clone(2) that make namespaces.
+const NEW_NAMESPACES: libc::c_int = libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET;
+
+type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
+
+fn failed(error: impl std::fmt::Display) -> RunError {
+    RunError::Machine(format!("filtering system calls: {error}"))
+}
+
+fn when(argument: u8, operator: SeccompCmpOp, value: libc::c_int) -> Result<SeccompRule, RunError> {
+    let value = u64::from(value as u32);
+    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+        .map_err(failed)?;
+    SeccompRule::new(vec![condition]).map_err(failed)
+}
+
+fn filter(
+    rules: Rules,
+    otherwise: SeccompAction,
+    listed: SeccompAction,
+) -> Result<BpfProgram, RunError> {
+    let arch: TargetArch = std::env::consts::ARCH.try_into().map_err(failed)?;
+    let filter = SeccompFilter::new(rules, otherwise, listed, arch).map_err(failed)?;
+    filter.try_into().map_err(failed)
+}
+
+fn denied() -> SeccompAction {
+    SeccompAction::Errno(libc::EPERM as u32)
+}
+
+/// What an agent may call: all threads from now on, and all its children.
+pub fn agent() -> Result<(), RunError> {
+    let mut rules: Rules = CALLS.iter().chain(OLD_CALLS).map(|call| (*call, Vec::new())).collect();
+    let families = FAMILIES.map(|family| when(0, SeccompCmpOp::Eq, family));
+    rules.insert(libc::SYS_socket, families.into_iter().collect::<Result<_, _>>()?);
+    let none = SeccompCmpOp::MaskedEq(u64::from(NEW_NAMESPACES as u32));
+    rules.insert(libc::SYS_clone, vec![when(0, none, 0)?]);
+    // Its flags lie behind a pointer, which no filter sees; the C library then takes clone.
+    let unknown = [(libc::SYS_clone3, Vec::new())].into();
+    let unknown = filter(unknown, SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS as u32))?;
+    rules.insert(libc::SYS_clone3, Vec::new());
+    let allowed = filter(rules, denied(), SeccompAction::Allow)?;
+    apply_filter_all_threads(&unknown).map_err(failed)?;
+    apply_filter_all_threads(&allowed).map_err(failed)
+}
+
+/// What an agent's worker may not call beside that: it makes threads, and no processes.
+pub fn worker() -> Result<(), RunError> {
+    let mut rules: Rules =
+        [libc::SYS_execve, libc::SYS_execveat, libc::SYS_kill, libc::SYS_pidfd_open]
+            .map(|call| (call, Vec::new()))
+            .into();
+    #[cfg(target_arch = "x86_64")]
+    rules.extend([libc::SYS_fork, libc::SYS_vfork].map(|call| (call, Vec::new())));
+    let no_thread = SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64);
+    rules.insert(libc::SYS_clone, vec![when(0, no_thread, 0)?]);
+    let program = filter(rules, SeccompAction::Allow, denied())?;
+    apply_filter_all_threads(&program).map_err(failed)
+}
