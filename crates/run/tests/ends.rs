@@ -15,6 +15,7 @@ use narrows_run::iperf3::{client::Iperf3Server, server::Server};
 use narrows_run::key::Key;
 use narrows_run::launch::container::Launcher;
 use narrows_run::limits::Limits;
+use narrows_run::wire::Patience;
 use narrows_run::{Peer, guard, worker};
 use narrows_store::Store;
 use std::io::{stdin, stdout};
@@ -182,8 +183,9 @@ fn at_agents(limits: Limits, count: usize, with: impl FnOnce(&mut Vec<Peer>)) {
     let mut serving = Vec::new();
     let mut peers = Vec::new();
     for _ in 0..count {
-        let lend = Lend { binary: binary(), limits: limits.clone(), host: None };
-        let agent = Agent::listen(HERE, 0, key.clone(), lend).expect("an agent");
+        let (limits, patience) = (limits.clone(), Patience::default());
+        let lend = Lend { binary: binary(), limits, host: None, patience };
+        let agent = Agent::listen(Some(HERE), 0, key.clone(), lend).expect("an agent");
         let (port, stop) = (agent.port(), Arc::clone(&stop));
         serving.push(thread::spawn(move || agent.serve(&stop, |_| {})));
         let mut peer = Peer::connect("127.0.0.1", port, None, &key).expect("a connection");
