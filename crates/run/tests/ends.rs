@@ -260,7 +260,7 @@ fn iperf3_as_server_and_as_client() {
         trial("reverse", "tcp-stream", Join::Peer, reverse(network(1))),
         trial("datagrams", "udp-stream", Join::Peer, slow(network(2))),
     ]
-    .map(|trial| Trial { timeline: line.clone(), ..trial });
+    .map(|trial| Trial { timeline: line, ..trial });
     let records = run(&trials, Ends::Iperf3(&found), false);
     for (record, flows) in records.iter().zip([2, 1, 2]) {
         assert_eq!(record.outcome, Outcome::Done, "{:?}", record.trial);
