@@ -220,7 +220,8 @@ fn iperf3_counts_what_was_received() {
     let wanted = format!("tcp-stream [{levels}] received=8000000000 b/s sent=9000000000 b/s {cpu}");
     assert_eq!(read("iperf3", &tcp), ["3.12", &wanted]);
     let test = r#"{"protocol":"UDP","num_streams":1,"blksize":1460,"reverse":0}"#;
-    let sum = r#""sum":{"bits_per_second":1e9,"lost_percent":10.0}"#;
+    let sum =
+        r#""sum":{"bits_per_second":1e9,"lost_percent":10.0,"lost_packets":10,"packets":100}"#;
     let levels = "streams=1 length=1460";
     let wanted =
         |rate: u32| format!("udp-stream [{levels}] received={rate} b/s lost=0.1 share {cpu}");
