@@ -2,7 +2,7 @@
 
 use crate::{Analysis, judged, words};
 use narrows_facts::result::Estimate;
-use narrows_stats::{Label, Summary};
+use narrows_stats::{Label, Metric, Summary, Value, median};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -62,10 +62,28 @@ fn bears(label: Label) -> bool {
             | Label::SourceBound
             | Label::SinkBound
             | Label::CacheResident
-            | Label::Noisy
             | Label::BehindSchedule
             | Label::ZeroCopyCopied
     )
+}
+
+/// Runs of a cell agree with each other when they are within this share of their median.
+const STEADY: f64 = 0.02;
+
+/// Whether others on the host can be why a figure is short of what was expected: it is not zero, no
+/// queueing discipline holds its interface, the runs that were left alone came out better, and,
+/// where none was, the runs differ as what disturbs them does.
+fn noise_explains(values: &[Value], larger_is_better: bool, is_shaped: bool) -> bool {
+    let of = |noisy: bool| -> Option<f64> {
+        let values = values.iter().filter(|value| value.noisy == noisy);
+        median(&values.map(|value| value.value).collect::<Vec<f64>>())
+    };
+    let Some(noisy) = of(true).filter(|noisy| *noisy > 0.0 && !is_shaped) else { return false };
+    match of(false) {
+        Some(quiet) if larger_is_better => quiet > noisy * (1.0 + NEAR),
+        Some(quiet) => quiet < noisy * (1.0 - NEAR),
+        None => values.iter().any(|value| (value.value / noisy - 1.0).abs() > STEADY),
+    }
 }
 
 /// All cells of a study.
@@ -76,13 +94,21 @@ pub fn cells(analysis: &Analysis<'_>) -> Vec<Cell> {
 fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
     let expectation = words::expectation(analysis, summary);
     let expected = expectation.and_then(|prediction| prediction.range);
-    let bearing = summary.labels.iter().filter(|label| bears(**label));
+    let stream = summary.metric == Metric::Goodput;
+    let shaped = analysis.findings().iter().any(|finding| finding.rule == "nic-shaped");
+    let larger = summary.metric.larger_is_better();
+    let noise = expected.is_some() && noise_explains(&summary.values, larger, stream && shaped);
+    let bears = |label: &&Label| bears(**label) || (noise && **label == Label::Noisy);
+    let bearing = summary.labels.iter().filter(bears);
     let mut because: Vec<String> = bearing.map(|label| words::label(*label, summary)).collect();
     if let Some(why) = summary.failed.first() {
         because.push(format!("{}: {why}", words::counted(summary.failed.len(), "failed run")));
     }
+    let is_zero = summary.estimate.is_some_and(|estimate| estimate.value == 0.0);
     let standing = match (summary.estimate, expected) {
         (None, _) => Standing::NotMeasured,
+        // No label of a figure is a reason for none at all.
+        _ if is_zero => Standing::Unexplained,
         (Some(measured), Some(expected)) if is_near(&measured, &expected) => Standing::AsExpected,
         _ if !because.is_empty() => Standing::Explained,
         (Some(_), Some(_)) => Standing::Unexplained,
@@ -152,4 +178,29 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
         judged::answers(&analysis.judged)
     );
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explains(values: &[(f64, bool)], is_shaped: bool) -> bool {
+        let value =
+            |(value, noisy): &(f64, bool)| Value { value: *value, repeat: 0, noisy: *noisy };
+        noise_explains(&values.iter().map(value).collect::<Vec<Value>>(), true, is_shaped)
+    }
+
+    #[test]
+    fn noise_explains_what_varies_with_it_and_nothing_else() {
+        assert!(explains(&[(5.0, true), (9.0, false), (6.0, true), (9.1, false)], false));
+        assert!(explains(&[(5.0, true), (9.0, true), (7.0, true)], false));
+        // Runs that were left alone are as slow.
+        assert!(!explains(&[(5.0, true), (5.1, false)], false));
+        // A shaper's runs are all alike, and where it was seen it is the reason.
+        assert!(!explains(&[(0.95, true), (0.951, true), (0.949, true)], false));
+        assert!(!explains(&[(0.9, true), (0.7, true)], true));
+        // Nothing at all, and nothing disturbed.
+        assert!(!explains(&[(0.0, true), (0.0, true)], false));
+        assert!(!explains(&[(5.0, false)], false));
+    }
 }
