@@ -100,8 +100,11 @@ fn events_come_as_the_runs_end() {
 #[test]
 fn fine_slices_say_what_they_cost_and_measuring_costs_little() {
     let agent = serve(&[], &["-B", "127.0.0.1"]);
-    let text =
-        printed(&mut tcp(&agent, "formats-fine", &["--repeats", "2", "-i", "1", "--json-stream"]));
+    let text = printed(&mut tcp(
+        &agent,
+        "formats-fine",
+        &["--repeats", "2", "-i", "1ms", "--json-stream"],
+    ));
     let run: Value =
         text.lines().nth(1).and_then(|line| serde_json::from_str(line).ok()).expect("run");
     // A machine that is busy may miss some.

@@ -108,16 +108,20 @@ fn is_nothing(summary: &Summary) -> bool {
     counts && summary.estimate.is_some_and(|estimate| estimate.value == 0.0)
 }
 
-/// Whether the source reached less than 98 % of the rate that it was to keep.
+/// Whether the source reached less than 98 % of the rate that it was to keep, and fell short by
+/// more than the message of each flow that a window may cut off.
 fn behind(trial: &Trial, summary: &Summary) -> bool {
     let params = &trial.params;
     let asked = params.trip.as_ref().and_then(|trip| trip.per_second);
     let reached = summary.trips_per_second.map(|rate| rate.value);
     let sent = summary.traffic.as_ref().and_then(|traffic| traffic.sent_bits_per_second);
-    let short = |asked: Option<u64>, reached: Option<f64>| {
-        asked.zip(reached).is_some_and(|(asked, reached)| reached < 0.98 * asked as f64)
+    let each = f64::from(params.flows()) / trial.timeline.window_ns.seconds().max(1e-9);
+    let short = |asked: Option<u64>, reached: Option<f64>, unit: f64| {
+        let (Some(asked), Some(reached)) = (asked, reached) else { return false };
+        reached < 0.98 * asked as f64 && reached + unit * each < asked as f64
     };
-    short(asked, reached) || short(params.rate_bps, sent)
+    let bits = 8.0 * params.message_bytes.0 as f64;
+    short(asked, reached, 1.0) || short(params.rate_bps, sent, bits)
 }
 
 /// Whether a library's program did what NICs do, or a device that is none (rxe, siw): those have no

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod corrupted;
 mod drift;
 mod label;
 mod levels;
@@ -22,6 +23,7 @@ mod together;
 mod traffic;
 
 pub use compare::{Change, Compared, compare, compare_sessions};
+pub use corrupted::Corrupted;
 pub use drift::{Drift, Placed, Step, drift};
 pub use label::Label;
 pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, levels};
@@ -39,8 +41,7 @@ pub use resample::{Equivalence, bca, equivalence, permutation};
 pub use sequential::{Looks, is_precise};
 pub use sessions::{Covers, Reproducibility, SESSIONS_MIN, Sessions, reproducibility};
 pub use summary::{
-    CopyShare, Corrupted, CpuUse, Metric, Summary, Value, copy_share, reconciled, summarise,
-    value_of,
+    CopyShare, CpuUse, Metric, Summary, Value, copy_share, reconciled, summarise, value_of,
 };
 pub use together::{Together, together};
 pub use traffic::{BusyCpu, BusyCpus, Overhead, Traffic};

@@ -2,6 +2,7 @@
 
 use crate::total;
 use narrows_facts::Nanos;
+use narrows_facts::load::EndReport;
 use serde::{Deserialize, Serialize};
 
 /// Round-trip times of all runs of a trial together, each to the upper edge of its histogram bucket
@@ -68,6 +69,20 @@ pub fn percentiles<'a>(
     })
 }
 
+/// Percentiles of the round trips of many reports, whose ends are the shortest and the longest of
+/// all exactly, where each report tells its own; else the edges of their buckets.
+pub(crate) fn round_trips<'a>(
+    reports: impl Iterator<Item = &'a EndReport> + Clone,
+) -> Option<Percentiles> {
+    let counted = reports.filter(|report| !report.round_trips.is_empty());
+    let all = percentiles(counted.clone().map(|report| report.round_trips.as_slice()))?;
+    let extremes = counted.map(|report| report.round_trip_extremes_ns).collect::<Option<Vec<_>>>();
+    let exact =
+        extremes.and_then(|all| all.into_iter().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))));
+    let (min_ns, max_ns) = exact.unwrap_or((all.min_ns, all.max_ns));
+    Some(Percentiles { min_ns, max_ns, ..all })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,5 +98,22 @@ mod tests {
         let many: Vec<(Nanos, u64)> = (1..=1000).map(|n| (Nanos(n), 200)).collect();
         assert_eq!(percentiles([many.as_slice()]).and_then(|p| p.p9999_ns), Some(Nanos(1000)));
         assert_eq!(percentiles([[].as_slice()]), None);
+    }
+
+    #[test]
+    fn the_ends_are_exact_where_all_reports_tell_them() {
+        let report = |edge: u64, extremes: Option<(u64, u64)>| EndReport {
+            round_trips: vec![(Nanos(edge), 100)],
+            round_trip_extremes_ns: extremes.map(|(low, high)| (Nanos(low), Nanos(high))),
+            ..EndReport::default()
+        };
+        let ends = |reports: &[EndReport]| {
+            let told = round_trips(reports.iter()).expect("counted");
+            (told.min_ns.0, told.max_ns.0)
+        };
+        let (fast, slow) = (report(1023, Some((1001, 1019))), report(2047, Some((2031, 2040))));
+        assert_eq!(ends(&[fast.clone(), slow]), (1001, 2040));
+        // An older record has only its buckets' edges.
+        assert_eq!(ends(&[fast, report(511, None)]), (511, 1023));
     }
 }

@@ -1,16 +1,16 @@
 //! What the records of each trial say.
 
+use crate::corrupted::Corrupted;
 use crate::label::{Label, labels};
 use crate::loss::{Loss, loss};
+use crate::percentile::round_trips;
 use crate::reconcile::{Reconciled, reconcile};
 use crate::sequential::Looks;
 use crate::sessions::{Reproducibility, Sessions, by_session, reproducibility};
 use crate::traffic::{self, BusyCpus, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_facts::Bytes;
-use narrows_facts::load::{
-    Corruption, Effective, End, EndReport, FlowTally, Unacknowledged, ZeroCopy,
-};
+use narrows_facts::load::{Effective, EndReport, FlowTally, Unacknowledged, ZeroCopy};
 use narrows_facts::record::{Outcome, Record};
 use narrows_facts::result::{Estimate, Unit};
 use narrows_facts::study::StoredStudy;
@@ -77,35 +77,6 @@ pub struct CpuUse {
     /// Processor cycles of both ends' threads for each byte received, where both could count them.
     #[serde(default)]
     pub cycles_per_byte: Option<f64>,
-}
-
-/// A run whose bytes were compared with what was sent and differed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Corrupted {
-    /// Which repeat.
-    pub repeat: u32,
-    /// The end that received them.
-    pub end: End,
-    /// Where.
-    pub corruption: Corruption,
-}
-
-impl std::fmt::Display for Corrupted {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Corruption { flow, at_byte } = self.corruption;
-        let place = format!("flow {flow} differs from what was sent at byte {at_byte}");
-        write!(to, "run {}: data was corrupted: {place}", self.repeat)
-    }
-}
-
-impl Corrupted {
-    fn of(record: &Record) -> Option<Self> {
-        let ends = [(End::Sink, &record.sink), (End::Source, &record.source)];
-        ends.into_iter().find_map(|(end, report)| {
-            let corruption = report.as_ref()?.corrupted?;
-            Some(Self { repeat: record.repeat, end, corruption })
-        })
-    }
 }
 
 /// What one trial's records say.
@@ -323,8 +294,8 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         box_plot: box_plot(&numbers),
         sessions: sessions.len() as u32,
         reproducibility: reproducibility(&sessions),
-        round_trips: percentiles(done.iter().filter_map(|run| run.round_trips())),
-        cpu: cpu(&done, metric),
+        round_trips: round_trips(done.iter().filter_map(|run| run.source)),
+        cpu: cpu(&done, metric, is_udp_paced(trial)),
         loss: (trial.kind == "udp-stream" && !done.is_empty())
             .then(|| loss(trial, &done, is_one_host(trial, first))),
         lost_round_trips: (trial.kind == "udp-rr").then(|| {
@@ -514,17 +485,23 @@ fn busiest(end: &EndReport) -> Option<f64> {
     end.threads.iter().map(share).reduce(f64::max)
 }
 
-/// CPU time of an end's threads; `None` where it tells nothing of them.
+/// Whether threads wait for the turn of each datagram, and fill a CPU with that.
+fn is_udp_paced(trial: &Trial) -> bool {
+    trial.kind.starts_with("udp") && trial.params.rate_bps.is_some()
+}
+
+/// CPU time of an end's threads but for waiting for a pace; `None` where it tells nothing of them.
 fn cpu_seconds(end: &EndReport) -> Option<f64> {
     let of = |thread: &narrows_facts::load::ThreadUsage| {
-        thread.user_ns.seconds() + thread.system_ns.seconds()
+        let pacing = thread.pacing_ns.map_or(0.0, |ns| ns.seconds());
+        (thread.user_ns.seconds() + thread.system_ns.seconds() - pacing).max(0.0)
     };
     of_process(end)
         .map(|all| all.seconds())
         .or_else(|| end.threads.iter().map(of).reduce(|a, b| a + b))
 }
 
-fn cpu(done: &[Done<'_>], metric: Metric) -> Option<CpuUse> {
+fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
     let over = |f: &dyn Fn(&Done<'_>) -> Option<f64>| {
         median(&done.iter().filter_map(f).collect::<Vec<f64>>())
     };
@@ -543,6 +520,8 @@ fn cpu(done: &[Done<'_>], metric: Metric) -> Option<CpuUse> {
         steal_cpus: over(&in_cpus(".steal_ns")),
         seconds_per_gigabyte: match metric {
             Metric::Goodput => over(&|run| {
+                // Older records do not tell the waiting from the work.
+                run.source.filter(|source| !is_paced || source.looked_ns.is_some())?;
                 let bytes = run.received_bytes();
                 let seconds = cpu_seconds(run.sink)? + cpu_seconds(run.source?)?;
                 (bytes > 0).then(|| seconds / (bytes as f64 / 1e9))
@@ -550,7 +529,7 @@ fn cpu(done: &[Done<'_>], metric: Metric) -> Option<CpuUse> {
             _ => None,
         },
         cycles_per_byte: match metric {
-            Metric::Goodput => over(&cycles_per_byte),
+            Metric::Goodput if !is_paced => over(&cycles_per_byte),
             _ => None,
         },
     })

@@ -1,6 +1,7 @@
 //! Known answers of reconciliation: payload beside what an interface and TCP say of the window.
 
 use narrows_facts::host::Host;
+use narrows_facts::load::ThreadUsage;
 use narrows_facts::load::{EndReport, FlowTally, IpVersion, Params, StreamParams, Timeline};
 use narrows_facts::record::{Outcome, Record, Stamp};
 use narrows_facts::study::StoredStudy;
@@ -205,4 +206,34 @@ fn what_cannot_be_reconciled_says_why() {
     (sink.readings.0, sink.looked_ns) = (Default::default(), None);
     let told = reconciled(&trial("tcp-stream", MIB), &record(sink, end(SEEN, true)));
     assert!(told.expect("reconciled").is_impossible());
+}
+
+#[test]
+fn a_paced_sender_is_not_behind_by_a_datagram_and_its_waiting_is_no_work() {
+    let mut trial = trial("udp-stream", 1000);
+    trial.params.rate_bps = Some(100_000);
+    let of = |sent: u64, pacing_ms: Option<u64>, is_old: bool| {
+        let seen = Seen { payload: sent * 1000, tcp: None, packet: (42, 1000), ..SEEN };
+        let (mut sink, mut source) = (end(seen, false), end(seen, true));
+        let ms = |ms: u64| Nanos(ms * 1_000_000);
+        let usage = ThreadUsage { wall_ns: ms(1000), user_ns: ms(400), ..Default::default() };
+        source.threads = vec![ThreadUsage { pacing_ns: pacing_ms.map(ms), ..usage }];
+        sink.threads = vec![ThreadUsage { wall_ns: ms(1000), ..Default::default() }];
+        if is_old {
+            (sink.looked_ns, source.looked_ns) = (None, None);
+        }
+        let mut study = StoredStudy::unmeasured(Host::default());
+        study.trials = vec![trial.clone()];
+        study.records = vec![record(sink, source)];
+        summarise(&study).remove(0)
+    };
+    // 12.5 are due in a second: 12 is no generator at its limit, 10 is.
+    let is_behind = |sent| of(sent, Some(390), false).labels.contains(&Label::BehindSchedule);
+    assert_eq!([13, 12, 11, 10].map(is_behind), [false, false, true, true]);
+    // 400 ms of CPU time, of which 390 went into waiting: 10 ms for 12 kB.
+    let cost = |pacing, is_old| of(12, pacing, is_old).cpu.expect("CPU").seconds_per_gigabyte;
+    let told = cost(Some(390), false).expect("a cost");
+    assert!((told - 0.010 / 12e-6).abs() < 1.0, "{told}");
+    // An older record does not tell them apart.
+    assert_eq!(cost(None, true), None);
 }

@@ -36,9 +36,9 @@ pub struct DirectArgs {
     /// lossy path needs more, until TCP has found its rate
     #[arg(long, value_name = "SECONDS", value_parser = super::seconds)]
     pub warm_up: Option<f64>,
-    /// Milliseconds of the slices that bytes are told for (--json-stream, --format iperf3); what
-    /// reading them cost is told
-    #[arg(long, short = 'i', value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    /// Length of the slices that bytes are reported for (--json-stream, --format iperf3), in
+    /// seconds as with iperf, or with a unit: 1, 0.1, 10ms; what reading them cost is reported
+    #[arg(long, short = 'i', value_name = "SECONDS", value_parser = interval_ms)]
     pub interval: Option<u32>,
     /// Runs; six are the least for a 95 % interval
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -183,6 +183,18 @@ pub struct UdpArgs {
     pub receiver: String,
 }
 
+/// Milliseconds of an interval: seconds without a unit, or `10ms`, `1s`.
+pub(super) fn interval_ms(text: &str) -> Result<u32, String> {
+    let (number, scale) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(number), _) => (number, 1.0),
+        (_, Some(number)) => (number, 1000.0),
+        _ => (text, 1000.0),
+    };
+    let ms = number.trim().parse::<f64>().ok().map(|number| (number * scale).round());
+    let ms = ms.filter(|ms| (1.0..=60_000.0).contains(ms)).map(|ms| ms as u32);
+    ms.ok_or_else(|| format!("'{text}' is not 0.001 to 60 seconds, such as 1, 0.1 or 10ms"))
+}
+
 /// A memory kernel beside a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryLoad {
@@ -245,4 +257,18 @@ pub(super) fn nodes(text: &str) -> Result<(Option<u32>, Option<u32>), String> {
         }
     };
     Ok((node(pair.0)?, node(pair.1)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interval_ms;
+
+    #[test]
+    fn intervals_are_seconds_unless_they_say_otherwise() {
+        let told = ["1", "0.1", "10ms", "2s", "1ms", "60"].map(interval_ms);
+        assert_eq!(told, [1000, 100, 10, 2000, 1, 60_000].map(Ok));
+        for wrong in ["", "0", "0.0001", "61", "-1", "nan", "inf", "1m", "ms"] {
+            assert!(interval_ms(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -1,0 +1,34 @@
+//! Runs whose data did not arrive as it was sent.
+
+use narrows_facts::load::{Corruption, End};
+use narrows_facts::record::Record;
+use serde::{Deserialize, Serialize};
+
+/// A run whose bytes were compared with what was sent and differed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Corrupted {
+    /// Which repeat.
+    pub repeat: u32,
+    /// The end that received them.
+    pub end: End,
+    /// Where.
+    pub corruption: Corruption,
+}
+
+impl std::fmt::Display for Corrupted {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Corruption { flow, at_byte } = self.corruption;
+        let place = format!("flow {flow} differs from what was sent at byte {at_byte}");
+        write!(to, "run {}: data was corrupted: {place}", self.repeat)
+    }
+}
+
+impl Corrupted {
+    pub(crate) fn of(record: &Record) -> Option<Self> {
+        let ends = [(End::Sink, &record.sink), (End::Source, &record.source)];
+        ends.into_iter().find_map(|(end, report)| {
+            let corruption = report.as_ref()?.corrupted?;
+            Some(Self { repeat: record.repeat, end, corruption })
+        })
+    }
+}
