@@ -53,14 +53,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
 
 /// What is lent. Root is given up here, after what only root can read was read.
 fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
-    let limits = Limits {
-        ports: args.data_ports,
-        seconds: args.max_seconds,
-        streams: args.max_streams,
-        memory_bytes: args.max_memory,
-        rate_bps: args.max_rate.map(|rate| rate.0 as u64),
-        allowed: args.allow.clone(),
-    };
+    let limits = limits(args);
     let patience = wire::Patience::default();
     let binary = cmd::own_binary()?;
     if args.user == "root" {
@@ -76,6 +69,18 @@ fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
     })
 }
 
+/// What the owner allows, over both protocols.
+fn limits(args: &ServeArgs) -> Limits {
+    Limits {
+        ports: args.data_ports,
+        seconds: args.max_seconds,
+        streams: args.max_streams,
+        memory_bytes: args.max_memory,
+        rate_bps: args.max_rate.map(|rate| rate.0 as u64),
+        allowed: args.allow.clone(),
+    }
+}
+
 /// The address by which others reach this host.
 fn reached_at(args: &ServeArgs) -> String {
     let named = args.bind.filter(|address| !address.is_unspecified());
@@ -85,8 +90,8 @@ fn reached_at(args: &ServeArgs) -> String {
 }
 
 fn serve_iperf3(args: &ServeArgs, stop: &AtomicBool) -> Result<u8, Failure> {
-    let bind = args.bind.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED.into());
-    let server = server::Server::listen(bind, args.port.unwrap_or(iperf3::PORT))?;
+    let port = args.port.unwrap_or(iperf3::PORT);
+    let server = server::Server::listen(args.bind, port, limits(args))?;
     if args.user != "root" {
         privilege::drop_root(&args.user, &cmd::own_binary()?)?;
     }
@@ -96,8 +101,8 @@ fn serve_iperf3(args: &ServeArgs, stop: &AtomicBool) -> Result<u8, Failure> {
     };
     output::print(&format!(
         "listening on {} port {} for iperf3 clients, without a key: whoever reaches the port can \
-         have a test; run on the other host:\n\n    iperf3 -c {}{port}\n\nCtrl-C ends it\n",
-        bind,
+         have a test within the limits; run on the other host:\n\n    iperf3 -c {}{port}\n\nCtrl-C ends it\n",
+        args.bind.map_or("all addresses".to_owned(), |address| address.to_string()),
         server.port(),
         reached_at(args)
     ))?;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::RunError;
 use crate::key;
-use narrows_facts::load::{End, EndReport, FlowTally, Stretch, StretchOf};
+use narrows_facts::load::{End, EndReport, FlowTally, Stretch, StretchOf, ThreadUsage};
 use narrows_facts::trial::Trial;
 use narrows_facts::{Bytes, Nanos};
 use std::io::Write;
@@ -211,7 +211,19 @@ fn own_results(trial: &Trial, ours: &EndReport) -> Results {
         end_time: ours.window_ns.seconds(),
         ..StreamResults::default()
     });
-    Results { sender_has_retransmits: unknown(), streams: streams.collect(), ..Results::default() }
+    let window = ours.window_ns.seconds().max(1e-9);
+    let percent = |time: fn(&ThreadUsage) -> Nanos| {
+        100.0 * ours.threads.iter().map(|thread| time(thread).seconds()).sum::<f64>() / window
+    };
+    let (user, system) = (percent(|thread| thread.user_ns), percent(|thread| thread.system_ns));
+    Results {
+        cpu_util_total: user + system,
+        cpu_util_user: user,
+        cpu_util_system: system,
+        sender_has_retransmits: unknown(),
+        streams: streams.collect(),
+        ..Results::default()
+    }
 }
 
 /// The server's end as a report; a figure that cannot be is refused, not passed on.

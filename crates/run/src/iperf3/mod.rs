@@ -5,6 +5,7 @@
 //! The server then leads with states of one byte; parameters and results are JSON behind a length
 //! of four bytes, big-endian.
 
+mod asked;
 pub mod client;
 pub mod server;
 

@@ -1,14 +1,16 @@
-//! Answers a real iperf3 client: TCP and UDP, forward and reverse, one test at a time.
+//! Answers a real iperf3 client: TCP and UDP, forward, reverse and both, one test at a time.
 //!
 //! Its protocol knows no key, so whoever reaches the port can have a test: that is why it runs only
 //! when it is asked for, refuses what is beyond the limits, and sends datagrams only to an address
 //! that has proved itself by the control connection.
 
+use super::asked::{Direction, HEAD, Refusal, Used, direction, flows, longest, within_limits};
 use super::{
     COOKIE_BYTES, Parameters, Results, State, StreamResults, UDP_REPLY, hear, receive_json, say,
     send_json, stream_id, unknown,
 };
-use crate::RunError;
+use crate::limits::Limits;
+use crate::{RunError, listen};
 use narrows_loads::udp::arrivals::{Arrival, Arrivals};
 use serde_json::Value;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,16 +20,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqC
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Limits of a test.
-const STREAMS_MAX: u32 = 128;
-const SECONDS_MAX: u32 = 3600;
-const MESSAGE_BYTES_MAX: u64 = 64 << 20;
 /// How long a word of the client, or a stream, may take.
 const STEP_WITHIN: Duration = Duration::from_secs(5);
 /// How long a thread may stay in one call.
 const LOOK_UP: Duration = Duration::from_millis(50);
-/// Bytes of a datagram's head: seconds, microseconds and a counter of four or eight bytes.
-const HEAD: usize = 16;
 
 /// What happened, for the log.
 pub enum Event {
@@ -43,19 +39,22 @@ pub enum Event {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
+    /// Whether the address stands for those of both families.
+    both_families: bool,
+    limits: Limits,
 }
 
 impl Server {
-    /// Listens on `address:port`.
-    pub fn listen(address: IpAddr, port: u16) -> Result<Self, RunError> {
-        let listening = TcpListener::bind((address, port)).and_then(|listener| {
-            listener.set_nonblocking(true)?;
-            Ok((listener.local_addr()?, listener))
-        });
+    /// Listens on `port` of an address, or of all of both families, for tests within `limits`.
+    pub fn listen(address: Option<IpAddr>, port: u16, limits: Limits) -> Result<Self, RunError> {
+        let listening =
+            listen::on(address, port).and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let both_families = address.is_none();
         let (address, listener) = listening.map_err(|error| {
-            RunError::Unreachable(format!("cannot listen on {address} port {port}: {error}"))
+            let at = address.map_or("any address".to_owned(), |address| address.to_string());
+            RunError::Unreachable(format!("cannot listen on {at} port {port}: {error}"))
         })?;
-        Ok(Self { listener, address })
+        Ok(Self { listener, address, both_families, limits })
     }
 
     /// The port it listens on.
@@ -87,16 +86,20 @@ impl Server {
         control.set_write_timeout(Some(STEP_WITHIN))?;
         let mut cookie = [0; COOKIE_BYTES];
         (&control).read_exact(&mut cookie)?;
+        let refused = |refusal: Refusal, why: String| {
+            refusal.tell(&control)?;
+            Err(io::Error::new(ErrorKind::InvalidInput, why))
+        };
+        if !self.limits.allows(from.ip()) {
+            return refused(Refusal::Address, "not among the allowed addresses".to_owned());
+        }
         say(&control, State::ParamExchange)?;
         let asked: Parameters = receive_json(&control)?;
-        if let Err(why) = within_limits(&asked) {
-            say(&control, State::ServerError)?;
-            // Its error number ("not implemented"), and the system's.
-            (&control).write_all(&[0, 0, 0, 13, 0, 0, 0, 0])?;
-            return Err(io::Error::new(ErrorKind::InvalidInput, why));
+        if let Err((refusal, why)) = within_limits(&asked, &self.limits) {
+            return refused(refusal, why);
         }
-        log(Event::Began(format!("{from}: {} streams", asked.parallel)));
-        let run = Arc::new(Run::new(&asked));
+        log(Event::Began(format!("{from}: {} streams", flows(&asked))));
+        let run = Arc::new(Run::new(&asked, &self.limits));
         let streams = match run.udp {
             true => self.udp_streams(&control, &run, from.ip())?,
             false => self.tcp_streams(&control, &cookie, &run)?,
@@ -105,7 +108,12 @@ impl Server {
         say(&control, State::TestRunning)?;
         let streams = Streams { run, threads: streams };
         streams.run.going.store(true, SeqCst);
-        let began = streams.wait(&control, stop)?;
+        let began = match streams.wait(&control, stop) {
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                return refused(Refusal::Seconds, "it went on for too long".to_owned());
+            }
+            began => began?,
+        };
         let results = streams.end(began);
         say(&control, State::ExchangeResults)?;
         let _theirs: serde_json::Value = receive_json(&control)?;
@@ -148,7 +156,8 @@ impl Server {
             stream.set_nodelay(run.no_delay)?;
             stream.set_read_timeout(Some(LOOK_UP))?;
             stream.set_write_timeout(Some(LOOK_UP))?;
-            streams.push(run.start(move |run, count| match run.sends {
+            let sends = run.sends(streams.len());
+            streams.push(run.start(move |run, count| match sends {
                 true => run.send_tcp(&stream, count),
                 false => run.receive_tcp(&stream, count),
             })?);
@@ -163,7 +172,7 @@ impl Server {
         run: &Arc<Run>,
         client: IpAddr,
     ) -> io::Result<Vec<Stream>> {
-        let mut door = reusable(self.address)?;
+        let mut door = self.door()?;
         say(control, State::CreateStreams)?;
         let mut streams = Vec::new();
         let deadline = Instant::now() + STEP_WITHIN;
@@ -174,39 +183,35 @@ impl Server {
             let mut word = [0; 16];
             let Ok((4, from)) = door.recv_from(&mut word) else { continue };
             // Only the host that holds the control connection has proved that it is there.
-            if from.ip() != client {
+            if listen::canonical(from).ip() != client {
                 continue;
             }
             door.connect(from)?;
-            let next = reusable(self.address)?;
+            let next = self.door()?;
             let stream = std::mem::replace(&mut door, next);
             stream.send(&UDP_REPLY.to_ne_bytes())?;
-            streams.push(run.start(move |run, count| match run.sends {
+            let sends = run.sends(streams.len());
+            streams.push(run.start(move |run, count| match sends {
                 true => run.send_udp(&stream, count),
                 false => run.receive_udp(&stream, count),
             })?);
         }
         Ok(streams)
     }
-}
 
-fn within_limits(asked: &Parameters) -> Result<(), String> {
-    let no = |why: String| Err(why);
-    match asked {
-        p if p.sctp == Some(true) => no("SCTP is not offered".into()),
-        p if p.bidirectional == Some(true) => no("both directions at once are not offered".into()),
-        p if !(1..=STREAMS_MAX).contains(&p.parallel) => no(format!("{} streams", p.parallel)),
-        p if p.time > SECONDS_MAX || p.omit > 600 => no(format!("{} seconds", p.time)),
-        p if !(HEAD as u64..=MESSAGE_BYTES_MAX).contains(&p.len) => no(format!("{} B", p.len)),
-        p if p.udp == Some(true) && p.len > 65_507 => no(format!("{} B datagrams", p.len)),
-        _ => Ok(()),
+    /// A UDP socket on the server's port, beside those tied to a client already.
+    fn door(&self) -> io::Result<UdpSocket> {
+        reusable(self.address, self.both_families)
     }
 }
 
-/// A UDP socket on the server's port, beside those tied to a client already.
-fn reusable(address: SocketAddr) -> io::Result<UdpSocket> {
+/// A UDP socket on an address that others may have too.
+fn reusable(address: SocketAddr, both_families: bool) -> io::Result<UdpSocket> {
     let domain = socket2::Domain::for_address(address);
     let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, None)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(!both_families)?;
+    }
     socket.set_reuse_address(true)?;
     let _ = socket.set_recv_buffer_size(8 << 20);
     socket.bind(&address.into())?;
@@ -231,7 +236,7 @@ type Stream = (Arc<Count>, JoinHandle<()>);
 /// A test while it runs.
 struct Run {
     udp: bool,
-    sends: bool,
+    direction: Direction,
     no_delay: bool,
     count: u32,
     message: usize,
@@ -239,25 +244,29 @@ struct Run {
     gap_ns: Option<f64>,
     wide: bool,
     omit: Duration,
-    time: Duration,
+    /// No test goes on for longer than this after it began.
+    within: Duration,
+    /// CPU time of this process when the test began.
+    used: Used,
     going: AtomicBool,
     over: AtomicBool,
 }
 
 impl Run {
-    fn new(asked: &Parameters) -> Self {
+    fn new(asked: &Parameters, limits: &Limits) -> Self {
         let udp = asked.udp == Some(true);
         let rate = asked.bandwidth.filter(|rate| *rate > 0);
         Self {
             udp,
-            sends: asked.reverse == Some(true),
+            direction: direction(asked),
             no_delay: asked.nodelay == Some(true),
-            count: asked.parallel,
+            count: flows(asked),
             message: asked.len as usize,
             gap_ns: rate.map(|rate| 8e9 * asked.len as f64 / rate as f64),
             wide: asked.udp_counters_64bit.unwrap_or(0) != 0,
             omit: Duration::from_secs(asked.omit.into()),
-            time: Duration::from_secs(asked.time.into()),
+            within: longest(asked, limits) + STEP_WITHIN * 2,
+            used: Used::now(),
             going: AtomicBool::new(false),
             over: AtomicBool::new(false),
         }
@@ -277,6 +286,16 @@ impl Run {
             work(&run, &own);
         })?;
         Ok((count, thread))
+    }
+
+    /// Whether this end sends by its n-th stream: of a test in both directions it receives by the
+    /// first half, as the client makes them.
+    fn sends(&self, stream: usize) -> bool {
+        match self.direction {
+            Direction::Here => false,
+            Direction::There => true,
+            Direction::Both => stream >= self.count as usize / 2,
+        }
     }
 
     fn goes_on(&self) -> bool {
@@ -394,7 +413,7 @@ impl Streams {
     fn wait(&self, control: &TcpStream, stop: &AtomicBool) -> io::Result<(Instant, Vec<Before>)> {
         let mut began = (Instant::now(), self.counts());
         let mut omitting = !self.run.omit.is_zero();
-        let last = began.0 + self.run.omit + self.run.time + STEP_WITHIN * 2;
+        let last = began.0 + self.run.within;
         control.set_read_timeout(Some(LOOK_UP))?;
         loop {
             if omitting && began.0.elapsed() >= self.run.omit {
@@ -407,7 +426,10 @@ impl Streams {
                 Err(error) if is_pause(&error) => {}
                 Err(error) => return Err(error),
             }
-            if Instant::now() > last || stop.load(SeqCst) {
+            if stop.load(SeqCst) {
+                return Err(ErrorKind::ConnectionAborted.into());
+            }
+            if Instant::now() > last {
                 return Err(ErrorKind::TimedOut.into());
             }
         }
@@ -435,8 +457,16 @@ impl Streams {
                 ..StreamResults::default()
             }
         });
-        let sender_has_retransmits = if self.run.sends { Value::from(0) } else { unknown() };
-        Results { sender_has_retransmits, streams: streams.collect(), ..Results::default() }
+        let receives = self.run.direction == Direction::Here;
+        let (user, system) = self.run.used.shares();
+        Results {
+            cpu_util_total: user + system,
+            cpu_util_user: user,
+            cpu_util_system: system,
+            sender_has_retransmits: if receives { unknown() } else { Value::from(0) },
+            streams: streams.collect(),
+            ..Results::default()
+        }
     }
 }
 
