@@ -1,11 +1,14 @@
 //! `iperf3`: the keys of iperf3's JSON that scripts read, for one run: of the first stream trial
-//! the run whose value is nearest the median. What was not measured is left out, not made up.
+//! the run whose value is nearest the median. What was not measured is left out or `null`, not made
+//! up; keys that parsers of iperf3's JSON take for granted are always there.
 
 use super::Format;
-use crate::Analysis;
-use narrows_facts::load::{EndReport, FlowTally};
+use crate::{Analysis, words};
+use narrows_facts::Nanos;
+use narrows_facts::load::{EndReport, FlowTally, ThreadUsage};
 use narrows_facts::record::Record;
-use narrows_stats::{Loss, Metric, Summary};
+use narrows_facts::trial::Trial;
+use narrows_stats::{Metric, Summary};
 use serde_json::{Map, Value, json};
 
 /// One run with iperf3's keys.
@@ -29,8 +32,13 @@ fn chosen(analysis: &Analysis<'_>) -> Option<Value> {
     Some(json!({
         "start": {
             "version": format!("narrows {}", analysis.stored.study.narrows_version),
-            "timestamp": {"timesecs": record.around.began_unix_ns.0 / 1_000_000_000},
+            "system_info": analysis.stored.host.name.value(),
+            "timestamp": {
+                "time": words::when(record.around.began_unix_ns),
+                "timesecs": record.around.began_unix_ns.0 / 1_000_000_000,
+            },
             "connecting_to": {"host": analysis.stored.study.peer},
+            "connected": connected(analysis, params.flows()),
             "test_start": {
                 "protocol": if udp { "UDP" } else { "TCP" },
                 "num_streams": params.streams,
@@ -38,6 +46,7 @@ fn chosen(analysis: &Analysis<'_>) -> Option<Value> {
                 "omit": trial.timeline.warmup_ns.seconds(),
                 "duration": trial.timeline.window_ns.seconds(),
                 "reverse": u8::from(params.is_reverse()),
+                "bidir": u8::from(params.is_bidirectional()),
                 "target_bitrate": params.rate_bps.unwrap_or(0),
             },
             "narrows_run": {
@@ -45,8 +54,41 @@ fn chosen(analysis: &Analysis<'_>) -> Option<Value> {
             },
         },
         "intervals": intervals(record.sink.as_ref()?),
-        "end": end(summary, record, narrows_stats::loss_of(trial, record)),
+        "end": end(summary, record, trial),
     }))
+}
+
+/// One line a flow; addresses and ports of this end are not kept.
+fn connected(analysis: &Analysis<'_>, flows: u32) -> Vec<Value> {
+    let one = json!({
+        "local_host": null, "local_port": null,
+        "remote_host": analysis.stored.study.peer, "remote_port": null,
+    });
+    vec![one; flows.clamp(1, 128) as usize]
+}
+
+/// CPU time of the threads of the end that connects (here) and of the one that listens (there), in
+/// per cent of one CPU.
+fn cpu(record: &Record, reverse: bool) -> Value {
+    let (here, there) = match reverse {
+        true => (&record.sink, &record.source),
+        false => (&record.source, &record.sink),
+    };
+    let percent = |end: &Option<Box<EndReport>>, time: fn(&ThreadUsage) -> Nanos| {
+        let end = end.as_ref().filter(|end| !end.threads.is_empty())?;
+        let used: f64 = end.threads.iter().map(|thread| time(thread).seconds()).sum();
+        Some(100.0 * used / end.window_ns.seconds().max(1e-9))
+    };
+    let of = |end: &Option<Box<EndReport>>| {
+        let user = percent(end, |thread| thread.user_ns);
+        let system = percent(end, |thread| thread.system_ns);
+        (user.zip(system).map(|(user, system)| user + system), user, system)
+    };
+    let (here, there) = (of(here), of(there));
+    json!({
+        "host_total": here.0, "host_user": here.1, "host_system": here.2,
+        "remote_total": there.0, "remote_user": there.1, "remote_system": there.2,
+    })
 }
 
 fn intervals(sink: &EndReport) -> Vec<Value> {
@@ -72,8 +114,18 @@ fn sum(end: &EndReport, sends: bool) -> Value {
     })
 }
 
-fn end(summary: &Summary, record: &Record, loss: Option<Loss>) -> Value {
+fn end(summary: &Summary, record: &Record, trial: &Trial) -> Value {
+    let loss = narrows_stats::loss_of(trial, record);
     let mut end = Map::new();
+    end.insert("cpu_utilization_percent".into(), cpu(record, trial.params.is_reverse()));
+    if trial.params.is_bidirectional() {
+        if let Some(source) = &record.source {
+            end.insert("sum_received_bidir_reverse".into(), sum(source, false));
+        }
+        if let Some(sink) = &record.sink {
+            end.insert("sum_sent_bidir_reverse".into(), sum(sink, true));
+        }
+    }
     if let Some(sink) = &record.sink {
         let mut received = sum(sink, false);
         if let (Some(loss), Value::Object(received)) = (loss, &mut received) {
@@ -82,9 +134,9 @@ fn end(summary: &Summary, record: &Record, loss: Option<Loss>) -> Value {
             received.insert("lost_packets".into(), lost.into());
             let percent = 100.0 * lost as f64 / packets.max(1) as f64;
             received.insert("lost_percent".into(), percent.into());
-            if let Some(jitter) = sink.flows.iter().filter_map(|flow| flow.jitter_ns).max() {
-                received.insert("jitter_ms".into(), (jitter.seconds() * 1e3).into());
-            }
+            let jitter = sink.flows.iter().filter_map(|flow| flow.jitter_ns).max();
+            let jitter = jitter.map(|jitter| jitter.seconds() * 1e3);
+            received.insert("jitter_ms".into(), jitter.into());
             // Where older scripts look.
             end.insert("sum".into(), Value::Object(received.clone()));
         }
