@@ -1,7 +1,6 @@
 //! Figures as PNG, drawn from their SVG.
 
 use crate::failure::{Failure, MACHINE};
-use narrows_report::figures;
 use resvg::{tiny_skia, usvg};
 
 /// Pixels for each unit of a figure.
@@ -39,8 +38,8 @@ impl Rasteriser {
     /// A figure as PNG, on white.
     pub fn png(&self, svg: &str) -> Result<Vec<u8>, Failure> {
         let wrong = |why: String| Failure::new(MACHINE, format!("a figure: {why}"), "take the SVG");
-        let tree = usvg::Tree::from_str(&figures::fixed(svg), &self.options)
-            .map_err(|error| wrong(error.to_string()))?;
+        let tree =
+            usvg::Tree::from_str(svg, &self.options).map_err(|error| wrong(error.to_string()))?;
         let size = tree.size().to_int_size().scale_by(SCALE);
         let size = size.ok_or_else(|| wrong("it has no size".to_owned()))?;
         let pixels = tiny_skia::Pixmap::new(size.width(), size.height());

@@ -3,6 +3,7 @@
 use crate::plots::{boxes, ceilings, panel, percentiles};
 use crate::{Analysis, words};
 use narrows_stats::{Metric, Summary};
+use std::collections::BTreeMap;
 
 const STYLE: &str = include_str!("formats/style.css");
 
@@ -44,34 +45,78 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     figures.into_iter().map(|(name, svg)| (name, alone(&svg))).collect()
 }
 
-/// A figure with its style and its namespace, so that it needs no page around it.
+/// A figure with its namespace and its colours, so that it needs no page around it: each element
+/// carries its own, for librsvg, LaTeX and others know no variables of style sheets, and some no
+/// style sheets. The colours are the light ones.
 pub(crate) fn alone(svg: &str) -> String {
-    let (_, rest) = svg.split_once("<svg ").unwrap_or(("", svg));
-    let (attributes, body) = rest.split_once('>').unwrap_or((rest, ""));
-    let style = STYLE.replace(":root", "svg");
-    format!("<svg xmlns=\"http://www.w3.org/2000/svg\" {attributes}><style>{style}</style>{body}\n")
+    let rules = rules();
+    let mut drawn = String::with_capacity(svg.len() * 2);
+    for (index, part) in svg.split('<').enumerate() {
+        if index > 0 {
+            drawn.push('<');
+        }
+        // Text has no bare `<` and `>`; attributes have none either.
+        let head = part.find(['/', '>']).map_or(part, |end| &part[..end]);
+        let tag = head.split(' ').next().unwrap_or_default();
+        let class = head.split_once("class=\"").and_then(|(_, rest)| rest.split('"').next());
+        drawn += tag;
+        if tag == "svg" {
+            drawn += " xmlns=\"http://www.w3.org/2000/svg\"";
+        }
+        for (name, value) in own(&rules, tag, class.unwrap_or_default()) {
+            drawn += &format!(" {name}=\"{value}\"");
+        }
+        drawn += &part[tag.len()..];
+    }
+    drawn + "\n"
 }
 
-/// The same figure for programs that know no CSS variables: the light colours put in their places,
-/// and no rules for pages, screens and printers.
-pub fn fixed(svg: &str) -> String {
-    let Some((head, rest)) = svg.split_once("<style>") else { return svg.to_owned() };
-    let Some((style, body)) = rest.split_once("</style>") else { return svg.to_owned() };
-    let style = style.split("@media").next().unwrap_or_default();
-    let (variables, rules) = style.split_once('}').unwrap_or(("", style));
-    // The longest names first: one may begin as another does.
-    let mut values: Vec<(&str, &str)> = variables
+/// Selectors and declarations of the style sheet that hold for figures, without its variables.
+fn rules() -> Vec<(String, Vec<(String, String)>)> {
+    let (variables, rules) = STYLE.split_once('}').unwrap_or(("", STYLE));
+    let values: Vec<(&str, &str)> = variables
         .split(['{', ';'])
         .filter_map(|part| part.trim().strip_prefix("--")?.split_once(':'))
         .collect();
-    values.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-    let mut rules: String =
-        rules.lines().filter(|line| line.starts_with("svg")).collect::<Vec<_>>().join("\n");
-    for (name, value) in values {
-        rules = rules.replace(&format!("var(--{name})"), value);
-    }
-    let rules = rules.replace("system-ui,-apple-system,\"Segoe UI\",Roboto,\"DejaVu Sans\",", "");
-    format!("{head}<style>{rules}</style>{body}")
+    let declared = |text: &str| {
+        let mut text = text.to_owned();
+        for (name, value) in &values {
+            text = text.replace(&format!("var(--{name})"), value);
+        }
+        let pairs = text.split(';').filter_map(|part| part.split_once(':'));
+        let plain = pairs.flat_map(|(name, value)| match name {
+            // The short form: a size and families, of which pictures take the last.
+            "font" => vec![
+                ("font-size".to_owned(), value.split(' ').next().unwrap_or_default().to_owned()),
+                ("font-family".to_owned(), "sans-serif".to_owned()),
+            ],
+            _ => vec![(name.to_owned(), value.to_owned())],
+        });
+        plain.collect::<Vec<_>>()
+    };
+    let lines = rules.lines().filter(|line| line.starts_with("svg "));
+    lines
+        .filter_map(|line| line.trim_end_matches('}').split_once('{'))
+        .flat_map(|(selectors, declarations)| {
+            let of = move |one: &str| one.trim().trim_start_matches("svg ").to_owned();
+            let declared = declared(declarations);
+            selectors.split(',').map(move |one| (of(one), declared.clone())).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// What an element is drawn with: a class wins over a tag, a later rule over an earlier.
+fn own(
+    rules: &[(String, Vec<(String, String)>)],
+    tag: &str,
+    class: &str,
+) -> BTreeMap<String, String> {
+    let named = |selector: &str| {
+        selector.strip_prefix('.').is_some_and(|name| class.split(' ').any(|one| one == name))
+    };
+    let tags = rules.iter().filter(|(selector, _)| selector == tag);
+    let classes = rules.iter().filter(|(selector, _)| named(selector));
+    tags.chain(classes).flat_map(|(_, declared)| declared.iter().cloned()).collect()
 }
 
 /// A name that any file system takes.
@@ -79,4 +124,27 @@ fn plain(text: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let name: String = text.chars().map(letter).collect();
     name.split('-').filter(|word| !word.is_empty()).take(8).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_element_carries_its_colours() {
+        let page = "<svg viewBox=\"0 0 9 9\"><rect class=\"dimm set1\" x=\"1\"><title>a</title>\
+                    </rect><rect class=\"empty\"></rect><text class=\"module\">b</text>\
+                    <line class=\"measured\" x1=\"1\"/></svg>";
+        let drawn = alone(page);
+        assert!(!drawn.contains("var(") && !drawn.contains("<style"), "{drawn}");
+        for part in [
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox",
+            "<rect fill=\"#b3312b\" class=\"dimm set1\" x=\"1\"><title>a</title></rect>",
+            "<rect fill=\"none\" stroke=\"#d8dde4\" class=\"empty\">",
+            "fill=\"#fff\" font-family=\"sans-serif\" font-size=\"9.5px\" class=\"module\">b</text>",
+            "stroke=\"#b3312b\" stroke-dasharray=\"5 3\" stroke-width=\"2\"",
+        ] {
+            assert!(drawn.contains(part), "{part} in {drawn}");
+        }
+    }
 }

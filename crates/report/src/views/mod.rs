@@ -33,11 +33,7 @@ pub static VIEWS: &[&View] = &[
 /// The host as a picture that stands alone.
 pub fn picture(host: &Host) -> String {
     let drawn = crate::plots::host::draw(host, None, None);
-    let style = include_str!("../formats/style.css");
-    let head = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" ";
-    let styled =
-        drawn.replacen("<svg ", head, 1).replacen('>', &format!("><style>{style}</style>"), 1);
-    styled + "\n"
+    crate::figures::alone(&drawn).replacen("<svg ", "<svg width=\"720\" ", 1)
 }
 
 /// The view by this name.
