@@ -12,6 +12,7 @@ pub mod load;
 pub mod rdma;
 pub mod record;
 pub mod result;
+pub mod shown;
 pub mod study;
 pub mod trial;
 pub mod units;

@@ -1,5 +1,6 @@
 //! What the user sees when something cannot be done: one line of error, one hint, the exit code.
 
+use narrows_facts::shown::line;
 use narrows_run::RunError;
 use narrows_store::StoreError;
 use std::process::ExitCode;
@@ -37,8 +38,8 @@ impl Failure {
 
     /// Prints it.
     pub fn print(self) -> ExitCode {
-        anstream::eprintln!("\x1b[31merror:\x1b[0m {}", self.says);
-        anstream::eprintln!("\x1b[33mhint:\x1b[0m {}", self.hint);
+        anstream::eprintln!("\x1b[31merror:\x1b[0m {}", line(&self.says));
+        anstream::eprintln!("\x1b[33mhint:\x1b[0m {}", line(&self.hint));
         ExitCode::from(self.code)
     }
 }

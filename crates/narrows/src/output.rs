@@ -5,6 +5,7 @@ use crate::failure::{CONNECT, Failure, MACHINE, STOPPED, USAGE, VERDICT};
 use crate::progress::Shown;
 use narrows_facts::Nanos;
 use narrows_facts::record::Record;
+use narrows_facts::shown::document;
 use narrows_facts::study::{Ended, Study};
 use narrows_facts::trial::Trial;
 use narrows_plan::Step;
@@ -107,10 +108,25 @@ pub fn exit_code(end: &CourseEnd, verdict: u8) -> u8 {
     if *end == CourseEnd::Stopped { STOPPED } else { verdict }
 }
 
+/// The styles of our own text; nothing else may begin with an escape.
+const STYLES: [&str; 4] = ["[1m", "[31m", "[33m", "[0m"];
+
+/// Text as it may go to a terminal, whatever a peer or a file has put into it.
+fn shown(text: &str) -> String {
+    let mut pieces = text.split('\x1b');
+    let mut shown = document(pieces.next().unwrap_or_default()).into_owned();
+    for piece in pieces {
+        let own = STYLES.iter().any(|style| piece.starts_with(style));
+        shown.push_str(if own { "\x1b" } else { "\\u001b" });
+        shown.push_str(&document(piece));
+    }
+    shown
+}
+
 /// Prints to standard output; a reader that has gone away is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(shown(text).as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(
             MACHINE,
             format!("standard output: {error}"),
@@ -185,4 +201,16 @@ pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
             Failure::new(MACHINE, says, "leave out the option that this names, or try as root")
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_styles_reach_a_terminal() {
+        let text = "\x1b[1mhead\x1b[0m\nCPU \x1b]0;title\x07 \u{202e}x\x1b[2J\n";
+        let want = "\x1b[1mhead\x1b[0m\nCPU \\u001b]0;title\\u0007 \\u202ex\\u001b[2J\n";
+        assert_eq!(shown(text), want);
+    }
 }

@@ -4,6 +4,7 @@ use super::direct::key;
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
+use narrows_facts::shown::line;
 use narrows_host::Root;
 use narrows_run::agent::{Agent, Event, Lend};
 use narrows_run::iperf3::{self, server};
@@ -44,9 +45,9 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     );
     output::print(&text)?;
     agent.serve(&stop, |event| match event {
-        Event::Session(from) => eprintln!("{from}: a controller with the key"),
-        Event::TurnedAway(why) => eprintln!("turned away: {why}"),
-        Event::Ended(from) => eprintln!("{from}: done"),
+        Event::Session(from) => eprintln!("{}: a controller with the key", line(&from)),
+        Event::TurnedAway(why) => eprintln!("turned away: {}", line(&why)),
+        Event::Ended(from) => eprintln!("{}: done", line(&from)),
     });
     Ok(0)
 }
@@ -107,9 +108,9 @@ fn serve_iperf3(args: &ServeArgs, stop: &AtomicBool) -> Result<u8, Failure> {
         reached_at(args)
     ))?;
     server.serve(stop, |event| match event {
-        server::Event::Began(what) => eprintln!("{what}"),
-        server::Event::Ended(what) => eprintln!("{what}: done"),
-        server::Event::Broken(why) => eprintln!("broken off: {why}"),
+        server::Event::Began(what) => eprintln!("{}", line(&what)),
+        server::Event::Ended(what) => eprintln!("{}: done", line(&what)),
+        server::Event::Broken(why) => eprintln!("broken off: {}", line(&why)),
     });
     Ok(0)
 }
