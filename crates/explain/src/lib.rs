@@ -7,6 +7,7 @@ mod measured;
 pub mod moves;
 pub mod population;
 pub mod rules;
+pub mod sessions;
 mod setting;
 mod survey;
 pub mod tune;

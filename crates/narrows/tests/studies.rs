@@ -94,6 +94,19 @@ fn a_study_runs_to_its_end_and_is_not_run_twice() {
     }
     fails(&mut begin(&dir, MEMORY, &[]), 2, "exists already");
     let before = records(&file);
+    if common::is_root() {
+        // Another machine, by its name: refused by what differs, and nothing is lost.
+        let elsewhere = |more: &str| {
+            let binary = env!("CARGO_BIN_EXE_narrows");
+            let file = file.display();
+            let text = format!("hostname elsewhere; {binary} study resume {file} {more}");
+            run(Command::new("unshare").args(["--uts", "sh", "-c", &text]))
+        };
+        let refused = elsewhere("");
+        assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
+        assert!(err(&refused).contains("is elsewhere"), "{}", err(&refused));
+        assert_eq!(elsewhere("--changed").status.code(), Some(0));
+    }
     let output = run(&mut resume(&file));
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert_eq!(records(&file), before, "nothing was left to do");

@@ -85,6 +85,9 @@ pub struct ResumeArgs {
     /// The file of results to go on with
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// Go on although the machine is another than in the sessions before; what differs is named
+    #[arg(long)]
+    pub changed: bool,
     /// Ends and output.
     #[command(flatten)]
     pub sitting: SittingArgs,

@@ -2,6 +2,7 @@
 
 mod merge;
 mod run;
+mod same;
 mod sitting;
 mod status;
 

@@ -1,8 +1,8 @@
 //! `narrows study run` and `narrows study resume`: sits until nothing is left that fits the
 //! machine.
 
-use super::Defined;
 use super::sitting::Sitting;
+use super::{Defined, same};
 use crate::args::{ResumeArgs, RunArgs, SittingArgs};
 use crate::cmd::own_binary;
 use crate::failure::{Failure, MACHINE, PRECISION, USAGE, VERDICT};
@@ -112,6 +112,7 @@ pub fn resume(args: &ResumeArgs) -> Result<u8, Failure> {
         let hint = "start it as before: as root, or with --peer";
         return Err(Failure::new(USAGE, says, hint));
     }
+    same::check(&defined, &stored, &sitting, args.changed)?;
     let mut tally = Tally::new(&defined, stored.study.seed, &sitting);
     tally.take(&stored);
     if args.sitting.dry_run {

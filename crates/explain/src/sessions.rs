@@ -1,0 +1,171 @@
+//! Whether a study goes on with the machine that it began on: what differs between two sessions'
+//! hosts, apart from what the study itself changes by hand.
+
+use narrows_facts::host::{Host, Module};
+use narrows_facts::{Bytes, Fact};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A part of a machine that figures depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The host's name.
+    Name,
+    /// Maker and product.
+    Product,
+    /// The kernel.
+    Kernel,
+    /// Model of the processors.
+    Processor,
+    /// How many CPUs are online.
+    Cpus,
+    /// Sizes and speeds of the memory modules.
+    Modules,
+    /// Which slots hold a module, or how much memory there is.
+    Population,
+    /// Network cards with their drivers.
+    Nics,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Name => "name",
+            Self::Product => "product",
+            Self::Kernel => "kernel",
+            Self::Processor => "processor",
+            Self::Cpus => "CPUs online",
+            Self::Modules => "kinds of memory modules",
+            Self::Population => "memory population",
+            Self::Nics => "network cards",
+        })
+    }
+}
+
+/// One part that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Which.
+    pub part: Part,
+    /// What it was.
+    pub was: String,
+    /// What it is.
+    pub now: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: was {}, is {}", self.part, self.was, self.now)
+    }
+}
+
+/// A part in words, to be compared and shown.
+type Says = fn(&Host) -> String;
+
+/// What differs; what was read in only one of the two differs too.
+pub fn differences(was: &Host, now: &Host) -> Vec<Difference> {
+    let parts: [(Part, Says); 8] = [
+        (Part::Name, |host| word(&host.name)),
+        (Part::Product, |host| word(&host.product)),
+        (Part::Kernel, |host| word(&host.kernel)),
+        (Part::Processor, |host| word(&host.cpu.model)),
+        (Part::Cpus, |host| host.cpu.online.value().map_or(unknown(), |all| all.len().to_string())),
+        (Part::Modules, modules),
+        (Part::Population, population),
+        (Part::Nics, nics),
+    ];
+    // Without the modules' list: what a kernel keeps to itself is not the same at each boot.
+    let total = |host: &Host| host.memory.total_bytes.value().map(|bytes| bytes.0 as f64);
+    let bare = [was, now].iter().all(|host| host.memory.slots.value().is_none());
+    let near = total(was).zip(total(now)).is_some_and(|(was, now)| (now / was - 1.0).abs() < 0.05);
+    let alike = |part: Part| part == Part::Population && bare && near;
+    let of = |(part, says): (Part, Says)| {
+        let (was, now) = (says(was), says(now));
+        (was != now && !alike(part)).then_some(Difference { part, was, now })
+    };
+    parts.into_iter().filter_map(of).collect()
+}
+
+fn unknown() -> String {
+    "not known".to_owned()
+}
+
+fn word(fact: &Fact<String>) -> String {
+    fact.value().map_or(unknown(), |text| text.trim().to_owned())
+}
+
+fn modules(host: &Host) -> String {
+    let Some(slots) = host.memory.slots.value() else { return unknown() };
+    let kind = |module: &Module| {
+        let size = module.size_bytes.map_or(unknown(), |bytes| bytes.to_string());
+        let rated = module.rated_mts.map_or(unknown(), |mts| format!("{mts} MT/s"));
+        format!("{size} {} {rated}", module.technology)
+    };
+    let kinds: BTreeSet<String> =
+        slots.iter().filter_map(|slot| slot.module.as_ref()).map(kind).collect();
+    kinds.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+fn population(host: &Host) -> String {
+    let Some(slots) = host.memory.slots.value() else {
+        let about = |bytes: &Bytes| format!("about {:.0} GiB", bytes.0 as f64 / f64::from(1 << 30));
+        return host.memory.total_bytes.value().map_or(unknown(), about);
+    };
+    let filled = slots.iter().filter(|slot| slot.module.is_some());
+    filled.map(|slot| slot.locator.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn nics(host: &Host) -> String {
+    let card = |nic: &narrows_facts::host::Nic| {
+        let driver = nic.driver.value().cloned().unwrap_or_else(unknown);
+        format!("{} ({driver})", nic.name)
+    };
+    let all: BTreeSet<String> = host.physical_nics().map(card).collect();
+    all.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::host::Slot;
+
+    fn host(model: &str, gib: u64, filled: &[&str]) -> Host {
+        let mut host = Host::default();
+        host.cpu.model = Fact::known(model.to_owned(), "test");
+        let slot = |locator: &str| Slot {
+            locator: locator.to_owned(),
+            module: filled.contains(&locator).then(|| Module {
+                size_bytes: Some(Bytes::gib(gib)),
+                is_dram: true,
+                ..Module::default()
+            }),
+            ..Slot::default()
+        };
+        host.memory.slots = Fact::known(["A1", "B1", "C1"].map(slot).to_vec(), "test");
+        host
+    }
+
+    #[test]
+    fn what_differs_is_named_part_by_part() {
+        let parts = |was: &Host, now: &Host| {
+            differences(was, now).iter().map(|one| one.part).collect::<Vec<_>>()
+        };
+        let was = host("Xeon Gold 6248", 32, &["A1"]);
+        assert!(parts(&was, &was).is_empty());
+        // More of the same modules is a population, larger ones are others.
+        let more = host("Xeon Gold 6248", 32, &["A1", "B1"]);
+        assert_eq!(parts(&was, &more), [Part::Population]);
+        assert_eq!(parts(&was, &host("Xeon Gold 6248", 64, &["A1"])), [Part::Modules]);
+        let other = host("AMD EPYC 7742", 32, &["A1"]);
+        assert_eq!(parts(&was, &other), [Part::Processor]);
+        let says = differences(&was, &other)[0].to_string();
+        assert_eq!(says, "processor: was Xeon Gold 6248, is AMD EPYC 7742");
+        let total = |bytes: u64| {
+            let mut host = Host::default();
+            host.memory.total_bytes = Fact::known(Bytes(bytes), "test");
+            host
+        };
+        assert!(parts(&total(64 << 30), &total((64 << 30) - (100 << 20))).is_empty());
+        assert_eq!(parts(&total(64 << 30), &total(32 << 30)), [Part::Population]);
+    }
+}

@@ -1,0 +1,73 @@
+//! Whether a resumed study is still on its machines: what the study changes by hand may differ,
+//! anything else only if the user says so.
+
+use super::Defined;
+use super::sitting::Sitting;
+use crate::failure::{Failure, USAGE};
+use narrows_explain::sessions::{Difference, Part, differences};
+use narrows_facts::host::Host;
+use narrows_facts::study::StoredStudy;
+use narrows_plan::study::When;
+use std::collections::BTreeSet;
+
+/// Refuses another machine, naming what differs, unless `changed` says that it is meant. A machine
+/// that any session had is one of the study's.
+pub fn check(
+    defined: &Defined,
+    stored: &StoredStudy,
+    sitting: &Sitting,
+    changed: bool,
+) -> Result<(), Failure> {
+    let may = by_hand(defined);
+    let now = hosts(&sitting.host, &sitting.peer_hosts);
+    let first = hosts(&stored.host, &stored.peer_hosts);
+    let sessions = stored.sessions.iter().map(|one| hosts(&one.host, &one.peer_hosts));
+    let each = std::iter::once(first).chain(sessions).map(|was| {
+        let pairs = was.iter().zip(&now);
+        let all = pairs.flat_map(|(was, now)| differences(was, now));
+        all.filter(|one| !may.contains(&one.part)).collect::<Vec<Difference>>()
+    });
+    let Some(least) = each.min_by_key(Vec::len).filter(|least| !least.is_empty()) else {
+        return Ok(());
+    };
+    let says: Vec<String> = least.iter().map(ToString::to_string).collect();
+    let says = says.join("; ");
+    if changed {
+        eprintln!("going on with a machine that differs: {says}");
+        return Ok(());
+    }
+    let says = format!("this is not the machine of the study's sessions: {says}");
+    let hint = "go on there, begin a study of its own here, or mean it with --changed";
+    Err(Failure::new(USAGE, says, hint))
+}
+
+fn hosts<'a>(host: &'a Host, peers: &'a [Host]) -> Vec<&'a Host> {
+    std::iter::once(host).chain(peers).collect()
+}
+
+/// The parts of a machine that the study's own factors change.
+fn by_hand(defined: &Defined) -> BTreeSet<Part> {
+    let factors = defined.definition.factors.iter().filter(|factor| factor.by_hand);
+    let whens = factors.flat_map(|factor| &factor.levels).filter_map(|level| level.when.as_ref());
+    whens.flat_map(parts).collect()
+}
+
+fn parts(when: &When) -> Vec<Part> {
+    let mut parts = Vec::new();
+    if when.populated.is_some() || when.modules_by_socket.is_some() {
+        parts.push(Part::Population);
+    }
+    for pointer in when.facts.keys() {
+        let of: &[Part] = match pointer.trim_start_matches('/').split('/').next() {
+            Some("memory" | "nodes") => &[Part::Population, Part::Modules],
+            Some("cpu") => &[Part::Processor, Part::Cpus],
+            Some("nics" | "rdma" | "devices") => &[Part::Nics],
+            Some("kernel") => &[Part::Kernel],
+            Some("product") => &[Part::Product],
+            Some("name") => &[Part::Name],
+            _ => &[],
+        };
+        parts.extend(of);
+    }
+    parts
+}
