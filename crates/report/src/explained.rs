@@ -185,8 +185,12 @@ mod tests {
     use super::*;
 
     fn explains(values: &[(f64, bool)], is_shaped: bool) -> bool {
-        let value =
-            |(value, noisy): &(f64, bool)| Value { value: *value, repeat: 0, noisy: *noisy };
+        let value = |(value, noisy): &(f64, bool)| Value {
+            value: *value,
+            repeat: 0,
+            session: 0,
+            noisy: *noisy,
+        };
         noise_explains(&values.iter().map(value).collect::<Vec<Value>>(), true, is_shaped)
     }
 
