@@ -165,7 +165,7 @@ fn a_study_survives_kills_at_every_step() {
 #[test]
 fn kills_do_not_change_the_order() {
     for seed in 0..200 {
-        let cut = Cut { repeats: 4, retries: 0, repeats_max: None, seed };
+        let cut = Cut { repeats: 4, retries: 0, repeats_max: None, spread: None, seed };
         let order = |share: f64| {
             let mut world = World::new(seed, 6, 1, share);
             world.failing = vec![0.0; 6];
@@ -178,7 +178,7 @@ fn kills_do_not_change_the_order() {
 
 #[test]
 fn blocks_are_shuffled_each_by_itself() {
-    let cut = Cut { repeats: 6, retries: 0, repeats_max: None, seed: 5 };
+    let cut = Cut { repeats: 6, retries: 0, repeats_max: None, spread: None, seed: 5 };
     let order = |done: u32| -> Vec<usize> {
         let count = Count { done, fits: true, ..Count::default() };
         next_block(&cut, &[count; 8]).iter().map(|step| step.trial).collect()

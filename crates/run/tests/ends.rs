@@ -242,7 +242,7 @@ fn what_an_agent_does_not_lend() {
 }
 
 fn iperf3_as_server_and_as_client() {
-    let server = Server::listen(HERE, 0).expect("a server");
+    let server = Server::listen(Some(HERE), 0, Limits::default()).expect("a server");
     let port = server.port();
     let stop = Arc::new(AtomicBool::new(false));
     let until = Arc::clone(&stop);

@@ -104,10 +104,10 @@ mod tests {
         let mut checker = Checker::new(64).expect("checker");
         checker.see_at(&sent.bytes()[16..24], 16);
         checker.see_at(&sent.bytes()[0..4], 0);
-        assert_eq!(checker.seen().expect("right"), 12);
+        assert_eq!(checker.compared(3), Compared { bytes: 12, corrupted: None });
         checker.see_at(&sent.bytes()[8..16], 16);
-        let error = checker.seen().expect_err("of another place").to_string();
-        assert!(error.ends_with("at byte 12"), "{error}");
+        let corrupted = Some(Corruption { flow: 3, at_byte: 12 });
+        assert_eq!(checker.compared(3), Compared { bytes: 20, corrupted });
     }
 
     #[test]
