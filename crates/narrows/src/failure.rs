@@ -58,7 +58,7 @@ impl From<RunError> for Failure {
                 says,
                 "is that host still up, and the network between? What was measured is kept",
             ),
-            RunError::Refused(_) => Self::new(
+            RunError::Refused(_) | RunError::HungUp(_) => Self::new(
                 CONNECT,
                 says,
                 "paste the command that `narrows serve` printed there; it holds the key",

@@ -4,17 +4,20 @@
 //! namespace a peer names; one controller at a time measures, others are told so.
 
 use crate::RunError;
+use crate::door::{Door, Guest, Standing};
 use crate::end::{End, WorkerProcess};
 use crate::heart::Heart;
 use crate::key::Key;
 use crate::launch::container::Launcher;
 use crate::limits::Limits;
 use crate::listen::{self, TURN};
+use crate::offers::Offers;
 use crate::session::{Answer, Order};
-use crate::wire::{Offers, Patience, Reply, Request, Wire};
+use crate::throttle::Throttle;
+use crate::wire::{Patience, Reply, Request, Wire};
 use narrows_facts::host::{Host, PciHop};
 use narrows_facts::record::Stage;
-use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -22,10 +25,6 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections in hand at once, shaking hands or measuring; more are closed at once.
-const GUESTS_MAX: u32 = 256;
-/// Those of one address.
-const GUESTS_OF_ADDRESS_MAX: u32 = 16;
 /// How long a connection may take from the handshake to its first request.
 const PROOF_WITHIN: Duration = Duration::from_secs(5);
 /// How long a worker may take beside its time line: to be ordered, to prepare, to meet the other
@@ -42,8 +41,72 @@ pub enum Event {
     Session(String),
     /// A connection was turned away or ended by a fault.
     TurnedAway(String),
+    /// A connection without the key had to make room for another.
+    Dropped(String),
     /// A controller left.
     Ended(String),
+    /// So many of a kind were not told of, because there were too many in a second.
+    LeftOut {
+        /// The kind.
+        kind: Kind,
+        /// How many.
+        count: u64,
+    },
+}
+
+/// Kinds of events that strangers can bring about as often as they like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// [`Event::Session`].
+    Session,
+    /// [`Event::TurnedAway`].
+    TurnedAway,
+    /// [`Event::Dropped`].
+    Dropped,
+    /// [`Event::Ended`].
+    Ended,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Session => "sessions",
+            Self::TurnedAway => "connections turned away",
+            Self::Dropped => "connections without the key dropped",
+            Self::Ended => "sessions ended",
+        })
+    }
+}
+
+/// Tells what happened, a few lines a second of each kind.
+struct Teller<L> {
+    log: L,
+    throttle: Mutex<Throttle<Kind>>,
+}
+
+impl<L: Fn(Event)> Teller<L> {
+    fn tell(&self, event: Event) {
+        let kind = match &event {
+            Event::Session(_) => Kind::Session,
+            Event::TurnedAway(_) => Kind::TurnedAway,
+            Event::Dropped(_) => Kind::Dropped,
+            Event::Ended(_) => Kind::Ended,
+            Event::LeftOut { kind, .. } => *kind,
+        };
+        let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
+        if throttle.may_say(kind, Instant::now()) {
+            drop(throttle);
+            (self.log)(event);
+        }
+    }
+
+    /// Tells what was left out, where it is time to.
+    fn tell_left_out(&self) {
+        let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
+        let left_out = throttle.left_out(Instant::now());
+        drop(throttle);
+        left_out.into_iter().for_each(|(kind, count)| (self.log)(Event::LeftOut { kind, count }));
+    }
 }
 
 /// What an agent lends.
@@ -88,68 +151,40 @@ impl Agent {
     }
 
     /// Serves until `stop`. Each connection has a thread of its own, so that a silent one holds up
-    /// nobody; no address may have more than its share of them.
+    /// nobody; strangers make room for each other at the [`Door`].
     pub fn serve(&self, stop: &AtomicBool, log: impl Fn(Event) + Send + Sync + 'static) {
-        let log = Arc::new(log);
+        let teller = Arc::new(Teller { log, throttle: Mutex::new(Throttle::new()) });
         let busy = Arc::new(Mutex::new(()));
-        let guests = Arc::new(Guests::default());
+        let door = Arc::new(Door::default());
         while !stop.load(SeqCst) {
+            teller.tell_left_out();
+            if door.is_full() {
+                thread::sleep(TURN);
+                continue;
+            }
             let Some((stream, from)) = listen::next(&self.listener) else { continue };
             if !self.lend.limits.allows(from.ip()) {
-                log(Event::TurnedAway(format!("{from}: not among the allowed addresses")));
+                teller.tell(Event::TurnedAway(format!("{from}: not among the allowed addresses")));
                 continue;
             }
-            let Some(guest) = guests.admit(from.ip()) else {
-                log(Event::TurnedAway(format!("{from}: too many connections")));
-                continue;
-            };
-            let (own, busy) = (log.clone(), busy.clone());
+            let (own, busy) = (teller.clone(), busy.clone());
             let (key, lend) = (self.key.clone(), self.lend.clone());
-            let started = thread::Builder::new().spawn(move || {
-                let _guest = guest;
-                let ended = session(stream, &key, lend, &busy, &*own);
-                own(match ended {
-                    Ok(()) => Event::Ended(from.to_string()),
-                    Err(error) => Event::TurnedAway(error.to_string()),
-                });
+            let started = door.admit(&stream, from.ip()).and_then(|mut guest| {
+                thread::Builder::new().spawn(move || {
+                    let tell = |event| own.tell(event);
+                    let ended = session(stream, &key, lend, &busy, &mut guest, &tell);
+                    own.tell(match ended {
+                        Ok(()) => Event::Ended(from.to_string()),
+                        Err(_) if guest.standing() == Standing::Dropped => {
+                            Event::Dropped(from.to_string())
+                        }
+                        Err(error) => Event::TurnedAway(error.to_string()),
+                    });
+                })
             });
             if let Err(error) = started {
-                log(Event::TurnedAway(format!("{from}: {error}")));
+                teller.tell(Event::TurnedAway(format!("{from}: {error}")));
             }
-        }
-    }
-}
-
-/// Connections in hand, by address.
-#[derive(Default)]
-struct Guests {
-    of: Mutex<BTreeMap<IpAddr, u32>>,
-}
-
-/// One of them; it is counted until it is dropped.
-struct Guest {
-    guests: Arc<Guests>,
-    address: IpAddr,
-}
-
-impl Guests {
-    fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Guest> {
-        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = of.get(&address).copied().unwrap_or(0);
-        if own >= GUESTS_OF_ADDRESS_MAX || of.values().sum::<u32>() >= GUESTS_MAX {
-            return None;
-        }
-        of.insert(address, own + 1);
-        Some(Guest { guests: self.clone(), address })
-    }
-}
-
-impl Drop for Guest {
-    fn drop(&mut self) {
-        let mut of = self.guests.of.lock().unwrap_or_else(PoisonError::into_inner);
-        match of.get_mut(&self.address) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(of.remove(&self.address)),
         }
     }
 }
@@ -159,19 +194,22 @@ fn session(
     key: &Key,
     lend: Arc<Lend>,
     busy: &Mutex<()>,
+    guest: &mut Guest,
     log: &dyn Fn(Event),
 ) -> Result<(), RunError> {
     let own = stream.local_addr().map_err(|error| RunError::Machine(error.to_string()))?;
     let own = listen::canonical(own);
     stream.set_nonblocking(false).map_err(|error| RunError::Machine(error.to_string()))?;
     let mut wire = Wire::answer(stream, key)?;
-    // Only a request that can be decrypted proves the key: the first half of a handshake can be a
+    // Only a message that can be decrypted proves the key: the first half of a handshake can be a
     // recorded one.
+    wire.hear_proof(PROOF_WITHIN)?;
+    if guest.prove() != Standing::Proved {
+        return Err(RunError::Unreachable(format!("{} was dropped", wire.peer())));
+    }
+    wire.voice().beat()?;
     let Some(first) = wire.receive::<Request>(PROOF_WITHIN)? else {
-        return Err(RunError::Refused(format!(
-            "{}: said nothing that proves its key",
-            wire.peer()
-        )));
+        return Err(RunError::Refused(format!("{}: asked for nothing", wire.peer())));
     };
     log(Event::Session(wire.peer().to_owned()));
     let _alone = match busy.try_lock() {

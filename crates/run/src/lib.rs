@@ -12,6 +12,7 @@ pub mod agent;
 pub mod child;
 pub mod confine;
 pub mod controller;
+mod door;
 mod end;
 pub mod engines;
 pub mod guard;
@@ -21,6 +22,7 @@ pub mod key;
 pub mod launch;
 pub mod limits;
 pub mod listen;
+pub mod offers;
 pub mod offloads;
 mod origin;
 mod pair;
@@ -29,6 +31,7 @@ pub mod privilege;
 pub mod session;
 mod stamp;
 mod steps;
+mod throttle;
 pub mod tune;
 pub mod wire;
 pub mod worker;
@@ -55,6 +58,10 @@ pub enum RunError {
     /// The other side is reached and is not to be talked to: wrong key, wrong version, wrong words.
     #[error("{0}")]
     Refused(String),
+    /// The other side closed the connection before it had proved the key: the keys differ, or it
+    /// has no room now.
+    #[error("{0}")]
+    HungUp(String),
     /// The agent holds the key and will not measure now.
     #[error("{0}")]
     Declined(String),

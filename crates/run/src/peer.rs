@@ -4,13 +4,14 @@ use crate::RunError;
 use crate::end::End;
 use crate::heart::Heart;
 use crate::key::Key;
+use crate::offers::Offers;
 use crate::session::{Answer, Order};
-use crate::wire::{Offers, Patience, Reply, Request, Voice, Wire};
+use crate::wire::{Patience, Reply, Request, Voice, Wire};
 use narrows_facts::Bytes;
 use narrows_facts::host::Host;
 use narrows_facts::trial::Trial;
 use nix::sys::socket::{getsockopt, sockopt};
-use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -19,6 +20,16 @@ use std::time::{Duration, Instant};
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long one look for a word takes.
 const LOOK_UP: Duration = Duration::from_millis(100);
+/// How long an agent may take to answer to the proof of the key.
+const PROOF_WITHIN: Duration = Duration::from_secs(5);
+/// How long to wait after each hang-up before the next try.
+const CROWDED_PAUSES: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_millis(20),
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+];
 const DESCRIBE_WITHIN: Duration = Duration::from_secs(20);
 
 /// Which addresses of a name to use.
@@ -52,6 +63,48 @@ pub struct Peer {
     offers: Offers,
 }
 
+/// A channel to an agent that has proved the key, as this side has.
+struct Met {
+    own: SocketAddr,
+    path_mtu: Option<Bytes>,
+    wire: Wire,
+}
+
+/// Why there is none.
+enum Missed {
+    /// Another address may do.
+    Connecting(std::io::Error),
+    /// The agent was reached.
+    Greeting(RunError),
+}
+
+/// Connects, again when the agent hangs up: one that is crowded by strangers may have to drop this
+/// side before it can prove its key.
+fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
+    let mut pauses = CROWDED_PAUSES.into_iter();
+    loop {
+        let stream = TcpStream::connect_timeout(&address, CONNECT_WITHIN);
+        let stream = stream.map_err(Missed::Connecting)?;
+        let own = stream.local_addr().map_err(Missed::Connecting)?;
+        let path_mtu = path_mtu(&stream);
+        let met = Wire::call(stream, key).and_then(|mut wire| {
+            let proved = wire.voice().beat().and_then(|()| wire.hear_proof(PROOF_WITHIN));
+            match proved {
+                Err(RunError::Unreachable(why)) => Err(RunError::HungUp(why)),
+                proved => proved.map(|()| wire),
+            }
+        });
+        match met {
+            Ok(wire) => return Ok(Met { own, path_mtu, wire }),
+            Err(RunError::HungUp(why)) => match pauses.next() {
+                Some(pause) => thread::sleep(pause),
+                None => return Err(Missed::Greeting(RunError::HungUp(why))),
+            },
+            Err(error) => return Err(Missed::Greeting(error)),
+        }
+    }
+}
+
 impl Peer {
     /// Connects to the agent at `host:port`, trying each address that the name has.
     pub fn connect(
@@ -76,11 +129,8 @@ impl Peer {
         let addresses = addresses.filter(|at| family.is_none_or(|family| family.has(at.ip())));
         let mut last = "the name has no such address".to_owned();
         for address in addresses {
-            match TcpStream::connect_timeout(&address, CONNECT_WITHIN) {
-                Ok(stream) => {
-                    let own = stream.local_addr().map_err(|e| unreachable(e.to_string()))?;
-                    let path_mtu = path_mtu(&stream);
-                    let mut wire = Wire::call(stream, key)?;
+            match greet(address, key) {
+                Ok(Met { own, path_mtu, mut wire }) => {
                     wire.expect_beats(patience.silent_max);
                     let excused = Arc::default();
                     let (voice, peer) = (wire.voice().clone(), wire.peer().to_owned());
@@ -99,7 +149,8 @@ impl Peer {
                         offers: Offers::default(),
                     });
                 }
-                Err(error) => last = error.to_string(),
+                Err(Missed::Connecting(error)) => last = error.to_string(),
+                Err(Missed::Greeting(error)) => return Err(error),
             }
         }
         Err(unreachable(last))

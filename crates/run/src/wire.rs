@@ -6,10 +6,11 @@
 //! that a wrong version is told from a wrong key. Nothing else is ever said in clear.
 
 use crate::RunError;
+use crate::door::is_hang_up;
 use crate::key::Key;
+use crate::offers::Offers;
 use crate::session::{Answer, Order};
 use narrows_facts::host::Host;
-use narrows_facts::trial::Trial;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use snow::{Builder, StatelessTransportState};
@@ -74,57 +75,6 @@ pub enum Reply {
         /// Why.
         why: String,
     },
-}
-
-/// What an agent can run, by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Offers {
-    /// Workloads, as in [`narrows_loads::kinds`].
-    pub kinds: Vec<String>,
-    /// Ways to send, `tcp` or `udp` first: `tcp sendfile`.
-    pub senders: Vec<String>,
-    /// Ways to receive.
-    pub receivers: Vec<String>,
-}
-
-impl Offers {
-    /// What this program offers.
-    pub fn own() -> Self {
-        use narrows_loads::{kinds, tcp, udp};
-        let named = |of: &str, names: Vec<&str>| -> Vec<String> {
-            names.into_iter().map(|name| format!("{of} {name}")).collect()
-        };
-        let network = kinds::KINDS.iter().filter(|kind| kind.network);
-        Self {
-            kinds: network.map(|kind| kind.name.to_owned()).collect(),
-            senders: [
-                named("tcp", tcp::senders::SENDERS.iter().map(|s| s.name).collect()),
-                named("udp", udp::senders::SENDERS.iter().map(|s| s.name).collect()),
-            ]
-            .concat(),
-            receivers: [
-                named("tcp", tcp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
-                named("udp", udp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
-            ]
-            .concat(),
-        }
-    }
-
-    /// Whether a trial can be run; what is missing in words.
-    pub fn can(&self, trial: &Trial) -> Result<(), String> {
-        let stream = trial.params.stream.clone().unwrap_or_default();
-        let of = trial.kind.split('-').next().unwrap_or_default();
-        let lacks = |list: &[String], name: Option<String>| {
-            let name = name.map(|name| format!("{of} {name}"));
-            name.filter(|name| !list.contains(name))
-        };
-        let kind = (!self.kinds.contains(&trial.kind)).then(|| trial.kind.clone());
-        let missing = kind
-            .or_else(|| lacks(&self.senders, stream.sender))
-            .or_else(|| lacks(&self.receivers, stream.receiver));
-        missing.map_or(Ok(()), Err)
-    }
 }
 
 /// How soon a peer that says nothing is taken to be gone.
@@ -246,7 +196,7 @@ impl Wire {
             stream.write_all(&hello).map_err(lost)?;
         }
         let mut theirs = [0; 8];
-        let nobody = |_| RunError::Refused(format!("{peer} is no narrows agent"));
+        let nobody = |error| lost_or(&error, format!("{peer} is no narrows agent"));
         read_by(&mut stream, &mut theirs, deadline).map_err(nobody)?;
         if theirs[..4] != *MAGIC {
             return Err(RunError::Refused(format!("{peer} does not speak narrows' protocol")));
@@ -260,8 +210,7 @@ impl Wire {
                 "{peer} speaks protocol version {version}, this narrows speaks {PROTOCOL_VERSION}"
             )));
         }
-        let noise = handshake(&mut stream, key, calling, deadline)
-            .map_err(|why| RunError::Refused(format!("{peer}: {why}")))?;
+        let noise = handshake(&mut stream, key, calling, deadline, &peer)?;
         let noise = Arc::new(noise);
         let saying = Saying {
             stream: stream.try_clone().map_err(lost)?,
@@ -293,6 +242,20 @@ impl Wire {
     /// Silence does not count until then.
     pub fn excuse(&mut self, until: Option<Instant>) {
         self.excused = until;
+    }
+
+    /// Waits for the first message that only a holder of the key can have sealed; it may be a beat.
+    pub fn hear_proof(&mut self, within: Duration) -> Result<(), RunError> {
+        let deadline = Instant::now() + within;
+        while self.heard == 0 {
+            if self.wait_readable(deadline)? {
+                self.receive_piece()?;
+            } else if Instant::now() >= deadline {
+                let why = format!("{}: said nothing that proves its key", self.peer);
+                return Err(RunError::Refused(why));
+            }
+        }
+        Ok(())
     }
 
     /// The side that speaks.
@@ -397,30 +360,42 @@ fn handshake(
     key: &Key,
     calling: bool,
     deadline: Instant,
-) -> Result<StatelessTransportState, String> {
-    let wrong_key = || "the keys do not match".to_owned();
-    let pattern = NOISE.parse().map_err(|error| format!("{error}"))?;
+    peer: &str,
+) -> Result<StatelessTransportState, RunError> {
+    let refused = |why: &dyn std::fmt::Display| RunError::Refused(format!("{peer}: {why}"));
+    let wrong_key = || format!("{peer}: the keys do not match");
+    let pattern = NOISE.parse().map_err(|error: snow::Error| refused(&error))?;
     let version = PROTOCOL_VERSION.to_be_bytes();
     let builder = Builder::new(pattern).prologue(&version);
     let builder = builder.and_then(|builder| builder.psk(0, key.bytes()));
-    let builder = builder.map_err(|error| error.to_string())?;
+    let builder = builder.map_err(|error| refused(&error))?;
     let built = if calling { builder.build_initiator() } else { builder.build_responder() };
-    let mut noise = built.map_err(|error| error.to_string())?;
+    let mut noise = built.map_err(|error| refused(&error))?;
     let mut buffer = [0; 1024];
     for ours in [calling, !calling] {
         if ours {
-            let length =
-                noise.write_message(&[], &mut buffer).map_err(|error| error.to_string())?;
+            let length = noise.write_message(&[], &mut buffer).map_err(|error| refused(&error))?;
             let mut frame = (length as u16).to_be_bytes().to_vec();
             frame.extend(&buffer[..length]);
-            stream.write_all(&frame).map_err(|error| error.to_string())?;
+            stream
+                .write_all(&frame)
+                .map_err(|error| lost_or(&error, format!("{peer}: {error}")))?;
         } else {
             // An agent that cannot read our first message hangs up: to the caller, the keys differ.
-            let sealed = read_frame(stream, deadline, buffer.len()).map_err(|_| wrong_key())?;
-            noise.read_message(&sealed, &mut buffer).map_err(|_| wrong_key())?;
+            let sealed = read_frame(stream, deadline, buffer.len())
+                .map_err(|error| lost_or(&error, wrong_key()))?;
+            noise.read_message(&sealed, &mut buffer).map_err(|_| RunError::Refused(wrong_key()))?;
         }
     }
-    noise.into_stateless_transport_mode().map_err(|error| error.to_string())
+    noise.into_stateless_transport_mode().map_err(|error| refused(&error))
+}
+
+/// A hang-up, or a refusal.
+fn lost_or(error: &std::io::Error, says: String) -> RunError {
+    match is_hang_up(error) {
+        true => RunError::HungUp(says),
+        false => RunError::Refused(says),
+    }
 }
 
 /// One frame of at most so many bytes: nothing larger is held for who has proved nothing.
@@ -546,41 +521,5 @@ mod tests {
         }
         assert!(answering.join().expect("thread").is_err());
         assert!(began.elapsed() < HANDSHAKE_WITHIN + Duration::from_secs(3));
-    }
-
-    #[test]
-    fn a_trial_that_an_agent_lacks_is_named() {
-        use narrows_facts::load::{Params, StreamParams, Timeline};
-        use narrows_facts::trial::{Path, Placement, TrialId};
-        use narrows_facts::{Bytes, Nanos};
-        let trial = |kind: &str, sender: Option<&str>| {
-            let sender = sender.map(str::to_owned);
-            let stream = Some(StreamParams { sender, ..StreamParams::default() });
-            let span = Nanos(1);
-            Trial {
-                id: TrialId(String::new()),
-                label: kind.to_owned(),
-                kind: kind.to_owned(),
-                params: Params { stream, ..Params::of_network(Bytes(64), 1) },
-                place: Placement::default(),
-                path: Path::Peer,
-                timeline: Timeline {
-                    warmup_ns: span,
-                    window_ns: span,
-                    cooldown_ns: span,
-                    interval_ns: None,
-                },
-                levels: Vec::new(),
-                notes: Vec::new(),
-                engine: None,
-            }
-        };
-        let own = Offers::own();
-        assert_eq!(own.can(&trial("tcp-stream", Some("sendfile"))), Ok(()));
-        assert_eq!(own.can(&trial("udp-rr", None)), Ok(()));
-        // A sender of TCP is none of UDP, and memory kernels are not lent.
-        assert_eq!(own.can(&trial("udp-stream", Some("sendfile"))), Err("udp sendfile".into()));
-        assert_eq!(own.can(&trial("memory-read", None)), Err("memory-read".into()));
-        assert_eq!(Offers::default().can(&trial("tcp-rr", None)), Err("tcp-rr".into()));
     }
 }

@@ -47,7 +47,9 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     agent.serve(&stop, |event| match event {
         Event::Session(from) => eprintln!("{}: a controller with the key", line(&from)),
         Event::TurnedAway(why) => eprintln!("turned away: {}", line(&why)),
+        Event::Dropped(from) => eprintln!("dropped to make room: {}", line(&from)),
         Event::Ended(from) => eprintln!("{}: done", line(&from)),
+        Event::LeftOut { kind, count } => eprintln!("and {count} {kind}, not listed"),
     });
     Ok(0)
 }

@@ -1,0 +1,96 @@
+//! What an agent can run.
+
+use narrows_facts::trial::Trial;
+use serde::{Deserialize, Serialize};
+
+/// What an agent can run, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Offers {
+    /// Workloads, as in [`narrows_loads::kinds`].
+    pub kinds: Vec<String>,
+    /// Ways to send, `tcp` or `udp` first: `tcp sendfile`.
+    pub senders: Vec<String>,
+    /// Ways to receive.
+    pub receivers: Vec<String>,
+}
+
+impl Offers {
+    /// What this program offers.
+    pub fn own() -> Self {
+        use narrows_loads::{kinds, tcp, udp};
+        let named = |of: &str, names: Vec<&str>| -> Vec<String> {
+            names.into_iter().map(|name| format!("{of} {name}")).collect()
+        };
+        let network = kinds::KINDS.iter().filter(|kind| kind.network);
+        Self {
+            kinds: network.map(|kind| kind.name.to_owned()).collect(),
+            senders: [
+                named("tcp", tcp::senders::SENDERS.iter().map(|s| s.name).collect()),
+                named("udp", udp::senders::SENDERS.iter().map(|s| s.name).collect()),
+            ]
+            .concat(),
+            receivers: [
+                named("tcp", tcp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
+                named("udp", udp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
+            ]
+            .concat(),
+        }
+    }
+
+    /// Whether a trial can be run; what is missing in words.
+    pub fn can(&self, trial: &Trial) -> Result<(), String> {
+        let stream = trial.params.stream.clone().unwrap_or_default();
+        let of = trial.kind.split('-').next().unwrap_or_default();
+        let lacks = |list: &[String], name: Option<String>| {
+            let name = name.map(|name| format!("{of} {name}"));
+            name.filter(|name| !list.contains(name))
+        };
+        let kind = (!self.kinds.contains(&trial.kind)).then(|| trial.kind.clone());
+        let missing = kind
+            .or_else(|| lacks(&self.senders, stream.sender))
+            .or_else(|| lacks(&self.receivers, stream.receiver));
+        missing.map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_that_an_agent_lacks_is_named() {
+        use narrows_facts::load::{Params, StreamParams, Timeline};
+        use narrows_facts::trial::{Path, Placement, TrialId};
+        use narrows_facts::{Bytes, Nanos};
+        let trial = |kind: &str, sender: Option<&str>| {
+            let sender = sender.map(str::to_owned);
+            let stream = Some(StreamParams { sender, ..StreamParams::default() });
+            let span = Nanos(1);
+            Trial {
+                id: TrialId(String::new()),
+                label: kind.to_owned(),
+                kind: kind.to_owned(),
+                params: Params { stream, ..Params::of_network(Bytes(64), 1) },
+                place: Placement::default(),
+                path: Path::Peer,
+                timeline: Timeline {
+                    warmup_ns: span,
+                    window_ns: span,
+                    cooldown_ns: span,
+                    interval_ns: None,
+                },
+                levels: Vec::new(),
+                notes: Vec::new(),
+                engine: None,
+            }
+        };
+        let own = Offers::own();
+        assert_eq!(own.can(&trial("tcp-stream", Some("sendfile"))), Ok(()));
+        assert_eq!(own.can(&trial("udp-rr", None)), Ok(()));
+        // A sender of TCP is none of UDP, and memory kernels are not lent.
+        assert_eq!(own.can(&trial("udp-stream", Some("sendfile"))), Err("udp sendfile".into()));
+        assert_eq!(own.can(&trial("memory-read", None)), Err("memory-read".into()));
+        assert_eq!(Offers::default().can(&trial("tcp-rr", None)), Err("tcp-rr".into()));
+    }
+}
