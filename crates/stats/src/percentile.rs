@@ -32,7 +32,7 @@ pub struct Percentiles {
 }
 
 /// Samples that must lie beyond a percentile for it to be given.
-const BEYOND_MIN: f64 = 10.0;
+const BEYOND_MIN: u64 = 10;
 
 /// Percentiles of histograms taken together. `None` when nothing was counted.
 pub fn percentiles<'a>(
@@ -45,11 +45,12 @@ pub fn percentiles<'a>(
     }
     let buckets: Vec<(Nanos, u64)> = all.into_iter().filter(|(_, count)| *count > 0).collect();
     let count = total(buckets.iter().map(|(_, count)| *count));
-    let at = |share: f64| {
-        if count as f64 * (1.0 - share) < BEYOND_MIN {
+    // In whole samples: 100 * (1 - 0.9) is less than ten.
+    let at = |of_ten_thousand: u128| {
+        let wanted = (u128::from(count) * of_ten_thousand).div_ceil(10_000) as u64;
+        if count - wanted < BEYOND_MIN {
             return None;
         }
-        let wanted = (share * count as f64).ceil() as u64;
         let mut seen: u64 = 0;
         buckets.iter().find_map(|(edge, count)| {
             seen = total([seen, *count]);
@@ -59,11 +60,11 @@ pub fn percentiles<'a>(
     Some(Percentiles {
         count,
         min_ns: buckets.first()?.0,
-        p50_ns: at(0.5),
-        p90_ns: at(0.9),
-        p99_ns: at(0.99),
-        p999_ns: at(0.999),
-        p9999_ns: at(0.9999),
+        p50_ns: at(5000),
+        p90_ns: at(9000),
+        p99_ns: at(9900),
+        p999_ns: at(9990),
+        p9999_ns: at(9999),
         max_ns: buckets.last()?.0,
         buckets,
     })
@@ -98,6 +99,21 @@ mod tests {
         let many: Vec<(Nanos, u64)> = (1..=1000).map(|n| (Nanos(n), 200)).collect();
         assert_eq!(percentiles([many.as_slice()]).and_then(|p| p.p9999_ns), Some(Nanos(1000)));
         assert_eq!(percentiles([[].as_slice()]), None);
+    }
+
+    #[test]
+    fn ten_samples_beyond_a_percentile_are_enough_and_nine_are_not() {
+        let of = |count: u64| {
+            let histogram: Vec<(Nanos, u64)> = (1..=count).map(|n| (Nanos(n), 1)).collect();
+            let all = percentiles([histogram.as_slice()]).expect("counts");
+            [all.p50_ns, all.p90_ns, all.p99_ns, all.p999_ns].map(|at| at.map(|at| at.0))
+        };
+        assert_eq!(of(19), [None; 4]);
+        assert_eq!(of(20), [Some(10), None, None, None]);
+        assert_eq!(of(99), [Some(50), None, None, None]);
+        assert_eq!(of(100), [Some(50), Some(90), None, None]);
+        assert_eq!(of(1000), [Some(500), Some(900), Some(990), None]);
+        assert_eq!(of(10_000), [Some(5000), Some(9000), Some(9900), Some(9990)]);
     }
 
     #[test]
