@@ -167,13 +167,13 @@ const BACK: &str = "_bidir_reverse";
 /// Share of the datagrams of all directions that was lost.
 fn lost(end: &Value, both: bool) -> Option<f64> {
     let ways: &[&str] = if both { &["", BACK] } else { &[""] };
-    let (mut lost, mut sent) = (0.0, 0.0);
-    for way in ways {
+    let counted = ways.iter().try_fold((0.0, 0.0), |(lost, sent), way| {
         let sum = &end[format!("sum{way}")];
-        lost += sum["lost_packets"].as_f64()?;
-        sent += sum["packets"].as_f64()?;
-    }
-    (sent > 0.0).then(|| lost / sent).or_else(|| Some(end["sum"]["lost_percent"].as_f64()? / 100.0))
+        Some((lost + sum["lost_packets"].as_f64()?, sent + sum["packets"].as_f64()?))
+    });
+    let share = counted.filter(|(_, sent)| *sent > 0.0).map(|(lost, sent)| lost / sent);
+    // Without counts its own share is taken.
+    share.or_else(|| Some(end["sum"]["lost_percent"].as_f64()? / 100.0))
 }
 
 /// How the account of one test begins, at the client and at the server.
