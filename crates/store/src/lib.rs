@@ -252,3 +252,45 @@ fn says(error: &rusqlite::Error) -> String {
         _ => error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::study::StoredStudy;
+
+    #[test]
+    fn a_stored_run_outlives_a_power_failure_and_writing_has_no_limit() {
+        let path = std::env::temp_dir().join(format!("narrows-set-{}.narrows", std::process::id()));
+        let of = StoredStudy::unmeasured(Host::default());
+        let draft = Store::draft(&path, &of.study, &of.host).expect("a draft");
+        let number = |store: &Store, pragma: &str| -> i64 {
+            store.database.pragma_query_value(None, pragma, |row| row.get(0)).expect(pragma)
+        };
+        assert_eq!(number(&draft, "synchronous"), 0, "half a file is no file");
+        let store = draft.publish().expect("a file");
+        std::fs::remove_file(&path).expect("removed");
+        let journal: String = store
+            .database
+            .pragma_query_value(None, "journal_mode", |row| row.get(0))
+            .expect("a journal");
+        // EXTRA, and guarded against what a file's own schema may call.
+        assert_eq!((number(&store, "synchronous"), journal.as_str()), (3, "delete"));
+        assert_eq!(number(&store, "trusted_schema"), 0);
+        assert_eq!(number(&store, "cell_size_check"), 1);
+        assert_eq!(number(&store, "busy_timeout"), 60_000);
+    }
+
+    #[test]
+    fn what_sqlite_says_is_told_in_plain_words() {
+        let of = |code: i32| {
+            says(&rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None))
+        };
+        // Of sqlite3.h: FULL, READONLY, CORRUPT, INTERRUPT, TOOBIG.
+        let words =
+            [(13, "no room"), (8, "read-only"), (11, "damaged"), (9, "longer"), (18, "larger")];
+        for (code, word) in words {
+            assert!(of(code).contains(word), "{code}: {}", of(code));
+        }
+        assert!(of(1).contains("SQL"), "{}", of(1));
+    }
+}
