@@ -174,4 +174,76 @@ mod tests {
         let bytes = Parameters { num: 1 << 40, time: 0, ..asked() };
         assert_eq!(longest(&bytes, &limits), Duration::from_secs(5));
     }
+
+    #[test]
+    fn the_programs_own_limits_hold_without_an_owners() {
+        let asked = || Parameters { time: 1, parallel: 1, len: 1000, ..Parameters::default() };
+        let refused =
+            |asked: Parameters| within_limits(&asked, &Limits::default()).err().map(|(why, _)| why);
+        assert_eq!(refused(Parameters { time: 3600, parallel: 128, ..asked() }), None);
+        assert_eq!(refused(Parameters { time: 3600, omit: 1, ..asked() }), Some(Refusal::Seconds));
+        assert_eq!(refused(Parameters { parallel: 129, ..asked() }), Some(Refusal::Streams));
+        assert_eq!(refused(Parameters { parallel: 0, ..asked() }), Some(Refusal::Streams));
+        assert_eq!(refused(Parameters { len: 64 << 20, ..asked() }), None);
+        assert_eq!(refused(Parameters { len: (64 << 20) + 1, ..asked() }), Some(Refusal::Memory));
+        assert_eq!(refused(Parameters { len: 0, ..asked() }), Some(Refusal::Memory));
+        assert_eq!(refused(Parameters { sctp: Some(true), ..asked() }), Some(Refusal::Sctp));
+        let udp = |len: u64| refused(Parameters { udp: Some(true), len, ..asked() });
+        assert_eq!([16, 65_507].map(udp), [None; 2]);
+        assert_eq!([15, 65_508].map(udp), [Some(Refusal::Datagram); 2]);
+        // A datagram may be as large as any, whatever was said of it.
+        let few = Limits { memory_bytes: Some(narrows_facts::Bytes(65_535)), ..Limits::default() };
+        let small = Parameters { udp: Some(true), len: 16, ..asked() };
+        assert!(within_limits(&small, &few).is_err_and(|(why, _)| why == Refusal::Memory));
+        let exact = Parameters { len: 65_535, ..asked() };
+        assert!(within_limits(&exact, &few).is_ok() && within_limits(&asked(), &few).is_ok());
+        // An owner allows no more than the program does.
+        let wide = Limits { seconds: Some(9999), streams: Some(9999), ..Limits::default() };
+        let many = Parameters { parallel: 129, ..asked() };
+        assert!(within_limits(&many, &wide).is_err());
+        assert!(within_limits(&Parameters { time: 3601, ..asked() }, &wide).is_err());
+        // What is only received needs no pace.
+        let slow = Limits { rate_bps: Some(1), ..Limits::default() };
+        assert!(within_limits(&asked(), &slow).is_ok());
+    }
+
+    #[test]
+    fn directions_flows_and_lengths() {
+        let asked = |reverse, bidirectional| Parameters {
+            reverse,
+            bidirectional,
+            parallel: 3,
+            time: 4,
+            omit: 1,
+            ..Parameters::default()
+        };
+        let (no, yes) = (Some(false), Some(true));
+        let of = |asked: Parameters| (direction(&asked), flows(&asked));
+        assert_eq!(of(asked(None, None)), (Direction::Here, 3));
+        assert_eq!(of(asked(no, no)), (Direction::Here, 3));
+        assert_eq!(of(asked(yes, no)), (Direction::There, 3));
+        assert_eq!(of(asked(no, yes)), (Direction::Both, 6));
+        let limits = Limits { seconds: Some(70), ..Limits::default() };
+        let seconds = |change: &dyn Fn(&mut Parameters), limits: &Limits| {
+            let mut asked = asked(None, None);
+            change(&mut asked);
+            longest(&asked, limits).as_secs()
+        };
+        assert_eq!(seconds(&|_| {}, &limits), 5);
+        assert_eq!(seconds(&|asked| asked.num = 1, &limits), 70);
+        assert_eq!(seconds(&|asked| asked.blockcount = 1, &limits), 70);
+        assert_eq!(seconds(&|asked| asked.time = 0, &limits), 70);
+        assert_eq!(seconds(&|asked| asked.time = 0, &Limits::default()), 3600);
+    }
+
+    #[test]
+    fn a_busy_thread_is_a_share_of_one_cpu() {
+        let used = Used::now();
+        while used.at.elapsed() < Duration::from_millis(300) {
+            std::hint::black_box(0);
+        }
+        let (user, system) = used.shares();
+        // Other tests run beside it, and others' processes.
+        assert!(user > 5.0 && user < 6400.0 && (0.0..6400.0).contains(&system), "{user} {system}");
+    }
 }

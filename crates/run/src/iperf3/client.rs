@@ -266,3 +266,163 @@ fn whole_run(stream: &StreamResults, end: End) -> Stretch {
     let datagrams = stream.packets.saturating_sub(missed).max(0) as u64;
     Stretch { of: StretchOf::WholeRun, datagrams }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::load::{CpuList, Params, SocketParams, StreamParams, Timeline};
+    use narrows_facts::trial::{Path, Placement, TrialId};
+
+    const MS: u64 = 1_000_000;
+
+    fn trial(kind: &str, reverse: bool) -> Trial {
+        let stream = reverse.then(|| StreamParams { reverse, ..StreamParams::default() });
+        let socket = SocketParams {
+            mss_bytes: Some(1200),
+            no_delay: Some(true),
+            dscp: Some(46),
+            ..SocketParams::default()
+        };
+        Trial {
+            id: TrialId("a".into()),
+            label: kind.into(),
+            kind: kind.into(),
+            params: Params {
+                stream,
+                socket: Some(socket),
+                rate_bps: Some(3_000_000),
+                socket_buffer_bytes: Some(Bytes(4096)),
+                congestion: Some("reno".into()),
+                ..Params::of_network(Bytes(1400), 3)
+            },
+            place: Placement {
+                source: CpuList(vec![5]),
+                sink: CpuList(vec![6, 7]),
+                ..Placement::default()
+            },
+            path: Path::Peer,
+            timeline: Timeline {
+                warmup_ns: Nanos(1001 * MS),
+                window_ns: Nanos(2500 * MS),
+                cooldown_ns: Nanos(600 * MS),
+                interval_ns: None,
+            },
+            levels: Vec::new(),
+            notes: Vec::new(),
+            engine: None,
+        }
+    }
+
+    #[test]
+    fn a_server_is_asked_in_its_own_units() {
+        let tcp = parameters(&trial("tcp-stream", false));
+        assert_eq!((tcp.tcp, tcp.udp, tcp.udp_counters_64bit), (Some(true), None, None));
+        // Whole seconds, up: 1.001, then 2.5 and 0.6, and two more for its own clock.
+        assert_eq!((tcp.omit, tcp.time), (2, 3 + 1 + 2));
+        assert_eq!((tcp.parallel, tcp.len, tcp.bandwidth), (3, 1400, Some(1_000_000)), "a stream");
+        assert_eq!((tcp.mss, tcp.nodelay, tcp.tos), (Some(1200), Some(true), Some(184)));
+        assert_eq!((tcp.window, tcp.congestion.as_deref()), (Some(4096), Some("reno")));
+        assert_eq!((tcp.reverse, tcp.server_affinity), (None, Some(6)), "its CPU is the sink's");
+        assert_eq!((tcp.pacing_timer, tcp.num, tcp.blockcount), (1000, 0, 0));
+        let udp = parameters(&trial("udp-stream", true));
+        assert_eq!((udp.tcp, udp.udp, udp.udp_counters_64bit), (None, Some(true), Some(1)));
+        assert_eq!((udp.reverse, udp.server_affinity), (Some(true), Some(5)), "it sends");
+        let mut late = trial("tcp-stream", false);
+        late.params.socket = Some(SocketParams { no_delay: Some(false), ..Default::default() });
+        assert_eq!(parameters(&late).nodelay, None);
+        let (one, other) = (cookie().expect("letters"), cookie().expect("letters"));
+        assert!(one.len() == 36 && one != other);
+    }
+
+    #[test]
+    fn a_server_is_told_what_was_counted_here() {
+        let flow = |bytes: u64, lost: u64| FlowTally {
+            bytes: Bytes(bytes),
+            messages: 40,
+            lost,
+            ..FlowTally::default()
+        };
+        let thread = |user: u64, system: u64| ThreadUsage {
+            user_ns: Nanos(user * MS),
+            system_ns: Nanos(system * MS),
+            ..ThreadUsage::default()
+        };
+        let ours = EndReport {
+            window_ns: Nanos(500 * MS),
+            flows: vec![flow(1000, 2), flow(2000, 0)],
+            threads: vec![thread(50, 100), thread(100, 150)],
+            ..EndReport::default()
+        };
+        let told = own_results(&trial("udp-stream", false), &ours);
+        let all = (told.cpu_util_user, told.cpu_util_system, told.cpu_util_total);
+        let percent = [all.0, all.1, all.2].map(|share| share.round());
+        assert_eq!(percent, [30.0, 50.0, 80.0], "of the window");
+        let each: Vec<_> = told
+            .streams
+            .iter()
+            .map(|s| (s.id, s.bytes, s.errors, s.packets, s.start_time, s.end_time))
+            .collect();
+        assert_eq!(each, [(1, 1000, 2, 40, 0.0, 0.5), (3, 2000, 0, 40, 0.0, 0.5)]);
+        let tcp = own_results(&trial("tcp-stream", false), &ours);
+        assert_eq!((tcp.streams[0].packets, tcp.sender_has_retransmits), (0, unknown()));
+    }
+
+    fn said(change: impl Fn(&mut StreamResults)) -> Results {
+        let mut stream = StreamResults {
+            bytes: 9000,
+            jitter: 0.002,
+            errors: 15,
+            omitted_errors: 5,
+            packets: 130,
+            omitted_packets: 30,
+            start_time: 1.0,
+            end_time: 3.5,
+            ..StreamResults::default()
+        };
+        change(&mut stream);
+        Results { streams: vec![stream; 3], ..Results::default() }
+    }
+
+    #[test]
+    fn a_servers_account_is_taken_for_its_end() {
+        let of = |kind: &str, reverse: bool, change: &dyn Fn(&mut StreamResults)| {
+            their_report(&trial(kind, reverse), &said(change))
+        };
+        let report = of("udp-stream", false, &|_| {}).expect("a report");
+        assert_eq!((report.window_ns, report.flows.len()), (Nanos(2500 * MS), 3));
+        let flow = &report.flows[0];
+        // 100 packets counted after the warm-up, of which 10 were lost.
+        assert_eq!((flow.bytes.0, flow.lost, flow.messages), (9000, 10, 90));
+        assert_eq!((flow.jitter_ns, flow.sends), (Some(Nanos(2 * MS)), false));
+        let stretch = flow.stretch.expect("a stretch");
+        assert_eq!(
+            (stretch.of, stretch.datagrams),
+            (StretchOf::WholeRun, 115),
+            "of all, less lost"
+        );
+        let sent = of("udp-stream", true, &|_| {}).expect("a report").flows.remove(0);
+        assert_eq!((sent.sends, sent.stretch.map(|s| s.datagrams)), (true, Some(130)));
+        let tcp = of("tcp-stream", false, &|_| {}).expect("a report").flows.remove(0);
+        assert_eq!(tcp.stretch, None);
+        let jitter = |seconds: f64| {
+            let told = of("udp-stream", false, &|s| s.jitter = seconds).expect("a report");
+            told.flows[0].jitter_ns
+        };
+        assert_eq!(
+            (jitter(0.0), jitter(1e3), jitter(999.0)),
+            (None, None, Some(Nanos(999_000 * MS)))
+        );
+        // Some builds say -1 for "not known".
+        let unknown =
+            of("udp-stream", false, &|s| (s.omitted_errors, s.omitted_packets) = (-1, -1));
+        let flow = unknown.expect("a report").flows.remove(0);
+        assert_eq!((flow.lost, flow.messages), (15, 115));
+        for end in [1.0, 0.5, 1e6 + 2.0, f64::NAN] {
+            assert!(of("udp-stream", false, &|s| s.end_time = end).is_err(), "{end}");
+        }
+        let mut two = said(|_| {});
+        two.streams.pop();
+        let error = their_report(&trial("tcp-stream", false), &two).expect_err("two of three");
+        assert!(error.to_string().contains("reported 2 streams"), "{error}");
+    }
+}

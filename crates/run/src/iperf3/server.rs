@@ -486,3 +486,7 @@ fn is_pause(error: &io::Error) -> bool {
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;
