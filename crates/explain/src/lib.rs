@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod conditions;
 mod measured;
 pub mod moves;
 pub mod population;
@@ -18,6 +19,7 @@ use narrows_facts::study::StoredStudy;
 use narrows_stats::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// What a rule looks at.
 pub struct Case<'a> {
@@ -79,9 +81,11 @@ pub fn findings(judged: &[Judged]) -> Vec<&Finding> {
         })
         .flatten()
         .collect();
-    let worth = |finding: &Finding| finding.worth.map_or(0.0, |worth| worth.value);
-    findings.sort_by(|a, b| {
-        a.weight.cmp(&b.weight).then(worth(b).total_cmp(&worth(a))).then(a.rule.cmp(&b.rule))
-    });
+    findings.sort_by(|a, b| heaviest_first(a, b));
     findings
+}
+
+fn heaviest_first(a: &Finding, b: &Finding) -> Ordering {
+    let worth = |finding: &Finding| finding.worth.map_or(0.0, |worth| worth.value);
+    a.weight.cmp(&b.weight).then(worth(b).total_cmp(&worth(a))).then(a.rule.cmp(&b.rule))
 }

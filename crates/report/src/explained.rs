@@ -95,7 +95,7 @@ fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
     let expectation = words::expectation(analysis, summary);
     let expected = expectation.and_then(|prediction| prediction.range);
     let stream = summary.metric == Metric::Goodput;
-    let shaped = analysis.findings().iter().any(|finding| finding.rule == "nic-shaped");
+    let shaped = analysis.found.iter().any(|found| found.finding.rule == "nic-shaped");
     let larger = summary.metric.larger_is_better();
     let noise = expected.is_some() && noise_explains(&summary.values, larger, stream && shaped);
     let bears = |label: &&Label| bears(**label) || (noise && **label == Label::Noisy);
@@ -151,7 +151,8 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
             let _ = writeln!(text, "{:width$}  {plain}", "");
         }
     }
-    for finding in analysis.findings() {
+    for found in &analysis.found {
+        let finding = &found.finding;
         let _ = writeln!(
             text,
             "{}: {} ({})",
@@ -159,6 +160,9 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
             finding.says,
             finding.rule
         );
+        if let Some(populations) = analysis.holds_for(found) {
+            let _ = writeln!(text, "  holds for {populations}");
+        }
         for evidence in &finding.evidence {
             let _ = writeln!(text, "  {} ({})", evidence.says, evidence.from);
         }

@@ -23,8 +23,9 @@ pub mod views;
 pub mod whatif;
 pub mod words;
 
-use narrows_explain::{Case, Judged, judge};
-use narrows_facts::result::{Finding, Prediction, Weight};
+use narrows_explain::conditions::{Found, Judgement, Population};
+use narrows_explain::{Case, Judged};
+use narrows_facts::result::{Prediction, Weight};
 use narrows_facts::study::StoredStudy;
 use narrows_predict::predict;
 use narrows_stats::{CopyShare, Label, Summary, Together, copy_share, summarise, together};
@@ -43,8 +44,12 @@ pub struct Analysis<'a> {
     pub study: Option<study::StudyResults>,
     /// What should be reached.
     pub predictions: Vec<Prediction>,
-    /// What the rules say.
+    /// What the rules say, over all sessions.
     pub judged: Vec<Judged>,
+    /// What they found, the heaviest first, with the populations that it holds for.
+    pub found: Vec<Found>,
+    /// What the machine was in the sessions.
+    pub populations: Vec<Population>,
 }
 
 impl<'a> Analysis<'a> {
@@ -58,11 +63,21 @@ impl<'a> Analysis<'a> {
         let summaries = summarise(stored);
         let predictions = predict(stored, &summaries);
         let case = Case { study: stored, summaries: &summaries, predictions: &predictions };
-        let judged = judge(&case);
+        let Judgement { judged, found, populations } = Judgement::of(&case);
         let together = together(stored, &summaries);
         let copy_share = copy_share(stored, &summaries);
         let study = study::results(stored, &summaries, other);
-        Self { stored, summaries, study, together, copy_share, predictions, judged }
+        Self {
+            stored,
+            summaries,
+            study,
+            together,
+            copy_share,
+            predictions,
+            judged,
+            found,
+            populations,
+        }
     }
 
     /// True for one measurement that the user set up himself.
@@ -75,14 +90,23 @@ impl<'a> Analysis<'a> {
         self.stored.study.command == "import"
     }
 
-    /// Findings, the heaviest first.
-    pub fn findings(&self) -> Vec<&Finding> {
-        narrows_explain::findings(&self.judged)
+    /// Which populations a finding holds for, in words; `None` where the study has but one session.
+    pub fn holds_for(&self, found: &Found) -> Option<String> {
+        let throughout = || found.holds_for.iter().all(|held| held.throughout);
+        match found.holds_for.len() {
+            0 => None,
+            // What a machine is throughout, nobody asks when.
+            1 if self.populations.len() == 1 && throughout() => None,
+            all if all == self.populations.len() && throughout() => {
+                Some("all populations".to_owned())
+            }
+            _ => Some(judged::listed(&found.holds_for)),
+        }
     }
 
     /// True when a rule found a fault of the hardware: the exit code tells.
     pub fn has_fault(&self) -> bool {
-        self.findings().iter().any(|finding| finding.weight == Weight::Fault)
+        self.found.iter().any(|found| found.finding.weight == Weight::Fault)
     }
 
     /// True when runs were made and their verdict is bad: a fault of the hardware, data that was

@@ -16,7 +16,8 @@ pub fn run(args: &ExplainArgs) -> Result<u8, Failure> {
             let document = serde_json::json!({
                 "schema_version": narrows_facts::SCHEMA_VERSION,
                 "cells": cells,
-                "findings": analysis.findings(),
+                "populations": analysis.populations,
+                "findings": analysis.found,
             });
             serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
         }

@@ -7,9 +7,10 @@ use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::study::page;
 use crate::{Analysis, hardware, judged, sessions, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use narrows_explain::conditions::Found;
 use narrows_explain::population::Population;
 use narrows_facts::BytesPerSecond;
-use narrows_facts::result::{Finding, Prediction, Verdict, Weight};
+use narrows_facts::result::{Prediction, Verdict, Weight};
 use narrows_stats::{Metric, Summary};
 
 /// A self-contained page.
@@ -80,23 +81,27 @@ fn header(analysis: &Analysis<'_>, title: &str) -> Markup {
 }
 
 fn findings(analysis: &Analysis<'_>) -> Markup {
-    let found = analysis.findings();
+    let found = &analysis.found;
     html! {
         h2 id="findings" { "Findings" }
         div class="grid" {
-            @for finding in &found { (finding_card(finding)) }
+            @for found in found { (finding_card(analysis, found)) }
             @if found.is_empty() { div class="card" { "No rule found anything." } }
             (rules_card(analysis))
         }
     }
 }
 
-fn finding_card(finding: &Finding) -> Markup {
+fn finding_card(analysis: &Analysis<'_>, found: &Found) -> Markup {
+    let finding = &found.finding;
     let fault = finding.weight == Weight::Fault;
     html! {
         div class={ "card finding" @if fault { " fault" } } id=(format!("finding-{}", finding.rule)) {
             b class="tag" { (words::weight(finding.weight)) } " " span class="soft" { (finding.rule) }
             p { b { (finding.says) } }
+            @if let Some(populations) = analysis.holds_for(found) {
+                p { "Holds for " (populations) }
+            }
             ul { @for evidence in &finding.evidence {
                 li { (evidence.says) " " span class="soft" { "(" (evidence.from) ")" } }
             } }

@@ -5,9 +5,10 @@ use super::Format;
 use crate::Analysis;
 use crate::sessions::{Coverage, coverage};
 use crate::study::StudyResults;
+use narrows_explain::conditions::{Found, Population};
 use narrows_facts::SCHEMA_VERSION;
 use narrows_facts::host::Host;
-use narrows_facts::result::{Finding, Prediction};
+use narrows_facts::result::Prediction;
 use narrows_facts::study::{Ended, Study};
 use narrows_facts::trial::Trial;
 use narrows_stats::{CopyShare, Summary, Together};
@@ -33,7 +34,8 @@ struct Document<'a> {
     together: Option<&'a Together>,
     copy_share: Option<&'a CopyShare>,
     predictions: &'a [Prediction],
-    findings: Vec<&'a Finding>,
+    populations: &'a [Population],
+    findings: &'a [Found],
     rules: &'a [narrows_explain::Judged],
 }
 
@@ -55,7 +57,8 @@ fn write(analysis: &Analysis<'_>) -> String {
         together: analysis.together.as_ref(),
         copy_share: analysis.copy_share.as_ref(),
         predictions: &analysis.predictions,
-        findings: analysis.findings(),
+        populations: &analysis.populations,
+        findings: &analysis.found,
         rules: &analysis.judged,
     };
     // Only maps with non-string keys could fail to serialise, and there are none.

@@ -91,9 +91,12 @@ fn cells(text: &mut String, analysis: &Analysis<'_>) {
     if let Some(coverage) = sessions::coverage(analysis) {
         let _ = writeln!(text, "- {}", coverage.says);
     }
-    for finding in analysis.findings() {
+    for found in &analysis.found {
+        let finding = &found.finding;
         let weight = words::weight(finding.weight);
-        let _ = writeln!(text, "- **{weight}**: {} {}", finding.says, finding.remedy);
+        let populations = analysis.holds_for(found);
+        let populations = populations.map(|all| format!(" Holds for {all}.")).unwrap_or_default();
+        let _ = writeln!(text, "- **{weight}**: {}{populations} {}", finding.says, finding.remedy);
     }
 }
 

@@ -52,7 +52,7 @@ fn write(analysis: &Analysis<'_>) -> String {
     }
     head(&mut out, "narrows_findings", "Findings by weight");
     for weight in [Weight::Fault, Weight::Advice, Weight::Caution] {
-        let count = analysis.findings().iter().filter(|finding| finding.weight == weight).count();
+        let count = analysis.found.iter().filter(|found| found.finding.weight == weight).count();
         line(&mut out, "narrows_findings", &[("weight", &super::word(&weight))], count as f64);
     }
     head(&mut out, "narrows_began_timestamp_seconds", "When the study began, Unix time");

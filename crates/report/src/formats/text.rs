@@ -270,14 +270,17 @@ fn findings(out: &mut String, analysis: &Analysis<'_>) {
         return;
     }
     title(out, "Findings");
-    let findings = analysis.findings();
-    for finding in &findings {
+    for found in &analysis.found {
+        let finding = &found.finding;
         let colour = if finding.weight == Weight::Fault { RED } else { YELLOW };
         let weight = words::weight(finding.weight);
         line(out, &format!("  {colour}{weight}{PLAIN}: {}", finding.says), 4);
+        if let Some(populations) = analysis.holds_for(found) {
+            line(out, &format!("    holds for {populations}"), 8);
+        }
         line(out, &format!("    do: {}", finding.remedy), 8);
     }
-    if findings.is_empty() {
+    if analysis.found.is_empty() {
         out.push_str("  no rule found anything\n");
     }
     let all = &analysis.judged;

@@ -1,0 +1,109 @@
+//! A study of three memory populations is judged in each of them, and not by its first host alone.
+
+use narrows_facts::host::{Host, Module, Slot, SlotPlace};
+use narrows_facts::study::{Found, Session, StoredStudy};
+use narrows_facts::trial::Path;
+use narrows_facts::{Bytes, Fact, Nanos};
+use narrows_report::Analysis;
+
+/// A processor with two controllers of three channels; `modules` in the channels.
+fn host(modules: [u64; 6]) -> Host {
+    let mut host = Host::default();
+    let model = "Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz";
+    host.cpu.model = Fact::known(model.to_owned(), "planted");
+    let slot = |(channel, size): (usize, u64)| {
+        let module = Module {
+            size_bytes: Some(Bytes::gib(size)),
+            is_dram: true,
+            configured_mts: Some(2933),
+            ..Module::default()
+        };
+        let at = SlotPlace { socket: 0, channel: channel.to_string(), controller: None };
+        Slot { at: Some(at), module: (size > 0).then_some(module), ..Slot::default() }
+    };
+    let slots = modules.into_iter().enumerate().map(slot).collect();
+    host.memory.slots = Fact::known(slots, "planted");
+    host
+}
+
+fn study(sessions: &[(&str, [u64; 6])]) -> StoredStudy {
+    let mut study = StoredStudy::unmeasured(host(sessions[0].1));
+    study.study.command = "study".into();
+    let session = |(at, (level, modules)): (usize, &(&str, [u64; 6]))| Session {
+        number: at as u32,
+        began_unix_ns: Nanos(0),
+        narrows_version: String::new(),
+        host: host(*modules),
+        peer_hosts: Vec::new(),
+        path: Path::Memory,
+        levels: [("dimms".to_owned(), Found { level: (*level).to_owned(), read: true })]
+            .into_iter()
+            .collect(),
+        cannot: Default::default(),
+        ended: None,
+    };
+    study.sessions = sessions.iter().enumerate().map(session).collect();
+    study
+}
+
+fn written(study: &StoredStudy, format: &str) -> String {
+    let named = narrows_report::formats::FORMATS.iter().find(|known| known.name == format);
+    (named.expect("a format").write)(&Analysis::of(study))
+}
+
+const FULL: [u64; 6] = [32; 6];
+const FOUR: [u64; 6] = [32, 32, 0, 32, 32, 0];
+/// Five of six: two interleave sets.
+const FIVE: [u64; 6] = [32, 32, 32, 32, 32, 0];
+
+fn balance(study: &StoredStudy) -> Vec<(bool, Option<String>)> {
+    let analysis = Analysis::of(study);
+    let of = analysis.found.iter().filter(|found| found.finding.rule == "dimm-balance");
+    of.map(|found| {
+        let fault = found.finding.weight == narrows_facts::result::Weight::Fault;
+        (fault, analysis.holds_for(found))
+    })
+    .collect()
+}
+
+#[test]
+fn a_fault_of_a_later_population_is_found_and_named() {
+    let one = study(&[("6", FULL), ("5", FIVE), ("4", FOUR)]);
+    let said = |level: &str| Some(format!("dimms {level}"));
+    assert_eq!(balance(&one), [(true, said("5")), (false, said("4"))]);
+    assert!(Analysis::of(&one).has_fault());
+    for format in ["text", "html", "markdown"] {
+        let told = written(&one, format);
+        assert!(told.to_lowercase().contains("holds for dimms 5"), "{format}: {told}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&written(&one, "json")).expect("JSON");
+    let found = json["findings"].as_array().expect("findings");
+    let fault = found.iter().find(|one| one["rule"] == "dimm-balance").expect("a fault");
+    assert_eq!(fault["weight"], "fault");
+    assert_eq!(fault["holds_for"][0]["levels"][0], serde_json::json!(["dimms", "5"]));
+    assert_eq!(fault["holds_for"][0]["sessions"], serde_json::json!([1]));
+    assert_eq!(fault["holds_for"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json["populations"].as_array().map(Vec::len), Some(3));
+    let rule = json["rules"].as_array().expect("rules");
+    let rule = rule.iter().find(|one| one["rule"] == "dimm-balance").expect("a rule");
+    assert_eq!(rule["verdict"], "found", "{rule}");
+}
+
+#[test]
+fn a_fault_of_the_first_population_is_not_one_of_the_others() {
+    let first = study(&[("5", FIVE), ("6", FULL), ("6", FULL)]);
+    assert_eq!(balance(&first), [(true, Some("dimms 5".to_owned()))]);
+}
+
+#[test]
+fn what_is_alike_is_said_once_with_all_it_holds_for() {
+    let all = study(&[("a", FIVE), ("b", FIVE), ("c", FIVE)]);
+    assert_eq!(balance(&all), [(true, Some("all populations".to_owned()))]);
+    let two = study(&[("a", FIVE), ("b", FULL), ("c", FIVE)]);
+    assert_eq!(balance(&two), [(true, Some("dimms a; dimms c".to_owned()))]);
+    // In one of the two sessions of a population a module was not seen.
+    let some = study(&[("a", FULL), ("b", FULL), ("a", FIVE)]);
+    assert_eq!(balance(&some), [(true, Some("dimms a (session 3)".to_owned()))]);
+    let single = study(&[("a", FIVE)]);
+    assert_eq!(balance(&single), [(true, None)]);
+}
