@@ -27,7 +27,7 @@ pub struct Record {
     pub beside: Option<Box<EndReport>>,
     /// The state of the host around the run.
     pub around: Stamp,
-    /// The study's sitting it belongs to.
+    /// The study's session it belongs to.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub session: u32,
     /// What an outside tool reported, in place of ends of ours.

@@ -117,7 +117,7 @@ pub enum Ended {
     },
 }
 
-/// One sitting of a study: from a start of narrows to its end, on one boot of one host. A study of
+/// One session of a study: from a start of narrows to its end, on one boot of one host. A study of
 /// memory populations has one after each time that the machine was opened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
@@ -161,10 +161,10 @@ pub struct StoredStudy {
     /// The text of the study's definition, for `narrows study`.
     #[serde(default)]
     pub definition: Option<String>,
-    /// Its sittings, for `narrows study`; records name theirs.
+    /// Its sessions, for `narrows study`; records name theirs.
     #[serde(default)]
     pub sessions: Vec<Session>,
-    /// The host that narrows ran on (at first, where there are sittings).
+    /// The host that narrows ran on (at first, where there are sessions).
     pub host: Host,
     /// The hosts at the other end, in order of the peers.
     pub peer_hosts: Vec<Host>,

@@ -137,7 +137,7 @@ fn a_killed_study_goes_on_and_loses_nothing() {
     assert!(kills >= 3, "killed {kills} times");
     is_whole(&file, 6, 4);
     let stored = narrows_store::read(&file).expect("a study");
-    assert!(stored.sessions.len() as u32 >= kills, "a sitting each");
+    assert!(stored.sessions.len() as u32 >= kills, "a session each");
     let last = stored.records.last().expect("a record").session;
     assert!(last > 0 && stored.sessions.iter().any(|session| session.number == last));
 }

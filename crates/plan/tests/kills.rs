@@ -73,7 +73,7 @@ impl World {
         if self.random.random_bool(self.kill_share) { Err(Died::Killed) } else { Ok(()) }
     }
 
-    /// One sitting, as `narrows study` goes about it.
+    /// One session, as `narrows study` goes about it.
     fn sit(&mut self, cut: &Cut) -> Result<(), Died> {
         loop {
             let steps = next_block(cut, &self.counts());

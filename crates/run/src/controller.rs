@@ -53,7 +53,7 @@ pub struct Course<'a> {
     pub store: &'a Store,
     /// Set when the user wants to stop.
     pub stop: &'a AtomicBool,
-    /// The study's sitting.
+    /// The study's session.
     pub session: u32,
     /// Makes the host ready for a trial; what it says is why the run failed.
     pub before: Option<&'a mut Before<'a>>,

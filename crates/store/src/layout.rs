@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const APPLICATION_ID: i64 = 0x4e52_5257;
 /// Version of the tables.
 pub const VERSION: i64 = 3;
-/// The oldest version that is read: it has no sittings.
+/// The oldest version that is read: it has no sessions.
 pub const VERSION_OLDEST: i64 = 1;
 /// The first version whose rows are chained.
 pub const VERSION_CHAINED: i64 = 3;

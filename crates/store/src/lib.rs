@@ -130,7 +130,7 @@ impl Store {
         self.put_part("definition", &text)
     }
 
-    /// Stores a sitting, or how it ended.
+    /// Stores a session, or how it ended.
     pub fn put_session(&self, session: &Session) -> Result<(), StoreError> {
         let row = Row::Session { number: session.number, json: self.json(session)? };
         self.all(|database| chain::append(database, row))

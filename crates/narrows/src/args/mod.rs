@@ -84,7 +84,7 @@ pub enum Command {
     ///
     /// Prints the exact command to run there, key included.
     Serve(ServeArgs),
-    /// Run a whole experiment from a TOML file, over as many sittings as it takes
+    /// Run a whole experiment from a TOML file, over as many sessions as it takes
     ///
     /// Factors and levels, repeats in shuffled blocks, a precision to reach, and changes by hand
     /// such as memory populations, which are read from the machine. A study that is stopped, killed

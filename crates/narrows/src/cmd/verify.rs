@@ -96,7 +96,7 @@ fn chain_says(file: &Path, chain: &Chain, noted: bool) -> (String, Vec<String>) 
 fn problems(stored: &StoredStudy) -> Vec<String> {
     let mut problems = trials(stored);
     let known: BTreeSet<_> = stored.trials.iter().map(|trial| &trial.id).collect();
-    let sittings: BTreeSet<u32> = stored.sessions.iter().map(|session| session.number).collect();
+    let sessions: BTreeSet<u32> = stored.sessions.iter().map(|session| session.number).collect();
     let mut seen = BTreeSet::new();
     for (at, record) in stored.records.iter().enumerate() {
         let mut found = |why: &str| problems.push(format!("run {}: {why}", at + 1));
@@ -106,8 +106,8 @@ fn problems(stored: &StoredStudy) -> Vec<String> {
         if !seen.insert((&record.trial, record.repeat)) {
             found("it is there twice");
         }
-        if !sittings.is_empty() && !sittings.contains(&record.session) {
-            found("its sitting is not there");
+        if !sessions.is_empty() && !sessions.contains(&record.session) {
+            found("its session is not there");
         }
         run_problems(record).into_iter().for_each(found);
     }

@@ -6,7 +6,7 @@ use narrows_facts::host::{Host, Slot};
 use narrows_facts::study::Found;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The machines of a sitting.
+/// The machines of a session.
 #[derive(Clone, Copy)]
 pub struct Machine<'a> {
     /// The host that narrows runs on.

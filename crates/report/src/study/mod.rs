@@ -279,7 +279,7 @@ fn panel(
     }
 }
 
-/// What the model says of a cell: of the host as it was in the sitting that measured it.
+/// What the model says of a cell: of the host as it was in the session that measured it.
 fn predicted(stored: &StoredStudy, trial: &Trial) -> Option<Estimate> {
     let path = match trial.kind.as_str() {
         "tcp-stream" => "tcp",

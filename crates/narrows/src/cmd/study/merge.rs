@@ -6,7 +6,7 @@ use crate::output;
 use narrows_store::Store;
 use std::collections::BTreeMap;
 
-/// Runs the command. Sittings and repeats are numbered anew, in the order of the files; everything
+/// Runs the command. Sessions and repeats are numbered anew, in the order of the files; everything
 /// else of a record stays as it was measured.
 pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
     let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! `narrows study`: a whole experiment from a TOML file, over as many sittings as it takes.
+//! `narrows study`: a whole experiment from a TOML file, over as many sessions as it takes.
 
 mod merge;
 mod run;

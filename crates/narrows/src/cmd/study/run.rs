@@ -313,7 +313,7 @@ fn watch(defined: &Defined, sitting: &Sitting, store: &Store) -> Result<Watch, F
     })
 }
 
-/// How a sitting ended.
+/// How a session ended.
 enum Sat {
     /// For good.
     End(CourseEnd),
@@ -353,7 +353,7 @@ fn sit_all(
     Ok(CourseEnd::Complete)
 }
 
-/// Runs blocks until nothing is left that fits, or the session's are made, and notes the sitting.
+/// Runs blocks until nothing is left that fits, or the session's are made, and notes the session.
 /// What was measured stays whatever happens.
 fn sit(
     defined: &Defined,

@@ -1,4 +1,4 @@
-//! One sitting of a study: the machines as they are, what of the study they can run, and in what
+//! One session of a study: the machines as they are, what of the study they can run, and in what
 //! they run it.
 
 use super::Defined;

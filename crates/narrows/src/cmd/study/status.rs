@@ -38,7 +38,7 @@ impl Status<'_> {
         left(&Cut::of(&self.defined.definition, self.stored.study.seed), &self.count(cell))
     }
 
-    /// Why a cell cannot run, by the last sitting.
+    /// Why a cell cannot run, by the last session.
     fn cannot(&self, cell: usize) -> Option<&str> {
         let session = self.stored.sessions.last()?;
         session.cannot.get(&self.defined.cells[cell].id.0).map(String::as_str)
@@ -85,7 +85,7 @@ impl Status<'_> {
             if self.stored.study.quick { " (quick)" } else { "" },
             self.defined.cells.len(),
             self.stored.sessions.len(),
-            if self.stored.sessions.len() == 1 { "sitting" } else { "sittings" },
+            if self.stored.sessions.len() == 1 { "session" } else { "sessions" },
             self.stored.study.seed,
         );
         if let Some(session) = self.stored.sessions.last() {
@@ -98,7 +98,7 @@ impl Status<'_> {
                 })
                 .collect();
             let at = if at.is_empty() { String::new() } else { format!(": {}", at.join(", ")) };
-            let _ = writeln!(text, "last sitting{at}");
+            let _ = writeln!(text, "last session{at}");
         }
         text += &self.grid();
         text += "done runs of those wanted; ! are failures\n";
