@@ -1,5 +1,7 @@
 //! What a study with runs enough says of its levels, and what it recommends.
 
+mod planted;
+
 use narrows_facts::Nanos;
 use narrows_facts::host::Host;
 use narrows_facts::load::{Params, Timeline};
@@ -8,6 +10,7 @@ use narrows_facts::result::Unit;
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::{Level, Path, Placement, Trial, TrialId};
 use narrows_report::Analysis;
+use planted::{host, session};
 
 /// A study of cells along one factor, each with so many runs around its median, spread over 2 %.
 fn study(across: &str, medians: &[f64], runs: u32, recommend: Option<bool>) -> StoredStudy {
@@ -101,4 +104,55 @@ fn too_few_runs_are_inconclusive() {
 fn a_cell_that_reached_nothing_is_told_with_the_others() {
     let told = text(&study("size", &[0.0, 50.0], 8, None));
     assert!(told.contains("2 levels:") && told.contains("(size 1)"), "{told}");
+}
+
+/// All populations alike fast, so that nothing but memory parts them.
+#[test]
+fn no_recommendation_calls_a_fraction_of_the_channels_balanced() {
+    let populations: [&[usize]; 6] =
+        [&[0], &[0, 3], &[0, 1, 3], &[0, 1, 3, 4], &[0, 1, 2, 3, 4], &[0, 1, 2, 3, 4, 5]];
+    let medians = [60.0, 90.0, 90.01, 90.02, 60.01, 90.03];
+    let mut of = study("DIMMs", &medians, 30, Some(true));
+    let told = |of: &mut StoredStudy, model: Option<&str>| {
+        of.sessions.clear();
+        for (at, channels) in populations.iter().enumerate() {
+            let mut modules = [0; 6];
+            channels.iter().for_each(|channel| modules[*channel] = 32);
+            let mut host = host(modules);
+            if let Some(model) = model {
+                host.cpu.model = narrows_facts::Fact::known(model.to_owned(), "planted");
+            }
+            of.sessions.push(session(at as u32, &(at + 1).to_string(), host));
+        }
+        for record in &mut of.records {
+            record.session = record.trial.0.parse().expect("a number");
+        }
+        let told = text(of).split_whitespace().collect::<Vec<_>>().join(" ");
+        let from = told.find("best for").expect("a recommendation");
+        told[from..].to_owned()
+    };
+    // What the paper recommends, in its words, and apart from it what uses all channels.
+    let lenovo = told(&mut of, None);
+    assert!(lenovo.contains("DIMMs 2, 3, 4, 6;"), "{lenovo}");
+    assert!(lenovo.contains("balanced on every processor, all channels in use: 6;"), "{lenovo}");
+    assert!(lenovo.contains("(balanced by LP1241), channels empty: 2, 4"), "{lenovo}");
+    // Of processors that it does not speak of nobody calls a fraction balanced.
+    let other = told(&mut of, Some("a processor that nobody knows"));
+    assert!(other.contains("all channels in use: 6;"), "{other}");
+    assert!(other.contains("but channels empty: 2, 3, 4"), "{other}");
+    assert!(!other.contains("LP1241"), "{other}");
+}
+
+#[test]
+fn one_module_on_one_controller_is_never_said_to_be_balanced() {
+    let mut of = study("DIMMs", &[90.0, 60.0], 30, Some(true));
+    of.sessions.push(session(0, "1", host([32, 0, 0, 0, 0, 0])));
+    of.sessions.push(session(1, "2", host([32, 32, 0, 0, 0, 0])));
+    for record in &mut of.records {
+        record.session = record.trial.0.parse().expect("a number");
+    }
+    let told = text(&of);
+    let from = told.find("best for").expect("a recommendation");
+    let line = told[from..].lines().next().expect("a line");
+    assert!(line.ends_with("DIMMs 1"), "{line}");
 }

@@ -1,48 +1,16 @@
 //! A study of three memory populations is judged in each of them, and not by its first host alone.
 
-use narrows_facts::host::{Host, Module, Slot, SlotPlace};
-use narrows_facts::study::{Found, Session, StoredStudy};
-use narrows_facts::trial::Path;
-use narrows_facts::{Bytes, Fact, Nanos};
-use narrows_report::Analysis;
+mod planted;
 
-/// A processor with two controllers of three channels; `modules` in the channels.
-fn host(modules: [u64; 6]) -> Host {
-    let mut host = Host::default();
-    let model = "Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz";
-    host.cpu.model = Fact::known(model.to_owned(), "planted");
-    let slot = |(channel, size): (usize, u64)| {
-        let module = Module {
-            size_bytes: Some(Bytes::gib(size)),
-            is_dram: true,
-            configured_mts: Some(2933),
-            ..Module::default()
-        };
-        let at = SlotPlace { socket: 0, channel: channel.to_string(), controller: None };
-        Slot { at: Some(at), module: (size > 0).then_some(module), ..Slot::default() }
-    };
-    let slots = modules.into_iter().enumerate().map(slot).collect();
-    host.memory.slots = Fact::known(slots, "planted");
-    host
-}
+use narrows_facts::study::StoredStudy;
+use narrows_report::Analysis;
+use planted::{host, session};
 
 fn study(sessions: &[(&str, [u64; 6])]) -> StoredStudy {
     let mut study = StoredStudy::unmeasured(host(sessions[0].1));
     study.study.command = "study".into();
-    let session = |(at, (level, modules)): (usize, &(&str, [u64; 6]))| Session {
-        number: at as u32,
-        began_unix_ns: Nanos(0),
-        narrows_version: String::new(),
-        host: host(*modules),
-        peer_hosts: Vec::new(),
-        path: Path::Memory,
-        levels: [("dimms".to_owned(), Found { level: (*level).to_owned(), read: true })]
-            .into_iter()
-            .collect(),
-        cannot: Default::default(),
-        ended: None,
-    };
-    study.sessions = sessions.iter().enumerate().map(session).collect();
+    let each = sessions.iter().enumerate();
+    study.sessions = each.map(|(at, (level, on))| session(at as u32, level, host(*on))).collect();
     study
 }
 

@@ -115,8 +115,29 @@ pub struct Row {
     pub beside: Option<f64>,
     /// How memory was populated on each processor, where that was read or the source says so.
     pub population: Vec<String>,
-    /// Whether memory was even on every processor, where the population is known.
+    /// Whether that is balanced on every processor, where the population is known: what `memory`
+    /// says of all channels, of both controllers, or by the source's word.
     pub even: Option<bool>,
+    /// What the processor with the worst of it has.
+    pub memory: Option<Memory>,
+}
+
+/// How memory is populated on the processors of a cell, from best to worst. Each word claims only
+/// what it says: who has a fraction of the channels must not read that they are balanced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// Every channel holds the same.
+    Balanced,
+    /// The source calls it balanced.
+    BalancedBySource,
+    /// Both controllers hold the same in one interleave set, which the study LP1241 calls balanced;
+    /// some channels are empty.
+    ControllersAlike,
+    /// Some channels are empty and the others alike, on processors that LP1241 does not speak of.
+    NearBalanced,
+    /// None of these: several sets, a processor without memory, one controller that holds more.
+    Uneven,
 }
 
 /// Results by panels; `None` for what is not a study with levels.
@@ -233,7 +254,7 @@ fn panel(
         let (trial, summary) = (&stored.trials[*at], &summaries[*at]);
         let estimate = summary.estimate;
         let population = population(stored, trial, populations);
-        let even = population.iter().all(|(_, even)| *even);
+        let memory = population.iter().map(|(_, memory)| *memory).max();
         Row {
             level: trial.level(across).unwrap_or(&trial.label).to_owned(),
             trial: *at,
@@ -246,7 +267,8 @@ fn panel(
             done: summary.done,
             predicted: predicted(stored, trial),
             beside: None,
-            even: (!population.is_empty()).then_some(even),
+            even: memory.map(|memory| memory <= Memory::ControllersAlike),
+            memory,
             population: population.into_iter().map(|(words, _)| words).collect(),
         }
     };
@@ -354,8 +376,8 @@ fn in_time(stored: &StoredStudy) -> Vec<Placed> {
     placed.collect()
 }
 
-/// How memory was populated on one processor, in words, and whether it is even.
-type Populated = (String, bool);
+/// How memory was populated on one processor, in words and as its recommendation needs it.
+type Populated = (String, Memory);
 
 /// How memory was populated in each session, by processor.
 fn populations(stored: &StoredStudy) -> BTreeMap<u32, Vec<Populated>> {
@@ -373,14 +395,20 @@ fn by_processor(host: &Host) -> Vec<Populated> {
     let processor = host.cpu.model.value().map_or("", String::as_str);
     let each = population.sockets.iter().zip(population.by_socket());
     let word = |(socket, balance): (&Socket, Option<Balance>)| {
-        let Some(balance) = balance else { return ("none".to_owned(), false) };
-        let label = match controllers_equal(std::slice::from_ref(socket), processor) {
+        let Some(balance) = balance else { return ("none".to_owned(), Memory::Uneven) };
+        let alike = controllers_equal(std::slice::from_ref(socket), processor);
+        let label = match alike {
             Some(true) => " (lenovo-2019: balanced)",
             Some(false) => " (lenovo-2019: unbalanced)",
             None => "",
         };
-        let even = matches!(balance, Balance::Balanced | Balance::NearBalanced);
-        (format!("{balance}{label}"), even)
+        let memory = match (balance, alike) {
+            (Balance::Balanced, _) => Memory::Balanced,
+            (Balance::NearBalanced, Some(true)) => Memory::ControllersAlike,
+            (Balance::NearBalanced, None) => Memory::NearBalanced,
+            _ => Memory::Uneven,
+        };
+        (format!("{balance}{label}"), memory)
     };
     each.map(word).collect()
 }
@@ -394,8 +422,11 @@ fn population(
     if !trial.notes.is_empty() {
         let said = |note: &narrows_facts::trial::Level| {
             // The source's own word.
-            let even = note.level.eq_ignore_ascii_case("balanced");
-            (format!("{} {}", note.factor, note.level), even)
+            let memory = match note.level.eq_ignore_ascii_case("balanced") {
+                true => Memory::BalancedBySource,
+                false => Memory::Uneven,
+            };
+            (format!("{} {}", note.factor, note.level), memory)
         };
         return trial.notes.iter().map(said).collect();
     }
@@ -429,6 +460,6 @@ mod tests {
         host.memory.slots = Fact::known((0..8).map(slot).collect(), "planted");
         let population = Population::of(&host).expect("a population");
         assert_eq!(population.balance, Balance::NearBalanced);
-        assert_eq!(by_processor(&host), [("near-balanced".to_owned(), true)]);
+        assert_eq!(by_processor(&host), [("near-balanced".to_owned(), Memory::NearBalanced)]);
     }
 }

@@ -1,6 +1,6 @@
 //! A study in words and tables.
 
-use super::{Panel, Row, StudyResults, grouped, side};
+use super::{Memory, Panel, Row, StudyResults, grouped, side};
 use crate::{Analysis, words};
 use narrows_facts::result::{Method, Unit};
 use narrows_stats::Drift;
@@ -26,9 +26,8 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     text
 }
 
-/// Which levels are among the best in every panel, and which of these have even memory (balanced
-/// or near-balanced) on every processor. `None` where nobody chooses the level, or no panel has
-/// more than one level of throughput.
+/// Which levels are among the best in every panel, and how memory is populated in them. `None` where
+/// nobody chooses the level, or no panel has more than one level of throughput.
 pub fn recommendation(results: &StudyResults) -> Option<String> {
     let splits =
         |panel: &&Panel| !panel.levels.several().is_empty() && panel.metric.larger_is_better();
@@ -46,16 +45,34 @@ pub fn recommendation(results: &StudyResults) -> Option<String> {
     let split: Vec<&str> = panels.iter().map(|panel| title(panel)).collect();
     let across = &results.across;
     let mut text = format!("best for {}: {across} {}", split.join(" and "), names.join(", "));
-    let is_even = |level: &&&str| {
-        let mut rows = panels.iter().flat_map(|panel| &panel.rows);
-        rows.any(|row| row.level == **level && row.even == Some(true))
+    // A level that was measured with several populations has the worst of them.
+    let memory = |level: &str| {
+        let rows = panels.iter().flat_map(|panel| &panel.rows);
+        rows.filter(|row| row.level == level).filter_map(|row| row.memory).max()
     };
-    let even: Vec<&str> = names.iter().filter(is_even).copied().collect();
-    if !even.is_empty() {
-        text += &format!("; with memory even on every processor: {}", even.join(", "));
+    for (kind, says) in POPULATED {
+        let of = |name: &&&str| memory(name) == Some(kind);
+        let of: Vec<&str> = names.iter().filter(of).copied().collect();
+        if !of.is_empty() {
+            text += &format!("; {says}: {}", of.join(", "));
+        }
     }
     Some(text)
 }
+
+/// What a recommendation says of memory. Balanced without more is only said of all channels.
+const POPULATED: [(Memory, &str); 4] = [
+    (Memory::Balanced, "memory balanced on every processor, all channels in use"),
+    (Memory::BalancedBySource, "memory balanced on every processor, as the source says"),
+    (
+        Memory::ControllersAlike,
+        "both memory controllers of every processor alike (balanced by LP1241), channels empty",
+    ),
+    (
+        Memory::NearBalanced,
+        "like memory on the channels in use of every processor, but channels empty",
+    ),
+];
 
 /// Levels of the factor along the axis, in the study's order.
 pub fn levels(results: &StudyResults) -> Vec<&str> {
