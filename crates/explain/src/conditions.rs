@@ -1,6 +1,6 @@
 //! The findings of a study whose machine was changed by hand between its sessions. Each population,
-//! that is the levels as they were found, is judged by itself: the host of each of its sessions, and
-//! what was measured in them. What is alike is said once, with the populations that it holds for.
+//! that is the levels as they were found, is judged by itself: the host of each of its sessions and
+//! what was measured in them. What is alike is said once, with the populations it holds for.
 
 use crate::{Case, Judged, heaviest_first, judge};
 use narrows_facts::result::{Evidence, Finding, LookedAt, Missing, Verdict};
@@ -185,7 +185,7 @@ fn said_once(each: &[Each], populations: &[Population]) -> Vec<Found> {
     found
 }
 
-/// One verdict a rule: found if anything was anywhere, else unknown if anything is missing anywhere,
+/// One verdict a rule: found if it is anywhere, else unknown if anything is missing anywhere,
 /// else clear with all that was looked at.
 fn over_all(each: &[Each]) -> Vec<Judged> {
     let Some((.., first)) = each.first() else { return Vec::new() };

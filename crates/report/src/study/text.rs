@@ -26,8 +26,8 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     text
 }
 
-/// Which levels are among the best in every panel, and how memory is populated in them. `None` where
-/// nobody chooses the level, or no panel has more than one level of throughput.
+/// Which levels are among the best in every panel, and how memory is populated in them. `None`
+/// where nobody chooses the level, or no panel has more than one level of throughput.
 pub fn recommendation(results: &StudyResults) -> Option<String> {
     let splits =
         |panel: &&Panel| !panel.levels.several().is_empty() && panel.metric.larger_is_better();
