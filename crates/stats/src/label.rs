@@ -1,5 +1,6 @@
 //! What a figure must not be taken for.
 
+use crate::reconcile::Reconciled;
 use crate::summary::{CpuUse, Metric, Summary};
 use narrows_facts::result::Method;
 use narrows_facts::study::StoredStudy;
@@ -43,6 +44,8 @@ pub enum Label {
     Corrupted,
     /// Runs counted more than their interface or TCP received: they have no value.
     Impossible,
+    /// Runs read what had come before their windows: their values are what TCP received.
+    Backlog,
     /// The edges of the windows leave the figure an error worth telling.
     Rough,
     /// Nothing was counted in the windows, though the ends ran.
@@ -82,6 +85,9 @@ impl Label {
             Self::Corrupted => "data was corrupted on its way",
             Self::Impossible => {
                 "impossible: more was counted than came in the window (a backlog from before it)"
+            }
+            Self::Backlog => {
+                "a backlog from before the window was read in it: values are what TCP received"
             }
             Self::Rough => "rough: the counters and the edges of the window leave an error",
             Self::Nothing => "nothing arrived in the windows",
@@ -170,6 +176,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (summary.values.iter().any(|value| value.noisy), Label::Noisy),
         (!summary.corrupted.is_empty(), Label::Corrupted),
         (refused > 0, Label::Impossible),
+        (summary.reconciled.iter().any(Reconciled::is_without_backlog), Label::Backlog),
         (summary.reconciled.iter().any(|run| run.rough().is_some()), Label::Rough),
         (is_nothing(summary), Label::Nothing),
         (trial.path == Path::Imported, Label::Imported),

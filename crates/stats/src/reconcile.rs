@@ -4,7 +4,8 @@
 //! The looks at the counters lie around the window, so what the interface carried between them is
 //! no less than what it carried in the window, and the least of headers leaves the most of payload.
 //! A program that counts more has read what came before: a backlog that a starved receiver found
-//! when its window opened. Such a figure is not the path's, and beyond a twentieth it is refused.
+//! when its window opened. Such a figure is not the path's. Beyond a twentieth the backlog is taken
+//! off where TCP told what it received, and the figure is refused where only the interface did.
 
 use crate::summary::Metric;
 use crate::total;
@@ -14,7 +15,7 @@ use narrows_facts::record::{Outcome, Record};
 use narrows_facts::trial::{Path, Trial};
 use serde::{Deserialize, Serialize};
 
-/// Payload may exceed what was carried by this share before its figure is refused.
+/// Payload may exceed what was carried by this share before its figure is mended or refused.
 const EXCESS_MAX: f64 = 0.05;
 /// Where only the other end's interface was read, whose window is another: by this share.
 const EXCESS_FAR_MAX: f64 = 0.10;
@@ -66,6 +67,13 @@ pub enum Verdict {
     /// All agree, within the error bound.
     Agrees {
         /// The largest of the ends' error bounds.
+        error_bound_share: f64,
+    },
+    /// More was read than TCP received in the window. The value is what TCP received.
+    BacklogTakenOff {
+        /// The largest share by which more was read.
+        excess_share: f64,
+        /// The largest of the ends' error bounds, without the backlog.
         error_bound_share: f64,
     },
     /// More was counted than can have come: the run has no value.
@@ -123,14 +131,41 @@ impl Reconciled {
         matches!(self.verdict, Verdict::Impossible { .. })
     }
 
+    /// Whether its value is what TCP received, and not what was read.
+    pub fn is_without_backlog(&self) -> bool {
+        matches!(self.verdict, Verdict::BacklogTakenOff { .. })
+    }
+
+    /// What an end read in its window, in bytes, beyond what TCP received there.
+    pub(crate) fn backlog_bytes(&self, end: End) -> u64 {
+        let side = self.sides.iter().find(|side| side.end == end && side.exceeds());
+        side.filter(|_| self.is_without_backlog()).map_or(0, |side| {
+            side.counted.saturating_sub(side.tcp_info_bytes.unwrap_or(side.counted))
+        })
+    }
+
     /// The error bound where it is worth telling.
     pub fn rough(&self) -> Option<f64> {
-        match self.verdict {
-            Verdict::Agrees { error_bound_share } if error_bound_share > BOUND_TOLD => {
-                Some(error_bound_share)
-            }
-            _ => None,
-        }
+        let bound = match self.verdict {
+            Verdict::Agrees { error_bound_share }
+            | Verdict::BacklogTakenOff { error_bound_share, .. } => error_bound_share,
+            Verdict::Impossible { .. } | Verdict::NotReconciled { .. } => return None,
+        };
+        Some(bound).filter(|bound| *bound > BOUND_TOLD)
+    }
+}
+
+impl Side {
+    /// Whether more was counted than can have come.
+    fn exceeds(&self) -> bool {
+        let near = self.interface_of == self.end;
+        self.excess_share > if near { EXCESS_MAX } else { EXCESS_FAR_MAX }
+    }
+
+    /// Whether what TCP received can have come, so that it may stand for what was read.
+    fn is_mended_by_tcp(&self) -> bool {
+        self.tcp_info_bytes
+            .is_some_and(|tcp| tcp as f64 <= self.carried_at_most as f64 * (1.0 + EXCESS_MAX))
     }
 }
 
@@ -151,16 +186,22 @@ pub(crate) fn reconcile(trial: &Trial, metric: Metric, record: &Record) -> Optio
 }
 
 fn verdict(sides: &[Side]) -> Verdict {
-    let impossible = sides.iter().find_map(|side| {
-        let near = side.interface_of == side.end;
-        let most = if near { EXCESS_MAX } else { EXCESS_FAR_MAX };
+    let excess: Vec<&Side> = sides.iter().filter(|side| side.exceeds()).collect();
+    if let Some(side) = excess.iter().find(|side| !side.is_mended_by_tcp()) {
         let less = side.tcp_info_bytes.is_some_and(|bytes| bytes < side.carried_at_most);
         let than = if less { Than::TcpInfo } else { Than::Interface };
-        let excess_share = side.excess_share;
-        (excess_share > most).then_some(Verdict::Impossible { excess_share, than })
-    });
-    let bound = sides.iter().map(|side| side.error_bound_share).fold(0.0, f64::max);
-    impossible.unwrap_or(Verdict::Agrees { error_bound_share: bound })
+        return Verdict::Impossible { excess_share: side.excess_share, than };
+    }
+    let bound = |side: &Side| match side.exceeds() {
+        // TCP's count is of the time between the looks, which is a little longer than the window.
+        true => (1.0 / side.window_share - 1.0).max(0.0),
+        false => side.error_bound_share,
+    };
+    let error_bound_share = sides.iter().map(bound).fold(0.0, f64::max);
+    match excess.iter().map(|side| side.excess_share).max_by(f64::total_cmp) {
+        Some(excess_share) => Verdict::BacklogTakenOff { excess_share, error_bound_share },
+        None => Verdict::Agrees { error_bound_share },
+    }
 }
 
 fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, Missing> {

@@ -10,7 +10,7 @@ use crate::sessions::{Reproducibility, Sessions, by_session, reproducibility};
 use crate::traffic::{self, BusyCpus, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_facts::Bytes;
-use narrows_facts::load::{Effective, EndReport, FlowTally, Unacknowledged, ZeroCopy};
+use narrows_facts::load::{Effective, End, EndReport, FlowTally, Unacknowledged, ZeroCopy};
 use narrows_facts::record::{Outcome, Record};
 use narrows_facts::result::{Estimate, Unit};
 use narrows_facts::study::StoredStudy;
@@ -261,10 +261,17 @@ pub fn reconciled(trial: &Trial, record: &Record) -> Option<Reconciled> {
 
 /// The value of one run: of our ends, or as another tool states it; none where that is impossible.
 fn run_value(trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
-    if reconcile(trial, metric, record).is_some_and(|run| run.is_impossible()) {
+    let reconciled = reconcile(trial, metric, record);
+    if reconciled.as_ref().is_some_and(Reconciled::is_impossible) {
         return None;
     }
-    let Some(external) = &record.external else { return Done::of(record)?.value(metric) };
+    let Some(external) = &record.external else {
+        let done = Done::of(record)?;
+        let backlog = |end| reconciled.as_ref().map_or(0.0, |run| done.backlog(run, end));
+        let mut value = done.value(metric)?;
+        value.value -= 8.0 * (backlog(End::Sink) + backlog(End::Source));
+        return Some(value);
+    };
     let first = external.figures.first().filter(|figure| figure.unit == unit(metric))?;
     let done = record.outcome == Outcome::Done;
     let noisy = noise(record).is_some_and(|noise| noise.is_noisy());
@@ -311,7 +318,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
             .then(|| over(&done, Unit::PerSecond, Done::trips_per_second))
             .flatten(),
         back: (trial.params.is_bidirectional())
-            .then(|| over(&done, Unit::BitsPerSecond, |run| Some(8.0 * run.back(|f| f.bytes.0))))
+            .then(|| over(&done, Unit::BitsPerSecond, |run| Some(8.0 * run.back_bytes(trial))))
             .flatten(),
         traffic: traffic::traffic(&done),
         jitter: over(&done, Unit::Nanos, Done::jitter_ns),
@@ -420,6 +427,21 @@ impl<'a> Done<'a> {
 
     fn is_one_sided(&self) -> bool {
         self.sink.flows.iter().any(|flow| flow.one_sided)
+    }
+
+    /// Bytes a second of an end's backlog, which were read and had come before its window.
+    fn backlog(&self, run: &Reconciled, end: End) -> f64 {
+        let report = if end == End::Sink { Some(self.sink) } else { self.source };
+        report.map_or(0.0, |report| {
+            run.backlog_bytes(end) as f64 / report.window_ns.seconds().max(1e-9)
+        })
+    }
+
+    /// Bytes a second that went back, without what had come before the window.
+    fn back_bytes(&self, trial: &Trial) -> f64 {
+        let end = if self.is_one_sided() { End::Sink } else { End::Source };
+        let run = reconcile(trial, Metric::Goodput, self.record);
+        self.back(|flow| flow.bytes.0) - run.map_or(0.0, |run| self.backlog(&run, end))
     }
 
     /// What went from the sink to the source a second: something only where both send.

@@ -7,7 +7,7 @@ use narrows_facts::record::{Outcome, Record, Stamp};
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::{Path, Placement, Trial, TrialId};
 use narrows_facts::{Bytes, Nanos};
-use narrows_stats::{Label, Missing, Than, Verdict, reconciled, summarise};
+use narrows_stats::{Label, Missing, Than, Verdict, reconciled, summarise, value_of};
 
 const MIB: u64 = 1 << 20;
 
@@ -125,20 +125,41 @@ fn healthy_streams_agree_whatever_their_packets() {
 }
 
 #[test]
-fn more_payload_than_was_carried_is_refused() {
+fn a_backlog_is_taken_off_by_what_tcp_received() {
     // 208 Mb/s of payload where 191 of a 200 Mb/s shaper came: the rest lay in the socket.
     let carried = 191_000_000 / 8;
     let backlog = Seen { payload: 208_000_000 / 8, carried, tcp: Some(carried), ..SEEN };
-    match verdict("tcp-stream", backlog) {
-        Verdict::Impossible { excess_share, .. } => {
+    let value = |seen| {
+        let record = record(end(seen, false), end(SEEN, true));
+        let trial = trial("tcp-stream", MIB);
+        let told = reconciled(&trial, &record).expect("reconciled").verdict;
+        (told, value_of(&trial, &record).map(|(value, _)| value.value))
+    };
+    match value(backlog) {
+        (Verdict::BacklogTakenOff { excess_share, error_bound_share }, Some(bps)) => {
             // 208 less a segment in hand, over the 191 that came.
             assert!((excess_share - 0.086).abs() < 0.003, "{excess_share}");
+            assert!((bps - 191e6).abs() < 1.0, "{bps}");
+            // The looks lie 2 ms around a second.
+            assert!((error_bound_share - 0.002).abs() < 1e-6, "{error_bound_share}");
         }
         other => panic!("{other:?}"),
     }
     // The interface carried others' traffic, and TCP knows its own.
-    let told = verdict("tcp-stream", Seen { carried: 10 * carried, ..backlog });
-    assert!(matches!(told, Verdict::Impossible { than: Than::TcpInfo, .. }), "{told:?}");
+    let (told, bps) = value(Seen { carried: 10 * carried, ..backlog });
+    assert!(matches!(told, Verdict::BacklogTakenOff { .. }) && bps == Some(191e6), "{told:?}");
+    // What TCP says cannot have come either.
+    let (told, bps) = value(Seen { carried: carried / 2, ..backlog });
+    assert!(matches!(told, Verdict::Impossible { than: Than::Interface, .. }), "{told:?}");
+    assert_eq!(bps, None);
+    // A little more is told as an error, and not touched.
+    let (told, bps) = value(Seen { payload: carried + carried / 50, ..backlog });
+    assert!(matches!(told, Verdict::Agrees { .. }), "{told:?}");
+    assert_eq!(bps, Some(8.0 * (carried + carried / 50) as f64));
+}
+
+#[test]
+fn more_payload_than_was_carried_is_refused() {
     // 574 Mb/s of datagrams where 400 came.
     let carried = 400_000_000 / 8;
     let datagrams =
@@ -152,7 +173,7 @@ fn more_payload_than_was_carried_is_refused() {
 
 #[test]
 fn a_refused_run_has_no_value_and_says_so() {
-    let seen = Seen { payload: 50_000_000, ..SEEN };
+    let seen = Seen { payload: 50_000_000, tcp: None, ..SEEN };
     let mut study = StoredStudy::unmeasured(Host::default());
     study.trials = vec![trial("tcp-stream", MIB)];
     study.records = vec![record(end(seen, false), end(SEEN, true))];
@@ -183,7 +204,7 @@ fn each_direction_is_held_to_its_own_interface() {
         (told.sides.len(), told.is_impossible())
     };
     assert_eq!(of(SEEN, SEEN), (2, false));
-    assert_eq!(of(SEEN, Seen { payload: 40_000_000, ..SEEN }), (2, true));
+    assert_eq!(of(SEEN, Seen { payload: 40_000_000, tcp: None, ..SEEN }), (2, true));
 }
 
 #[test]
