@@ -98,8 +98,11 @@ impl Buffer {
             Pages::Small => libc::MADV_NOHUGEPAGE,
             _ => libc::MADV_HUGEPAGE,
         };
-        // SAFETY: the range is the mapping just made. Refusal is harmless: small pages then.
-        unsafe { libc::madvise(start.as_ptr().cast(), mapped, advice) };
+        // Miri has no madvise; without it the pages are ordinary ones.
+        if !cfg!(miri) {
+            // SAFETY: the range is the mapping just made. Refusal is harmless: small pages then.
+            unsafe { libc::madvise(start.as_ptr().cast(), mapped, advice) };
+        }
         if let Some(node) = node {
             buffer.bind(node)?;
         }
