@@ -81,7 +81,28 @@ pub enum Outcome {
         at: Stage,
         /// What went wrong, with the path, peer or field.
         why: String,
+        /// What kind of fault it was.
+        #[serde(default, skip_serializing_if = "Fault::is_of_machine")]
+        fault: Fault,
     },
+}
+
+/// What kind of fault ended a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// One of the hosts did not do what was ordered, or an older narrows does not tell.
+    #[default]
+    Machine,
+    /// The two ends did not find each other, or lost each other.
+    Apart,
+}
+
+impl Fault {
+    /// True for what is not written down.
+    pub fn is_of_machine(&self) -> bool {
+        *self == Self::Machine
+    }
 }
 
 /// How far a run got.

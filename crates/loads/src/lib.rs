@@ -61,7 +61,10 @@ pub enum LoadError {
     /// The job cannot be done as ordered.
     #[error("{0}")]
     Order(String),
-    /// The other end went away or did not show up.
+    /// The two ends do not find each other.
+    #[error("{0}")]
+    Apart(String),
+    /// The other end went away.
     #[error("{0}")]
     Peer(String),
 }

@@ -16,7 +16,7 @@ use crate::session::{Answer, Order};
 use crate::throttle::Throttle;
 use crate::wire::{Patience, Reply, Request, Wire};
 use narrows_facts::host::{Host, PciHop};
-use narrows_facts::record::Stage;
+use narrows_facts::record::{Fault, Stage};
 use std::fmt;
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -140,7 +140,7 @@ impl Agent {
     ) -> Result<Self, RunError> {
         let listener = listen::on(address, port).map_err(|error| {
             let at = address.map_or("any address".to_owned(), |address| address.to_string());
-            RunError::Unreachable(format!("cannot listen on {at} port {port}: {error}"))
+            RunError::Listen { at, port, error }
         })?;
         Ok(Self { listener, key, lend: Arc::new(lend) })
     }
@@ -288,7 +288,8 @@ impl Lent {
                 let given = self.lend.limits.within(order, self.address);
                 let given = given.and_then(|order| self.give(&order));
                 let why = given.err()?;
-                Some(Reply::Answer { answer: Answer::Failed { at: Stage::Start, why } })
+                let (at, fault) = (Stage::Start, Fault::Machine);
+                Some(Reply::Answer { answer: Answer::Failed { at, why, fault } })
             }
         }
     }
@@ -312,7 +313,7 @@ impl Lent {
             Err(error) => error.to_string(),
         };
         self.worker = None;
-        Some(Answer::Failed { at: Stage::Run, why })
+        Some(Answer::Failed { at: Stage::Run, why, fault: Fault::Machine })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::stamp::StampBefore;
 use crate::steps::{Broken, arm, armed, finished, go, prepare, start};
 use narrows_facts::Nanos;
 use narrows_facts::load::{Beside, End as Role, EndReport, Job, MemoryParams, Params, Timeline};
-use narrows_facts::record::{External, Outcome, Record, Stage, Stamp};
+use narrows_facts::record::{External, Fault, Outcome, Record, Stage, Stamp};
 use narrows_facts::trial::{Path as Join, Trial};
 use narrows_plan::Step;
 use narrows_store::Store;
@@ -124,7 +124,7 @@ impl Course<'_> {
                 }
                 Err(Broken::Stopped) => return Ok(CourseEnd::Stopped),
                 Err(Broken::Fatal(error)) => return Err(error),
-                Err(Broken::Failed(..)) => {}
+                Err(Broken::Failed(..) | Broken::Apart(..)) => {}
             }
             if self.stop.load(SeqCst) {
                 return Ok(CourseEnd::Stopped);
@@ -293,8 +293,11 @@ fn outcome<T>(ran: Result<T, Broken>, stop: &AtomicBool) -> Result<(Outcome, Opt
         Ok(ran) => Ok((Outcome::Done, Some(ran))),
         // Ctrl-C may reach a worker before it has left the terminal's process group: a run that
         // breaks as the user stops was stopped.
-        Err(Broken::Failed(..)) if stop.load(SeqCst) => Err(Broken::Stopped),
-        Err(Broken::Failed(at, why)) => Ok((Outcome::Failed { at, why }, None)),
+        Err(Broken::Failed(..) | Broken::Apart(..)) if stop.load(SeqCst) => Err(Broken::Stopped),
+        Err(Broken::Failed(at, why)) => {
+            Ok((Outcome::Failed { at, why, fault: Fault::Machine }, None))
+        }
+        Err(Broken::Apart(at, why)) => Ok((Outcome::Failed { at, why, fault: Fault::Apart }, None)),
         Err(other) => Err(other),
     }
 }

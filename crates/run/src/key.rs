@@ -19,7 +19,7 @@ impl Key {
     /// Reads 64 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, RunError> {
         let text = text.trim();
-        let wrong = || RunError::Order("a key is 64 hexadecimal digits".to_owned());
+        let wrong = || RunError::Key("a key is 64 hexadecimal digits".to_owned());
         let mut key = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
             return Err(wrong());
@@ -33,7 +33,7 @@ impl Key {
 
     /// Reads a file that holds 64 hexadecimal digits and that nobody but its owner can read.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        let wrong = |why: String| RunError::Order(format!("key file {}: {why}", path.display()));
+        let wrong = |why: String| RunError::Key(format!("key file {}: {why}", path.display()));
         let data = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
         if !data.is_file() || data.len() > 1024 {
             return Err(wrong("not a file of 64 hexadecimal digits".to_owned()));

@@ -47,6 +47,30 @@ pub enum RunError {
     /// The other side cannot be reached, or closed.
     #[error("{0}")]
     Unreachable(String),
+    /// A name has no address that could be reached.
+    #[error("{host}: {why}")]
+    UnknownHost {
+        /// The name.
+        host: String,
+        /// What the system says of it.
+        why: String,
+    },
+    /// No iperf3 server can be reached, or it closed.
+    #[error("{0}")]
+    NoIperf3(String),
+    /// A port cannot be listened on.
+    #[error("cannot listen on {at} port {port}: {error}")]
+    Listen {
+        /// The address, in words.
+        at: String,
+        /// The port.
+        port: u16,
+        /// The system's answer.
+        error: std::io::Error,
+    },
+    /// A key, or a file that holds one, cannot be used.
+    #[error("{0}")]
+    Key(String),
     /// The other side was there, did not close, and is not heard any more.
     #[error("{peer} vanished: silent for {silent:?}")]
     Vanished {

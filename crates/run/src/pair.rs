@@ -76,7 +76,12 @@ pub fn beside_iperf3(
     prepare(near, own, stop)?;
     arm(near, vec![server.at(); trial.params.streams as usize])?;
     armed(near, stop)?;
-    let failed = |error: RunError| Broken::Failed(Stage::Run, error.to_string());
+    let failed = |error: RunError| match error {
+        RunError::NoIperf3(_) | RunError::Unreachable(_) | RunError::Vanished { .. } => {
+            Broken::Apart(Stage::Run, error.to_string())
+        }
+        other => Broken::Failed(Stage::Run, other.to_string()),
+    };
     test.running().map_err(failed)?;
     go(near)?;
     let ours = match reverse {

@@ -125,9 +125,10 @@ impl Peer {
         patience: Patience,
     ) -> Result<Self, RunError> {
         let unreachable = |why: String| RunError::Unreachable(format!("{host} port {port}: {why}"));
-        let addresses = (host, port).to_socket_addrs().map_err(|e| unreachable(e.to_string()))?;
+        let unknown = |why: String| RunError::UnknownHost { host: host.to_owned(), why };
+        let addresses = (host, port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
         let addresses = addresses.filter(|at| family.is_none_or(|family| family.has(at.ip())));
-        let mut last = "the name has no such address".to_owned();
+        let mut last = unknown("the name has no such address".to_owned());
         for address in addresses {
             match greet(address, key) {
                 Ok(Met { own, path_mtu, mut wire }) => {
@@ -149,11 +150,11 @@ impl Peer {
                         offers: Offers::default(),
                     });
                 }
-                Err(Missed::Connecting(error)) => last = error.to_string(),
+                Err(Missed::Connecting(error)) => last = unreachable(error.to_string()),
                 Err(Missed::Greeting(error)) => return Err(error),
             }
         }
-        Err(unreachable(last))
+        Err(last)
     }
 
     /// The agent's address.

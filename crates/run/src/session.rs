@@ -12,7 +12,7 @@
 //! At any point an end may say `Failed`, and a controller may go away, which ends the end.
 
 use narrows_facts::load::{EndReport, Job};
-use narrows_facts::record::Stage;
+use narrows_facts::record::{Fault, Stage};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -56,6 +56,9 @@ pub enum Answer {
         at: Stage,
         /// What went wrong.
         why: String,
+        /// What kind of fault it was.
+        #[serde(default, skip_serializing_if = "Fault::is_of_machine")]
+        fault: Fault,
     },
 }
 

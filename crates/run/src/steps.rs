@@ -5,7 +5,7 @@ use crate::end::{End, WorkerProcess};
 use crate::launch::container::Launcher;
 use crate::session::{Answer, Order};
 use narrows_facts::load::{EndReport, Job};
-use narrows_facts::record::Stage;
+use narrows_facts::record::{Fault, Stage};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -19,6 +19,8 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 pub enum Broken {
     /// It failed: a record.
     Failed(Stage, String),
+    /// The same: the two ends did not find each other, or lost each other.
+    Apart(Stage, String),
     /// The user stopped it: no record, nothing was measured.
     Stopped,
     /// Nothing can run any more.
@@ -84,7 +86,12 @@ fn hear(
             return Err(Broken::Stopped);
         }
         match end.answer(LOOK_UP).map_err(|error| broken(error, at))? {
-            Some(Answer::Failed { at, why }) => return Err(Broken::Failed(at, why)),
+            Some(Answer::Failed { at, why, fault }) => {
+                return Err(match fault {
+                    Fault::Machine => Broken::Failed(at, why),
+                    Fault::Apart => Broken::Apart(at, why),
+                });
+            }
             Some(answer) => return Ok(answer),
             None => {}
         }

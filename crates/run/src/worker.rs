@@ -6,9 +6,9 @@
 use crate::RunError;
 use crate::session::{Answer, Order, Turn};
 use narrows_facts::load::Job;
-use narrows_facts::record::Stage;
+use narrows_facts::record::{Fault, Stage};
 use narrows_loads::harness::Crew;
-use narrows_loads::{Prepared, ThreadMeter};
+use narrows_loads::{LoadError, Prepared, ThreadMeter};
 use narrows_meters::{END, HOST, Look, Scene, between, look};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl;
@@ -36,7 +36,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
         let line = line.map_err(|error| RunError::Unreachable(error.to_string()))?;
         let answer = match serde_json::from_str::<Order>(&line) {
             Ok(order) => end.obey(order),
-            Err(error) => Answer::Failed { at: Stage::Start, why: format!("bad order: {error}") },
+            Err(error) => Trouble::from(format!("bad order: {error}")).at(Stage::Start),
         };
         let last = matches!(answer, Answer::Finished { .. } | Answer::Failed { .. });
         let text = serde_json::to_string(&answer);
@@ -56,6 +56,40 @@ pub fn machine() -> Option<String> {
     id.get(..8).map(str::to_owned)
 }
 
+/// What went wrong at this end, and what kind of fault it is.
+struct Trouble {
+    why: String,
+    fault: Fault,
+}
+
+impl Trouble {
+    fn at(self, at: Stage) -> Answer {
+        Answer::Failed { at, why: self.why, fault: self.fault }
+    }
+}
+
+impl From<String> for Trouble {
+    fn from(why: String) -> Self {
+        Self { why, fault: Fault::Machine }
+    }
+}
+
+impl From<&str> for Trouble {
+    fn from(why: &str) -> Self {
+        why.to_owned().into()
+    }
+}
+
+impl From<LoadError> for Trouble {
+    fn from(error: LoadError) -> Self {
+        let fault = match &error {
+            LoadError::Apart(_) => Fault::Apart,
+            LoadError::System { .. } | LoadError::Order(_) | LoadError::Peer(_) => Fault::Machine,
+        };
+        Self { why: error.to_string(), fault }
+    }
+}
+
 #[derive(Default)]
 struct WorkerEnd {
     turn: Turn,
@@ -68,39 +102,39 @@ impl WorkerEnd {
     fn obey(&mut self, order: Order) -> Answer {
         match self.turn.after(&order) {
             Ok(turn) => self.turn = turn,
-            Err(why) => return Answer::Failed { at: Stage::Start, why },
+            Err(why) => return Trouble::from(why).at(Stage::Start),
         }
         let (at, answer) = match order {
             Order::Prepare { job } => (Stage::Prepare, self.prepare(*job)),
             Order::Arm { peer } => (Stage::Prepare, self.arm(&peer)),
             Order::Go => (Stage::Run, self.go()),
         };
-        answer.unwrap_or_else(|why| Answer::Failed { at, why })
+        answer.unwrap_or_else(|trouble| trouble.at(at))
     }
 
-    fn prepare(&mut self, job: Job) -> Result<Answer, String> {
+    fn prepare(&mut self, job: Job) -> Result<Answer, Trouble> {
         if let Some(namespace) = &job.namespace {
             let file = File::open(namespace).map_err(|error| format!("{namespace}: {error}"))?;
             setns(file, CloneFlags::CLONE_NEWNET)
                 .map_err(|error| format!("entering the network namespace {namespace}: {error}"))?;
         }
         crate::child::obey_hold(job.params.flows())?;
-        let kind = narrows_loads::check(&job).map_err(|error| error.to_string())?;
-        let prepared = (kind.prepare)(&job).map_err(|error| error.to_string())?;
+        let kind = narrows_loads::check(&job)?;
+        let prepared = (kind.prepare)(&job)?;
         let ports = prepared.ports();
         self.prepared = Some(prepared);
         self.job = Some(job);
         Ok(Answer::Prepared { ports })
     }
 
-    fn arm(&mut self, peer: &[std::net::SocketAddr]) -> Result<Answer, String> {
+    fn arm(&mut self, peer: &[std::net::SocketAddr]) -> Result<Answer, Trouble> {
         let prepared = self.prepared.take().ok_or("not prepared")?;
-        let crew = prepared.arm(peer, THREAD_METER).map_err(|error| error.to_string())?;
+        let crew = prepared.arm(peer, THREAD_METER)?;
         self.crew = Some(crew);
         Ok(Answer::Armed)
     }
 
-    fn go(&mut self) -> Result<Answer, String> {
+    fn go(&mut self) -> Result<Answer, Trouble> {
         let (crew, job) = self.crew.take().zip(self.job.take()).ok_or("not armed")?;
         let sources: &[&str] = if job.address.is_some() { &END } else { &HOST };
         let interface = crew.sockets().first().and_then(|socket| {
@@ -122,7 +156,7 @@ impl WorkerEnd {
             |sockets| before = glance(sockets),
             |sockets| after = glance(sockets),
         );
-        let mut report = ran.map_err(|error| error.to_string())?;
+        let mut report = ran?;
         report.readings = between(&before, &after);
         report.effective.interface = interface;
         report.effective.machine = machine();

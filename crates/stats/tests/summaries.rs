@@ -3,7 +3,7 @@
 
 use narrows_facts::host::Host;
 use narrows_facts::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
-use narrows_facts::record::{Outcome, Record, Stage, Stamp};
+use narrows_facts::record::{Fault, Outcome, Record, Stage, Stamp};
 use narrows_facts::result::Unit;
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::{Path, Placement, Trial, TrialId};
@@ -112,7 +112,8 @@ fn a_stream_is_told_in_bits_of_its_own_window() {
     };
     let mut records = vec![of(250_000_000, 1), of(100_000_000, 0), of(300_000_000, 2)];
     let mut failed = of(900_000_000, 3);
-    failed.outcome = Outcome::Failed { at: Stage::Run, why: "it broke".into() };
+    failed.outcome =
+        Outcome::Failed { at: Stage::Run, why: "it broke".into(), fault: Fault::default() };
     records.push(failed);
     let summary = one(trial.clone(), records);
     assert_eq!((summary.done, summary.failed.clone()), (3, vec!["it broke".to_owned()]));

@@ -96,20 +96,17 @@ pub fn unhurried(database: &mut Connection) -> rusqlite::Result<()> {
 /// Tells "not there" and "not a database" apart before SQLite does, in plainer words.
 pub fn is_database(path: &Path) -> Result<(), StoreError> {
     use std::io::Read;
-    let unreadable = |why: std::io::Error| StoreError::Unreadable {
-        path: path.to_owned(),
-        why: why.to_string(),
-    };
+    let unopened = |error| StoreError::Unopened { path: path.to_owned(), error };
     let foreign =
         |why: &str| Err(StoreError::Foreign { path: path.to_owned(), why: why.to_owned() });
     // A pipe would be waited for without end.
-    let data = std::fs::metadata(path).map_err(unreadable)?;
+    let data = std::fs::metadata(path).map_err(unopened)?;
     if !data.is_file() {
-        return foreign("it is not a regular file");
+        return Err(StoreError::Irregular(path.to_owned()));
     }
     let mut head = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(100).read_to_end(&mut head).map_err(unreadable)?;
+    let file = std::fs::File::open(path).map_err(unopened)?;
+    file.take(100).read_to_end(&mut head).map_err(unopened)?;
     match head.as_slice() {
         [] => foreign("the file is empty"),
         head if !head.starts_with(SQLITE_HEADER) => foreign("it is no SQLite database"),

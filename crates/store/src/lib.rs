@@ -48,6 +48,17 @@ pub enum StoreError {
         /// What it is instead.
         why: String,
     },
+    /// The system does not let us read it.
+    #[error("{path} cannot be read: {error}")]
+    Unopened {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        error: std::io::Error,
+    },
+    /// It is a folder, a pipe or a device.
+    #[error("{0} cannot be read: it is not a regular file")]
+    Irregular(PathBuf),
     /// It was a study and is damaged, or made by a version that this one does not know.
     #[error("{path} cannot be read: {why}")]
     Unreadable {

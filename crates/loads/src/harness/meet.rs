@@ -97,7 +97,7 @@ fn leaving(to: SocketAddr, kind: Type, job: &Job) -> Result<Socket, LoadError> {
 pub fn dial(to: SocketAddr, job: &Job) -> Result<Socket, LoadError> {
     let socket = leaving(to, Type::STREAM, job)?;
     let connected = socket.connect_timeout(&SockAddr::from(to), MEET_WITHIN);
-    connected.map_err(LoadError::system(format!("connecting to {to}")))?;
+    connected.map_err(|error| LoadError::Apart(format!("connecting to {to}: {error}")))?;
     Ok(socket)
 }
 
@@ -124,7 +124,7 @@ pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>
     while flows.iter().any(Option::is_none) {
         if Instant::now() > deadline {
             let have = flows.iter().flatten().count();
-            return Err(LoadError::Peer(format!(
+            return Err(LoadError::Apart(format!(
                 "{have} of {count} connections arrived within {MEET_WITHIN:?}"
             )));
         }
@@ -271,7 +271,7 @@ pub fn call(to: SocketAddr, job: &Job, token: &Token) -> Result<Socket, LoadErro
             return Ok(socket);
         }
     }
-    Err(LoadError::Peer(format!("connecting to {to} over UDP: no answer within {MEET_WITHIN:?}")))
+    Err(LoadError::Apart(format!("connecting to {to} over UDP: no answer within {MEET_WITHIN:?}")))
 }
 
 /// Opens a stream of an iperf3 server: four bytes each way.
@@ -287,7 +287,7 @@ fn call_iperf3(socket: Socket, to: SocketAddr, job: &Job) -> Result<Socket, Load
             return Ok(socket);
         }
     }
-    Err(LoadError::Peer(format!("connecting to {to} over UDP: no answer within {MEET_WITHIN:?}")))
+    Err(LoadError::Apart(format!("connecting to {to} over UDP: no answer within {MEET_WITHIN:?}")))
 }
 
 /// Waits until an address has proved itself, and ties the socket to it.
@@ -318,7 +318,7 @@ pub fn answer(socket: &Socket, job: &Job, token: &Token) -> Result<(), LoadError
             return settle(socket, false, job);
         }
     }
-    Err(LoadError::Peer(format!("0 of 1 connections arrived over UDP within {MEET_WITHIN:?}")))
+    Err(LoadError::Apart(format!("0 of 1 connections arrived over UDP within {MEET_WITHIN:?}")))
 }
 
 /// A hash with a random key of this process.

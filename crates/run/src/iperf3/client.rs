@@ -32,25 +32,25 @@ pub struct Test {
 }
 
 fn failed(at: SocketAddr) -> impl Fn(std::io::Error) -> RunError {
-    move |error| RunError::Unreachable(format!("iperf3 server at {at}: {error}"))
+    move |error| RunError::NoIperf3(format!("iperf3 server at {at}: {error}"))
 }
 
 impl Iperf3Server {
     /// Finds the server and the own address towards it.
     pub fn find(host: &str, port: u16, family: Option<crate::Family>) -> Result<Self, RunError> {
-        let unreachable = |why: String| {
-            RunError::Unreachable(format!("iperf3 server at {host} port {port}: {why}"))
-        };
-        let addresses = (host, port).to_socket_addrs().map_err(|e| unreachable(e.to_string()))?;
-        let mut last = "the name has no such address".to_owned();
+        let unreachable =
+            |why: String| RunError::NoIperf3(format!("iperf3 server at {host} port {port}: {why}"));
+        let unknown = |why: String| RunError::UnknownHost { host: host.to_owned(), why };
+        let addresses = (host, port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
+        let mut last = unknown("the name has no such address".to_owned());
         for at in addresses.filter(|at| family.is_none_or(|family| family.has(at.ip()))) {
             // Only the route is looked up: its server would take a connection for a test.
             match route_to(at) {
                 Ok(own_address) => return Ok(Self { at, own_address }),
-                Err(error) => last = error.to_string(),
+                Err(error) => last = unreachable(error.to_string()),
             }
         }
-        Err(unreachable(last))
+        Err(last)
     }
 
     /// Where it is.
@@ -68,9 +68,7 @@ impl Iperf3Server {
         let deadline = Instant::now() + BUSY_WITHIN;
         loop {
             match self.open(trial) {
-                Err(RunError::Declined(_) | RunError::Unreachable(_))
-                    if Instant::now() < deadline =>
-                {
+                Err(RunError::Declined(_) | RunError::NoIperf3(_)) if Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(100));
                 }
                 opened => return opened,

@@ -52,7 +52,7 @@ impl Server {
         let both_families = address.is_none();
         let (address, listener) = listening.map_err(|error| {
             let at = address.map_or("any address".to_owned(), |address| address.to_string());
-            RunError::Unreachable(format!("cannot listen on {at} port {port}: {error}"))
+            RunError::Listen { at, port, error }
         })?;
         Ok(Self { listener, address, both_families, limits })
     }
