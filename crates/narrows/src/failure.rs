@@ -1,22 +1,23 @@
 //! What the user sees when something cannot be done: one line of error, one hint, the exit code.
 
+use crate::cause::{Cause, Exit};
 use narrows_facts::shown::line;
 use narrows_run::RunError;
 use narrows_store::StoreError;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::process::ExitCode;
 
-/// Ran, and the verdict is bad.
-pub const VERDICT: u8 = 1;
-/// The command line or an input file cannot be used.
-pub const USAGE: u8 = 2;
-/// The other side cannot be reached, or a port not be listened on.
-pub const CONNECT: u8 = 3;
-/// A study did not reach the precision that it wants.
-pub const PRECISION: u8 = 4;
-/// The machine does not allow it: privilege, hardware, package, room on the disk.
-pub const MACHINE: u8 = 5;
-/// Stopped by the user; what was measured is kept (128 + SIGINT, as shells count).
-pub const STOPPED: u8 = 130;
+/// The codes of [`Exit`], as commands give them back.
+pub const VERDICT: u8 = Exit::Verdict.code();
+/// See [`Exit::Usage`].
+pub const USAGE: u8 = Exit::Usage.code();
+/// See [`Exit::Precision`].
+pub const PRECISION: u8 = Exit::Precision.code();
+/// See [`Exit::Machine`].
+pub const MACHINE: u8 = Exit::Machine.code();
+/// See [`Exit::Stopped`].
+pub const STOPPED: u8 = Exit::Stopped.code();
 
 /// Why a command could not be done.
 pub struct Failure {
@@ -26,7 +27,17 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with its hint and exit code.
+    /// A failure for a cause that several commands have.
+    pub fn of(cause: Cause, says: impl Into<String>) -> Self {
+        Self::new(cause.exit().code(), says, cause.hint())
+    }
+
+    /// An input file that the system does not let us read.
+    pub fn unread(path: &Path, error: &std::io::Error) -> Self {
+        Self::of(unread(error.kind()), format!("{} cannot be read: {error}", path.display()))
+    }
+
+    /// A failure of one command alone, with its hint and exit code.
     pub fn new(code: u8, says: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { says: says.into(), hint: hint.into(), code }
     }
@@ -44,59 +55,59 @@ impl Failure {
     }
 }
 
+/// Why an input file cannot be opened.
+fn unread(kind: ErrorKind) -> Cause {
+    match kind {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Cause::NotThere,
+        ErrorKind::PermissionDenied => Cause::Forbidden,
+        ErrorKind::IsADirectory => Cause::NotAFile,
+        ErrorKind::InvalidData => Cause::NotText,
+        _ => Cause::Damaged,
+    }
+}
+
+/// Why a port cannot be listened on.
+fn unheard(kind: ErrorKind) -> Cause {
+    match kind {
+        ErrorKind::PermissionDenied => Cause::PortReserved,
+        ErrorKind::AddrNotAvailable => Cause::NoSuchAddress,
+        ErrorKind::AddrInUse => Cause::PortTaken,
+        _ => Cause::Machine,
+    }
+}
+
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let says = error.to_string();
-        match error {
-            RunError::Unreachable(_) => Self::new(
-                CONNECT,
-                says,
-                "is `narrows serve` running there, and does the firewall let its port through?",
-            ),
-            RunError::Vanished { .. } => Self::new(
-                CONNECT,
-                says,
-                "is that host still up, and the network between? What was measured is kept",
-            ),
-            RunError::Refused(_) | RunError::HungUp(_) => Self::new(
-                CONNECT,
-                says,
-                "paste the command that `narrows serve` printed there; it holds the key",
-            ),
-            RunError::Declined(_) => {
-                Self::new(CONNECT, says, "try again when it is free, or look at what it printed")
-            }
-            RunError::Elsewhere(_) => Self::new(
-                USAGE,
-                says,
-                "go where it was applied (`nsenter --net=FILE`, `ip netns exec NAME`); after a \
-                 reboot, or where that namespace is gone, remove the journal",
-            ),
-            RunError::Order(_) => Self::new(USAGE, says, "see `narrows help`"),
-            RunError::Machine(_) => {
-                Self::new(MACHINE, says, "try as root, or without what limits this process")
-            }
-            RunError::Store(error) => error.into(),
-        }
+        let cause = match error {
+            RunError::UnknownHost { .. } => Cause::UnknownHost,
+            RunError::Unreachable(_) => Cause::Unreachable,
+            RunError::NoIperf3(_) => Cause::NoIperf3,
+            RunError::Listen { error, .. } => unheard(error.kind()),
+            RunError::Vanished { .. } => Cause::Vanished,
+            RunError::Refused(_) | RunError::HungUp(_) => Cause::Refused,
+            RunError::Declined(_) => Cause::Declined,
+            RunError::Elsewhere(_) => Cause::Elsewhere,
+            RunError::Key(_) => Cause::BadKey,
+            RunError::Order(_) => Cause::Order,
+            RunError::Machine(_) => Cause::Machine,
+            RunError::Store(error) => return error.into(),
+        };
+        Self::of(cause, says)
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let (code, hint) = match &error {
-            StoreError::Exists(_) => (USAGE, "name another folder with --out"),
-            StoreError::Busy(_) => (USAGE, "wait for it, or stop it: what it measured is kept"),
-            StoreError::Foreign { .. } => {
-                (USAGE, "give a .narrows file that `narrows check`, `tcp` or `udp` has written")
-            }
-            StoreError::Unreadable { .. } => {
-                (USAGE, "restore the file from a copy, or read it with the narrows that wrote it")
-            }
-            StoreError::Unwritable { .. } => (
-                MACHINE,
-                "name a folder with room that you may write to: --out DIR; finished runs are kept",
-            ),
+        let cause = match &error {
+            StoreError::Exists(_) => Cause::Exists,
+            StoreError::Busy(_) => Cause::BeingWritten,
+            StoreError::Unopened { error, .. } => unread(error.kind()),
+            StoreError::Irregular(_) => Cause::NotAFile,
+            StoreError::Foreign { .. } => Cause::NoStudy,
+            StoreError::Unreadable { .. } => Cause::Damaged,
+            StoreError::Unwritable { .. } => Cause::Unwritable,
         };
-        Self::new(code, error.to_string(), hint)
+        Self::of(cause, error.to_string())
     }
 }

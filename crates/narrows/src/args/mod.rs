@@ -20,15 +20,9 @@ use narrows_run::limits::Net;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-const EXIT_CODES: &str = "\
-Exit codes: 0 ok; 1 measured, and the verdict is bad: a fault of the hardware, something worse than
-before, a cell given up; 2 the command line or an input file cannot be used; 3 cannot connect or
-listen; 4 a study did not reach its precision; 5 this machine does not allow it (privilege,
-hardware, package, disk); 130 stopped with Ctrl-C, what was measured is kept.";
-
 /// Does a server's memory, NUMA layout, PCIe path or CPU hold its network back?
 #[derive(Parser)]
-#[command(version, about, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(version, about, after_help = crate::cause::exit_codes(), max_term_width = 100)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]

@@ -1,7 +1,7 @@
 //! `narrows export`: the runs of a study for other programs.
 
 use crate::args::ExportArgs;
-use crate::failure::{Failure, MACHINE};
+use crate::failure::Failure;
 use crate::output;
 use narrows_facts::record::Outcome;
 use narrows_facts::study::StoredStudy;
@@ -34,10 +34,7 @@ pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(&args.file)?;
     let text = match (args.format.as_str(), &args.output) {
         ("parquet", Some(to)) => {
-            parquet(&stored, to).map_err(|error| {
-                let says = format!("{} cannot be written: {error}", to.display());
-                Failure::new(MACHINE, says, "name a folder with room that you may write to")
-            })?;
+            parquet(&stored, to).map_err(|error| output::unwritable(to, &error))?;
             return Ok(0);
         }
         ("json", _) => serde_json::to_string(&stored).unwrap_or_default() + "\n",

@@ -1,7 +1,8 @@
 //! `narrows host`: what this machine, or another's description, is made of.
 
 use crate::args::HostArgs;
-use crate::failure::{Failure, MACHINE, USAGE};
+use crate::cause::Cause;
+use crate::failure::{Failure, MACHINE, VERDICT};
 use crate::output;
 use narrows_facts::host::Host;
 use narrows_facts::{Fact, SCHEMA_VERSION};
@@ -31,17 +32,18 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         Some(path) => open(path)?,
         None => narrows_host::read(&Root::live()),
     };
+    let results = Results::of(&host);
+    let code = if results.has_fault() { VERDICT } else { 0 };
     if args.json {
-        let results = Results::of(&host);
         let document = HostDocument { schema_version: SCHEMA_VERSION, host, results };
         let text = serde_json::to_string_pretty(&document)
             .map_err(|error| Failure::new(MACHINE, error.to_string(), "try again"))?;
         output::print(&(text + "\n"))?;
-        return Ok(0);
+        return Ok(code);
     }
     if args.svg {
         output::print(&views::picture(&host))?;
-        return Ok(0);
+        return Ok(code);
     }
     let plain = if args.tree { "tree" } else { "drawing" };
     let name = args.table.map_or(plain, |table| table.name());
@@ -52,7 +54,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.from.is_none() && args.table.is_none() && !missing.is_empty() {
         eprintln!("hint: as root this also shows {}", missing.join(", "));
     }
-    Ok(0)
+    Ok(code)
 }
 
 /// What this user may not read, in words.
@@ -70,10 +72,13 @@ fn denied(host: &Host) -> Vec<&'static str> {
 }
 
 pub fn open(path: &Path) -> Result<Host, Failure> {
-    narrows_host::open(path).map_err(|error| {
-        let hint = "give a capture, a folder with sys and proc, a table DMI, dmidecode's text or hwloc's XML";
-        Failure::new(USAGE, error, hint)
-    })
+    // Told apart from what is there and is no host.
+    let seen = std::fs::metadata(path).and_then(|data| match data.is_file() {
+        true => std::fs::File::open(path).map(drop),
+        false => Ok(()),
+    });
+    seen.map_err(|error| Failure::unread(path, &error))?;
+    narrows_host::open(path).map_err(|error| Failure::of(Cause::NoHost, error))
 }
 
 /// The last part of a path, for the head of a column.

@@ -1,12 +1,13 @@
 //! `narrows import`: outputs of other tools as a study, marked imported.
 
 use crate::args::ImportArgs;
+use crate::cause::Cause;
 use crate::failure::{Failure, USAGE};
 use crate::output;
 use flate2::read::MultiGzDecoder;
 use narrows_facts::Nanos;
 use narrows_facts::host::Host;
-use narrows_facts::record::{External, Outcome, Record, Stage, Stamp};
+use narrows_facts::record::{External, Fault, Outcome, Record, Stage, Stamp};
 use narrows_facts::study::{Ended, Reading, StoredStudy, Study};
 use narrows_facts::trial::{Level, Trial, TrialId};
 use narrows_store::Store;
@@ -67,11 +68,13 @@ fn read(file: &Path) -> Result<String, Failure> {
         let says = format!("{} cannot be read: {why}", file.display());
         Failure::new(USAGE, says, "name a file with the output of a tool")
     };
-    let kind = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?.file_type();
+    let unread = |error: std::io::Error| Failure::unread(file, &error);
+    let kind = std::fs::metadata(file).map_err(unread)?.file_type();
     if !kind.is_file() && !kind.is_fifo() {
-        return Err(wrong("it is neither a file nor a pipe".to_owned()));
+        let says = format!("{} is neither a file nor a pipe", file.display());
+        return Err(Failure::of(Cause::NotAFile, says));
     }
-    let source = File::open(file).map_err(|error| wrong(error.to_string()))?;
+    let source = File::open(file).map_err(unread)?;
     let bytes = bounded(source).map_err(wrong)?;
     let bytes = match bytes.starts_with(&[0x1f, 0x8b]) {
         true => bounded(MultiGzDecoder::new(bytes.as_slice())).map_err(wrong)?,
@@ -193,7 +196,7 @@ fn kept(text: &str) -> String {
 fn record(trial: &TrialId, repeat: u32, run: &Run, external: External) -> Record {
     let outcome = match &run.failed {
         None => Outcome::Done,
-        Some(why) => Outcome::Failed { at: Stage::Run, why: why.clone() },
+        Some(why) => Outcome::Failed { at: Stage::Run, why: why.clone(), fault: Fault::default() },
     };
     Record {
         trial: trial.clone(),

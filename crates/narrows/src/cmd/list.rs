@@ -1,7 +1,7 @@
 //! `narrows list`: the study files of a folder.
 
 use crate::args::ListArgs;
-use crate::failure::{Failure, USAGE};
+use crate::failure::Failure;
 use crate::output;
 use narrows_facts::Nanos;
 use narrows_facts::study::Ended;
@@ -16,6 +16,7 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     }
     let mut text = String::new();
     let mut all = Vec::new();
+    let mut unread = None;
     for file in &files {
         match line(file) {
             Ok((words, json)) => {
@@ -26,6 +27,7 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
                 let why = error.to_string();
                 text += &format!("{why}\n");
                 all.push(serde_json::json!({ "file": file, "error": why }));
+                unread = unread.or(Some(error));
             }
         }
     }
@@ -33,17 +35,15 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
         true => serde_json::to_string_pretty(&all).unwrap_or_default() + "\n",
         false => text,
     })?;
-    Ok(0)
+    // Every other file is listed before the first that cannot be read is told.
+    unread.map_or(Ok(0), |error| Err(error.into()))
 }
 
 fn studies(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let wrong = |error: std::io::Error| {
-        let says = format!("{} cannot be read: {error}", path.display());
-        Failure::new(USAGE, says, "name a folder with study files")
-    };
+    let wrong = |error: std::io::Error| Failure::unread(path, &error);
     let mut found = Vec::new();
     for entry in std::fs::read_dir(path).map_err(wrong)? {
         found.push(entry.map_err(wrong)?.path());

@@ -125,7 +125,7 @@ fn description(path: &Path) -> Result<Option<Description>, Failure> {
     if size > DESCRIPTION_BYTES_MAX {
         return Err(unread(format!("{size} bytes are no description of a server")));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::unread(path, &error))?;
     description::parse(&text).map(Some).map_err(unread)
 }
 
@@ -219,8 +219,7 @@ fn tables(args: &PredictArgs) -> Result<u8, Failure> {
         let wrong = |why: String| {
             Failure::new(USAGE, why, "docs/predict.md has the fields of published tables")
         };
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| wrong(format!("{} cannot be read: {error}", file.display())))?;
+        let text = std::fs::read_to_string(file).map_err(|error| Failure::unread(file, &error))?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         tables.push(Table::parse(&name, &text).map_err(wrong)?);
     }

@@ -180,3 +180,37 @@ pub fn agents_workers() -> Vec<u32> {
         })
         .collect()
 }
+
+/// dmidecode's text of a processor with six channels, A to F, of which these hold a module.
+pub fn table(full: &str) -> String {
+    let mut text = "# dmidecode 3.3\nSMBIOS 3.2.0 present.\n\n\
+        Handle 0x0010, DMI type 4, 48 bytes\nProcessor Information\n\
+        \tSocket Designation: CPU1\n\tType: Central Processor\n\tFamily: Xeon\n\
+        \tManufacturer: Intel(R) Corporation\n\
+        \tVersion: Intel(R) Xeon(R) Gold 6226 CPU @ 2.70GHz\n\
+        \tStatus: Populated, Enabled\n\tCore Count: 12\n\n\
+        Handle 0x0020, DMI type 16, 23 bytes\nPhysical Memory Array\n\
+        \tLocation: System Board Or Motherboard\n\tUse: System Memory\n\
+        \tError Correction Type: Multi-bit ECC\n\tMaximum Capacity: 768 GB\n\
+        \tNumber Of Devices: 6\n\n"
+        .to_owned();
+    for (index, channel) in ('A'..='F').enumerate() {
+        let held = match full.contains(channel) {
+            true => {
+                "Total Width: 72 bits\n\tData Width: 64 bits\n\tSize: 16 GB\n\tType: DDR4\n\
+                 \tSpeed: 2933 MT/s\n\tConfigured Memory Speed: 2933 MT/s"
+            }
+            false => {
+                "Total Width: Unknown\n\tData Width: Unknown\n\tSize: No Module Installed\n\
+                 \tType: Unknown\n\tSpeed: Unknown\n\tConfigured Memory Speed: Unknown"
+            }
+        };
+        text += &format!(
+            "Handle 0x{:04X}, DMI type 17, 84 bytes\nMemory Device\n\tArray Handle: 0x0020\n\t{held}\n\
+             \tForm Factor: DIMM\n\tSet: None\n\tLocator: CPU1_DIMM_{channel}1\n\
+             \tBank Locator: NODE 1 CHANNEL {index}\n\tType Detail: Synchronous\n\n",
+            0x30 + index
+        );
+    }
+    text
+}

@@ -39,10 +39,8 @@ const SLICE_BYTES: u64 = 150;
 /// `narrows study run FILE`.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     check_terminal(&args.sitting)?;
-    let text = std::fs::read_to_string(&args.file).map_err(|error| {
-        let says = format!("{} cannot be read: {error}", args.file.display());
-        Failure::new(USAGE, says, "name the TOML file of a study; studies/ has some")
-    })?;
+    let text =
+        std::fs::read_to_string(&args.file).map_err(|error| Failure::unread(&args.file, &error))?;
     let defined = Defined::parse(&text, args.quick, &args.file)?;
     output::check_folder(&args.out)?;
     let end = if args.quick { "-quick" } else { "" };
