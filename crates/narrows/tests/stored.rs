@@ -284,7 +284,9 @@ fn published_tables_are_predicted_and_wrong_ones_refused() {
     fails(narrows().args(["predict", "--published"]).arg(&wrong), 2, "wrong, line 1");
     let none = written(&dir, "none.toml", "[source]\ntitle = 'x'\n");
     fails(narrows().args(["predict", "--published"]).arg(&none), 2, "has no [[row]]");
-    let odd = written(&dir, "odd.toml", "[[row]]\ncolour = 'red'\n");
+    let unknown = written(&dir, "unknown.toml", "[[row]]\ncolour = 'red'\n");
+    fails(narrows().args(["predict", "--published"]).arg(&unknown), 2, "'colour'");
+    let odd = written(&dir, "odd.toml", "[[row]]\nwidth = 8\n");
     let text = out(&run(narrows().args(["predict", "--published"]).arg(&odd)));
     assert!(text.contains("none that narrows knows"), "{text}");
 }
