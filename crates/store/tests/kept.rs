@@ -51,7 +51,8 @@ fn every_part_is_read_back() {
     more[0].id.0 = "c".into();
     more[1].id.0 = "d".into();
     let mut failed = record("c", 0);
-    failed.outcome = Outcome::Failed { at: Stage::Run, why: "it broke".into() };
+    failed.outcome =
+        Outcome::Failed { at: Stage::Run, why: "it broke".into(), fault: Default::default() };
     store.put_more(&more, &[failed.clone(), record("d", 0)]).expect("more");
     store.put_records(&[record("d", 1), record("d", 2)]).expect("runs");
     let stored = read(&file).expect("a study");
