@@ -90,7 +90,7 @@ impl From<RunError> for Failure {
             RunError::Elsewhere(_) => Cause::Elsewhere,
             RunError::Key(_) => Cause::BadKey,
             RunError::Order(_) => Cause::Order,
-            RunError::Machine(_) => Cause::Machine,
+            RunError::Machine(_) | RunError::OutOfMemory(_) => Cause::Machine,
             RunError::Store(error) => return error.into(),
         };
         Self::of(cause, says)

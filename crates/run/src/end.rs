@@ -2,9 +2,11 @@
 
 use crate::RunError;
 use crate::launch::container::Launcher;
+use crate::oom::Watched;
 use crate::session::{Answer, Order};
+use nix::sys::signal::Signal;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -24,6 +26,7 @@ pub struct WorkerProcess {
     child: Child,
     orders: Option<ChildStdin>,
     answers: Receiver<Result<Answer, String>>,
+    memory: Option<Watched>,
 }
 
 impl WorkerProcess {
@@ -43,7 +46,8 @@ impl WorkerProcess {
         let (say, answers) = channel();
         let output = child.stdout.take().map(BufReader::new);
         let orders = child.stdin.take();
-        let worker = Self { child, orders, answers };
+        let memory = Watched::begin(child.id());
+        let worker = Self { child, orders, answers, memory };
         let reader = thread::Builder::new().name("worker answers".into());
         let started = reader.spawn(move || {
             for line in output.into_iter().flat_map(BufRead::lines) {
@@ -64,10 +68,18 @@ impl WorkerProcess {
         self.child.id()
     }
 
-    fn how_it_ended(&mut self) -> String {
-        match self.child.wait() {
-            Ok(status) => format!("the worker process ended early ({status})"),
-            Err(error) => format!("the worker process is gone: {error}"),
+    fn how_it_ended(&mut self) -> RunError {
+        let status = match self.child.wait() {
+            Ok(status) => status,
+            Err(error) => {
+                return RunError::Machine(format!("the worker process is gone: {error}"));
+            }
+        };
+        let by_kill = status.signal() == Some(Signal::SIGKILL as i32);
+        let killed = self.memory.as_ref().filter(|_| by_kill).and_then(Watched::killed);
+        match killed {
+            Some(killed) => RunError::OutOfMemory(killed),
+            None => RunError::Machine(format!("the worker process ended early ({status})")),
         }
     }
 }
@@ -80,7 +92,7 @@ impl End for WorkerProcess {
             return Err(RunError::Machine("the worker takes no orders any more".into()));
         };
         let said = writeln!(orders, "{text}").and_then(|()| orders.flush());
-        said.map_err(|_| RunError::Machine(self.how_it_ended()))
+        said.map_err(|_| self.how_it_ended())
     }
 
     fn answer(&mut self, within: Duration) -> Result<Option<Answer>, RunError> {
@@ -88,7 +100,7 @@ impl End for WorkerProcess {
             Ok(Ok(answer)) => Ok(Some(answer)),
             Ok(Err(why)) => Err(RunError::Machine(format!("the worker spoke nonsense: {why}"))),
             Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(RunError::Machine(self.how_it_ended())),
+            Err(RecvTimeoutError::Disconnected) => Err(self.how_it_ended()),
         }
     }
 }

@@ -24,6 +24,7 @@ pub mod limits;
 pub mod listen;
 pub mod offers;
 pub mod offloads;
+pub mod oom;
 mod origin;
 mod pair;
 mod peer;
@@ -36,7 +37,7 @@ pub mod tune;
 pub mod wire;
 pub mod worker;
 
-pub use end::WorkerProcess;
+pub use end::{End, WorkerProcess};
 pub use peer::{Family, Peer};
 
 use thiserror::Error;
@@ -92,6 +93,9 @@ pub enum RunError {
     /// This machine does not allow it.
     #[error("{0}")]
     Machine(String),
+    /// The kernel killed a worker for want of memory.
+    #[error("{0}")]
+    OutOfMemory(oom::OutOfMemory),
     /// A journal of settings belongs to another network namespace, or to another boot.
     #[error("{0}")]
     Elsewhere(String),

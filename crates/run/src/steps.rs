@@ -103,6 +103,7 @@ fn hear(
 fn broken(error: RunError, at: Stage) -> Broken {
     match error {
         RunError::Machine(why) => Broken::Failed(at, why),
+        RunError::OutOfMemory(killed) => Broken::Failed(at, killed.to_string()),
         other => Broken::Fatal(other),
     }
 }
