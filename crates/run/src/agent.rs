@@ -159,7 +159,8 @@ impl Agent {
         while !stop.load(SeqCst) {
             teller.tell_left_out();
             if door.is_full() {
-                thread::sleep(TURN);
+                // The threads of those that made room end now; newcomers wait in the kernel.
+                thread::sleep(Duration::from_millis(1));
                 continue;
             }
             let Some((stream, from)) = listen::next(&self.listener) else { continue };

@@ -19,7 +19,7 @@ const STRANGERS_MAX: usize = 256;
 /// The chance of a drop at [`EARLY`], of 1000.
 const FIRST_CHANCE: usize = 300;
 /// Strangers and those dropped whose threads have not ended yet; nobody else is let in before.
-const HELD_MAX: usize = 400;
+const HELD_MAX: usize = 288;
 
 /// Counts the strangers.
 #[derive(Default)]

@@ -95,7 +95,7 @@ fn strangers_keep_out_nobody_who_has_the_key() {
     for round in 0..10 {
         let mut peer = Peer::connect("127.0.0.1", at.port(), None, &key).expect("it gets in");
         peer.describe().expect("and is served");
-        assert!(threads() < 600, "{} threads in round {round}", threads());
+        assert!(threads() < 310, "{} threads in round {round}", threads());
         drop(peer);
         // Until the agent has noticed that it left.
         let wait = Instant::now();
