@@ -2,7 +2,8 @@
 //! others. A call that is not among them fails with EPERM, which its caller tells like any error.
 //!
 //! The agent keeps what starts workers; a worker cannot start anything. Neither can change who it
-//! is, what namespaces it is in, what is mounted, or look into other processes.
+//! is, what namespaces it is in, what is mounted, or trace other processes. They can copy memory
+//! from and to a process of the same user that has no more capabilities than they have.
 
 use crate::RunError;
 use nix::libc;
@@ -18,7 +19,12 @@ macro_rules! numbers {
 }
 
 /// Calls of every architecture: those of an ordinary service, and what loads use beside them
-/// (io_uring, memory policies, performance counters, files in memory).
+/// (io_uring, memory policies, performance counters, files in memory, copies between processes).
+///
+/// The copies (process_vm_readv and process_vm_writev) are how libfabric's shm provider moves all
+/// that is longer than a few KiB; refused at one end alone, its requests fail or never complete.
+/// They open nothing: the kernel asks for what it asks for /proc/PID/mem, by the same check, and
+/// that file is in reach of open(2). Programs of other users and with more capabilities stay shut.
 const CALLS: &[libc::c_long] = numbers![
         SYS_accept SYS_accept4 SYS_bind SYS_brk SYS_capget SYS_chdir SYS_clock_getres
         SYS_clock_gettime SYS_clock_nanosleep SYS_close SYS_close_range SYS_connect
@@ -43,7 +49,8 @@ const CALLS: &[libc::c_long] = numbers![
         SYS_msgsnd SYS_msync SYS_munlock SYS_munlockall SYS_munmap SYS_name_to_handle_at
         SYS_nanosleep SYS_newfstatat SYS_openat SYS_openat2 SYS_perf_event_open
         SYS_pidfd_open SYS_pidfd_send_signal SYS_pipe2 SYS_ppoll SYS_prctl SYS_pread64
-        SYS_preadv SYS_preadv2 SYS_prlimit64 SYS_process_madvise SYS_pselect6 SYS_pwrite64
+        SYS_preadv SYS_preadv2 SYS_prlimit64 SYS_process_madvise
+        SYS_process_vm_readv SYS_process_vm_writev SYS_pselect6 SYS_pwrite64
         SYS_pwritev SYS_pwritev2 SYS_read SYS_readahead SYS_readlinkat SYS_readv
         SYS_recvfrom SYS_recvmmsg SYS_recvmsg SYS_removexattr SYS_renameat2
         SYS_restart_syscall SYS_rseq SYS_rt_sigaction SYS_rt_sigpending SYS_rt_sigprocmask
