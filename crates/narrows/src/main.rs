@@ -3,6 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+/// One line on standard error, as `eprintln!` makes it, and with nothing in it that acts on a
+/// terminal.
+macro_rules! note {
+    ($($text:tt)*) => { $crate::output::note(&format!($($text)*)) };
+}
+
 mod args;
 mod cause;
 mod cmd;

@@ -6,7 +6,7 @@ use crate::failure::{Failure, MACHINE, STOPPED, VERDICT};
 use crate::progress::Shown;
 use narrows_facts::Nanos;
 use narrows_facts::record::{Fault, Outcome, Record};
-use narrows_facts::shown::document;
+use narrows_facts::shown::{document, line};
 use narrows_facts::study::{Ended, Study};
 use narrows_facts::trial::Trial;
 use narrows_plan::Step;
@@ -44,12 +44,12 @@ pub fn run_course(
 ) -> Result<CourseEnd, Failure> {
     let mut shown = Shown::new();
     if out.json_stream {
-        print(&stream::began(study, course.trials))?;
+        print_exact(&stream::began(study, course.trials))?;
     }
     let made = |trial: &Trial, record: &Record| {
         if out.json_stream {
             // A reader that cannot be written to is told at the end.
-            let _ = print(&stream::run(trial, record));
+            let _ = print_exact(&stream::run(trial, record));
         }
     };
     let ran = course.run(steps, |progress| shown.step(progress), made);
@@ -64,7 +64,7 @@ pub fn run_course(
         // When the disk is full the ending cannot be stored either; the first error tells more.
         (Err(RunError::Store(error)), _) => {
             let path = course.store.path().display();
-            eprintln!("finished runs are kept in {path}");
+            note!("finished runs are kept in {path}");
             Err(error.into())
         }
         (Err(error), _) => Err(error.into()),
@@ -77,10 +77,10 @@ pub fn run_course(
 pub fn present(file: &Path, out: &OutArgs, html: Option<&Path>) -> Result<u8, Failure> {
     let stored = narrows_store::read(file)?;
     let analysis = Analysis::of(&stored);
-    print(&match out.json_stream {
-        true => stream::ended(&analysis),
-        false => (format(out.format()).write)(&analysis),
-    })?;
+    match out.json_stream {
+        true => print_exact(&stream::ended(&analysis))?,
+        false => print_report(format(out.format()), &analysis)?,
+    }
     if let Some(html) = html {
         write_whole(html, &(formats::html::FORMAT.write)(&analysis))?;
     }
@@ -124,10 +124,33 @@ fn shown(text: &str) -> String {
     shown
 }
 
-/// Prints to standard output; a reader that has gone away is no error.
+/// Prints text for people to standard output; a reader that has gone away is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
-    let mut out = anstream::stdout();
-    match out.write_all(shown(text).as_bytes()).and_then(|()| out.flush()) {
+    write_to(anstream::stdout(), &shown(text))
+}
+
+/// Prints what programs read, byte by byte as it is: JSON, CSV and the like escape by themselves.
+pub fn print_exact(text: &str) -> Result<(), Failure> {
+    write_to(std::io::stdout(), text)
+}
+
+/// One of both: JSON where it was asked for.
+pub fn print_json_or_text(json: bool, text: &str) -> Result<(), Failure> {
+    if json { print_exact(text) } else { print(text) }
+}
+
+/// A report in its format.
+pub fn print_report(format: &Format, analysis: &Analysis<'_>) -> Result<(), Failure> {
+    print_json_or_text(!format.for_people, &(format.write)(analysis))
+}
+
+/// One line on standard error, whatever the text holds.
+pub fn note(text: &str) {
+    eprintln!("{}", line(text));
+}
+
+fn write_to(mut out: impl Write, text: &str) -> Result<(), Failure> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(
             MACHINE,
             format!("standard output: {error}"),
@@ -174,9 +197,9 @@ pub fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 /// that the file is as it was.
 pub fn made(file: &Path, more: &str) -> Result<(), Failure> {
     if let Some(head) = narrows_store::chain_head(file)? {
-        eprintln!("chain head {head}");
+        note!("chain head {head}");
     }
-    eprintln!("study {}{more}", file.display());
+    note!("study {}{more}", file.display());
     Ok(())
 }
 

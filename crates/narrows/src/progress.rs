@@ -3,6 +3,7 @@
 use crate::watch::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use narrows_facts::record::Record;
+use narrows_facts::shown::line;
 use narrows_facts::trial::Trial;
 use narrows_run::controller::Progress;
 use std::io::IsTerminal;
@@ -54,10 +55,10 @@ impl Shown {
         if let Some(bar) = &self.bar {
             bar.set_length(progress.total as u64);
             bar.set_position(progress.done as u64);
-            bar.set_message(format!("{}, {left:.0} s left", progress.label));
+            bar.set_message(format!("{}, {left:.0} s left", line(progress.label)));
         } else if self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
             self.last_line = Some(Instant::now());
-            eprintln!("run {} of {}, {left:.0} s left", progress.done + 1, progress.total);
+            note!("run {} of {}, {left:.0} s left", progress.done + 1, progress.total);
         }
     }
 

@@ -6,6 +6,7 @@
 
 use narrows_facts::record::{Outcome, Record};
 use narrows_facts::result::Unit;
+use narrows_facts::shown::line;
 use narrows_facts::trial::Trial;
 use narrows_report::words;
 use narrows_run::controller::Progress;
@@ -47,11 +48,13 @@ pub struct State {
 impl State {
     /// Of a study with these cells, and the runs that it has already.
     pub fn new(title: &str, wanted: u32, trials: &[Trial], records: &[Record]) -> Self {
-        let cells: Vec<(String, Known)> =
-            trials.iter().map(|trial| (words::tame(&trial.label), Known::default())).collect();
+        let cells: Vec<(String, Known)> = trials
+            .iter()
+            .map(|trial| (line(&trial.label).into_owned(), Known::default()))
+            .collect();
         let place = trials.iter().enumerate().map(|(at, trial)| (trial.id.0.clone(), at)).collect();
         let mut state = Self {
-            title: words::tame(title),
+            title: line(title).into_owned(),
             wanted,
             cells,
             place,
@@ -80,7 +83,7 @@ impl State {
         let says = match (&record.outcome, value_of(trial, record)) {
             (Outcome::Failed { why, .. }, _) => {
                 known.failed += 1;
-                format!("failed: {}", words::tame(why))
+                format!("failed: {}", line(why).into_owned())
             }
             (Outcome::Done, Some((value, unit))) => {
                 known.values.push(value.value);
@@ -90,8 +93,8 @@ impl State {
             }
             (Outcome::Done, None) => "no value".to_owned(),
         };
-        let line = format!("{label}, run {}: {says}", record.repeat + 1);
-        self.log.push_back(line);
+        let told = format!("{label}, run {}: {says}", record.repeat + 1);
+        self.log.push_back(told);
         while self.log.len() > LINES {
             self.log.pop_front();
         }
@@ -99,7 +102,8 @@ impl State {
 
     /// The run that begins.
     pub fn step(&mut self, progress: &Progress<'_>) {
-        self.now = (progress.done, progress.total, words::tame(progress.label), progress.left);
+        self.now =
+            (progress.done, progress.total, line(progress.label).into_owned(), progress.left);
         self.pressure = pressure();
         self.own = own_cpu(self.began.elapsed());
     }
@@ -335,7 +339,7 @@ mod tests {
 
     #[test]
     fn cells_grow_and_hostile_labels_stay_text() {
-        let trials = [trial("slow"), trial("fast \u{1b}[2J")];
+        let trials = [trial("slow"), trial("fast \u{1b}[2J\n\u{202e}")];
         let first = run(&trials[0], 0, Some(1e9));
         let mut state = State::new("a study", 3, &trials, &[first]);
         for repeat in 0..3 {
@@ -349,7 +353,7 @@ mod tests {
         {
             assert!(text.contains(part), "{part} in\n{text}");
         }
-        assert!(!text.contains('\u{1b}'), "a control code of the data");
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "a control code of the data");
         // The slower cell's box stands left of the faster one's.
         let column = |label: &str| {
             let line = text.lines().find(|line| line.contains(label) && line.contains('#'));

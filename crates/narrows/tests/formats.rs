@@ -198,3 +198,31 @@ fn interrupts_are_moved_and_put_back_even_after_kill_9() {
         }
     }
 }
+
+#[test]
+fn foreign_text_is_one_line_to_people_and_untouched_to_programs() {
+    let dir = folder("formats-foreign");
+    let file = dir.join("table.toml");
+    let evil = "evil\\nFindings\\u202e\\u009b2J";
+    let row = |(at, rate): (usize, &f64)| {
+        let cpu = if at % 2 == 0 { evil } else { "plain" };
+        format!("[[row]]\ndimms = {at}\ncpu1 = \"{cpu}\"\ntcp_gbps = {rate}\nudp_gbps = {rate}\n")
+    };
+    let rows = [61.5, 88.25, 63.5, 87.5].iter().enumerate().map(row);
+    let text = format!("[source]\ntitle = 'x'\n{}", rows.collect::<String>());
+    std::fs::write(&file, text).expect("file");
+    let study = dir.join("foreign.narrows");
+    let _ = std::fs::remove_file(&study);
+    printed(narrows().arg("import").arg(&file).arg("-o").arg(&study));
+    for format in ["json", "csv", "prometheus", "html"] {
+        let to = dir.join(format);
+        printed(narrows().arg("report").arg(&study).args(["--format", format, "-o"]).arg(&to));
+        let stored = std::fs::read_to_string(&to).expect("a report");
+        assert_eq!(report(&study, format), stored, "{format}: bytes differ on standard output");
+    }
+    assert!(report(&study, "json").contains('\u{202e}'), "this test has its character");
+    let text = report(&study, "text");
+    assert!(text.contains("evil"), "{text}");
+    assert!(!text.contains(['\u{202e}', '\u{9b}']), "{text:?}");
+    assert!(!text.lines().any(|line| line.starts_with("Findings")), "{text}");
+}

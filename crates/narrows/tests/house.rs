@@ -296,3 +296,16 @@ fn nothing_native_is_linked() {
         assert!(known.contains(&name), "{name} may link a native library");
     }
 }
+
+#[test]
+fn only_what_escapes_writes_to_standard_error() {
+    // The two that escape what they print.
+    let escape = ["output.rs", "failure.rs"];
+    for file in sources("narrows") {
+        let tested = read(&file);
+        let text = tested.split("#[cfg(test)]").next().unwrap_or_default();
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let found = text.lines().find(|line| line.contains("eprint") && !line.contains("//"));
+        assert!(escape.contains(&name) || found.is_none(), "{}: {found:?}", file.display());
+    }
+}

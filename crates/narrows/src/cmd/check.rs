@@ -33,7 +33,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let spot = choose(&host);
     let namespaces = Namespaces::make();
     if let Err(error) = &namespaces {
-        eprintln!("measuring over loopback, which is not a network: {error}");
+        note!("measuring over loopback, which is not a network: {error}");
     }
     let namespaces = namespaces.ok();
     let path = if namespaces.is_some() { Path::Namespaces } else { Path::Loopback };

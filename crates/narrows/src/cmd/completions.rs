@@ -9,6 +9,6 @@ use clap::CommandFactory;
 pub fn run(args: &CompletionsArgs) -> Result<u8, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "narrows", &mut script);
-    output::print(&String::from_utf8_lossy(&script))?;
+    output::print_exact(&String::from_utf8_lossy(&script))?;
     Ok(0)
 }

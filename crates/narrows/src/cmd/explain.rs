@@ -10,17 +10,20 @@ pub fn run(args: &ExplainArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(&args.file)?;
     let analysis = Analysis::of(&stored);
     let cells = explained::cells(&analysis);
-    output::print(&match args.json {
-        false => explained::text(&analysis, &cells),
-        true => {
-            let document = serde_json::json!({
-                "schema_version": narrows_facts::SCHEMA_VERSION,
-                "cells": cells,
-                "populations": analysis.populations,
-                "findings": analysis.found,
-            });
-            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
-        }
-    })?;
+    output::print_json_or_text(
+        args.json,
+        &match args.json {
+            false => explained::text(&analysis, &cells),
+            true => {
+                let document = serde_json::json!({
+                    "schema_version": narrows_facts::SCHEMA_VERSION,
+                    "cells": cells,
+                    "populations": analysis.populations,
+                    "findings": analysis.found,
+                });
+                serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+            }
+        },
+    )?;
     Ok(0)
 }

@@ -32,17 +32,20 @@ const COLUMNS: &str = "message runs {
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(&args.file)?;
-    let text = match (args.format.as_str(), &args.output) {
+    let (for_people, text) = match (args.format.as_str(), &args.output) {
         ("parquet", Some(to)) => {
             parquet(&stored, to).map_err(|error| output::unwritable(to, &error))?;
             return Ok(0);
         }
-        ("json", _) => serde_json::to_string(&stored).unwrap_or_default() + "\n",
-        (name, _) => (output::format(name).write)(&Analysis::of(&stored)),
+        ("json", _) => (false, serde_json::to_string(&stored).unwrap_or_default() + "\n"),
+        (name, _) => {
+            let format = output::format(name);
+            (format.for_people, (format.write)(&Analysis::of(&stored)))
+        }
     };
     match &args.output {
         Some(to) => output::write_whole(to, &text)?,
-        None => output::print(&text)?,
+        None => output::print_json_or_text(!for_people, &text)?,
     }
     Ok(0)
 }

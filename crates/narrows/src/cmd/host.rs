@@ -14,12 +14,12 @@ use std::path::Path;
 /// Runs the command.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.schema {
-        output::print(&results::schema())?;
+        output::print_exact(&results::schema())?;
         return Ok(0);
     }
     if let Some(file) = &args.capture {
         output::write_whole(file, &narrows_host::capture())?;
-        eprintln!("capture {}; look it over before you send it", file.display());
+        note!("capture {}; look it over before you send it", file.display());
         return Ok(0);
     }
     if let Some([a, b]) = args.diff.as_deref() {
@@ -38,11 +38,11 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         let document = HostDocument { schema_version: SCHEMA_VERSION, host, results };
         let text = serde_json::to_string_pretty(&document)
             .map_err(|error| Failure::new(MACHINE, error.to_string(), "try again"))?;
-        output::print(&(text + "\n"))?;
+        output::print_exact(&(text + "\n"))?;
         return Ok(code);
     }
     if args.svg {
-        output::print(&views::picture(&host))?;
+        output::print_exact(&views::picture(&host))?;
         return Ok(code);
     }
     let plain = if args.tree { "tree" } else { "drawing" };
@@ -52,7 +52,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     }
     let missing = denied(&host);
     if args.from.is_none() && args.table.is_none() && !missing.is_empty() {
-        eprintln!("hint: as root this also shows {}", missing.join(", "));
+        note!("hint: as root this also shows {}", missing.join(", "));
     }
     Ok(code)
 }

@@ -31,10 +31,13 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
             }
         }
     }
-    output::print(&match args.json {
-        true => serde_json::to_string_pretty(&all).unwrap_or_default() + "\n",
-        false => text,
-    })?;
+    output::print_json_or_text(
+        args.json,
+        &match args.json {
+            true => serde_json::to_string_pretty(&all).unwrap_or_default() + "\n",
+            false => text,
+        },
+    )?;
     // Every other file is listed before the first that cannot be read is told.
     unread.map_or(Ok(0), |error| Err(error.into()))
 }

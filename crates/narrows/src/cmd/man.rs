@@ -10,6 +10,6 @@ pub fn run() -> Result<u8, Failure> {
     let mut page = Vec::new();
     let written = clap_mangen::Man::new(Args::command()).render(&mut page);
     written.map_err(|error| Failure::new(MACHINE, error.to_string(), "try again"))?;
-    output::print(&String::from_utf8_lossy(&page))?;
+    output::print_exact(&String::from_utf8_lossy(&page))?;
     Ok(0)
 }

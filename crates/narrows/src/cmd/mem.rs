@@ -28,7 +28,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     let (spot, trials) = plan::trials(&host, &wanted(args, host.nodes.len(), cpus), window)
         .map_err(|why| Failure::new(USAGE, why, "see `narrows help mem`, and `narrows host`"))?;
     if args.matrix && !trials.iter().any(|trial| trial.label.contains("memory of node")) {
-        eprintln!("no matrix: fewer than two nodes here have memory");
+        note!("no matrix: fewer than two nodes here have memory");
     }
     for trial in &trials {
         let job = narrows_run::controller::sink_job(trial)?;

@@ -152,21 +152,24 @@ fn answer(
         output::write_whole(file, &svg(&change))?;
     }
     let set: Said = args.set.iter().cloned().collect();
-    output::print(&match args.json {
-        true => {
-            let document = serde_json::json!({
-                "schema_version": narrows_facts::SCHEMA_VERSION,
-                "set": set,
-                "today": before,
-                "reaches": after,
-                "measured": base.measured,
-                "unused": server.parameters.unused,
-                "cost": cost,
-            });
-            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
-        }
-        false => text(&change),
-    })?;
+    output::print_json_or_text(
+        args.json,
+        &match args.json {
+            true => {
+                let document = serde_json::json!({
+                    "schema_version": narrows_facts::SCHEMA_VERSION,
+                    "set": set,
+                    "today": before,
+                    "reaches": after,
+                    "measured": base.measured,
+                    "unused": server.parameters.unused,
+                    "cost": cost,
+                });
+                serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+            }
+            false => text(&change),
+        },
+    )?;
     Ok(0)
 }
 
@@ -177,21 +180,24 @@ fn populations(args: &PredictArgs, server: &Server, modules: u32) -> Result<u8, 
         let says = format!("{modules} modules do not fit this server's slots");
         return Err(Failure::new(USAGE, says, "see `narrows host --table memory`"));
     }
-    output::print(&match args.json {
-        true => {
-            let document = serde_json::json!({
-                "schema_version": narrows_facts::SCHEMA_VERSION,
-                "tried": tried,
-                "best": found,
-            });
-            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
-        }
-        false => {
-            let mut text = format!("{tried} populations of {modules} modules, the best:\n");
-            found.iter().for_each(|found| text += &line(found));
-            text
-        }
-    })?;
+    output::print_json_or_text(
+        args.json,
+        &match args.json {
+            true => {
+                let document = serde_json::json!({
+                    "schema_version": narrows_facts::SCHEMA_VERSION,
+                    "tried": tried,
+                    "best": found,
+                });
+                serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+            }
+            false => {
+                let mut text = format!("{tried} populations of {modules} modules, the best:\n");
+                found.iter().for_each(|found| text += &line(found));
+                text
+            }
+        },
+    )?;
     Ok(0)
 }
 
@@ -224,16 +230,19 @@ fn tables(args: &PredictArgs) -> Result<u8, Failure> {
         tables.push(Table::parse(&name, &text).map_err(wrong)?);
     }
     let answers = predict(&tables);
-    output::print(&match args.json {
-        false => published::text(&answers),
-        true => {
-            let document = serde_json::json!({
-                "schema_version": narrows_facts::SCHEMA_VERSION,
-                "answers": answers,
-                "summary": published::summary(&answers).trim(),
-            });
-            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
-        }
-    })?;
+    output::print_json_or_text(
+        args.json,
+        &match args.json {
+            false => published::text(&answers),
+            true => {
+                let document = serde_json::json!({
+                    "schema_version": narrows_facts::SCHEMA_VERSION,
+                    "answers": answers,
+                    "summary": published::summary(&answers).trim(),
+                });
+                serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+            }
+        },
+    )?;
     Ok(0)
 }

@@ -22,10 +22,9 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         }
     }
     let format = output::format(if args.json { "json" } else { &args.format });
-    let text = (format.write)(&analysis);
     match &args.output {
-        Some(file) => output::write_whole(file, &text)?,
-        None => output::print(&text)?,
+        Some(file) => output::write_whole(file, &(format.write)(&analysis))?,
+        None => output::print_report(format, &analysis)?,
     }
     Ok(0)
 }

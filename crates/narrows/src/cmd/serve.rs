@@ -4,7 +4,6 @@ use super::direct::key;
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
-use narrows_facts::shown::line;
 use narrows_host::Root;
 use narrows_run::agent::{Agent, Event, Lend};
 use narrows_run::iperf3::{self, server};
@@ -45,11 +44,11 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     );
     output::print(&text)?;
     agent.serve(&stop, |event| match event {
-        Event::Session(from) => eprintln!("{}: a controller with the key", line(&from)),
-        Event::TurnedAway(why) => eprintln!("turned away: {}", line(&why)),
-        Event::Dropped(from) => eprintln!("dropped to make room: {}", line(&from)),
-        Event::Ended(from) => eprintln!("{}: done", line(&from)),
-        Event::LeftOut { kind, count } => eprintln!("and {count} {kind}, not listed"),
+        Event::Session(from) => note!("{}: a controller with the key", from),
+        Event::TurnedAway(why) => note!("turned away: {}", why),
+        Event::Dropped(from) => note!("dropped to make room: {}", from),
+        Event::Ended(from) => note!("{}: done", from),
+        Event::LeftOut { kind, count } => note!("and {count} {kind}, not listed"),
     });
     Ok(0)
 }
@@ -110,9 +109,9 @@ fn serve_iperf3(args: &ServeArgs, stop: &AtomicBool) -> Result<u8, Failure> {
         reached_at(args)
     ))?;
     server.serve(stop, |event| match event {
-        server::Event::Began(what) => eprintln!("{}", line(&what)),
-        server::Event::Ended(what) => eprintln!("{}: done", line(&what)),
-        server::Event::Broken(why) => eprintln!("broken off: {}", line(&why)),
+        server::Event::Began(what) => note!("{}", what),
+        server::Event::Ended(what) => note!("{}: done", what),
+        server::Event::Broken(why) => note!("broken off: {}", why),
     });
     Ok(0)
 }

@@ -35,7 +35,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
             "profile": profile,
             "advised": told,
         });
-        output::print(&(serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"))?;
+        output::print_exact(&(serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"))?;
         return Ok(0);
     }
     if args.apply {
@@ -62,7 +62,7 @@ fn checked(folder: &Path, host: &Host) -> Option<Measured> {
         let name = path.display().to_string();
         match Measured::of(stored, &name, host, &boot) {
             Ok(measured) => return Some(measured),
-            Err(stale) => eprintln!("{name} is not used: it {stale}"),
+            Err(stale) => note!("{name} is not used: it {stale}"),
         }
     }
     None
@@ -120,7 +120,7 @@ fn apply(args: &TuneArgs, profile: Profile, told: &Advised) -> Result<u8, Failur
         match measure(args, host, profile)? {
             Ran::Study(after) => output::print(&verdict(&before, &after)?)?,
             Ran::Failed(code) => {
-                eprintln!("the changes stay; `narrows tune --undo` puts them back");
+                note!("the changes stay; `narrows tune --undo` puts them back");
                 return Ok(code);
             }
         }

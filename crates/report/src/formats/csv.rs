@@ -7,7 +7,7 @@ use narrows_facts::trial::Trial;
 use narrows_stats::{Metric, Summary};
 
 /// One line a run.
-pub static FORMAT: Format = Format { name: "csv", write };
+pub static FORMAT: Format = Format { name: "csv", for_people: false, write };
 
 /// Names of the columns; units are those of `unit`.
 pub const COLUMNS: [&str; 12] = [

@@ -14,7 +14,7 @@ use narrows_facts::result::{Prediction, Verdict, Weight};
 use narrows_stats::{Metric, Summary};
 
 /// A self-contained page.
-pub static FORMAT: Format = Format { name: "html", write };
+pub static FORMAT: Format = Format { name: "html", for_people: false, write };
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");

@@ -12,7 +12,7 @@ use narrows_stats::{Metric, Summary};
 use serde_json::{Map, Value, json};
 
 /// One run with iperf3's keys.
-pub static FORMAT: Format = Format { name: "iperf3", write };
+pub static FORMAT: Format = Format { name: "iperf3", for_people: false, write };
 
 fn write(analysis: &Analysis<'_>) -> String {
     let document = chosen(analysis).unwrap_or_else(|| json!({"error": "no stream was measured"}));

@@ -15,7 +15,7 @@ use narrows_stats::{CopyShare, Summary, Together};
 use serde::Serialize;
 
 /// One document for programs.
-pub static FORMAT: Format = Format { name: "json", write };
+pub static FORMAT: Format = Format { name: "json", for_people: false, write };
 
 #[derive(Serialize)]
 struct Document<'a> {

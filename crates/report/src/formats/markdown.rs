@@ -7,7 +7,7 @@ use crate::{Analysis, sessions, words};
 use std::fmt::Write;
 
 /// Tables in Markdown.
-pub static FORMAT: Format = Format { name: "markdown", write };
+pub static FORMAT: Format = Format { name: "markdown", for_people: true, write };
 
 fn write(analysis: &Analysis<'_>) -> String {
     let mut text = format!("# {} on {}\n\n", words::command(analysis), words::place(analysis));

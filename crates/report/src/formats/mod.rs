@@ -15,6 +15,8 @@ use crate::words::tame;
 pub struct Format {
     /// Its name on the command line.
     pub name: &'static str,
+    /// Whether people read it; the others have an escaping of their own.
+    pub for_people: bool,
     /// Writes the report.
     pub write: fn(&Analysis<'_>) -> String,
 }

@@ -6,7 +6,7 @@ use narrows_facts::result::Weight;
 use std::fmt::Write;
 
 /// Gauges of every trial.
-pub static FORMAT: Format = Format { name: "prometheus", write };
+pub static FORMAT: Format = Format { name: "prometheus", for_people: false, write };
 
 fn write(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();

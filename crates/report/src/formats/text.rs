@@ -11,7 +11,7 @@ use narrows_stats::{Metric, Summary};
 use std::fmt::Write;
 
 /// One screen for people.
-pub static FORMAT: Format = Format { name: "text", write };
+pub static FORMAT: Format = Format { name: "text", for_people: true, write };
 
 // Marks for styles, from Unicode's private area. They turn into escape codes last, after every
 // control character of the data is gone: a host's name must not speak to the terminal.
@@ -57,7 +57,8 @@ fn styled(text: &str) -> String {
 /// from its unit.
 fn line(out: &mut String, text: &str, indent: usize) {
     let mut width = 0;
-    for (at, word) in glued(text).iter().enumerate() {
+    // A line is one line, whatever the data holds.
+    for (at, word) in glued(&words::tame(text)).iter().enumerate() {
         let length = word.chars().filter(|c| !('\u{e000}'..='\u{e003}').contains(c)).count();
         if at > 0 && width + 1 + length > COLUMNS {
             let _ = write!(out, "\n{:indent$}", "");
@@ -326,5 +327,8 @@ mod tests {
         out.clear();
         line(&mut out, "  kept   as it is", 4);
         assert_eq!(out, "  kept   as it is\n");
+        out.clear();
+        line(&mut out, "  failed: no\nFindings\r\x1b[2J", 4);
+        assert_eq!(out, "  failed: no?Findings??[2J\n", "the data ends no line");
     }
 }

@@ -335,7 +335,7 @@ fn sit_all(
             Sat::Until(due) => due,
         };
         let left = Duration::from_nanos(due.0.saturating_sub(output::now().0));
-        eprintln!(
+        note!(
             "this session is done; the next begins in {}. Ctrl-C stops here, and then: narrows \
              study resume {}",
             output::lasting(left.as_secs_f64()),
@@ -374,7 +374,7 @@ fn sit(
         ended: None,
     };
     store.put_session(&session)?;
-    eprint!("{}", cannot(sitting));
+    cannot(sitting).lines().for_each(output::note);
     let mut shown = match tui {
         true => Shown::watching(watch(defined, sitting, store)?),
         false => Shown::new(),
@@ -393,7 +393,7 @@ fn sit(
     match (ran, stored) {
         (Err(error), _) => {
             let file = store.path().display();
-            eprintln!("finished runs are kept; go on with: narrows study resume {file}");
+            note!("finished runs are kept; go on with: narrows study resume {file}");
             Err(error.into())
         }
         (Ok(_), Err(error)) => Err(error.into()),
@@ -477,18 +477,18 @@ fn finish(
 ) -> Result<u8, Failure> {
     let stored = narrows_store::read(file)?;
     let analysis = narrows_report::Analysis::of(&stored);
-    output::print(&(output::format(&args.format).write)(&analysis))?;
+    output::print_report(output::format(&args.format), &analysis)?;
     let said = args.at.iter().cloned().collect();
     let elsewhere = tally.elsewhere(sitting);
     let changes = sitting.changes(defined, &elsewhere, &said);
     if !changes.is_empty() {
-        eprintln!("left for another state of the machine, any of:");
-        changes.iter().for_each(|change| eprintln!("  {change}"));
-        eprintln!("then: narrows study resume {}", file.display());
+        note!("left for another state of the machine, any of:");
+        changes.iter().for_each(|change| note!("  {change}"));
+        note!("then: narrows study resume {}", file.display());
     }
     output::made(file, "")?;
     if *end == CourseEnd::Stopped {
-        eprintln!("go on with: narrows study resume {}", file.display());
+        note!("go on with: narrows study resume {}", file.display());
     } else {
         output::nothing_measured(file)?;
     }

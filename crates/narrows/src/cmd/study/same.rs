@@ -33,7 +33,7 @@ pub fn check(
     let says: Vec<String> = least.iter().map(ToString::to_string).collect();
     let says = says.join("; ");
     if changed {
-        eprintln!("going on with a machine that differs: {says}");
+        note!("going on with a machine that differs: {says}");
         return Ok(());
     }
     let says = format!("this is not the machine of the study's sessions: {says}");

@@ -17,7 +17,7 @@ pub fn run(args: &StatusArgs) -> Result<u8, Failure> {
     let counts = narrows_store::counts(&args.file)?;
     let defined = Defined::of(&stored, &args.file)?;
     let status = Status { defined: &defined, stored: &stored, counts: &counts };
-    output::print(&if args.json { status.json() } else { status.text() })?;
+    output::print_json_or_text(args.json, &if args.json { status.json() } else { status.text() })?;
     Ok(0)
 }
 
