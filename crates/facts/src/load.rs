@@ -97,6 +97,12 @@ pub struct Beside {
     pub threads: u32,
     /// Their CPUs; empty: not pinned.
     pub cpus: CpuList,
+    /// How they are bound to those.
+    #[serde(default, skip_serializing_if = "Binding::is_each")]
+    pub binding: Binding,
+    /// Node of their memory; `None` leaves it to the kernel, which takes that of the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
     /// Working set over all threads.
     pub working_set_bytes: Bytes,
 }
@@ -183,10 +189,28 @@ pub struct MemoryParams {
     pub pause_ns: Option<u64>,
 }
 
-/// Which CPUs an end's threads run on; thread i takes entry i modulo the length. Empty: not pinned.
+/// Which CPUs an end's threads run on, by a [`Binding`]. Empty: not pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CpuList(pub Vec<u32>);
+
+/// How an end's threads are bound to its CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Binding {
+    /// Thread i to entry i modulo the length.
+    #[default]
+    Each,
+    /// Every thread to the whole set, in which the scheduler moves it as it likes.
+    All,
+}
+
+impl Binding {
+    /// True for one CPU a thread.
+    pub fn is_each(&self) -> bool {
+        *self == Self::Each
+    }
+}
 
 /// Which end of a trial a worker is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -231,6 +255,9 @@ pub struct Job {
     pub params: Params,
     /// CPUs for this end's threads.
     pub cpus: CpuList,
+    /// How its threads are bound to those.
+    #[serde(skip_serializing_if = "Binding::is_each", default)]
+    pub binding: Binding,
     /// When to warm up, measure and cool down.
     pub timeline: Timeline,
     /// Address to listen on (sink) or to connect to (source); `None` for memory kernels.
@@ -260,6 +287,10 @@ pub struct Job {
 pub struct ThreadUsage {
     /// CPU it was pinned to, if any.
     pub cpu: Option<u32>,
+    /// CPUs that it was bound to, as the kernel told after it was asked; empty: not bound, or an
+    /// older record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<u32>,
     /// Time between the two readings.
     pub wall_ns: Nanos,
     /// Time in user mode.

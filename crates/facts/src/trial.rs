@@ -1,6 +1,6 @@
 //! A trial: one cell of an experiment, before it is run.
 
-use crate::load::{Bind, CpuList, Params, Timeline};
+use crate::load::{Bind, Binding, CpuList, Params, Timeline};
 use serde::{Deserialize, Serialize};
 
 /// Hash of everything else in the trial; the same trial has the same id on every machine.
@@ -31,6 +31,12 @@ pub struct Placement {
     pub sink: CpuList,
     /// CPUs of the source end's threads.
     pub source: CpuList,
+    /// How the sink end's threads are bound to its CPUs.
+    #[serde(default, skip_serializing_if = "Binding::is_each")]
+    pub sink_binding: Binding,
+    /// How the source end's threads are bound to its CPUs.
+    #[serde(default, skip_serializing_if = "Binding::is_each")]
+    pub source_binding: Binding,
     /// Node of the sink end's buffers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sink_node: Option<u32>,

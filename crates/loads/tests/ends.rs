@@ -18,6 +18,7 @@ fn job(kind: &str, end: End, message_bytes: u64) -> Job {
         end,
         params: Params::of_network(Bytes(message_bytes), 1),
         cpus: CpuList::default(),
+        binding: Default::default(),
         timeline: Timeline {
             warmup_ns: Nanos::from_millis(20),
             window_ns: Nanos::from_millis(600),

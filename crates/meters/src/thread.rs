@@ -43,6 +43,7 @@ pub fn usage() -> ThreadUsage {
     let micros = |t: libc::timeval| Nanos((t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64) * 1000);
     ThreadUsage {
         cpu: None,
+        allowed: Vec::new(),
         wall_ns: Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64),
         user_ns: micros(usage.ru_utime),
         system_ns: micros(usage.ru_stime),

@@ -68,6 +68,7 @@ fn job(kind: &str, end: End, message: u64, stream: &StreamParams) -> Job {
             ..Params::of_network(Bytes(message), 4)
         },
         cpus: CpuList::default(),
+        binding: Default::default(),
         timeline: Timeline {
             warmup_ns: span,
             window_ns: span,

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod background;
 pub mod check;
 pub mod direct;
 pub mod memory;
@@ -18,7 +19,8 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-pub use place::{Spot, Where, choose, cpus, on_node};
+pub use background::BackgroundLoad;
+pub use place::{Seat, Spot, Where, choose, cpus, on_node};
 
 /// One run in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use narrows_facts::Bytes;
 use narrows_facts::host::Host;
-use narrows_facts::load::CpuList;
+use narrows_facts::load::{Binding, CpuList};
 use narrows_facts::trial::Placement;
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -95,6 +95,28 @@ impl FromStr for Where {
                  other-node or same-core"
             )
         })
+    }
+}
+
+/// CPUs as a user names them, and how threads are bound to them: `node:0` gives each thread one of
+/// them, `node:0/all` each thread all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// The CPUs.
+    pub at: Where,
+    /// How threads are bound to them.
+    pub binding: Binding,
+}
+
+impl FromStr for Seat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (at, binding) = match text.trim().strip_suffix("/all") {
+            Some(at) => (at, Binding::All),
+            None => (text, Binding::Each),
+        };
+        Ok(Self { at: at.parse()?, binding })
     }
 }
 

@@ -1,18 +1,24 @@
 //! What a study's words become: parameters, time lines, places, facts that fit.
 
 use narrows_facts::host::{Host, Module, Slot, SlotPlace};
+use narrows_facts::load::Binding;
 use narrows_facts::study::Found;
 use narrows_facts::trial::Path;
 use narrows_facts::{Bytes, Fact};
-use narrows_plan::Where;
 use narrows_plan::study::{
     Count, Cut, Definition, Ends, Left, Machine, Settings, cells, left, next_block, standing,
     trials,
 };
+use narrows_plan::{Seat, Where};
 use std::collections::BTreeMap;
 
 fn settings(text: &str) -> Settings {
     toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Each thread on one CPU of a place.
+fn seat(at: Where) -> Seat {
+    Seat { at, binding: Binding::Each }
 }
 
 fn params(text: &str) -> narrows_facts::load::Params {
@@ -87,22 +93,22 @@ fn places_nodes_tools_and_loads_beside() {
         ("iperf3", vec!["-Z".into(), "-N".into()], vec!["-1".into()])
     );
     assert_eq!(settings("engine_client = '-Z'").engine(), None);
-    assert_eq!(all.places(), Ok(Some((Where::Cpus(vec![1]), Where::Nic))));
+    assert_eq!(all.places(), Ok(Some((seat(Where::Cpus(vec![1])), seat(Where::Nic)))));
     assert_eq!(all.interrupts(), Ok(Some(Where::Node(1))));
     assert_eq!(all.nodes(), Ok((None, Some(1))));
-    let (beside, place) = all.beside().expect("words").expect("a load");
-    assert_eq!((beside.kind.as_str(), beside.threads), ("memory-copy", 3));
-    assert_eq!(place, Some(Where::Cpus(vec![0, 1])));
-    let one = settings("memory_load = 'triad'").beside().expect("words").expect("a load");
-    assert_eq!((one.0.kind.as_str(), one.0.threads, one.1), ("memory-triad", 1, None));
+    let load = all.background().expect("words").expect("a load");
+    assert_eq!((load.kernel.as_str(), load.threads), ("copy", 3));
+    assert_eq!((load.seat, load.node), (Some(seat(Where::Cpus(vec![0, 1]))), None));
+    let one = settings("memory_load = 'triad'").background().expect("words").expect("a load");
+    assert_eq!((one.kernel.as_str(), one.threads, one.seat), ("triad", 1, None));
     let none = settings("");
     assert_eq!(
         (none.places(), none.interrupts(), none.nodes()),
         (Ok(None), Ok(None), Ok((None, None)))
     );
-    assert!(none.beside().expect("words").is_none());
+    assert!(none.background().expect("words").is_none());
     for wrong in ["memory_load = 'sum:1'", "memory_load = 'copy:x'", "memory_load = 'copy@x'"] {
-        assert!(settings(wrong).beside().is_err(), "{wrong}");
+        assert!(settings(wrong).background().is_err(), "{wrong}");
     }
     assert!(settings("memory_node = '1'").nodes().is_err());
     assert!(settings("memory_node = 'x,1'").nodes().is_err());

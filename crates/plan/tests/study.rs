@@ -1,6 +1,7 @@
 //! The words of a study's file, its cells, and the machine they fit.
 
 use narrows_facts::host::{Host, Module, Slot};
+use narrows_facts::load::Binding;
 use narrows_facts::study::Found;
 use narrows_facts::trial::Path;
 use narrows_facts::{Bytes, Fact, Nanos, Source};
@@ -224,6 +225,54 @@ fn two_ends_of_one_host_share_no_cpu_that_they_need_not() {
     assert_eq!(of("0+2,1+3", 1), (vec![0, 2], vec![1, 3]));
     assert_eq!(of("0,same-core", 1), (vec![0], vec![0]));
     assert_eq!(of("1,1", 1), (vec![1], vec![1]));
+}
+
+#[test]
+fn a_place_is_bound_to_as_a_whole_and_a_load_crosses_nodes() {
+    let node = |id: u32, cpus: [u32; 2]| narrows_facts::host::Node {
+        id,
+        cpus: cpus.to_vec(),
+        ..Default::default()
+    };
+    let mut host = Host::default();
+    let from = Source("test".into());
+    host.cpu.online = Fact::Known { value: (0..4).collect(), from: from.clone() };
+    host.cpu.allowed = Fact::Known { value: (0..4).collect(), from };
+    let place = |cpu| narrows_facts::host::CpuPlace {
+        cpu,
+        package: None,
+        die: None,
+        core: None,
+        node: Some(cpu / 2),
+    };
+    host.cpu.places = (0..4).map(place).collect();
+    host.nodes = vec![node(0, [0, 1]), node(1, [2, 3])];
+    let of = |words: &str| {
+        let text = format!("name = 'x'\nrepeats = 1\n[base]\n{words}\n");
+        let cells = cells(&Definition::parse(&text).expect("a study")).expect("cells");
+        let ends = Ends { host: &host, peer: None, path: Path::Namespaces, interface: None };
+        trials(&cells, &ends).expect("trials").remove(0)
+    };
+    let (set, why_not) = of("affinity = 'node:0/all,node:1'");
+    assert_eq!(why_not, None);
+    assert_eq!((set.place.source.0, set.place.source_binding), (vec![0, 1], Binding::All));
+    assert_eq!((set.place.sink.0, set.place.sink_binding), (vec![2, 3], Binding::Each));
+    let (load, _) = of("memory_load = 'triad:5@node:0/all/memory:1'");
+    let load = load.params.beside.expect("a load");
+    assert_eq!((load.cpus.0, load.binding, load.node), (vec![0, 1], Binding::All, Some(1)));
+    let (none, why_not) = of("memory_load = 'triad:5@node:0/memory:2'");
+    assert!(none.params.beside.is_none());
+    assert!(why_not.is_some_and(|why| why.contains("memory_load: there is no node 2")));
+}
+
+#[test]
+fn a_background_load_beside_another_tool_is_refused() {
+    let text = "name = 'x'\nrepeats = 1\n[base]\nmemory_load = 'triad:2'\nengine = 'iperf3'\n";
+    let cells = cells(&Definition::parse(text).expect("a study")).expect("cells");
+    let host = Host::default();
+    let ends = Ends { host: &host, peer: None, path: Path::Namespaces, interface: None };
+    let why = trials(&cells, &ends).expect_err("no load would run").to_string();
+    assert!(why.contains("memory_load") && why.contains("iperf3"), "{why}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::Analysis;
 use narrows_facts::host::{Host, Nic};
-use narrows_facts::load::Effective;
+use narrows_facts::load::{Binding, Effective};
 use narrows_facts::result::{Estimate, Prediction, Unit, Weight};
 use narrows_facts::study::Ended;
 use narrows_facts::trial::{Path, Trial};
@@ -222,7 +222,12 @@ pub fn beside(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
     Some(match trial.and_then(|trial| trial.params.beside.as_ref()) {
         Some(load) => {
             let threads = counted(load.threads as usize, "thread");
-            format!("beside {} on {threads}, which counted {moved}", load.kind)
+            let node = load.node.map_or(String::new(), |node| format!(", memory of node {node}"));
+            let cpus = bound(&load.cpus.0, load.binding);
+            format!(
+                "background load: {} on {threads}, {cpus}{node}, which moved {moved}",
+                load.kind
+            )
         }
         None => format!("beside threads that read {moved}"),
     })
@@ -271,7 +276,11 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
             Some(_) => format!("buffers of {}", used.buffer_span_bytes),
             None => "hot buffer".to_owned(),
         },
-        format!("{} to {}", place(&trial.place.source.0), place(&trial.place.sink.0)),
+        format!(
+            "{} to {}",
+            bound(&trial.place.source.0, trial.place.source_binding),
+            bound(&trial.place.sink.0, trial.place.sink_binding)
+        ),
     ];
     match &used.rdma {
         Some(rdma) => parts.extend(crate::rdma::set_up(trial, summary, rdma)),
@@ -310,6 +319,12 @@ fn cpus_of(cpus: &[u32]) -> String {
         [one] => format!("CPU {one}"),
         many => counted(many.len(), "CPU"),
     }
+}
+
+/// The CPUs of threads, and that each may run on all of them where it may.
+fn bound(cpus: &[u32], binding: Binding) -> String {
+    let each = if binding.is_each() || cpus.len() < 2 { "" } else { " (each thread on any)" };
+    format!("{}{each}", cpus_of(cpus))
 }
 
 /// Other conditions that were asked for.
@@ -477,6 +492,11 @@ pub fn cpu(cpu: &narrows_stats::CpuUse) -> String {
     text
 }
 
+fn background_ended(summary: &Summary) -> String {
+    let (ended, all) = (summary.background_ended, summary.values.len());
+    format!("{} in {ended} of {all} runs", Label::BackgroundEnded.says())
+}
+
 /// A label in words; of noise, how many runs had it.
 pub fn label(label: Label, summary: &Summary) -> String {
     match label {
@@ -485,6 +505,7 @@ pub fn label(label: Label, summary: &Summary) -> String {
             let most = summary.reconciled.iter().filter_map(|run| run.rough()).fold(0.0, f64::max);
             return format!("{} of up to {:.0} %", label.says(), 100.0 * most);
         }
+        Label::BackgroundEnded => return background_ended(summary),
         Label::Impossible => return crate::reconciled::refused(summary),
         _ => return label.says().to_owned(),
     }

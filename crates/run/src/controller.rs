@@ -1,7 +1,7 @@
 //! Drives the ends of trials through a plan, one run after the other, and stores each at once.
 
 use crate::RunError;
-use crate::end::{End, WorkerProcess};
+use crate::end::WorkerProcess;
 use crate::engines::{self, Place};
 use crate::iperf3::client::Iperf3Server;
 use crate::key;
@@ -9,7 +9,7 @@ use crate::launch::container::Launcher;
 use crate::pair::{self, Pair, beside_iperf3, both, finish_within, job};
 use crate::peer::Peer;
 use crate::stamp::StampBefore;
-use crate::steps::{Broken, arm, armed, finished, go, prepare, start};
+use crate::steps::{Broken, arm, armed, finished, go, go_until_told, prepare, start};
 use narrows_facts::Nanos;
 use narrows_facts::load::{Beside, End as Role, EndReport, Job, MemoryParams, Params, Timeline};
 use narrows_facts::record::{External, Fault, Outcome, Record, Stage, Stamp};
@@ -20,8 +20,11 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// How long the kernel beside a trial goes on after the trial's time line: the ends meet meanwhile.
-const MEET_SPARE: Nanos = Nanos::from_millis(1000);
+/// How long a background load may take to report once it is told that the run is over.
+const LOAD_ENDS_WITHIN: Duration = Duration::from_secs(30);
+/// The shortest and the longest slice of a background load's window, which is counted by those that
+/// overlap the run's: a fiftieth of the run's between these.
+const LOAD_SLICE: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_millis(1000));
 
 /// Where the two ends of network trials are.
 pub enum Ends<'a> {
@@ -202,14 +205,14 @@ impl Course<'_> {
         let load = self.start_beside(trials[0])?;
         let Ends::Peers(peers) = &mut self.ends else { return Ok((Vec::new(), None)) };
         let pairs = pair::together(peers, trials, &self.launcher, self.stop)?;
-        Ok((pairs, self.end_beside(load, trials[0])?))
+        Ok((pairs, self.end_beside(load)?))
     }
 
-    /// Runs a trial and, when it is to have one, a memory kernel all the while.
+    /// Runs a trial and, when it is to have one, a background load until both its ends are done.
     fn run_beside(&mut self, trial: &Trial) -> Result<Ran, Broken> {
         let load = self.start_beside(trial)?;
         let (sink, source) = self.run_trial(trial)?;
-        Ok((sink, source, self.end_beside(load, trial)?))
+        Ok((sink, source, self.end_beside(load)?))
     }
 
     fn start_beside(&self, trial: &Trial) -> Result<Option<WorkerProcess>, Broken> {
@@ -218,21 +221,20 @@ impl Course<'_> {
         prepare(&mut load, beside_job(trial, wanted)?, self.stop)?;
         arm(&mut load, Vec::new())?;
         armed(&mut load, self.stop)?;
-        go(&mut load)?;
+        go_until_told(&mut load, self.stop)?;
         Ok(Some(load))
     }
 
-    fn end_beside(
-        &self,
-        load: Option<WorkerProcess>,
-        trial: &Trial,
-    ) -> Result<Option<EndReport>, Broken> {
+    /// Tells the load that the run is over. One that ended before leaves the record without its
+    /// report, by which the run is labelled.
+    fn end_beside(&self, load: Option<WorkerProcess>) -> Result<Option<EndReport>, Broken> {
         let Some(mut load) = load else { return Ok(None) };
-        if let Ok(Some(_)) = load.answer(Duration::ZERO) {
-            let why = "the memory kernel beside the run ended before it: the ends met too late";
-            return Err(Broken::Failed(Stage::Run, why.to_owned()));
+        load.hang_up();
+        match finished(&mut load, LOAD_ENDS_WITHIN, self.stop) {
+            Ok(report) => Ok(Some(report)),
+            Err(Broken::Failed(..)) => Ok(None),
+            Err(other) => Err(other),
         }
-        finished(&mut load, finish_within(trial), self.stop).map(Some)
     }
 
     fn run_trial(&mut self, trial: &Trial) -> Result<(EndReport, Option<EndReport>), Broken> {
@@ -319,25 +321,23 @@ pub fn source_job(trial: &Trial) -> Result<Job, RunError> {
     Ok(Job { address: Some(std::net::Ipv4Addr::LOCALHOST.into()), ..job })
 }
 
-/// The order of the kernel beside a trial. It starts before the ends meet and counts for as long as
-/// the trial's whole time line; it runs on while the ends meet, so that it covers the window.
+/// The order of the background load of a trial: it runs from before the ends meet until it is told
+/// that both are done, however long that takes.
 fn beside_job(trial: &Trial, wanted: &Beside) -> Result<Job, Broken> {
-    let line = &trial.timeline;
-    let window = line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0;
+    let (shortest, longest) = LOAD_SLICE;
+    let slice = (trial.timeline.window_ns.0 / 50).clamp(shortest.0, longest.0);
+    let memory = MemoryParams { node: wanted.node, ..MemoryParams::default() };
     Ok(Job {
         kind: wanted.kind.clone(),
         end: Role::Sink,
-        params: Params::of_memory(
-            wanted.threads,
-            wanted.working_set_bytes,
-            MemoryParams::default(),
-        ),
+        params: Params::of_memory(wanted.threads, wanted.working_set_bytes, memory),
         cpus: wanted.cpus.clone(),
+        binding: wanted.binding,
         timeline: Timeline {
             warmup_ns: Nanos(0),
-            window_ns: Nanos(window),
-            cooldown_ns: MEET_SPARE,
-            interval_ns: None,
+            window_ns: trial.timeline.window_ns,
+            cooldown_ns: Nanos(0),
+            interval_ns: Some(Nanos(slice)),
         },
         address: None,
         token: key::token().map_err(Broken::Fatal)?,

@@ -68,6 +68,11 @@ impl WorkerProcess {
         self.child.id()
     }
 
+    /// Ends the orders: a load that runs until it is told ends.
+    pub fn hang_up(&mut self) {
+        self.orders = None;
+    }
+
     fn how_it_ended(&mut self) -> RunError {
         let status = match self.child.wait() {
             Ok(status) => status,

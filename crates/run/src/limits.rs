@@ -88,6 +88,7 @@ impl Limits {
             // An end that listens connects to nobody.
             Order::Arm { .. } => Ok(Order::Arm { peer: Vec::new() }),
             Order::Go => Ok(Order::Go),
+            Order::GoUntilTold => Err("an agent runs no load without an end".to_owned()),
         }
     }
 
@@ -131,6 +132,7 @@ mod tests {
             end,
             params: Params::of_network(Bytes(64), 1),
             cpus: CpuList::default(),
+            binding: Default::default(),
             timeline: Timeline {
                 warmup_ns: span,
                 window_ns: span,
@@ -172,6 +174,7 @@ mod tests {
         assert!(Limits::default().within(reversed, own).is_err(), "it would connect");
         let aimed = Order::Arm { peer: vec!["203.0.113.9:53".parse().expect("address")] };
         assert_eq!(Limits::default().within(aimed, own), Ok(Order::Arm { peer: vec![] }));
+        assert!(Limits::default().within(Order::GoUntilTold, own).is_err());
     }
 
     #[test]

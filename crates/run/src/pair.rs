@@ -200,15 +200,16 @@ pub fn finish_within(trial: &Trial) -> Duration {
 /// The work order of one end of a trial.
 pub fn job(trial: &Trial, end: Role, token: &str) -> Job {
     let place = &trial.place;
-    let (cpus, node) = match end {
-        Role::Sink => (&place.sink, place.sink_node),
-        Role::Source => (&place.source, place.source_node),
+    let (cpus, binding, node) = match end {
+        Role::Sink => (&place.sink, place.sink_binding, place.sink_node),
+        Role::Source => (&place.source, place.source_binding, place.source_node),
     };
     Job {
         kind: trial.kind.clone(),
         end,
         params: trial.params.clone(),
         cpus: cpus.clone(),
+        binding,
         timeline: trial.timeline,
         address: None,
         token: token.to_owned(),

@@ -283,7 +283,7 @@ impl End for Peer {
     fn order(&mut self, order: &Order) -> Result<(), RunError> {
         match order {
             Order::Prepare { job } => self.line = job.timeline.length(),
-            Order::Arm { .. } => {}
+            Order::Arm { .. } | Order::GoUntilTold => {}
             Order::Go => {
                 let until = Instant::now() + self.line.min(self.patience.excused_max);
                 *self.excused.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);

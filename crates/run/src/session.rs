@@ -9,6 +9,9 @@
 //!   Go            ->
 //!                 <-  Finished(report)
 //! ```
+//! A background load is told `GoUntilTold` in place of `Go`, says `Running` when its window opens,
+//! and reports `Finished` when its orders end (the controller closes the pipe).
+//!
 //! At any point an end may say `Failed`, and a controller may go away, which ends the end.
 
 use narrows_facts::load::{EndReport, Job};
@@ -32,6 +35,8 @@ pub enum Order {
     },
     /// Run the time line.
     Go,
+    /// Run with a window that lasts until the orders end. Never taken from a peer.
+    GoUntilTold,
 }
 
 /// From an end to its controller.
@@ -45,6 +50,8 @@ pub enum Answer {
     },
     /// Standing at the gate.
     Armed,
+    /// The window that lasts until told has opened.
+    Running,
     /// The run is over.
     Finished {
         /// What was measured.
@@ -82,7 +89,7 @@ impl Turn {
         match (self, order) {
             (Self::Prepare, Order::Prepare { .. }) => Ok(Self::Arm),
             (Self::Arm, Order::Arm { .. }) => Ok(Self::Go),
-            (Self::Go, Order::Go) => Ok(Self::Done),
+            (Self::Go, Order::Go | Order::GoUntilTold) => Ok(Self::Done),
             (turn, _) => Err(format!("an order out of turn: {turn:?} was due")),
         }
     }
@@ -99,6 +106,8 @@ mod tests {
         assert!(Turn::Prepare.after(&Order::Go).is_err());
         assert_eq!(Turn::Arm.after(&arm), Ok(Turn::Go));
         assert_eq!(Turn::Go.after(&Order::Go), Ok(Turn::Done));
+        assert_eq!(Turn::Go.after(&Order::GoUntilTold), Ok(Turn::Done));
+        assert!(Turn::Arm.after(&Order::GoUntilTold).is_err());
         assert!(Turn::Done.after(&Order::Go).is_err());
     }
 }

@@ -54,6 +54,15 @@ pub fn go(end: &mut dyn End) -> Result<(), Broken> {
     say(end, &Order::Go, Stage::Run)
 }
 
+/// Lets a load go that lasts until it is told, and waits until its window is open.
+pub fn go_until_told(end: &mut dyn End, stop: &AtomicBool) -> Result<(), Broken> {
+    say(end, &Order::GoUntilTold, Stage::Run)?;
+    match hear(end, PREPARE_WITHIN, Stage::Run, stop)? {
+        Answer::Running => Ok(()),
+        other => Err(out_of_turn(&other, Stage::Run)),
+    }
+}
+
 pub fn finished(
     end: &mut dyn End,
     within: Duration,

@@ -7,9 +7,11 @@ use crate::RunError;
 use crate::session::{Answer, Order, Turn};
 use narrows_facts::load::Job;
 use narrows_facts::record::{Fault, Stage};
-use narrows_loads::harness::Crew;
+use narrows_loads::harness::{Crew, Waited};
 use narrows_loads::{LoadError, Prepared, ThreadMeter};
 use narrows_meters::{END, HOST, Look, Scene, between, look};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -18,6 +20,7 @@ use std::fs::File;
 use std::io::{BufRead, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
 /// The meter of the load threads' CPU time.
 const THREAD_METER: ThreadMeter = narrows_meters::thread::usage;
@@ -32,17 +35,20 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
     }
     crate::child::obey_confine()?;
     let mut end = WorkerEnd::default();
+    let mut say = |answer: &Answer| {
+        let text = serde_json::to_string(answer);
+        let text = text.map_err(|error| RunError::Machine(error.to_string()))?;
+        let said = writeln!(output, "{text}").and_then(|()| output.flush());
+        said.map_err(|error| RunError::Unreachable(error.to_string()))
+    };
     for line in input.lines() {
         let line = line.map_err(|error| RunError::Unreachable(error.to_string()))?;
         let answer = match serde_json::from_str::<Order>(&line) {
-            Ok(order) => end.obey(order),
+            Ok(order) => end.obey(order, &mut say),
             Err(error) => Trouble::from(format!("bad order: {error}")).at(Stage::Start),
         };
         let last = matches!(answer, Answer::Finished { .. } | Answer::Failed { .. });
-        let text = serde_json::to_string(&answer);
-        let text = text.map_err(|error| RunError::Machine(error.to_string()))?;
-        let said = writeln!(output, "{text}").and_then(|()| output.flush());
-        said.map_err(|error| RunError::Unreachable(error.to_string()))?;
+        say(&answer)?;
         if last {
             break;
         }
@@ -90,6 +96,27 @@ impl From<LoadError> for Trouble {
     }
 }
 
+/// Gives an answer.
+type Say<'a> = dyn FnMut(&Answer) -> Result<(), RunError> + 'a;
+
+/// Waits so long, or until the orders end.
+fn wait_for_the_end(time: Duration) -> Waited {
+    let until = Instant::now() + time;
+    let orders = std::io::stdin();
+    let mut orders = [PollFd::new(orders.as_fd(), PollFlags::POLLIN)];
+    loop {
+        let left = until.saturating_duration_since(Instant::now()).as_millis();
+        let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        match poll(&mut orders, left) {
+            Ok(0) if Instant::now() < until => {}
+            Ok(0) => return Waited::Out,
+            Err(Errno::EINTR) => {}
+            // No more orders are due: whatever there is to read is the end.
+            Ok(_) | Err(_) => return Waited::Told,
+        }
+    }
+}
+
 #[derive(Default)]
 struct WorkerEnd {
     turn: Turn,
@@ -99,7 +126,7 @@ struct WorkerEnd {
 }
 
 impl WorkerEnd {
-    fn obey(&mut self, order: Order) -> Answer {
+    fn obey(&mut self, order: Order, say: &mut Say<'_>) -> Answer {
         match self.turn.after(&order) {
             Ok(turn) => self.turn = turn,
             Err(why) => return Trouble::from(why).at(Stage::Start),
@@ -107,7 +134,8 @@ impl WorkerEnd {
         let (at, answer) = match order {
             Order::Prepare { job } => (Stage::Prepare, self.prepare(*job)),
             Order::Arm { peer } => (Stage::Prepare, self.arm(&peer)),
-            Order::Go => (Stage::Run, self.go()),
+            Order::Go => (Stage::Run, self.go(None)),
+            Order::GoUntilTold => (Stage::Run, self.go(Some(say))),
         };
         answer.unwrap_or_else(|trouble| trouble.at(at))
     }
@@ -134,7 +162,8 @@ impl WorkerEnd {
         Ok(Answer::Armed)
     }
 
-    fn go(&mut self) -> Result<Answer, Trouble> {
+    /// Runs the time line, or, where it is to say that it runs, until the orders end.
+    fn go(&mut self, until_told: Option<&mut Say<'_>>) -> Result<Answer, Trouble> {
         let (crew, job) = self.crew.take().zip(self.job.take()).ok_or("not armed")?;
         let sources: &[&str] = if job.address.is_some() { &END } else { &HOST };
         let interface = crew.sockets().first().and_then(|socket| {
@@ -151,11 +180,20 @@ impl WorkerEnd {
             let sockets: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
             look(sources, &Scene { sockets: &sockets })
         };
-        let ran = crew.run(
-            &job.timeline,
-            |sockets| before = glance(sockets),
-            |sockets| after = glance(sockets),
-        );
+        let opened = |sockets: &[socket2::Socket]| before = glance(sockets);
+        let closed = |sockets: &[socket2::Socket]| after = glance(sockets);
+        let ran = match until_told {
+            None => crew.run(&job.timeline, opened, closed),
+            Some(say) => {
+                let mut running = false;
+                crew.run_until_told(&job.timeline, opened, closed, |time| {
+                    // The window is open by now.
+                    let heard = running || say(&Answer::Running).is_ok();
+                    running = true;
+                    if heard { wait_for_the_end(time) } else { Waited::Told }
+                })
+            }
+        };
         let mut report = ran?;
         report.readings = between(&before, &after);
         report.effective.interface = interface;

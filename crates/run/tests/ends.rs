@@ -3,7 +3,9 @@
 //! bits, windows, who sends, how many flows.
 
 use narrows_facts::host::Host;
-use narrows_facts::load::{Beside, CpuList, EndReport, Params, StreamParams, Timeline};
+use narrows_facts::load::{
+    Beside, Binding, CpuList, End, EndReport, Job, MemoryParams, Params, StreamParams, Timeline,
+};
 use narrows_facts::record::{Outcome, Record};
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::{Path as Join, Placement, Trial, TrialId};
@@ -15,15 +17,18 @@ use narrows_run::iperf3::{client::Iperf3Server, server::Server};
 use narrows_run::key::Key;
 use narrows_run::launch::container::Launcher;
 use narrows_run::limits::Limits;
+use narrows_run::session::{Answer, Order};
 use narrows_run::wire::Patience;
 use narrows_run::{Peer, guard, worker};
 use narrows_store::Store;
-use std::io::{stdin, stdout};
+use std::io::{BufRead, BufReader, Lines, Write, stdin, stdout};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
+use std::time::{Duration, Instant};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const WINDOW: Nanos = Nanos::from_millis(400);
@@ -144,6 +149,8 @@ fn both_ends_on_this_host() {
         kind: "memory-read".into(),
         threads: 1,
         cpus: CpuList::default(),
+        binding: Binding::Each,
+        node: None,
         working_set_bytes: Bytes(1 << 20),
     };
     let memory = Params::of_memory(1, Bytes(1 << 20), Default::default());
@@ -172,8 +179,116 @@ fn both_ends_on_this_host() {
     let memory = &records[5];
     assert!(memory.source.is_none() && memory.sink.as_ref().expect("a sink").flows[0].bytes.0 > 0);
     let load = records[6].beside.as_deref().expect("the load beside");
-    // It covers warm-up, window and cool-down of the trial.
-    assert!(load.window_ns.0 >= 890_000_000 && load.flows[0].bytes.0 > 0, "{load:?}");
+    assert!(load.flows[0].bytes.0 > 0, "{load:?}");
+    // It lasts from before the first window to after the last, whatever the run took.
+    let close = |end: &EndReport| end.opened_ns.0 + end.window_ns.0;
+    let (sink, source) = ends(&records[6], 1);
+    for end in [sink, source] {
+        assert!(load.opened_ns <= end.opened_ns && close(load) >= close(end), "{load:?}, {end:?}");
+    }
+}
+
+/// Orders and answers of a worker, as lines.
+struct Told {
+    child: Child,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Told {
+    fn order(&mut self, order: &Order) {
+        let orders = self.child.stdin.as_mut().expect("a pipe");
+        let text = serde_json::to_string(order).expect("an order");
+        writeln!(orders, "{text}").and_then(|()| orders.flush()).expect("told");
+    }
+
+    fn answer(&mut self) -> Answer {
+        let line = self.answers.next().expect("an answer").expect("a line");
+        serde_json::from_str(&line).expect("an answer")
+    }
+}
+
+/// What the kernel says of threads: those of `Cpus_allowed_list` that have a lane's name.
+fn allowed_by_lane(pid: u32) -> Vec<Vec<u32>> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("tasks").flatten();
+    let status = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+    status.filter(|text| text.starts_with("Name:\tlane")).map(|text| allowed(&text)).collect()
+}
+
+fn allowed(status: &str) -> Vec<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let number = |text: &str| text.trim().parse::<u32>().expect("a CPU");
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        number(first)..=number(last)
+    };
+    line.expect("a list").split(',').flat_map(range).collect()
+}
+
+fn a_load_lasts_until_it_is_told_and_has_its_place() {
+    let own = std::fs::read_to_string("/proc/self/status").expect("own status");
+    let own = allowed(&own);
+    let node = std::path::Path::new("/sys/devices/system/node/node0").exists().then_some(0);
+    for binding in [Binding::All, Binding::Each] {
+        let mut command = Command::new(binary());
+        command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("a worker");
+        let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let mut load = Told { child, answers };
+        let memory = MemoryParams { node, ..MemoryParams::default() };
+        let job = Job {
+            kind: "memory-copy".into(),
+            end: End::Sink,
+            params: Params::of_memory(2, Bytes(4 << 20), memory),
+            cpus: CpuList(own.clone()),
+            binding,
+            timeline: Timeline {
+                warmup_ns: Nanos(0),
+                window_ns: Nanos::from_millis(100),
+                cooldown_ns: Nanos(0),
+                interval_ns: Some(Nanos::from_millis(20)),
+            },
+            address: None,
+            token: "00".repeat(16),
+            namespace: None,
+            node: None,
+            bind: None,
+            iperf3: None,
+            ports: None,
+        };
+        load.order(&Order::Prepare { job: Box::new(job) });
+        assert!(matches!(load.answer(), Answer::Prepared { .. }));
+        load.order(&Order::Arm { peer: vec![] });
+        assert_eq!(load.answer(), Answer::Armed);
+        load.order(&Order::GoUntilTold);
+        assert_eq!(load.answer(), Answer::Running);
+        // A run on a starved host: many times as long as was planned.
+        let began = Instant::now();
+        thread::sleep(Duration::from_millis(1500));
+        let mut lanes = allowed_by_lane(load.child.id());
+        lanes.sort();
+        let maps = std::fs::read_to_string(format!("/proc/{}/numa_maps", load.child.id()));
+        let waited = began.elapsed().as_nanos() as u64;
+        drop(load.child.stdin.take());
+        let Answer::Finished { report } = load.answer() else { panic!("it did not last") };
+        assert!(load.child.wait().expect("its end").success());
+        assert!(report.window_ns.0 >= waited, "{} of {waited} ns", report.window_ns.0);
+        let told: u64 = report.intervals.iter().map(|slice| slice.length_ns.0).sum();
+        assert!(told >= waited && report.intervals.len() > 5, "{told} of {waited} ns");
+        let late = report.intervals.iter().filter(|slice| slice.start_ns.0 > waited / 2);
+        assert!(late.map(|slice| slice.bytes.0).sum::<u64>() > 0, "idle in its second half");
+        let each = |thread: usize| vec![own[thread % own.len()]];
+        let mut wanted = match binding {
+            Binding::All => vec![own.clone(), own.clone()],
+            Binding::Each => vec![each(0), each(1)],
+        };
+        let read_back: Vec<_> = report.threads.iter().map(|t| t.allowed.clone()).collect();
+        assert_eq!(read_back, wanted, "as the kernel told the worker");
+        wanted.sort();
+        assert_eq!(lanes, wanted, "as the kernel tells anyone");
+        if let (Some(node), Ok(maps)) = (node, maps) {
+            assert!(maps.contains(&format!(" bind:{node} ")), "{maps}");
+        }
+    }
 }
 
 /// Serves agents while `with` has a connection to each.
@@ -289,6 +404,10 @@ fn main() {
     }
     let tests: &[(&str, fn())] = &[
         ("both_ends_on_this_host", both_ends_on_this_host),
+        (
+            "a_load_lasts_until_it_is_told_and_has_its_place",
+            a_load_lasts_until_it_is_told_and_has_its_place,
+        ),
         ("an_end_at_an_agent", an_end_at_an_agent),
         ("ends_at_two_agents_at_once", ends_at_two_agents_at_once),
         ("what_an_agent_does_not_lend", what_an_agent_does_not_lend),

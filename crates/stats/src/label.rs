@@ -2,6 +2,7 @@
 
 use crate::reconcile::Reconciled;
 use crate::summary::{CpuUse, Metric, Summary};
+use narrows_facts::load::{Binding, CpuList};
 use narrows_facts::result::Method;
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::{Path, Trial};
@@ -50,6 +51,8 @@ pub enum Label {
     Rough,
     /// Nothing was counted in the windows, though the ends ran.
     Nothing,
+    /// A background load did not last over the windows of at least one run.
+    BackgroundEnded,
     /// Another tool measured it, and its output was imported.
     Imported,
     /// Another tool made the load and counted it.
@@ -91,6 +94,7 @@ impl Label {
             }
             Self::Rough => "rough: the counters and the edges of the window leave an error",
             Self::Nothing => "nothing arrived in the windows",
+            Self::BackgroundEnded => "the background load did not last over the run",
             Self::Imported => "imported: not measured by narrows",
             Self::OtherTool => "another tool's own account of its load",
             Self::ShortWindow => {
@@ -101,10 +105,12 @@ impl Label {
     }
 }
 
-/// Whether the sink's interface saw fewer packets than the sink got datagrams.
+/// Whether the sink's interface saw fewer packets than the sink got datagrams: those of the one
+/// direction that comes there.
 fn joined(summary: &Summary) -> bool {
     let packets = summary.traffic.as_ref().and_then(|t| t.sink_interface_packets_per_second);
-    let datagrams = summary.datagrams_per_second.map(|rate| rate.value);
+    let messages = summary.traffic.as_ref().and_then(|t| t.sink_messages_per_second);
+    let datagrams = messages.filter(|_| summary.datagrams_per_second.is_some());
     packets.zip(datagrams).is_some_and(|(packets, datagrams)| datagrams > 1.5 * packets)
 }
 
@@ -149,7 +155,10 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         stream && !spins && !of_process && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
     };
     let place = &trial.place;
-    let same_cpu = place.sink.0.iter().any(|cpu| place.source.0.contains(cpu));
+    // In a set of several CPUs the scheduler keeps two busy threads apart.
+    let roams = |binding: Binding, cpus: &CpuList| !binding.is_each() && cpus.0.len() > 1;
+    let free = roams(place.sink_binding, &place.sink) || roams(place.source_binding, &place.source);
+    let same_cpu = !free && place.sink.0.iter().any(|cpu| place.source.0.contains(cpu));
     // Over an agent the two ends may be on one machine all the same.
     let one_machine = trial.path != Path::Peer || summary.one_machine;
     // Twice the caches: below that a good part of the passes hits.
@@ -179,6 +188,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (summary.reconciled.iter().any(Reconciled::is_without_backlog), Label::Backlog),
         (summary.reconciled.iter().any(|run| run.rough().is_some()), Label::Rough),
         (is_nothing(summary), Label::Nothing),
+        (summary.background_ended > 0, Label::BackgroundEnded),
         (trial.path == Path::Imported, Label::Imported),
         (trial.engine.is_some() && trial.path != Path::Imported, Label::OtherTool),
         (own && summary.done as usize > told, Label::ShortWindow),

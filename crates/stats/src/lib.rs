@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod background;
 mod compare;
 mod corrupted;
 mod drift;

@@ -153,6 +153,9 @@ pub struct Summary {
     /// kernel beside a network trial counted.
     #[serde(default)]
     pub background: Option<Estimate>,
+    /// Runs whose background load did not last to their end: they are not in its figure.
+    #[serde(default)]
+    pub background_ended: usize,
     /// Retransmitted segments over all runs (TCP).
     pub retransmitted_segments: Option<u64>,
     /// Both ends said that they ran on the same machine.
@@ -327,8 +330,9 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         verified_bytes: traffic::verified(&done),
         background: match metric {
             Metric::LoadToUse => background(&done),
-            _ => beside(&done),
+            _ => crate::background::rate(&done),
         },
+        background_ended: crate::background::ended_early(trial, &done),
         retransmitted_segments: retransmitted(&done),
         one_machine: first.is_some_and(Done::is_one_machine),
         busy_cpus: traffic::busy_cpus(&done),
@@ -566,17 +570,6 @@ fn background(done: &[Done<'_>]) -> Option<Estimate> {
     let loaded = done.iter().all(|run| run.sink.flows.len() > 1);
     let rates: Vec<f64> = done.iter().map(rate).collect();
     loaded.then(|| median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)).flatten()
-}
-
-/// What the memory kernel beside the runs counted.
-fn beside(done: &[Done<'_>]) -> Option<Estimate> {
-    let rate = |run: &Done<'_>| {
-        let beside = run.record.beside.as_ref().filter(|beside| beside.window_ns.0 > 0)?;
-        let bytes = total(beside.flows.iter().map(|flow| flow.bytes.0));
-        Some(bytes as f64 / beside.window_ns.seconds())
-    };
-    let rates: Vec<f64> = done.iter().filter_map(rate).collect();
-    median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)
 }
 
 /// Cycles of both ends for each byte; `None` where one of them could not count.

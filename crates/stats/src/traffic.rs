@@ -21,6 +21,9 @@ pub struct Traffic {
     pub source_interface_packets_per_second: Option<f64>,
     /// Packets that came to the sink's interface, as its driver handed them over.
     pub sink_interface_packets_per_second: Option<f64>,
+    /// Messages that came to the sink's flows: of datagrams, those of this direction alone.
+    #[serde(default)]
+    pub sink_messages_per_second: Option<f64>,
 }
 
 /// Calls and packets; `None` for memory kernels, without runs, and for RDMA: what a NIC does by
@@ -46,6 +49,10 @@ pub(crate) fn traffic(done: &[Done<'_>]) -> Option<Traffic> {
         }),
         sink_interface_packets_per_second: over(&|run| {
             Some(per_second(interface(run.sink, "rx_packets")?, run.sink))
+        }),
+        sink_messages_per_second: over(&|run| {
+            let came = run.sink.flows.iter().filter(|flow| flow.counts());
+            Some(per_second(total(came.map(|flow| flow.messages)), run.sink))
         }),
     })
 }

@@ -2,13 +2,15 @@
 //! one that was ordered, bits of a network and bytes of memory, CPU of the busiest thread.
 
 use narrows_facts::host::Host;
-use narrows_facts::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
+use narrows_facts::load::{
+    Beside, EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline,
+};
 use narrows_facts::record::{Fault, Outcome, Record, Stage, Stamp};
 use narrows_facts::result::Unit;
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::{Path, Placement, Trial, TrialId};
 use narrows_facts::{Bytes, Nanos};
-use narrows_stats::{Metric, Summary, copy_share, summarise, together};
+use narrows_stats::{Label, Metric, Summary, copy_share, summarise, together};
 
 const MS: u64 = 1_000_000;
 
@@ -202,6 +204,48 @@ fn datagrams_are_counted_by_the_receiver() {
     let asker = end(vec![FlowTally { lost: 3, ..flow(0, 9) }], vec![]);
     let summary = one(rr.clone(), vec![record(&rr, 0, end(vec![flow(0, 9)], vec![]), Some(asker))]);
     assert_eq!((summary.lost_round_trips, summary.loss.is_none()), (Some(3), true));
+}
+
+#[test]
+fn datagrams_of_both_directions_are_not_joined_for_being_two() {
+    let mut udp = trial("udp-stream", "udp-stream");
+    udp.params.stream = Some(StreamParams { bidirectional: true, ..StreamParams::default() });
+    let joined = |came: u64| {
+        // Each end gets `came` datagrams in 50 packets, and sends 50.
+        let sent = FlowTally { sends: true, ..flow(50_000, 50) };
+        let mut sink = end(vec![flow(50_000, came), sent.clone()], vec![]);
+        sink.effective.interface = Some("eth0".into());
+        sink.readings.0.insert("interface".into(), [("eth0.rx_packets".to_owned(), 50)].into());
+        let source = end(vec![sent, flow(50_000, came)], vec![]);
+        let summary = one(udp.clone(), vec![record(&udp, 0, sink, Some(source))]);
+        summary.labels.contains(&Label::Joined)
+    };
+    assert!(!joined(50), "a packet each");
+    assert!(joined(100), "two a packet");
+}
+
+#[test]
+fn a_run_whose_background_load_did_not_last_is_labelled() {
+    let mut trial = trial("tcp-stream", "tcp-stream");
+    trial.params.beside = Some(Beside { kind: "memory-read".into(), ..Beside::default() });
+    let of = |loads: [Option<u64>; 2]| {
+        let run = |(repeat, load_ms): (u32, Option<u64>)| {
+            let load = |ms: u64| EndReport {
+                window_ns: Nanos(ms * MS),
+                ..end(vec![flow(ms * 1000, 1)], vec![])
+            };
+            let ends = || end(vec![flow(1000, 1)], vec![]);
+            let run = record(&trial, repeat, ends(), Some(ends()));
+            Record { beside: load_ms.map(load).map(Box::new), ..run }
+        };
+        let summary = one(trial.clone(), [0, 1].into_iter().zip(loads).map(run).collect());
+        let labelled = summary.labels.contains(&Label::BackgroundEnded);
+        assert_eq!(summary.values.len(), 2, "their figures stay");
+        (summary.background.map(|rate| rate.value), summary.background_ended, labelled)
+    };
+    assert_eq!(of([Some(500), Some(800)]), (Some(1e6), 0, false));
+    assert_eq!(of([Some(499), Some(800)]), (Some(1e6), 1, true));
+    assert_eq!(of([Some(499), None]), (None, 2, true));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::tally::{Clockwork, Phase, Tally, TallyNow};
 use super::trips::Trips;
 use crate::{LoadError, ThreadMeter};
 use narrows_facts::load::{
-    CpuList, Effective, EndReport, FlowTally, Interval, Stretch, ThreadUsage, Timeline,
+    Binding, CpuList, Effective, EndReport, FlowTally, Interval, Stretch, ThreadUsage, Timeline,
     Unacknowledged, ZeroCopy,
 };
 use narrows_facts::rdma::RdmaEffective;
@@ -84,13 +84,15 @@ impl Lane {
         ThreadUsage { pacing_ns: self.pacing_ns.map(Nanos), ..(self.meter)() }
     }
 
-    fn usage(&self, cpu: Option<u32>) -> ThreadUsage {
+    fn usage(&self, allowed: Vec<u32>) -> ThreadUsage {
+        let cpu = if let [cpu] = allowed[..] { Some(cpu) } else { None };
         let (Some(open), Some(close)) = (&self.opened, &self.closed) else {
-            return ThreadUsage { cpu, ..Default::default() };
+            return ThreadUsage { cpu, allowed, ..Default::default() };
         };
         let span = |a: Nanos, b: Nanos| Nanos(b.0.saturating_sub(a.0));
         ThreadUsage {
             cpu,
+            allowed,
             wall_ns: span(open.wall_ns, close.wall_ns),
             user_ns: span(open.user_ns, close.user_ns),
             system_ns: span(open.system_ns, close.system_ns),
@@ -136,10 +138,21 @@ pub struct CrewPlan {
     pub sockets: Vec<Socket>,
     /// Settings read back.
     pub effective: Effective,
-    /// CPUs to pin to.
+    /// CPUs to bind to.
     pub cpus: CpuList,
+    /// How threads are bound to them.
+    pub binding: Binding,
     /// CPU time of a thread.
     pub meter: ThreadMeter,
+}
+
+/// How a wait for the end of a slice ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// Its time is over.
+    Out,
+    /// The window is to end.
+    Told,
 }
 
 /// Threads at the gate, ready to run.
@@ -170,8 +183,7 @@ impl Crew {
             meter: plan.meter,
         };
         for (index, work) in plan.lanes.into_iter().enumerate() {
-            let cpus = &plan.cpus.0;
-            let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+            let cpus = cpus_of(&plan.cpus.0, plan.binding, index);
             let tally = Arc::new(Tally::default());
             crew.tallies.push(tally.clone());
             let lane = Lane {
@@ -185,7 +197,7 @@ impl Crew {
                 ready: ready.clone(),
             };
             let thread = thread::Builder::new().name(format!("lane {index}"));
-            let thread = thread.spawn(move || work_lane(lane, cpu, work));
+            let thread = thread.spawn(move || work_lane(lane, &cpus, work));
             crew.threads.push(thread.map_err(LoadError::system("starting a thread"))?);
         }
         drop(ready);
@@ -210,8 +222,34 @@ impl Crew {
     pub fn run(
         self,
         timeline: &Timeline,
+        opened: impl FnMut(&[Socket]),
+        closed: impl FnMut(&[Socket]),
+    ) -> Result<EndReport, LoadError> {
+        self.run_while(timeline, opened, closed, |time| {
+            thread::sleep(time);
+            Waited::Out
+        })
+    }
+
+    /// The same, with a window that lasts until `wait` says that it was told so; of the time line
+    /// only the rest counts.
+    pub fn run_until_told(
+        self,
+        timeline: &Timeline,
+        opened: impl FnMut(&[Socket]),
+        closed: impl FnMut(&[Socket]),
+        wait: impl FnMut(Duration) -> Waited,
+    ) -> Result<EndReport, LoadError> {
+        let endless = Timeline { window_ns: Nanos(u64::MAX), ..*timeline };
+        self.run_while(&endless, opened, closed, wait)
+    }
+
+    fn run_while(
+        self,
+        timeline: &Timeline,
         mut opened: impl FnMut(&[Socket]),
         mut closed: impl FnMut(&[Socket]),
+        wait: impl FnMut(Duration) -> Waited,
     ) -> Result<EndReport, LoadError> {
         let span = |ns: Nanos| Duration::from_nanos(ns.0);
         self.clockwork.set(Phase::Warmup);
@@ -223,8 +261,8 @@ impl Crew {
         let opened_ns = keeper.wall_ns;
         let first = self.tally_now();
         let slice = timeline.interval_ns.map_or(INTERVAL, span);
-        let intervals =
-            self.keep_window(began, (span(timeline.window_ns), slice), self.total(&first));
+        let window = (span(timeline.window_ns), slice);
+        let intervals = self.keep_window(began, window, self.total(&first), wait);
         let last = self.tally_now();
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
         self.clockwork.set(Phase::Cooldown);
@@ -299,16 +337,17 @@ impl Crew {
         began: Instant,
         (window, slice): (Duration, Duration),
         before: u64,
+        mut wait: impl FnMut(Duration) -> Waited,
     ) -> Vec<Interval> {
         let mut intervals = Vec::new();
         let (mut at, mut bytes) = (Duration::ZERO, before);
-        let mut due = slice;
-        while at < window {
+        let (mut due, mut told) = (slice, Waited::Out);
+        while at < window && told == Waited::Out {
             // A last slice shorter than half is joined to the one before it.
             if window.saturating_sub(due) < slice / 2 {
                 due = window;
             }
-            thread::sleep(due.saturating_sub(began.elapsed()));
+            told = wait(due.saturating_sub(began.elapsed()));
             let now = began.elapsed();
             let sum = self.total(&self.tally_now());
             intervals.push(Interval {
@@ -361,13 +400,24 @@ fn cpu_between(open: &ThreadUsage, close: &ThreadUsage) -> Nanos {
     Nanos(cpu(close).saturating_sub(cpu(open)))
 }
 
+/// The CPUs of one of a crew's threads.
+fn cpus_of(all: &[u32], binding: Binding, thread: usize) -> Vec<u32> {
+    match binding {
+        Binding::All => all.to_vec(),
+        Binding::Each => all.iter().copied().cycle().nth(thread).into_iter().collect(),
+    }
+}
+
 fn work_lane(
     mut lane: Lane,
-    cpu: Option<u32>,
+    cpus: &[u32],
     work: LaneWork,
 ) -> (Result<LaneEnd, LoadError>, ThreadUsage) {
-    let pinned = cpu.map_or(Ok(()), pin::to_cpu);
-    let ended = pinned.and_then(|()| work(&mut lane));
+    let bound = if cpus.is_empty() { Ok(Vec::new()) } else { pin::to_cpus(cpus) };
+    let (allowed, ended) = match bound {
+        Ok(allowed) => (allowed, work(&mut lane)),
+        Err(error) => (Vec::new(), Err(error)),
+    };
     // A thread that fails before the gate must say so, or the crew would wait for it.
     if lane.seen == Phase::Gate
         && let Err(error) = ended
@@ -376,7 +426,7 @@ fn work_lane(
         return (Ok(LaneEnd::default()), ThreadUsage::default());
     }
     lane.phase();
-    let usage = lane.usage(cpu);
+    let usage = lane.usage(allowed);
     (ended, usage)
 }
 

@@ -104,7 +104,7 @@ fn muster(
         false => effective,
     };
     let flows = if aside { Vec::new() } else { flows };
-    let cpus = job.cpus.clone();
+    let (cpus, binding) = (job.cpus.clone(), job.binding);
     Crew::muster(CrewPlan {
         lanes,
         sending,
@@ -112,6 +112,7 @@ fn muster(
         sockets: flows,
         effective,
         cpus,
+        binding,
         meter,
     })
 }

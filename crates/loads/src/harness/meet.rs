@@ -346,6 +346,7 @@ mod tests {
             end: End::Sink,
             params: Params::of_network(Bytes(64), 2),
             cpus: CpuList::default(),
+            binding: Default::default(),
             timeline,
             address: None,
             token: "07".repeat(16),

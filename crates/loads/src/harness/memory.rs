@@ -103,6 +103,7 @@ impl Prepared for MemoryKernel {
                 ..Default::default()
             },
             cpus: job.cpus,
+            binding: job.binding,
             meter,
         })
     }

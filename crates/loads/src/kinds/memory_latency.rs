@@ -69,6 +69,7 @@ impl Prepared for Latency {
                 ..Default::default()
             },
             cpus: job.cpus,
+            binding: job.binding,
             meter,
         })
     }

@@ -57,7 +57,7 @@ impl Prepared for Ready {
                 (None, None) => return Err(LoadError::Order("the sink named no port".into())),
             });
         }
-        let cpus = job.cpus.clone();
+        let (cpus, binding) = (job.cpus.clone(), job.binding);
         let effective = Effective::default();
         Crew::muster(CrewPlan {
             lanes,
@@ -66,6 +66,7 @@ impl Prepared for Ready {
             sockets: vec![],
             effective,
             cpus,
+            binding,
             meter,
         })
     }

@@ -323,6 +323,7 @@ mod tests {
             end: End::Sink,
             params: Params { rdma: Some(rdma), ..Params::of_network(Bytes(message), 1) },
             cpus: CpuList::default(),
+            binding: Default::default(),
             timeline: Timeline {
                 warmup_ns: span,
                 window_ns: span,

@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use narrows_facts::{BitsPerSecond, Bytes};
 use narrows_loads::harness::socket::Wait;
 use narrows_loads::{tcp, udp};
-use narrows_plan::Where;
+use narrows_plan::{BackgroundLoad, Seat, Where};
 use narrows_run::launch::container::Container;
 use std::path::PathBuf;
 
@@ -51,9 +51,10 @@ pub struct DirectArgs {
     pub window: Option<Bytes>,
     /// CPUs to pin to here and at the peer, as LOCAL,REMOTE; each a CPU, a range such as 0-3,
     /// a list such as 0+2+4-7, node:N, nic (the node of the NIC), or other-node; the second may be
-    /// same-core
+    /// same-core. Each flow's thread is bound to one of them; with /all (node:0/all) to the whole
+    /// set
     #[arg(long, short = 'A', value_name = "LOCAL,REMOTE", value_parser = affinity)]
-    pub affinity: Option<(Where, Where)>,
+    pub affinity: Option<(Seat, Seat)>,
     /// CPUs that this host's NIC is to send its interrupts to, as WHERE of --affinity; put back
     /// afterwards, however it ends
     #[arg(long, value_name = "WHERE")]
@@ -109,10 +110,11 @@ pub struct DirectArgs {
     /// is unlimited); TCP is paced by the kernel
     #[arg(long, short = 'b', value_name = "RATE", default_value = "0", conflicts_with = "rr")]
     pub bitrate: BitsPerSecond,
-    /// A memory kernel to run on this host all the while, such as copy:2 or read:4@node:1; what it
-    /// reached is shown beside the result
-    #[arg(long, value_name = "KERNEL:THREADS[@WHERE]", value_parser = memory_load)]
-    pub memory_load: Option<MemoryLoad>,
+    /// Background load: a memory kernel on this host from before each run until both ends are done,
+    /// such as copy:2, read:4@node:1 or, over the link between sockets, read:4@node:0/memory:1; its
+    /// rate over the run is shown with the result
+    #[arg(long, value_name = "KERNEL:THREADS[@WHERE][/memory:NODE]")]
+    pub memory_load: Option<BackgroundLoad>,
     /// Where results go.
     #[command(flatten)]
     pub out: OutArgs,
@@ -195,33 +197,6 @@ pub(super) fn interval_ms(text: &str) -> Result<u32, String> {
     ms.ok_or_else(|| format!("'{text}' is not 0.001 to 60 seconds, such as 1, 0.1 or 10ms"))
 }
 
-/// A memory kernel beside a measurement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemoryLoad {
-    /// The kernel, as in `mem`.
-    pub kernel: String,
-    /// Its threads.
-    pub threads: u32,
-    /// Their CPUs; `None` leaves them unpinned.
-    pub place: Option<Where>,
-}
-
-pub(super) fn memory_load(text: &str) -> Result<MemoryLoad, String> {
-    let (load, place) = match text.split_once('@') {
-        Some((load, place)) => (load, Some(place.parse()?)),
-        None => (text, None),
-    };
-    let (kernel, threads) = load.split_once(':').unwrap_or((load, "1"));
-    let kernels = narrows_plan::memory::KERNELS;
-    if !kernels.contains(&kernel) {
-        return Err(format!("'{kernel}' is none of {}", kernels.join(", ")));
-    }
-    let threads = threads.parse().ok().filter(|threads| (1..=1024).contains(threads));
-    let threads =
-        threads.ok_or_else(|| format!("'{load}' has no number of threads from 1 to 1024"))?;
-    Ok(MemoryLoad { kernel: kernel.to_owned(), threads, place })
-}
-
 /// Span of an end's buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
@@ -243,7 +218,7 @@ pub(super) fn span(text: &str) -> Result<Span, String> {
     }
 }
 
-pub(super) fn affinity(text: &str) -> Result<(Where, Where), String> {
+pub(super) fn affinity(text: &str) -> Result<(Seat, Seat), String> {
     let pair = text.split_once(',').ok_or_else(|| format!("'{text}' is not LOCAL,REMOTE"))?;
     Ok((pair.0.parse()?, pair.1.parse()?))
 }

@@ -6,7 +6,7 @@ mod stored;
 mod study;
 mod tune;
 
-pub use direct::{DirectArgs, MemoryLoad, Span, TcpArgs, UdpArgs};
+pub use direct::{DirectArgs, Span, TcpArgs, UdpArgs};
 pub use rdma::RdmaArgs;
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SittingArgs, StatusArgs, StudyArgs, StudyCommand};
@@ -148,9 +148,10 @@ pub struct CheckArgs {
     /// Repeats of each workload
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
-    /// A memory kernel to run beside each network run, such as copy:2 or read:4@node:1
-    #[arg(long, value_name = "KERNEL:THREADS[@WHERE]", value_parser = direct::memory_load)]
-    pub memory_load: Option<direct::MemoryLoad>,
+    /// Background load: a memory kernel on this host from before each network run until it is done,
+    /// such as copy:2, read:4@node:1 or, over the link between sockets, read:4@node:0/memory:1
+    #[arg(long, value_name = "KERNEL:THREADS[@WHERE][/memory:NODE]")]
+    pub memory_load: Option<narrows_plan::BackgroundLoad>,
     /// Seconds that count in each network run (memory runs: two thirds)
     #[arg(long, short = 't', value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<f64>,

@@ -1,10 +1,10 @@
 //! The command line of RDMA measurements. The letters are those of perftest, where it has one.
 
-use super::direct::{self, DirectArgs, MemoryLoad, Span};
+use super::direct::{self, DirectArgs, Span};
 use super::{OutArgs, seconds};
 use clap::Args as ClapArgs;
 use narrows_facts::{BitsPerSecond, Bytes};
-use narrows_plan::Where;
+use narrows_plan::Seat;
 use std::path::PathBuf;
 
 /// Options of `rdma`.
@@ -123,7 +123,7 @@ pub struct RdmaArgs {
     pub relaxed_ordering: bool,
     /// CPUs to pin to here and at the peer, as LOCAL,REMOTE; see `narrows help tcp`
     #[arg(long, short = 'A', value_name = "LOCAL,REMOTE", value_parser = direct::affinity)]
-    pub affinity: Option<(Where, Where)>,
+    pub affinity: Option<(Seat, Seat)>,
     /// Nodes that the buffers are taken from, here and at the peer; a dash leaves it to the kernel
     #[arg(long, value_name = "LOCAL,REMOTE", value_parser = direct::nodes)]
     pub memory_node: Option<(Option<u32>, Option<u32>)>,
@@ -139,9 +139,10 @@ pub struct RdmaArgs {
     /// Run inside this network namespace: a name of `ip netns`, a process id, or a path
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
-    /// A memory kernel to run on this host all the while, such as copy:2 or read:4@node:1
-    #[arg(long, value_name = "KERNEL:THREADS[@WHERE]", value_parser = direct::memory_load)]
-    pub memory_load: Option<MemoryLoad>,
+    /// Background load: a memory kernel on this host from before each run until both ends are done,
+    /// such as copy:2, read:4@node:1 or, over the link between sockets, read:4@node:0/memory:1
+    #[arg(long, value_name = "KERNEL:THREADS[@WHERE][/memory:NODE]")]
+    pub memory_load: Option<narrows_plan::BackgroundLoad>,
     /// Where results go.
     #[command(flatten)]
     pub out: OutArgs,

@@ -1,16 +1,18 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
-use crate::args::{DirectArgs, MemoryLoad, Span, TcpArgs, UdpArgs};
+use crate::args::{DirectArgs, Span, TcpArgs, UdpArgs};
 use crate::failure::{Failure, USAGE};
 use crate::{cmd, output, stop};
 use narrows_facts::host::{Host, Nic};
-use narrows_facts::load::{Beside, Bind, CpuList, Params, SocketParams, StreamParams, TripParams};
+use narrows_facts::load::{
+    Beside, Bind, Binding, CpuList, Params, SocketParams, StreamParams, TripParams,
+};
 use narrows_facts::study::Study;
 use narrows_facts::trial::{Path, Placement, Trial};
 use narrows_facts::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_host::Root;
 use narrows_loads::harness::socket::Wait;
-use narrows_plan::{Where, blocks, direct as plan};
+use narrows_plan::{BackgroundLoad, Where, blocks, direct as plan};
 use narrows_run::controller::{Course, Ends};
 use narrows_run::guard::Guard;
 use narrows_run::iperf3::{self, client::Iperf3Server};
@@ -384,11 +386,13 @@ fn placed(
     index: usize,
 ) -> Result<Placement, Failure> {
     let (mut local, mut remote) = (CpuList::default(), CpuList::default());
+    let mut bindings = (Binding::Each, Binding::Each);
     if let Some((here, there)) = args.affinity.clone() {
-        local = cpus("-A", sides.host, here, sides.interface)?;
+        bindings = (here.binding, there.binding);
+        local = cpus("-A", sides.host, here.at, sides.interface)?;
         let turn = index * params.flows() as usize % local.0.len().max(1);
         local.0.rotate_left(turn);
-        remote = match (there, sides.peer_hosts.get(index)) {
+        remote = match (there.at, sides.peer_hosts.get(index)) {
             (Where::SameCore, _) => local.clone(),
             (there, Some(peer)) => cpus("-A", peer, there, None)?,
             // A side that does not describe itself may have any CPU.
@@ -414,6 +418,8 @@ fn placed(
         false => Placement {
             source: local,
             sink: remote,
+            source_binding: bindings.0,
+            sink_binding: bindings.1,
             source_node: local_node,
             sink_node: remote_node,
             bind,
@@ -423,6 +429,8 @@ fn placed(
         true => Placement {
             source: remote,
             sink: local,
+            source_binding: bindings.1,
+            sink_binding: bindings.0,
             source_node: remote_node,
             sink_node: local_node,
             bind,
@@ -432,15 +440,10 @@ fn placed(
     })
 }
 
-/// The memory kernel to run beside, within four times this host's caches and its free memory.
-pub fn beside(load: &MemoryLoad, host: &Host) -> Result<Beside, Failure> {
-    let cpus =
-        load.place.clone().map(|place| cpus("--memory-load", host, place, None)).transpose()?;
-    Ok(Beside {
-        kind: format!("memory-{}", load.kernel),
-        threads: load.threads,
-        cpus: cpus.unwrap_or_default(),
-        working_set_bytes: narrows_plan::choose(host).working_set_bytes,
+/// The background load, within four times this host's caches and its free memory.
+pub fn beside(load: &BackgroundLoad, host: &Host) -> Result<Beside, Failure> {
+    load.on(host, narrows_plan::choose(host).working_set_bytes).map_err(|why| {
+        Failure::new(USAGE, format!("--memory-load: {why}"), "see `narrows host` for its nodes")
     })
 }
 

@@ -1,7 +1,7 @@
 //! The cells of a study, and their trials on a machine.
 
 use super::{Definition, Settings, StudyError};
-use crate::{Spot, Where, choose, cpus, on_node};
+use crate::{Seat, Spot, Where, choose, cpus, on_node};
 use blake2::{Blake2s256, Digest};
 use narrows_facts::host::Host;
 use narrows_facts::load::{CpuList, Params, Timeline};
@@ -109,15 +109,17 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     let caches = ends.peer.map_or(Bytes(0), Host::last_level_cache_bytes);
     let cache = caches.max(ends.host.last_level_cache_bytes());
     let mut params = settings.params(cache, spot.working_set_bytes).map_err(wrong)?;
-    if let Some((mut beside, place)) = settings.beside().map_err(wrong)? {
-        let own = place.map(|place| cpus(ends.host, place, None)).transpose();
-        let own = own.unwrap_or_else(|why| {
-            why_not = Some(why);
-            None
-        });
-        beside.cpus = CpuList(own.unwrap_or_default());
-        beside.working_set_bytes = spot.working_set_bytes;
-        params.beside = Some(beside);
+    if let Some(load) = settings.background().map_err(wrong)? {
+        if let Some(engine) = settings.engine() {
+            let tool = engine.tool;
+            return Err(wrong(format!(
+                "memory_load: no background load runs with engine '{tool}'"
+            )));
+        }
+        match load.on(ends.host, spot.working_set_bytes) {
+            Ok(load) => params.beside = Some(load),
+            Err(why) => why_not = Some(format!("memory_load: {why}")),
+        }
     }
     let place = match memory {
         true => Placement {
@@ -184,7 +186,7 @@ fn turned(mut cpus: CpuList, flows: u32) -> CpuList {
 /// The CPUs and nodes of both ends. Without words about them, ends of one host have a core each,
 /// and ends of two are not pinned.
 fn placed(
-    places: Option<(Where, Where)>,
+    places: Option<(Seat, Seat)>,
     (local_node, remote_node): (Option<u32>, Option<u32>),
     ends: &Ends<'_>,
     spot: &Spot,
@@ -192,6 +194,9 @@ fn placed(
 ) -> Result<Placement, String> {
     let (reverse, flows) = (params.is_reverse(), params.flows());
     let one_host = ends.path != Path::Peer;
+    let bindings = places.as_ref().map(|(here, there)| (here.binding, there.binding));
+    let (local_binding, remote_binding) = bindings.unwrap_or_default();
+    let places = places.map(|(here, there)| (here.at, there.at));
     let (local, remote) = match places {
         None if one_host => (spot.pair.source.clone(), spot.pair.sink.clone()),
         None => (CpuList::default(), CpuList::default()),
@@ -213,6 +218,8 @@ fn placed(
         false => Placement {
             source: local,
             sink: remote,
+            source_binding: local_binding,
+            sink_binding: remote_binding,
             source_node: local_node,
             sink_node: remote_node,
             ..Placement::default()
@@ -220,6 +227,8 @@ fn placed(
         true => Placement {
             source: remote,
             sink: local,
+            source_binding: remote_binding,
+            sink_binding: local_binding,
             source_node: remote_node,
             sink_node: local_node,
             ..Placement::default()

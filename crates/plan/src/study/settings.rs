@@ -1,8 +1,8 @@
 //! What one cell asks for, by the names of the command line's options.
 
-use crate::Where;
 use crate::rdma::RdmaAsked;
-use narrows_facts::load::{Beside, MemoryParams, Params, SocketParams, StreamParams, TripParams};
+use crate::{BackgroundLoad, Seat, Where};
+use narrows_facts::load::{MemoryParams, Params, SocketParams, StreamParams, TripParams};
 use narrows_facts::trial::Engine;
 use narrows_facts::{BitsPerSecond, Bytes};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -71,7 +71,7 @@ pub struct Settings {
     /// CPUs that the interrupts of this host's NIC are sent to, as a place of `affinity`; put back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub irq: Option<String>,
-    /// A memory kernel beside it, `KERNEL:THREADS[@WHERE]`.
+    /// A background load on this host, `KERNEL:THREADS[@WHERE][/memory:NODE]`.
     pub memory_load: Option<String>,
     /// Threads of a memory kernel.
     pub threads: Option<u32>,
@@ -250,7 +250,7 @@ impl Settings {
     }
 
     /// CPUs of both ends, as places.
-    pub fn places(&self) -> Result<Option<(Where, Where)>, String> {
+    pub fn places(&self) -> Result<Option<(Seat, Seat)>, String> {
         self.affinity.as_deref().map(pair).transpose()
     }
 
@@ -270,24 +270,14 @@ impl Settings {
         Ok((node(both.0)?, node(both.1)?))
     }
 
-    /// The memory kernel beside the load: its name, threads and place.
-    pub fn beside(&self) -> Result<Option<(Beside, Option<Where>)>, String> {
-        let Some(text) = self.memory_load.as_deref() else { return Ok(None) };
-        let (load, place) = match text.split_once('@') {
-            Some((load, place)) => (load, Some(place.parse()?)),
-            None => (text, None),
-        };
-        let (kernel, threads) = load.split_once(':').unwrap_or((load, "1"));
-        if !crate::memory::KERNELS.contains(&kernel) {
-            return Err(format!("memory_load: '{kernel}' is no memory kernel"));
-        }
-        let threads = threads.parse().map_err(|_| format!("memory_load: '{threads}' threads"))?;
-        let kind = format!("memory-{kernel}");
-        Ok(Some((Beside { kind, threads, ..Beside::default() }, place)))
+    /// The background load.
+    pub fn background(&self) -> Result<Option<BackgroundLoad>, String> {
+        let load = self.memory_load.as_deref().map(str::parse).transpose();
+        load.map_err(|why| format!("memory_load: {why}"))
     }
 }
 
-fn pair(text: &str) -> Result<(Where, Where), String> {
+fn pair(text: &str) -> Result<(Seat, Seat), String> {
     let both = text.split_once(',').ok_or(format!("affinity '{text}' is not LOCAL,REMOTE"))?;
     Ok((both.0.parse()?, both.1.parse()?))
 }

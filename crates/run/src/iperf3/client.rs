@@ -175,12 +175,17 @@ fn parameters(trial: &Trial) -> Parameters {
     let seconds = |ns: Nanos| ns.seconds().ceil() as u32;
     let socket = params.socket.clone().unwrap_or_default();
     let reverse = params.is_reverse();
-    let place = if reverse { &trial.place.source } else { &trial.place.sink };
+    let place = match reverse {
+        true => (&trial.place.source, trial.place.source_binding),
+        false => (&trial.place.sink, trial.place.sink_binding),
+    };
+    // Its server knows one CPU only: asked for a set, it is left unbound.
+    let cpu = place.0.0.first().filter(|_| place.1.is_each());
     Parameters {
         tcp: (!udp).then_some(true),
         udp: udp.then_some(true),
         omit: seconds(line.warmup_ns),
-        server_affinity: place.0.first().map(|cpu| i64::from(*cpu)),
+        server_affinity: cpu.map(|cpu| i64::from(*cpu)),
         // Its own clock ends a test that nobody ends; ours does first.
         time: seconds(line.window_ns) + seconds(line.cooldown_ns) + 2,
         mss: socket.mss_bytes,

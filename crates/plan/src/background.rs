@@ -1,0 +1,146 @@
+//! A background load as a user names it: a memory kernel on some CPUs and some node's memory.
+
+use crate::{Seat, cpus};
+use narrows_facts::Bytes;
+use narrows_facts::host::Host;
+use narrows_facts::load::{Beside, Binding, CpuList};
+use std::str::FromStr;
+
+/// Most threads of a load.
+const THREADS_MAX: u32 = 1024;
+/// What parts the node of the memory from the rest.
+const MEMORY: &str = "/memory:";
+
+/// A memory kernel on this host while runs are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackgroundLoad {
+    /// The kernel, as in `mem`.
+    pub kernel: String,
+    /// Its threads.
+    pub threads: u32,
+    /// Their CPUs; `None` leaves them unpinned.
+    pub seat: Option<Seat>,
+    /// Node of its memory; `None` leaves it to the kernel.
+    pub node: Option<u32>,
+}
+
+impl FromStr for BackgroundLoad {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (load, node) = match text.split_once(MEMORY) {
+            Some((load, node)) => {
+                let node = node.trim().parse();
+                let wrong = |_| format!("'{text}' names no node after '{MEMORY}'");
+                (load, Some(node.map_err(wrong)?))
+            }
+            None => (text, None),
+        };
+        let (load, seat) = match load.split_once('@') {
+            Some((load, seat)) => (load, Some(seat.parse()?)),
+            None => (load, None),
+        };
+        let (kernel, threads) = load.split_once(':').unwrap_or((load, "1"));
+        let kernels = crate::memory::KERNELS;
+        if !kernels.contains(&kernel) {
+            return Err(format!("'{kernel}' is none of {}", kernels.join(", ")));
+        }
+        let threads = threads.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
+        let threads = threads
+            .ok_or_else(|| format!("'{load}' has no number of threads from 1 to {THREADS_MAX}"))?;
+        Ok(Self { kernel: kernel.to_owned(), threads, seat, node })
+    }
+}
+
+impl BackgroundLoad {
+    /// The load on a host, in no more than half of its node's memory; or why there is no such
+    /// place.
+    pub fn on(&self, host: &Host, working_set_bytes: Bytes) -> Result<Beside, String> {
+        let node = |id: u32| {
+            let found = host.nodes.iter().find(|node| node.id == id);
+            found.ok_or_else(|| format!("there is no node {id}"))
+        };
+        let memory = self.node.map(node).transpose()?;
+        let most = memory.and_then(|node| node.memory_bytes.value());
+        if most == Some(&Bytes(0)) {
+            return Err(format!("node {} has no memory", self.node.unwrap_or_default()));
+        }
+        let binding = self.seat.as_ref().map_or(Binding::Each, |seat| seat.binding);
+        let own = self.seat.as_ref().map(|seat| cpus(host, seat.at.clone(), None)).transpose()?;
+        Ok(Beside {
+            kind: format!("memory-{}", self.kernel),
+            threads: self.threads,
+            cpus: CpuList(own.unwrap_or_default()),
+            binding,
+            node: self.node,
+            working_set_bytes: most
+                .map_or(working_set_bytes, |most| Bytes(working_set_bytes.0.min(most.0 / 2))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Where;
+    use narrows_facts::Fact;
+    use narrows_facts::host::{CpuPlace, Node};
+
+    fn two_nodes() -> Host {
+        let node = |id: u32, cpus: [u32; 2], gib: u64| Node {
+            id,
+            cpus: cpus.to_vec(),
+            memory_bytes: Fact::known(Bytes::gib(gib), "test"),
+            ..Default::default()
+        };
+        let mut host = Host::default();
+        host.cpu.online = Fact::known(vec![0, 1, 2, 3], "test");
+        host.cpu.allowed = Fact::known(vec![0, 1, 2, 3], "test");
+        let place =
+            |cpu| CpuPlace { cpu, package: None, die: None, core: None, node: Some(cpu % 2) };
+        host.cpu.places = (0..4).map(place).collect();
+        host.nodes = vec![node(0, [0, 2], 8), node(1, [1, 3], 1), node(2, [4, 5], 0)];
+        host
+    }
+
+    #[test]
+    fn a_load_has_cpus_of_one_node_and_memory_of_another() {
+        let on = |text: &str| {
+            let load: BackgroundLoad = text.parse().expect("a load");
+            load.on(&two_nodes(), Bytes::gib(4))
+        };
+        let crossing = on("copy:2@node:0/memory:1").expect("a place");
+        assert_eq!((crossing.kind.as_str(), crossing.threads), ("memory-copy", 2));
+        assert_eq!((crossing.cpus.0, crossing.node), (vec![0, 2], Some(1)));
+        assert_eq!(crossing.binding, Binding::Each);
+        assert_eq!(crossing.working_set_bytes, Bytes::mib(512), "half of the node");
+        let back = on("read:4@node:1/all/memory:0").expect("a place");
+        assert_eq!((back.cpus.0, back.node), (vec![1, 3], Some(0)));
+        assert_eq!((back.binding, back.working_set_bytes), (Binding::All, Bytes::gib(4)));
+        let free = on("read/memory:0").expect("a place");
+        assert_eq!((free.threads, free.cpus.0, free.node), (1, vec![], Some(0)));
+        assert!(on("read@node:0/memory:3").is_err_and(|why| why.contains("no node 3")));
+        assert!(on("read@node:0/memory:2").is_err_and(|why| why.contains("no memory")));
+        assert!(on("read@node:7").is_err_and(|why| why.contains("node 7")));
+    }
+
+    #[test]
+    fn what_is_no_load_is_told() {
+        for text in [
+            "",
+            "tcp:1",
+            "read:0",
+            "read:1025",
+            "read:x",
+            "read@",
+            "read/memory:",
+            "read@0/memory:x",
+            "read@0/some",
+        ] {
+            assert!(text.parse::<BackgroundLoad>().is_err(), "{text}");
+        }
+        let load: BackgroundLoad = "read:3@0+2".parse().expect("a load");
+        let seat = Seat { at: Where::Cpus(vec![0, 2]), binding: Binding::Each };
+        assert_eq!((load.threads, load.seat, load.node), (3, Some(seat), None));
+    }
+}

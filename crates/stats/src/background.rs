@@ -1,0 +1,126 @@
+//! What a background load moved while its run was made.
+
+use crate::median_interval;
+use crate::summary::{CONFIDENCE, Done};
+use narrows_facts::load::{EndReport, Interval};
+use narrows_facts::record::Record;
+use narrows_facts::result::{Estimate, Unit};
+use narrows_facts::trial::Trial;
+use narrows_facts::{Bytes, Nanos};
+
+/// The load's rate over the runs that it lasted for.
+pub(crate) fn rate(done: &[Done<'_>]) -> Option<Estimate> {
+    let rates: Vec<f64> = done.iter().filter_map(|run| of_run(run.record)).collect();
+    median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)
+}
+
+/// Runs that were to have a load, and had none to their end.
+pub(crate) fn ended_early(trial: &Trial, done: &[Done<'_>]) -> usize {
+    let wanted = trial.params.beside.is_some() && trial.engine.is_none();
+    done.iter().filter(|run| wanted && of_run(run.record).is_none()).count()
+}
+
+/// Bytes a second over the slices that overlap the windows of the run's ends on the load's host;
+/// `None` where it did not last from the first of them to the last.
+fn of_run(record: &Record) -> Option<f64> {
+    let load = record.beside.as_deref()?;
+    let machine = load.effective.machine.as_deref();
+    let ends = || [&record.sink, &record.source].into_iter().filter_map(|end| end.as_deref());
+    // The clock is that of a host: an end on another one cannot be compared.
+    let here = || ends().filter(|end| end.effective.machine.as_deref() == machine);
+    let close = |end: &EndReport| end.opened_ns.0.saturating_add(end.window_ns.0);
+    let from = here().map(|end| end.opened_ns.0).min()?;
+    let to = here().map(close).max()?;
+    if load.opened_ns.0 > from || close(load) < to {
+        return None;
+    }
+    let whole = [Interval {
+        start_ns: Nanos(0),
+        length_ns: load.window_ns,
+        bytes: Bytes(load.flows.iter().map(|flow| flow.bytes.0).fold(0, u64::saturating_add)),
+    }];
+    let slices = if load.intervals.is_empty() { &whole[..] } else { &load.intervals };
+    let (mut bytes, mut ns) = (0.0, 0.0);
+    for slice in slices {
+        let start = load.opened_ns.0.saturating_add(slice.start_ns.0);
+        let end = start.saturating_add(slice.length_ns.0);
+        let common = end.min(to).saturating_sub(start.max(from)) as f64;
+        bytes += slice.bytes.0 as f64 * common / slice.length_ns.0.max(1) as f64;
+        ns += common;
+    }
+    (ns > 0.0).then(|| bytes * 1e9 / ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_facts::record::{Outcome, Stamp};
+    use narrows_facts::trial::TrialId;
+
+    const MS: u64 = 1_000_000;
+
+    fn end(machine: &str, opened_ms: u64, window_ms: u64) -> EndReport {
+        let mut end = EndReport {
+            opened_ns: Nanos(opened_ms * MS),
+            window_ns: Nanos(window_ms * MS),
+            ..Default::default()
+        };
+        end.effective.machine = Some(machine.to_owned());
+        end
+    }
+
+    /// A load in slices of 100 ms that moved so many bytes each.
+    fn load(opened_ms: u64, slices: &[u64]) -> EndReport {
+        let slice = |(at, bytes): (usize, &u64)| Interval {
+            start_ns: Nanos(at as u64 * 100 * MS),
+            length_ns: Nanos(100 * MS),
+            bytes: Bytes(*bytes),
+        };
+        let intervals = slices.iter().enumerate().map(slice).collect();
+        EndReport { intervals, ..end("here", opened_ms, 100 * slices.len() as u64) }
+    }
+
+    fn run(load: Option<EndReport>, sink: EndReport, source: EndReport) -> Record {
+        let [sink, source] = [sink, source].map(|end| Some(Box::new(end)));
+        Record {
+            trial: TrialId("t".into()),
+            repeat: 0,
+            block: 0,
+            outcome: Outcome::Done,
+            sink,
+            source,
+            beside: load.map(Box::new),
+            around: Stamp::default(),
+            session: 0,
+            external: None,
+        }
+    }
+
+    #[test]
+    fn slices_count_by_what_they_share_with_the_run() {
+        // It idles before and after the run, which says nothing of the run.
+        let slices = [0, 0, 1000, 3000, 2000, 0];
+        let of = |from: u64, window: u64| {
+            let end = || end("here", 5000 + from, window);
+            of_run(&run(Some(load(5000, &slices)), end(), end()))
+        };
+        assert_eq!(of(200, 300), Some(20_000.0));
+        // Half of the third slice and half of the fourth: (500 + 1500) / 0.1 s.
+        assert_eq!(of(250, 100), Some(20_000.0));
+        assert_eq!(of(0, 600), Some(10_000.0));
+    }
+
+    #[test]
+    fn a_load_that_did_not_last_has_no_rate() {
+        let of = |load, sink, source| of_run(&run(load, sink, source));
+        let here = |from: u64, window: u64| end("here", from, window);
+        let load = |opened| Some(load(opened, &[1000; 10]));
+        assert!(of(load(100), here(100, 1000), here(150, 900)).is_some());
+        assert!(of(load(100), here(99, 500), here(150, 500)).is_none(), "began too late");
+        assert!(of(load(100), here(200, 500), here(200, 901)).is_none(), "one end went on");
+        assert!(of(None, here(200, 500), here(200, 500)).is_none(), "it is gone");
+        // The other host's clock is another.
+        assert_eq!(of(load(100), end("there", 9, 5), here(200, 500)), Some(10_000.0));
+        assert!(of(load(100), end("there", 150, 5), end("there", 150, 5)).is_none());
+    }
+}
