@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
 /// What children may need of the environment; nothing else is passed on, the key least of all.
-const KEPT: [&str; 16] = [
+const KEPT: [&str; 18] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "HOME",
     "LANG",
@@ -15,18 +15,20 @@ const KEPT: [&str; 16] = [
     "LLVM_PROFILE_FILE",
     "LOGNAME",
     "PATH",
+    "REGISTRY_AUTH_FILE",
     "RUST_BACKTRACE",
     "SHELL",
     "TERM",
     "TMPDIR",
     "TZ",
     "USER",
+    "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
 ];
-/// Beginnings of the names that libraries of fabrics and devices read.
-const KEPT_FAMILIES: [&str; 9] =
-    ["FI_", "IBV_", "LC_", "MLX4_", "MLX5_", "MPIR_", "OMPI_", "RDMAV_", "UCX_"];
+/// Beginnings of the names that podman and the libraries of fabrics and devices read.
+const KEPT_FAMILIES: [&str; 10] =
+    ["CONTAINERS_", "FI_", "IBV_", "LC_", "MLX4_", "MLX5_", "MPIR_", "OMPI_", "RDMAV_", "UCX_"];
 
 /// The variable by which a worker is told how much memory it may take.
 const MEMORY: &str = "NARROWS_WORKER_BYTES";
@@ -93,11 +95,12 @@ mod tests {
 
     #[test]
     fn no_key_and_nothing_unknown_reaches_a_child() {
-        let all = ["NARROWS_KEY", "NARROWS_WORKER_BYTES", "PATH", "FI_PROVIDER", "AWS_SECRET", ""];
+        let all =
+            ["NARROWS_KEY", "NARROWS_WORKER_BYTES", "PATH", "CONTAINERS_CONF", "AWS_SECRET", ""];
         let all = all.map(|name| (OsString::from(name), OsString::from("x")));
         let kept = kept(all.into_iter());
         let names: Vec<&str> = kept.iter().filter_map(|(name, _)| name.to_str()).collect();
-        assert_eq!(names, ["PATH", "FI_PROVIDER"]);
+        assert_eq!(names, ["PATH", "CONTAINERS_CONF"]);
         let shown = command("env").env("ADDED", "1").output().expect("env runs");
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
         assert!(shown.contains("ADDED=1") && shown.contains("PATH="), "{shown}");
