@@ -152,14 +152,21 @@ fn is_nominal(joint: &Joint<'_>, port_bps: Option<f64>) -> bool {
     now.width_max == 1 && (built_in || slower)
 }
 
-/// Bits per second after line coding: 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s.
+/// Bytes of a FLIT (6.0: 64 GT/s on), without its checks, and of those the transactions'.
+const FLIT_BYTES: [f64; 3] = [256.0, 242.0, 236.0];
+
+/// Bits per second after line coding: 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, then FLITs.
 pub fn raw_bps(speed_gts: f64, width: u32) -> f64 {
-    let coding = if speed_gts < 8.0 { 0.8 } else { 128.0 / 130.0 };
+    let coding = match speed_gts {
+        gts if gts < 8.0 => 0.8,
+        gts if gts < 64.0 => 128.0 / 130.0,
+        _ => FLIT_BYTES[1] / FLIT_BYTES[0],
+    };
     speed_gts * 1e9 * coding * f64::from(width)
 }
 
 /// Symbol times between acknowledges, by generation (rows: 2.5, 5, 8 GT/s), payload (128, 256, 512)
-/// and width (1, 2, 4, 8, 12, 16, 32). Faster generations are taken as 8 GT/s.
+/// and width (1, 2, 4, 8, 12, 16, 32). Up to 32 GT/s all are taken as 8 GT/s.
 const INTERVALS: [[[f64; 7]; 3]; 3] = [
     [
         [237.0, 128.0, 73.0, 67.0, 58.0, 48.0, 33.0],
@@ -180,6 +187,10 @@ const INTERVALS: [[[f64; 7]; 3]; 3] = [
 
 /// Bits per second left for transaction packets.
 pub fn packet_bps(speed_gts: f64, width: u32, max_payload: f64) -> f64 {
+    // A FLIT has room for acknowledges and flow control, used or not.
+    if speed_gts >= 64.0 {
+        return raw_bps(speed_gts, width) * FLIT_BYTES[2] / FLIT_BYTES[1];
+    }
     let row = match speed_gts {
         gts if gts < 5.0 => 0,
         gts if gts < 8.0 => 1,

@@ -1,7 +1,7 @@
 //! The fields that a table may have, and what each question needs and uses of them. A field that is
 //! not here is refused: it is misspelt, or something that the model would pass over in silence.
 
-use super::{Fields, LATENCIES, PACKETS, RATES, Row, Table};
+use super::{Fields, LATENCIES, PACKETS, RATES, Row, Table, as_number};
 use crate::bounds::{self, Bound};
 use std::fmt;
 use toml::Value;
@@ -84,6 +84,15 @@ const FIELDS: &[(&str, Form)] = &[
     ("wire_rate", Form::Text),
 ];
 
+/// Fields that tell which machine a row is of. They go into figures where a question asks for them,
+/// and may stand elsewhere too.
+const TELLING: [&str; 6] = ["cpu", "cpu1", "cpu2", "dimm", "nic", "sockets"];
+
+/// Whether a field may stand where nothing is computed of it.
+pub fn describes(field: &str) -> bool {
+    matches!(form(field), Some(Form::Prose)) || TELLING.contains(&field)
+}
+
 /// Sections of a file, and fields of `[extra]`.
 const SECTIONS: [&str; 5] = ["extra", "row", "source", "system", "units"];
 const EXTRA: [&str; 4] = ["pch_slot_mpps", "pch_slot_server", "rule", "rule_gb_s"];
@@ -99,6 +108,15 @@ pub enum Refused {
         field: String,
         /// What was meant, perhaps.
         near: Option<&'static str>,
+    },
+    /// A field that goes into no figure.
+    Unused {
+        /// Where it stands.
+        at: String,
+        /// Its name.
+        field: String,
+        /// What its row asks; nothing for the system of all rows.
+        questions: Vec<&'static str>,
     },
     /// A field with what it cannot have.
     Wrong {
@@ -119,6 +137,12 @@ impl fmt::Display for Refused {
             }
             Self::Unknown { at, field, near: None } => {
                 write!(f, "{at}: no field is called '{field}'")
+            }
+            Self::Unused { at, field, questions } if questions.is_empty() => {
+                write!(f, "{at}: {field} is not used by the question of any row")
+            }
+            Self::Unused { at, field, questions } => {
+                write!(f, "{at}: {field} is not used by its question, '{}'", questions.join("', '"))
             }
             Self::Wrong { at, field, why } => write!(f, "{at}: {field} {why}"),
         }
@@ -211,10 +235,6 @@ fn form(field: &str) -> Option<&'static Form> {
         () if figures() => Some(&FIGURE),
         () => None,
     })
-}
-
-fn as_number(value: &Value) -> Option<f64> {
-    value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
 }
 
 fn number(value: &Value, bound: &'static Bound) -> Result<(), String> {

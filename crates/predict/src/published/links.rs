@@ -64,7 +64,8 @@ fn answer(table: &Table, shape: &Shape) -> Option<Answer> {
     let mut published = Vec::new();
     for row in table.rows() {
         for (name, what, one) in row.figures(shape.figures) {
-            let Some((value, (low, high), says)) = (shape.solve)(&row, &what) else { continue };
+            let solved = table.reads.counting(|| (shape.solve)(&row, &what));
+            let Some((value, (low, high), says)) = solved else { continue };
             let mut cell = Cell::new(&row, &name, row.own(&name));
 
             published.extend(cell.published);
@@ -188,7 +189,8 @@ fn packets(row: &Row<'_>, _: &str) -> Option<Solved> {
     }
     let frame = row.bytes("frame")?;
     let wire = framing::packets_per_second(row.link_bps()?, frame);
-    let slot = generation(row).zip(row.number("width")).map(|(speed, width)| {
+    let given = || generation(row).zip(row.number("width"));
+    let slot = row.table.reads.counting(given).map(|(speed, width)| {
         let bps = pcie::packet_bps(speed, width as u32, row.bytes("mps").unwrap_or(MPS));
         let can = pcie::smallest_packets(bps, frame);
         can.received.min(can.sent_batched) * 1e6

@@ -12,6 +12,7 @@ mod packets;
 mod rdma;
 mod sockets;
 mod traffic;
+mod unused;
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -190,6 +191,8 @@ pub struct Table {
     units: Fields,
     extra: Fields,
     rows: Vec<Fields>,
+    /// What was read of them.
+    reads: unused::Reads,
 }
 
 impl Table {
@@ -204,16 +207,19 @@ impl Table {
         let rows = table.get("row").and_then(Value::as_array);
         let rows: Vec<Fields> =
             rows.into_iter().flatten().filter_map(|row| row.as_table().cloned()).collect();
-        match rows.is_empty() {
-            true => Err(format!("{name} has no [[row]]")),
-            false => Ok(Self {
-                name: name.to_owned(),
-                system: fields("system").unwrap_or_default(),
-                units: fields("units").unwrap_or_default(),
-                extra: fields("extra").unwrap_or_default(),
-                rows,
-            }),
+        if rows.is_empty() {
+            return Err(format!("{name} has no [[row]]"));
         }
+        let table = Self {
+            name: name.to_owned(),
+            system: fields("system").unwrap_or_default(),
+            units: fields("units").unwrap_or_default(),
+            extra: fields("extra").unwrap_or_default(),
+            rows,
+            reads: unused::Reads::default(),
+        };
+        unused::check(&table).map_err(|why| format!("{name}: {why}"))?;
+        Ok(table)
     }
 
     fn rows(&self) -> impl Iterator<Item = Row<'_>> {
@@ -243,7 +249,9 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn value(&self, key: &str) -> Option<&'a Value> {
-        self.fields.get(key).or_else(|| self.table.system.get(key))
+        let value = self.fields.get(key).or_else(|| self.table.system.get(key))?;
+        self.table.reads.note(key);
+        Some(value)
     }
 
     /// A number of the row or its system; its unit may be in the name (`mtu_bytes`).
@@ -268,7 +276,7 @@ impl<'a> Row<'a> {
                 let before = key.strip_suffix(unit);
                 before.is_some_and(|before| before.is_empty() || before.ends_with('_'))
             })?;
-            self.own(key)?;
+            as_number(self.fields.get(key)?)?;
             let what = key.trim_end_matches(unit).trim_end_matches('_').to_owned();
             Some((key.clone(), what, *one))
         };
@@ -278,8 +286,7 @@ impl<'a> Row<'a> {
     }
 
     fn number(&self, key: &str) -> Option<f64> {
-        let value = self.value(key)?;
-        value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
+        as_number(self.value(key)?)
     }
 
     fn text(&self, key: &str) -> Option<&'a str> {
@@ -348,6 +355,10 @@ impl<'a> Row<'a> {
         let words: Vec<String> = fields.into_iter().map(|(_, words)| words).take(3).collect();
         if words.is_empty() { format!("row {}", self.at + 1) } else { words.join(", ") }
     }
+}
+
+fn as_number(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
 }
 
 /// What the model says of tables; those of one kind on one system are fitted together. Rows that no

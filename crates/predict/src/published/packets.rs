@@ -103,7 +103,8 @@ fn ask(row: &Row<'_>) -> Option<Ask> {
     let frame = row.number("frame_bytes").unwrap_or(FRAME_BYTES);
     Some(Ask {
         mpps: row.own("mpps"),
-        clock_ghz: row.number("cpu_turbo_ghz").or_else(|| row.number("cpu_base_ghz"))?,
+        // Both clocks are of the processor: the faster is what it runs at.
+        clock_ghz: row.number("cpu_turbo_ghz").or(row.number("cpu_base_ghz"))?,
         memory_gb_s: row.number("mem_mb_s")? / 1e3,
         wire_mpps: framing::packets_per_second(link, frame) / 1e6,
     })

@@ -1,0 +1,296 @@
+//! What-if: each resource of a described server beside figures worked out by hand, and what is
+//! refused.
+
+use narrows_facts::host::Host;
+use narrows_predict::whatif::calibration::{Calibration, Measured};
+use narrows_predict::whatif::{Reach, Resource, Said, Server, of_host, prices};
+
+fn near(is: f64, want: f64) {
+    assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");
+}
+
+const BASE: [(&str, &str); 4] = [
+    ("cpu", "Xeon Platinum 8280"),
+    ("memory.mts", "2933"),
+    ("nic.gbps", "100"),
+    ("memory.socket0", "1,1,1/1,1,1"),
+];
+
+fn said(more: &[(&str, &str)]) -> Said {
+    BASE.iter().chain(more).map(|(key, word)| ((*key).into(), (*word).into())).collect()
+}
+
+fn try_with(more: &[(&str, &str)], measured: &Calibration) -> Result<Server, String> {
+    of_host(&Host::default(), &said(more), measured)
+}
+
+fn server(more: &[(&str, &str)]) -> Server {
+    try_with(more, &Calibration::default()).expect("a server")
+}
+
+fn reach(more: &[(&str, &str)], path: &str) -> Reach {
+    let all = server(more).reaches();
+    all.into_iter().find(|reach| reach.path == path).expect("a path")
+}
+
+fn resource(more: &[(&str, &str)], path: &str, name: &str) -> Resource {
+    let found = reach(more, path).resources.into_iter().find(|one| one.name == name);
+    found.expect("a resource")
+}
+
+fn told(one: &Resource, value: f64, low: f64, high: f64) {
+    near(one.value, value);
+    near(one.low, low);
+    near(one.high, high);
+}
+
+/// The kernel has 0.938 of what framing leaves, RDMA 0.95 to all of it.
+#[test]
+fn the_wire_has_its_framing() {
+    let full = 94.1482;
+    let tcp = resource(&[], "tcp", "wire");
+    told(&tcp, 0.938 * full, 0.938 * full * (-0.032f64).exp(), 0.938 * full * 0.032f64.exp());
+    let udp = resource(&[], "udp", "wire");
+    near(udp.value, 0.938 * 100.0 * 65_507.0 / (65_515.0 + 45.0 * 58.0));
+    // Elsewhere the range is wider, and ends at the wire.
+    let rome = [("cpu", "AMD EPYC 7302"), ("memory.socket0", "1,1,1,1,1,1,1,1")];
+    let other = resource(&rome, "tcp", "wire");
+    told(&other, 0.938 * full, 0.938 * full * (-0.13f64).exp(), full);
+    for (path, share) in [
+        ("rdma-write rocev2", 65_536.0 / (65_536.0 + 64.0 * 82.0 + 16.0)),
+        ("rdma-read rocev2", 65_536.0 / (65_536.0 + 64.0 * 82.0 + 8.0)),
+        ("rdma-send rocev2", 65_536.0 / (65_536.0 + 64.0 * 82.0)),
+        ("rdma-write rocev1", 65_536.0 / (65_536.0 + 64.0 * 94.0 + 16.0)),
+        ("rdma-write iwarp", 1440.0 / 1538.0),
+        ("mpi rocev2", 65_536.0 / (65_536.0 + 64.0 * 82.0)),
+    ] {
+        told(&resource(&[], path, "wire"), 100.0 * share, 95.0 * share, 100.0 * share);
+    }
+    let ib = resource(&[("link", "infiniband")], "rdma-write ib", "wire");
+    near(ib.value, 100.0 * 65_536.0 / (65_536.0 + 16.0 * 26.0 + 16.0));
+    let two = resource(&[("nic.count", "2")], "rdma-write rocev2", "wire");
+    near(two.value, 200.0 * 65_536.0 / 70_800.0);
+    assert!(two.says.ends_with("at MTU 1500, 2 times"), "{}", two.says);
+    let packets = resource(&[("frame", "128")], "packets", "wire");
+    told(&packets, 100e3 / 8.0 / 148.0, 100e3 / 8.0 / 148.0, 100e3 / 8.0 / 148.0);
+}
+
+/// 57.886 Gb/s of packets at 8 GT/s x8; a frame of 1514 B is 6 packets with 24 B each, and has a
+/// completion of 64 and a descriptor of 16 in packets of their own beside it.
+#[test]
+fn slots_carry_frames_with_headers() {
+    let slot = [("nic.pcie", "3x8")];
+    let tcp = 57.886 * 1448.0 / 1658.0;
+    told(&resource(&slot, "tcp", "pcie"), tcp, tcp * 1658.0 / 1786.0, tcp);
+    near(resource(&slot, "udp", "pcie").value, 57.886 * 1472.0 / 1658.0);
+    near(resource(&slot, "tcp-zerocopy", "pcie").value, tcp);
+    // Of RDMA only the data goes to memory: 1024 B in four packets, or a short message in one.
+    let rdma = 57.886 * 1024.0 / 1120.0;
+    told(&resource(&slot, "rdma-write rocev2", "pcie"), rdma, rdma * 1120.0 / 1248.0, rdma);
+    let short = resource(&[slot[0], ("message", "64")], "rdma-write rocev2", "pcie");
+    near(short.value, 57.886 * 64.0 / 88.0);
+    let same = resource(&[slot[0], ("message", "64")], "tcp", "pcie");
+    near(same.value, tcp);
+    near(resource(&[slot[0], ("nic.count", "2")], "tcp", "pcie").value, 2.0 * tcp);
+    near(resource(&[("nic.pcie", "3x8/512")], "tcp", "pcie").value, 57.319 * 1448.0 / 1586.0);
+    for (shape, gbps) in [("1x1", 1.917_875), ("2x8", 28.676), ("4x8", 115.77), ("5x8", 231.54)] {
+        let is = resource(&[("nic.pcie", shape)], "rdma-write rocev2", "pcie").value;
+        assert!((is / (gbps * 1024.0 / 1120.0) - 1.0).abs() < 2e-3, "{shape}: {is}");
+    }
+    // Small packets: 148 B received each, 126.5 sent, 99.375 with doorbells in batches.
+    let small = resource(&slot, "packets", "pcie");
+    told(&small, 7235.7 / 148.0, 7235.7 / 148.0, 7235.7 / 148.0);
+    let uplink = resource(&[("nic.uplink", "2x4/128"), ("nic.count", "2")], "packets", "chipset");
+    near(uplink.value, 2e3 * (1.0 - 16.0 / 124.0 - 4.0 / 1538.0) / 148.0);
+    let gap = "pcie: the slot is not known: nic.pcie=4x16";
+    assert!(reach(&[], "tcp").missing.iter().any(|one| one == gap));
+}
+
+/// 8 x 0.71 x 23.464 Gb/s a channel, over the bytes that a payload byte moves.
+#[test]
+fn memory_is_its_narrowest_set() {
+    let channel = 8.0 * 0.71 * 23.464;
+    let half = |one: f64, by: f64| one * (by * 0.032f64).exp();
+    let six = 6.0 * channel / 2.16;
+    told(&resource(&[], "tcp", "memory"), six, half(six, -1.0), half(six, 1.0));
+    let rdma = resource(&[], "rdma-write rocev2", "memory");
+    told(&rdma, 6.0 * channel, half(6.0 * channel, -1.0), half(6.0 * channel, 1.0));
+    let zero = resource(&[], "tcp-zerocopy", "memory");
+    told(&zero, 6.0 * channel, half(3.0 * channel, -1.0), half(6.0 * channel, 1.0));
+    // MPI copies short messages: three bytes, and between one and four.
+    let eager = resource(&[("message", "12288")], "mpi rocev2", "memory");
+    told(&eager, 2.0 * channel, half(1.5 * channel, -1.0), half(6.0 * channel, 1.0));
+    near(resource(&[("message", "12289")], "mpi rocev2", "memory").value, 6.0 * channel);
+    let uneven = [("memory.socket0", "1,1,0/1,0,0")];
+    near(resource(&uneven, "tcp", "memory").value, channel / 2.16);
+    near(resource(&uneven, "udp", "memory").value, channel / 2.16 / (1.0 - 0.129));
+    let other = [("memory.socket1", "1,1,1/1,1,1")];
+    near(resource(&other, "tcp", "memory").value, six / 0.738);
+    near(resource(&other, "udp", "memory").value, six / (1.0 - 0.116));
+    near(resource(&[("memory.mts", "2400")], "tcp", "memory").value, six * 2400.0 / 2933.0);
+    // Work on the other processor costs 0.325 of the latency's ratio of 140.4 to 80.8.
+    let far = [other[0], ("work.socket", "1"), ("sockets.links", "2x10.4")];
+    let memory = resource(&far, "tcp", "memory");
+    near(memory.value, six / 0.738 / (0.675 + 0.325 * 140.4 / 80.8));
+    assert!(memory.says.ends_with("on another processor than the NIC"), "{}", memory.says);
+    near(resource(&far, "rdma-write rocev2", "memory").value, 6.0 * channel);
+    // Two links of 2 B at 10.4 GT/s, 0.825 of it payload.
+    let between = 2.0 * 10.4 * 16.0 * 0.825;
+    let of = |path: &str| resource(&far, path, "inter-socket");
+    told(&of("tcp"), between, 0.42 * between, 1.1 * between);
+    told(&of("rdma-write rocev2"), between, 0.85 * between, 1.1 * between);
+    // Where the own processor has none, the other's memory is used.
+    let none = [("memory.socket0", "0,0,0/0,0,0"), other[0]];
+    near(resource(&none, "tcp", "memory").value, six / 0.738 / (0.675 + 0.325 * 140.4 / 80.8));
+    let empty = reach(&none[..1], "tcp").missing;
+    assert!(empty.iter().any(|gap| gap == "memory: no processor has any"), "{empty:?}");
+    assert!(reach(&far[..2], "packets").resources.iter().all(|one| one.name != "memory"));
+}
+
+#[test]
+fn a_core_and_a_nic_have_packets_of_their_own() {
+    let core = [("cpu.ghz", "3.4"), ("memory.core_gb_s", "11"), ("streams", "2")];
+    let each = 1e3 / (188.5 / 3.4 + 174.5 / 11.0);
+    let cpu = resource(&core, "packets", "cpu");
+    told(&cpu, 2.0 * each, 2.0 * each * (-0.13f64).exp(), 2.0 * each * 0.13f64.exp());
+    near(resource(&core[..2], "packets", "cpu").value, each);
+    let engine = [("nic.mpps", "10"), ("nic.count", "3")];
+    near(resource(&engine, "packets", "nic").value, 30.0);
+    near(resource(&engine[..1], "tcp", "nic").value, 10.0 * 1448.0 * 8e-3);
+    near(resource(&engine[..1], "udp", "nic").value, 10.0 * 1472.0 * 8e-3);
+    near(resource(&engine[..1], "rdma-write rocev2", "nic").value, 10.0 * 1024.0 * 8e-3);
+    let short = [engine[0], ("message", "64")];
+    near(resource(&short, "rdma-write rocev2", "nic").value, 10.0 * 64.0 * 8e-3);
+    near(resource(&short, "tcp", "nic").value, 10.0 * 1448.0 * 8e-3);
+    let units = ["packets", "tcp"].map(|path| reach(&[], path).unit);
+    assert_eq!(units, ["M packets/s", "Gb/s"]);
+}
+
+#[test]
+fn paths_are_asked_for_by_name() {
+    let names = |more: &[(&str, &str)]| {
+        server(more).reaches().into_iter().map(|reach| reach.path).collect::<Vec<_>>().join(",")
+    };
+    let rdma = "rdma-write rocev2,rdma-read rocev2,rdma-send rocev2,rdma-write rocev1,\
+                rdma-write iwarp";
+    assert_eq!(names(&[]), format!("tcp,tcp-zerocopy,udp,{rdma},mpi rocev2,packets"));
+    assert_eq!(names(&[("path", "rdma")]), rdma);
+    assert_eq!(names(&[("path", "tcp, packets")]), "tcp,packets");
+    assert_eq!(names(&[("path", "rdma-read")]), "rdma-read rocev2");
+    let ib = "rdma-write ib,rdma-read ib,rdma-send ib,mpi ib";
+    assert_eq!(names(&[("link", "infiniband")]), ib);
+}
+
+#[test]
+fn what_is_said_is_within_its_bounds() {
+    let wrong = |more: &[(&str, &str)]| try_with(more, &Calibration::default()).expect_err("wrong");
+    for (key, word, says) in [
+        ("nic.gbps", "fast", "nic.gbps=fast is no number"),
+        ("nic.gbps", "-1", "nic.gbps=-1 is not a number"),
+        ("memory.mts", "1", "memory.mts=1 is not"),
+        ("nic.pcie", "16", "nic.pcie=16 is not GENERATIONxLANES"),
+        ("nic.pcie", "0x16", "nic.pcie=0: 0 is not a whole number from 1"),
+        ("nic.pcie", "3x33", "nic.pcie=33: 33 is not"),
+        ("nic.pcie", "3x16/64", "nic.pcie=64: 64 is not"),
+        ("link", "token-ring", "link=token-ring is none of ethernet, infiniband"),
+        ("nic.direct", "maybe", "nic.direct=maybe is none of yes, no"),
+        ("nic.direct", "yes", "nic.direct=yes needs two processors"),
+        ("nic.socket", "1", "nic.socket=1: there are 1 processors"),
+        ("nic.socket", "x", "nic.socket=x is no processor"),
+        ("work.socket", "1", "work.socket=1: there are 1 processors"),
+        ("sockets.links", "3", "sockets.links=3 is not LINKSxRATE"),
+        ("sockets.links", "9x1", "sockets.links=9 is not"),
+        ("memory.socket2", "1,1,1/1,1,1", "the next processor is memory.socket1"),
+        ("memory.socket1", "1,1", "has 6 channels a socket"),
+        ("memory.socket1", "1,1,x/0,0,0", "is not modules of each channel"),
+        ("memory.socketN", "1", "memory.socketN: it is none of cpu, memory.socketN"),
+        ("colour", "red", "colour: it is none of"),
+    ] {
+        let why = wrong(&[(key, word)]);
+        assert!(why.contains(says), "{key}={word}: {why}");
+    }
+    let two = [("memory.socket1", "1,1,1/1,1,1"), ("nic.socket", "0,1"), ("nic.count", "3")];
+    assert_eq!(wrong(&two), "nic.count=3, and nic.socket names 2");
+    assert_eq!(server(&[two[0], two[1], ("nic.count", "2")]).nics, [0, 1]);
+    assert_eq!(server(&[two[0], ("nic.socket", "1"), ("nic.count", "2")]).nics, [1, 1]);
+    assert_eq!(server(&[two[0], ("nic.direct", "yes")]).nics, [0, 1]);
+    let slot = server(&[("nic.pcie", "4x8")]).slot.expect("a slot");
+    assert_eq!((slot.gts, slot.lanes, slot.payload), (16.0, 8, 256.0));
+    // Ultra Path Interconnect of Cascade Lake-SP: 10.4 GT/s.
+    assert!(server(&[]).socket_links.is_some_and(|(_, gts, _)| gts == 10.4));
+    let server = server(&[]);
+    let known = [server.mtu.value, server.message.value, server.frame.value];
+    assert_eq!(known, [1500.0, 65_536.0, 64.0]);
+    near(server.channel_gb_s(), 23.464);
+}
+
+fn measured(value: f64) -> Measured {
+    let (low, high) = (value * 0.9, value * 1.1);
+    Measured { value, low, high, from: "measured here: a test".into() }
+}
+
+#[test]
+fn what_was_measured_moves_the_parameter_that_held_it_back() {
+    // Half of ln(1.1 / 0.9), and 0.02 from day to day.
+    let half = ((1.1f64 / 0.9).ln() / 2.0).hypot(0.02);
+    near(measured(5.0).half(), half);
+    let wire = Calibration { tcp_gbps: Some(measured(80.0)), ..Calibration::default() };
+    let even = server(&[]);
+    let found = even.parameters.clone().calibrated(&even, &wire);
+    near(found.tcp.theta.kappa, 0.80 / 0.941_482);
+    near(found.tcp.wire_half.expect("a range"), half);
+    near(found.udp.theta.kappa, 0.938);
+    assert_eq!(
+        (found.tcp.memory_half, found.tcp.kappa_from.as_str()),
+        (None, "measured here: a test")
+    );
+    let memory = Calibration { udp_gbps: Some(measured(50.0)), ..Calibration::default() };
+    let uneven = server(&[("memory.socket0", "1,1,0/1,0,0")]);
+    let found = uneven.parameters.clone().calibrated(&uneven, &memory);
+    near(found.udp.theta.m, 8.0 * 0.71 * 23.464 / 50.0 / (1.0 - 0.129));
+    near(found.udp.memory_half.expect("a range"), half);
+    near(found.tcp.theta.m, 2.16);
+    // Remote latency twice the local: 0.325 of the cost doubles; nearer than local is a slip.
+    let remote = |ratio: f64| Calibration {
+        remote_over_local: Some(measured(ratio)),
+        ..Calibration::default()
+    };
+    near(try_with(&[], &remote(2.0)).expect("one").parameters.remote_loss.value, 1.325);
+    near(try_with(&[], &remote(0.8)).expect("one").parameters.remote_loss.value, 1.0);
+    // A copy of the one set of six channels: its share of 140.784 GB/s, if that can be.
+    let copy =
+        |gb_s: f64| Calibration { copy_gb_s: Some(measured(gb_s)), ..Calibration::default() };
+    let eta = |gb_s: f64| even.parameters.clone().calibrated(&even, &copy(gb_s));
+    near(eta(100.0).eta.value, 100.0 / 140.784);
+    near(eta(100.0).eta_half.expect("a range"), half);
+    assert!(
+        eta(150.0).unused[0].contains("107 % of the channels' peak"),
+        "{:?}",
+        eta(150.0).unused
+    );
+    near(eta(10.0).eta.value, 0.71);
+    assert!(!copy(1.0).is_empty() && Calibration::default().is_empty());
+    let names: Vec<(String, &str)> =
+        wire.all().into_iter().map(|(name, unit, _)| (name, unit)).collect();
+    assert_eq!(names, [("TCP through the NIC".to_owned(), "Gb/s")]);
+}
+
+#[test]
+fn what_is_bought_has_its_price() {
+    let prices = [("dimm".to_owned(), 100.0), ("nic".to_owned(), 500.0)];
+    let before = server(&[("memory.socket0", "1,1,0/1,0,0")]);
+    let cost = |after: &Server| prices::cost(&before, after, &prices);
+    let more = cost(&server(&[("nic.count", "3")]));
+    assert_eq!(more.total, 3.0 * 100.0 + 2.0 * 500.0);
+    assert_eq!(more.parts, [("dimm".to_owned(), 3, 100.0), ("nic".to_owned(), 2, 500.0)]);
+    let faster = cost(&server(&[("memory.mts", "3200")]));
+    assert_eq!(faster.total, 600.0);
+    assert_eq!(cost(&before).total, 0.0);
+    let slots = server(&[("memory.socket1", "0,0,0/0,0,0"), ("nic.direct", "yes")]);
+    assert_eq!(cost(&slots).parts[1], ("nic".to_owned(), 1, 500.0));
+    let (was, is) = (before.reaches(), server(&[]).reaches());
+    let (says, gain) = prices::for_a_hundred(&cost(&server(&[])), &was, &is).expect("a gain");
+    assert_eq!(says, "Gb/s of tcp");
+    near(gain, (0.938 * 94.1482 - 8.0 * 0.71 * 23.464 / 2.16) / 3.0);
+    assert_eq!(prices::for_a_hundred(&cost(&before), &was, &was), None);
+}
