@@ -4,13 +4,17 @@
 //! handles every one by itself, and without checksums it reads every byte once more. Judged for
 //! NICs of 10 Gb/s or more; of other interfaces that carried a measured flow only what they send,
 //! since a veth hands packets over whole and has no use for receive offload. What cannot be
-//! changed, as in many virtual NICs, is nobody's to switch on.
+//! changed, as in many virtual NICs, is nobody's to switch on; nor is what waits for a feature that
+//! cannot be changed, which `ethtool -k` shows as `off [requested on]`: the kernel cuts no segments
+//! late for a device that takes no packet in pieces or computes no checksum
+//! (`netdev_fix_features`).
 
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
 use narrows_facts::host::Nic;
 use narrows_facts::result::{Finding, Verdict, Weight};
+use std::collections::BTreeMap;
 
 pub static RULE: Rule = Rule {
     name: "nic-offloads",
@@ -26,8 +30,38 @@ const WANTED: [(&str, &str); 4] = [
     ("rx-gro", "gro"),
     ("rx-checksum", "rx"),
 ];
+/// What the kernel wants before it hands over packets to be cut: any one of each row.
+const CUT_NEEDS: [&[(&str, &str)]; 2] = [
+    &[("tx-scatter-gather", "sg")],
+    &[("tx-checksum-ipv4", "tx"), ("tx-checksum-ip-generic", "tx")],
+];
 /// Slower interfaces are no trouble to a CPU.
 const SPEED_BPS: f64 = 10e9;
+
+/// What has to be switched on to have a feature that is off, the feature last; `None` where that
+/// cannot be had.
+fn to_have(
+    nic: &Nic,
+    features: &BTreeMap<String, bool>,
+    (name, word): (&'static str, &'static str),
+) -> Option<Vec<&'static str>> {
+    let is_fixed = |name: &str| nic.fixed_offloads.contains(name);
+    if is_fixed(name) {
+        return None;
+    }
+    let mut words = Vec::new();
+    for needed in CUT_NEEDS.iter().filter(|_| name.starts_with("tx-")) {
+        let told =
+            || needed.iter().filter_map(|(name, word)| Some((*features.get(*name)?, name, word)));
+        // Of a feature that was not read nothing is known: it is not in the way.
+        if told().next().is_none() || told().any(|(on, ..)| on) {
+            continue;
+        }
+        words.push(*told().find(|(_, name, _)| !is_fixed(name))?.2);
+    }
+    words.push(word);
+    Some(words)
+}
 
 fn judge(case: &Case<'_>) -> Verdict {
     let mut survey = Survey::default();
@@ -40,13 +74,19 @@ fn judge(case: &Case<'_>) -> Verdict {
     for nic in host.nics.iter().filter(is_meant) {
         let name = format!("offloads of {}", nic.name);
         let Some(features) = survey.need(name, &nic.offloads) else { continue };
-        let off: Vec<&str> = WANTED
-            .iter()
+        let missing: Vec<(&str, Vec<&str>)> = WANTED
+            .into_iter()
             .filter(|(name, _)| nic.physical || name.starts_with("tx-"))
             .filter(|(name, _)| features.get(*name) == Some(&false))
-            .filter(|(name, _)| !nic.fixed_offloads.contains(*name))
-            .map(|(_, word)| *word)
+            .filter_map(|wanted| Some((wanted.1, to_have(nic, features, wanted)?)))
             .collect();
+        let off: Vec<&str> = missing.iter().map(|(word, _)| *word).collect();
+        let mut switches: Vec<&str> = Vec::new();
+        for word in missing.iter().flat_map(|(_, words)| words) {
+            if !switches.contains(word) {
+                switches.push(word);
+            }
+        }
         if off.is_empty() {
             let says =
                 format!("{}: none of tso, gso, gro and rx that could be on is off", nic.name);
@@ -61,7 +101,7 @@ fn judge(case: &Case<'_>) -> Verdict {
                     nic.offloads.source().0.clone(),
                 )],
                 worth: None,
-                remedy: format!("ethtool -K {} {} on", nic.name, off.join(" on ")),
+                remedy: format!("ethtool -K {} {} on", nic.name, switches.join(" on ")),
             });
         }
     }
@@ -96,5 +136,29 @@ mod tests {
         let mut fixed = host(25e9, false);
         fixed.nics[0].fixed_offloads.insert("rx-gro".into());
         assert!(is_clear(&of_host(&RULE, fixed)));
+    }
+
+    #[test]
+    fn what_waits_for_another_feature_is_had_by_that_feature_or_not_at_all() {
+        let with = |features: &[(&str, bool)], fixed: &[&str]| {
+            let mut host = host(25e9, true);
+            let features = features.iter().map(|(name, on)| ((*name).to_owned(), *on));
+            host.nics[0].offloads = known(features.collect());
+            host.nics[0].fixed_offloads = fixed.iter().map(|name| (*name).to_owned()).collect();
+            of_host(&RULE, host)
+        };
+        let gso = ("tx-generic-segmentation", false);
+        let pieces = ("tx-scatter-gather", false);
+        let remedy = |verdict: &Verdict| match verdict {
+            Verdict::Found { findings } => findings[0].remedy.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(remedy(&with(&[gso], &[])), "ethtool -K eth0 gso on");
+        assert_eq!(remedy(&with(&[gso, pieces], &[])), "ethtool -K eth0 sg on gso on");
+        assert!(is_clear(&with(&[gso, pieces], &["tx-scatter-gather"])));
+        let sums = [gso, ("tx-scatter-gather", true), ("tx-checksum-ipv4", false)];
+        assert!(is_clear(&with(&sums, &["tx-checksum-ipv4"])));
+        let generic = [gso, ("tx-checksum-ipv4", false), ("tx-checksum-ip-generic", true)];
+        assert_eq!(remedy(&with(&generic, &["tx-checksum-ipv4"])), "ethtool -K eth0 gso on");
     }
 }
