@@ -82,9 +82,14 @@ enum Missed {
 /// side before it can prove its key.
 fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
     let mut pauses = CROWDED_PAUSES.into_iter();
+    let mut hung_up = None;
     loop {
         let stream = TcpStream::connect_timeout(&address, CONNECT_WITHIN);
-        let stream = stream.map_err(Missed::Connecting)?;
+        // Whoever answered once and is gone now is told by what it did, not by its absence.
+        let stream = stream.map_err(|error| match hung_up.take() {
+            Some(why) => Missed::Greeting(RunError::HungUp(why)),
+            None => Missed::Connecting(error),
+        })?;
         let own = stream.local_addr().map_err(Missed::Connecting)?;
         let path_mtu = path_mtu(&stream);
         let met = Wire::call(stream, key).and_then(|mut wire| {
@@ -97,7 +102,10 @@ fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
         match met {
             Ok(wire) => return Ok(Met { own, path_mtu, wire }),
             Err(RunError::HungUp(why)) => match pauses.next() {
-                Some(pause) => thread::sleep(pause),
+                Some(pause) => {
+                    thread::sleep(pause);
+                    hung_up = Some(why);
+                }
                 None => return Err(Missed::Greeting(RunError::HungUp(why))),
             },
             Err(error) => return Err(Missed::Greeting(error)),
