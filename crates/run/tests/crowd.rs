@@ -79,6 +79,7 @@ fn strangers_keep_out_nobody_who_has_the_key() {
     let agent = Agent::listen(Some(here), 0, key.clone(), lend).expect("listens");
     let at = SocketAddr::new(here, agent.port());
     let (stop, log) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Log::default())));
+    let silence = Arc::new(AtomicBool::new(false));
     let began = Instant::now();
     let (until, own) = (stop.clone(), log.clone());
     let serving = thread::spawn(move || agent.serve(&until, move |event| noted(&own, &event)));
@@ -87,8 +88,8 @@ fn strangers_keep_out_nobody_who_has_the_key() {
     let made = Arc::new(AtomicU64::new(0));
     let chatterers: Vec<_> = (0..CHATTERERS)
         .map(|style| {
-            let (stop, made) = (stop.clone(), made.clone());
-            thread::spawn(move || chatter(at, style, &stop, &made))
+            let (silence, made) = (silence.clone(), made.clone());
+            thread::spawn(move || chatter(at, style, &silence, &made))
         })
         .collect();
     thread::sleep(Duration::from_millis(500));
@@ -105,8 +106,15 @@ fn strangers_keep_out_nobody_who_has_the_key() {
     }
     let wrong = Peer::connect("127.0.0.1", at.port(), None, &Key::random().expect("key"));
     assert!(matches!(wrong, Err(RunError::HungUp(_) | RunError::Refused(_))), "{:?}", wrong.err());
-    stop.store(true, SeqCst);
+    silence.store(true, SeqCst);
     chatterers.into_iter().for_each(|thread| thread.join().expect("a chatterer"));
+    // The agent takes those that still wait in the kernel, until only those stand that it may hold.
+    let all = made.load(SeqCst) + SILENT as u64;
+    let wait = Instant::now();
+    while log.lock().expect("log").events + 600 < all && wait.elapsed() < Duration::from_secs(30) {
+        thread::sleep(Duration::from_millis(50));
+    }
+    stop.store(true, SeqCst);
     drop(silent);
     serving.join().expect("the agent ends");
     let (log, made) = (log.lock().expect("log"), made.load(SeqCst) + SILENT as u64);
