@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_millis(100);
 /// A look at the counters that took longer was interrupted: the window should open right after it.
 const LOOK_WITHIN: Duration = Duration::from_millis(5);
-/// How often it is taken anew.
-const LOOKS_MAX: u32 = 5;
+/// For how long it is taken anew: ends whose windows open further apart than their cool-down lasts
+/// would hang up on each other, and on a slow host every look is a long one.
+const LOOKS_WITHIN: Duration = Duration::from_millis(20);
 /// How long threads may take to get to the gate: touching large buffers is the slow part.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
@@ -364,15 +365,14 @@ impl Crew {
 
 /// Takes a look at the counters, anew while it is interrupted; when the last one began.
 fn look_quickly(mut look: impl FnMut()) -> Instant {
-    let mut began = Instant::now();
-    for _ in 0..LOOKS_MAX {
-        began = Instant::now();
+    let first = Instant::now();
+    loop {
+        let began = Instant::now();
         look();
-        if began.elapsed() < LOOK_WITHIN {
-            break;
+        if began.elapsed() < LOOK_WITHIN || first.elapsed() >= LOOKS_WITHIN {
+            return began;
         }
     }
-    began
 }
 
 /// CPU time of this process so far in nanoseconds, all its threads together; `None` where the
@@ -474,5 +474,25 @@ fn flow(first: &TallyNow, last: &TallyNow) -> FlowTally {
         sends: false,
         one_sided: false,
         stretch: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_is_taken_anew_only_while_that_delays_nothing() {
+        let looks = |each: &[u64]| {
+            let mut taken = 0;
+            look_quickly(|| {
+                let ms = each.get(taken).copied().unwrap_or(0);
+                taken += 1;
+                thread::sleep(Duration::from_millis(ms));
+            });
+            taken
+        };
+        assert_eq!(looks(&[7, 0]), 2, "an interrupted look is taken anew");
+        assert_eq!(looks(&[60, 60, 60, 60, 60]), 1, "where all are slow the window opens");
     }
 }
