@@ -1,7 +1,7 @@
 //! Memory and processors from the text that `dmidecode` prints, for hosts that only sent their
 //! report.
 
-use super::sections::{self, Section};
+use super::sections::{self, Section, Unreadable};
 use super::smbios::{Firmware, interleave};
 use narrows_facts::Bytes;
 use narrows_facts::host::{
@@ -9,7 +9,7 @@ use narrows_facts::host::{
 };
 
 /// Reads a report. An error says what in it cannot be read surely.
-pub fn parse(text: &str) -> Result<Firmware, String> {
+pub fn parse(text: &str) -> Result<Firmware, Unreadable> {
     let sections = sections::read(text)?;
     let mut firmware = Firmware::default();
     let mut places: Vec<(u16, Interleave)> = Vec::new();
@@ -21,9 +21,7 @@ pub fn parse(text: &str) -> Result<Firmware, String> {
                 let pair = section.field("Manufacturer").zip(section.field("Product Name"));
                 let pair = pair.map(|(maker, name)| (maker.to_owned(), name.to_owned()));
                 if pair.is_some() && firmware.system.is_some() {
-                    return Err(
-                        "it holds the reports of several hosts, give them one by one".into()
-                    );
+                    return Err(Unreadable::SeveralHosts);
                 }
                 firmware.system = firmware.system.or(pair);
             }
@@ -59,46 +57,41 @@ const READ: [(u8, &str); 6] = [
 ];
 
 /// An error for a section that is there and tells less than such a one does.
-fn check(section: &Section) -> Result<(), String> {
+fn check(section: &Section) -> Result<(), Unreadable> {
     let wanted = READ.iter().find(|(kind, _)| Some(*kind) == section.kind);
-    if let Some((kind, title)) = wanted.filter(|(_, title)| section.title != *title) {
-        return Err(format!(
-            "a structure of type {kind} is called '{}' and not '{title}': the report is cut short \
-             or translated",
-            sections::short(&section.title)
-        ));
+    if let Some((kind, wanted)) = wanted.filter(|(_, title)| section.title != *title) {
+        let title = sections::short(&section.title);
+        return Err(Unreadable::Title { kind: *kind, title, wanted });
     }
     let missing = ["Size", "Locator"].into_iter().find(|field| section.field(field).is_none());
     match missing.filter(|_| section.title == "Memory Device") {
-        Some(field) => Err(format!(
-            "a Memory Device has no line '{field}': the report is cut short or translated"
-        )),
+        Some(field) => Err(Unreadable::FieldMissing(field)),
         None => check_size(section),
     }
 }
 
 /// An error for a size that is neither known words nor a number of bytes.
-fn check_size(section: &Section) -> Result<(), String> {
+fn check_size(section: &Section) -> Result<(), Unreadable> {
     let Some(size) = section.field("Size").filter(|_| section.title == "Memory Device") else {
         return Ok(());
     };
     let known = ["No Module Installed", "Not Installed", "Unknown", "<OUT OF SPEC>"];
-    match known.contains(&size) || bytes(size).is_some() {
-        true => Ok(()),
-        false => Err(format!("'Size: {}' of a Memory Device is no size", sections::short(size))),
+    if known.contains(&size) || bytes(size).is_some() {
+        return Ok(());
     }
+    Err(Unreadable::Size(sections::short(size)))
 }
 
 /// An error for a report that ends before its table does: it lacks the end, and slots that its
 /// arrays have.
-fn whole(sections: &[Section], firmware: &Firmware) -> Result<(), String> {
+fn whole(sections: &[Section], firmware: &Firmware) -> Result<(), Unreadable> {
     let ends = sections.iter().any(|section| section.title == "End Of Table");
     let listed = firmware.arrays.iter().map(|array| u32::from(array.slots.unwrap_or(0)));
     let (listed, there) = (listed.sum::<u32>() as usize, firmware.slots.len());
-    match !ends && there > 0 && there < listed {
-        true => Err(format!("the report is cut short: {there} of {listed} Memory Devices")),
-        false => Ok(()),
+    if !ends && there > 0 && there < listed {
+        return Err(Unreadable::CutShort { there, listed });
     }
+    Ok(())
 }
 
 fn socket(section: &Section) -> CpuSocket {
@@ -284,21 +277,22 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_surely_is_an_error() {
-        let fails = |text: &str, why: &str| {
-            let error = parse(text).expect_err(why);
-            assert!(error.contains(why), "{error}");
-        };
+        let error = |text: &str| parse(text).expect_err("it cannot be read surely");
         let other = REPORT.replace("16 GB", "32 GB");
-        fails(&format!("{REPORT}{other}"), "several hosts");
+        assert_eq!(error(&format!("{REPORT}{other}")), Unreadable::HandleDiffers(0x1100));
         let quiet = |text: &str| {
             let lines: Vec<&str> = text.lines().filter(|l| !l.starts_with("Handle")).collect();
             lines.join("\n")
         };
-        fails(&quiet(&format!("{REPORT}{other}")), "several hosts");
-        fails(&REPORT.replace("Memory Device", "Speichermodul"), "translated");
-        fails(&REPORT.replace("\tSize:", "\tTaille:"), "no line 'Size'");
-        fails(&REPORT.replace("16 GB", "16 Go"), "is no size");
-        fails(&REPORT[..REPORT.find("Handle 0x1101").expect("last")], "1 of 2 Memory Devices");
-        fails(&REPORT[..REPORT.find("\tLocator: A2").expect("last")], "no line 'Locator'");
+        assert_eq!(error(&quiet(&format!("{REPORT}{other}"))), Unreadable::SeveralHosts);
+        let translated = error(&REPORT.replace("Memory Device", "Speichermodul"));
+        assert!(matches!(translated, Unreadable::Title { kind: 17, .. }), "{translated}");
+        let field = error(&REPORT.replace("\tSize:", "\tTaille:"));
+        assert_eq!(field, Unreadable::FieldMissing("Size"));
+        assert_eq!(error(&REPORT.replace("16 GB", "16 Go")), Unreadable::Size("16 Go".into()));
+        let cut = error(&REPORT[..REPORT.find("Handle 0x1101").expect("last")]);
+        assert_eq!(cut, Unreadable::CutShort { there: 1, listed: 2 });
+        let cut = error(&REPORT[..REPORT.find("\tLocator: A2").expect("last")]);
+        assert_eq!(cut, Unreadable::FieldMissing("Locator"));
     }
 }

@@ -2,8 +2,57 @@
 //! have left it: spaces for tabs, no indentation at all, other line ends, quotation marks before
 //! each line, bytes that are no UTF-8. What cannot be read surely is an error.
 
+use thiserror::Error;
+
 /// How many characters of a line are shown in an error.
 const SHOWN_CHARS: usize = 60;
+
+/// Why a report cannot be read surely.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unreadable {
+    /// `dmidecode` itself could not read the whole table.
+    #[error("the report says of its table: {0}")]
+    TableTruncated(String),
+    /// A line that begins like a structure's head and is none.
+    #[error("cannot read '{0}'")]
+    Head(String),
+    /// A structure of two joined reports is not the same in both.
+    #[error(
+        "handle {0:#06x} is there twice and differs: these are the reports of several hosts, give \
+         them one by one"
+    )]
+    HandleDiffers(u16),
+    /// Two systems in one text.
+    #[error("it holds the reports of several hosts, give them one by one")]
+    SeveralHosts,
+    /// A structure whose title is not that of its type.
+    #[error(
+        "a structure of type {kind} is called '{title}' and not '{wanted}': the report is cut \
+         short or translated"
+    )]
+    Title {
+        /// SMBIOS type (DSP0134, 7).
+        kind: u8,
+        /// What the report calls it, shortened.
+        title: String,
+        /// What `dmidecode` calls it.
+        wanted: &'static str,
+    },
+    /// A memory device without a line that each has.
+    #[error("a Memory Device has no line '{0}': the report is cut short or translated")]
+    FieldMissing(&'static str),
+    /// A size that is neither a known word nor a number of bytes.
+    #[error("'Size: {0}' of a Memory Device is no size")]
+    Size(String),
+    /// Fewer memory devices than the memory arrays have slots, and no end of the table.
+    #[error("the report is cut short: {there} of {listed} Memory Devices")]
+    CutShort {
+        /// Memory devices in the report.
+        there: usize,
+        /// Slots of all memory arrays.
+        listed: usize,
+    },
+}
 
 /// Titles that begin a section where the report has no handles (`dmidecode -q`).
 const TITLES: [&str; 40] = [
@@ -130,14 +179,14 @@ fn head(line: &str) -> Option<(u16, u8)> {
 }
 
 /// The sections of a report; one that stands there twice is one.
-pub fn read(text: &str) -> Result<Vec<Section>, String> {
+pub fn read(text: &str) -> Result<Vec<Section>, Unreadable> {
     let mut all: Vec<Section> = Vec::new();
     let mut open: Option<Section> = None;
     let mut report = 0;
     // Joined lines and separate ones are both ended by `\r\n`, `\r` or `\n`.
     for line in text.split(['\n', '\r']).map(bare).filter(|line| !line.is_empty()) {
         if line.contains("<TRUNCATED>") {
-            return Err(format!("the report says of its table: {}", short(line)));
+            return Err(Unreadable::TableTruncated(short(line)));
         }
         let begun = head(line);
         let titled = open.as_ref().is_some_and(|section| !section.title.is_empty());
@@ -146,7 +195,7 @@ pub fn read(text: &str) -> Result<Vec<Section>, String> {
             let (handle, kind) = (Some(handle), Some(kind));
             open = Some(Section { handle, kind, report, ..Section::default() });
         } else if line.starts_with("Handle 0x") {
-            return Err(format!("cannot read '{}'", short(line)));
+            return Err(Unreadable::Head(short(line)));
         } else if line.starts_with('#') {
             // The head of a report, which may have been joined to another.
             close(&mut all, open.take())?;
@@ -173,7 +222,7 @@ pub fn read(text: &str) -> Result<Vec<Section>, String> {
 
 /// Adds a section to the others. One of another report stands there twice when both are of one
 /// host; inside a report, firmware gives handles twice.
-fn close(all: &mut Vec<Section>, section: Option<Section>) -> Result<(), String> {
+fn close(all: &mut Vec<Section>, section: Option<Section>) -> Result<(), Unreadable> {
     let Some(section) = section else { return Ok(()) };
     let is_twin = |other: &&Section| {
         other.handle.is_some() && other.handle == section.handle && other.report != section.report
@@ -183,11 +232,7 @@ fn close(all: &mut Vec<Section>, section: Option<Section>) -> Result<(), String>
     if twins.peek().is_none() {
         all.push(section);
     } else if read && !twins.any(|twin| twin.is_like(&section)) {
-        let handle = section.handle.unwrap_or_default();
-        return Err(format!(
-            "handle {handle:#06x} is there twice and differs: these are the reports of several \
-             hosts, give them one by one"
-        ));
+        return Err(Unreadable::HandleDiffers(section.handle.unwrap_or_default()));
     }
     Ok(())
 }
