@@ -24,7 +24,7 @@ pub struct Population {
 /// Some sessions of one population.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Held {
-    /// Which population.
+    /// The population that it holds for.
     #[serde(flatten)]
     pub population: Population,
     /// Whether these are all of its sessions.

@@ -81,7 +81,7 @@ pub fn finding(
 
 /// What a rule saw in a cell that it could look at.
 pub enum Look {
-    /// Nothing wrong.
+    /// Looked at and fine; what was seen.
     Fine(Evidence),
     /// What was found.
     Found(Finding),

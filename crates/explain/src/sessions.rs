@@ -13,7 +13,7 @@ pub enum Part {
     Name,
     /// Maker and product.
     Product,
-    /// The kernel.
+    /// Release of the kernel, as `uname -r` prints it.
     Kernel,
     /// Model of the processors.
     Processor,
@@ -45,7 +45,7 @@ impl fmt::Display for Part {
 /// One part that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Which.
+    /// The part that is not as it was.
     pub part: Part,
     /// What it was.
     pub was: String,

@@ -350,7 +350,7 @@ pub struct FlowTally {
 /// lost, the last ones too, which gaps in the receiver's sequence numbers do not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// Which stretch.
+    /// Which part of the transfer the datagrams belong to.
     pub of: StretchOf,
     /// Datagrams of it.
     pub datagrams: u64,

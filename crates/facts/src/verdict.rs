@@ -18,7 +18,7 @@ pub enum Verdict {
     },
     /// There is nothing here that the question could be asked of.
     NotApplicable {
-        /// Why.
+        /// What makes the question pointless on this host.
         why: Inapplicable,
     },
     /// Found something; there may be several (one a NIC).
@@ -133,7 +133,7 @@ impl From<LookedAt> for Vec<Evidence> {
 pub enum Inapplicable {
     /// The kernel has no such setting.
     NoSetting {
-        /// Its name.
+        /// Name of the setting, as the kernel spells it.
         name: String,
         /// Where it was looked for.
         from: String,
@@ -172,19 +172,19 @@ impl fmt::Display for Inapplicable {
 pub enum Missing {
     /// A fact of the host.
     Fact {
-        /// Its name.
+        /// Name of the fact, in words of `narrows host`.
         name: String,
         /// Why there is none.
         gap: Gap,
     },
     /// A measurement that no run made.
     Measurement {
-        /// Of what.
+        /// What no run has measured.
         of: String,
     },
     /// Something that does not follow from what was read.
     Knowledge {
-        /// What.
+        /// What does not follow.
         of: String,
     },
 }
@@ -235,7 +235,7 @@ impl Missing {
         let gap = Gap::Malformed { from: from.to_owned(), text: text.to_owned() };
         Self::Fact { name: name.to_owned(), gap }
     }
-    /// A measurement.
+    /// A measurement that was not made.
     pub fn measurement(of: impl Into<String>) -> Self {
         Self::Measurement { of: of.into() }
     }
@@ -249,7 +249,7 @@ impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotRead => f.write_str("not read"),
-            Self::Absent { from } => write!(f, "not told by this machine ({from})"),
+            Self::Absent { from } => write!(f, "not reported by this machine ({from})"),
             Self::Denied { from } => write!(f, "no permission to read {from}"),
             Self::Malformed { from, text } => write!(f, "{from} is not understood: {text}"),
         }

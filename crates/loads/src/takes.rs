@@ -20,7 +20,7 @@ pub struct Takes {
 }
 
 impl Takes {
-    /// Both.
+    /// Buffers and socket queues together, in bytes.
     pub fn total_bytes(&self) -> u64 {
         self.buffer_bytes.saturating_add(self.socket_bytes)
     }

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done.
+    /// Everything was done, and no verdict is bad.
     Ok = 0,
     /// It ran, and the verdict is bad.
     Verdict = 1,
@@ -33,7 +33,7 @@ impl Exit {
         Self::Stopped,
     ];
 
-    /// The number.
+    /// The exit status, 0 to 255.
     pub const fn code(self) -> u8 {
         self as u8
     }

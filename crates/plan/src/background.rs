@@ -16,7 +16,7 @@ const MEMORY: &str = "/memory:";
 pub struct BackgroundLoad {
     /// The kernel, as in `mem`.
     pub kernel: String,
-    /// Its threads.
+    /// How many threads run the kernel.
     pub threads: u32,
     /// Their CPUs; `None` leaves them unpinned.
     pub seat: Option<Seat>,

@@ -102,7 +102,7 @@ impl FromStr for Where {
 /// them, `node:0/all` each thread all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// The CPUs.
+    /// CPUs, a node or the NIC that the end is put at.
     pub at: Where,
     /// How threads are bound to them.
     pub binding: Binding,

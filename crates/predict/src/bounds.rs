@@ -12,7 +12,7 @@ pub struct Bound {
     pub high: f64,
     /// Whether it is a count.
     pub whole: bool,
-    /// Its unit.
+    /// Unit of the number, empty for a count or a share.
     pub unit: &'static str,
     /// Where its ends are from.
     pub source: &'static str,
@@ -21,7 +21,7 @@ pub struct Bound {
 /// A number that its parameter cannot have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutOfBounds {
-    /// The number.
+    /// The bound itself, in the unit of the parameter.
     pub value: f64,
     /// What it can be.
     pub bound: &'static Bound,
@@ -67,12 +67,12 @@ pub static MTU: Bound =
     whole(576.0, 65_535.0, "B", "RFC 791: what every host takes, and the most that IPv4 has");
 /// An InfiniBand path's packets.
 pub static PATH_MTU: Bound = whole(256.0, 4_096.0, "B", "InfiniBand specification, volume 1");
-/// One message.
+/// Size of a message in bytes.
 pub static MESSAGE: Bound =
     whole(1.0, 2_147_483_648.0, "B", "InfiniBand specification, volume 1: 2^31 at most");
 /// Streams at once.
 pub static STREAMS: Bound = whole(1.0, 65_535.0, "", "ports of one address");
-/// Smallest packets.
+/// Size of an Ethernet frame in bytes, its checksum included.
 pub static FRAME: Bound =
     whole(64.0, 9_216.0, "B", "IEEE 802.3, and the largest usual jumbo frame");
 /// A core's clock.
@@ -104,11 +104,11 @@ pub static LINKS: Bound = whole(1.0, 8.0, "", "the most that any processor has, 
 pub static GT_S: Bound = real(0.1, 100.0, "GT/s", "HyperTransport 1 to UPI 2, with room");
 /// Clock of a PCI-X bus.
 pub static PCIX_MHZ: Bound = real(33.0, 533.0, "MHz", "PCI-X 1.0 to 2.0");
-/// Its width.
+/// Width of a parallel bus in bits.
 pub static BUS_BITS: Bound = whole(16.0, 64.0, "", "PCI-X addendum: 16, 32 or 64");
 /// Memory's latency.
 pub static LATENCY_NS: Bound = real(1.0, 100_000.0, "ns", "caches to far memory, with room");
-/// A share.
+/// A share, 0 to 1.
 pub static SHARE: Bound = real(0.0, 1.0, "", "a share");
 /// A copy's rate as numademo prints it.
 pub static COPY_MB_S: Bound = real(50.0, 500_000.0, "MB/s", "that of a core in GB/s");

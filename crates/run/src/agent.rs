@@ -47,9 +47,9 @@ pub enum Event {
     Ended(String),
     /// So many of a kind were not told of, because there were too many in a second.
     LeftOut {
-        /// The kind.
+        /// Kind of the events that were left out.
         kind: Kind,
-        /// How many.
+        /// How many of them since the last line of that kind.
         count: u64,
     },
 }

@@ -45,7 +45,7 @@ struct Stranger {
 pub enum Standing {
     /// It has not proved the key.
     Stranger,
-    /// It has.
+    /// It has proved that it holds the key.
     Proved,
     /// It had to make room.
     Dropped,

@@ -51,7 +51,7 @@ pub enum RunError {
     /// A name has no address that could be reached.
     #[error("{host}: {why}")]
     UnknownHost {
-        /// The name.
+        /// The name that was looked up.
         host: String,
         /// What the system says of it.
         why: String,
@@ -64,7 +64,7 @@ pub enum RunError {
     Listen {
         /// The address, in words.
         at: String,
-        /// The port.
+        /// The TCP port that was to be listened on.
         port: u16,
         /// The system's answer.
         error: std::io::Error,
@@ -75,7 +75,7 @@ pub enum RunError {
     /// The other side was there, did not close, and is not heard any more.
     #[error("{peer} vanished: silent for {silent:?}")]
     Vanished {
-        /// Its address.
+        /// Address and port of the peer.
         peer: String,
         /// For how long it was listened to in vain.
         silent: std::time::Duration,

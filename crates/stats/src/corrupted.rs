@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// A run whose bytes were compared with what was sent and differed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Corrupted {
-    /// Which repeat.
+    /// Repeat of the run within its cell, from 0.
     pub repeat: u32,
     /// The end that received them.
     pub end: End,
-    /// Where.
+    /// Flow and byte that differed first.
     pub corruption: Corruption,
 }
 

@@ -47,16 +47,16 @@ pub enum Levels {
     One(Level),
     /// Neither levels nor equality are shown.
     Inconclusive {
-        /// Why.
+        /// What keeps a claim from being made.
         doubt: Doubt,
-        /// Lowest median.
+        /// Lowest median of the cells, in their unit.
         low: f64,
-        /// Highest median.
+        /// Highest median of the cells, in their unit.
         high: f64,
     },
     /// Every cell of one level was told apart from every cell of the others.
     Several {
-        /// Highest first.
+        /// The levels, that of the highest medians first.
         levels: Vec<Level>,
     },
 }

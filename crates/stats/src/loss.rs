@@ -70,7 +70,7 @@ pub enum LossPlace {
 }
 
 impl LossPlace {
-    /// For people.
+    /// The place as reports name it.
     pub fn says(self) -> &'static str {
         match self {
             Self::SinkSocket => "at the receiver's socket",

@@ -27,11 +27,11 @@ const SEGMENT_BYTES: u64 = 65_536;
 /// One run's payload beside everything else that saw it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reconciled {
-    /// Which repeat.
+    /// Repeat of the run within its cell, from 0.
     pub repeat: u32,
     /// Each end that counts what arrived.
     pub sides: Vec<Side>,
-    /// What follows.
+    /// What follows for the run's value.
     pub verdict: Verdict,
 }
 
@@ -45,7 +45,7 @@ pub struct Side {
     /// What its interface, or in its place the other end's, carried at most: payload bytes, or
     /// packets.
     pub carried_at_most: u64,
-    /// The interface.
+    /// Name of the interface whose counters were read.
     pub interface: String,
     /// The end whose interface it is.
     pub interface_of: End,
@@ -85,7 +85,7 @@ pub enum Verdict {
     },
     /// It could not be done.
     NotReconciled {
-        /// Why.
+        /// What keeps the run from being reconciled.
         because: Missing,
     },
 }

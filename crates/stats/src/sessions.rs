@@ -72,7 +72,7 @@ pub enum Covers {
 }
 
 impl Covers {
-    /// For people.
+    /// The statement as reports print it.
     pub fn says(self) -> &'static str {
         match self {
             Self::TheseSessions => {
@@ -95,11 +95,11 @@ pub struct Reproducibility {
     pub value: f64,
     /// Lower end for the median of another session of as many runs.
     pub session_low: f64,
-    /// Upper end.
+    /// Upper end for another session's median, in the unit of the values.
     pub session_high: f64,
     /// Lower end for a single run of another session; `None` with one run a session.
     pub run_low: Option<f64>,
-    /// Upper end.
+    /// Upper end for one run of another session, in the unit of the values.
     pub run_high: Option<f64>,
     /// Standard deviation of sessions' medians, as a share.
     pub between_share: f64,

@@ -21,11 +21,11 @@ const OF_LINK: &str = "narrows link 1";
 pub enum Row<'a> {
     /// A part of the study's head by name. May be replaced.
     Part { name: &'a str, json: String },
-    /// A cell.
+    /// A cell, with its place in the order of the study.
     Trial { trial: &'a Trial, position: i64, json: String },
     /// A session. May be replaced: how it ended is known later.
     Session { number: u32, json: String },
-    /// A run.
+    /// A run that was made, as its row holds it.
     Record { record: &'a Record, json: String },
 }
 
@@ -34,11 +34,11 @@ pub enum Row<'a> {
 pub enum What {
     /// A part of the study's head.
     Part,
-    /// A cell.
+    /// A row of the table of cells.
     Trial,
-    /// A session.
+    /// A row of the table of sessions.
     Session,
-    /// A run.
+    /// A row of the table of runs.
     Record,
     /// So many runs were there before the chain began: an older narrows had made them.
     Adopted,
@@ -226,7 +226,7 @@ pub enum Chain {
     None,
     /// Every row is as it was stored.
     Whole {
-        /// Links.
+        /// How many links the chain has.
         links: i64,
         /// Hash of the last.
         head: String,

@@ -43,7 +43,7 @@ pub enum StoreError {
     /// It is some other file.
     #[error("{path} is not a narrows study: {why}")]
     Foreign {
-        /// The file.
+        /// Path of the study file.
         path: PathBuf,
         /// What it is instead.
         why: String,
@@ -51,7 +51,7 @@ pub enum StoreError {
     /// The system does not let us read it.
     #[error("{path} cannot be read: {error}")]
     Unopened {
-        /// The file.
+        /// Path of the study file.
         path: PathBuf,
         /// The system's answer.
         error: std::io::Error,
@@ -62,7 +62,7 @@ pub enum StoreError {
     /// It was a study and is damaged, or made by a version that this one does not know.
     #[error("{path} cannot be read: {why}")]
     Unreadable {
-        /// The file.
+        /// Path of the study file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -73,7 +73,7 @@ pub enum StoreError {
     /// No room is left, or the folder cannot be written.
     #[error("{path} cannot be written: {why}")]
     Unwritable {
-        /// The file.
+        /// Path of the study file.
         path: PathBuf,
         /// The system's answer.
         why: String,

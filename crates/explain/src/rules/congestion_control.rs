@@ -15,7 +15,7 @@ use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::Path;
 use narrows_stats::{Summary, ratio_of_medians};
 
-/// The rule.
+/// Whether TCP's default congestion control is slower than another that was measured beside it.
 pub static RULE: Rule = Rule {
     name: "congestion-control",
     asks: "Does congestion control or a small socket buffer hold TCP back?",

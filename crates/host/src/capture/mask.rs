@@ -57,7 +57,7 @@ struct Masking {
     secrets: Secrets,
     /// Interfaces and devices whose names tell the host's, by new names.
     renamed: BTreeMap<String, String>,
-    /// Control groups.
+    /// Names of services in control groups, and their stand-ins.
     groups: BTreeMap<String, String>,
 }
 

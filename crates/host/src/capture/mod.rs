@@ -20,7 +20,7 @@ const CAPTURE_VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
-    /// Readable text.
+    /// Text that can be read as it stands.
     Text(String),
     /// Anything else, as hexadecimal digits.
     Hex(String),

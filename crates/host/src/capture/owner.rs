@@ -13,7 +13,7 @@ pub struct Owner {
     pub serials: Vec<String>,
     /// Hardware addresses as the kernel writes them, with colons.
     pub hardware: Vec<String>,
-    /// IP addresses.
+    /// IP addresses of all interfaces.
     pub addresses: Vec<IpAddr>,
 }
 
@@ -46,7 +46,7 @@ impl Owner {
         }
     }
 
-    /// This machine.
+    /// What identifies the machine that this runs on.
     pub fn live() -> Self {
         Self { addresses: crate::ask::addresses::ask(), ..Self::at(Path::new("/")) }
     }

@@ -18,7 +18,7 @@ const NAME_CHARS_MIN: usize = 3;
 /// What a text is, where that decides what a number in it may be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Anything.
+    /// Any other text.
     Plain,
     /// Versions: four numbers with points between are one, and no address.
     Version,
@@ -29,7 +29,7 @@ pub enum Kind {
 /// What was found so far.
 #[derive(Default)]
 pub struct Secrets {
-    /// Addresses.
+    /// Hardware, IP and RDMA addresses.
     pub addresses: Addresses,
     words: BTreeMap<String, usize>,
     names: BTreeMap<String, String>,

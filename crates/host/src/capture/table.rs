@@ -11,7 +11,7 @@ const SERIALS: [(u8, &[usize]); 5] =
 /// Where type 1 keeps its UUID.
 const UUID: std::ops::Range<usize> = 0x08..0x18;
 
-/// One structure.
+/// One structure of an SMBIOS table (DSP0134, 6.1).
 struct Structure<'a> {
     kind: u8,
     /// Header and fields.

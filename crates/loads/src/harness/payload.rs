@@ -31,7 +31,7 @@ fn mix(index: u64) -> u64 {
 /// What came of comparing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// Bytes compared.
+    /// Bytes that were compared with the pattern.
     pub bytes: u64,
     /// The first that differed from what was sent.
     pub corrupted: Option<Corruption>,

@@ -19,7 +19,7 @@ impl Trips {
         Ok(Self { histogram, extremes: None })
     }
 
-    /// Counts one.
+    /// Counts one round trip of so many nanoseconds.
     pub fn took(&mut self, ns: u64) {
         self.histogram.saturating_record(ns.max(1));
         let (shortest, longest) = self.extremes.unwrap_or((ns, ns));

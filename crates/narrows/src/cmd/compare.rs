@@ -18,7 +18,7 @@ struct Both {
     label: String,
     metric: Metric,
     unit: Unit,
-    /// By session.
+    /// Values of the first side, a list for each session.
     before: Vec<Vec<f64>>,
     after: Vec<Vec<f64>>,
 }

@@ -8,11 +8,11 @@ use toml::Value;
 
 /// What may stand in a field.
 enum Form {
-    /// A number.
+    /// A number within this bound.
     Number(&'static Bound),
     /// A number without ends, since single figures may be changes, or a verdict in words.
     Any,
-    /// Words.
+    /// A word, which the questions compare with those they know.
     Text,
     /// Yes or no.
     Flag,
@@ -104,7 +104,7 @@ pub enum Refused {
     Unknown {
         /// Where it stands: `[system]`, `row 3`.
         at: String,
-        /// Its name.
+        /// Name of the field in the table.
         field: String,
         /// What was meant, perhaps.
         near: Option<&'static str>,
@@ -113,7 +113,7 @@ pub enum Refused {
     Unused {
         /// Where it stands.
         at: String,
-        /// Its name.
+        /// Name of the field in the table.
         field: String,
         /// What its row asks; nothing for the system of all rows.
         questions: Vec<&'static str>,
@@ -122,7 +122,7 @@ pub enum Refused {
     Wrong {
         /// Where it stands.
         at: String,
-        /// Its name.
+        /// Name of the field in the table.
         field: String,
         /// What is wrong with it.
         why: String,

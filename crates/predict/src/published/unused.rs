@@ -12,7 +12,7 @@ use toml::Table as Fields;
 pub struct Reads(RefCell<BTreeSet<String>>);
 
 impl Reads {
-    /// Notes one.
+    /// Notes that a question has used this field.
     pub fn note(&self, field: &str) {
         self.0.borrow_mut().insert(field.to_owned());
     }

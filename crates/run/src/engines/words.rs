@@ -62,16 +62,16 @@ pub type Allowed = (Takes, &'static [&'static str]);
 pub enum Refused {
     /// It is not among the words that a study may give.
     Unknown {
-        /// The tool.
+        /// Name of the tool, as a study gives it.
         tool: &'static str,
-        /// The word.
+        /// The argument that is not on its list.
         word: String,
     },
     /// Its value is missing or of another sort.
     Value {
-        /// The tool.
+        /// Name of the tool, as a study gives it.
         tool: &'static str,
-        /// The option.
+        /// The option whose value does not fit.
         word: String,
         /// What it takes.
         wants: Takes,

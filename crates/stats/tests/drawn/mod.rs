@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// A shape of distribution.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// The normal.
+    /// Normal around the median.
     Normal,
     /// Lognormal, of a logarithm that spreads five times as much: skewed.
     Skewed,

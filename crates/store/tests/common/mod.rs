@@ -19,7 +19,7 @@ pub fn folder(name: &str) -> PathBuf {
     dir
 }
 
-/// Two cells.
+/// Two cells of a TCP stream.
 pub fn trials() -> Vec<Trial> {
     let line = Timeline {
         warmup_ns: Nanos(0),

@@ -313,7 +313,7 @@ fn watch(defined: &Defined, sitting: &Sitting, store: &Store) -> Result<Watch, F
 
 /// How a session ended.
 enum Sat {
-    /// For good.
+    /// It was the last one, and the study ended in this way.
     End(CourseEnd),
     /// Until the next session may begin.
     Until(Nanos),
