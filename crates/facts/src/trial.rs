@@ -54,6 +54,14 @@ pub struct Placement {
     pub bind: Option<Bind>,
 }
 
+impl Placement {
+    /// Whether the scheduler may move an end's threads between CPUs: it keeps two busy ones apart.
+    pub fn is_free(&self) -> bool {
+        let free = |binding: Binding, cpus: &CpuList| !binding.is_each() && cpus.0.len() > 1;
+        free(self.sink_binding, &self.sink) || free(self.source_binding, &self.source)
+    }
+}
+
 /// One cell: a workload, its parameters, its place and its path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {

@@ -2,7 +2,6 @@
 
 use crate::reconcile::Reconciled;
 use crate::summary::{CpuUse, Metric, Summary};
-use narrows_facts::load::{Binding, CpuList};
 use narrows_facts::result::Method;
 use narrows_facts::study::StoredStudy;
 use narrows_facts::trial::{Path, Trial};
@@ -155,12 +154,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         stream && !spins && !of_process && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
     };
     let place = &trial.place;
-    // In a set of several CPUs the scheduler keeps two busy threads apart.
-    let roams = |binding: Binding, cpus: &CpuList| !binding.is_each() && cpus.0.len() > 1;
-    let free = roams(place.sink_binding, &place.sink) || roams(place.source_binding, &place.source);
-    let same_cpu = !free && place.sink.0.iter().any(|cpu| place.source.0.contains(cpu));
-    // Over an agent the two ends may be on one machine all the same.
-    let one_machine = trial.path != Path::Peer || summary.one_machine;
+    let same_cpu = !place.is_free() && place.sink.0.iter().any(|cpu| place.source.0.contains(cpu));
     // Twice the caches: below that a good part of the passes hits.
     let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
     let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
@@ -173,7 +167,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (trial.path == Path::Loopback, Label::Loopback),
         (trial.path == Path::Namespaces, Label::NoNic),
         (in_software(study, summary), Label::Software),
-        (same_cpu && one_machine && trial.path != Path::Memory, Label::SameCpu),
+        (same_cpu && summary.is_one_host(), Label::SameCpu),
         (trial.params.stream.as_ref().is_some_and(|s| s.drops()), Label::Truncated),
         (summary.effective.receiver.as_deref() == Some("splice"), Label::Spliced),
         (joined(summary), Label::Joined),

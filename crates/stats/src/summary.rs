@@ -290,6 +290,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
     let numbers: Vec<f64> = values.iter().map(|value| value.value).collect();
     let sessions = by_session(&values);
     let first = done.first();
+    let one_machine = first.is_some_and(Done::is_one_machine);
     let mut summary = Summary {
         label: trial.label.clone(),
         kind: trial.kind.clone(),
@@ -307,7 +308,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         round_trips: round_trips(done.iter().filter_map(|run| run.source)),
         cpu: cpu(&done, metric, is_udp_paced(trial)),
         loss: (trial.kind == "udp-stream" && !done.is_empty())
-            .then(|| loss(trial, &done, is_one_host(trial, first))),
+            .then(|| loss(trial, &done, is_one_host(trial.path, one_machine))),
         lost_round_trips: (trial.kind == "udp-rr").then(|| {
             let sources = done.iter().filter_map(|run| run.source);
             total(sources.flat_map(|source| &source.flows).map(|flow| flow.lost))
@@ -334,7 +335,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         },
         background_ended: crate::background::ended_early(trial, &done),
         retransmitted_segments: retransmitted(&done),
-        one_machine: first.is_some_and(Done::is_one_machine),
+        one_machine,
         busy_cpus: traffic::busy_cpus(&done),
         overhead: traffic::overhead(&done),
         effective: first.map(Done::effective).unwrap_or_default(),
@@ -346,10 +347,15 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
     summary
 }
 
-/// Whether both ends ran on one host, over an agent too.
-fn is_one_host(trial: &Trial, first: Option<&Done<'_>>) -> bool {
-    let local = matches!(trial.path, Path::Loopback | Path::Namespaces);
-    local || first.is_some_and(Done::is_one_machine)
+impl Summary {
+    /// Whether both ends ran on one host, over an agent too: no wire lies between them.
+    pub fn is_one_host(&self) -> bool {
+        is_one_host(self.path, self.one_machine)
+    }
+}
+
+fn is_one_host(path: Path, one_machine: bool) -> bool {
+    matches!(path, Path::Loopback | Path::Namespaces) || one_machine
 }
 
 fn metric(trial: &Trial) -> Metric {

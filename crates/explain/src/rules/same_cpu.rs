@@ -6,9 +6,7 @@
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
 use narrows_facts::host::Host;
-use narrows_facts::load::{Binding, CpuList};
 use narrows_facts::result::{Verdict, Weight};
-use narrows_facts::trial::Path;
 
 pub static RULE: Rule =
     Rule { name: "same-cpu", asks: "Did both ends share a CPU?", of_host: false, judge };
@@ -18,14 +16,10 @@ fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some("pins both ends of a path inside one machine");
     measured::judge(case, "a run inside one machine with both ends pinned", idle, |cell| {
         let place = &cell.trial.place;
-        // Over an agent the two ends may be on one machine all the same.
-        let one_machine = cell.trial.path != Path::Peer || cell.summary.one_machine;
-        // In a set of several CPUs the scheduler keeps two busy threads apart.
-        let roams = |binding: Binding, cpus: &CpuList| !binding.is_each() && cpus.0.len() > 1;
-        if roams(place.sink_binding, &place.sink) || roams(place.source_binding, &place.source) {
+        if place.is_free() || !cell.summary.is_one_host() {
             return Err(Blind::OtherKind);
         }
-        if !one_machine || place.sink.0.is_empty() || place.source.0.is_empty() {
+        if place.sink.0.is_empty() || place.source.0.is_empty() {
             return Err(Blind::OtherKind);
         }
         let shared = place.sink.0.iter().find_map(|sink| {
@@ -61,6 +55,8 @@ mod tests {
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found, is_idle};
     use narrows_facts::host::CpuPlace;
+    use narrows_facts::load::CpuList;
+    use narrows_facts::trial::Path;
 
     #[test]
     fn one_cpu_and_one_core_are_found() {
