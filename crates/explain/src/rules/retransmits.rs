@@ -1,4 +1,7 @@
-//! `tcp-retransmits`: did TCP lose segments on the way?
+//! `tcp-retransmits`: did TCP have to send segments again?
+//!
+//! Those that the receiver had already were late and not lost; of the others it is not known where
+//! they went. Where both ends are one host no switch and no cable lie between.
 //!
 //! A flow that loses one segment in a thousand over a round trip of a millisecond cannot hold 10
 //! Gb/s with 1460 B segments (Mathis et al., 1997: rate <= 1.22 MSS / (RTT sqrt(p))). Found from
@@ -10,12 +13,16 @@ use narrows_facts::result::{Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "tcp-retransmits",
-    asks: "Did TCP lose segments on the way?",
+    asks: "Did TCP have to send segments again?",
     of_host: false,
     judge,
 };
 
 const LOST_SHARE: f64 = 0.001;
+const BETWEEN_HOSTS: &str = "look for drops on the way: ethtool -S at both NICs, counters of the \
+                             switch's ports, rings, a shaper or policer";
+const WITHIN_A_HOST: &str = "no switch is in between: see this host's own queues and filters, tc -s \
+                             qdisc and nft list ruleset, and nstat -az for pruned receive queues";
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
@@ -40,12 +47,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     let wrong = (share >= LOST_SHARE).then(|| {
         let says = format!(
-            "TCP lost {:.2} % of its segments on the way in {}",
+            "TCP sent {:.2} % of its segments again in {}, those not counted that had arrived",
             100.0 * share,
             cell.trial.label
         );
-        let remedy = "look for drops on the way: ethtool -S at both NICs, counters of the switch's \
-                      ports, rings, a shaper or policer";
+        let remedy = if cell.summary.is_one_host() { WITHIN_A_HOST } else { BETWEEN_HOSTS };
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
@@ -56,6 +62,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_facts::trial::Path;
 
     #[test]
     fn one_in_a_hundred_is_found_and_one_in_a_million_is_not() {
@@ -71,5 +78,16 @@ mod tests {
         read(&mut spurious, "tcp-info", "flow0.duplicates_reported_segments", 9_990);
         assert!(is_clear(&of_study(&RULE, &spurious)));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+        // The advice knows the path.
+        let advice = |path: Path| {
+            let mut study = study(10_000);
+            study.trials[0].path = path;
+            match of_study(&RULE, &study) {
+                Verdict::Found { findings } => findings[0].remedy.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(advice(Path::Peer).contains("switch's ports"));
+        assert!(advice(Path::Namespaces).starts_with("no switch"));
     }
 }
