@@ -38,13 +38,13 @@ pub fn open(path: &Path) -> Result<Host, String> {
     }
     if let Some(text) = text.filter(|text| sections::is_report(text)) {
         let firmware = dmidecode::parse(text).map_err(|error| format!("{shown}: {error}"))?;
-        return of_firmware(firmware, &format!("{shown}"), "dmidecode without -t tells it");
+        return of_firmware(firmware, &format!("{shown}"), "dmidecode without -t reports it");
     }
     let none = |why: String| {
-        format!("{shown} is no SMBIOS table, no dmidecode text, no capture, no hwloc XML: {why}")
+        format!("{shown} is not an SMBIOS table, dmidecode text, a capture or hwloc XML: {why}")
     };
     if text.is_some() {
-        return Err(none("it is a text of another kind".to_owned()));
+        return Err(none("it is text of another kind".to_owned()));
     }
     let table = table_of(&bytes).map_err(&none)?;
     let firmware = memory::parse_smbios(table).map_err(&none)?;
@@ -81,7 +81,7 @@ fn table_of(bytes: &[u8]) -> Result<&[u8], String> {
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     let plain = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !plain.is_file() {
-        return Err("is no plain file".to_owned());
+        return Err("is not a regular file".to_owned());
     }
     if plain.len() > FILE_BYTES_MAX {
         return Err(format!("larger than {FILE_BYTES_MAX} bytes"));
@@ -110,7 +110,7 @@ fn top_of(path: &Path) -> Option<PathBuf> {
 /// `unnamed` says why there is no product.
 fn of_firmware(firmware: Firmware, from: &str, unnamed: &str) -> Result<Host, String> {
     if firmware.slots.is_empty() && firmware.sockets.is_empty() && firmware.system.is_none() {
-        return Err(format!("{from} tells of no system, no processor and no memory"));
+        return Err(format!("{from} describes no system, processor or memory"));
     }
     let mut host = read(&Root::at("/nonexistent/narrows"));
     let system = firmware.system.as_ref();

@@ -387,7 +387,7 @@ fn dumped_tables_are_the_tables_and_programs_are_no_hosts() {
     let here = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for program in ["/bin/ls", "/bin/sh"] {
         let error = open(Path::new(program)).expect_err(program);
-        assert!(error.contains("is no SMBIOS table"), "{error}");
+        assert!(error.contains("is not an SMBIOS table"), "{error}");
     }
     let Some(dir) = corpora() else { return };
     let mut compared = 0;

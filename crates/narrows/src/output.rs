@@ -180,7 +180,10 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// Makes sure that the folder is there and can be written, before a minute is spent measuring.
 pub fn check_folder(folder: &Path) -> Result<(), Failure> {
     if !folder.is_dir() {
-        return Err(Failure::of(Cause::NoFolder, format!("{} is no folder", folder.display())));
+        return Err(Failure::of(
+            Cause::NoFolder,
+            format!("{} is not a directory", folder.display()),
+        ));
     }
     let probe = folder.join(format!(".narrows-{}.part", std::process::id()));
     let tried = std::fs::write(&probe, b"narrows");

@@ -97,10 +97,10 @@ fn what_is_no_description_is_refused() {
     std::fs::write(dir.join("empty"), "").expect("file");
     for (path, says) in [
         (dir.clone(), "holds neither sys nor proc"),
-        (dir.join("text"), "no SMBIOS table, no dmidecode text"),
+        (dir.join("text"), "not an SMBIOS table, dmidecode text"),
         (dir.join("empty"), "is empty"),
         (dir.join("none"), "No such file"),
-        (PathBuf::from("/dev/zero"), "is no plain file"),
+        (PathBuf::from("/dev/zero"), "is not a regular file"),
     ] {
         fails(narrows().args(["host", "--from"]).arg(path), 2, says);
     }

@@ -88,7 +88,7 @@ fn packed_files_are_unpacked_and_endless_ones_left() {
         .spawn()
         .expect("a writer");
     let mut command = import(&[pipe], &["-o", &to("endless.narrows")]);
-    fails(&mut command, 2, "are no output of a tool");
+    fails(&mut command, 2, "is too much for a tool's output");
     writer.wait().expect("its reader is gone");
 }
 

@@ -58,7 +58,7 @@ fn a_wrong_key_is_told_from_a_stranger_and_from_another_version() {
     for (hello, says) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "does not speak narrows' protocol"),
         (&b"NRRW\x00\x00\x00\x63"[..], "speaks protocol version 99"),
-        (&b""[..], "is no narrows agent"),
+        (&b""[..], "is not a narrows agent"),
     ] {
         let stranger = TcpListener::bind("127.0.0.1:0").expect("port");
         let port = stranger.local_addr().expect("address").port().to_string();
@@ -93,7 +93,7 @@ fn files_that_are_no_studies_are_refused() {
     report(&dir.join("none.narrows"), "No such file");
     report(&dir, "cannot be read");
     report(&write("empty.narrows", b""), "the file is empty");
-    report(&write("text.narrows", b"hello, this is no database at all"), "no SQLite database");
+    report(&write("text.narrows", b"hello, this is no database at all"), "not an SQLite database");
     let mut garbled = b"SQLite format 3\0".to_vec();
     garbled.extend([0xff; 4096]);
     report(&write("garbled.narrows", &garbled), "garbled.narrows");
@@ -135,7 +135,7 @@ fn a_folder_that_cannot_be_written_is_said_before_measuring() {
     let began = std::time::Instant::now();
     // A folder where even root can make no file.
     fails(narrows().args(["check", "--out", "/proc/self"]), 5, "cannot be written");
-    fails(narrows().args(["check", "--out", "/no/such/folder"]), 2, "is no folder");
+    fails(narrows().args(["check", "--out", "/no/such/folder"]), 2, "is not a directory");
     assert!(began.elapsed().as_secs() < 5);
 }
 

@@ -196,7 +196,7 @@ impl Wire {
             stream.write_all(&hello).map_err(lost)?;
         }
         let mut theirs = [0; 8];
-        let nobody = |error| lost_or(&error, format!("{peer} is no narrows agent"));
+        let nobody = |error| lost_or(&error, format!("{peer} is not a narrows agent"));
         read_by(&mut stream, &mut theirs, deadline).map_err(nobody)?;
         if theirs[..4] != *MAGIC {
             return Err(RunError::Refused(format!("{peer} does not speak narrows' protocol")));

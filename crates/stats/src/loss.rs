@@ -79,7 +79,7 @@ impl LossPlace {
             Self::SourceInterface => "in the sender's interface or its queue",
             Self::Path => "on the path between the two hosts",
             Self::OneHost => "between the two interfaces of this one host",
-            Self::Unknown => "at a place that no counter tells",
+            Self::Unknown => "at an unknown place",
         }
     }
 }

@@ -118,7 +118,7 @@ impl std::fmt::Display for Missing {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         to.write_str(match self {
             Self::OlderRecord => "an older version did not note when it read the counters",
-            Self::InterfaceCounters => "neither end's interface told what it carried",
+            Self::InterfaceCounters => "neither end's interface counters could be read",
             Self::Rdma => "RDMA passes the interface's counters by",
             Self::OtherTool => "another tool made it",
         })

@@ -109,7 +109,7 @@ pub fn is_database(path: &Path) -> Result<(), StoreError> {
     file.take(100).read_to_end(&mut head).map_err(unopened)?;
     match head.as_slice() {
         [] => foreign("the file is empty"),
-        head if !head.starts_with(SQLITE_HEADER) => foreign("it is no SQLite database"),
+        head if !head.starts_with(SQLITE_HEADER) => foreign("it is not an SQLite database"),
         head if head.len() < 100 => foreign("it ends within its header"),
         // Studies keep a rollback journal and UTF-8.
         head if head[HEADER_WRITER] != 1 || head[HEADER_READER] != 1 => {

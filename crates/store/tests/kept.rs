@@ -170,7 +170,7 @@ fn what_is_no_study_is_told_in_plain_words() {
         );
     };
     says(b"", "the file is empty");
-    says(b"hello", "no SQLite database");
+    says(b"hello", "not an SQLite database");
     says(&good[..99], "ends within its header");
     assert_eq!(told(&good[..100]), Ok(()));
     for at in [18, 19] {

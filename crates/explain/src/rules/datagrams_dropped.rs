@@ -116,7 +116,7 @@ mod tests {
         assert!(text.contains("one host") && !text.contains("switches"), "{text}");
         // An end that is not ours may have dropped them itself.
         let text = says(false, false);
-        assert!(text.contains("no counter tells") && !text.contains("switches"), "{text}");
+        assert!(text.contains("at an unknown place") && !text.contains("switches"), "{text}");
         assert!(text.contains("RcvbufErrors"), "{text}");
     }
 }

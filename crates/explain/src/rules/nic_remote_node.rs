@@ -44,7 +44,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         }
         let interrupts = match nic.irq_cpus.value() {
             Some(cpus) => format!("its interrupts go to CPUs {cpus:?}"),
-            None => "its interrupts are not told".to_owned(),
+            None => "its interrupts are not reported".to_owned(),
         };
         let says =
             format!("{} is on node {node}, which has memory and CPUs; {interrupts}", nic.name);

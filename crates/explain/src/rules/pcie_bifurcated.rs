@@ -37,7 +37,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             Err(missing) => survey.lacks(missing),
         }
     }
-    survey.conclude(not_so("no NIC is in a slot whose lanes firmware tells"))
+    survey.conclude(not_so("no NIC is in a slot whose lanes firmware reports"))
 }
 
 /// The finding if there is one, or what it would take to tell.

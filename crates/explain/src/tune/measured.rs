@@ -81,7 +81,7 @@ pub(super) fn look(desk: &mut Desk<'_>, measured: Option<&Measured>) {
         congestion::compared(&measured.summaries).map(|pair| (measured, pair))
     });
     let Some((measured, (default, other))) = compared else {
-        let gap = format!("{SETTING}: {now} beside cubic is not measured: `narrows check` does");
+        let gap = format!("{SETTING}: {now} was not measured against cubic: run `narrows check`");
         // Neither of them paces: there is nothing to compare.
         match matches!(now.as_str(), "cubic" | "reno") {
             true => desk.told.fine.push(SETTING.to_owned()),

@@ -42,7 +42,7 @@ pub enum Unreadable {
     #[error("a Memory Device has no line '{0}': the report is cut short or translated")]
     FieldMissing(&'static str),
     /// A size that is neither a known word nor a number of bytes.
-    #[error("'Size: {0}' of a Memory Device is no size")]
+    #[error("'Size: {0}' of a Memory Device is not a size")]
     Size(String),
     /// Fewer memory devices than the memory arrays have slots, and no end of the table.
     #[error("the report is cut short: {there} of {listed} Memory Devices")]

@@ -88,7 +88,9 @@ fn bounded(source: impl Read) -> Result<Vec<u8>, String> {
     let read = source.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
     match bytes.len() as u64 > FILE_BYTES_MAX {
-        true => Err(format!("more than {} MiB are no output of a tool", FILE_BYTES_MAX >> 20)),
+        true => {
+            Err(format!("more than {} MiB is too much for a tool's output", FILE_BYTES_MAX >> 20))
+        }
         false => Ok(bytes),
     }
 }
