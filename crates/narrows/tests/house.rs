@@ -309,3 +309,22 @@ fn only_what_escapes_writes_to_standard_error() {
         assert!(escape.contains(&name) || found.is_none(), "{}: {found:?}", file.display());
     }
 }
+
+#[test]
+fn tests_that_truth_names_are_there() {
+    let mut functions = BTreeSet::new();
+    for path in files(&top().join("crates"), "rs") {
+        for after in read(&path).split("fn ").skip(1) {
+            let name: String =
+                after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            functions.insert(name);
+        }
+    }
+    let truth = read(&top().join("docs/truth.md"));
+    let words = truth.split(|c: char| !c.is_alphanumeric() && c != '_');
+    // A name of four words or more is a test's; shorter ones are fields and files.
+    let names: BTreeSet<&str> = words.filter(|word| word.matches('_').count() >= 3).collect();
+    assert!(names.len() > 50, "{} tests are named", names.len());
+    let missing: Vec<&&str> = names.iter().filter(|name| !functions.contains(**name)).collect();
+    assert!(missing.is_empty(), "docs/truth.md names tests that are not there: {missing:?}");
+}
