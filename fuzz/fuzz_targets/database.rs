@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows_facts::host::Host;
-use narrows_facts::study::StoredStudy;
+use narrows_model::host::Host;
+use narrows_model::study::StoredStudy;
 use narrows_store::{Store, counts, head, read};
 use std::path::PathBuf;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! `cargo run --manifest-path xtask/Cargo.toml`: makes the bindings of `crates/native` again from
+//! `cargo run --manifest-path xtask/Cargo.toml`: makes the bindings of `crates/rdma` again from
 //! the headers of this machine (Debian: libclang-dev, libibverbs-dev, librdmacm-dev,
 //! libfabric-dev). Each library becomes a structure of functions that are looked up at run time.
 //! With `-- figures` it counts the sources instead (`figures.rs`).
@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// One library, or one part of it.
 struct Library {
-    /// File that is made, below `crates/native/src`.
+    /// File that is made, below `crates/rdma/src`.
     file: &'static str,
     header: &'static str,
     /// Name of the structure.
@@ -186,7 +186,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if std::env::args().nth(1).as_deref() == Some("figures") {
         return figures::print(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     }
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/native/src");
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rdma/src");
     for library in [VERBS, CM, FABRIC] {
         make(&library, &top)?;
     }

@@ -3,8 +3,8 @@
 //! what was measured in them. What is alike is said once, with the populations it holds for.
 
 use crate::{Case, Judged, heaviest_first, judge};
-use narrows_facts::result::{Evidence, Finding, LookedAt, Missing, Verdict};
-use narrows_facts::study::{Session, StoredStudy};
+use narrows_model::result::{Evidence, Finding, LookedAt, Missing, Verdict};
+use narrows_model::study::{Session, StoredStudy};
 use narrows_predict::predict;
 use narrows_stats::summarise;
 use schemars::JsonSchema;

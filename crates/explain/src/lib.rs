@@ -13,9 +13,9 @@ mod setting;
 mod survey;
 pub mod tune;
 
-use narrows_facts::host::Host;
-use narrows_facts::result::{Finding, Prediction, Verdict};
-use narrows_facts::study::StoredStudy;
+use narrows_model::host::Host;
+use narrows_model::result::{Finding, Prediction, Verdict};
+use narrows_model::study::StoredStudy;
 use narrows_stats::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,11 +4,11 @@ use crate::Case;
 use crate::Rule;
 use crate::rules::evidence;
 use crate::survey::Survey;
-use narrows_facts::Bytes;
-use narrows_facts::load::EndReport;
-use narrows_facts::record::{Outcome, Record};
-use narrows_facts::result::{Evidence, Finding, Inapplicable, Missing, Verdict, Weight};
-use narrows_facts::trial::Trial;
+use narrows_model::Bytes;
+use narrows_model::load::EndReport;
+use narrows_model::record::{Outcome, Record};
+use narrows_model::result::{Evidence, Finding, Inapplicable, Missing, Verdict, Weight};
+use narrows_model::trial::Trial;
 use narrows_stats::{Label, Summary, median};
 
 /// One measured cell.
@@ -230,13 +230,13 @@ pub mod testing {
     //! A measured stream, and what a rule says of it.
 
     use super::*;
-    use narrows_facts::Nanos;
-    use narrows_facts::host::Host;
-    use narrows_facts::load::{FlowTally, Params, ThreadUsage, Timeline};
-    use narrows_facts::record::Stamp;
-    use narrows_facts::study::StoredStudy;
-    use narrows_facts::trial::Trial;
-    use narrows_facts::trial::{Path, Placement, TrialId};
+    use narrows_model::Nanos;
+    use narrows_model::host::Host;
+    use narrows_model::load::{FlowTally, Params, ThreadUsage, Timeline};
+    use narrows_model::record::Stamp;
+    use narrows_model::study::StoredStudy;
+    use narrows_model::trial::Trial;
+    use narrows_model::trial::{Path, Placement, TrialId};
 
     const SECOND_NS: u64 = 1_000_000_000;
 

@@ -2,7 +2,7 @@
 //! interleave set, as wide as the modules allow, in each part of a socket.
 
 use crate::population::{Population, is_split};
-use narrows_facts::host::{Slot, SlotPlace};
+use narrows_model::host::{Slot, SlotPlace};
 use narrows_predict::interleave;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,8 +139,8 @@ fn is_one_set(
         let at = first.at.clone().map(|at| SlotPlace { socket, ..at });
         slots.push(Slot { at: at.clone(), ..Slot::default() });
         let module = channels.iter().find_map(|(_, channel)| channel.full.first()?.module.clone());
-        let module = module.map(|module| narrows_facts::host::Module {
-            size_bytes: Some(narrows_facts::Bytes::gib(1)),
+        let module = module.map(|module| narrows_model::host::Module {
+            size_bytes: Some(narrows_model::Bytes::gib(1)),
             ..module
         });
         let held = Slot { at, module: module.or_else(any_module), ..Slot::default() };
@@ -154,11 +154,11 @@ fn is_one_set(
 }
 
 /// A module of a socket that has none yet.
-fn any_module() -> Option<narrows_facts::host::Module> {
-    Some(narrows_facts::host::Module {
-        size_bytes: Some(narrows_facts::Bytes::gib(1)),
+fn any_module() -> Option<narrows_model::host::Module> {
+    Some(narrows_model::host::Module {
+        size_bytes: Some(narrows_model::Bytes::gib(1)),
         is_dram: true,
-        ..narrows_facts::host::Module::default()
+        ..narrows_model::host::Module::default()
     })
 }
 
@@ -166,8 +166,8 @@ fn any_module() -> Option<narrows_facts::host::Module> {
 mod tests {
     use super::*;
     use crate::population::Balance;
-    use narrows_facts::host::{CpuSocket, Host, Module};
-    use narrows_facts::{Bytes, Fact};
+    use narrows_model::host::{CpuSocket, Host, Module};
+    use narrows_model::{Bytes, Fact};
 
     /// A host with `P1-DIMMA1` and so on: per socket and channel the modules in two slots.
     fn host(processor: &str, sockets: &[&[usize]]) -> Host {

@@ -1,6 +1,6 @@
 //! How the memory channels of each socket are populated, and into which interleave sets.
 
-use narrows_facts::host::{Host, Slot};
+use narrows_model::host::{Host, Slot};
 use narrows_predict::interleave::{self, Sets};
 use narrows_predict::platform::{self, Platform};
 use schemars::JsonSchema;

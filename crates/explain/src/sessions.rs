@@ -1,8 +1,8 @@
 //! Whether a study goes on with the machine that it began on: what differs between two sessions'
 //! hosts, apart from what the study itself changes by hand.
 
-use narrows_facts::host::{Host, Module};
-use narrows_facts::{Bytes, Fact};
+use narrows_model::host::{Host, Module};
+use narrows_model::{Bytes, Fact};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -116,7 +116,7 @@ fn population(host: &Host) -> String {
 }
 
 fn nics(host: &Host) -> String {
-    let card = |nic: &narrows_facts::host::Nic| {
+    let card = |nic: &narrows_model::host::Nic| {
         let driver = nic.driver.value().cloned().unwrap_or_else(unknown);
         format!("{} ({driver})", nic.name)
     };
@@ -127,7 +127,7 @@ fn nics(host: &Host) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::host::Slot;
+    use narrows_model::host::Slot;
 
     fn host(model: &str, gib: u64, filled: &[&str]) -> Host {
         let mut host = Host::default();

@@ -2,8 +2,8 @@
 
 use crate::rules::evidence;
 use crate::{Case, Rule};
-use narrows_facts::Fact;
-use narrows_facts::result::{Finding, Inapplicable, Missing, Verdict, Weight};
+use narrows_model::Fact;
+use narrows_model::result::{Finding, Inapplicable, Missing, Verdict, Weight};
 
 /// What is wrong with a setting.
 pub struct Trouble {
@@ -91,10 +91,10 @@ pub mod testing {
     //! A host with settings, and what a rule says of it.
 
     use crate::{Case, Rule};
-    use narrows_facts::host::Host;
-    use narrows_facts::result::Verdict;
-    use narrows_facts::study::StoredStudy;
-    use narrows_facts::{Fact, Source};
+    use narrows_model::host::Host;
+    use narrows_model::result::Verdict;
+    use narrows_model::study::StoredStudy;
+    use narrows_model::{Fact, Source};
 
     /// A fact that was read.
     pub fn known<T>(value: T) -> Fact<T> {

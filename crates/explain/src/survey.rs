@@ -2,9 +2,9 @@
 //! something was looked at and nothing of what should have been is missing.
 
 use crate::rules::evidence;
-use narrows_facts::Fact;
-use narrows_facts::host::{Host, Nic};
-use narrows_facts::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};
+use narrows_model::Fact;
+use narrows_model::host::{Host, Nic};
+use narrows_model::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};
 
 /// What was seen so far.
 #[derive(Default)]

@@ -2,9 +2,9 @@
 //! servers.
 
 use narrows_explain::population::{Balance, Population, controllers_equal};
-use narrows_facts::host::{Host, Module, Slot, SlotPlace};
-use narrows_facts::{Bytes, Fact};
 use narrows_host::open;
+use narrows_model::host::{Host, Module, Slot, SlotPlace};
+use narrows_model::{Bytes, Fact};
 use narrows_predict::interleave::Set;
 use serde_json::Value;
 use std::io::Write;

@@ -3,14 +3,14 @@
 
 use narrows_explain::population::{Balance, balance, sockets};
 use narrows_explain::{Case, judge};
-use narrows_facts::host::*;
-use narrows_facts::load::{CpuList, EndReport, FlowTally, Params, ThreadUsage, Timeline};
-use narrows_facts::record::{Outcome, Record, Stamp};
-use narrows_facts::result::{Finding, Verdict, Weight};
-use narrows_facts::study::{StoredStudy, Study};
-use narrows_facts::trial::{Path, Placement, Trial, TrialId};
-use narrows_facts::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_host::{Root, memory::parse_smbios, read};
+use narrows_model::host::*;
+use narrows_model::load::{CpuList, EndReport, FlowTally, Params, ThreadUsage, Timeline};
+use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::result::{Finding, Verdict, Weight};
+use narrows_model::study::{StoredStudy, Study};
+use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_stats::summarise;
 use serde_json::Value;
 use std::io::Write;

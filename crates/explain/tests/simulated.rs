@@ -3,15 +3,15 @@
 //! named stands in `confusion.txt` (NARROWS_GOLDEN=write makes it anew).
 
 use narrows_explain::{Case, judge};
-use narrows_facts::host::*;
-use narrows_facts::load::{
+use narrows_model::host::*;
+use narrows_model::load::{
     CpuList, EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline,
 };
-use narrows_facts::record::{Outcome, Record, Stamp};
-use narrows_facts::result::Verdict;
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path, Placement, Trial, TrialId};
-use narrows_facts::{BitsPerSecond, Bytes, Fact, Nanos};
+use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::result::Verdict;
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
 const SECOND_NS: u64 = 1_000_000_000;

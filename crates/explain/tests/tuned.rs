@@ -1,12 +1,12 @@
 //! Advice rests on what a check measured, where it was this host and this boot.
 
 use narrows_explain::tune::{Advised, Measured, Profile, Stale, advise};
-use narrows_facts::host::Host;
-use narrows_facts::load::{EndReport, FlowTally, Params, Timeline};
-use narrows_facts::record::{Outcome, Record, Stamp};
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path, Placement, Trial, TrialId};
-use narrows_facts::{Bytes, Fact, Nanos};
+use narrows_model::host::Host;
+use narrows_model::load::{EndReport, FlowTally, Params, Timeline};
+use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::{Bytes, Fact, Nanos};
 
 const SETTING: &str = "net.ipv4.tcp_congestion_control";
 const SECOND: Nanos = Nanos(1_000_000_000);

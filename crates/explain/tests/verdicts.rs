@@ -2,10 +2,10 @@
 //! did not look at.
 
 use narrows_explain::{Case, Judged, judge, judge_host, rules::RULES};
-use narrows_facts::host::Host;
-use narrows_facts::result::{LookedAt, Verdict};
-use narrows_facts::study::StoredStudy;
 use narrows_host::{Root, read};
+use narrows_model::host::Host;
+use narrows_model::result::{LookedAt, Verdict};
+use narrows_model::study::StoredStudy;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

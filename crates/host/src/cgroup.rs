@@ -1,7 +1,7 @@
 //! The control groups of this process, version 1 and 2.
 
 use crate::Root;
-use narrows_facts::{Bytes, Fact};
+use narrows_model::{Bytes, Fact};
 
 /// Folders of the group that has a controller, from this process's own up to the top.
 fn folders(root: &Root, controller: &str) -> Vec<String> {

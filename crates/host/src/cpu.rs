@@ -1,8 +1,8 @@
 //! Processors and caches, from `/sys/devices/system/cpu` and `/proc/cpuinfo`.
 
 use crate::{Root, cgroup, list};
-use narrows_facts::host::{Cache, Cpu, CpuPlace, CpuSocket, IdleState};
-use narrows_facts::{Bytes, Fact};
+use narrows_model::host::{Cache, Cpu, CpuPlace, CpuSocket, IdleState};
+use narrows_model::{Bytes, Fact};
 use std::collections::BTreeMap;
 
 const CPUS: &str = "sys/devices/system/cpu";

@@ -1,8 +1,8 @@
 //! The PCI Express capability in a function's configuration space (PCI Express base specification,
 //! 7.5.3): largest payload and read request, which the kernel lists nowhere else.
 
-use narrows_facts::Bytes;
-use narrows_facts::host::{Express, PciLink};
+use narrows_model::Bytes;
+use narrows_model::host::{Express, PciLink};
 
 /// What an ordinary user may read of a configuration space; capabilities lie beyond.
 const HEADER_BYTES: usize = 64;

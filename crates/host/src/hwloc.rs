@@ -3,8 +3,8 @@
 //! or settings.
 
 use crate::{Root, cpu, list, pci, read};
-use narrows_facts::host::{Cache, CpuPlace, Device, Host, Nic, Node, PciHop, RdmaDevice, RdmaPort};
-use narrows_facts::{Bytes, BytesPerSecond, Fact};
+use narrows_model::host::{Cache, CpuPlace, Device, Host, Nic, Node, PciHop, RdmaDevice, RdmaPort};
+use narrows_model::{Bytes, BytesPerSecond, Fact};
 use roxmltree::{Document, Node as Element, ParsingOptions};
 use std::collections::BTreeMap;
 

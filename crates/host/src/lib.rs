@@ -2,7 +2,7 @@
 //! `/proc`. Reading a file and understanding its text are two functions everywhere, so that each
 //! parser can be tested on machines nobody here owns.
 //!
-//! Nothing in here fails: what cannot be read is a [`narrows_facts::Fact`] that says why.
+//! Nothing in here fails: what cannot be read is a [`narrows_model::Fact`] that says why.
 
 pub mod ask;
 mod capture;
@@ -24,7 +24,7 @@ mod virt;
 pub use open::open;
 pub use root::Root;
 
-use narrows_facts::host::Host;
+use narrows_model::host::Host;
 
 /// Reads this machine and gives the text of a capture of it, masked.
 pub fn capture() -> String {

@@ -3,10 +3,10 @@
 use crate::ask::{self, ethtool, links};
 use crate::pci::Functions;
 use crate::{Root, list};
-use narrows_facts::host::{
+use narrows_model::host::{
     Coalescing, Irq, Nic, Pause, PciHop, Queues, Rings, Steering, VirtualFunctions,
 };
-use narrows_facts::{BitsPerSecond, Bytes, Fact};
+use narrows_model::{BitsPerSecond, Bytes, Fact};
 use std::collections::{BTreeMap, BTreeSet};
 
 const NET: &str = "sys/class/net";

@@ -1,8 +1,8 @@
 //! NUMA nodes, from `/sys/devices/system/node`.
 
 use crate::{Root, list};
-use narrows_facts::host::{HugePages, Node, NodeAccess};
-use narrows_facts::{Bytes, BytesPerSecond, Nanos};
+use narrows_model::host::{HugePages, Node, NodeAccess};
+use narrows_model::{Bytes, BytesPerSecond, Nanos};
 
 const NODES: &str = "sys/devices/system/node";
 

@@ -4,8 +4,8 @@
 use crate::capture;
 use crate::memory::{self, Firmware, Told, dmidecode, sections};
 use crate::{Root, hwloc, read};
-use narrows_facts::Fact;
-use narrows_facts::host::Host;
+use narrows_model::Fact;
+use narrows_model::host::Host;
 use std::path::{Path, PathBuf};
 
 /// Larger than any description of a host.

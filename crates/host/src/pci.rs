@@ -1,8 +1,8 @@
 //! PCI functions that move much data, and the functions on the way to them from the root complex.
 
 use crate::{Root, express, nic};
-use narrows_facts::Fact;
-use narrows_facts::host::{Device, DeviceKind, Express, Nic, PciHop, PciLink, RdmaDevice};
+use narrows_model::Fact;
+use narrows_model::host::{Device, DeviceKind, Express, Nic, PciHop, PciLink, RdmaDevice};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! RDMA devices, from `/sys/class/infiniband`.
 
 use crate::{Root, nic, pci};
-use narrows_facts::BitsPerSecond;
-use narrows_facts::Fact;
-use narrows_facts::host::{Gid, RdmaDevice, RdmaPort};
+use narrows_model::BitsPerSecond;
+use narrows_model::Fact;
+use narrows_model::host::{Gid, RdmaDevice, RdmaPort};
 
 const DEVICES: &str = "sys/class/infiniband";
 const NETDEVS: &str = "sys/class/net";

@@ -1,7 +1,7 @@
 //! The directory that a machine is read through.
 
 use crate::capture::{Answers, Content};
-use narrows_facts::Fact;
+use narrows_model::Fact;
 use std::cell::RefCell;
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -225,7 +225,7 @@ impl Root {
 /// What an error of a read means as a fact. Drivers answer EINVAL or ENODEV for "not known now".
 fn gap<T>(from: String, error: &std::io::Error) -> Fact<T> {
     match error.kind() {
-        ErrorKind::PermissionDenied => Fact::Denied { from: narrows_facts::Source(from) },
+        ErrorKind::PermissionDenied => Fact::Denied { from: narrows_model::Source(from) },
         ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput => {
             Fact::absent(from)
         }

@@ -2,7 +2,7 @@
 //! memory, mitigations, firewall.
 
 use crate::Root;
-use narrows_facts::Fact;
+use narrows_model::Fact;
 use std::collections::BTreeMap;
 
 /// Name of a fact and the file it is read from.

@@ -1,7 +1,7 @@
 //! What kind of machine this is: product, hypervisor, container.
 
 use crate::Root;
-use narrows_facts::Fact;
+use narrows_model::Fact;
 
 /// Maker and product, from the world-readable part of DMI, or the device tree of an Arm board.
 pub fn product(root: &Root) -> Fact<String> {

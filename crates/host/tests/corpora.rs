@@ -1,9 +1,9 @@
 //! Reads tables and trees of real machines, kept beside the checkout because of their licences,
 //! and compares with what is known of them. Skipped, and said so, where they are not there.
 
-use narrows_facts::host::{DeviceKind, Host, Slot};
 use narrows_host::memory::parse_smbios;
 use narrows_host::{Root, open, read};
+use narrows_model::host::{DeviceKind, Host, Slot};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -304,7 +304,7 @@ fn exported_topologies_have_the_parts_that_were_counted() {
         ("nvidiaDGX2.xml", [2, 2, 4, 4], vec![]),
     ] {
         let host = open(&dir.join("hwloc-xml").join(file)).expect(file);
-        let core = |place: &narrows_facts::host::CpuPlace| (place.package, place.die, place.core);
+        let core = |place: &narrows_model::host::CpuPlace| (place.package, place.die, place.core);
         let counted = host.cpu.places.iter().map(core).collect::<std::collections::BTreeSet<_>>();
         let have = [packages(&host), host.nodes.len(), counted.len(), host.cpu.places.len()];
         assert_eq!(have, [sockets, nodes, cores, cpus], "{file}");

@@ -3,12 +3,12 @@
 //! `cargo bench --bench records -- 1000000` makes a file of so many runs (a million without a
 //! number) in a temporary folder, each with one figure and no ends of ours, as imported runs have.
 
-use narrows_facts::Nanos;
-use narrows_facts::host::Host;
-use narrows_facts::record::{External, Figure, Outcome, Record, Stamp};
-use narrows_facts::result::Unit;
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::Path as Join;
+use narrows_model::Nanos;
+use narrows_model::host::Host;
+use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
+use narrows_model::result::Unit;
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Path as Join;
 use narrows_plan::study::{Definition, Ends, cells, trials};
 use narrows_store::Store;
 use nix::sys::resource::{UsageWho, getrusage};

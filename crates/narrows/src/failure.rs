@@ -1,7 +1,7 @@
 //! What the user sees when something cannot be done: one line of error, one hint, the exit code.
 
 use crate::cause::{Cause, Exit};
-use narrows_facts::shown::line;
+use narrows_model::shown::line;
 use narrows_run::RunError;
 use narrows_store::StoreError;
 use std::io::ErrorKind;

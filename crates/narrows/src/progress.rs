@@ -2,9 +2,9 @@
 
 use crate::watch::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use narrows_facts::record::Record;
-use narrows_facts::shown::line;
-use narrows_facts::trial::Trial;
+use narrows_model::record::Record;
+use narrows_model::shown::line;
+use narrows_model::trial::Trial;
 use narrows_run::controller::Progress;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};

@@ -4,10 +4,10 @@
 //! It is drawn between runs and never during one, so that looking costs the measurement nothing;
 //! its own CPU time is shown. The terminal is not in raw mode: Ctrl-C stops the study as ever.
 
-use narrows_facts::record::{Outcome, Record};
-use narrows_facts::result::Unit;
-use narrows_facts::shown::line;
-use narrows_facts::trial::Trial;
+use narrows_model::record::{Outcome, Record};
+use narrows_model::result::Unit;
+use narrows_model::shown::line;
+use narrows_model::trial::Trial;
 use narrows_report::words;
 use narrows_run::controller::Progress;
 use narrows_stats::{box_plot, value_of};
@@ -271,10 +271,10 @@ fn paint<B: Backend>(terminal: &mut Terminal<B>, state: &State) -> Result<(), B:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::Nanos;
-    use narrows_facts::load::{Params, Timeline};
-    use narrows_facts::record::{External, Fault, Figure, Stage, Stamp};
-    use narrows_facts::trial::{Path, Placement, TrialId};
+    use narrows_model::Nanos;
+    use narrows_model::load::{Params, Timeline};
+    use narrows_model::record::{External, Fault, Figure, Stage, Stamp};
+    use narrows_model::trial::{Path, Placement, TrialId};
     use ratatui::backend::TestBackend;
 
     fn trial(label: &str) -> Trial {
@@ -288,7 +288,7 @@ mod tests {
             id: TrialId(label.into()),
             label: label.into(),
             kind: "tcp-stream".into(),
-            params: Params::of_network(narrows_facts::Bytes(1), 1),
+            params: Params::of_network(narrows_model::Bytes(1), 1),
             place: Placement::default(),
             path: Path::Imported,
             timeline,

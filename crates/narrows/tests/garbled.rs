@@ -3,9 +3,9 @@
 mod common;
 
 use common::folder;
-use narrows_facts::host::Host;
-use narrows_facts::trial::Path as Join;
 use narrows_host::open;
+use narrows_model::host::Host;
+use narrows_model::trial::Path as Join;
 use narrows_plan::study::{Definition, Ends, cells, trials};
 use narrows_predict::published::{Table, predict};
 use narrows_predict::whatif::calibration::Calibration;

@@ -4,8 +4,8 @@ mod common;
 
 use common::{err, fails, folder, narrows, out, run};
 use narrows_explain::population::{controllers_equal, sockets};
-use narrows_facts::host::{Host, Slot};
 use narrows_host::open;
+use narrows_model::host::{Host, Slot};
 use narrows_predict::dram::socket_peaks;
 use serde_json::Value;
 use std::io::Write;

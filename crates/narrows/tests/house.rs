@@ -10,24 +10,24 @@ const COLUMNS_MAX: usize = 100;
 
 /// What each room may use of the others.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("facts", &[]),
-    ("host", &["facts"]),
-    ("loads", &["facts", "native"]),
-    ("meters", &["facts", "host"]),
-    ("native", &[]),
-    ("plan", &["facts"]),
-    ("stats", &["facts"]),
-    ("store", &["facts"]),
-    ("predict", &["facts", "stats"]),
-    ("explain", &["facts", "predict", "stats"]),
-    ("report", &["explain", "facts", "predict", "stats"]),
-    ("run", &["facts", "host", "loads", "meters", "plan", "store"]),
+    ("counters", &["host", "model"]),
+    ("explain", &["model", "predict", "stats"]),
+    ("host", &["model"]),
+    ("model", &[]),
+    ("plan", &["model"]),
+    ("predict", &["model", "stats"]),
+    ("rdma", &[]),
+    ("report", &["explain", "model", "predict", "stats"]),
+    ("run", &["counters", "host", "model", "plan", "store", "workloads"]),
+    ("stats", &["model"]),
+    ("store", &["model"]),
+    ("workloads", &["model", "rdma"]),
 ];
 
 /// The rooms without I/O, clock and environment.
-const THINKING: &[&str] = &["explain", "facts", "plan", "predict", "report", "stats"];
+const THINKING: &[&str] = &["explain", "model", "plan", "predict", "report", "stats"];
 /// The rooms that may hold unsafe code.
-const UNSAFE: &[&str] = &["host", "loads", "meters", "native"];
+const UNSAFE: &[&str] = &["counters", "host", "rdma", "workloads"];
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("workspace")
@@ -194,12 +194,12 @@ fn function_lengths_are_seen() {
 /// Registries: the folder, and the name of the list in its `mod.rs`.
 const REGISTRIES: &[(&str, &str)] = &[
     ("explain/src/rules", "RULES"),
-    ("loads/src/kinds", "KINDS"),
-    ("loads/src/tcp/receivers", "RECEIVERS"),
-    ("loads/src/tcp/senders", "SENDERS"),
-    ("loads/src/udp/receivers", "RECEIVERS"),
-    ("loads/src/udp/senders", "SENDERS"),
-    ("meters/src/sources", "SOURCES"),
+    ("workloads/src/kinds", "KINDS"),
+    ("workloads/src/tcp/receivers", "RECEIVERS"),
+    ("workloads/src/tcp/senders", "SENDERS"),
+    ("workloads/src/udp/receivers", "RECEIVERS"),
+    ("workloads/src/udp/senders", "SENDERS"),
+    ("counters/src/sources", "SOURCES"),
     ("report/src/formats", "FORMATS"),
     ("report/src/views", "VIEWS"),
 ];

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{err, fails, folder, is_root, narrows, out, run, skip};
-use narrows_facts::load::{EndReport, FlowTally};
-use narrows_facts::record::Record;
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::load::{EndReport, FlowTally};
+use narrows_model::record::Record;
+use narrows_model::{Bytes, Nanos};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -198,7 +198,7 @@ fn exports_hold_every_run() {
     };
     let json = dir.join("study.json");
     assert_eq!(export("json", &json).status.code(), Some(0));
-    let stored: narrows_facts::study::StoredStudy =
+    let stored: narrows_model::study::StoredStudy =
         serde_json::from_str(&std::fs::read_to_string(&json).expect("file")).expect("JSON");
     let records: Vec<Record> = narrows_store::read(&study).expect("a study").records;
     assert_eq!(stored.records, records);
@@ -519,8 +519,8 @@ fn the_views_of_a_file_say_what_its_report_says() {
     let mut stored = narrows_store::read(&study).expect("a study");
     let (trial, record) = (stored.trials[0].clone(), stored.records[0].clone());
     for (at, (kind, sink, source)) in cases.iter().enumerate() {
-        let id = narrows_facts::trial::TrialId(at.to_string());
-        stored.trials.push(narrows_facts::trial::Trial {
+        let id = narrows_model::trial::TrialId(at.to_string());
+        stored.trials.push(narrows_model::trial::Trial {
             id: id.clone(),
             label: format!("{at} {kind}"),
             kind: (*kind).to_owned(),

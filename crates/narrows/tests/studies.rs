@@ -3,7 +3,7 @@
 mod common;
 
 use common::{err, fails, folder, is_root, narrows, out, run, serve, serve_at, skip};
-use narrows_facts::record::{Outcome, Record};
+use narrows_model::record::{Outcome, Record};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -242,11 +242,11 @@ fn a_precision_that_is_not_reached_is_told() {
         assert!((8..60).contains(&runs), "{runs}");
     }
     // What is printed is what was stopped on, also of a file from when only the definition had it.
-    let is_sequential = |stored: &narrows_facts::study::StoredStudy| {
+    let is_sequential = |stored: &narrows_model::study::StoredStudy| {
         let summaries = narrows_stats::summarise(stored);
         summaries.iter().all(|summary| {
             let estimate = summary.estimate.expect("runs");
-            estimate.by == narrows_facts::result::Method::MedianSequential
+            estimate.by == narrows_model::result::Method::MedianSequential
                 && narrows_stats::is_precise(&estimate, 1.0)
         })
     };
@@ -479,7 +479,7 @@ fn kinds_are_not_mixed_and_reverse_is_reverse() {
     let stored = narrows_store::read(&dir.join("kinds.narrows")).expect("a study");
     for trial in stored.trials.iter().filter(|trial| trial.kind == "tcp-stream") {
         for record in stored.records_of(trial) {
-            let received = |end: &Option<Box<narrows_facts::load::EndReport>>| {
+            let received = |end: &Option<Box<narrows_model::load::EndReport>>| {
                 let flows = &end.as_ref().expect("an end").flows;
                 flows.iter().filter(|flow| !flow.sends).map(|flow| flow.bytes.0).sum::<u64>()
             };

@@ -3,11 +3,11 @@
 mod common;
 
 use common::narrows;
-use narrows_facts::load::{CpuList, End, Job, Params, SocketParams, StreamParams, Timeline};
-use narrows_facts::{Bytes, Nanos};
-use narrows_loads::takes;
+use narrows_model::load::{CpuList, End, Job, Params, SocketParams, StreamParams, Timeline};
+use narrows_model::{Bytes, Nanos};
 use narrows_run::child;
 use narrows_run::session::{Answer, Order};
+use narrows_workloads::takes;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Stdio};

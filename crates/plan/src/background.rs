@@ -1,9 +1,9 @@
 //! A background load as a user names it: a memory kernel on some CPUs and some node's memory.
 
 use crate::{Seat, cpus};
-use narrows_facts::Bytes;
-use narrows_facts::host::Host;
-use narrows_facts::load::{Beside, Binding, CpuList};
+use narrows_model::Bytes;
+use narrows_model::host::Host;
+use narrows_model::load::{Beside, Binding, CpuList};
 use std::str::FromStr;
 
 /// Most threads of a load.
@@ -83,8 +83,8 @@ impl BackgroundLoad {
 mod tests {
     use super::*;
     use crate::Where;
-    use narrows_facts::Fact;
-    use narrows_facts::host::{CpuPlace, Node};
+    use narrows_model::Fact;
+    use narrows_model::host::{CpuPlace, Node};
 
     fn two_nodes() -> Host {
         let node = |id: u32, cpus: [u32; 2], gib: u64| Node {

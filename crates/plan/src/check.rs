@@ -2,11 +2,11 @@
 //! on a host without an RDMA device what RDMA asks for, in software.
 
 use crate::{Spot, trial};
-use narrows_facts::host::Host;
-use narrows_facts::load::{Beside, CpuList, Params, Timeline};
-use narrows_facts::rdma::RdmaParams;
-use narrows_facts::trial::{Path, Placement, Trial};
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::host::Host;
+use narrows_model::load::{Beside, CpuList, Params, Timeline};
+use narrows_model::rdma::RdmaParams;
+use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::{Bytes, Nanos};
 
 /// Runs of all trials together unless the user says otherwise: about a minute.
 const RUNS: u32 = 60;
@@ -128,7 +128,7 @@ fn other_congestion(host: &Host, path: Path) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::host::Host;
+    use narrows_model::host::Host;
 
     #[test]
     fn rdma_in_software_is_measured_where_no_device_could_do_it() {

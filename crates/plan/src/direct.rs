@@ -1,9 +1,9 @@
 //! One direct measurement against a peer: `narrows tcp HOST`, `narrows udp HOST`.
 
 use crate::trial;
-use narrows_facts::load::{Params, StreamParams, Timeline};
-use narrows_facts::trial::{Path, Placement, Trial};
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::load::{Params, StreamParams, Timeline};
+use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::{Bytes, Nanos};
 
 /// The trial of one direct measurement. The warm-up covers slow start on long paths; the cool-down
 /// covers the delay of the control channel between the two ends' windows.

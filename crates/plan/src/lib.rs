@@ -12,9 +12,9 @@ pub mod rdma;
 pub mod study;
 
 use blake2::{Blake2s256, Digest};
-use narrows_facts::Nanos;
-use narrows_facts::load::{Params, Timeline};
-use narrows_facts::trial::{Engine, Level, Path, Placement, Trial, TrialId};
+use narrows_model::Nanos;
+use narrows_model::load::{Params, Timeline};
+use narrows_model::trial::{Engine, Level, Path, Placement, Trial, TrialId};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -63,7 +63,7 @@ pub fn imported(tool: &str, kind: &str, levels: Vec<Level>, notes: Vec<Level>) -
         cooldown_ns: Nanos(0),
         interval_ns: None,
     };
-    let params = Params::of_network(narrows_facts::Bytes(0), 0);
+    let params = Params::of_network(narrows_model::Bytes(0), 0);
     let text = serde_json::to_string(&(tool, kind, &levels)).unwrap_or_default();
     let place = Placement::default();
     let of = trial(&text, kind, params, place, Path::Imported, line);
@@ -101,7 +101,7 @@ pub fn run_ns(trial: &Trial) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::Bytes;
+    use narrows_model::Bytes;
 
     #[test]
     fn every_block_holds_every_trial_once_and_the_seed_decides_the_order() {

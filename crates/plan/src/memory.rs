@@ -1,10 +1,10 @@
 //! The trials of `narrows mem`: kernels by threads, node by node, latency by size, loaded latency.
 
 use crate::{Spot, choose, on_node, trial};
-use narrows_facts::host::Host;
-use narrows_facts::load::{CpuList, MemoryParams, Params, Timeline};
-use narrows_facts::trial::{Path, Placement, Trial};
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::host::Host;
+use narrows_model::load::{CpuList, MemoryParams, Params, Timeline};
+use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::{Bytes, Nanos};
 
 /// Repeats of each trial unless the user says otherwise: the least for a 95 % interval.
 pub const REPEATS: u32 = 6;

@@ -1,9 +1,9 @@
 //! Where to run: the node next to the NIC, two cores of it, and a working set beyond its caches.
 
-use narrows_facts::Bytes;
-use narrows_facts::host::Host;
-use narrows_facts::load::{Binding, CpuList};
-use narrows_facts::trial::Placement;
+use narrows_model::Bytes;
+use narrows_model::host::Host;
+use narrows_model::load::{Binding, CpuList};
+use narrows_model::trial::Placement;
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
@@ -33,7 +33,7 @@ pub fn choose(host: &Host) -> Spot {
     };
     let mut nics: Vec<_> = host.physical_nics().collect();
     nics.sort_by(|a, b| {
-        let speed = |nic: &narrows_facts::host::Nic| nic.speed_bps.value().map_or(0.0, |s| s.0);
+        let speed = |nic: &narrows_model::host::Nic| nic.speed_bps.value().map_or(0.0, |s| s.0);
         speed(b).total_cmp(&speed(a))
     });
     let of_nic = nics.iter().filter_map(|nic| nic.node.value().copied());

@@ -1,6 +1,6 @@
 //! What RDMA is told, as people write it: on the command line, and in a study's file.
 
-use narrows_facts::rdma::{RdmaParams, RdmaPlace};
+use narrows_model::rdma::{RdmaParams, RdmaPlace};
 use serde::{Deserialize, Serialize};
 
 /// Words about RDMA. What there are two of, here and at the peer, is written with a comma; one word

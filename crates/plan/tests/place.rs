@@ -1,8 +1,8 @@
 //! Where runs go on machines nobody here owns: made hosts, and trees of real ones where they are.
 
-use narrows_facts::host::{Cache, CpuPlace, Host, Nic, Node};
-use narrows_facts::{BitsPerSecond, Bytes, Fact};
 use narrows_host::{Root, read};
+use narrows_model::host::{Cache, CpuPlace, Host, Nic, Node};
+use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_plan::{Where, choose, cpus};
 
 fn known<T>(value: T) -> Fact<T> {

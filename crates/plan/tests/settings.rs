@@ -1,10 +1,10 @@
 //! What a study's words become: parameters, time lines, places, facts that fit.
 
-use narrows_facts::host::{Host, Module, Slot, SlotPlace};
-use narrows_facts::load::Binding;
-use narrows_facts::study::Found;
-use narrows_facts::trial::Path;
-use narrows_facts::{Bytes, Fact};
+use narrows_model::host::{Host, Module, Slot, SlotPlace};
+use narrows_model::load::Binding;
+use narrows_model::study::Found;
+use narrows_model::trial::Path;
+use narrows_model::{Bytes, Fact};
 use narrows_plan::study::{
     Count, Cut, Definition, Ends, Left, Machine, Settings, cells, left, next_block, standing,
     trials,
@@ -21,7 +21,7 @@ fn seat(at: Where) -> Seat {
     Seat { at, binding: Binding::Each }
 }
 
-fn params(text: &str) -> narrows_facts::load::Params {
+fn params(text: &str) -> narrows_model::load::Params {
     settings(text).params(Bytes::mib(48), Bytes::mib(300)).expect(text)
 }
 
@@ -120,7 +120,7 @@ fn definition(text: &str) -> Definition {
 }
 
 /// Trial of a study with these settings, between these hosts.
-fn planned(text: &str, path: Path, cpus: u32) -> Result<narrows_facts::trial::Trial, String> {
+fn planned(text: &str, path: Path, cpus: u32) -> Result<narrows_model::trial::Trial, String> {
     let mut host = Host::default();
     host.cpu.online = Fact::known((0..cpus).collect(), "test");
     host.cpu.allowed = Fact::known((0..cpus).collect(), "test");

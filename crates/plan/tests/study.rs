@@ -1,10 +1,10 @@
 //! The words of a study's file, its cells, and the machine they fit.
 
-use narrows_facts::host::{Host, Module, Slot};
-use narrows_facts::load::Binding;
-use narrows_facts::study::Found;
-use narrows_facts::trial::Path;
-use narrows_facts::{Bytes, Fact, Nanos, Source};
+use narrows_model::host::{Host, Module, Slot};
+use narrows_model::load::Binding;
+use narrows_model::study::Found;
+use narrows_model::trial::Path;
+use narrows_model::{Bytes, Fact, Nanos, Source};
 use narrows_plan::study::{Cut, Definition, Ends, Machine, cells, change, due, standing, trials};
 use std::collections::BTreeMap;
 
@@ -229,7 +229,7 @@ fn two_ends_of_one_host_share_no_cpu_that_they_need_not() {
 
 #[test]
 fn a_place_is_bound_to_as_a_whole_and_a_load_crosses_nodes() {
-    let node = |id: u32, cpus: [u32; 2]| narrows_facts::host::Node {
+    let node = |id: u32, cpus: [u32; 2]| narrows_model::host::Node {
         id,
         cpus: cpus.to_vec(),
         ..Default::default()
@@ -238,7 +238,7 @@ fn a_place_is_bound_to_as_a_whole_and_a_load_crosses_nodes() {
     let from = Source("test".into());
     host.cpu.online = Fact::Known { value: (0..4).collect(), from: from.clone() };
     host.cpu.allowed = Fact::Known { value: (0..4).collect(), from };
-    let place = |cpu| narrows_facts::host::CpuPlace {
+    let place = |cpu| narrows_model::host::CpuPlace {
         cpu,
         package: None,
         die: None,

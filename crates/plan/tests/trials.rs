@@ -1,10 +1,10 @@
 //! What direct measurements, `narrows mem` and `narrows check` plan, against values from their
 //! documentation: windows, sizes, threads, nodes, names.
 
-use narrows_facts::host::{CpuPlace, Host, Node};
-use narrows_facts::load::{CpuList, Params, StreamParams};
-use narrows_facts::trial::{Path, Placement, Trial};
-use narrows_facts::{Bytes, Fact, Nanos};
+use narrows_model::host::{CpuPlace, Host, Node};
+use narrows_model::load::{CpuList, Params, StreamParams};
+use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::memory::{self, Wanted};
 use narrows_plan::{check, direct, imported, run_ns, seed_from};
 
@@ -94,7 +94,7 @@ fn a_run_takes_its_time_line_a_start_and_its_touching() {
 
 #[test]
 fn what_was_imported_is_named_by_its_levels() {
-    let level = |factor: &str, level: &str| narrows_facts::trial::Level {
+    let level = |factor: &str, level: &str| narrows_model::trial::Level {
         factor: factor.into(),
         level: level.into(),
     };

@@ -1,9 +1,9 @@
 //! `dram`: what the populated channels of a socket carry at most.
 
 use crate::Stated;
-use narrows_facts::BytesPerSecond;
-use narrows_facts::host::{Host, Slot};
-use narrows_facts::result::{Ceiling, Estimate, Method, Provenance, Unit};
+use narrows_model::BytesPerSecond;
+use narrows_model::host::{Host, Slot};
+use narrows_model::result::{Ceiling, Estimate, Method, Provenance, Unit};
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
 

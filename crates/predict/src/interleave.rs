@@ -7,8 +7,8 @@
 //! two controllers of three channels; elsewhere they are from makers' population guides.
 
 use crate::platform::Platform;
-use narrows_facts::host::{Host, Slot};
-use narrows_facts::{Bytes, BytesPerSecond};
+use narrows_model::host::{Host, Slot};
+use narrows_model::{Bytes, BytesPerSecond};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One interleave set.
@@ -207,7 +207,7 @@ fn groups<'a>(channels: &'a [Channel], ways: &[u32]) -> Vec<Vec<&'a Channel>> {
 mod tests {
     use super::*;
     use crate::platform::named;
-    use narrows_facts::host::{Module, SlotPlace};
+    use narrows_model::host::{Module, SlotPlace};
 
     /// Slots of one socket: for each channel, in the order of labels, the sizes of its modules.
     fn socket(number: u32, channels: &[&[u64]]) -> Vec<Slot> {

@@ -19,10 +19,10 @@ mod stack;
 pub mod whatif;
 mod wire;
 
-use narrows_facts::host::Nic;
-use narrows_facts::result::{Ceiling, Estimate, Method, Prediction, Unit};
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::Path;
+use narrows_model::host::Nic;
+use narrows_model::result::{Ceiling, Estimate, Method, Prediction, Unit};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Path;
 use narrows_stats::{Metric, Summary};
 
 /// Protocols of a prediction.

@@ -2,9 +2,9 @@
 //! payload byte.
 
 use crate::{Stated, modelled};
-use narrows_facts::host::Nic;
-use narrows_facts::result::{Ceiling, Estimate, Provenance};
-use narrows_facts::study::Study;
+use narrows_model::host::Nic;
+use narrows_model::result::{Ceiling, Estimate, Provenance};
+use narrows_model::study::Study;
 use narrows_stats::{Label, Summary};
 
 /// Bytes on the memory bus per payload byte of kernel sockets. The middle is fitted on the two

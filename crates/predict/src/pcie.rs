@@ -7,9 +7,9 @@
 //! and read completions (20 B).
 
 use crate::{Protocol, Stated, framing, modelled};
-use narrows_facts::host::{Nic, PciHop, PciLink};
-use narrows_facts::result::{Ceiling, Provenance};
-use narrows_facts::units::three_digits;
+use narrows_model::host::{Nic, PciHop, PciLink};
+use narrows_model::result::{Ceiling, Provenance};
+use narrows_model::units::three_digits;
 
 /// Largest payload of one packet when the machine does not tell: common on servers.
 pub const MAX_PAYLOAD_BYTES: f64 = 256.0;
@@ -295,7 +295,7 @@ pub fn of_nic(nic: &Nic, protocol: Protocol) -> Stated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::{BitsPerSecond, Bytes, Fact};
+    use narrows_model::{BitsPerSecond, Bytes, Fact};
 
     #[test]
     fn rates_are_those_of_the_published_model() {
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(ends((16.0, 16), (8.0, 8), (8.0, 8)), Some(Limit::Device));
         let mut path = vec![hop("port", "", 8.0, 16), hop("nic", "", 8.0, 16)];
         path[1].link = Fact::absent("test");
-        path[1].rate_bytes_per_second = Fact::known(narrows_facts::BytesPerSecond(7.88e9), "test");
+        path[1].rate_bytes_per_second = Fact::known(narrows_model::BytesPerSecond(7.88e9), "test");
         let joint = &links(&path, None)[0];
         assert_eq!((joint.limit(), joint.says().as_str()), (None, "7.88 GB/s"));
         assert!((joint.payload_bps() / 1e9 - 52.9).abs() < 0.2, "{}", joint.payload_bps());
@@ -375,11 +375,11 @@ mod tests {
         let mut nic = nic(vec![hop("port", "", 8.0, 8), hop("nic", "", 8.0, 8)], 100e9);
         let assumed = of_nic(&nic, Protocol::Tcp).expect("ceiling");
         nic.path[1].express = Fact::known(
-            narrows_facts::host::Express {
+            narrows_model::host::Express {
                 max_payload_bytes: Bytes(256),
                 max_read_request_bytes: Bytes(512),
                 relaxed_ordering: true,
-                ..narrows_facts::host::Express::default()
+                ..narrows_model::host::Express::default()
             },
             "test",
         );

@@ -1,7 +1,7 @@
 //! Processor families: how many memory controllers and channels a socket has, and over how many
 //! channels it can interleave. Data files in `platforms/`, one a maker, each with its source.
 
-use narrows_facts::host::Host;
+use narrows_model::host::Host;
 use serde::Deserialize;
 use std::sync::LazyLock;
 use wildmatch::WildMatch;

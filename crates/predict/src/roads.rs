@@ -2,7 +2,7 @@
 //! and which links devices share.
 
 use crate::pcie::{Joint, WRITE_HEADER_BYTES, links, packet_bps, packet_share};
-use narrows_facts::host::{Device, Host, PciHop};
+use narrows_model::host::{Device, Host, PciHop};
 use std::collections::BTreeMap;
 
 /// How a device's root port reaches memory.
@@ -180,9 +180,9 @@ fn slot(address: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::Fact;
-    use narrows_facts::host::{DeviceKind, Nic, PciLink};
-    use narrows_facts::{BitsPerSecond, Bytes};
+    use narrows_model::Fact;
+    use narrows_model::host::{DeviceKind, Nic, PciLink};
+    use narrows_model::{BitsPerSecond, Bytes};
 
     fn hop(address: &str, name: &str) -> PciHop {
         let link = PciLink { speed_gts: 8.0, width: 8, speed_max_gts: 8.0, width_max: 8 };

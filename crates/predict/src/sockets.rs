@@ -6,8 +6,8 @@
 
 use crate::interleave::sets;
 use crate::platform::Platform;
-use narrows_facts::Bytes;
-use narrows_facts::host::{Module, Slot, SlotPlace};
+use narrows_model::Bytes;
+use narrows_model::host::{Module, Slot, SlotPlace};
 
 /// Share of the channels' peak that one read for each write reaches (measured on one Cascade Lake
 /// node with a vendor's checker; field notes).

@@ -1,8 +1,8 @@
 //! `stack`: what the CPUs that carry one flow allow.
 
 use crate::{Protocol, Stated};
-use narrows_facts::result::{Ceiling, Estimate, Method, Provenance};
-use narrows_facts::trial::Path;
+use narrows_model::result::{Ceiling, Estimate, Method, Provenance};
+use narrows_model::trial::Path;
 use narrows_stats::Summary;
 
 /// The measured rate, stretched until the busiest thread's CPU is full. Time that a thread sleeps

@@ -1,9 +1,9 @@
 //! `wire`: the link's rate times the payload share of its frames.
 
 use crate::{Protocol, Stated, framing, modelled};
-use narrows_facts::Bytes;
-use narrows_facts::host::{Host, Nic};
-use narrows_facts::result::{Ceiling, Provenance};
+use narrows_model::Bytes;
+use narrows_model::host::{Host, Nic};
+use narrows_model::result::{Ceiling, Provenance};
 
 /// The wire behind a NIC.
 pub fn of_nic(host: &Host, nic: &Nic, protocol: Protocol) -> Stated {

@@ -1,7 +1,7 @@
 //! Whatever is accepted, of what is said and of published tables, gives figures above zero with a
 //! range around them; what cannot be is refused by its name. By a seeded loop.
 
-use narrows_facts::host::Host;
+use narrows_model::host::Host;
 use narrows_predict::published::{Table, predict};
 use narrows_predict::whatif::calibration::Calibration;
 use narrows_predict::whatif::{KEYS, Said, of_host};

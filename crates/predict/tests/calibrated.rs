@@ -1,12 +1,12 @@
 //! What was measured in place of what is assumed: one published row as the measurement, all others
 //! as what is asked of it.
 
-use narrows_facts::host::{Host, Nic};
-use narrows_facts::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
-use narrows_facts::record::{Outcome, Record, Stamp};
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path as Join, Placement, Trial, TrialId};
-use narrows_facts::{BitsPerSecond, Bytes, Fact, Nanos};
+use narrows_model::host::{Host, Nic};
+use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
+use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
+use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::whatif::calibration::{Calibration, Measured};
 use narrows_predict::whatif::{Reach, Said, Server, of_host};
 use narrows_stats::summarise;

@@ -1,7 +1,7 @@
 //! What-if: each resource of a described server beside figures worked out by hand, and what is
 //! refused.
 
-use narrows_facts::host::Host;
+use narrows_model::host::Host;
 use narrows_predict::whatif::calibration::{Calibration, Measured};
 use narrows_predict::whatif::{Reach, Resource, Said, Server, of_host, prices};
 

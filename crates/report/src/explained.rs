@@ -1,7 +1,7 @@
 //! Why each cell reached what it did: measured beside expected, and what bears on it.
 
 use crate::{Analysis, judged, words};
-use narrows_facts::result::Estimate;
+use narrows_model::result::Estimate;
 use narrows_stats::{Label, Metric, Summary, Value, median};
 use serde::Serialize;
 use std::fmt::Write;

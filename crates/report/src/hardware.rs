@@ -1,8 +1,8 @@
 //! Phrases about the parts of a host.
 
 use narrows_explain::population::{Balance, Population, sockets_differ};
-use narrows_facts::Fact;
-use narrows_facts::host::{Coalescing, DeviceKind, Nic, Pause};
+use narrows_model::Fact;
+use narrows_model::host::{Coalescing, DeviceKind, Nic, Pause};
 use std::collections::BTreeMap;
 
 /// The class of a population with what it means, and what it could not be told from.

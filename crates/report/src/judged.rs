@@ -1,6 +1,6 @@
 //! Verdicts in words.
 
-use narrows_facts::result::{Answer, Evidence};
+use narrows_model::result::{Answer, Evidence};
 
 /// How many rules gave each answer: `2 found something, 20 clear, 9 not applicable, 17 unknown`.
 pub fn answers(judged: &[narrows_explain::Judged]) -> String {

@@ -25,8 +25,8 @@ pub mod words;
 
 use narrows_explain::conditions::{Found, Judgement, Population};
 use narrows_explain::{Case, Judged};
-use narrows_facts::result::{Prediction, Weight};
-use narrows_facts::study::StoredStudy;
+use narrows_model::result::{Prediction, Weight};
+use narrows_model::study::StoredStudy;
 use narrows_predict::predict;
 use narrows_stats::{CopyShare, Label, Summary, Together, copy_share, summarise, together};
 

@@ -1,8 +1,8 @@
 //! How an RDMA trial was set up, in words.
 
-use narrows_facts::load::Params;
-use narrows_facts::rdma::RdmaEffective;
-use narrows_facts::trial::Trial;
+use narrows_model::load::Params;
+use narrows_model::rdma::RdmaEffective;
+use narrows_model::trial::Trial;
 use narrows_stats::{Metric, Summary};
 
 /// The parts of its set-up that move the figure.

@@ -1,8 +1,8 @@
 //! Runs whose payload cannot be, in words.
 
 use crate::words::value;
-use narrows_facts::load::End;
-use narrows_facts::result::Unit;
+use narrows_model::load::End;
+use narrows_model::result::Unit;
 use narrows_stats::{Label, Metric, Side, Summary};
 
 /// How many runs have no value since they counted more than came, and how much more the worst did.

@@ -3,9 +3,9 @@
 use narrows_explain::moves::moves;
 use narrows_explain::population::{Balance, Population, controllers_equal, sockets_differ};
 use narrows_explain::{Judged, judge_host};
-use narrows_facts::host::Host;
-use narrows_facts::result::Weight;
-use narrows_facts::{BitsPerSecond, Bytes, BytesPerSecond};
+use narrows_model::host::Host;
+use narrows_model::result::Weight;
+use narrows_model::{BitsPerSecond, Bytes, BytesPerSecond};
 use narrows_predict::roads::{Road, SharedLink, Uplink, roads, shared};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,10 +4,10 @@
 //! ...}` with the whole document of the `json` format under `results`.
 
 use crate::{Analysis, formats};
-use narrows_facts::SCHEMA_VERSION;
-use narrows_facts::record::{Outcome, Record};
-use narrows_facts::study::Study;
-use narrows_facts::trial::Trial;
+use narrows_model::SCHEMA_VERSION;
+use narrows_model::record::{Outcome, Record};
+use narrows_model::study::Study;
+use narrows_model::trial::Trial;
 use serde_json::{Value, json};
 
 /// The first line.

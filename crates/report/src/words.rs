@@ -1,13 +1,13 @@
 //! Phrases that more than one format uses.
 
 use crate::Analysis;
-use narrows_facts::host::{Host, Nic};
-use narrows_facts::load::{Binding, Effective};
-use narrows_facts::result::{Estimate, Prediction, Unit, Weight};
-use narrows_facts::study::Ended;
-use narrows_facts::trial::{Path, Trial};
-use narrows_facts::units::three_digits;
-use narrows_facts::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
+use narrows_model::host::{Host, Nic};
+use narrows_model::load::{Binding, Effective};
+use narrows_model::result::{Estimate, Prediction, Unit, Weight};
+use narrows_model::study::Ended;
+use narrows_model::trial::{Path, Trial};
+use narrows_model::units::three_digits;
+use narrows_model::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
 use narrows_stats::{BusyCpu, Label, Metric, Summary};
 use std::collections::BTreeSet;
 
@@ -461,7 +461,7 @@ fn in_force(summary: &Summary) -> String {
 }
 
 /// What became of messages that nobody acknowledges.
-pub fn unacknowledged(counted: &narrows_facts::load::Unacknowledged) -> String {
+pub fn unacknowledged(counted: &narrows_model::load::Unacknowledged) -> String {
     let share = counted.lost_share() * 100.0;
     let lost = counted.sent.saturating_sub(counted.received);
     format!(

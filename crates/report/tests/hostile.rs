@@ -1,8 +1,8 @@
 //! Studies with absurd numbers in them, as a damaged file or a hostile peer could bring: every
 //! format must come out, without a panic, and without markup that was not written by narrows.
 
-use narrows_facts::study::StoredStudy;
 use narrows_host::{Root, read};
+use narrows_model::study::StoredStudy;
 use narrows_report::{Analysis, formats::FORMATS};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -2,13 +2,13 @@
 
 mod planted;
 
-use narrows_facts::Nanos;
-use narrows_facts::host::Host;
-use narrows_facts::load::{Params, Timeline};
-use narrows_facts::record::{External, Figure, Outcome, Record, Stamp};
-use narrows_facts::result::Unit;
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Level, Path, Placement, Trial, TrialId};
+use narrows_model::Nanos;
+use narrows_model::host::Host;
+use narrows_model::load::{Params, Timeline};
+use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
+use narrows_model::result::Unit;
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Level, Path, Placement, Trial, TrialId};
 use narrows_report::Analysis;
 use planted::{host, session};
 
@@ -23,7 +23,7 @@ fn study(across: &str, medians: &[f64], runs: u32, recommend: Option<bool>) -> S
             id: TrialId(at.to_string()),
             label: format!("{across} {}", at + 1),
             kind: "tcp-stream".into(),
-            params: Params::of_network(narrows_facts::Bytes(0), 1),
+            params: Params::of_network(narrows_model::Bytes(0), 1),
             place: Placement::default(),
             path: Path::Peer,
             timeline: Timeline {
@@ -120,7 +120,7 @@ fn no_recommendation_calls_a_fraction_of_the_channels_balanced() {
             channels.iter().for_each(|channel| modules[*channel] = 32);
             let mut host = host(modules);
             if let Some(model) = model {
-                host.cpu.model = narrows_facts::Fact::known(model.to_owned(), "planted");
+                host.cpu.model = narrows_model::Fact::known(model.to_owned(), "planted");
             }
             of.sessions.push(session(at as u32, &(at + 1).to_string(), host));
         }

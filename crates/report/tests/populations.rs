@@ -2,7 +2,7 @@
 
 mod planted;
 
-use narrows_facts::study::StoredStudy;
+use narrows_model::study::StoredStudy;
 use narrows_report::Analysis;
 use planted::{host, session};
 
@@ -28,7 +28,7 @@ fn balance(study: &StoredStudy) -> Vec<(bool, Option<String>)> {
     let analysis = Analysis::of(study);
     let of = analysis.found.iter().filter(|found| found.finding.rule == "dimm-balance");
     of.map(|found| {
-        let fault = found.finding.weight == narrows_facts::result::Weight::Fault;
+        let fault = found.finding.weight == narrows_model::result::Weight::Fault;
         (fault, analysis.holds_for(found))
     })
     .collect()

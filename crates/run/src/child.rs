@@ -1,6 +1,6 @@
 //! Children of this process: what of the environment they get, and how they are held.
 
-use narrows_facts::Bytes;
+use narrows_model::Bytes;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::ffi::{OsStr, OsString};
 use std::process::Command;

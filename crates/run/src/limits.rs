@@ -2,11 +2,11 @@
 //! its owner sets, and nothing of where and as what it runs.
 
 use crate::session::Order;
-use narrows_facts::Bytes;
-use narrows_facts::load::{End as Role, Job};
+use narrows_model::Bytes;
+use narrows_model::load::{End as Role, Job};
 use std::net::IpAddr;
 
-/// What the owner of an agent allows. The hard limits of [`narrows_loads::check`] hold besides.
+/// What the owner of an agent allows. The hard limits of [`narrows_workloads::check`] hold besides.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     /// Ports that data connections may come to, first to last; `None` is any.
@@ -71,7 +71,7 @@ impl Limits {
     pub fn within(&self, order: Order, address: IpAddr) -> Result<Order, String> {
         match order {
             Order::Prepare { mut job } => {
-                let kind = narrows_loads::kind(&job.kind).map_err(|error| error.to_string())?;
+                let kind = narrows_workloads::kind(&job.kind).map_err(|error| error.to_string())?;
                 let listens = (job.end == Role::Sink) != job.params.is_reverse();
                 if !kind.network || !listens {
                     let why = "an agent runs only the end of a network workload that listens";
@@ -103,7 +103,7 @@ impl Limits {
         if let Some(most) = self.streams.filter(|most| params.flows() > *most) {
             return no(format!("{} flows, at most {most}", params.flows()));
         }
-        let takes = narrows_loads::takes::count(job).map_err(|error| error.to_string())?;
+        let takes = narrows_workloads::takes::count(job).map_err(|error| error.to_string())?;
         let bytes = Bytes(takes.total_bytes());
         if let Some(most) = self.memory_bytes.filter(|most| bytes > *most) {
             let sockets = Bytes(takes.socket_bytes);
@@ -122,8 +122,8 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::load::{Bind, CpuList, Job, Params, StreamParams, Timeline};
-    use narrows_facts::{Bytes, Nanos};
+    use narrows_model::load::{Bind, CpuList, Job, Params, StreamParams, Timeline};
+    use narrows_model::{Bytes, Nanos};
 
     fn order(kind: &str, end: Role) -> Order {
         let span = Nanos(1_000_000);

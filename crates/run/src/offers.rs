@@ -1,13 +1,13 @@
 //! What an agent can run.
 
-use narrows_facts::trial::Trial;
+use narrows_model::trial::Trial;
 use serde::{Deserialize, Serialize};
 
 /// What an agent can run, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Offers {
-    /// Workloads, as in [`narrows_loads::kinds`].
+    /// Workloads, as in [`narrows_workloads::kinds`].
     pub kinds: Vec<String>,
     /// Ways to send, `tcp` or `udp` first: `tcp sendfile`.
     pub senders: Vec<String>,
@@ -18,7 +18,7 @@ pub struct Offers {
 impl Offers {
     /// What this program offers.
     pub fn own() -> Self {
-        use narrows_loads::{kinds, tcp, udp};
+        use narrows_workloads::{kinds, tcp, udp};
         let named = |of: &str, names: Vec<&str>| -> Vec<String> {
             names.into_iter().map(|name| format!("{of} {name}")).collect()
         };
@@ -60,9 +60,9 @@ mod tests {
 
     #[test]
     fn a_trial_that_an_agent_lacks_is_named() {
-        use narrows_facts::load::{Params, StreamParams, Timeline};
-        use narrows_facts::trial::{Path, Placement, TrialId};
-        use narrows_facts::{Bytes, Nanos};
+        use narrows_model::load::{Params, StreamParams, Timeline};
+        use narrows_model::trial::{Path, Placement, TrialId};
+        use narrows_model::{Bytes, Nanos};
         let trial = |kind: &str, sender: Option<&str>| {
             let sender = sender.map(str::to_owned);
             let stream = Some(StreamParams { sender, ..StreamParams::default() });

@@ -1,6 +1,6 @@
 //! Whether the kernel killed a process because its control group was out of memory.
 
-use narrows_facts::Bytes;
+use narrows_model::Bytes;
 use std::fmt;
 use std::path::{Path, PathBuf};
 

@@ -14,8 +14,8 @@
 //!
 //! At any point an end may say `Failed`, and a controller may go away, which ends the end.
 
-use narrows_facts::load::{EndReport, Job};
-use narrows_facts::record::{Fault, Stage};
+use narrows_model::load::{EndReport, Job};
+use narrows_model::record::{Fault, Stage};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 

@@ -1,8 +1,8 @@
 //! The state of the host around one run.
 
-use narrows_facts::Nanos;
-use narrows_facts::record::Stamp;
-use narrows_meters::{HOST, Look, Scene, between, look};
+use narrows_counters::{HOST, Look, Scene, between, look};
+use narrows_model::Nanos;
+use narrows_model::record::Stamp;
 use nix::sys::resource::{UsageWho, getrusage};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

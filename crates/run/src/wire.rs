@@ -10,7 +10,7 @@ use crate::door::is_hang_up;
 use crate::key::Key;
 use crate::offers::Offers;
 use crate::session::{Answer, Order};
-use narrows_facts::host::Host;
+use narrows_model::host::Host;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use snow::{Builder, StatelessTransportState};

@@ -5,11 +5,11 @@
 
 use crate::RunError;
 use crate::session::{Answer, Order, Turn};
-use narrows_facts::load::Job;
-use narrows_facts::record::{Fault, Stage};
-use narrows_loads::harness::{Crew, Waited};
-use narrows_loads::{LoadError, Prepared, ThreadMeter};
-use narrows_meters::{END, HOST, Look, Scene, between, look};
+use narrows_counters::{END, HOST, Look, Scene, between, look};
+use narrows_model::load::Job;
+use narrows_model::record::{Fault, Stage};
+use narrows_workloads::harness::{Crew, Waited};
+use narrows_workloads::{LoadError, Prepared, ThreadMeter};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
@@ -23,7 +23,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// The meter of the load threads' CPU time.
-const THREAD_METER: ThreadMeter = narrows_meters::thread::usage;
+const THREAD_METER: ThreadMeter = narrows_counters::thread::usage;
 
 /// Obeys orders from `input` until one run is done, one step failed, or the input ends.
 pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError> {
@@ -147,7 +147,7 @@ impl WorkerEnd {
                 .map_err(|error| format!("entering the network namespace {namespace}: {error}"))?;
         }
         crate::child::obey_hold(job.params.flows())?;
-        let kind = narrows_loads::check(&job)?;
+        let kind = narrows_workloads::check(&job)?;
         let prepared = (kind.prepare)(&job)?;
         let ports = prepared.ports();
         self.prepared = Some(prepared);

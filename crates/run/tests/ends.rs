@@ -2,14 +2,14 @@
 //! is its own worker, as narrows is. What is asked for is compared with what was measured: paces in
 //! bits, windows, who sends, how many flows.
 
-use narrows_facts::host::Host;
-use narrows_facts::load::{
+use narrows_model::host::Host;
+use narrows_model::load::{
     Beside, Binding, CpuList, End, EndReport, Job, MemoryParams, Params, StreamParams, Timeline,
 };
-use narrows_facts::record::{Outcome, Record};
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path as Join, Placement, Trial, TrialId};
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::record::{Outcome, Record};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
+use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
 use narrows_run::agent::{Agent, Lend};
 use narrows_run::controller::{Course, CourseEnd, Ends};

@@ -2,11 +2,11 @@
 
 use crate::median_interval;
 use crate::summary::{CONFIDENCE, Done};
-use narrows_facts::load::{EndReport, Interval};
-use narrows_facts::record::Record;
-use narrows_facts::result::{Estimate, Unit};
-use narrows_facts::trial::Trial;
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::load::{EndReport, Interval};
+use narrows_model::record::Record;
+use narrows_model::result::{Estimate, Unit};
+use narrows_model::trial::Trial;
+use narrows_model::{Bytes, Nanos};
 
 /// The load's rate over the runs that it lasted for.
 pub(crate) fn rate(done: &[Done<'_>]) -> Option<Estimate> {
@@ -54,8 +54,8 @@ fn of_run(record: &Record) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::record::{Outcome, Stamp};
-    use narrows_facts::trial::TrialId;
+    use narrows_model::record::{Outcome, Stamp};
+    use narrows_model::trial::TrialId;
 
     const MS: u64 = 1_000_000;
 

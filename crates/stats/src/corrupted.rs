@@ -1,7 +1,7 @@
 //! Runs whose data did not arrive as it was sent.
 
-use narrows_facts::load::{Corruption, End};
-use narrows_facts::record::Record;
+use narrows_model::load::{Corruption, End};
+use narrows_model::record::Record;
 use serde::{Deserialize, Serialize};
 
 /// A run whose bytes were compared with what was sent and differed.

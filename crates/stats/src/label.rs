@@ -2,9 +2,9 @@
 
 use crate::reconcile::Reconciled;
 use crate::summary::{CpuUse, Metric, Summary};
-use narrows_facts::result::Method;
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path, Trial};
+use narrows_model::result::Method;
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path, Trial};
 use serde::{Deserialize, Serialize};
 
 /// A thread that used this much of its CPU's time had no more to give.

@@ -4,9 +4,9 @@
 use crate::summary::Done;
 use crate::total;
 use crate::traffic::interface;
-use narrows_facts::load::{EndReport, FlowTally, Stretch};
-use narrows_facts::record::Record;
-use narrows_facts::trial::Trial;
+use narrows_model::load::{EndReport, FlowTally, Stretch};
+use narrows_model::record::Record;
+use narrows_model::trial::Trial;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a UDP header and of an Ethernet header.
@@ -289,8 +289,8 @@ fn stretch(end: &EndReport, sends: bool) -> Option<Stretch> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::load::{IpVersion, StretchOf};
-    use narrows_facts::{Bytes, Nanos};
+    use narrows_model::load::{IpVersion, StretchOf};
+    use narrows_model::{Bytes, Nanos};
 
     const MESSAGE: u64 = 1000;
     const HEADS: u64 = 20 + UDP_BYTES + ETHERNET_BYTES;

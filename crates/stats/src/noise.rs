@@ -1,8 +1,8 @@
 //! Whether others used the host while a run was made.
 
 use crate::total;
-use narrows_facts::load::EndReport;
-use narrows_facts::record::{Readings, Record};
+use narrows_model::load::EndReport;
+use narrows_model::record::{Readings, Record};
 use serde::{Deserialize, Serialize};
 
 /// Share of the host's CPU time that others took during a run.
@@ -78,10 +78,10 @@ fn of_host(host: &Readings, own_ns: f64) -> Option<Noise> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::Nanos;
-    use narrows_facts::load::ThreadUsage;
-    use narrows_facts::record::{Outcome, Stamp};
-    use narrows_facts::trial::TrialId;
+    use narrows_model::Nanos;
+    use narrows_model::load::ThreadUsage;
+    use narrows_model::record::{Outcome, Stamp};
+    use narrows_model::trial::TrialId;
 
     fn record(user: u64, idle: u64, steal: u64, own: u64) -> Record {
         let mut around = Stamp { own_cpu_ns: Nanos(own), ..Default::default() };

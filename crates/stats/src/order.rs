@@ -1,6 +1,6 @@
 //! Order statistics: no assumption about the shape of the distribution.
 
-use narrows_facts::result::{Estimate, Method, Unit};
+use narrows_model::result::{Estimate, Method, Unit};
 use serde::{Deserialize, Serialize};
 
 /// Five numbers and the outliers, by Tukey's rule.

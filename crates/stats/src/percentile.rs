@@ -1,8 +1,8 @@
 //! Percentiles of a latency histogram.
 
 use crate::total;
-use narrows_facts::Nanos;
-use narrows_facts::load::EndReport;
+use narrows_model::Nanos;
+use narrows_model::load::EndReport;
 use serde::{Deserialize, Serialize};
 
 /// Round-trip times of all runs of a trial together, each to the upper edge of its histogram bucket

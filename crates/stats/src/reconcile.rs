@@ -10,9 +10,9 @@
 use crate::summary::Metric;
 use crate::total;
 use crate::traffic::interface;
-use narrows_facts::load::{End, EndReport, FlowTally};
-use narrows_facts::record::{Outcome, Record};
-use narrows_facts::trial::{Path, Trial};
+use narrows_model::load::{End, EndReport, FlowTally};
+use narrows_model::record::{Outcome, Record};
+use narrows_model::trial::{Path, Trial};
 use serde::{Deserialize, Serialize};
 
 /// Payload may exceed what was carried by this share before its figure is mended or refused.

@@ -2,7 +2,7 @@
 
 use crate::order::{median, of_sorted, sorted};
 use crate::rank::Test;
-use narrows_facts::result::{Estimate, Method, Unit};
+use narrows_model::result::{Estimate, Method, Unit};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};

@@ -6,9 +6,9 @@
 
 use crate::order::median;
 use crate::summary::{Summary, Value};
-use narrows_facts::Nanos;
-use narrows_facts::record::Record;
-use narrows_facts::study::StoredStudy;
+use narrows_model::Nanos;
+use narrows_model::record::Record;
+use narrows_model::study::StoredStudy;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
@@ -209,14 +209,14 @@ mod tests {
         let minute = 60_000_000_000;
         let mut sessions = Sessions { began: vec![0, 90 * minute, 24 * 60 * minute] };
         let mut record = Record {
-            trial: narrows_facts::trial::TrialId("x".into()),
+            trial: narrows_model::trial::TrialId("x".into()),
             repeat: 0,
             block: 0,
-            outcome: narrows_facts::record::Outcome::Done,
+            outcome: narrows_model::record::Outcome::Done,
             sink: None,
             source: None,
             beside: None,
-            around: narrows_facts::record::Stamp::default(),
+            around: narrows_model::record::Stamp::default(),
             session: 0,
             external: None,
         };

@@ -9,12 +9,12 @@ use crate::sequential::Looks;
 use crate::sessions::{Reproducibility, Sessions, by_session, reproducibility};
 use crate::traffic::{self, BusyCpus, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
-use narrows_facts::Bytes;
-use narrows_facts::load::{Effective, End, EndReport, FlowTally, Unacknowledged, ZeroCopy};
-use narrows_facts::record::{Outcome, Record};
-use narrows_facts::result::{Estimate, Unit};
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path, Trial};
+use narrows_model::Bytes;
+use narrows_model::load::{Effective, End, EndReport, FlowTally, Unacknowledged, ZeroCopy};
+use narrows_model::record::{Outcome, Record};
+use narrows_model::result::{Estimate, Unit};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path, Trial};
 use serde::{Deserialize, Serialize};
 
 /// Confidence of the intervals.
@@ -492,7 +492,7 @@ impl<'a> Done<'a> {
         Effective { receiver, ..self.source.unwrap_or(self.sink).effective.clone() }
     }
 
-    fn round_trips(&self) -> Option<&'a [(narrows_facts::Nanos, u64)]> {
+    fn round_trips(&self) -> Option<&'a [(narrows_model::Nanos, u64)]> {
         let trips = self.source?.round_trips.as_slice();
         (!trips.is_empty()).then_some(trips)
     }
@@ -500,7 +500,7 @@ impl<'a> Done<'a> {
 
 /// CPU time of an end whose library has threads of its own, or keeps ours inside one call for so
 /// long that a thread cannot tell when the window opened.
-fn of_process(end: &EndReport) -> Option<narrows_facts::Nanos> {
+fn of_process(end: &EndReport) -> Option<narrows_model::Nanos> {
     end.effective.rdma.as_ref()?.provider.as_ref()?;
     end.process_ns
 }
@@ -511,7 +511,7 @@ fn busiest(end: &EndReport) -> Option<f64> {
     if let Some(all) = of_process(end) {
         return Some(all.0 as f64 / end.window_ns.0.max(1) as f64);
     }
-    let share = |thread: &narrows_facts::load::ThreadUsage| {
+    let share = |thread: &narrows_model::load::ThreadUsage| {
         (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / (thread.wall_ns.0.max(1)) as f64
     };
     end.threads.iter().map(share).reduce(f64::max)
@@ -524,7 +524,7 @@ fn is_udp_paced(trial: &Trial) -> bool {
 
 /// CPU time of an end's threads but for waiting for a pace; `None` where it tells nothing of them.
 fn cpu_seconds(end: &EndReport) -> Option<f64> {
-    let of = |thread: &narrows_facts::load::ThreadUsage| {
+    let of = |thread: &narrows_model::load::ThreadUsage| {
         let pacing = thread.pacing_ns.map_or(0.0, |ns| ns.seconds());
         (thread.user_ns.seconds() + thread.system_ns.seconds() - pacing).max(0.0)
     };

@@ -2,8 +2,8 @@
 
 use crate::median_interval;
 use crate::summary::{CONFIDENCE, Metric, Summary};
-use narrows_facts::result::{Estimate, Unit};
-use narrows_facts::study::StoredStudy;
+use narrows_model::result::{Estimate, Unit};
+use narrows_model::study::StoredStudy;
 use serde::{Deserialize, Serialize};
 
 /// What trials that ran at once reached together, run by run.

@@ -2,8 +2,8 @@
 
 use crate::summary::Done;
 use crate::{median, total};
-use narrows_facts::Bytes;
-use narrows_facts::load::{EndReport, Unacknowledged, ZeroCopy};
+use narrows_model::Bytes;
+use narrows_model::load::{EndReport, Unacknowledged, ZeroCopy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

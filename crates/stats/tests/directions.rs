@@ -1,10 +1,10 @@
 //! Which end's count is the figure: the end that receives, both ends where both do, and the end
 //! that asks where the other's NIC alone takes part.
 
-use narrows_facts::load::{EndReport, FlowTally, Params, Timeline};
-use narrows_facts::record::{Outcome, Record, Stamp};
-use narrows_facts::trial::{Path, Placement, Trial, TrialId};
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::load::{EndReport, FlowTally, Params, Timeline};
+use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::{Bytes, Nanos};
 use narrows_stats::value_of;
 
 /// An end over a second: (bytes, sends, one-sided) of each flow.

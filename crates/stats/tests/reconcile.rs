@@ -1,12 +1,12 @@
 //! Known answers of reconciliation: payload beside what an interface and TCP say of the window.
 
-use narrows_facts::host::Host;
-use narrows_facts::load::ThreadUsage;
-use narrows_facts::load::{EndReport, FlowTally, IpVersion, Params, StreamParams, Timeline};
-use narrows_facts::record::{Outcome, Record, Stamp};
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path, Placement, Trial, TrialId};
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::host::Host;
+use narrows_model::load::ThreadUsage;
+use narrows_model::load::{EndReport, FlowTally, IpVersion, Params, StreamParams, Timeline};
+use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::{Bytes, Nanos};
 use narrows_stats::{Label, Missing, Than, Verdict, reconciled, summarise, value_of};
 
 const MIB: u64 = 1 << 20;

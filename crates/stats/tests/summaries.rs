@@ -1,15 +1,15 @@
 //! Figures of runs whose every count is known: rates of the window that was measured and not of the
 //! one that was ordered, bits of a network and bytes of memory, CPU of the busiest thread.
 
-use narrows_facts::host::Host;
-use narrows_facts::load::{
+use narrows_model::host::Host;
+use narrows_model::load::{
     Beside, EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline,
 };
-use narrows_facts::record::{Fault, Outcome, Record, Stage, Stamp};
-use narrows_facts::result::Unit;
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path, Placement, Trial, TrialId};
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::record::{Fault, Outcome, Record, Stage, Stamp};
+use narrows_model::result::Unit;
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::{Bytes, Nanos};
 use narrows_stats::{Label, Metric, Summary, copy_share, summarise, together};
 
 const MS: u64 = 1_000_000;

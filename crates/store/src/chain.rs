@@ -7,8 +7,8 @@
 //! noted elsewhere when the study was made.
 
 use blake2::{Blake2s256, Digest};
-use narrows_facts::record::{Outcome, Record};
-use narrows_facts::trial::Trial;
+use narrows_model::record::{Outcome, Record};
+use narrows_model::trial::Trial;
 use rusqlite::{Connection, Error};
 use std::collections::BTreeMap;
 use std::fmt;

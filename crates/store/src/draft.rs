@@ -2,8 +2,8 @@
 //! whoever finds a file under the study's own name finds a study, whenever its maker was killed.
 
 use crate::{Store, StoreError, held, layout, says};
-use narrows_facts::host::Host;
-use narrows_facts::study::Study;
+use narrows_model::host::Host;
+use narrows_model::study::Study;
 use rusqlite::Connection;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};

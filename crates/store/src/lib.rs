@@ -8,10 +8,10 @@
 #![forbid(unsafe_code)]
 
 use crate::chain::Row;
-use narrows_facts::host::Host;
-use narrows_facts::record::Record;
-use narrows_facts::study::{Ended, Session, Study};
-use narrows_facts::trial::Trial;
+use narrows_model::host::Host;
+use narrows_model::record::Record;
+use narrows_model::study::{Ended, Session, Study};
+use narrows_model::trial::Trial;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use serde::Serialize;
 use std::fs::{File, TryLockError};
@@ -267,7 +267,7 @@ fn says(error: &rusqlite::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::study::StoredStudy;
+    use narrows_model::study::StoredStudy;
 
     #[test]
     fn a_stored_run_outlives_a_power_failure_and_writing_has_no_limit() {

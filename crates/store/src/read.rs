@@ -7,8 +7,8 @@
 
 use crate::chain::{self, Chain};
 use crate::{StoreError, layout, says};
-use narrows_facts::record::Record;
-use narrows_facts::study::{Precision, StoredStudy, Study};
+use narrows_model::record::Record;
+use narrows_model::study::{Precision, StoredStudy, Study};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde::de::DeserializeOwned;
 use std::cell::Cell;

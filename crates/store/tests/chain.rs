@@ -3,7 +3,7 @@
 mod common;
 
 use common::{change, folder, record, study};
-use narrows_facts::study::{Ended, StoredStudy};
+use narrows_model::study::{Ended, StoredStudy};
 use narrows_store::{Break, Chain, Noted, Store, What, chain, chain_head, read};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

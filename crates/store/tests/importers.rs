@@ -1,7 +1,7 @@
 //! Every importer on a text whose every figure, unit, level and failure is known: what a tool
 //! counts in bits stays bits, megabytes are those that the tool means.
 
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 use narrows_store::import::{TOOLS, recognise, tool};
 
 /// `kind [factor=level ...] name=value unit ...! why it failed`, a line a run, after the version.

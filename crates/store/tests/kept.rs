@@ -3,17 +3,17 @@
 mod common;
 
 use common::{change, folder, record, study, trials};
-use narrows_facts::Nanos;
-use narrows_facts::host::Host;
-use narrows_facts::record::{Outcome, Stage};
-use narrows_facts::study::{Ended, Found, Session, StoredStudy};
-use narrows_facts::trial::Path as Join;
+use narrows_model::Nanos;
+use narrows_model::host::Host;
+use narrows_model::record::{Outcome, Stage};
+use narrows_model::study::{Ended, Found, Session, StoredStudy};
+use narrows_model::trial::Path as Join;
 use narrows_store::{Chain, Counts, Store, StoreError, chain, counts, head, is_database, read};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 fn named(name: &str) -> Host {
-    Host { name: narrows_facts::Fact::known(name.to_owned(), "test"), ..Host::default() }
+    Host { name: narrows_model::Fact::known(name.to_owned(), "test"), ..Host::default() }
 }
 
 fn session(number: u32) -> Session {

@@ -2,8 +2,8 @@
 
 mod common;
 
-use narrows_facts::host::Host;
-use narrows_facts::study::StoredStudy;
+use narrows_model::host::Host;
+use narrows_model::study::StoredStudy;
 use narrows_store::{Store, read};
 use std::io::Write;
 

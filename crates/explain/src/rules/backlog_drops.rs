@@ -6,7 +6,7 @@
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
-use narrows_facts::result::{Verdict, Weight};
+use narrows_model::result::{Verdict, Weight};
 use narrows_stats::median;
 
 pub static RULE: Rule = Rule {

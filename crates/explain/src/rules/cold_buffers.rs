@@ -6,7 +6,7 @@
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
-use narrows_facts::result::{Missing, Verdict, Weight};
+use narrows_model::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "cold-buffers",
@@ -48,8 +48,8 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found};
-    use narrows_facts::Bytes;
-    use narrows_facts::load::StreamParams;
+    use narrows_model::Bytes;
+    use narrows_model::load::StreamParams;
 
     #[test]
     fn a_span_beyond_the_caches_is_told() {

@@ -8,11 +8,11 @@
 use super::evidence;
 use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
-use narrows_facts::BitsPerSecond;
-use narrows_facts::host::{Host, Nic};
-use narrows_facts::result::{Estimate, Evidence, Finding, Missing, Verdict, Weight};
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::Path;
+use narrows_model::BitsPerSecond;
+use narrows_model::host::{Host, Nic};
+use narrows_model::result::{Estimate, Evidence, Finding, Missing, Verdict, Weight};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Path;
 use narrows_stats::{Summary, ratio_of_medians};
 
 /// Whether TCP's default congestion control is slower than another that was measured beside it.

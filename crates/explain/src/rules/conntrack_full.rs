@@ -6,8 +6,8 @@
 use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_facts::Fact;
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::Fact;
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "conntrack-full",
@@ -68,7 +68,7 @@ fn full(says: String, from: String) -> Finding {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host};
-    use narrows_facts::host::Host;
+    use narrows_model::host::Host;
 
     #[test]
     fn a_full_table_is_found_and_an_empty_one_is_not() {

@@ -6,7 +6,7 @@
 
 use crate::setting::{Trouble, judge as setting};
 use crate::{Case, Rule};
-use narrows_facts::result::Verdict;
+use narrows_model::result::Verdict;
 
 pub static RULE: Rule =
     Rule { name: "cpu-governor", asks: "Does the governor keep CPUs slow?", of_host: true, judge };

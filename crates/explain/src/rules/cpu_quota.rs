@@ -7,8 +7,8 @@
 use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_facts::Fact;
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::Fact;
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "cpu-quota",
@@ -51,7 +51,7 @@ fn small(quota: f64, cpus: usize, from: String) -> Finding {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host};
-    use narrows_facts::host::{Cpu, Host};
+    use narrows_model::host::{Cpu, Host};
 
     #[test]
     fn a_quota_below_the_cpus_is_found() {

@@ -7,7 +7,7 @@
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
-use narrows_facts::result::{Verdict, Weight};
+use narrows_model::result::{Verdict, Weight};
 use narrows_stats::LossPlace;
 
 pub static RULE: Rule = Rule {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, stream};
     use crate::setting::testing::{is_clear, is_found};
-    use narrows_facts::load::{Stretch, StretchOf};
+    use narrows_model::load::{Stretch, StretchOf};
 
     #[test]
     fn the_place_and_the_advice_follow_from_whose_counters_were_read() {

@@ -8,8 +8,8 @@ use super::evidence;
 use crate::moves::moves;
 use crate::population::{Balance, Population, Socket, is_split};
 use crate::{Case, Rule};
-use narrows_facts::host::Slot;
-use narrows_facts::result::{Evidence, Finding, Missing, Verdict, Weight};
+use narrows_model::host::Slot;
+use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
 use narrows_predict::interleave::Set;
 
 /// More empty slots than this are not named.

@@ -6,8 +6,8 @@
 use super::evidence;
 use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
-use narrows_facts::Fact;
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::Fact;
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "emulated-nic",
@@ -63,7 +63,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown, known, of_host};
-    use narrows_facts::host::{Host, Nic};
+    use narrows_model::host::{Host, Nic};
 
     #[test]
     fn an_imitated_card_is_found_in_a_guest_only() {

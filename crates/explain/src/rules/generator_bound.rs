@@ -6,8 +6,8 @@
 use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
-use narrows_facts::trial::Path;
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::trial::Path;
 use narrows_stats::Label;
 
 pub static RULE: Rule = Rule {

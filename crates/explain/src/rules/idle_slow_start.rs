@@ -6,7 +6,7 @@
 
 use crate::setting::{Trouble, judge as setting};
 use crate::{Case, Rule};
-use narrows_facts::result::Verdict;
+use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
     name: "idle-slow-start",
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn the_planted_value_is_found_and_others_are_not() {
         let of = |value: &str| of_setting(&RULE, "net.ipv4.tcp_slow_start_after_idle", value);
-        let mut host = narrows_facts::host::Host::default();
+        let mut host = narrows_model::host::Host::default();
         for (name, value) in
             [("net.ipv4.tcp_slow_start_after_idle", "1"), ("net.core.busy_read", "50")]
         {

@@ -7,9 +7,9 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_facts::Fact;
-use narrows_facts::host::IdleState;
-use narrows_facts::result::{Missing, Verdict, Weight};
+use narrows_model::Fact;
+use narrows_model::host::IdleState;
+use narrows_model::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "idle-states",

@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "interrupts-on-one-cpu",
@@ -67,8 +67,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
-    use narrows_facts::BitsPerSecond;
-    use narrows_facts::host::{Cpu, Host, Nic, Queues};
+    use narrows_model::BitsPerSecond;
+    use narrows_model::host::{Cpu, Host, Nic, Queues};
 
     #[test]
     fn eight_queues_on_one_cpu_are_found() {

@@ -7,8 +7,8 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::Fact;
-use narrows_facts::result::{Finding, Inapplicable, Missing, Verdict, Weight};
+use narrows_model::Fact;
+use narrows_model::result::{Finding, Inapplicable, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "iommu-strict",
@@ -60,8 +60,8 @@ fn is_strict(domains: &str) -> bool {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
-    use narrows_facts::BitsPerSecond;
-    use narrows_facts::host::{Host, Nic};
+    use narrows_model::BitsPerSecond;
+    use narrows_model::host::{Host, Nic};
 
     #[test]
     fn strict_mode_is_found_with_a_fast_nic() {

@@ -7,7 +7,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "memlock",
@@ -54,7 +54,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
-    use narrows_facts::host::{Host, RdmaDevice};
+    use narrows_model::host::{Host, RdmaDevice};
 
     #[test]
     fn a_small_limit_is_found_where_there_is_a_device() {

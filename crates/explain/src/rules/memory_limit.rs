@@ -5,8 +5,8 @@
 
 use super::evidence;
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
-use narrows_facts::{Bytes, Fact};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::{Bytes, Fact};
 
 pub static RULE: Rule = Rule {
     name: "memory-limit",
@@ -55,8 +55,8 @@ fn short(limit: Bytes, cache: Bytes, from: String) -> Finding {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host};
-    use narrows_facts::Bytes;
-    use narrows_facts::host::{Cache, Host};
+    use narrows_model::Bytes;
+    use narrows_model::host::{Cache, Host};
 
     #[test]
     fn a_limit_near_the_caches_is_found() {

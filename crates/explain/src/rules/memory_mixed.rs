@@ -5,8 +5,8 @@
 
 use super::evidence;
 use crate::{Case, Rule};
-use narrows_facts::Bytes;
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::Bytes;
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use std::collections::BTreeMap;
 
 pub static RULE: Rule = Rule {
@@ -54,7 +54,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, known, of_host};
-    use narrows_facts::host::{Host, Module, Slot};
+    use narrows_model::host::{Host, Module, Slot};
 
     #[test]
     fn an_odd_module_is_found_and_equal_ones_are_not() {

@@ -7,9 +7,9 @@
 use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_facts::Bytes;
-use narrows_facts::host::Host;
-use narrows_facts::result::{Evidence, Finding, Missing, Verdict, Weight};
+use narrows_model::Bytes;
+use narrows_model::host::Host;
+use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
 
 /// The rule.
 pub static RULE: Rule = Rule {
@@ -132,7 +132,7 @@ fn ranges(host: &Host) -> Option<Check> {
     }
     let sum = Bytes(sum);
     let stored =
-        |slot: &narrows_facts::host::Slot| slot.module.as_ref().is_some_and(|m| !m.is_dram);
+        |slot: &narrows_model::host::Slot| slot.module.as_ref().is_some_and(|m| !m.is_dram);
     let exact = host.memory.slots.value().is_some_and(|slots| !slots.iter().any(stored));
     Some(Check {
         // Holes beside the modules make it more, what firmware keeps to itself less.

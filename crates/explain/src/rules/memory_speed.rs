@@ -6,8 +6,8 @@
 
 use super::evidence;
 use crate::{Case, Rule};
-use narrows_facts::host::{Module, Slot};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::host::{Module, Slot};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use std::collections::BTreeMap;
 
 /// The rule.

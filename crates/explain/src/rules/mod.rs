@@ -125,7 +125,7 @@ pub static RULES: &[&Rule] = &[
     &zone_reclaim::RULE,
 ];
 
-use narrows_facts::result::Evidence;
+use narrows_model::result::Evidence;
 
 /// A piece of evidence.
 pub(crate) fn evidence(says: impl Into<String>, from: impl Into<String>) -> Evidence {

@@ -6,9 +6,9 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_facts::host::Nic;
-use narrows_facts::result::{Missing, Verdict, Weight};
-use narrows_facts::trial::Path;
+use narrows_model::host::Nic;
+use narrows_model::result::{Missing, Verdict, Weight};
+use narrows_model::trial::Path;
 
 pub static RULE: Rule = Rule {
     name: "nic-coalescing",
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, trips};
     use crate::setting::testing::{is_clear, is_found, known};
-    use narrows_facts::host::Coalescing;
+    use narrows_model::host::Coalescing;
 
     #[test]
     fn a_long_wait_is_found_unless_the_driver_adapts() {

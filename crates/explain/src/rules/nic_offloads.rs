@@ -12,8 +12,8 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::host::Nic;
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_model::host::Nic;
+use narrows_model::result::{Finding, Verdict, Weight};
 use std::collections::BTreeMap;
 
 pub static RULE: Rule = Rule {
@@ -112,8 +112,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
-    use narrows_facts::BitsPerSecond;
-    use narrows_facts::host::{Host, Nic};
+    use narrows_model::BitsPerSecond;
+    use narrows_model::host::{Host, Nic};
 
     fn host(speed: f64, gro: bool) -> Host {
         let features = [("rx-gro".to_owned(), gro), ("tx-tcp-segmentation".to_owned(), true)];

@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_model::result::{Finding, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-queues",
@@ -54,8 +54,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, known, of_host};
-    use narrows_facts::BitsPerSecond;
-    use narrows_facts::host::{Host, Nic, Queues};
+    use narrows_model::BitsPerSecond;
+    use narrows_model::host::{Host, Nic, Queues};
 
     #[test]
     fn one_queue_is_found_where_it_matters() {

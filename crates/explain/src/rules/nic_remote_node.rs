@@ -6,8 +6,8 @@
 use super::evidence;
 use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
-use narrows_facts::host::{Host, Nic};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::host::{Host, Nic};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-remote-node",

@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-rings",
@@ -48,8 +48,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, known, of_host};
-    use narrows_facts::BitsPerSecond;
-    use narrows_facts::host::{Host, Nic, Rings};
+    use narrows_model::BitsPerSecond;
+    use narrows_model::host::{Host, Nic, Rings};
 
     #[test]
     fn a_short_ring_is_found_where_it_could_be_longer() {

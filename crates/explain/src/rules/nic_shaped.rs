@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_model::result::{Finding, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-shaped",
@@ -53,7 +53,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
-    use narrows_facts::host::{Host, Nic};
+    use narrows_model::host::{Host, Nic};
 
     #[test]
     fn a_token_bucket_is_found() {

@@ -2,7 +2,7 @@
 
 use super::evidence;
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use narrows_stats::{median, noise};
 
 pub static RULE: Rule = Rule {

@@ -6,8 +6,8 @@
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
-use narrows_facts::Fact;
-use narrows_facts::result::{Missing, Verdict, Weight};
+use narrows_model::Fact;
+use narrows_model::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "numa-balancing",
@@ -55,7 +55,7 @@ mod tests {
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_idle};
-    use narrows_facts::host::Node;
+    use narrows_model::host::Node;
 
     #[test]
     fn balancing_of_bound_memory_is_told() {

@@ -8,8 +8,8 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_facts::load::EndReport;
-use narrows_facts::result::{Verdict, Weight};
+use narrows_model::load::EndReport;
+use narrows_model::result::{Verdict, Weight};
 use narrows_stats::median;
 
 pub static RULE: Rule = Rule {
@@ -57,7 +57,7 @@ fn look(cell: &Cell<'_>, link_bps: f64) -> Looked {
     let seen = format!(
         "{counted:.0} pause frames a second, which can hold a link of {} for {:.1} % of the time at \
          most; all of the interface's traffic is in them",
-        narrows_facts::BitsPerSecond(link_bps),
+        narrows_model::BitsPerSecond(link_bps),
         (held(counted) * 100.0).min(100.0)
     );
     let (says, remedy) = match (asked, told) {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, stream};
     use crate::setting::testing::{is_clear, is_found};
-    use narrows_facts::study::StoredStudy;
+    use narrows_model::study::StoredStudy;
 
     /// A study whose ends counted so many frames of a way in a second.
     fn study(source: Option<(&str, u64)>, sink: Option<(&str, u64)>) -> StoredStudy {

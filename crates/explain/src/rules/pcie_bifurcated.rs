@@ -8,8 +8,8 @@
 use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_facts::host::{ExpansionSlot, Host, Nic, PciHop};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::host::{ExpansionSlot, Host, Nic, PciHop};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use narrows_predict::pcie::joints;
 
 pub static RULE: Rule = Rule {
@@ -107,7 +107,7 @@ fn finding(
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, known, of_host};
-    use narrows_facts::host::{ExpansionSlot, PciLink};
+    use narrows_model::host::{ExpansionSlot, PciLink};
 
     #[test]
     fn a_parted_slot_is_found_where_the_card_could_use_it() {
@@ -142,7 +142,7 @@ mod tests {
         let inner = |address: &str, lanes: u32| {
             let mut hop = switched.nics[0].path[0].clone();
             hop.address = address.into();
-            if let narrows_facts::Fact::Known { value, .. } = &mut hop.link {
+            if let narrows_model::Fact::Known { value, .. } = &mut hop.link {
                 value.width_max = lanes;
             }
             hop

@@ -4,8 +4,8 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::host::{Host, Nic, PciLink};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::host::{Host, Nic, PciLink};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use narrows_predict::pcie::{Joint, Limit, joints, raw_bps};
 
 pub static RULE: Rule = Rule {
@@ -99,7 +99,7 @@ fn free(host: &Host, lanes: u32) -> String {
     if names.is_empty() { String::new() } else { format!("; free are {}", names.join(", ")) }
 }
 
-fn ends(joint: &Joint<'_>) -> Vec<narrows_facts::result::Evidence> {
+fn ends(joint: &Joint<'_>) -> Vec<narrows_model::result::Evidence> {
     let says = |link: &PciLink| {
         format!(
             "now {} GT/s x{}, at most {} GT/s x{}",

@@ -7,8 +7,8 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::host::PciHop;
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::host::PciHop;
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "pcie-payload",
@@ -67,8 +67,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host};
-    use narrows_facts::Bytes;
-    use narrows_facts::host::{Express, Host, Nic};
+    use narrows_model::Bytes;
+    use narrows_model::host::{Express, Host, Nic};
 
     #[test]
     fn a_small_payload_is_found_where_all_could_do_more() {

@@ -7,7 +7,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "pcie-read-request",
@@ -53,8 +53,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
-    use narrows_facts::host::{Express, Host, Nic, PciHop};
-    use narrows_facts::{BitsPerSecond, Bytes};
+    use narrows_model::host::{Express, Host, Nic, PciHop};
+    use narrows_model::{BitsPerSecond, Bytes};
 
     #[test]
     fn a_short_request_of_a_fast_nic_is_found() {

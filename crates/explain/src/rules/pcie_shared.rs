@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use narrows_predict::roads::{SharedLink, roads, shared};
 
 /// The rule.

@@ -5,7 +5,7 @@
 
 use crate::setting::{Reading, Trouble, judge as setting};
 use crate::{Case, Rule};
-use narrows_facts::result::Verdict;
+use narrows_model::result::Verdict;
 
 pub static RULE: Rule =
     Rule { name: "port-range", asks: "Will connections soon find no port?", of_host: true, judge };

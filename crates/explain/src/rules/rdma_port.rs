@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Verdict, Weight};
+use narrows_model::result::{Finding, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "rdma-port",
@@ -50,7 +50,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, known, of_host};
-    use narrows_facts::host::{Host, RdmaDevice, RdmaPort};
+    use narrows_model::host::{Host, RdmaDevice, RdmaPort};
 
     #[test]
     fn a_waiting_port_is_found_and_an_unplugged_one_is_not() {

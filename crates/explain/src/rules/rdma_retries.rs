@@ -8,8 +8,8 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::survey::no_device;
 use crate::{Case, Rule};
-use narrows_facts::load::EndReport;
-use narrows_facts::result::{Verdict, Weight};
+use narrows_model::load::EndReport;
+use narrows_model::result::{Verdict, Weight};
 use narrows_stats::median;
 
 pub static RULE: Rule =
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found, is_idle};
-    use narrows_facts::rdma::RdmaParams;
+    use narrows_model::rdma::RdmaParams;
 
     #[test]
     fn repeats_are_found_by_what_ports_count() {

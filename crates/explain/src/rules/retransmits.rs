@@ -9,7 +9,7 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_facts::result::{Verdict, Weight};
+use narrows_model::result::{Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "tcp-retransmits",
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
-    use narrows_facts::trial::Path;
+    use narrows_model::trial::Path;
 
     #[test]
     fn one_in_a_hundred_is_found_and_one_in_a_million_is_not() {

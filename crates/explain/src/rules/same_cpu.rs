@@ -5,8 +5,8 @@
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
-use narrows_facts::host::Host;
-use narrows_facts::result::{Verdict, Weight};
+use narrows_model::host::Host;
+use narrows_model::result::{Verdict, Weight};
 
 pub static RULE: Rule =
     Rule { name: "same-cpu", asks: "Did both ends share a CPU?", of_host: false, judge };
@@ -54,9 +54,9 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found, is_idle};
-    use narrows_facts::host::CpuPlace;
-    use narrows_facts::load::CpuList;
-    use narrows_facts::trial::Path;
+    use narrows_model::host::CpuPlace;
+    use narrows_model::load::CpuList;
+    use narrows_model::trial::Path;
 
     #[test]
     fn one_cpu_and_one_core_are_found() {

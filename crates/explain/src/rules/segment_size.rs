@@ -6,8 +6,8 @@
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
-use narrows_facts::result::{Verdict, Weight};
-use narrows_facts::trial::Path;
+use narrows_model::result::{Verdict, Weight};
+use narrows_model::trial::Path;
 
 pub static RULE: Rule = Rule {
     name: "segment-size",
@@ -64,8 +64,8 @@ mod tests {
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_unknown};
-    use narrows_facts::Bytes;
-    use narrows_facts::host::Nic;
+    use narrows_model::Bytes;
+    use narrows_model::host::Nic;
 
     #[test]
     fn short_segments_of_a_jumbo_interface_are_found() {

@@ -6,7 +6,7 @@
 
 use crate::measured::{Limit, judge_limit};
 use crate::{Case, Rule};
-use narrows_facts::result::Verdict;
+use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
     name: "send-buffer",

@@ -6,7 +6,7 @@
 
 use super::evidence;
 use crate::{Case, Rule};
-use narrows_facts::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use std::collections::BTreeSet;
 
 /// The rule.

@@ -6,8 +6,8 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::survey::not_so;
 use crate::{Case, Rule};
-use narrows_facts::host::Host;
-use narrows_facts::result::{Missing, Verdict, Weight};
+use narrows_model::host::Host;
+use narrows_model::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "work-on-remote-node",
@@ -61,8 +61,8 @@ mod tests {
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_unknown};
-    use narrows_facts::host::{CpuPlace, Nic};
-    use narrows_facts::load::CpuList;
+    use narrows_model::host::{CpuPlace, Nic};
+    use narrows_model::load::CpuList;
 
     #[test]
     fn another_node_than_the_nic_is_found() {

@@ -2,10 +2,10 @@
 
 use super::{Desk, Wish, Worth};
 use crate::rules::congestion_control as congestion;
-use narrows_facts::Fact;
-use narrows_facts::host::Host;
-use narrows_facts::record::Outcome;
-use narrows_facts::study::StoredStudy;
+use narrows_model::Fact;
+use narrows_model::host::Host;
+use narrows_model::record::Outcome;
+use narrows_model::study::StoredStudy;
 use narrows_stats::{Summary, summarise};
 use std::fmt;
 

@@ -12,8 +12,8 @@ mod processes;
 
 pub use measured::{Measured, Stale};
 
-use narrows_facts::Fact;
-use narrows_facts::host::Host;
+use narrows_model::Fact;
+use narrows_model::host::Host;
 use serde::{Deserialize, Serialize};
 
 /// What a host is to be good at.
@@ -183,8 +183,8 @@ impl Desk<'_> {
 mod tests {
     use super::*;
     use crate::setting::testing::known;
-    use narrows_facts::BitsPerSecond;
-    use narrows_facts::host::{Cpu, IdleState, Nic};
+    use narrows_model::BitsPerSecond;
+    use narrows_model::host::{Cpu, IdleState, Nic};
 
     fn host(settings: &[(&str, &str)]) -> Host {
         let nic = Nic {

@@ -1,8 +1,8 @@
 //! Advice on the network's stack and cards.
 
 use super::{Desk, Profile, Wish, Worth};
-use narrows_facts::Fact;
-use narrows_facts::host::Nic;
+use narrows_model::Fact;
+use narrows_model::host::Nic;
 
 /// Round trip of a busy local network, in seconds (assumed).
 const ROUND_TRIP_S: f64 = 0.001;

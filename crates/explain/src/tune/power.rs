@@ -1,7 +1,7 @@
 //! Advice on clocks and idle states.
 
 use super::{Desk, Profile, Wish, Worth};
-use narrows_facts::Fact;
+use narrows_model::Fact;
 
 const CPUS: &str = "/sys/devices/system/cpu";
 /// A state that takes longer to wake from is felt in a round trip of tens of microseconds.

@@ -1,7 +1,7 @@
 //! Advice on memory and on what processes may do.
 
 use super::{Desk, Profile, Wish};
-use narrows_facts::Fact;
+use narrows_model::Fact;
 
 const PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 /// Enough pinned memory for a few dozen queue pairs.

@@ -2,7 +2,7 @@
 //! rings, coalescing, pause, error correction, offloads. The ioctl is asked rather than its netlink
 //! successor because kernels of ten years ago answer it, and ordinary users may ask.
 
-use narrows_facts::Fact;
+use narrows_model::Fact;
 use std::fmt::Write;
 use std::io;
 use std::os::fd::AsRawFd;

@@ -1,7 +1,7 @@
 //! What the kernel tells of all interfaces by rtnetlink (`RTM_GETLINK`): kind and root queueing
 //! discipline, which no file has.
 
-use narrows_facts::Fact;
+use narrows_model::Fact;
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkInfo, LinkMessage};

@@ -6,7 +6,7 @@ pub mod addresses;
 pub mod ethtool;
 pub mod links;
 
-use narrows_facts::Fact;
+use narrows_model::Fact;
 
 /// Words of the first line that begins with a word.
 pub fn line<'a>(text: &'a str, first: &str) -> Option<Vec<&'a str>> {

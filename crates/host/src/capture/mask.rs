@@ -4,7 +4,7 @@
 use super::secrets::{Kind, Secrets};
 use super::{Answers, Content, Owner, table};
 use crate::tuning;
-use narrows_facts::{Fact, Source};
+use narrows_model::{Fact, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The file that holds the host's name.

@@ -156,7 +156,7 @@ fn a_capture_of_a_machine_leaks_nothing_and_keeps_what_fits_together() {
             (read(&Root::at(&dir)), read(&Root::replay(parse(text).expect("capture"))));
         assert_eq!(real.nics.len(), masked.nics.len());
         assert_eq!(masked.memory.cgroup_limit_bytes.value().map(|limit| limit.0), Some(1 << 30));
-        let port = |host: &narrows_facts::host::Host, name: &str| {
+        let port = |host: &narrows_model::host::Host, name: &str| {
             let device = host.rdma.iter().find(|device| device.name == name).expect(name);
             let gids = device.ports[0].gids.value().expect("identifiers");
             (gids.len(), gids[0].gid.clone(), device.ports[0].netdev.value().cloned())

@@ -10,7 +10,7 @@ mod table;
 
 pub use owner::Owner;
 
-use narrows_facts::Fact;
+use narrows_model::Fact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -3,8 +3,8 @@
 
 use super::sections::{self, Section, Unreadable};
 use super::smbios::{Firmware, interleave};
-use narrows_facts::Bytes;
-use narrows_facts::host::{
+use narrows_model::Bytes;
+use narrows_model::host::{
     CpuSocket, ExpansionSlot, Interleave, MemoryArray, MemoryRange, Module, Slot,
 };
 

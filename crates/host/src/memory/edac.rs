@@ -2,8 +2,8 @@
 
 use super::locator;
 use crate::Root;
-use narrows_facts::host::{ControllerModule, Module, Slot};
-use narrows_facts::{Bytes, Fact};
+use narrows_model::host::{ControllerModule, Module, Slot};
+use narrows_model::{Bytes, Fact};
 
 const CONTROLLERS: &str = "sys/devices/system/edac/mc";
 

@@ -8,7 +8,7 @@
 //! unplaced.
 
 use super::slotmap::SlotMap;
-use narrows_facts::host::{Slot, SlotPlace};
+use narrows_model::host::{Slot, SlotPlace};
 use std::collections::BTreeSet;
 
 /// What a name spells out.

@@ -8,8 +8,8 @@ pub mod slotmap;
 mod smbios;
 
 use crate::{Root, cgroup};
-use narrows_facts::host::{CpuSocket, ExpansionSlot, Memory, MemoryArray, MemoryRange, Slot};
-use narrows_facts::{Bytes, Fact};
+use narrows_model::host::{CpuSocket, ExpansionSlot, Memory, MemoryArray, MemoryRange, Slot};
+use narrows_model::{Bytes, Fact};
 
 pub use smbios::{Firmware, parse as parse_smbios};
 

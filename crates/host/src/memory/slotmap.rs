@@ -3,7 +3,7 @@
 //! its source; products that are in no file stay unplaced.
 
 use super::locator::matches;
-use narrows_facts::host::SlotPlace;
+use narrows_model::host::SlotPlace;
 use serde::Deserialize;
 use wildmatch::WildMatch;
 

@@ -1,8 +1,8 @@
 //! Memory and processors of an SMBIOS table (DMTF DSP0134: types 4, 9, 16, 17, 19 and 20).
 
 use super::{locator, slotmap};
-use narrows_facts::Bytes;
-use narrows_facts::host::{
+use narrows_model::Bytes;
+use narrows_model::host::{
     CpuSocket, ExpansionSlot, Interleave, MemoryArray, MemoryRange, Module, Slot,
 };
 use smbioslib::{

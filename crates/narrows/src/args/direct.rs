@@ -3,11 +3,11 @@
 use super::{OutArgs, seconds};
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
-use narrows_facts::{BitsPerSecond, Bytes};
-use narrows_loads::harness::socket::Wait;
-use narrows_loads::{tcp, udp};
+use narrows_model::{BitsPerSecond, Bytes};
 use narrows_plan::{BackgroundLoad, Seat, Where};
 use narrows_run::launch::container::Container;
+use narrows_workloads::harness::socket::Wait;
+use narrows_workloads::{tcp, udp};
 use std::path::PathBuf;
 
 /// Options of every direct measurement.

@@ -14,7 +14,7 @@ pub use tune::TuneArgs;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use narrows_facts::{BitsPerSecond, Bytes};
+use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::formats::FORMATS;
 use narrows_run::limits::Net;
 use std::net::IpAddr;

@@ -3,7 +3,7 @@
 use super::direct::{self, DirectArgs, Span};
 use super::{OutArgs, seconds};
 use clap::Args as ClapArgs;
-use narrows_facts::{BitsPerSecond, Bytes};
+use narrows_model::{BitsPerSecond, Bytes};
 use narrows_plan::Seat;
 use std::path::PathBuf;
 

@@ -4,17 +4,17 @@ use super::direct::beside;
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
-use narrows_facts::study::Study;
-use narrows_facts::trial::Path;
-use narrows_facts::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_host::Root;
-use narrows_loads::rdma;
+use narrows_model::study::Study;
+use narrows_model::trial::Path;
+use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::{blocks, check as plan, choose};
 use narrows_run::controller::{Course, Ends};
 use narrows_run::key;
 use narrows_run::launch::container::Launcher;
 use narrows_run::launch::namespaces::{MTU_BYTES, Namespaces};
 use narrows_store::Store;
+use narrows_workloads::rdma;
 use std::net::Ipv4Addr;
 
 /// MTU of the loopback device, where it cannot be read.

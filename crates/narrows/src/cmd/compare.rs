@@ -3,9 +3,9 @@
 use crate::args::CompareArgs;
 use crate::failure::{Failure, MACHINE, USAGE, VERDICT};
 use crate::output;
-use narrows_facts::result::Unit;
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::Trial;
+use narrows_model::result::Unit;
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Trial;
 use narrows_report::words::value;
 use narrows_stats::{
     Change, Compared, Covers, Metric, SESSIONS_MIN, Summary, compare_sessions, summarise,
@@ -215,7 +215,7 @@ fn json(rows: &[(&Both, Option<Compared>)], args: &CompareArgs) -> String {
         })
         .collect();
     let document = serde_json::json!({
-        "schema_version": narrows_facts::SCHEMA_VERSION,
+        "schema_version": narrows_model::SCHEMA_VERSION,
         "margin_percent": args.margin,
         "cells": cells,
     });

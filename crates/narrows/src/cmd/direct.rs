@@ -3,15 +3,14 @@
 use crate::args::{DirectArgs, Span, TcpArgs, UdpArgs};
 use crate::failure::{Failure, USAGE};
 use crate::{cmd, output, stop};
-use narrows_facts::host::{Host, Nic};
-use narrows_facts::load::{
+use narrows_host::Root;
+use narrows_model::host::{Host, Nic};
+use narrows_model::load::{
     Beside, Bind, Binding, CpuList, Params, SocketParams, StreamParams, TripParams,
 };
-use narrows_facts::study::Study;
-use narrows_facts::trial::{Path, Placement, Trial};
-use narrows_facts::{Bytes, Nanos, SCHEMA_VERSION};
-use narrows_host::Root;
-use narrows_loads::harness::socket::Wait;
+use narrows_model::study::Study;
+use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::{BackgroundLoad, Where, blocks, direct as plan};
 use narrows_run::controller::{Course, Ends};
 use narrows_run::guard::Guard;
@@ -21,6 +20,7 @@ use narrows_run::launch::container::{Container, Launcher};
 use narrows_run::launch::netns;
 use narrows_run::{Family, Peer, address, wire};
 use narrows_store::Store;
+use narrows_workloads::harness::socket::Wait;
 use std::net::IpAddr;
 use std::path::Path as File;
 
@@ -461,7 +461,7 @@ fn cpus(
 /// Refuses here what the agent would refuse there.
 fn check(trial: &Trial) -> Result<(), Failure> {
     let job = narrows_run::controller::source_job(trial)?;
-    narrows_loads::check(&job).map(drop).map_err(|error| {
+    narrows_workloads::check(&job).map(drop).map_err(|error| {
         let hint =
             "see the limits in `narrows help tcp`, `narrows help udp` and `narrows help rdma`";
         Failure::new(USAGE, error.to_string(), hint)

@@ -16,7 +16,7 @@ pub fn run(args: &ExplainArgs) -> Result<u8, Failure> {
             false => explained::text(&analysis, &cells),
             true => {
                 let document = serde_json::json!({
-                    "schema_version": narrows_facts::SCHEMA_VERSION,
+                    "schema_version": narrows_model::SCHEMA_VERSION,
                     "cells": cells,
                     "populations": analysis.populations,
                     "findings": analysis.found,

@@ -3,8 +3,8 @@
 use crate::args::ExportArgs;
 use crate::failure::Failure;
 use crate::output;
-use narrows_facts::record::Outcome;
-use narrows_facts::study::StoredStudy;
+use narrows_model::record::Outcome;
+use narrows_model::study::StoredStudy;
 use narrows_report::Analysis;
 use narrows_stats::value_of;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -58,7 +58,7 @@ struct Row {
 }
 
 fn rows(stored: &StoredStudy) -> Vec<Row> {
-    let row = |record: &narrows_facts::record::Record| {
+    let row = |record: &narrows_model::record::Record| {
         let trial = stored.trials.iter().find(|trial| trial.id == record.trial)?;
         let value = value_of(trial, record);
         let outcome = match &record.outcome {

@@ -3,8 +3,8 @@
 use crate::args::ListArgs;
 use crate::failure::Failure;
 use crate::output;
-use narrows_facts::Nanos;
-use narrows_facts::study::Ended;
+use narrows_model::Nanos;
+use narrows_model::study::Ended;
 use narrows_store::StoreError;
 use std::path::{Path, PathBuf};
 

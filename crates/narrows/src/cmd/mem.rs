@@ -3,10 +3,10 @@
 use crate::args::MemArgs;
 use crate::failure::{Failure, USAGE};
 use crate::{cmd, output, stop};
-use narrows_facts::study::Study;
-use narrows_facts::trial::Path;
-use narrows_facts::{Nanos, SCHEMA_VERSION};
 use narrows_host::Root;
+use narrows_model::study::Study;
+use narrows_model::trial::Path;
+use narrows_model::{Nanos, SCHEMA_VERSION};
 use narrows_plan::blocks;
 use narrows_plan::memory::{self as plan, KERNELS, Wanted};
 use narrows_run::controller::{Course, Ends};
@@ -32,7 +32,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     }
     for trial in &trials {
         let job = narrows_run::controller::sink_job(trial)?;
-        narrows_loads::check(&job).map_err(|error| {
+        narrows_workloads::check(&job).map_err(|error| {
             Failure::new(USAGE, error.to_string(), "see the limits in `narrows help mem`")
         })?;
     }

@@ -4,8 +4,8 @@
 use crate::args::PredictArgs;
 use crate::failure::{Failure, USAGE};
 use crate::output;
-use narrows_facts::host::Host;
 use narrows_host::Root;
+use narrows_model::host::Host;
 use narrows_predict::published::{Table, predict};
 use narrows_predict::whatif::calibration::Calibration;
 use narrows_predict::whatif::description::{self, Description};
@@ -157,7 +157,7 @@ fn answer(
         &match args.json {
             true => {
                 let document = serde_json::json!({
-                    "schema_version": narrows_facts::SCHEMA_VERSION,
+                    "schema_version": narrows_model::SCHEMA_VERSION,
                     "set": set,
                     "today": before,
                     "reaches": after,
@@ -185,7 +185,7 @@ fn populations(args: &PredictArgs, server: &Server, modules: u32) -> Result<u8, 
         &match args.json {
             true => {
                 let document = serde_json::json!({
-                    "schema_version": narrows_facts::SCHEMA_VERSION,
+                    "schema_version": narrows_model::SCHEMA_VERSION,
                     "tried": tried,
                     "best": found,
                 });
@@ -236,7 +236,7 @@ fn tables(args: &PredictArgs) -> Result<u8, Failure> {
             false => published::text(&answers),
             true => {
                 let document = serde_json::json!({
-                    "schema_version": narrows_facts::SCHEMA_VERSION,
+                    "schema_version": narrows_model::SCHEMA_VERSION,
                     "answers": answers,
                     "summary": published::summary(&answers).trim(),
                 });

@@ -4,11 +4,11 @@ use super::direct::{self, Measurement};
 use crate::args::RdmaArgs;
 use crate::failure::{Failure, MACHINE, USAGE};
 use crate::output;
-use narrows_facts::Bytes;
-use narrows_facts::load::{Params, SocketParams, StreamParams};
 use narrows_host::Root;
-use narrows_loads::rdma::{self, fabric};
+use narrows_model::Bytes;
+use narrows_model::load::{Params, SocketParams, StreamParams};
 use narrows_plan::rdma::RdmaAsked;
+use narrows_workloads::rdma::{self, fabric};
 
 /// The sizes of `--all`: 2 B to 8 MiB.
 const POWERS: std::ops::RangeInclusive<u32> = 1..=23;

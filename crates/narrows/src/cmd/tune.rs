@@ -6,8 +6,8 @@ use crate::args::{CompareArgs, TuneArgs};
 use crate::failure::{Failure, MACHINE, USAGE};
 use crate::output;
 use narrows_explain::tune::{Advice, Advised, Measured, Profile, advise};
-use narrows_facts::host::Host;
 use narrows_host::Root;
+use narrows_model::host::Host;
 use narrows_report::advised;
 use narrows_run::tune::{Ledger, Undone};
 use narrows_stats::Change;
@@ -31,7 +31,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     let told = only(advise(&host, profile, measured.as_ref()), &args.settings)?;
     if args.json {
         let document = serde_json::json!({
-            "schema_version": narrows_facts::SCHEMA_VERSION,
+            "schema_version": narrows_model::SCHEMA_VERSION,
             "profile": profile,
             "advised": told,
         });

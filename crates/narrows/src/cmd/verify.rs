@@ -3,10 +3,10 @@
 use crate::args::VerifyArgs;
 use crate::failure::{Failure, USAGE, VERDICT};
 use crate::output;
-use narrows_facts::load::EndReport;
-use narrows_facts::record::{Outcome, Record};
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path as Join, Trial};
+use narrows_model::load::EndReport;
+use narrows_model::record::{Outcome, Record};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path as Join, Trial};
 use narrows_plan::study::{Definition, cells};
 use narrows_report::{Analysis, formats};
 use narrows_store::{Chain, Noted};

@@ -3,10 +3,10 @@
 use super::{Definition, Settings, StudyError};
 use crate::{Seat, Spot, Where, choose, cpus, on_node};
 use blake2::{Blake2s256, Digest};
-use narrows_facts::host::Host;
-use narrows_facts::load::{CpuList, Params, Timeline};
-use narrows_facts::trial::{Level, Path, Placement, Trial, TrialId};
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::host::Host;
+use narrows_model::load::{CpuList, Params, Timeline};
+use narrows_model::trial::{Level, Path, Placement, Trial, TrialId};
+use narrows_model::{Bytes, Nanos};
 
 /// One combination of levels.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! The study's file.
 
 use super::{Settings, StudyError};
-use narrows_facts::study::{Precision, Reading, Spread};
+use narrows_model::study::{Precision, Reading, Spread};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

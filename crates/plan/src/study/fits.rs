@@ -2,8 +2,8 @@
 
 use super::definition::When;
 use super::{Definition, Factor, LevelOf};
-use narrows_facts::host::{Host, Slot};
-use narrows_facts::study::Found;
+use narrows_model::host::{Host, Slot};
+use narrows_model::study::Found;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The machines of a session.

@@ -3,8 +3,8 @@
 
 use super::Definition;
 use crate::Step;
-use narrows_facts::Nanos;
-use narrows_facts::study::Spread;
+use narrows_model::Nanos;
+use narrows_model::study::Spread;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;

@@ -2,9 +2,9 @@
 
 use crate::rdma::RdmaAsked;
 use crate::{BackgroundLoad, Seat, Where};
-use narrows_facts::load::{MemoryParams, Params, SocketParams, StreamParams, TripParams};
-use narrows_facts::trial::Engine;
-use narrows_facts::{BitsPerSecond, Bytes};
+use narrows_model::load::{MemoryParams, Params, SocketParams, StreamParams, TripParams};
+use narrows_model::trial::Engine;
+use narrows_model::{BitsPerSecond, Bytes};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::str::FromStr;
 

@@ -4,9 +4,9 @@
 use super::cost::{Point, StreamCost};
 use super::path::Path;
 use super::server::fastest;
-use narrows_facts::host::Host;
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial;
+use narrows_model::host::Host;
+use narrows_model::study::StoredStudy;
+use narrows_model::trial;
 use narrows_stats::{Label, Metric, Summary};
 use serde::Serialize;
 

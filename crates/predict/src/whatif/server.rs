@@ -8,7 +8,7 @@ use crate::pcie;
 use crate::platform::{self, Platform};
 use crate::roads::{self, Uplink};
 use crate::sockets::ways;
-use narrows_facts::host::{Host, Nic};
+use narrows_model::host::{Host, Nic};
 use std::collections::BTreeMap;
 
 /// A number and where it is from.

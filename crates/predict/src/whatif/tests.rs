@@ -3,7 +3,7 @@
 use super::calibration::{Calibration, Measured};
 use super::cost::{Point, StreamCost};
 use super::*;
-use narrows_facts::host::Host;
+use narrows_model::host::Host;
 use std::collections::BTreeMap;
 
 fn machine(more: &[(&str, &str)]) -> Server {

@@ -2,8 +2,8 @@
 
 use super::Format;
 use crate::Analysis;
-use narrows_facts::record::{Outcome, Record};
-use narrows_facts::trial::Trial;
+use narrows_model::record::{Outcome, Record};
+use narrows_model::trial::Trial;
 use narrows_stats::{Metric, Summary};
 
 /// One line a run.
@@ -66,7 +66,7 @@ fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
         Outcome::Done => "done".to_owned(),
         Outcome::Failed { why, .. } => format!("failed: {why}"),
     };
-    let bytes = |end: &Option<Box<narrows_facts::load::EndReport>>| {
+    let bytes = |end: &Option<Box<narrows_model::load::EndReport>>| {
         let flows = end.as_ref().map(|end| end.flows.iter().map(|flow| flow.bytes.0));
         flows.map_or(String::new(), |bytes| bytes.fold(0, u64::saturating_add).to_string())
     };

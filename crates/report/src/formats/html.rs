@@ -9,8 +9,8 @@ use crate::{Analysis, hardware, judged, sessions, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_explain::conditions::Found;
 use narrows_explain::population::Population;
-use narrows_facts::BytesPerSecond;
-use narrows_facts::result::{Prediction, Verdict, Weight};
+use narrows_model::BytesPerSecond;
+use narrows_model::result::{Prediction, Verdict, Weight};
 use narrows_stats::{Metric, Summary};
 
 /// A self-contained page.
@@ -287,7 +287,7 @@ fn table(analysis: &Analysis<'_>) -> Markup {
 
 fn latency_card(summary: &Summary) -> Markup {
     let Some(trips) = &summary.round_trips else { return html! {} };
-    let shown = |ns: Option<narrows_facts::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
+    let shown = |ns: Option<narrows_model::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
     let title = format!("Round-trip time, {}: {} round trips", summary.label, trips.count);
     html! {
         div class="card" {

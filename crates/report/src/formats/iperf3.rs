@@ -4,10 +4,10 @@
 
 use super::Format;
 use crate::{Analysis, words};
-use narrows_facts::Nanos;
-use narrows_facts::load::{EndReport, FlowTally, ThreadUsage};
-use narrows_facts::record::Record;
-use narrows_facts::trial::Trial;
+use narrows_model::Nanos;
+use narrows_model::load::{EndReport, FlowTally, ThreadUsage};
+use narrows_model::record::Record;
+use narrows_model::trial::Trial;
 use narrows_stats::{Metric, Summary};
 use serde_json::{Map, Value, json};
 
@@ -92,7 +92,7 @@ fn cpu(record: &Record, reverse: bool) -> Value {
 }
 
 fn intervals(sink: &EndReport) -> Vec<Value> {
-    let of = |slice: &narrows_facts::load::Interval| {
+    let of = |slice: &narrows_model::load::Interval| {
         let (start, seconds) = (slice.start_ns.seconds(), slice.length_ns.seconds());
         let rate = 8.0 * slice.bytes.0 as f64 / seconds.max(1e-9);
         json!({"sum": {

@@ -6,11 +6,11 @@ use crate::Analysis;
 use crate::sessions::{Coverage, coverage};
 use crate::study::StudyResults;
 use narrows_explain::conditions::{Found, Population};
-use narrows_facts::SCHEMA_VERSION;
-use narrows_facts::host::Host;
-use narrows_facts::result::Prediction;
-use narrows_facts::study::{Ended, Study};
-use narrows_facts::trial::Trial;
+use narrows_model::SCHEMA_VERSION;
+use narrows_model::host::Host;
+use narrows_model::result::Prediction;
+use narrows_model::study::{Ended, Study};
+use narrows_model::trial::Trial;
 use narrows_stats::{CopyShare, Summary, Together};
 use serde::Serialize;
 

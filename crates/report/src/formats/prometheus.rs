@@ -2,7 +2,7 @@
 
 use super::Format;
 use crate::Analysis;
-use narrows_facts::result::Weight;
+use narrows_model::result::Weight;
 use std::fmt::Write;
 
 /// Gauges of every trial.

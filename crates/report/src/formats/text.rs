@@ -5,8 +5,8 @@ use super::Format;
 use crate::study::text::tables;
 use crate::{Analysis, judged, sessions, words};
 use narrows_explain::Judged;
-use narrows_facts::result::{Answer, Verdict, Weight};
-use narrows_facts::trial::Path;
+use narrows_model::result::{Answer, Verdict, Weight};
+use narrows_model::trial::Path;
 use narrows_stats::{Metric, Summary};
 use std::fmt::Write;
 
@@ -186,7 +186,7 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     let timed = matches!(summary.metric, Metric::RoundTripP50 | Metric::ConnectionRate);
     if let (true, Some(trips)) = (timed, &summary.round_trips) {
-        let shown = |ns: Option<narrows_facts::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
+        let shown = |ns: Option<narrows_model::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
         lines.push(format!(
             "{} min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, max {}",
             if summary.metric == Metric::ConnectionRate { "time" } else { "RTT" },

@@ -4,8 +4,8 @@
 use super::svg::Anchor;
 use super::{Svg, WIDTH, ticks};
 use crate::words;
-use narrows_facts::result::Unit;
-use narrows_facts::units::three_digits;
+use narrows_model::result::Unit;
+use narrows_model::units::three_digits;
 use narrows_stats::Summary;
 
 const LEFT: f64 = 8.0;

@@ -4,7 +4,7 @@
 use super::svg::{Anchor, short};
 use super::{Svg, WIDTH};
 use crate::words;
-use narrows_facts::result::Prediction;
+use narrows_model::result::Prediction;
 
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = WIDTH - 8.0;

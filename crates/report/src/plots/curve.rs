@@ -3,8 +3,8 @@
 
 use super::svg::Anchor;
 use super::{Svg, WIDTH, ticks};
-use narrows_facts::Bytes;
-use narrows_facts::units::three_digits;
+use narrows_model::Bytes;
+use narrows_model::units::three_digits;
 use narrows_stats::{Metric, Summary};
 
 const LEFT: f64 = 48.0;

@@ -4,9 +4,9 @@
 use super::svg::{Anchor, short};
 use super::{Svg, WIDTH, population};
 use crate::words;
-use narrows_facts::BytesPerSecond;
-use narrows_facts::host::{Host, Nic, Node};
-use narrows_facts::units::three_digits;
+use narrows_model::BytesPerSecond;
+use narrows_model::host::{Host, Nic, Node};
+use narrows_model::units::three_digits;
 use narrows_predict::pcie::joints;
 
 const MEMORY_LEFT: f64 = 6.0;
@@ -111,7 +111,7 @@ fn processors(svg: &mut Svg, host: &Host, node: &Node, top: f64, height: f64, mi
     });
     let size = here.map(|cache| cache.size_bytes.0).fold(0, u64::saturating_add);
     if size > 0 {
-        let cache = format!("L{level} {}", narrows_facts::Bytes(size));
+        let cache = format!("L{level} {}", narrows_model::Bytes(size));
         svg.text("small", (x, middle + 20.0), Anchor::Middle, &cache);
     }
 }

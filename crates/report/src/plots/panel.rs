@@ -5,7 +5,7 @@ use super::svg::{Anchor, short};
 use super::{Svg, WIDTH, ticks};
 use crate::study::Panel;
 use crate::words;
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 use narrows_stats::Summary;
 
 const LEFT: f64 = 40.0;

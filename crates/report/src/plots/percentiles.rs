@@ -2,7 +2,7 @@
 
 use super::svg::Anchor;
 use super::{Svg, WIDTH};
-use narrows_facts::Nanos;
+use narrows_model::Nanos;
 use narrows_stats::Percentiles;
 
 const LEFT: f64 = 52.0;

@@ -5,8 +5,8 @@ use super::svg::Anchor;
 use super::{Svg, WIDTH};
 use crate::hardware;
 use narrows_explain::population::{Population, Socket};
-use narrows_facts::host::{Host, Slot};
-use narrows_facts::units::three_digits;
+use narrows_model::host::{Host, Slot};
+use narrows_model::units::three_digits;
 use narrows_predict::interleave::Set;
 
 const LEFT: f64 = 6.0;

@@ -8,10 +8,10 @@ pub mod text;
 
 use crate::words;
 use narrows_explain::population::{Balance, Population, Socket, controllers_equal};
-use narrows_facts::host::Host;
-use narrows_facts::result::{Estimate, Method, Unit};
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path as Join, Trial};
+use narrows_model::host::Host;
+use narrows_model::result::{Estimate, Method, Unit};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path as Join, Trial};
 use narrows_predict::whatif::calibration::Calibration;
 use narrows_predict::whatif::of_host;
 use narrows_stats::{
@@ -222,7 +222,7 @@ fn kinds_differ(stored: &StoredStudy) -> bool {
 
 /// A cell's levels in a form that two studies share: small letters, in order.
 fn same_levels(trial: &Trial) -> Vec<(String, String)> {
-    let pair = |level: &narrows_facts::trial::Level| {
+    let pair = |level: &narrows_model::trial::Level| {
         (level.factor.to_lowercase(), level.level.to_lowercase())
     };
     let mut levels: Vec<(String, String)> = trial.levels.iter().map(pair).collect();
@@ -381,7 +381,7 @@ type Populated = (String, Memory);
 
 /// How memory was populated in each session, by processor.
 fn populations(stored: &StoredStudy) -> BTreeMap<u32, Vec<Populated>> {
-    let of = |session: &narrows_facts::study::Session| {
+    let of = |session: &narrows_model::study::Session| {
         let words = by_processor(&session.host);
         (!words.is_empty()).then_some((session.number, words))
     };
@@ -420,7 +420,7 @@ fn population(
     populations: &BTreeMap<u32, Vec<Populated>>,
 ) -> Vec<Populated> {
     if !trial.notes.is_empty() {
-        let said = |note: &narrows_facts::trial::Level| {
+        let said = |note: &narrows_model::trial::Level| {
             // The source's own word.
             let memory = match note.level.eq_ignore_ascii_case("balanced") {
                 true => Memory::BalancedBySource,
@@ -437,8 +437,8 @@ fn population(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::host::{Module, Slot, SlotPlace};
-    use narrows_facts::{Bytes, Fact};
+    use narrows_model::host::{Module, Slot, SlotPlace};
+    use narrows_model::{Bytes, Fact};
 
     /// Half of the channels of a newer processor, one like module each: one interleave set.
     #[test]

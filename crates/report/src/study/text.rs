@@ -2,7 +2,7 @@
 
 use super::{Memory, Panel, Row, StudyResults, grouped, side};
 use crate::{Analysis, words};
-use narrows_facts::result::{Method, Unit};
+use narrows_model::result::{Method, Unit};
 use narrows_stats::Drift;
 use std::fmt::Write;
 

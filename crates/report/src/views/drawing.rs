@@ -5,8 +5,8 @@ use super::View;
 use crate::{hardware, words};
 use narrows_explain::population::{Population, Socket, controllers_equal};
 use narrows_explain::{findings, judge_host};
-use narrows_facts::host::{DeviceKind, Host, Nic, Node, NodeAccess, Slot};
-use narrows_facts::units::three_digits;
+use narrows_model::host::{DeviceKind, Host, Nic, Node, NodeAccess, Slot};
+use narrows_model::units::three_digits;
 use narrows_predict::dram::{SocketPeak, socket_peaks};
 use narrows_predict::interleave::Sets;
 use narrows_predict::pcie::{joints, raw_bps};
@@ -238,7 +238,7 @@ fn draw_node(out: &mut String, host: &Host, node: &Node) {
     let bytes = caches.map(|cache| cache.size_bytes.0).fold(0, u64::saturating_add);
     let cache = match bytes {
         0 => String::new(),
-        bytes => format!(", L{level} {}", narrows_facts::Bytes(bytes)),
+        bytes => format!(", L{level} {}", narrows_model::Bytes(bytes)),
     };
     let _ = writeln!(out, "\nnode {}: {cpus}, {memory} memory{cache}", node.id);
     if let Some(says) = node.access.as_ref().and_then(firmware_says) {

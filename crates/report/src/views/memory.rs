@@ -1,7 +1,7 @@
 //! `memory`: every slot with what is in it.
 
 use super::{View, or_unknown, table};
-use narrows_facts::host::{ControllerModule, Host, MemoryArray, Slot};
+use narrows_model::host::{ControllerModule, Host, MemoryArray, Slot};
 
 /// A row a slot.
 pub static VIEW: View = View { name: "memory", write };

@@ -9,7 +9,7 @@ mod rdma;
 mod tree;
 mod tuning;
 
-use narrows_facts::host::Host;
+use narrows_model::host::Host;
 
 /// One way to look at a host.
 pub struct View {

@@ -2,7 +2,7 @@
 
 use super::{View, or_unknown, ranges, table};
 use crate::hardware;
-use narrows_facts::host::{Host, Nic, RdmaDevice, RdmaPort};
+use narrows_model::host::{Host, Nic, RdmaDevice, RdmaPort};
 use std::collections::BTreeSet;
 
 /// A row an interface; its card, its place in the stack, and RDMA devices in tables of their own.

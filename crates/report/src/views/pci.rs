@@ -3,8 +3,8 @@
 
 use super::{View, or_unknown, table};
 use crate::{hardware, words};
-use narrows_facts::host::{DeviceKind, Host, PciHop};
-use narrows_facts::units::three_digits;
+use narrows_model::host::{DeviceKind, Host, PciHop};
+use narrows_model::units::three_digits;
 use narrows_predict::pcie::{Joint, raw_bps};
 use narrows_predict::roads::{Road, SharedLink, Uplink, roads, shared};
 

@@ -2,7 +2,7 @@
 
 use super::{View, or_unknown, table};
 use crate::hardware;
-use narrows_facts::host::{Host, RdmaDevice, RdmaPort};
+use narrows_model::host::{Host, RdmaDevice, RdmaPort};
 
 /// A row a port; then its identifiers, and the words for other programs.
 pub static VIEW: View = View { name: "rdma", write };
@@ -71,7 +71,7 @@ fn row(device: &RdmaDevice, port: &RdmaPort) -> Vec<String> {
 
 fn gids(device: &RdmaDevice, port: &RdmaPort) -> Vec<Vec<String>> {
     let all = port.gids.value().map_or(&[][..], Vec::as_slice);
-    let row = |gid: &narrows_facts::host::Gid| {
+    let row = |gid: &narrows_model::host::Gid| {
         vec![
             device.name.clone(),
             port.number.to_string(),
@@ -131,8 +131,8 @@ fn socket_words(interface: &str) -> [String; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::Fact;
-    use narrows_facts::host::Gid;
+    use narrows_model::Fact;
+    use narrows_model::host::Gid;
 
     #[test]
     fn transports_are_told_apart_and_only_fitting_words_are_given() {

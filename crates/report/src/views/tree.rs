@@ -5,8 +5,8 @@ use super::{View, ranges};
 use crate::{hardware, words};
 use narrows_explain::population::Population;
 use narrows_explain::rules::dimm_balance;
-use narrows_facts::Bytes;
-use narrows_facts::host::{Cache, Device, Host, Node};
+use narrows_model::Bytes;
+use narrows_model::host::{Cache, Device, Host, Node};
 use narrows_predict::pcie::links;
 use std::collections::{BTreeMap, BTreeSet};
 

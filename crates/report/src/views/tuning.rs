@@ -2,8 +2,8 @@
 
 use super::{View, ranges, table};
 use crate::words;
-use narrows_facts::Fact;
-use narrows_facts::host::Host;
+use narrows_model::Fact;
+use narrows_model::host::Host;
 
 /// A row a setting; what this machine does not offer is named at the end.
 pub static VIEW: View = View { name: "tuning", write };

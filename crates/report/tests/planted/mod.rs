@@ -1,9 +1,9 @@
 //! Hosts and sessions of studies of memory.
 
-use narrows_facts::host::{Host, Module, Slot, SlotPlace};
-use narrows_facts::study::{Found, Session};
-use narrows_facts::trial::Path;
-use narrows_facts::{Bytes, Fact, Nanos};
+use narrows_model::host::{Host, Module, Slot, SlotPlace};
+use narrows_model::study::{Found, Session};
+use narrows_model::trial::Path;
+use narrows_model::{Bytes, Fact, Nanos};
 
 /// A processor with two controllers of three channels; `modules` in the channels.
 pub fn host(modules: [u64; 6]) -> Host {

@@ -10,9 +10,9 @@ mod sockperf;
 pub mod words;
 
 use crate::steps::Broken;
-use narrows_facts::load::CpuList;
-use narrows_facts::record::{External, Stage};
-use narrows_facts::trial::Trial;
+use narrows_model::load::CpuList;
+use narrows_model::record::{External, Stage};
+use narrows_model::trial::Trial;
 use narrows_store::import;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -92,7 +92,7 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, String> {
 }
 
 /// Checks the words that a study gives a tool; a tool that is not known has none.
-pub fn check_words(own: &narrows_facts::trial::Engine) -> Result<(), Refused> {
+pub fn check_words(own: &narrows_model::trial::Engine) -> Result<(), Refused> {
     let Some(engine) = ENGINES.iter().find(|engine| engine.name == own.tool) else {
         return Ok(());
     };

@@ -2,8 +2,8 @@
 
 use super::words::{Allowed, Takes};
 use super::{Engine, options, seconds};
-use narrows_facts::rdma::RdmaPlace;
-use narrows_facts::trial::Trial;
+use narrows_model::rdma::RdmaPlace;
+use narrows_model::trial::Trial;
 
 /// The tool. Its server serves one test and ends.
 pub static ENGINE: Engine = Engine {

@@ -152,7 +152,7 @@ mod tests {
         let limits = Limits {
             seconds: Some(5),
             streams: Some(4),
-            memory_bytes: Some(narrows_facts::Bytes::mib(1)),
+            memory_bytes: Some(narrows_model::Bytes::mib(1)),
             rate_bps: Some(1_000_000),
             ..Limits::default()
         };
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!([16, 65_507].map(udp), [None; 2]);
         assert_eq!([15, 65_508].map(udp), [Some(Refusal::Datagram); 2]);
         // A datagram may be as large as any, whatever was said of it.
-        let few = Limits { memory_bytes: Some(narrows_facts::Bytes(65_535)), ..Limits::default() };
+        let few = Limits { memory_bytes: Some(narrows_model::Bytes(65_535)), ..Limits::default() };
         let small = Parameters { udp: Some(true), len: 16, ..asked() };
         assert!(within_limits(&small, &few).is_err_and(|(why, _)| why == Refusal::Memory));
         let exact = Parameters { len: 65_535, ..asked() };

@@ -6,9 +6,9 @@ use super::{
 };
 use crate::RunError;
 use crate::key;
-use narrows_facts::load::{End, EndReport, FlowTally, Stretch, StretchOf, ThreadUsage};
-use narrows_facts::trial::Trial;
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::load::{End, EndReport, FlowTally, Stretch, StretchOf, ThreadUsage};
+use narrows_model::trial::Trial;
+use narrows_model::{Bytes, Nanos};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, Instant};
@@ -273,8 +273,8 @@ fn whole_run(stream: &StreamResults, end: End) -> Stretch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_facts::load::{CpuList, Params, SocketParams, StreamParams, Timeline};
-    use narrows_facts::trial::{Path, Placement, TrialId};
+    use narrows_model::load::{CpuList, Params, SocketParams, StreamParams, Timeline};
+    use narrows_model::trial::{Path, Placement, TrialId};
 
     const MS: u64 = 1_000_000;
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::limits::Limits;
 use crate::{RunError, listen};
-use narrows_loads::udp::arrivals::{Arrival, Arrivals};
+use narrows_workloads::udp::arrivals::{Arrival, Arrivals};
 use serde_json::Value;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};

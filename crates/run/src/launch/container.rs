@@ -1,7 +1,7 @@
 //! Workers inside a container, for comparisons of the same work inside and outside.
 
 use crate::child;
-use narrows_facts::Bytes;
+use narrows_model::Bytes;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 //! Flent's data files.
 
 use super::{Output, Run, Tool, nothing};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 use serde_json::Value;
 
 /// The tool.

@@ -1,7 +1,7 @@
 //! Intel MPI Benchmarks.
 
 use super::{Output, Run, Tool, nothing, rows};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 
 /// The tool.
 pub static TOOL: Tool = Tool { name: "imb", recognises, parse };

@@ -1,7 +1,7 @@
 //! iperf 2: `-y C`, and its ordinary text.
 
 use super::{Output, Run, Tool, nothing, quantity};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 
 /// The tool.
 pub static TOOL: Tool = Tool { name: "iperf", recognises, parse };

@@ -5,7 +5,7 @@
 //! for.
 
 use super::{Output, Run, Tool, nothing, quantity};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 

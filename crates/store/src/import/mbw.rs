@@ -1,7 +1,7 @@
 //! mbw.
 
 use super::{Output, Run, Tool, nothing};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 
 /// The tool.
 pub static TOOL: Tool = Tool { name: "mbw", recognises, parse };

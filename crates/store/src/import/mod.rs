@@ -18,9 +18,9 @@ mod qperf;
 mod sockperf;
 mod stream;
 
-use narrows_facts::record::Figure;
-use narrows_facts::result::Unit;
-use narrows_facts::trial::Level;
+use narrows_model::record::Figure;
+use narrows_model::result::Unit;
+use narrows_model::trial::Level;
 
 /// A tool whose output can be read.
 pub struct Tool {

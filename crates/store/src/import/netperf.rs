@@ -1,7 +1,7 @@
 //! netperf: its classic tables, and the lines that its omni tests print as values with commas.
 
 use super::{Output, Run, Tool, nothing};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 use serde_json::Value;
 
 /// The tool.

@@ -1,7 +1,7 @@
 //! numademo, of numactl.
 
 use super::{Output, Run, Tool, nothing};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 
 /// The tool.
 pub static TOOL: Tool = Tool { name: "numademo", recognises, parse };

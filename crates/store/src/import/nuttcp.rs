@@ -1,7 +1,7 @@
 //! nuttcp's line.
 
 use super::{Output, Run, Tool, nothing, quantity};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 
 /// The tool.
 pub static TOOL: Tool = Tool { name: "nuttcp", recognises, parse };

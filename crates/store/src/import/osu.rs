@@ -1,7 +1,7 @@
 //! OSU micro-benchmarks, and the Python ones that mpi4py has after them.
 
 use super::{Output, Run, Tool, nothing, rows};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 
 /// The tool.
 pub static TOOL: Tool = Tool { name: "osu", recognises, parse };

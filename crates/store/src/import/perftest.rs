@@ -1,7 +1,7 @@
 //! perftest (`ib_write_bw`, `ib_send_lat`, ...): its tables and its JSON.
 
 use super::{Output, Run, Tool, nothing, rows};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 use serde_json::Value;
 
 /// The tool.

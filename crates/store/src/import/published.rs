@@ -6,8 +6,8 @@
 //! words notes.
 
 use super::{Output, Run, Tool, nothing};
-use narrows_facts::result::Unit;
-use narrows_facts::trial::Level;
+use narrows_model::result::Unit;
+use narrows_model::trial::Level;
 
 /// The tool.
 pub static TOOL: Tool = Tool { name: "published", recognises, parse };

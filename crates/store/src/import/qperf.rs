@@ -1,7 +1,7 @@
 //! qperf's sections.
 
 use super::{Output, Run, Tool, nothing, quantity};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 
 /// The tool.
 pub static TOOL: Tool = Tool { name: "qperf", recognises, parse };

@@ -1,7 +1,7 @@
 //! sockperf: ping-pong, under load, throughput.
 
 use super::{Output, Run, Tool, nothing, plain};
-use narrows_facts::result::Unit;
+use narrows_model::result::Unit;
 
 /// The tool.
 pub static TOOL: Tool = Tool { name: "sockperf", recognises, parse };

@@ -1,12 +1,12 @@
 //! What the tests of the store share.
 #![allow(dead_code)]
 
-use narrows_facts::host::Host;
-use narrows_facts::load::{Params, Timeline};
-use narrows_facts::record::{Outcome, Record, Stamp};
-use narrows_facts::study::StoredStudy;
-use narrows_facts::trial::{Path as Join, Placement, Trial, TrialId};
-use narrows_facts::{Bytes, Nanos};
+use narrows_model::host::Host;
+use narrows_model::load::{Params, Timeline};
+use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
+use narrows_model::{Bytes, Nanos};
 use narrows_store::Store;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ mod status;
 
 use crate::args::{StudyArgs, StudyCommand};
 use crate::failure::{Failure, USAGE};
-use narrows_facts::study::StoredStudy;
+use narrows_model::study::StoredStudy;
 use narrows_plan::study::{Cell, Definition, StudyError, cells};
 use std::path::Path;
 

@@ -9,11 +9,11 @@ use crate::failure::{Failure, MACHINE, PRECISION, USAGE, VERDICT};
 use crate::progress::Shown;
 use crate::watch::{State, Watch};
 use crate::{output, stop};
-use narrows_facts::Nanos;
-use narrows_facts::SCHEMA_VERSION;
-use narrows_facts::record::{Outcome, Record};
-use narrows_facts::study::{Ended, Session, Spread, StoredStudy, Study, Title};
-use narrows_facts::trial::{Trial, TrialId};
+use narrows_model::Nanos;
+use narrows_model::SCHEMA_VERSION;
+use narrows_model::record::{Outcome, Record};
+use narrows_model::study::{Ended, Session, Spread, StoredStudy, Study, Title};
+use narrows_model::trial::{Trial, TrialId};
 use narrows_plan::Step;
 use narrows_plan::study::{Count, Cut, Definition, Left, due, left, next_block};
 use narrows_run::controller::{Course, CourseEnd, Progress};
@@ -192,7 +192,7 @@ impl<'a> Tally<'a> {
         if let Some(precision) = &self.defined.definition.precision {
             // The very interval that is printed.
             let interval = self.looks.as_ref().and_then(|looks| {
-                let unit = narrows_facts::result::Unit::Share;
+                let unit = narrows_model::result::Unit::Share;
                 looks.interval(&self.values[cell], unit)
             });
             let share = precision.within_percent / 100.0;
@@ -250,7 +250,7 @@ fn plan(defined: &Defined, sitting: &Sitting, tally: &Tally<'_>) -> Result<u8, F
         defined.definition.name,
         defined.cells.len(),
         output::lasting(seconds),
-        narrows_facts::Bytes(bytes),
+        narrows_model::Bytes(bytes),
         sitting.path_says(),
         tally.cut.seed,
     );

@@ -5,8 +5,8 @@ use super::Defined;
 use super::sitting::Sitting;
 use crate::failure::{Failure, USAGE};
 use narrows_explain::sessions::{Difference, Part, differences};
-use narrows_facts::host::Host;
-use narrows_facts::study::StoredStudy;
+use narrows_model::host::Host;
+use narrows_model::study::StoredStudy;
 use narrows_plan::study::When;
 use std::collections::BTreeSet;
 

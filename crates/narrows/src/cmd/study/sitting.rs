@@ -5,11 +5,11 @@ use super::Defined;
 use crate::args::SittingArgs;
 use crate::cmd::{direct, own_binary};
 use crate::failure::{Failure, USAGE};
-use narrows_facts::host::Host;
-use narrows_facts::load::CpuList;
-use narrows_facts::study::Found;
-use narrows_facts::trial::{Path, Trial, TrialId};
 use narrows_host::Root;
+use narrows_model::host::Host;
+use narrows_model::load::CpuList;
+use narrows_model::study::Found;
+use narrows_model::trial::{Path, Trial, TrialId};
 use narrows_plan::study::{
     Ends as PlannedEnds, Machine, Planned, Settings, change, standing, trials,
 };
@@ -129,7 +129,7 @@ impl Sitting {
     /// Why a trial cannot run here.
     fn why_not(&self, trial: &Trial) -> Option<String> {
         if trial.engine.is_none()
-            && let Err(error) = narrows_loads::kind(&trial.kind)
+            && let Err(error) = narrows_workloads::kind(&trial.kind)
         {
             return Some(error.to_string());
         }
@@ -144,7 +144,7 @@ impl Sitting {
         let can = self.peers.first().map_or(Ok(()), |peer| peer.can(trial));
         let job = if trial.path == Path::Memory { sink_job(trial) } else { source_job(trial) };
         let job = job.and_then(|job| {
-            narrows_loads::check(&job)
+            narrows_workloads::check(&job)
                 .map(drop)
                 .map_err(|error| narrows_run::RunError::Order(error.to_string()))
         });
@@ -154,7 +154,7 @@ impl Sitting {
     /// What is missing for RDMA at either end.
     fn without_rdma(&self, trial: &Trial) -> Option<String> {
         let asked = trial.params.rdma.as_ref();
-        if let Err(error) = narrows_loads::rdma::available(asked) {
+        if let Err(error) = narrows_workloads::rdma::available(asked) {
             return Some(match error.hint() {
                 Some(hint) => format!("{error} ({hint})"),
                 None => error.to_string(),

@@ -4,7 +4,7 @@ use super::Defined;
 use crate::args::StatusArgs;
 use crate::failure::Failure;
 use crate::output;
-use narrows_facts::study::StoredStudy;
+use narrows_model::study::StoredStudy;
 use narrows_plan::study::{Count, Cut, Left, left};
 use narrows_report::words::aligned;
 use narrows_store::Counts;
@@ -159,7 +159,7 @@ impl Status<'_> {
             })
         };
         let document = serde_json::json!({
-            "schema_version": narrows_facts::SCHEMA_VERSION,
+            "schema_version": narrows_model::SCHEMA_VERSION,
             "name": self.defined.definition.name,
             "quick": self.stored.study.quick,
             "seed": self.stored.study.seed,

@@ -1,0 +1,73 @@
+//! CPU time of the calling thread: `getrusage(RUSAGE_THREAD)`, exact to the scheduler's clock; and
+//! its cycles, from the processor's own counter (`perf_event_open`), where there is one and the
+//! kernel lets this process read it.
+
+use narrows_model::Nanos;
+use narrows_model::load::ThreadUsage;
+use perf_event::events::{Event, Hardware};
+use perf_event::{Builder, Counter};
+use std::cell::RefCell;
+
+thread_local! {
+    /// The calling thread's counter, once it was asked for.
+    static CYCLES: RefCell<Option<Option<Counter>>> = const { RefCell::new(None) };
+}
+
+/// Starts counting events of the calling thread, in user mode and in the kernel.
+fn counter(event: impl Into<Event>) -> Option<Counter> {
+    // Without the kernel's part, which is most of a network load, cycles would mislead.
+    let mut builder = Builder::new().kind(event);
+    builder.include_kernel();
+    let mut counter = builder.build().ok()?;
+    counter.enable().ok()?;
+    Some(counter)
+}
+
+fn cycles() -> Option<u64> {
+    CYCLES.with_borrow_mut(|own| {
+        own.get_or_insert_with(|| counter(Hardware::CPU_CYCLES)).as_mut()?.read().ok()
+    })
+}
+
+/// Reads the calling thread's CPU time so far; `wall_ns` is `CLOCK_MONOTONIC`, so that the
+/// difference of two readings has its own length.
+pub fn usage() -> ThreadUsage {
+    // SAFETY: both calls only fill the structures given to them, for which all zeroes is valid.
+    let (usage, now) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let mut now: libc::timespec = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now);
+        (usage, now)
+    };
+    let micros = |t: libc::timeval| Nanos((t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64) * 1000);
+    ThreadUsage {
+        cpu: None,
+        allowed: Vec::new(),
+        wall_ns: Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64),
+        user_ns: micros(usage.ru_utime),
+        system_ns: micros(usage.ru_stime),
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+        cycles: cycles(),
+        pacing_ns: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_event::events::Software;
+
+    #[test]
+    fn a_counter_of_this_thread_counts_what_it_does() {
+        // The clock of the scheduler in place of cycles, which virtual machines often have not.
+        let Some(mut clock) = counter(Software::TASK_CLOCK) else {
+            return eprintln!("skipped: a_counter_of_this_thread: the kernel allows no counters");
+        };
+        let (before, began) = (clock.read().expect("read"), usage());
+        while usage().user_ns.0 - began.user_ns.0 < 20_000_000 {}
+        let counted = clock.read().expect("read") - before;
+        assert!(counted >= 15_000_000, "{counted} ns");
+    }
+}

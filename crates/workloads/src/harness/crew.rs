@@ -1,0 +1,498 @@
+//! A crew: the threads of one end, and the timekeeper that takes them along the time line.
+
+use super::payload::Compared;
+use super::pin;
+use super::tally::{Clockwork, Phase, Tally, TallyNow};
+use super::trips::Trips;
+use crate::{LoadError, ThreadMeter};
+use narrows_model::load::{
+    Binding, CpuList, Effective, EndReport, FlowTally, Interval, Stretch, ThreadUsage, Timeline,
+    Unacknowledged, ZeroCopy,
+};
+use narrows_model::rdma::RdmaEffective;
+use narrows_model::{Bytes, Nanos};
+use socket2::Socket;
+use std::ops::Range;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Length of a slice of the window where none was asked for.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// A look at the counters that took longer was interrupted: the window should open right after it.
+const LOOK_WITHIN: Duration = Duration::from_millis(5);
+/// For how long it is taken anew: ends whose windows open further apart than their cool-down lasts
+/// would hang up on each other, and on a slow host every look is a long one.
+const LOOKS_WITHIN: Duration = Duration::from_millis(20);
+/// How long threads may take to get to the gate: touching large buffers is the slow part.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// What a thread works with.
+pub struct Lane {
+    /// Its counters.
+    pub tally: Arc<Tally>,
+    clockwork: Arc<Clockwork>,
+    seen: Phase,
+    meter: ThreadMeter,
+    opened: Option<ThreadUsage>,
+    closed: Option<ThreadUsage>,
+    /// CPU time of pacing so far.
+    pacing_ns: Option<u64>,
+    ready: mpsc::Sender<Result<(), LoadError>>,
+}
+
+impl Lane {
+    /// Says that this thread is ready, and blocks until the signal to go.
+    pub fn wait_at_gate(&mut self) {
+        let _ = self.ready.send(Ok(()));
+        self.clockwork.wait();
+    }
+
+    /// The phase now. Called once a message by every hot loop: one relaxed load when nothing
+    /// changed.
+    #[inline]
+    pub fn phase(&mut self) -> Phase {
+        let phase = self.clockwork.phase();
+        if phase != self.seen {
+            self.turn(phase);
+        }
+        phase
+    }
+
+    /// Whether the phase that was seen last is the window.
+    #[inline]
+    pub fn is_in_window(&self) -> bool {
+        self.seen == Phase::Window
+    }
+
+    /// Adds CPU time that went into waiting for a message's turn.
+    pub fn paced(&mut self, ns: u64) {
+        self.pacing_ns = Some(self.pacing_ns.unwrap_or(0).saturating_add(ns));
+    }
+
+    #[cold]
+    fn turn(&mut self, phase: Phase) {
+        self.seen = phase;
+        if phase >= Phase::Window && self.opened.is_none() {
+            self.opened = Some(self.usage_now());
+        }
+        if phase >= Phase::Cooldown && self.closed.is_none() {
+            self.closed = Some(self.usage_now());
+        }
+    }
+
+    fn usage_now(&self) -> ThreadUsage {
+        ThreadUsage { pacing_ns: self.pacing_ns.map(Nanos), ..(self.meter)() }
+    }
+
+    fn usage(&self, allowed: Vec<u32>) -> ThreadUsage {
+        let cpu = if let [cpu] = allowed[..] { Some(cpu) } else { None };
+        let (Some(open), Some(close)) = (&self.opened, &self.closed) else {
+            return ThreadUsage { cpu, allowed, ..Default::default() };
+        };
+        let span = |a: Nanos, b: Nanos| Nanos(b.0.saturating_sub(a.0));
+        ThreadUsage {
+            cpu,
+            allowed,
+            wall_ns: span(open.wall_ns, close.wall_ns),
+            user_ns: span(open.user_ns, close.user_ns),
+            system_ns: span(open.system_ns, close.system_ns),
+            voluntary_switches: close.voluntary_switches.saturating_sub(open.voluntary_switches),
+            involuntary_switches: close
+                .involuntary_switches
+                .saturating_sub(open.involuntary_switches),
+            pacing_ns: close.pacing_ns.map(|close| span(open.pacing_ns.unwrap_or_default(), close)),
+            cycles: open.cycles.zip(close.cycles).map(|(open, close)| close.saturating_sub(open)),
+        }
+    }
+}
+
+/// What a thread hands back at its end, beside its tally.
+#[derive(Default)]
+pub struct LaneEnd {
+    /// Round trips of the window in nanoseconds.
+    pub round_trips: Option<Trips>,
+    /// What became of sends without a copy.
+    pub zero_copy: Option<ZeroCopy>,
+    /// What came of comparing bytes with what was sent.
+    pub compared: Option<Compared>,
+    /// Datagrams of a stretch that the other end counts too.
+    pub stretch: Option<Stretch>,
+    /// Messages that nobody acknowledges.
+    pub unacknowledged: Option<Unacknowledged>,
+    /// What an RDMA end chose or was given.
+    pub rdma: Option<RdmaEffective>,
+}
+
+/// A thread's work: set up, [`Lane::wait_at_gate`], then loop until [`Phase::Stop`].
+pub type LaneWork = Box<dyn FnOnce(&mut Lane) -> Result<LaneEnd, LoadError> + Send>;
+
+/// What a crew is made of.
+pub struct CrewPlan {
+    /// One thread each.
+    pub lanes: Vec<LaneWork>,
+    /// The threads that send, when their bytes are not the received ones of the others.
+    pub sending: Range<usize>,
+    /// Whether only the threads that send count anything.
+    pub one_sided: bool,
+    /// Sockets of the flows, for the meters.
+    pub sockets: Vec<Socket>,
+    /// Settings read back.
+    pub effective: Effective,
+    /// CPUs to bind to.
+    pub cpus: CpuList,
+    /// How threads are bound to them.
+    pub binding: Binding,
+    /// CPU time of a thread.
+    pub meter: ThreadMeter,
+}
+
+/// How a wait for the end of a slice ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// Its time is over.
+    Out,
+    /// The window is to end.
+    Told,
+}
+
+/// Threads at the gate, ready to run.
+pub struct Crew {
+    clockwork: Arc<Clockwork>,
+    tallies: Vec<Arc<Tally>>,
+    sending: Range<usize>,
+    one_sided: bool,
+    threads: Vec<JoinHandle<(Result<LaneEnd, LoadError>, ThreadUsage)>>,
+    sockets: Vec<Socket>,
+    effective: Effective,
+    meter: ThreadMeter,
+}
+
+impl Crew {
+    /// Starts the threads; returns when all stand at the gate.
+    pub fn muster(plan: CrewPlan) -> Result<Self, LoadError> {
+        let clockwork = Arc::new(Clockwork::new());
+        let (ready, all_ready) = mpsc::channel();
+        let mut crew = Self {
+            clockwork: clockwork.clone(),
+            tallies: Vec::new(),
+            sending: plan.sending,
+            one_sided: plan.one_sided,
+            threads: Vec::new(),
+            sockets: plan.sockets,
+            effective: plan.effective,
+            meter: plan.meter,
+        };
+        for (index, work) in plan.lanes.into_iter().enumerate() {
+            let cpus = cpus_of(&plan.cpus.0, plan.binding, index);
+            let tally = Arc::new(Tally::default());
+            crew.tallies.push(tally.clone());
+            let lane = Lane {
+                tally,
+                clockwork: clockwork.clone(),
+                seen: Phase::Gate,
+                meter: plan.meter,
+                opened: None,
+                closed: None,
+                pacing_ns: None,
+                ready: ready.clone(),
+            };
+            let thread = thread::Builder::new().name(format!("lane {index}"));
+            let thread = thread.spawn(move || work_lane(lane, &cpus, work));
+            crew.threads.push(thread.map_err(LoadError::system("starting a thread"))?);
+        }
+        drop(ready);
+        for _ in 0..crew.threads.len() {
+            let answer = all_ready.recv_timeout(READY_WITHIN);
+            let late = || LoadError::Order(format!("not ready in {READY_WITHIN:?}"));
+            if let Err(error) = answer.map_err(|_| late()).and_then(|ready| ready) {
+                crew.clockwork.set(Phase::Stop);
+                return Err(error);
+            }
+        }
+        Ok(crew)
+    }
+
+    /// Sockets of the flows.
+    pub fn sockets(&self) -> &[Socket] {
+        &self.sockets
+    }
+
+    /// Runs the time line. `opened` and `closed` are called as the window opens and closes, for
+    /// readings taken around it; the report's own readings are left empty.
+    pub fn run(
+        self,
+        timeline: &Timeline,
+        opened: impl FnMut(&[Socket]),
+        closed: impl FnMut(&[Socket]),
+    ) -> Result<EndReport, LoadError> {
+        self.run_while(timeline, opened, closed, |time| {
+            thread::sleep(time);
+            Waited::Out
+        })
+    }
+
+    /// The same, with a window that lasts until `wait` says that it was told so; of the time line
+    /// only the rest counts.
+    pub fn run_until_told(
+        self,
+        timeline: &Timeline,
+        opened: impl FnMut(&[Socket]),
+        closed: impl FnMut(&[Socket]),
+        wait: impl FnMut(Duration) -> Waited,
+    ) -> Result<EndReport, LoadError> {
+        let endless = Timeline { window_ns: Nanos(u64::MAX), ..*timeline };
+        self.run_while(&endless, opened, closed, wait)
+    }
+
+    fn run_while(
+        self,
+        timeline: &Timeline,
+        mut opened: impl FnMut(&[Socket]),
+        mut closed: impl FnMut(&[Socket]),
+        wait: impl FnMut(Duration) -> Waited,
+    ) -> Result<EndReport, LoadError> {
+        let span = |ns: Nanos| Duration::from_nanos(ns.0);
+        self.clockwork.set(Phase::Warmup);
+        thread::sleep(span(timeline.warmup_ns));
+        let look_began = look_quickly(|| opened(&self.sockets));
+        self.clockwork.set(Phase::Window);
+        let began = Instant::now();
+        let (keeper, process) = ((self.meter)(), process_ns());
+        let opened_ns = keeper.wall_ns;
+        let first = self.tally_now();
+        let slice = timeline.interval_ns.map_or(INTERVAL, span);
+        let window = (span(timeline.window_ns), slice);
+        let intervals = self.keep_window(began, window, self.total(&first), wait);
+        let last = self.tally_now();
+        let window_ns = Nanos(began.elapsed().as_nanos() as u64);
+        self.clockwork.set(Phase::Cooldown);
+        let keeper_ns = cpu_between(&keeper, &(self.meter)());
+        let process_ns = process
+            .zip(process_ns())
+            .map(|(open, close)| Nanos(close.saturating_sub(open).saturating_sub(keeper_ns.0)));
+        closed(&self.sockets);
+        let looked_ns = Some(Nanos(look_began.elapsed().as_nanos() as u64));
+        thread::sleep(span(timeline.cooldown_ns));
+        self.clockwork.set(Phase::Stop);
+        let report = EndReport {
+            window_ns,
+            opened_ns,
+            flows: self.flows(&first, &last),
+            intervals,
+            looked_ns,
+            keeper_ns: Some(keeper_ns),
+            process_ns,
+            ..Default::default()
+        };
+        self.dismiss(report)
+    }
+
+    /// What each flow counted between two readings.
+    fn flows(&self, first: &[TallyNow], last: &[TallyNow]) -> Vec<FlowTally> {
+        let flows = first.iter().zip(last).enumerate();
+        let flows = flows.map(|(index, (first, last))| FlowTally {
+            sends: self.sending.contains(&index),
+            one_sided: self.one_sided,
+            ..flow(first, last)
+        });
+        flows.collect()
+    }
+
+    /// Waits for the threads to end, and adds what they hand back.
+    fn dismiss(self, report: EndReport) -> Result<EndReport, LoadError> {
+        let mut report = EndReport { effective: self.effective, ..report };
+        let mut all: Option<Trips> = None;
+        for (index, thread) in self.threads.into_iter().enumerate() {
+            let (ended, usage) =
+                thread.join().map_err(|_| LoadError::Order("a thread panicked".into()))?;
+            report.threads.push(usage);
+            add_end(&mut report, &mut all, index, ended?);
+        }
+        if let Some(all) = all {
+            let buckets = all.histogram.iter_recorded();
+            report.round_trips = buckets
+                .map(|bucket| (Nanos(bucket.value_iterated_to()), bucket.count_at_value()))
+                .collect();
+            report.round_trip_extremes_ns = all.extremes_ns();
+        }
+        Ok(report)
+    }
+
+    fn tally_now(&self) -> Vec<TallyNow> {
+        self.tallies.iter().map(|tally| tally.now()).collect()
+    }
+
+    /// Bytes so far: where an end does both, those that it received.
+    fn total(&self, tallies: &[TallyNow]) -> u64 {
+        let both =
+            !self.one_sided && !self.sending.is_empty() && self.sending.len() < tallies.len();
+        let counted = tallies.iter().enumerate();
+        let counted = counted.filter(|(index, _)| !both || !self.sending.contains(index));
+        counted.map(|(_, tally)| tally.bytes).sum()
+    }
+
+    /// Sleeps through the window, reading the bytes of each slice.
+    fn keep_window(
+        &self,
+        began: Instant,
+        (window, slice): (Duration, Duration),
+        before: u64,
+        mut wait: impl FnMut(Duration) -> Waited,
+    ) -> Vec<Interval> {
+        let mut intervals = Vec::new();
+        let (mut at, mut bytes) = (Duration::ZERO, before);
+        let (mut due, mut told) = (slice, Waited::Out);
+        while at < window && told == Waited::Out {
+            // A last slice shorter than half is joined to the one before it.
+            if window.saturating_sub(due) < slice / 2 {
+                due = window;
+            }
+            told = wait(due.saturating_sub(began.elapsed()));
+            let now = began.elapsed();
+            let sum = self.total(&self.tally_now());
+            intervals.push(Interval {
+                start_ns: Nanos(at.as_nanos() as u64),
+                length_ns: Nanos((now - at).as_nanos() as u64),
+                bytes: Bytes(sum.saturating_sub(bytes)),
+            });
+            (at, bytes) = (now, sum);
+            due = now.max(due) + slice;
+        }
+        intervals
+    }
+}
+
+/// Takes a look at the counters, anew while it is interrupted; when the last one began.
+fn look_quickly(mut look: impl FnMut()) -> Instant {
+    let first = Instant::now();
+    loop {
+        let began = Instant::now();
+        look();
+        if began.elapsed() < LOOK_WITHIN || first.elapsed() >= LOOKS_WITHIN {
+            return began;
+        }
+    }
+}
+
+/// CPU time of this process so far in nanoseconds, all its threads together; `None` where the
+/// kernel does not tell (clock_gettime(2), `CLOCK_PROCESS_CPUTIME_ID`).
+fn process_ns() -> Option<u64> {
+    cpu_clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of the calling thread so far in nanoseconds.
+pub(super) fn thread_ns() -> Option<u64> {
+    cpu_clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn cpu_clock_ns(clock: libc::clockid_t) -> Option<u64> {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is ours.
+    let failed = unsafe { libc::clock_gettime(clock, &raw mut now) };
+    let ns = (now.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64);
+    (failed == 0).then_some(ns)
+}
+
+/// CPU time that a thread used between two readings.
+fn cpu_between(open: &ThreadUsage, close: &ThreadUsage) -> Nanos {
+    let cpu = |usage: &ThreadUsage| usage.user_ns.0.saturating_add(usage.system_ns.0);
+    Nanos(cpu(close).saturating_sub(cpu(open)))
+}
+
+/// The CPUs of one of a crew's threads.
+fn cpus_of(all: &[u32], binding: Binding, thread: usize) -> Vec<u32> {
+    match binding {
+        Binding::All => all.to_vec(),
+        Binding::Each => all.iter().copied().cycle().nth(thread).into_iter().collect(),
+    }
+}
+
+fn work_lane(
+    mut lane: Lane,
+    cpus: &[u32],
+    work: LaneWork,
+) -> (Result<LaneEnd, LoadError>, ThreadUsage) {
+    let bound = if cpus.is_empty() { Ok(Vec::new()) } else { pin::to_cpus(cpus) };
+    let (allowed, ended) = match bound {
+        Ok(allowed) => (allowed, work(&mut lane)),
+        Err(error) => (Vec::new(), Err(error)),
+    };
+    // A thread that fails before the gate must say so, or the crew would wait for it.
+    if lane.seen == Phase::Gate
+        && let Err(error) = ended
+    {
+        let _ = lane.ready.send(Err(error));
+        return (Ok(LaneEnd::default()), ThreadUsage::default());
+    }
+    lane.phase();
+    let usage = lane.usage(allowed);
+    (ended, usage)
+}
+
+/// Adds what one thread hands back.
+fn add_end(report: &mut EndReport, all: &mut Option<Trips>, index: usize, end: LaneEnd) {
+    if let Some(more) = end.round_trips {
+        match all {
+            Some(all) => all.add(&more),
+            None => *all = Some(more),
+        }
+    }
+    if let Some(flow) = report.flows.get_mut(index) {
+        flow.stretch = end.stretch;
+    }
+    if let Some(more) = end.zero_copy {
+        let told = report.zero_copy.get_or_insert_default();
+        told.completed += more.completed;
+        told.copied += more.copied;
+    }
+    if let Some(more) = end.compared {
+        report.verified_bytes.get_or_insert_default().0 += more.bytes;
+        report.corrupted = report.corrupted.or(more.corrupted);
+    }
+    if let Some(more) = end.unacknowledged {
+        let told = report.unacknowledged.get_or_insert_default();
+        told.sent = told.sent.saturating_add(more.sent);
+        told.received = told.received.saturating_add(more.received);
+    }
+    if end.rdma.is_some() {
+        report.effective.rdma = end.rdma;
+    }
+}
+
+fn flow(first: &TallyNow, last: &TallyNow) -> FlowTally {
+    let messages = last.messages - first.messages;
+    FlowTally {
+        bytes: Bytes(last.bytes - first.bytes),
+        messages,
+        lost: (last.expected - first.expected).saturating_sub(messages),
+        reordered: last.reordered - first.reordered,
+        refused: last.refused - first.refused,
+        calls: last.calls - first.calls,
+        duplicates: last.duplicates - first.duplicates,
+        jitter_ns: (last.jitter_ns > 0).then_some(Nanos(last.jitter_ns)),
+        sends: false,
+        one_sided: false,
+        stretch: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_is_taken_anew_only_while_that_delays_nothing() {
+        let looks = |each: &[u64]| {
+            let mut taken = 0;
+            look_quickly(|| {
+                let ms = each.get(taken).copied().unwrap_or(0);
+                taken += 1;
+                thread::sleep(Duration::from_millis(ms));
+            });
+            taken
+        };
+        assert_eq!(looks(&[7, 0]), 2, "an interrupted look is taken anew");
+        assert_eq!(looks(&[60, 60, 60, 60, 60]), 1, "where all are slow the window opens");
+    }
+}

@@ -1,0 +1,198 @@
+//! The two ends of a network workload: they meet, and each flow gets a thread with the hot loop of
+//! its part.
+
+use super::meet::{self, Token};
+use super::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, socket};
+use crate::{LoadError, Prepared, ThreadMeter};
+use narrows_model::Bytes;
+use narrows_model::load::{Effective, End, Job, StreamParams};
+use socket2::Socket;
+use std::net::SocketAddr;
+
+/// What a flow's loop is told.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// The order.
+    pub job: Job,
+    /// By which the ends know each other.
+    pub token: Token,
+    /// Number of the flow.
+    pub index: u32,
+}
+
+impl Flow {
+    /// Bytes of a message, a datagram, a request.
+    pub fn message(&self) -> usize {
+        self.job.params.message_bytes.0 as usize
+    }
+    /// What a stream was told.
+    pub fn stream(&self) -> StreamParams {
+        self.job.params.stream.clone().unwrap_or_default()
+    }
+    /// Bytes of the buffer that messages are taken from and put into: a multiple of the message.
+    pub fn span(&self) -> usize {
+        let (params, message) = (&self.job.params, self.message());
+        let span = self.stream().span_bytes.map_or(0, |span| span.0 as usize);
+        let span = span / params.flows().max(1) as usize / message * message;
+        span.max(message)
+    }
+    /// Whether its thread looks for bytes without sleeping.
+    pub fn spins(&self) -> bool {
+        socket::Wait::of(&self.job.params).is_ok_and(|wait| wait == socket::Wait::Spin)
+    }
+}
+
+/// The hot loop of one flow.
+pub type FlowWork = fn(&mut Lane, Socket, &Flow) -> Result<LaneEnd, LoadError>;
+
+/// The hot loops of a workload.
+#[derive(Clone, Copy)]
+pub struct LaneMaker {
+    /// Receives, or answers.
+    pub sink: FlowWork,
+    /// Sends, or asks.
+    pub source: FlowWork,
+    /// Whether only the end that asks takes part.
+    pub one_sided: bool,
+    /// Names of what really sends and receives.
+    pub engines: fn(&Job) -> (&'static str, &'static str),
+}
+
+/// Whether this end is the one that listens.
+pub fn listens(job: &Job) -> bool {
+    (job.end == End::Sink) != job.params.is_reverse()
+}
+
+/// Starts a thread a flow: first this end's own part, then, where both send, the other's.
+fn muster(
+    job: &Job,
+    token: Token,
+    flows: Vec<Socket>,
+    make: LaneMaker,
+    meter: ThreadMeter,
+) -> Result<Crew, LoadError> {
+    let own = job.params.streams as usize;
+    let sends = job.end == End::Source;
+    let mut lanes: Vec<LaneWork> = Vec::new();
+    for (index, flow) in flows.iter().enumerate() {
+        let flow = flow.try_clone().map_err(LoadError::system("copying a socket handle"))?;
+        let told = Flow { job: job.clone(), token, index: index as u32 };
+        let work = if sends == (index < own) { make.source } else { make.sink };
+        lanes.push(Box::new(move |lane| work(lane, flow, &told)));
+    }
+    let sending = if sends { 0..own } else { own..flows.len() };
+    let told = Flow { job: job.clone(), token, index: 0 };
+    let span = Bytes(told.span() as u64 * flows.len() as u64);
+    let (sender, receiver) = (make.engines)(job);
+    let both = job.params.is_bidirectional();
+    let name = |engine: &str, here: bool| (here || both).then(|| engine.to_owned());
+    let effective = Effective {
+        sender: name(sender, sends),
+        receiver: name(receiver, !sends),
+        ..socket::read_back(&flows[0], job, span)
+    };
+    // The ends only talk over these: what counts passes them by.
+    let aside = job.kind.starts_with("rdma-");
+    let effective = match aside {
+        true => Effective {
+            buffer_span_bytes: span,
+            wait: effective.wait,
+            sender: effective.sender,
+            receiver: effective.receiver,
+            ..Effective::default()
+        },
+        false => effective,
+    };
+    let flows = if aside { Vec::new() } else { flows };
+    let (cpus, binding) = (job.cpus.clone(), job.binding);
+    Crew::muster(CrewPlan {
+        lanes,
+        sending,
+        one_sided: make.one_sided,
+        sockets: flows,
+        effective,
+        cpus,
+        binding,
+        meter,
+    })
+}
+
+/// One end of a TCP workload: a connection a flow.
+pub struct TcpEnd {
+    job: Job,
+    token: Token,
+    listener: Option<Socket>,
+    make: LaneMaker,
+}
+
+impl TcpEnd {
+    /// Makes the end ready; one that listens does so from here on.
+    pub fn prepare(job: &Job, make: LaneMaker) -> Result<Box<dyn Prepared>, LoadError> {
+        let token = meet::token(&job.token)?;
+        let address = job.address.filter(|_| listens(job));
+        let listener = address.map(|address| meet::listen(address, job)).transpose()?;
+        Ok(Box::new(Self { job: job.clone(), token, listener, make }))
+    }
+}
+
+impl Prepared for TcpEnd {
+    fn ports(&self) -> Vec<u16> {
+        self.listener.iter().map(meet::port).collect()
+    }
+
+    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+        let Self { job, token, listener, make } = *self;
+        let flows = match (&listener, peer.first()) {
+            (Some(listener), _) => meet::accept(listener, &job, &token)?,
+            (None, Some(peer)) => (0..job.params.flows())
+                .map(|flow| meet::connect(*peer, &job, &token, flow))
+                .collect::<Result<_, _>>()?,
+            (None, None) => return Err(LoadError::Order("the sink named no port".into())),
+        };
+        muster(&job, token, flows, make, meter)
+    }
+}
+
+/// One end of a UDP workload: a socket a flow.
+pub struct UdpEnd {
+    job: Job,
+    token: Token,
+    doors: Vec<Socket>,
+    make: LaneMaker,
+}
+
+impl UdpEnd {
+    /// Makes the end ready; one that listens binds its sockets.
+    pub fn prepare(job: &Job, make: LaneMaker) -> Result<Box<dyn Prepared>, LoadError> {
+        let token = meet::token(&job.token)?;
+        let address = job.address.filter(|_| listens(job));
+        let doors = address.map(|address| {
+            (0..job.params.flows()).map(|_| meet::open(address, job)).collect::<Result<_, _>>()
+        });
+        let doors = doors.transpose()?.unwrap_or_default();
+        Ok(Box::new(Self { job: job.clone(), token, doors, make }))
+    }
+}
+
+impl Prepared for UdpEnd {
+    fn ports(&self) -> Vec<u16> {
+        self.doors.iter().map(meet::port).collect()
+    }
+
+    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+        let Self { job, token, doors, make } = *self;
+        if doors.is_empty() && peer.len() < job.params.flows() as usize {
+            return Err(LoadError::Order("the sink named fewer ports than streams".into()));
+        }
+        let flows = match doors.is_empty() {
+            false => {
+                doors.iter().try_for_each(|door| meet::answer(door, &job, &token))?;
+                doors
+            }
+            true => {
+                peer.iter().map(|to| meet::call(*to, &job, &token)).collect::<Result<_, _>>()?
+            }
+        };
+        muster(&job, token, flows, make, meter)
+    }
+}

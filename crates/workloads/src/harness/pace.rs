@@ -1,0 +1,130 @@
+//! When the next message is due.
+
+use super::crew::thread_ns;
+use super::socket::LOOK_UP;
+use super::{Lane, Phase};
+use narrows_model::load::Params;
+use std::time::{Duration, Instant};
+
+/// Farther than this it sleeps; nearer it spins, since waking takes a good part of it.
+const SPIN_WITHIN: Duration = Duration::from_micros(200);
+
+/// A schedule of one flow, or none.
+pub struct Pace {
+    began: Instant,
+    gap_ns: Option<f64>,
+    sent: u64,
+}
+
+impl Pace {
+    /// Requests at a rate over all flows, those of this flow between those of the others.
+    pub fn of_requests(params: &Params, flow: u32) -> Self {
+        let rate = params.trip.as_ref().and_then(|trip| trip.per_second);
+        let each_ns = rate.map(|rate| 1e9 / rate.max(1) as f64);
+        let own = Duration::from_nanos((each_ns.unwrap_or(0.0) * f64::from(flow)) as u64);
+        let gap_ns = each_ns.map(|each| each * f64::from(params.streams));
+        Self { began: Instant::now() + own, gap_ns, sent: 0 }
+    }
+
+    /// Messages at a rate in bits over the flows of one direction.
+    pub fn of_bits(params: &Params) -> Self {
+        let bits = 8.0 * params.message_bytes.0 as f64 * f64::from(params.streams);
+        let gap_ns = params.rate_bps.map(|rate| 1e9 * bits / rate.max(1) as f64);
+        Self { began: Instant::now(), gap_ns, sent: 0 }
+    }
+
+    /// Waits until the next message is due; when that was, or is now where there is no schedule.
+    /// `None` when the run is over.
+    pub fn due(&mut self, lane: &mut Lane) -> Option<Instant> {
+        let Some(gap_ns) = self.gap_ns else {
+            return (lane.phase() != Phase::Stop).then(Instant::now);
+        };
+        let due = self.began + Duration::from_nanos((gap_ns * self.sent as f64) as u64);
+        self.sent += 1;
+        self.wait(due, lane).then_some(due)
+    }
+
+    /// Takes back the last message: it is sent again.
+    pub fn again(&mut self, messages: u64) {
+        self.sent = self.sent.saturating_sub(messages);
+    }
+
+    /// Counts more messages that went with the last one.
+    pub fn more(&mut self, messages: u64) {
+        self.sent += messages;
+    }
+
+    /// What waiting takes of the CPU is told apart from the work.
+    fn wait(&self, due: Instant, lane: &mut Lane) -> bool {
+        if due <= Instant::now() {
+            return lane.phase() != Phase::Stop;
+        }
+        let before = thread_ns();
+        let ready = Self::wait_until(due, lane);
+        if let Some((before, after)) = before.zip(thread_ns()) {
+            lane.paced(after.saturating_sub(before));
+        }
+        ready
+    }
+
+    fn wait_until(due: Instant, lane: &mut Lane) -> bool {
+        loop {
+            if lane.phase() == Phase::Stop {
+                return false;
+            }
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            if left > SPIN_WITHIN {
+                std::thread::sleep((left - SPIN_WITHIN / 2).min(LOOK_UP));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Bytes;
+    use narrows_model::load::TripParams;
+
+    #[test]
+    fn a_pace_in_bits_is_shared_by_the_flows() {
+        let of = |rate_bps, streams| {
+            let params = Params { rate_bps, ..Params::of_network(Bytes(1000), streams) };
+            Pace::of_bits(&params).gap_ns
+        };
+        // 8000 bits at 8 Mb/s are a millisecond; each of four flows has a quarter of the rate.
+        assert_eq!(of(Some(8_000_000), 1), Some(1e6));
+        assert_eq!(of(Some(8_000_000), 4), Some(4e6));
+        assert_eq!(of(None, 4), None);
+    }
+
+    #[test]
+    fn requests_of_several_flows_take_turns() {
+        let of = |per_second, flow| {
+            let trip = Some(TripParams { response_bytes: None, per_second });
+            let params = Params { trip, ..Params::of_network(Bytes(1), 4) };
+            Pace::of_requests(&params, flow)
+        };
+        // A thousand a second over four flows: each has one every 4 ms, a millisecond apart.
+        let (now, first, third) = (Instant::now(), of(Some(1000), 0), of(Some(1000), 2));
+        assert_eq!((first.gap_ns, third.gap_ns), (Some(4e6), Some(4e6)));
+        let later = third.began.saturating_duration_since(now);
+        assert!(later >= Duration::from_millis(2), "{later:?}");
+        assert!(third.began - first.began < Duration::from_millis(2) + now.elapsed());
+        assert_eq!(of(None, 3).gap_ns, None);
+    }
+
+    #[test]
+    fn what_is_sent_again_or_with_another_is_counted_so() {
+        let mut pace = Pace { began: Instant::now(), gap_ns: Some(1.0), sent: 5 };
+        pace.more(3);
+        assert_eq!(pace.sent, 8);
+        pace.again(2);
+        assert_eq!(pace.sent, 6);
+        pace.again(10);
+        assert_eq!(pace.sent, 0);
+    }
+}

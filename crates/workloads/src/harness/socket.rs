@@ -1,0 +1,231 @@
+//! Sockets: making them, and setting and reading back what moves throughput.
+
+use crate::LoadError;
+use narrows_model::Bytes;
+use narrows_model::load::{Effective, IpVersion, Job, Params, SocketParams};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// How long a blocked call may keep a thread from seeing the phase change.
+pub const LOOK_UP: Duration = Duration::from_millis(50);
+/// Receive buffer of a UDP sink where none was asked for: the default of about 200 KiB overflows in
+/// a few hundred microseconds.
+const UDP_BUFFER_BYTES: libc::c_int = 8 << 20;
+/// The most that is asked for either queue of a socket.
+const BUFFER_BYTES_MAX: u64 = 1 << 30;
+/// How long a busy-polling call spins before it sleeps, in microseconds.
+const BUSY_POLL_US: libc::c_int = 50;
+/// Spin on the NIC's queue rather than wait for its interrupt (asm-generic/socket.h, kernel 5.11).
+const SO_PREFER_BUSY_POLL: libc::c_int = 69;
+
+/// How threads wait for bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// Asleep.
+    #[default]
+    Block,
+    /// In the kernel, which polls the NIC's queue for 50 us before it sleeps.
+    BusyPoll,
+    /// In the program, call after call.
+    Spin,
+}
+
+impl Wait {
+    /// All ways.
+    pub const ALL: [Self; 3] = [Self::Block, Self::BusyPoll, Self::Spin];
+
+    /// Name, as in a study and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::BusyPoll => "busy-poll",
+            Self::Spin => "spin",
+        }
+    }
+
+    /// The way that the parameters name.
+    pub fn of(params: &Params) -> Result<Self, LoadError> {
+        let name = params.socket.as_ref().and_then(|socket| socket.wait.as_deref());
+        let Some(name) = name else { return Ok(Self::Block) };
+        let found = Self::ALL.into_iter().find(|wait| wait.name() == name);
+        found.ok_or_else(|| LoadError::Order(format!("no way to wait is called '{name}'")))
+    }
+}
+
+fn told(params: &Params) -> SocketParams {
+    params.socket.clone().unwrap_or_default()
+}
+
+/// Sets an integer option.
+pub fn set_int(
+    socket: &Socket,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> std::io::Result<()> {
+    // SAFETY: the option takes an int, whose address and size are given.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Has the kernel send no faster than so many bytes a second (`SO_MAX_PACING_RATE`, kernel 4.20 for
+/// 64 bits).
+fn pace(socket: &Socket, bytes_per_second: u64) -> std::io::Result<()> {
+    // SAFETY: the option takes an unsigned long, whose address and size are given.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const bytes_per_second).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Reads an integer option.
+fn int(socket: &Socket, level: libc::c_int, option: libc::c_int) -> Option<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the int.
+    let done = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut value).cast(), &mut length)
+    };
+    (done == 0).then_some(value)
+}
+
+/// Level and option of the byte that carries the code point.
+fn code_point(address: IpAddr) -> (libc::c_int, libc::c_int) {
+    match address {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+    }
+}
+
+/// Bytes that [`make`] asks of the kernel for a flow's queues, twice over, as the kernel grants
+/// them; none where the kernel chooses itself.
+pub fn asked_bytes(job: &Job) -> u64 {
+    match job.params.socket_buffer_bytes {
+        Some(bytes) => 4 * bytes.0.min(BUFFER_BYTES_MAX),
+        None if job.kind.starts_with("udp") => 2 * UDP_BUFFER_BYTES as u64,
+        None => 0,
+    }
+}
+
+/// A socket for an address family with everything set that the parameters ask for.
+pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError> {
+    let params = &job.params;
+    let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let protocol = if kind == Type::STREAM { Protocol::TCP } else { Protocol::UDP };
+    let socket = Socket::new(domain, kind, Some(protocol));
+    let socket = socket.map_err(LoadError::system("opening a socket"))?;
+    if let Some(bytes) = params.socket_buffer_bytes {
+        let bytes = bytes.0.min(BUFFER_BYTES_MAX) as usize;
+        let doing = || LoadError::system(format!("asking for socket buffers of {bytes} bytes"));
+        socket.set_send_buffer_size(bytes).map_err(doing())?;
+        socket.set_recv_buffer_size(bytes).map_err(doing())?;
+    } else if kind == Type::DGRAM {
+        // By force where that is allowed; what was given is read back.
+        let _ = socket.set_recv_buffer_size(UDP_BUFFER_BYTES as usize);
+        let _ = set_int(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, UDP_BUFFER_BYTES);
+    }
+    if let (Some(name), Type::STREAM) = (&params.congestion, kind) {
+        let doing = format!("setting congestion control '{name}'");
+        socket.set_tcp_congestion(name.as_bytes()).map_err(LoadError::system(doing))?;
+    }
+    let asked = told(params);
+    if let (Some(mss), Type::STREAM) = (asked.mss_bytes, kind) {
+        let doing = format!("asking for segments of at most {mss} bytes");
+        socket.set_tcp_mss(mss).map_err(LoadError::system(doing))?;
+    }
+    if let (Some(rate), Type::STREAM) = (params.rate_bps, kind) {
+        let each_bytes = rate / 8 / u64::from(params.streams.max(1));
+        pace(&socket, each_bytes).map_err(LoadError::system("setting the pace of a flow"))?;
+    }
+    if let Some(dscp) = asked.dscp {
+        let (level, option) = code_point(address);
+        let doing = format!("setting the code point {dscp}");
+        let set = set_int(&socket, level, option, libc::c_int::from(dscp) << 2);
+        set.map_err(LoadError::system(doing))?;
+    }
+    Ok(socket)
+}
+
+/// Settings of a socket that has met the other end: short timeouts, so that blocked threads see the
+/// phase change, or none at all for those that spin; no delay for round trips. With it a stream's
+/// every write would end in a small segment.
+pub fn settle(socket: &Socket, stream: bool, job: &Job) -> Result<(), LoadError> {
+    let params = &job.params;
+    let wait = Wait::of(params)?;
+    let no_delay = told(params).no_delay.unwrap_or(!job.kind.ends_with("-stream"));
+    let set = || {
+        if stream {
+            socket.set_tcp_nodelay(no_delay)?;
+        }
+        if wait == Wait::BusyPoll {
+            // Preferring it takes a privilege that polling does not, on some kernels.
+            let _ = set_int(socket, libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, 1);
+            set_int(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, BUSY_POLL_US)?;
+        }
+        socket.set_nonblocking(wait == Wait::Spin)?;
+        socket.set_read_timeout(Some(LOOK_UP))?;
+        socket.set_write_timeout(Some(LOOK_UP))
+    };
+    set().map_err(LoadError::system("setting how the socket waits"))
+}
+
+/// The version that packets of this address have: an IPv4 address can be written as an IPv6 one.
+fn ip_version(address: IpAddr) -> IpVersion {
+    match address.to_canonical() {
+        IpAddr::V4(_) => IpVersion::V4,
+        IpAddr::V6(_) => IpVersion::V6,
+    }
+}
+
+/// What the kernel says is set.
+pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
+    let stream = socket.r#type().is_ok_and(|kind| kind == Type::STREAM);
+    let bytes = |size: std::io::Result<usize>| size.ok().map(|size| Bytes(size as u64));
+    let congestion = stream.then(|| socket.tcp_congestion().ok()).flatten();
+    let address = socket.local_addr().ok().and_then(|at| at.as_socket()).map(|at| at.ip());
+    let dscp = address.and_then(|address| {
+        let (level, option) = code_point(address);
+        u8::try_from(int(socket, level, option)? >> 2).ok()
+    });
+    let path_mtu = address.and_then(|address| match address {
+        IpAddr::V4(_) => int(socket, libc::IPPROTO_IP, libc::IP_MTU),
+        IpAddr::V6(_) => int(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU),
+    });
+    let unsigned = |n: libc::c_int| u64::try_from(n).ok();
+    Effective {
+        congestion: congestion
+            .map(|name| String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()),
+        send_buffer_bytes: bytes(socket.send_buffer_size()),
+        receive_buffer_bytes: bytes(socket.recv_buffer_size()),
+        buffer_span_bytes: span,
+        wait: Wait::of(&job.params).ok().map(|wait| wait.name().to_owned()),
+        no_delay: stream.then(|| socket.tcp_nodelay().ok()).flatten(),
+        mss_bytes: stream.then(|| socket.tcp_mss().ok()).flatten(),
+        dscp,
+        path_mtu_bytes: path_mtu.and_then(unsigned).map(Bytes),
+        ip: address.map(ip_version),
+        ..Default::default()
+    }
+}
+
+/// True for an error that only means "nothing for now".
+pub fn is_pause(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}

@@ -1,0 +1,173 @@
+//! `memory-latency`: one thread follows a chain of pointers through its working set in random
+//! order.
+//!
+//! Each load needs the one before, so the time of one is the load-to-use latency of wherever the
+//! working set fits. Messages counted: loads. With more threads the others read memory beside it
+//! (loaded latency), each with a pause after 16 KiB when one is asked for; bytes counted are
+//! theirs.
+
+use super::memory_read;
+use crate::harness::buffer::Buffer;
+use crate::harness::memory::{Loop, Make};
+use crate::harness::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
+use crate::{Kind, LoadError, Prepared, ThreadMeter};
+use narrows_model::Bytes;
+use narrows_model::load::{Effective, Job};
+use std::hint::{black_box, spin_loop};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+pub static KIND: Kind = Kind {
+    name: "memory-latency",
+    says: "load-to-use latency of a chain of pointers, alone or beside threads that read",
+    network: false,
+    message_bytes_min: 0,
+    prepare: |job| Ok(Box::new(Latency { job: job.clone() })),
+};
+
+/// A cache line: one pointer of the chain in each.
+const LINE: usize = 64;
+/// Loads between two looks at the phase.
+const STEPS: u64 = 2048;
+/// What a background thread reads between two pauses.
+const BACKGROUND_BLOCK: usize = 16 << 10;
+/// Least working set of each background thread; together they have at least that of the chain.
+const BACKGROUND_BYTES_MIN: u64 = 4 << 20;
+
+struct Latency {
+    job: Job,
+}
+
+impl Prepared for Latency {
+    fn ports(&self) -> Vec<u16> {
+        Vec::new()
+    }
+
+    fn arm(self: Box<Self>, _: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+        let job = self.job;
+        let make = Make::of(&job)?;
+        let span = (job.params.working_set_bytes.0 as usize).max(4 * LINE) / LINE * LINE;
+        let pause = job.params.memory.as_ref().and_then(|memory| memory.pause_ns).unwrap_or(0);
+        let read = (memory_read::SPEC.of_width)(make.vector);
+        let read = read.ok_or_else(|| LoadError::Order("no loop to read with".to_owned()))?;
+        let beside = job.params.streams - 1;
+        let background = (span as u64 / u64::from(beside.max(1))).max(BACKGROUND_BYTES_MIN);
+        let mut lanes: Vec<LaneWork> = vec![Box::new(move |lane| chase(lane, make, span))];
+        lanes.extend((0..beside).map(|_| -> LaneWork {
+            Box::new(move |lane| load(lane, read, make, background as usize, pause))
+        }));
+        Crew::muster(CrewPlan {
+            sending: 0..0,
+            one_sided: false,
+            lanes,
+            sockets: Vec::new(),
+            effective: Effective {
+                buffer_span_bytes: Bytes(span as u64),
+                variant: Some(make.vector.name().to_owned()),
+                pages: Some(make.pages.name().to_owned()),
+                background_threads: beside,
+                ..Default::default()
+            },
+            cpus: job.cpus,
+            binding: job.binding,
+            meter,
+        })
+    }
+}
+
+fn chase(lane: &mut Lane, make: Make, span: usize) -> Result<LaneEnd, LoadError> {
+    let mut buffer = Buffer::with(span, make.pages, make.node)?;
+    let mut at = link(buffer.bytes_mut(), span);
+    lane.wait_at_gate();
+    while lane.phase() != Phase::Stop {
+        for _ in 0..STEPS {
+            // SAFETY: `link` wrote into each line the address of another line of this buffer.
+            at = unsafe { *at.0 };
+        }
+        black_box(at.0);
+        lane.tally.moved(STEPS, 0);
+    }
+    Ok(LaneEnd::default())
+}
+
+/// A line's content: the address of the next line.
+#[derive(Clone, Copy)]
+struct Next(*const Next);
+
+/// Links all lines into one ring in random order (Sattolo's shuffle makes one cycle of all);
+/// returns the first.
+fn link(bytes: &mut [u8], span: usize) -> Next {
+    let lines = span / LINE;
+    let start = bytes.as_mut_ptr();
+    let mut order: Vec<u32> = (0..lines as u32).collect();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for last in (1..lines).rev() {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        order.swap(last, (random % last as u64) as usize);
+    }
+    for (line, next) in order.iter().enumerate() {
+        // SAFETY: `lines` lines fit into the buffer, which is aligned to a page.
+        unsafe {
+            let next = Next(start.add(*next as usize * LINE).cast());
+            start.add(line * LINE).cast::<Next>().write(next);
+        }
+    }
+    Next(start.cast())
+}
+
+fn load(
+    lane: &mut Lane,
+    read: Loop,
+    make: Make,
+    span: usize,
+    pause_ns: u64,
+) -> Result<LaneEnd, LoadError> {
+    let mut buffer = Buffer::with(span, make.pages, make.node)?;
+    buffer.touch();
+    let pause = Duration::from_nanos(pause_ns);
+    let start = buffer.bytes_mut().as_mut_ptr();
+    lane.wait_at_gate();
+    loop {
+        for at in (0..span / BACKGROUND_BLOCK).map(|index| index * BACKGROUND_BLOCK) {
+            if lane.phase() == Phase::Stop {
+                return Ok(LaneEnd::default());
+            }
+            // SAFETY: the block is within the buffer, and the loop was chosen for this processor.
+            unsafe { read([start.add(at), start, start], BACKGROUND_BLOCK) };
+            lane.tally.moved(0, BACKGROUND_BLOCK as u64);
+            wait(pause);
+        }
+    }
+}
+
+/// Spins for a time: a sleep would be far too long.
+fn wait(pause: Duration) {
+    if pause.is_zero() {
+        return;
+    }
+    let began = Instant::now();
+    while began.elapsed() < pause {
+        spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chain_visits_every_line_once_before_it_returns() {
+        for lines in [4, 5, 64, 1000] {
+            let mut buffer = Buffer::new(lines * LINE).expect("buffer");
+            let first = link(buffer.bytes_mut(), lines * LINE);
+            let (mut at, mut seen) = (first, std::collections::BTreeSet::new());
+            while seen.insert(at.0 as usize) {
+                // SAFETY: the chain stays in the buffer.
+                at = unsafe { *at.0 };
+            }
+            assert_eq!((seen.len(), at.0), (lines, first.0), "{lines} lines");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Workloads. A kind is one file in [`kinds`]; what they share (threads, pinning, phases, buffers,
+//! tallies, sockets) is the [`harness`].
+//!
+//! An end of a trial lives in a process of its own and goes through three steps: [`Kind::prepare`]
+//! (buffers, listening sockets), [`Prepared::arm`] (connections, threads at the gate) and
+//! [`harness::Crew::run`] (warm-up, window, cool-down).
+
+mod bounds;
+pub mod harness;
+pub mod kinds;
+pub mod rdma;
+pub mod takes;
+pub mod tcp;
+pub mod udp;
+
+use harness::Crew;
+use narrows_model::load::{End, Job, ThreadUsage};
+use std::net::SocketAddr;
+use thiserror::Error;
+
+/// Reads the CPU time of the calling thread so far; `wall_ns` is the monotonic clock.
+pub type ThreadMeter = fn() -> ThreadUsage;
+
+/// What a maker of senders, receivers and the like gives back.
+pub type Made<T> = Result<Box<T>, LoadError>;
+
+/// One workload.
+pub struct Kind {
+    /// Name, as in a study and on the command line.
+    pub name: &'static str,
+    /// What it does and what its bytes count.
+    pub says: &'static str,
+    /// Whether it has two ends.
+    pub network: bool,
+    /// Smallest message that it can send.
+    pub message_bytes_min: u64,
+    /// Makes one end ready, up to what the other end must know.
+    pub prepare: fn(&Job) -> Result<Box<dyn Prepared>, LoadError>,
+}
+
+/// One end with its buffers made and, for a sink, its sockets listening.
+pub trait Prepared: Send {
+    /// Ports that this end listens on; empty for a source and for memory kernels.
+    fn ports(&self) -> Vec<u16>;
+    /// Connects to the sink at `peer` (one address a listening port), or accepts; starts the
+    /// threads and leaves them at the gate.
+    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError>;
+}
+
+/// Why a workload could not run.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// A system call failed.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was attempted, with its address or size.
+        doing: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The job cannot be done as ordered.
+    #[error("{0}")]
+    Order(String),
+    /// The two ends do not find each other.
+    #[error("{0}")]
+    Apart(String),
+    /// The other end went away.
+    #[error("{0}")]
+    Peer(String),
+}
+
+impl LoadError {
+    /// Wraps a system error with what was being done.
+    pub fn system(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::System { doing, source }
+    }
+}
+
+/// The workload by this name.
+pub fn kind(name: &str) -> Result<&'static Kind, LoadError> {
+    let found = kinds::KINDS.iter().copied().find(|kind| kind.name == name);
+    found.ok_or_else(|| LoadError::Order(format!("no workload is called '{name}'")))
+}
+
+/// Buffers of all flows of an end together.
+const BUFFERS_BYTES_MAX: u64 = 1 << 30;
+
+/// Checks an order against hard limits before anything is allocated or sent. An agent runs what a
+/// peer orders, so these are the bounds of what a peer can make a host do.
+pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
+    let kind = kind(&job.kind)?;
+    let order = |says: String| Err(LoadError::Order(says));
+    let params = &job.params;
+    if !(1..=1024).contains(&params.streams) {
+        return order(format!("streams is {}, must be 1 to 1024", params.streams));
+    }
+    let message = params.message_bytes.0;
+    let message_max = if job.kind.starts_with("udp") { 65_507 } else { 64 << 20 };
+    if kind.network && !(kind.message_bytes_min..=message_max).contains(&message) {
+        let least = kind.message_bytes_min;
+        return order(format!("message size is {message} B, must be {least} to {message_max}"));
+    }
+    let buffers = message.saturating_mul(params.flows().into());
+    if kind.network && buffers > BUFFERS_BYTES_MAX {
+        return order(format!("{buffers} B of buffers, must be at most {BUFFERS_BYTES_MAX}"));
+    }
+    bounds::stream(job, message)?;
+    bounds::trip(job, message_max)?;
+    bounds::socket(job)?;
+    bounds::iperf3(job)?;
+    rdma::settings::check(job)?;
+    bounds::node(job)?;
+    let timeline = &job.timeline;
+    let total_ns = [timeline.warmup_ns.0, timeline.window_ns.0, timeline.cooldown_ns.0];
+    let total_ns = total_ns.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
+    if timeline.window_ns.0 < 1_000_000 || total_ns > 3_600_000_000_000 {
+        return order("the time line must have a window of 1 ms or more and end in an hour".into());
+    }
+    bounds::interval(timeline)?;
+    if kind.network && job.address.is_none() {
+        return order("a network workload needs an address".into());
+    }
+    if !kind.network && params.working_set_bytes.0 < 4096 {
+        return order(format!(
+            "working set is {}, must be 4 KiB or more",
+            params.working_set_bytes
+        ));
+    }
+    if !kind.network && job.end == End::Source {
+        return order(format!("{} has one end only", kind.name));
+    }
+    harness::meet::token(&job.token)?;
+    Ok(kind)
+}

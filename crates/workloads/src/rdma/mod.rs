@@ -1,0 +1,69 @@
+//! RDMA: how two ends make queue pairs that know each other, and what their loops share.
+//!
+//! The ends meet over TCP as those of any workload do ([`crate::harness::meet`]): that connection
+//! carries the names of queue pairs and memory, the end of a run, and why one of them could not.
+//! The queue pairs are then connected by what was exchanged, or by the connection manager.
+
+mod choice;
+pub mod fabric;
+mod link;
+mod pair;
+pub mod settings;
+pub mod streams;
+mod talk;
+pub mod trips;
+
+use crate::LoadError;
+use crate::harness::buffer::Buffer;
+use narrows_model::rdma::RdmaParams;
+use narrows_rdma::Memory;
+use narrows_rdma::NativeError;
+
+pub use narrows_rdma::Verb;
+
+/// What iWARP is called in [`narrows_model::rdma::RdmaEffective`].
+const IWARP: &str = "iWARP";
+
+impl Memory for Buffer {
+    fn start(&mut self) -> *mut u8 {
+        self.bytes_mut().as_mut_ptr()
+    }
+    fn length(&self) -> usize {
+        self.bytes().len()
+    }
+}
+
+impl From<NativeError> for LoadError {
+    fn from(error: NativeError) -> Self {
+        match error.hint() {
+            Some(hint) => Self::Order(format!("{error} ({hint})")),
+            None => Self::Order(error.to_string()),
+        }
+    }
+}
+
+/// Whether a program of the target has no part in a verb.
+pub fn is_one_sided(verb: Verb) -> bool {
+    matches!(verb, Verb::Write | Verb::Read | Verb::FetchAdd)
+}
+
+/// Whether libfabric is here and has this provider.
+pub fn has_fabric(provider: &str) -> bool {
+    let found = narrows_rdma::fabric::providers(Some(provider)).unwrap_or_default();
+    found.iter().any(|found| found.drives() == provider)
+}
+
+/// Whether this host can do what is asked: the libraries are there, and with verbs a device with a
+/// provider.
+pub fn available(asked: Option<&RdmaParams>) -> Result<(), NativeError> {
+    if asked.is_some_and(|asked| asked.via.is_some()) {
+        return narrows_rdma::fabric::available();
+    }
+    narrows_rdma::verbs::available()?;
+    match narrows_rdma::verbs::devices()?.is_empty() {
+        true => Err(NativeError::Cannot(
+            "no RDMA device: its driver is not loaded, or no provider knows it".into(),
+        )),
+        false => Ok(()),
+    }
+}

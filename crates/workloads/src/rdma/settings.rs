@@ -1,0 +1,426 @@
+//! What an order says of RDMA, with what is taken where it says nothing, and its limits.
+
+use super::{Verb, fabric, is_one_sided};
+use crate::harness::buffer::Pages;
+use crate::harness::ends::Flow;
+use crate::harness::socket::Wait;
+use crate::{BUFFERS_BYTES_MAX, LoadError};
+use narrows_model::load::{End, Job, SocketParams, StreamParams, TripParams};
+use narrows_model::rdma::RdmaPlace;
+use narrows_rdma::verbs::Kind as Service;
+
+/// Requests under way where nothing else was asked for.
+const DEPTH: u32 = 128;
+/// Bytes under way on a queue pair, beyond which its depth is less where no other was asked for:
+/// what a 200 Gb/s path of a millisecond holds.
+const UNDER_WAY_BYTES: u64 = 25 << 20;
+/// Messages larger than this are heard of more often, where nothing else was asked for: hearing of
+/// one costs little beside it, and what a window counts is less rough.
+const NEWS_BYTES: u64 = 8192;
+/// The most of them that are accepted.
+const DEPTH_MAX: u32 = 16_384;
+/// Bytes that a round trip copies into its request where nothing else was asked for.
+const INLINE_BYTES: u32 = 64;
+/// The most that are asked of a device.
+const INLINE_BYTES_MAX: u32 = 4096;
+/// Bytes of the header that comes before an unreliable datagram (GRH).
+const HEADER_BYTES: usize = 40;
+/// Buffers posted for arrivals, as a multiple of the requests under way.
+pub const RECEIVES: u32 = 4;
+/// Bytes of an atomic operation.
+pub const ATOMIC_BYTES: u64 = 8;
+
+/// How queue pairs find each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// By IP address, through the connection manager.
+    Manager,
+    /// By what the ends tell each other.
+    Exchange,
+}
+
+impl Connection {
+    /// Name, as in a study and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Manager => "cm",
+            Self::Exchange => "exchange",
+        }
+    }
+}
+
+/// Names of the services.
+pub const SERVICES: [(&str, Service); 3] =
+    [("rc", Service::Rc), ("uc", Service::Uc), ("ud", Service::Ud)];
+
+/// The name of a service.
+pub fn service_name(service: Service) -> &'static str {
+    SERVICES.iter().find(|(_, known)| *known == service).map_or("rc", |(name, _)| name)
+}
+
+/// An order's words about RDMA, complete.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Own device.
+    pub place: RdmaPlace,
+    /// `None` takes what the device knows.
+    pub connection: Option<Connection>,
+    /// Service of the queue pair.
+    pub service: Service,
+    /// Requests under way.
+    pub depth: u32,
+    /// Requests posted with one call.
+    pub post_list: u32,
+    /// Every how many requests one is to be heard of.
+    pub signal_every: u32,
+    /// Messages up to so many bytes go inside requests.
+    pub inline_bytes: u32,
+    /// Largest packet; `None` is that of the port.
+    pub path_mtu_bytes: Option<u32>,
+    /// Service level (InfiniBand).
+    pub service_level: u8,
+    /// Traffic class (RoCE).
+    pub traffic_class: u8,
+    /// Whether the NIC's writes may pass each other.
+    pub relaxed: bool,
+    /// Pages of the buffers.
+    pub pages: Pages,
+    /// Whether threads sleep until something completes.
+    pub events: bool,
+    /// Whether it goes through libfabric.
+    pub is_fabric: bool,
+    /// Provider of libfabric; `None` takes its first.
+    pub provider: Option<String>,
+    /// Whether words were said that only queue pairs of verbs understand.
+    pub queue_pair_words: bool,
+}
+
+impl Settings {
+    /// Bytes that come before each arrival.
+    pub fn header_bytes(&self) -> usize {
+        if self.service == Service::Ud { HEADER_BYTES } else { 0 }
+    }
+
+    /// Whether messages are counted at both ends: nobody acknowledges them.
+    pub fn is_counted(&self, verb: Verb) -> bool {
+        self.service != Service::Rc && !is_one_sided(verb)
+    }
+
+    /// Reads an order.
+    pub fn of(job: &Job) -> Result<Self, LoadError> {
+        let order = |says: String| LoadError::Order(says);
+        let asked = job.params.rdma.clone().unwrap_or_default();
+        let trips = job.kind.ends_with("-rr");
+        let connection = match asked.connection.as_deref() {
+            None => None,
+            Some("cm") => Some(Connection::Manager),
+            Some("exchange") => Some(Connection::Exchange),
+            Some(other) => {
+                return Err(order(format!("connection '{other}' is neither cm nor exchange")));
+            }
+        };
+        let service = asked.service.as_deref().unwrap_or("rc");
+        let service = SERVICES.iter().find(|(name, _)| *name == service).map(|(_, kind)| *kind);
+        let service = service.ok_or_else(|| order("a service is rc, uc or ud".into()))?;
+        let message = job.params.message_bytes.0;
+        let fits = (UNDER_WAY_BYTES / message.max(1)).clamp(2, DEPTH.into()) as u32;
+        let depth = asked.depth.unwrap_or(fits);
+        let post_list = asked.post_list.unwrap_or(1);
+        // News must come before there is no room for another list.
+        let every = if message > NEWS_BYTES { depth / 16 } else { depth / 4 };
+        let is_fabric = match asked.via.as_deref() {
+            None => false,
+            Some("libfabric") => true,
+            Some(other) => {
+                return Err(order(format!("via '{other}' is neither verbs nor libfabric")));
+            }
+        };
+        // Requests of libfabric may end in another order than they began.
+        let every = if is_fabric { 1 } else { every };
+        let queue_pair_words = asked.has_queue_pair_words();
+        let news_max = (depth + 1).saturating_sub(post_list).max(1);
+        Ok(Self {
+            place: if job.end == End::Sink { asked.sink } else { asked.source },
+            connection,
+            service,
+            depth,
+            post_list,
+            signal_every: asked.signal_every.unwrap_or(every).clamp(1, news_max),
+            inline_bytes: asked.inline_bytes.unwrap_or(if trips { INLINE_BYTES } else { 0 }),
+            path_mtu_bytes: asked.path_mtu_bytes,
+            service_level: asked.service_level.unwrap_or(0),
+            traffic_class: asked.traffic_class.unwrap_or(0),
+            relaxed: asked.relaxed_ordering,
+            pages: Pages::named(asked.pages.as_deref())?,
+            events: Wait::of(&job.params)? == Wait::Block,
+            is_fabric,
+            provider: asked.provider,
+            queue_pair_words,
+        })
+    }
+}
+
+/// The verb of a workload's name.
+fn verb(kind: &str) -> Option<Verb> {
+    Some(match kind.strip_prefix("rdma-")?.rsplit_once('-')?.0 {
+        "write" => Verb::Write,
+        "write-imm" => Verb::WriteImm,
+        "read" => Verb::Read,
+        "send" => Verb::Send,
+        "atomic" => Verb::FetchAdd,
+        _ => return None,
+    })
+}
+
+/// Limits of RDMA workloads; nothing to say of others, which may have no words about RDMA.
+pub fn check(job: &Job) -> Result<(), LoadError> {
+    let order = |says: String| Err(LoadError::Order(says));
+    let Some(verb) = verb(&job.kind) else {
+        return match job.params.rdma {
+            Some(_) => order(format!("{} has no queue pairs", job.kind)),
+            None => Ok(()),
+        };
+    };
+    let settings = Settings::of(job)?;
+    let (depth, list, every) = (settings.depth, settings.post_list, settings.signal_every);
+    if !(1..=DEPTH_MAX).contains(&depth) {
+        return order(format!("a depth of {depth}, must be 1 to {DEPTH_MAX}"));
+    }
+    if !(1..=depth).contains(&list) || !(1..=depth).contains(&every) {
+        return order(format!("lists of {list} and news of every {every}, must be 1 to the depth"));
+    }
+    if settings.inline_bytes > INLINE_BYTES_MAX {
+        return order(format!(
+            "{} bytes inline, at most {INLINE_BYTES_MAX}",
+            settings.inline_bytes
+        ));
+    }
+    if settings.path_mtu_bytes.is_some_and(|mtu| ![256, 512, 1024, 2048, 4096].contains(&mtu)) {
+        return order("a path MTU of RDMA is 256, 512, 1024, 2048 or 4096".into());
+    }
+    match (settings.is_fabric, &settings.provider) {
+        (true, _) => fabric::check(verb, &settings, job.ports.is_some())?,
+        (false, Some(_)) => return order("a provider is libfabric's: say so (--via)".into()),
+        _ => {}
+    }
+    services(verb, &settings)?;
+    let buffers = compared_bytes(job);
+    if buffers > BUFFERS_BYTES_MAX {
+        return order(format!(
+            "{buffers} B of buffers for sends that are compared, must be at most \
+             {BUFFERS_BYTES_MAX}: take smaller messages or a smaller depth"
+        ));
+    }
+    let message = job.params.message_bytes.0;
+    if verb == Verb::FetchAdd && message != ATOMIC_BYTES {
+        return order(format!("an atomic operation has {ATOMIC_BYTES} bytes, not {message}"));
+    }
+    others(verb, job, &settings)
+}
+
+/// Bytes of a flow's memory at this end, as [`super::streams`] and [`super::trips`] make it, all of
+/// it registered and so locked, and what is compared with beside it. Requests and completions are
+/// the device's own queues, counted at 64 bytes each.
+pub fn flow_bytes(told: &Flow) -> Result<u64, LoadError> {
+    let settings = Settings::of(&told.job)?;
+    let Some(verb) = verb(&told.job.kind) else { return Ok(0) };
+    let (span, message) = (told.span(), told.message());
+    let verify = told.stream().verify;
+    let checker = if verify { span } else { 0 };
+    let receives = settings.depth.saturating_mul(RECEIVES) as usize;
+    let queues = 64 * (receives + settings.depth as usize + 1);
+    let header = settings.header_bytes();
+    let memory = if told.job.kind.ends_with("-rr") {
+        let slot = (message + header).next_multiple_of(64);
+        message.next_multiple_of(64) + super::trips::RECEIVES as usize * slot
+    } else if told.job.end == End::Source || is_one_sided(verb) {
+        span
+    } else {
+        let slots = span / message.max(1);
+        let slots = if verb == Verb::Send && verify { slots.max(receives) } else { slots };
+        slots.saturating_mul(message + header)
+    };
+    Ok(memory.saturating_add(checker).saturating_add(queues) as u64)
+}
+
+/// Bytes of sends that are compared: each needs a buffer of its own, for as long as it is posted.
+fn compared_bytes(job: &Job) -> u64 {
+    let compared = job.params.stream.as_ref().is_some_and(|stream| stream.verify);
+    if !compared || verb(&job.kind) != Some(Verb::Send) {
+        return 0;
+    }
+    let depth = Settings::of(job).map_or(DEPTH_MAX, |settings| settings.depth);
+    let each = u64::from(depth * RECEIVES).saturating_mul(job.params.message_bytes.0);
+    each.saturating_mul(job.params.flows().into())
+}
+
+/// What each service can do (InfiniBand specification, volume 1, table 81).
+fn services(verb: Verb, settings: &Settings) -> Result<(), LoadError> {
+    let can = match settings.service {
+        Service::Rc => true,
+        Service::Uc => matches!(verb, Verb::Write | Verb::WriteImm | Verb::Send),
+        Service::Ud => verb == Verb::Send,
+    };
+    let name = service_name(settings.service);
+    match (can, settings.connection) {
+        (false, _) => Err(LoadError::Order(format!("{name} has no such verb"))),
+        (_, Some(Connection::Manager)) if settings.service != Service::Rc => {
+            Err(LoadError::Order(format!("{name} is connected by exchange, not by cm")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Words of other workloads that mean nothing here.
+fn others(verb: Verb, job: &Job, settings: &Settings) -> Result<(), LoadError> {
+    let order = |says: &str| Err(LoadError::Order(says.into()));
+    let params = &job.params;
+    let stream = params.stream.clone().unwrap_or_default();
+    let StreamParams { touch, verify, sender, receiver, .. } = &stream;
+    if params.socket_buffer_bytes.is_some()
+        || params.congestion.is_some()
+        || params.rate_bps.is_some()
+        || *touch
+        || sender.is_some()
+        || receiver.is_some()
+        || params.trip.as_ref().is_some_and(|trip| *trip != TripParams::default())
+    {
+        return order("RDMA has no socket, pace, touch or response of another size");
+    }
+    let SocketParams { dscp, .. } = params.socket.clone().unwrap_or_default();
+    if dscp.is_some() {
+        return order("RDMA has a traffic class in place of a code point");
+    }
+    if Wait::of(params)? == Wait::BusyPoll {
+        return order("RDMA waits by sleeping (block) or by looking (spin)");
+    }
+    if *verify && verb == Verb::FetchAdd {
+        return order("an atomic operation counts, it carries no payload to compare");
+    }
+    if *verify && settings.service != Service::Rc {
+        return order("only what arrives whole and in order (rc) can be compared");
+    }
+    if job.kind == "rdma-write-rr" && settings.events {
+        return order("an RDMA write wakes nobody: look (spin), or use write with immediate");
+    }
+    if job.kind.ends_with("-rr") && settings.service != Service::Rc && is_one_sided(verb) {
+        return order("a lost write would never be answered: use rc");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::load::{CpuList, Params, Timeline};
+    use narrows_model::rdma::RdmaParams;
+    use narrows_model::{Bytes, Nanos};
+
+    fn job(kind: &str, message: u64, rdma: RdmaParams) -> Job {
+        let span = Nanos(1_000_000);
+        Job {
+            kind: kind.into(),
+            end: End::Sink,
+            params: Params { rdma: Some(rdma), ..Params::of_network(Bytes(message), 1) },
+            cpus: CpuList::default(),
+            binding: Default::default(),
+            timeline: Timeline {
+                warmup_ns: span,
+                window_ns: span,
+                cooldown_ns: span,
+                interval_ns: None,
+            },
+            address: Some([127, 0, 0, 1].into()),
+            token: "00".repeat(16),
+            namespace: None,
+            node: None,
+            bind: None,
+            iperf3: None,
+            ports: None,
+        }
+    }
+
+    fn refusal(kind: &str, message: u64, rdma: RdmaParams) -> String {
+        let refused = crate::check(&job(kind, message, rdma)).map(|kind| kind.name);
+        refused.expect_err(kind).to_string()
+    }
+
+    #[test]
+    fn what_no_device_can_do_is_refused_before_one_is_asked() {
+        let plain = RdmaParams::default;
+        let service = |name: &str| RdmaParams { service: Some(name.into()), ..plain() };
+        assert!(crate::check(&job("rdma-write-stream", 65536, plain())).is_ok());
+        assert!(crate::check(&job("rdma-send-stream", 1024, service("ud"))).is_ok());
+        assert!(refusal("rdma-write-stream", 8, service("ud")).contains("no such verb"));
+        assert!(refusal("rdma-read-stream", 8, service("uc")).contains("no such verb"));
+        assert!(refusal("rdma-send-stream", 8, service("xrc")).contains("rc, uc or ud"));
+        assert!(refusal("rdma-atomic-stream", 64, plain()).contains("8 bytes"));
+        assert!(refusal("rdma-write-rr", 8, plain()).contains("wakes nobody"));
+        assert!(refusal("tcp-stream", 8, plain()).contains("no queue pairs"));
+        let deep = RdmaParams { depth: Some(1 << 20), ..plain() };
+        assert!(refusal("rdma-write-stream", 8, deep).contains("depth"));
+        let list = RdmaParams { post_list: Some(129), ..plain() };
+        assert!(refusal("rdma-write-stream", 8, list).contains("lists of 129"));
+        let by_manager = RdmaParams { connection: Some("cm".into()), ..service("ud") };
+        assert!(refusal("rdma-send-stream", 8, by_manager).contains("exchange"));
+    }
+
+    #[test]
+    fn a_peer_cannot_order_more_memory_than_there_is_for_it() {
+        let mut order = job(
+            "rdma-send-stream",
+            64 << 20,
+            RdmaParams { depth: Some(DEPTH_MAX), ..RdmaParams::default() },
+        );
+        assert!(crate::check(&order).is_ok(), "one message, over and over");
+        let stream = StreamParams { verify: true, ..StreamParams::default() };
+        order.params.stream = Some(stream);
+        let refused = crate::check(&order).map(|kind| kind.name).expect_err("4 TiB").to_string();
+        assert!(refused.contains("must be at most"), "{refused}");
+    }
+
+    #[test]
+    fn libfabric_has_words_of_its_own() {
+        let fabric = || RdmaParams { via: Some("libfabric".into()), ..RdmaParams::default() };
+        for kind in ["rdma-write-stream", "rdma-read-stream", "rdma-send-stream"] {
+            let deep = RdmaParams { depth: Some(9), provider: Some("tcp".into()), ..fabric() };
+            assert!(crate::check(&job(kind, 64, deep)).is_ok(), "{kind}");
+            let settings = Settings::of(&job(kind, 64, fabric())).expect("settings");
+            assert_eq!(settings.signal_every, 1, "requests may end in any order");
+        }
+        assert!(refusal("rdma-atomic-stream", 8, fabric()).contains("write, read and send"));
+        assert!(refusal("rdma-write-imm-rr", 8, fabric()).contains("write, read and send"));
+        for words in [
+            RdmaParams { service: Some("uc".into()), ..fabric() },
+            RdmaParams { post_list: Some(2), ..fabric() },
+            RdmaParams { connection: Some("cm".into()), ..fabric() },
+            RdmaParams { sink: RdmaPlace { port: Some(1), ..Default::default() }, ..fabric() },
+        ] {
+            assert!(refusal("rdma-write-stream", 8, words).contains("libfabric has no"));
+        }
+        let place = RdmaPlace { device: Some("eth0".into()), ..Default::default() };
+        let on = RdmaParams { source: place.clone(), sink: place, ..fabric() };
+        assert!(crate::check(&job("rdma-write-stream", 8, on)).is_ok(), "a device can be named");
+        let ports = Job { ports: Some((7000, 7001)), ..job("rdma-write-stream", 8, fabric()) };
+        assert!(crate::check(&ports).map(|_| ()).expect_err("ports").to_string().contains("ports"));
+        let verbs = RdmaParams { provider: Some("tcp".into()), ..RdmaParams::default() };
+        assert!(refusal("rdma-write-stream", 8, verbs).contains("libfabric's"));
+        let other = RdmaParams { via: Some("ucx".into()), ..RdmaParams::default() };
+        assert!(refusal("rdma-write-stream", 8, other).contains("neither verbs nor libfabric"));
+    }
+
+    #[test]
+    fn news_come_before_there_is_no_room() {
+        let of = |depth, post_list, signal_every| {
+            let rdma = RdmaParams { depth, post_list, signal_every, ..RdmaParams::default() };
+            let settings = Settings::of(&job("rdma-write-stream", 64, rdma)).expect("settings");
+            (settings.depth, settings.post_list, settings.signal_every)
+        };
+        assert_eq!(of(None, None, None), (128, 1, 32));
+        assert_eq!(of(Some(16), Some(16), Some(16)), (16, 16, 1));
+        assert_eq!(of(Some(1), None, None), (1, 1, 1));
+        // 25 MiB of 8 MiB messages are three.
+        let large = Settings::of(&job("rdma-write-stream", 8 << 20, RdmaParams::default()));
+        assert_eq!(large.expect("settings").depth, 3);
+    }
+}

@@ -1,0 +1,340 @@
+//! Limits of an order at their ends, and what an order takes of a host, worked out by hand.
+
+use narrows_model::load::{CpuList, End, Job, Params, SocketParams, StreamParams};
+use narrows_model::load::{Timeline, TripParams};
+use narrows_model::rdma::RdmaParams;
+use narrows_model::{Bytes, Nanos};
+use narrows_workloads::takes::{Takes, count};
+use narrows_workloads::{check, tcp, udp};
+
+fn job(kind: &str, message: u64) -> Job {
+    let ms = Nanos::from_millis;
+    Job {
+        kind: kind.into(),
+        end: End::Sink,
+        params: Params::of_network(Bytes(message), 1),
+        cpus: CpuList::default(),
+        binding: Default::default(),
+        timeline: Timeline {
+            warmup_ns: ms(1),
+            window_ns: ms(1000),
+            cooldown_ns: ms(1),
+            interval_ns: None,
+        },
+        address: Some([127, 0, 0, 1].into()),
+        token: "00".repeat(16),
+        namespace: None,
+        node: None,
+        bind: None,
+        iperf3: None,
+        ports: None,
+    }
+}
+
+/// Nothing where the order is taken.
+fn said(kind: &str, message: u64, change: impl Fn(&mut Job)) -> String {
+    let mut job = job(kind, message);
+    change(&mut job);
+    check(&job).err().map_or(String::new(), |error| error.to_string())
+}
+
+#[track_caller]
+fn refused(said: String, words: &str) {
+    assert!(said.contains(words), "'{said}' lacks '{words}'");
+}
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn messages_flows_and_buffers_have_ends() {
+    let message = |kind: &str, bytes: u64| said(kind, bytes, |_| {});
+    assert_eq!(message("tcp-stream", 1), "");
+    assert_eq!(message("tcp-stream", 64 * MIB), "");
+    refused(message("tcp-stream", 64 * MIB + 1), "must be 1 to 67108864");
+    refused(message("tcp-stream", 0), "message size is 0 B");
+    assert_eq!(message("udp-stream", 65_507), "");
+    refused(message("udp-stream", 65_508), "to 65507");
+    refused(message("nothing", 1), "no workload is called 'nothing'");
+    let flows =
+        |streams: u32, bytes: u64| said("tcp-stream", bytes, |j| j.params.streams = streams);
+    assert_eq!((flows(1024, 1), flows(16, 64 * MIB)), (String::new(), String::new()));
+    refused(flows(1025, 1), "streams is 1025, must be 1 to 1024");
+    refused(flows(17, 64 * MIB), "1140850688 B of buffers, must be at most 1073741824");
+    refused(said("tcp-stream", 1, |j| j.address = None), "needs an address");
+    assert_ne!(said("tcp-stream", 1, |j| j.token = "00".into()), "");
+}
+
+#[test]
+fn a_time_line_has_a_window_and_ends_in_an_hour() {
+    let line = |warmup: u64, window: u64, cooldown: u64| {
+        said("tcp-stream", 1, |j| {
+            let [warmup_ns, window_ns, cooldown_ns] = [warmup, window, cooldown].map(Nanos);
+            j.timeline = Timeline { warmup_ns, window_ns, cooldown_ns, interval_ns: None };
+        })
+    };
+    const HOUR: u64 = 3_600_000_000_000;
+    assert_eq!(line(0, 1_000_000, 0), "");
+    assert_eq!(line(1, HOUR - 2, 1), "");
+    for (warmup, window, cooldown) in [(0, 999_999, 0), (2, HOUR - 2, 1), (u64::MAX, HOUR, 9)] {
+        refused(line(warmup, window, cooldown), "the time line must");
+    }
+    let slices = |window_ms: u64, slice: u64| {
+        said("tcp-stream", 1, |j| {
+            j.timeline.window_ns = Nanos::from_millis(window_ms);
+            j.timeline.interval_ns = Some(Nanos(slice));
+        })
+    };
+    assert_eq!(
+        (slices(1000, 1_000_000), slices(60_000, 1_000_000)),
+        (String::new(), String::new())
+    );
+    refused(slices(1000, 999_999), "1 ms or more");
+    refused(slices(60_001, 1_000_000), "at most 60000");
+}
+
+#[test]
+fn memory_kernels_have_one_end_and_a_page() {
+    let memory = |bytes: u64, end: End| {
+        said("memory-copy", 0, |j| {
+            j.params.working_set_bytes = Bytes(bytes);
+            (j.end, j.address) = (end, None);
+        })
+    };
+    assert_eq!(memory(4096, End::Sink), "");
+    refused(memory(4095, End::Sink), "must be 4 KiB or more");
+    refused(memory(4096, End::Source), "has one end only");
+}
+
+#[test]
+fn streams_trips_and_sockets_have_ends() {
+    let stream = |kind: &str, stream: StreamParams| {
+        said(kind, 1000, |j| j.params.stream = Some(stream.clone()))
+    };
+    let none = StreamParams::default;
+    let span = |bytes: u64| StreamParams { span_bytes: Some(Bytes(bytes)), ..none() };
+    assert_eq!(stream("tcp-stream", span(8 << 30)), "");
+    refused(stream("tcp-stream", span((8 << 30) + 1)), "must be at most 8589934592");
+    refused(stream("udp-stream", span(1000)), "one buffer and not touched");
+    refused(stream("udp-stream", StreamParams { touch: true, ..none() }), "one buffer and");
+    assert_eq!(stream("udp-stream", StreamParams { verify: true, ..none() }), "");
+    refused(stream("tcp-rr", StreamParams { reverse: true, ..none() }), "tcp-rr is no stream");
+    assert_eq!(stream("tcp-rr", none()), "");
+    assert_eq!(stream("rdma-write-stream", StreamParams { reverse: true, ..none() }), "");
+    let truncate = StreamParams { receiver: Some("truncate".into()), ..none() };
+    assert_eq!(stream("tcp-stream", truncate.clone()), "");
+    refused(stream("tcp-stream", StreamParams { touch: true, ..truncate }), "never reaches");
+    let touch = StreamParams { touch: true, verify: true, bidirectional: true, ..none() };
+    assert_eq!(stream("tcp-stream", touch), "");
+    let receiver = |kind: &str| stream(kind, StreamParams { receiver: Some("x".into()), ..none() });
+    refused(receiver("tcp-stream"), "receiver");
+    refused(receiver("udp-stream"), "receiver");
+    let trip = |kind: &str, bytes: u64, trip: TripParams| {
+        said(kind, bytes, |j| j.params.trip = Some(trip.clone()))
+    };
+    let answer = |bytes: u64| TripParams { response_bytes: Some(Bytes(bytes)), per_second: None };
+    let rate = |n: u64| TripParams { response_bytes: None, per_second: Some(n) };
+    assert_eq!(trip("tcp-rr", 1, answer(64 * MIB)), "");
+    refused(trip("tcp-rr", 1, answer(64 * MIB + 1)), "response size is 67108865 B");
+    refused(trip("udp-rr", 64, answer(65_508)), "response size is 65508 B");
+    refused(trip("udp-rr", 64, answer(0)), "response size is 0 B");
+    assert_eq!(
+        (trip("tcp-rr", 1, rate(1)), trip("tcp-rr", 1, rate(10_000_000))),
+        Default::default()
+    );
+    refused(trip("tcp-rr", 1, rate(10_000_001)), "must be 1 to 10000000");
+    refused(trip("tcp-stream", 1, rate(1)), "tcp-stream has no responses");
+    assert_eq!(trip("tcp-stream", 1, TripParams::default()), "");
+    let socket = |kind: &str, socket: SocketParams| {
+        said(kind, 1000, |j| j.params.socket = Some(socket.clone()))
+    };
+    // Linux takes segments of 88 to 32767 bytes (tcp(7)), and a code point has six bits (RFC 2474).
+    let mss = |bytes: u32| SocketParams { mss_bytes: Some(bytes), ..SocketParams::default() };
+    assert_eq!((socket("tcp-stream", mss(88)), socket("tcp-rr", mss(32_767))), Default::default());
+    refused(socket("tcp-stream", mss(87)), "must be 88 to 32767");
+    refused(socket("tcp-stream", mss(32_768)), "segment size is 32768 B");
+    refused(socket("udp-stream", mss(1000)), "no segments");
+    let no_delay = SocketParams { no_delay: Some(false), ..SocketParams::default() };
+    refused(socket("udp-rr", no_delay.clone()), "no Nagle's algorithm");
+    assert_eq!(socket("tcp-rr", no_delay), "");
+    let dscp = |point: u8| SocketParams { dscp: Some(point), ..SocketParams::default() };
+    assert_eq!(socket("udp-stream", dscp(63)), "");
+    refused(socket("udp-stream", dscp(64)), "code point 64, must be 0 to 63");
+}
+
+#[test]
+fn nodes_and_iperf3_are_for_streams() {
+    assert_eq!(said("udp-stream", 16, |j| j.node = Some(1)), "");
+    assert_eq!(said("tcp-stream", 1, |j| j.node = Some(1)), "");
+    refused(said("tcp-rr", 1, |j| j.node = Some(1)), "tcp-rr places no buffers on a node");
+    let iperf3 = |kind: &str, stream: Option<StreamParams>| {
+        said(kind, 1000, |j| {
+            j.iperf3 = Some("cookie".into());
+            j.params.stream.clone_from(&stream);
+        })
+    };
+    let none = StreamParams::default;
+    assert_eq!((iperf3("tcp-stream", None), iperf3("udp-stream", None)), Default::default());
+    let reverse = StreamParams { reverse: true, ..none() };
+    assert_eq!(iperf3("tcp-stream", Some(reverse)), "");
+    for wrong in [
+        iperf3("tcp-rr", None),
+        iperf3("tcp-stream", Some(StreamParams { bidirectional: true, ..none() })),
+        iperf3("tcp-stream", Some(StreamParams { verify: true, ..none() })),
+    ] {
+        refused(wrong, "an iperf3 server has");
+    }
+}
+
+#[test]
+fn rdma_has_limits_of_its_own() {
+    let spins = |job: &mut Job| {
+        let wait = Some("spin".into());
+        job.params.socket = Some(SocketParams { wait, ..SocketParams::default() });
+    };
+    let rdma = |kind: &str, bytes: u64, rdma: RdmaParams| {
+        said(kind, bytes, |j| j.params.rdma = Some(rdma.clone()))
+    };
+    let none = RdmaParams::default;
+    let depth = |n: u32| rdma("rdma-write-stream", 8, RdmaParams { depth: Some(n), ..none() });
+    assert_eq!((depth(1), depth(16_384)), Default::default());
+    refused(depth(0), "a depth of 0, must be 1 to 16384");
+    refused(depth(16_385), "a depth of 16385");
+    let list = |n: u32| rdma("rdma-write-stream", 8, RdmaParams { post_list: Some(n), ..none() });
+    assert_eq!((list(1), list(128)), Default::default());
+    refused(list(0), "lists of 0");
+    refused(list(129), "lists of 129");
+    let inline = |n: u32| rdma("rdma-send-rr", 8, RdmaParams { inline_bytes: Some(n), ..none() });
+    assert_eq!(inline(4096), "");
+    refused(inline(4097), "4097 bytes inline, at most 4096");
+    let mtu = |n: u32| rdma("rdma-send-rr", 8, RdmaParams { path_mtu_bytes: Some(n), ..none() });
+    assert_eq!([256, 512, 1024, 2048, 4096].map(mtu), [const { String::new() }; 5]);
+    refused(mtu(1500), "256, 512, 1024, 2048 or 4096");
+    // Reliable, unreliable, datagrams (InfiniBand specification, volume 1, table 81).
+    let service = |kind: &str, name: &str| {
+        said(kind, 8, |j| {
+            spins(j);
+            j.params.rdma = Some(RdmaParams { service: Some(name.into()), ..none() });
+        })
+    };
+    for verb in ["write", "write-imm", "read", "send", "atomic"] {
+        let of = |name: &str| service(&format!("rdma-{verb}-stream"), name).is_empty();
+        let uc = ["write", "write-imm", "send"].contains(&verb);
+        assert_eq!((of("rc"), of("uc"), of("ud")), (true, uc, verb == "send"), "{verb}");
+    }
+    refused(service("rdma-write-rr", "uc"), "a lost write would never be answered");
+    assert_eq!(service("rdma-write-rr", "rc"), "");
+    refused(said("rdma-write-rr", 8, |_| {}), "wakes nobody");
+    let with =
+        |change: &dyn Fn(&mut Params)| said("rdma-write-stream", 8, |j| change(&mut j.params));
+    for wrong in [
+        with(&|p| p.socket_buffer_bytes = Some(Bytes(1))),
+        with(&|p| p.congestion = Some("cubic".into())),
+        with(&|p| p.rate_bps = Some(1)),
+        with(&|p| p.stream = Some(StreamParams { touch: true, ..StreamParams::default() })),
+        with(&|p| {
+            p.stream =
+                Some(StreamParams { sender: Some("write".into()), ..StreamParams::default() });
+        }),
+        with(&|p| {
+            p.stream =
+                Some(StreamParams { receiver: Some("recv".into()), ..StreamParams::default() });
+        }),
+    ] {
+        refused(wrong, "RDMA has no socket, pace, touch");
+    }
+    let dscp = SocketParams { dscp: Some(1), ..SocketParams::default() };
+    refused(with(&|p| p.socket = Some(dscp.clone())), "a traffic class");
+    let wait = SocketParams { wait: Some("busy-poll".into()), ..SocketParams::default() };
+    refused(with(&|p| p.socket = Some(wait.clone())), "RDMA waits by sleeping");
+    let verify = |kind: &str, name: &str| {
+        said(kind, 8, |j| {
+            j.params.stream = Some(StreamParams { verify: true, ..StreamParams::default() });
+            j.params.rdma = Some(RdmaParams { service: Some(name.into()), ..none() });
+        })
+    };
+    assert_eq!(verify("rdma-write-stream", "rc"), "");
+    refused(verify("rdma-write-stream", "uc"), "whole and in order (rc)");
+    refused(verify("rdma-atomic-stream", "rc"), "an atomic operation counts");
+}
+
+fn took(kind: &str, message: u64, end: End, change: impl Fn(&mut Job)) -> Takes {
+    let mut job = job(kind, message);
+    job.end = end;
+    change(&mut job);
+    count(&job).expect("a count")
+}
+
+/// A queue of 8 MiB that a UDP socket asks for is 16 in the kernel (socket(7)).
+#[test]
+fn what_an_end_takes_is_the_sum_of_its_flows() {
+    let bytes = |buffer_bytes: u64, socket_bytes: u64| Takes { buffer_bytes, socket_bytes };
+    assert_eq!(bytes(3, 4).total_bytes(), 7);
+    let span = |job: &mut Job| {
+        job.params.streams = 2;
+        let span_bytes = Some(Bytes(16 * MIB));
+        job.params.stream = Some(StreamParams { span_bytes, ..StreamParams::default() });
+    };
+    assert_eq!(took("tcp-stream", MIB, End::Source, span), bytes(16 * MIB, 0));
+    let both = |job: &mut Job| {
+        span(job);
+        let stream = job.params.stream.as_mut().expect("a stream");
+        (stream.bidirectional, stream.verify) = (true, true);
+    };
+    // Four flows share the span; those that receive hold it and what it is compared with.
+    assert_eq!(took("tcp-stream", MIB, End::Source, both), bytes((2 + 2 * 2) * 4 * MIB, 0));
+    assert_eq!(took("tcp-stream", MIB, End::Sink, both), bytes((2 + 2 * 2) * 4 * MIB, 0));
+    let queue = |job: &mut Job| job.params.socket_buffer_bytes = Some(Bytes(MIB));
+    assert_eq!(took("tcp-stream", MIB, End::Sink, queue), bytes(MIB, 4 * MIB));
+    assert_eq!(took("udp-stream", 1000, End::Source, |_| {}), bytes(1000, 16 * MIB));
+    let gso = |job: &mut Job| {
+        let sender = Some("gso".into());
+        job.params.stream = Some(StreamParams { sender, ..StreamParams::default() });
+    };
+    // 65507 bytes are 65 of 1000, of which one send has 64 at most; of 1472 there are 44.
+    assert_eq!(took("udp-stream", 1000, End::Source, gso).buffer_bytes, 64_000);
+    assert_eq!(took("udp-stream", 1472, End::Source, gso).buffer_bytes, 44 * 1472);
+    let trip = |job: &mut Job| {
+        job.params.trip = Some(TripParams { response_bytes: Some(Bytes(5)), per_second: None });
+    };
+    assert_eq!(took("tcp-rr", 3, End::Sink, trip).buffer_bytes, 8);
+    assert_eq!(took("udp-rr", 64, End::Sink, trip).buffer_bytes, 2 * 65_536);
+    let large = |job: &mut Job| {
+        job.params.trip =
+            Some(TripParams { response_bytes: Some(Bytes(60_000)), per_second: None });
+    };
+    assert_eq!(took("udp-rr", 60_000, End::Sink, large).buffer_bytes, 120_000 + 65_536);
+    let memory = |job: &mut Job| job.params.working_set_bytes = Bytes(7 * MIB);
+    assert_eq!(took("memory-copy", 0, End::Sink, memory), bytes(7 * MIB, 0));
+    // An RDMA flow: its span, and 64 B for each of 4 x 128 receives, 128 requests and one more.
+    let queues = 64 * (512 + 128 + 1);
+    assert_eq!(took("rdma-write-stream", 64, End::Source, |_| {}).buffer_bytes, 64 + queues);
+    assert_eq!(took("rdma-send-stream", 64, End::Sink, |_| {}).buffer_bytes, 64 + queues);
+    let datagrams = |job: &mut Job| {
+        job.params.rdma = Some(RdmaParams { service: Some("ud".into()), ..RdmaParams::default() });
+    };
+    // Before each datagram there are 40 bytes of a header (GRH).
+    let ud = took("rdma-send-stream", 64, End::Sink, datagrams);
+    assert_eq!(ud.buffer_bytes, 104 + queues);
+    let verify = |job: &mut Job| {
+        job.params.stream = Some(StreamParams { verify: true, ..StreamParams::default() });
+    };
+    let compared = took("rdma-send-stream", 64, End::Sink, verify).buffer_bytes;
+    assert_eq!(compared, 512 * 64 + 64 + queues);
+}
+
+#[test]
+fn ways_to_send_and_receive_are_known_by_name() {
+    let names = |all: Vec<&'static str>| all.join(" ");
+    assert_eq!(udp::senders::named(None).map(|one| one.name).ok(), Some("send"));
+    assert_eq!(tcp::senders::named(None).map(|one| one.name).ok(), Some("write"));
+    assert_eq!(tcp::receivers::named(None).map(|one| one.name).ok(), Some("recv"));
+    assert_eq!(udp::receivers::named(None).map(|one| one.name).ok(), Some("recv"));
+    let udp = names(udp::senders::SENDERS.iter().map(|one| one.name).collect());
+    assert_eq!(udp, "gso io_uring send sendmmsg");
+    let delivers = |name: &str| tcp::receivers::named(Some(name)).expect("one").delivers;
+    assert_eq!(["recv", "splice", "truncate"].map(delivers), [true, false, false]);
+    let batch =
+        |name: &str| (narrows_workloads::udp::senders::named(Some(name)).expect("one").batch)(9);
+    assert_eq!(["send", "sendmmsg", "io_uring", "gso"].map(batch), [1, 32, 32, 64]);
+    assert!(tcp::senders::named(Some("gso")).is_err());
+}

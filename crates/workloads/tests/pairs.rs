@@ -1,0 +1,281 @@
+//! Both ends of every network workload on this host, and every memory kernel: what is counted fits
+//! together, and what was asked for is in force.
+
+use narrows_model::load::{CpuList, End, EndReport, Job, MemoryParams, Params, SocketParams};
+use narrows_model::load::{IpVersion, StreamParams, StretchOf, ThreadUsage, Timeline, TripParams};
+use narrows_model::{Bytes, Nanos};
+use std::net::{IpAddr, SocketAddr};
+use std::thread;
+
+fn job(kind: &str, message: u64, window_ms: u64) -> Job {
+    let ms = Nanos::from_millis;
+    Job {
+        kind: kind.into(),
+        end: End::Sink,
+        params: Params::of_network(Bytes(message), 1),
+        cpus: CpuList::default(),
+        binding: Default::default(),
+        timeline: Timeline {
+            warmup_ns: ms(20),
+            window_ns: ms(window_ms),
+            // Time enough for the other end to close its window on a busy machine.
+            cooldown_ns: ms(300),
+            interval_ns: None,
+        },
+        address: Some([127, 0, 0, 1].into()),
+        token: "5a".repeat(16),
+        namespace: None,
+        node: None,
+        bind: None,
+        iperf3: None,
+        ports: None,
+    }
+}
+
+/// Reports of the sink and the source.
+fn pair(order: &Job) -> (EndReport, EndReport) {
+    let of = |end: End| Job { end, ..order.clone() };
+    let (sink, source) = (of(End::Sink), of(End::Source));
+    let reverse = order.params.is_reverse();
+    let (first, second) = if reverse { (source, sink) } else { (sink, source) };
+    let prepare = |job: &Job| {
+        let kind = narrows_workloads::check(job).expect("an order within limits");
+        (kind.prepare)(job).expect("prepared")
+    };
+    let (listens, connects) = (prepare(&first), prepare(&second));
+    let address: IpAddr = order.address.expect("an address");
+    let at: Vec<SocketAddr> =
+        listens.ports().into_iter().map(|port| SocketAddr::new(address, port)).collect();
+    let line = order.timeline;
+    let other =
+        thread::spawn(move || listens.arm(&[], ThreadUsage::default)?.run(&line, |_| {}, |_| {}));
+    let crew = connects.arm(&at, ThreadUsage::default).expect("met");
+    let here = crew.run(&line, |_| {}, |_| {}).expect("a run");
+    let there = other.join().expect("a thread").expect("a run");
+    if reverse { (here, there) } else { (there, here) }
+}
+
+fn bytes(report: &EndReport) -> u64 {
+    report.flows.iter().map(|flow| flow.bytes.0).sum()
+}
+
+fn messages(report: &EndReport) -> u64 {
+    report.flows.iter().map(|flow| flow.messages).sum()
+}
+
+fn trips(report: &EndReport) -> u64 {
+    report.round_trips.iter().map(|(_, count)| count).sum()
+}
+
+#[test]
+fn every_sender_and_receiver_of_tcp_moves_the_right_bytes() {
+    let senders = ["write", "sendfile", "vmsplice", "zerocopy", "io_uring"];
+    let receivers = ["recv", "multishot", "recv", "splice", "truncate"];
+    for (sender, receiver) in senders.into_iter().zip(receivers) {
+        let mut order = job("tcp-stream", 20_000, 150);
+        let delivers = !["splice", "truncate"].contains(&receiver);
+        order.params.streams = 2;
+        order.params.stream = Some(StreamParams {
+            sender: Some(sender.into()),
+            receiver: Some(receiver.into()),
+            verify: delivers,
+            span_bytes: Some(Bytes(130_000)),
+            ..StreamParams::default()
+        });
+        let (sink, source) = pair(&order);
+        for report in [&sink, &source] {
+            assert_eq!(report.flows.len(), 2, "{sender}");
+            assert!(report.flows.iter().all(|flow| flow.bytes.0 > 0 && flow.calls > 0), "{sender}");
+            // 130 kB over two flows are three messages each.
+            assert_eq!(report.effective.buffer_span_bytes, Bytes(120_000), "{sender}");
+        }
+        assert!(source.flows.iter().all(|flow| flow.sends && flow.messages > 0), "{source:?}");
+        assert!(sink.flows.iter().all(|flow| !flow.sends), "{sink:?}");
+        let (sent, got) = (source.effective, sink.effective);
+        assert_eq!((sent.sender.as_deref(), sent.receiver), (Some(sender), None));
+        assert_eq!((got.receiver.as_deref(), got.sender), (Some(receiver), None));
+        assert_eq!(sink.corrupted, None, "{sender} to {receiver}");
+        let flows = sink.flows.iter().map(|flow| flow.bytes.0).sum::<u64>();
+        assert!(!delivers || sink.verified_bytes.is_some_and(|seen| seen.0 >= flows), "{sender}");
+    }
+}
+
+#[test]
+fn every_sender_and_receiver_of_udp_counts_whole_datagrams() {
+    let ways = ["send", "sendmmsg", "io_uring", "gso"].into_iter();
+    for (sender, receiver) in ways.zip(["recv", "recvmmsg", "multishot", "gro"]) {
+        let mut order = job("udp-stream", 1000, 200);
+        order.params.rate_bps = Some(40_000_000);
+        order.params.stream = Some(StreamParams {
+            sender: Some(sender.into()),
+            receiver: Some(receiver.into()),
+            verify: true,
+            ..StreamParams::default()
+        });
+        let (sink, source) = pair(&order);
+        for report in [&sink, &source] {
+            assert!(messages(report) > 0, "{sender} to {receiver}");
+            assert_eq!(bytes(report), 1000 * messages(report), "{sender} to {receiver}");
+        }
+        // 5 kB a millisecond; what was late is made up for, in batches of at most 64.
+        let most = 5_000 * (source.window_ns.0 / 1_000_000 + 80) + 64_000;
+        assert!(bytes(&source) <= most, "{sender}: {} of {most}", bytes(&source));
+        let [got, sent] = [&sink, &source].map(|end| end.flows[0].stretch.expect("told"));
+        assert_eq!((got.of, sent.of), (StretchOf::SourceWindow, StretchOf::SourceWindow));
+        assert!((1..=sent.datagrams).contains(&got.datagrams), "{sender}: {got:?} of {sent:?}");
+        assert_eq!((sink.corrupted, sink.flows[0].duplicates), (None, 0), "{sender} to {receiver}");
+        assert_eq!(source.effective.sender.as_deref(), Some(sender));
+        assert_eq!(sink.effective.receiver.as_deref(), Some(receiver));
+        assert!(sink.flows[0].jitter_ns.is_some(), "{receiver}");
+        // Eight MiB by force, which the kernel doubles.
+        let queue = sink.effective.receive_buffer_bytes.expect("read");
+        assert!(queue.0 <= 16 << 20 && queue.0 > 100_000, "{queue:?}");
+    }
+}
+
+#[test]
+fn round_trips_are_counted_timed_and_paced() {
+    for (kind, message) in [("tcp-rr", 100), ("udp-rr", 100)] {
+        let mut order = job(kind, message, 300);
+        order.params.streams = 2;
+        let trip = TripParams { response_bytes: Some(Bytes(300)), per_second: None };
+        order.params.trip = Some(trip);
+        let (_, free) = pair(&order);
+        assert!(trips(&free) > 20, "{kind}: {}", trips(&free));
+        assert!(trips(&free).abs_diff(messages(&free)) <= 2, "{kind}");
+        let (least, most) = free.round_trip_extremes_ns.expect("extremes");
+        assert!(least.0 > 500 && least <= most, "{kind}: {least:?} {most:?}");
+        assert!(free.round_trips.iter().all(|(edge, count)| edge.0 > 0 && *count > 0));
+        assert!(free.round_trips.is_sorted());
+        let each = bytes(&free) / messages(&free);
+        assert!([100, 300, 400].contains(&each), "{kind}: {each} B a trip");
+        order.params.trip = Some(TripParams { response_bytes: None, per_second: Some(200) });
+        let (_, paced) = pair(&order);
+        let most = 200 * (paced.window_ns.0 / 1_000_000 + 80) / 1000 + 2;
+        assert!((1..=most).contains(&trips(&paced)), "{kind}: {} of {most}", trips(&paced));
+    }
+    let (_, source) = pair(&job("tcp-connect", 1, 200));
+    assert!(trips(&source) > 5, "{}", trips(&source));
+    assert!(trips(&source).abs_diff(messages(&source)) <= 2);
+}
+
+#[test]
+fn both_directions_have_flows_of_their_own() {
+    let mut order = job("tcp-stream", 10_000, 100);
+    let stream = |reverse: bool| {
+        Some(StreamParams { reverse, bidirectional: !reverse, ..StreamParams::default() })
+    };
+    order.params.stream = stream(false);
+    let (sink, source) = pair(&order);
+    for (report, sends) in [(&sink, [false, true]), (&source, [true, false])] {
+        let is: Vec<bool> = report.flows.iter().map(|flow| flow.sends).collect();
+        assert_eq!(is, sends);
+        assert!(report.flows.iter().all(|flow| flow.bytes.0 > 0));
+        assert!(report.effective.sender.is_some() && report.effective.receiver.is_some());
+    }
+    order.params.stream = stream(true);
+    let (sink, source) = pair(&order);
+    assert!(bytes(&sink) > 0 && source.flows[0].sends && !sink.flows[0].sends);
+}
+
+/// Read back from the kernel: twice the buffer that was asked for (socket(7)), the segment less 12
+/// bytes of time stamps, the code point.
+#[test]
+fn sockets_are_as_they_were_asked_for() {
+    let mut order = job("tcp-rr", 64, 50);
+    order.params.socket_buffer_bytes = Some(Bytes(100_000));
+    order.params.congestion = Some("reno".into());
+    let socket = SocketParams {
+        wait: Some("spin".into()),
+        mss_bytes: Some(1000),
+        no_delay: None,
+        dscp: Some(46),
+    };
+    order.params.socket = Some(socket.clone());
+    let (_, source) = pair(&order);
+    let set = source.effective;
+    assert_eq!(
+        (set.send_buffer_bytes, set.receive_buffer_bytes),
+        (Some(Bytes(200_000)), Some(Bytes(200_000)))
+    );
+    assert_eq!(
+        (set.congestion.as_deref(), set.dscp, set.no_delay),
+        (Some("reno"), Some(46), Some(true))
+    );
+    assert!(set.mss_bytes.is_some_and(|mss| (988..=1000).contains(&mss)), "{:?}", set.mss_bytes);
+    assert_eq!((set.wait.as_deref(), set.ip), (Some("spin"), Some(IpVersion::V4)));
+    // The largest packet of IPv4, one byte less than the MTU of loopback.
+    assert_eq!(set.path_mtu_bytes, Some(Bytes(65_535)));
+    let mut stream = job("tcp-stream", 64, 50);
+    let (sink, source) = pair(&stream);
+    assert_eq!((source.effective.no_delay, source.effective.dscp), (Some(false), Some(0)));
+    assert_eq!(sink.effective.wait.as_deref(), Some("block"));
+    stream.params.rate_bps = Some(80_000_000);
+    stream.params.message_bytes = Bytes(10_000);
+    stream.timeline.window_ns = Nanos::from_millis(300);
+    let (_, paced) = pair(&stream);
+    // 10 kB a millisecond, and what the socket takes at once.
+    let most = 10_000 * (paced.window_ns.0 / 1_000_000 + 100) + 3_000_000;
+    assert!((1..=most).contains(&bytes(&paced)), "{} of {most}", bytes(&paced));
+    let mut six = job("udp-rr", 64, 50);
+    six.address = Some(std::net::Ipv6Addr::LOCALHOST.into());
+    six.params.socket = Some(SocketParams { wait: Some("busy-poll".into()), ..socket });
+    six.params.socket.as_mut().expect("one").mss_bytes = None;
+    let (_, source) = pair(&six);
+    let set = source.effective;
+    assert_eq!((set.ip, set.dscp, set.no_delay), (Some(IpVersion::V6), Some(46), None));
+    assert_eq!(set.wait.as_deref(), Some("busy-poll"));
+}
+
+/// Shares are multiples of a page: of 1 MiB over three threads and so many arrays.
+#[test]
+fn memory_kernels_go_over_their_shares() {
+    let kinds = [
+        ("memory-read", 1, Some(100)),
+        ("memory-write", 1, Some(200)),
+        ("memory-write-nt", 1, Some(100)),
+        ("memory-copy", 2, Some(150)),
+        ("memory-copy-nt", 2, Some(100)),
+        ("memory-memcpy", 2, None),
+        ("memory-triad", 3, Some(133)),
+        ("memory-triad-nt", 3, Some(100)),
+    ];
+    let run = |kind: &str, threads: u32, working_set: u64| {
+        let mut order = job(kind, 0, 100);
+        let memory = MemoryParams { pages: Some("4K".into()), ..MemoryParams::default() };
+        order.params = Params::of_memory(threads, Bytes(working_set), memory);
+        order.address = None;
+        let made = (narrows_workloads::check(&order).expect("an order").prepare)(&order);
+        let made = made.expect("prepared");
+        assert!(made.ports().is_empty());
+        let crew = made.arm(&[], ThreadUsage::default).expect("armed");
+        crew.run(&order.timeline, |_| {}, |_| {}).expect("a run")
+    };
+    for (kind, arrays, percent) in kinds {
+        let report = run(kind, 3, 1 << 20);
+        let share = (1 << 20) / 3 / arrays / 4096 * 4096;
+        let set = &report.effective;
+        assert_eq!(set.buffer_span_bytes, Bytes(share * arrays * 3), "{kind}");
+        assert_eq!(
+            (set.bus_percent_of_counted, set.pages.as_deref()),
+            (percent, Some("4K")),
+            "{kind}"
+        );
+        assert_eq!(report.flows.len(), 3, "{kind}");
+        // Counters are read one after the other, and a thread may wait for its CPU all the while.
+        assert!(bytes(&report) > 0, "{kind}");
+        let (passes, whole) = (bytes(&report) / (share * arrays), messages(&report));
+        let about = whole / 2..=2 * whole;
+        assert!(whole < 20 || about.contains(&passes), "{kind}: {passes} and {whole}");
+    }
+    let alone = run("memory-latency", 1, 5000);
+    assert_eq!(alone.effective.buffer_span_bytes, Bytes(4992));
+    assert_eq!((alone.effective.background_threads, bytes(&alone)), (0, 0));
+    assert!(messages(&alone) > 0 && messages(&alone).is_multiple_of(2048), "{alone:?}");
+    let loaded = run("memory-latency", 3, 1 << 20);
+    assert_eq!((loaded.effective.background_threads, loaded.flows[0].bytes.0), (2, 0));
+    for reader in &loaded.flows[1..] {
+        assert!(reader.bytes.0.is_multiple_of(16 << 10), "{reader:?}");
+        assert_eq!(reader.messages, 0);
+    }
+}
