@@ -5,8 +5,6 @@
 
 pub mod conditions;
 mod measured;
-pub mod moves;
-pub mod population;
 pub mod rules;
 pub mod sessions;
 mod setting;

@@ -1,11 +1,11 @@
 //! Interleave sets, classes and labels on the populations that were published and on those of real
 //! servers.
 
-use narrows_explain::population::{Balance, Population, controllers_equal};
+use narrows_dimm::interleave::Set;
+use narrows_dimm::population::{Balance, Population, controllers_equal};
 use narrows_host::open;
 use narrows_model::host::{Host, Module, Slot, SlotPlace};
 use narrows_model::{Bytes, Fact};
-use narrows_predict::interleave::Set;
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Planted causes: hosts and records with one known fault each, which the rule must name, and the
 //! same without it, which must stay clear.
 
-use narrows_explain::population::{Balance, balance, sockets};
+use narrows_dimm::population::{Balance, balance, sockets};
 use narrows_explain::{Case, judge};
 use narrows_host::{Root, memory::parse_smbios, read};
 use narrows_model::host::*;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{err, fails, folder, narrows, out, run};
-use narrows_explain::population::{controllers_equal, sockets};
+use narrows_dimm::population::{controllers_equal, sockets};
 use narrows_host::open;
 use narrows_model::host::{Host, Slot};
 use narrows_predict::dram::socket_peaks;

@@ -11,13 +11,14 @@ const COLUMNS_MAX: usize = 100;
 /// What each room may use of the others.
 const LAYERS: &[(&str, &[&str])] = &[
     ("counters", &["host", "model"]),
-    ("explain", &["model", "predict", "stats"]),
-    ("host", &["model"]),
+    ("dimm", &["model"]),
+    ("explain", &["dimm", "model", "predict", "stats"]),
+    ("host", &["dimm", "model"]),
     ("model", &[]),
     ("plan", &["model"]),
-    ("predict", &["model", "stats"]),
+    ("predict", &["dimm", "model", "stats"]),
     ("rdma", &[]),
-    ("report", &["explain", "model", "predict", "stats"]),
+    ("report", &["dimm", "explain", "model", "predict", "stats"]),
     ("run", &["counters", "host", "model", "plan", "store", "workloads"]),
     ("stats", &["model"]),
     ("store", &["model"]),
@@ -25,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms without I/O, clock and environment.
-const THINKING: &[&str] = &["explain", "model", "plan", "predict", "report", "stats"];
+const THINKING: &[&str] = &["dimm", "explain", "model", "plan", "predict", "report", "stats"];
 /// The rooms that may hold unsafe code.
 const UNSAFE: &[&str] = &["counters", "host", "rdma", "workloads"];
 

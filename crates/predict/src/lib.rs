@@ -8,10 +8,8 @@
 pub mod bounds;
 pub mod dram;
 pub mod framing;
-pub mod interleave;
 mod memory;
 pub mod pcie;
-pub mod platform;
 pub mod published;
 pub mod roads;
 pub mod sockets;

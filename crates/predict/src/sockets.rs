@@ -4,8 +4,8 @@
 //! reach eta, and m bytes of memory traffic for each payload byte. Shared by published tables,
 //! which fit the parameters, and what-if, which has those of one fit.
 
-use crate::interleave::sets;
-use crate::platform::Platform;
+use narrows_dimm::interleave::sets;
+use narrows_dimm::platform::Platform;
 use narrows_model::Bytes;
 use narrows_model::host::{Module, Slot, SlotPlace};
 

@@ -1,11 +1,12 @@
 //! Rates of links, frames and memory beside figures worked out by hand from the standards.
 
+use narrows_dimm::{interleave, platform};
 use narrows_model::host::{Device, DeviceKind, Host, Module, Nic, Node, PciHop, PciLink, Slot};
 use narrows_model::host::{Express, SlotPlace};
 use narrows_model::{BitsPerSecond, Bytes, BytesPerSecond, Fact};
 use narrows_predict::framing::{self, Rdma};
 use narrows_predict::pcie::{Limit, links, of_nic, packet_bps, raw_bps, smallest_packets};
-use narrows_predict::{Protocol, bounds, dram, interleave, platform, roads, sockets};
+use narrows_predict::{Protocol, bounds, dram, roads, sockets};
 
 fn near(is: f64, want: f64) {
     assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");

@@ -1,6 +1,6 @@
 //! Phrases about the parts of a host.
 
-use narrows_explain::population::{Balance, Population, sockets_differ};
+use narrows_dimm::population::{Balance, Population, sockets_differ};
 use narrows_model::Fact;
 use narrows_model::host::{Coalescing, DeviceKind, Nic, Pause};
 use std::collections::BTreeMap;

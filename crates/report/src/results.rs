@@ -1,7 +1,7 @@
 //! What is computed of a host, for programs: beside the facts and never among them.
 
-use narrows_explain::moves::moves;
-use narrows_explain::population::{Balance, Population, controllers_equal, sockets_differ};
+use narrows_dimm::moves::moves;
+use narrows_dimm::population::{Balance, Population, controllers_equal, sockets_differ};
 use narrows_explain::{Judged, judge_host};
 use narrows_model::host::Host;
 use narrows_model::result::Weight;

@@ -5,12 +5,12 @@
 //! of 88 over such a set. What a move would bring on this host is not predicted here.
 
 use super::evidence;
-use crate::moves::moves;
-use crate::population::{Balance, Population, Socket, is_split};
 use crate::{Case, Rule};
+use narrows_dimm::interleave::Set;
+use narrows_dimm::moves::moves;
+use narrows_dimm::population::{Balance, Population, Socket, is_split};
 use narrows_model::host::Slot;
 use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
-use narrows_predict::interleave::Set;
 
 /// More empty slots than this are not named.
 const MISSING_SHOWN: usize = 4;

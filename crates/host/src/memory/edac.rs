@@ -1,7 +1,7 @@
 //! Modules as the drivers of memory controllers list them (EDAC), which ordinary users may read.
 
-use super::locator;
 use crate::Root;
+use narrows_dimm::locator;
 use narrows_model::host::{ControllerModule, Module, Slot};
 use narrows_model::{Bytes, Fact};
 

@@ -2,9 +2,7 @@
 
 pub mod dmidecode;
 pub mod edac;
-pub mod locator;
 pub mod sections;
-pub mod slotmap;
 mod smbios;
 
 use crate::{Root, cgroup};

@@ -1,6 +1,6 @@
 //! Memory and processors of an SMBIOS table (DMTF DSP0134: types 4, 9, 16, 17, 19 and 20).
 
-use super::{locator, slotmap};
+use narrows_dimm::{locator, slotmap};
 use narrows_model::Bytes;
 use narrows_model::host::{
     CpuSocket, ExpansionSlot, Interleave, MemoryArray, MemoryRange, Module, Slot,

@@ -11,8 +11,8 @@
 use super::fit::{Bound, fit};
 use super::{Answer, Cell, Kind, Parameter, Row, Table, median_of_others};
 use crate::framing;
-use crate::platform::{self, Platform};
 use crate::sockets::{ETA, Pages, Theta, ways};
+use narrows_dimm::platform::{self, Platform};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use toml::Value;

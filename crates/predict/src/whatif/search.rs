@@ -3,7 +3,7 @@
 use super::path::Path;
 use super::resources::Group;
 use super::server::Server;
-use crate::platform::Platform;
+use narrows_dimm::platform::Platform;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -3,11 +3,11 @@
 use super::calibration::Calibration;
 use super::parameters::Parameters;
 use crate::bounds::{self, Bound};
-use crate::interleave::sets;
 use crate::pcie;
-use crate::platform::{self, Platform};
 use crate::roads::{self, Uplink};
 use crate::sockets::ways;
+use narrows_dimm::interleave::sets;
+use narrows_dimm::platform::{self, Platform};
 use narrows_model::host::{Host, Nic};
 use std::collections::BTreeMap;
 

@@ -4,10 +4,10 @@
 use super::svg::Anchor;
 use super::{Svg, WIDTH};
 use crate::hardware;
-use narrows_explain::population::{Population, Socket};
+use narrows_dimm::interleave::Set;
+use narrows_dimm::population::{Population, Socket};
 use narrows_model::host::{Host, Slot};
 use narrows_model::units::three_digits;
-use narrows_predict::interleave::Set;
 
 const LEFT: f64 = 6.0;
 const CHANNEL_MAX: f64 = 44.0;

@@ -7,7 +7,7 @@ pub mod side;
 pub mod text;
 
 use crate::words;
-use narrows_explain::population::{Balance, Population, Socket, controllers_equal};
+use narrows_dimm::population::{Balance, Population, Socket, controllers_equal};
 use narrows_model::host::Host;
 use narrows_model::result::{Estimate, Method, Unit};
 use narrows_model::study::StoredStudy;

@@ -2,7 +2,7 @@
 
 use super::{or_unknown, table};
 use crate::{hardware, words};
-use narrows_explain::population::Population;
+use narrows_dimm::population::Population;
 use narrows_explain::rules::dimm_balance;
 use narrows_model::Fact;
 use narrows_model::host::{DeviceKind, Host, Nic};

@@ -3,12 +3,12 @@
 
 use super::View;
 use crate::{hardware, words};
-use narrows_explain::population::{Population, Socket, controllers_equal};
+use narrows_dimm::interleave::Sets;
+use narrows_dimm::population::{Population, Socket, controllers_equal};
 use narrows_explain::{findings, judge_host};
 use narrows_model::host::{DeviceKind, Host, Nic, Node, NodeAccess, Slot};
 use narrows_model::units::three_digits;
 use narrows_predict::dram::{SocketPeak, socket_peaks};
-use narrows_predict::interleave::Sets;
 use narrows_predict::pcie::{joints, raw_bps};
 use narrows_predict::roads::{Road, Uplink, roads, shared, uplink};
 use std::collections::{BTreeMap, BTreeSet};

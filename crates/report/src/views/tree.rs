@@ -3,7 +3,7 @@
 
 use super::{View, ranges};
 use crate::{hardware, words};
-use narrows_explain::population::Population;
+use narrows_dimm::population::Population;
 use narrows_explain::rules::dimm_balance;
 use narrows_model::Bytes;
 use narrows_model::host::{Cache, Device, Host, Node};

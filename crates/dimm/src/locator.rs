@@ -7,7 +7,7 @@
 //! printed on the board, and bank strings of real boards carry typing errors. Everything else stays
 //! unplaced.
 
-use super::slotmap::SlotMap;
+use crate::slotmap::SlotMap;
 use narrows_model::host::{Slot, SlotPlace};
 use std::collections::BTreeSet;
 
@@ -184,7 +184,7 @@ fn is_label(word: &str) -> bool {
 
 /// Matches a whole text, without regard to case: `#` stands for digits, `@` for one letter, `*` for
 /// one letter or digits. Returns what they stood for.
-pub(super) fn matches(pattern: &str, text: &str) -> Option<Vec<String>> {
+pub(crate) fn matches(pattern: &str, text: &str) -> Option<Vec<String>> {
     let text = text.trim().to_ascii_uppercase();
     let mut rest = text.as_str();
     let mut fields = Vec::new();

@@ -1,8 +1,8 @@
 //! How the memory channels of each socket are populated, and into which interleave sets.
 
+use crate::interleave::{self, Sets};
+use crate::platform::{self, Platform};
 use narrows_model::host::{Host, Slot};
-use narrows_predict::interleave::{self, Sets};
-use narrows_predict::platform::{self, Platform};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

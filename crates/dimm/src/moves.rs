@@ -1,9 +1,9 @@
 //! Which modules to move so that a host's memory is balanced: every socket alike, and one
 //! interleave set, as wide as the modules allow, in each part of a socket.
 
+use crate::interleave;
 use crate::population::{Population, is_split};
 use narrows_model::host::{Slot, SlotPlace};
-use narrows_predict::interleave;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A module to be moved.

@@ -2,17 +2,17 @@
 //! maker's manual says how slots are numbered. One data file per maker in `slotmaps/`, each with
 //! its source; products that are in no file stay unplaced.
 
-use super::locator::matches;
+use crate::locator::matches;
 use narrows_model::host::SlotPlace;
 use serde::Deserialize;
 use wildmatch::WildMatch;
 
 /// The files, by maker.
 const FILES: [&str; 4] = [
-    include_str!("../../slotmaps/dell.json"),
-    include_str!("../../slotmaps/hpe.json"),
-    include_str!("../../slotmaps/lenovo.json"),
-    include_str!("../../slotmaps/supermicro.json"),
+    include_str!("../slotmaps/dell.json"),
+    include_str!("../slotmaps/hpe.json"),
+    include_str!("../slotmaps/lenovo.json"),
+    include_str!("../slotmaps/supermicro.json"),
 ];
 
 /// One maker's file.

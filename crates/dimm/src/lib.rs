@@ -1,0 +1,12 @@
+//! The memory modules of a server: which socket and channel each slot is on, what the processors'
+//! family can do with the modules, into which interleave sets they fall, how even that is, and
+//! which modules to move. Pure.
+
+#![forbid(unsafe_code)]
+
+pub mod interleave;
+pub mod locator;
+pub mod moves;
+pub mod platform;
+pub mod population;
+pub mod slotmap;
