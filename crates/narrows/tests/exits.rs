@@ -106,6 +106,11 @@ fn files_that_cannot_be_used_are_told_by_their_kind() {
     let output = run(with("list @", &bad.dir).arg("--json"));
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(out(&output).matches("\"file\"").count(), 2, "{}", out(&output));
+    // People see it once, beside the studies that can be read.
+    let output = run(&mut with("list @", &bad.dir));
+    assert_eq!(out(&output).lines().count(), 1, "{}", out(&output));
+    assert!(out(&output).contains("whole.narrows"), "{}", out(&output));
+    assert_eq!(err(&output).matches("cut.narrows").count(), 1, "{}", err(&output));
     for words in ["host --from @", "host --diff @ @", "predict --from @"] {
         ends(&mut with(words, &bad.at("missing")), Cause::NotThere);
         for name in ["", "empty", "binary"] {

@@ -16,7 +16,7 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     }
     let mut text = String::new();
     let mut all = Vec::new();
-    let mut unread = None;
+    let mut unread = Vec::new();
     for file in &files {
         match line(file) {
             Ok((words, json)) => {
@@ -24,10 +24,8 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
                 all.push(json);
             }
             Err(error) => {
-                let why = error.to_string();
-                text += &format!("{why}\n");
-                all.push(serde_json::json!({ "file": file, "error": why }));
-                unread = unread.or(Some(error));
+                all.push(serde_json::json!({ "file": file, "error": error.to_string() }));
+                unread.push(error);
             }
         }
     }
@@ -38,8 +36,11 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
             false => text,
         },
     )?;
-    // Every other file is listed before the first that cannot be read is told.
-    unread.map_or(Ok(0), |error| Err(error.into()))
+    // Every other file is listed before those that cannot be read are told, each once; the last
+    // of them decides how the command ends.
+    let Some(last) = unread.pop() else { return Ok(0) };
+    unread.iter().for_each(|error| note!("{error}"));
+    Err(last.into())
 }
 
 fn studies(path: &Path) -> Result<Vec<PathBuf>, Failure> {
