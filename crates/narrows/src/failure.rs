@@ -2,6 +2,7 @@
 
 use crate::cause::{Cause, Exit};
 use narrows_model::shown::line;
+use narrows_rdma::NativeError;
 use narrows_run::RunError;
 use narrows_store::StoreError;
 use std::io::ErrorKind;
@@ -10,8 +11,6 @@ use std::process::ExitCode;
 
 /// The codes of [`Exit`], as commands give them back.
 pub const VERDICT: u8 = Exit::Verdict.code();
-/// See [`Exit::Usage`].
-pub const USAGE: u8 = Exit::Usage.code();
 /// See [`Exit::Precision`].
 pub const PRECISION: u8 = Exit::Precision.code();
 /// See [`Exit::Machine`].
@@ -21,25 +20,19 @@ pub const STOPPED: u8 = Exit::Stopped.code();
 
 /// Why a command could not be done.
 pub struct Failure {
+    cause: Cause,
     says: String,
-    hint: String,
-    code: u8,
 }
 
 impl Failure {
-    /// A failure for a cause that several commands have.
+    /// A failure for a cause, with what is particular to it.
     pub fn of(cause: Cause, says: impl Into<String>) -> Self {
-        Self::new(cause.exit().code(), says, cause.hint())
+        Self { cause, says: says.into() }
     }
 
     /// An input file that the system does not let us read.
     pub fn unread(path: &Path, error: &std::io::Error) -> Self {
         Self::of(unread(error.kind()), format!("{} cannot be read: {error}", path.display()))
-    }
-
-    /// A failure of one command alone, with its hint and exit code.
-    pub fn new(code: u8, says: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { says: says.into(), hint: hint.into(), code }
     }
 
     /// What went wrong.
@@ -50,29 +43,29 @@ impl Failure {
     /// Prints it.
     pub fn print(self) -> ExitCode {
         anstream::eprintln!("\x1b[31merror:\x1b[0m {}", line(&self.says));
-        anstream::eprintln!("\x1b[33mhint:\x1b[0m {}", line(&self.hint));
-        ExitCode::from(self.code)
+        anstream::eprintln!("\x1b[33mhint:\x1b[0m {}", line(self.cause.hint()));
+        ExitCode::from(self.cause.exit().code())
     }
 }
 
 /// Why an input file cannot be opened.
 fn unread(kind: ErrorKind) -> Cause {
     match kind {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => Cause::NotThere,
-        ErrorKind::PermissionDenied => Cause::Forbidden,
-        ErrorKind::IsADirectory => Cause::NotAFile,
-        ErrorKind::InvalidData => Cause::NotText,
-        _ => Cause::Damaged,
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Cause::NOT_THERE,
+        ErrorKind::PermissionDenied => Cause::FORBIDDEN,
+        ErrorKind::IsADirectory => Cause::NOT_A_FILE,
+        ErrorKind::InvalidData => Cause::NOT_TEXT,
+        _ => Cause::DAMAGED,
     }
 }
 
 /// Why a port cannot be listened on.
 fn unheard(kind: ErrorKind) -> Cause {
     match kind {
-        ErrorKind::PermissionDenied => Cause::PortReserved,
-        ErrorKind::AddrNotAvailable => Cause::NoSuchAddress,
-        ErrorKind::AddrInUse => Cause::PortTaken,
-        _ => Cause::Machine,
+        ErrorKind::PermissionDenied => Cause::PORT_RESERVED,
+        ErrorKind::AddrNotAvailable => Cause::NO_SUCH_ADDRESS,
+        ErrorKind::AddrInUse => Cause::PORT_TAKEN,
+        _ => Cause::MACHINE,
     }
 }
 
@@ -80,34 +73,91 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let says = error.to_string();
         let cause = match error {
-            RunError::UnknownHost { .. } => Cause::UnknownHost,
-            RunError::Unreachable(_) => Cause::Unreachable,
-            RunError::NoIperf3(_) => Cause::NoIperf3,
+            RunError::UnknownHost { .. } => Cause::UNKNOWN_HOST,
+            RunError::Unreachable(_) => Cause::UNREACHABLE,
+            RunError::NoIperf3(_) => Cause::NO_IPERF3,
             RunError::Listen { error, .. } => unheard(error.kind()),
-            RunError::Vanished { .. } => Cause::Vanished,
-            RunError::Refused(_) | RunError::HungUp(_) => Cause::Refused,
-            RunError::Declined(_) => Cause::Declined,
-            RunError::Elsewhere(_) => Cause::Elsewhere,
-            RunError::Key(_) => Cause::BadKey,
-            RunError::Order(_) => Cause::Order,
-            RunError::Machine(_) | RunError::OutOfMemory(_) => Cause::Machine,
+            RunError::Vanished { .. } => Cause::VANISHED,
+            RunError::Refused(_) | RunError::HungUp(_) => Cause::REFUSED,
+            RunError::Declined(_) => Cause::DECLINED,
+            RunError::Elsewhere(_) => Cause::ELSEWHERE,
+            RunError::Key(_) => Cause::BAD_KEY,
+            RunError::Order(_) => Cause::ORDER,
+            RunError::Machine(_) | RunError::OutOfMemory(_) => Cause::MACHINE,
             RunError::Store(error) => return error.into(),
         };
         Self::of(cause, says)
     }
 }
 
+impl From<NativeError> for Failure {
+    fn from(error: NativeError) -> Self {
+        match &error {
+            NativeError::Missing { packages, .. } => {
+                Self::of(Cause::NO_RDMA_LIBRARY, format!("{error}; Debian's packages: {packages}"))
+            }
+            NativeError::Call { source, .. } => {
+                Self::of(without_rdma(source.kind()), error.to_string())
+            }
+            NativeError::Kernel => Self::of(Cause::RDMA_KERNEL, error.to_string()),
+            NativeError::Cannot(_) => Self::of(Cause::NO_RDMA, error.to_string()),
+        }
+    }
+}
+
+/// Why a call to an RDMA library fails.
+fn without_rdma(kind: ErrorKind) -> Cause {
+    match kind {
+        ErrorKind::PermissionDenied => Cause::RDMA_FORBIDDEN,
+        ErrorKind::OutOfMemory => Cause::RDMA_MEMORY,
+        ErrorKind::NotFound => Cause::RDMA_KERNEL,
+        _ => Cause::NO_RDMA,
+    }
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let cause = match &error {
-            StoreError::Exists(_) => Cause::Exists,
-            StoreError::Busy(_) => Cause::BeingWritten,
+            StoreError::Exists(_) => Cause::EXISTS,
+            StoreError::Busy(_) => Cause::BEING_WRITTEN,
             StoreError::Unopened { error, .. } => unread(error.kind()),
-            StoreError::Irregular(_) => Cause::NotAFile,
-            StoreError::Foreign { .. } => Cause::NoStudy,
-            StoreError::Unreadable { .. } => Cause::Damaged,
-            StoreError::Unwritable { .. } => Cause::Unwritable,
+            StoreError::Irregular(_) => Cause::NOT_A_FILE,
+            StoreError::Foreign { .. } => Cause::NO_STUDY,
+            StoreError::Unreadable { .. } => Cause::DAMAGED,
+            StoreError::Unwritable { .. } => Cause::UNWRITABLE,
         };
         Self::of(cause, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Error;
+
+    #[test]
+    fn what_rdma_lacks_has_the_hint_that_helps() {
+        let call = |kind: ErrorKind| NativeError::Call {
+            doing: "opening a device".to_owned(),
+            source: Error::from(kind),
+        };
+        let missing = NativeError::Missing {
+            library: "libibverbs.so.1",
+            packages: "libibverbs1 ibverbs-providers",
+            why: "no such file".to_owned(),
+        };
+        let failure = Failure::from(missing);
+        assert_eq!(failure.cause, Cause::NO_RDMA_LIBRARY);
+        assert!(failure.says().contains("libibverbs1 ibverbs-providers"), "{}", failure.says());
+        for (error, cause) in [
+            (call(ErrorKind::PermissionDenied), Cause::RDMA_FORBIDDEN),
+            (call(ErrorKind::OutOfMemory), Cause::RDMA_MEMORY),
+            (call(ErrorKind::NotFound), Cause::RDMA_KERNEL),
+            (call(ErrorKind::TimedOut), Cause::NO_RDMA),
+            (NativeError::Kernel, Cause::RDMA_KERNEL),
+            (NativeError::Cannot("no device".to_owned()), Cause::NO_RDMA),
+        ] {
+            assert_eq!(Failure::from(error).cause, cause);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::OutArgs;
 use crate::cause::Cause;
-use crate::failure::{Failure, MACHINE, STOPPED, VERDICT};
+use crate::failure::{Failure, STOPPED, VERDICT};
 use crate::progress::Shown;
 use narrows_model::Nanos;
 use narrows_model::record::{Fault, Outcome, Record};
@@ -151,11 +151,9 @@ pub fn note(text: &str) {
 
 fn write_to(mut out: impl Write, text: &str) -> Result<(), Failure> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(
-            MACHINE,
-            format!("standard output: {error}"),
-            "is the disk that it is redirected to full?",
-        )),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::of(Cause::OUTPUT_LOST, format!("standard output: {error}")))
+        }
         _ => Ok(()),
     }
 }
@@ -181,7 +179,7 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 pub fn check_folder(folder: &Path) -> Result<(), Failure> {
     if !folder.is_dir() {
         return Err(Failure::of(
-            Cause::NoFolder,
+            Cause::NO_FOLDER,
             format!("{} is not a directory", folder.display()),
         ));
     }
@@ -193,7 +191,7 @@ pub fn check_folder(folder: &Path) -> Result<(), Failure> {
 
 /// What cannot be written.
 pub fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::of(Cause::Unwritable, format!("{} cannot be written: {error}", path.display()))
+    Failure::of(Cause::UNWRITABLE, format!("{} cannot be written: {error}", path.display()))
 }
 
 /// Says where a study is, and the head of its chain: whoever notes that elsewhere can show later
@@ -216,8 +214,8 @@ pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
     let Some(faults) = faults.collect::<Option<Vec<_>>>() else { return Ok(()) };
     let Some((first, fault)) = faults.first() else { return Ok(()) };
     let cause = match fault {
-        Fault::Apart => Cause::Apart,
-        Fault::Machine => Cause::RunsFailed,
+        Fault::Apart => Cause::APART,
+        Fault::Machine => Cause::RUNS_FAILED,
     };
     Err(Failure::of(cause, format!("all {} runs failed: {first}", faults.len())))
 }

@@ -1,6 +1,7 @@
 //! Figures as PNG, drawn from their SVG.
 
-use crate::failure::{Failure, MACHINE};
+use crate::cause::Cause;
+use crate::failure::Failure;
 use resvg::{tiny_skia, usvg};
 
 /// Pixels for each unit of a figure.
@@ -19,7 +20,7 @@ impl Rasteriser {
         fonts.load_system_fonts();
         if fonts.is_empty() {
             let says = "no fonts are installed: figures would have no text";
-            return Err(Failure::new(MACHINE, says, "install fonts-dejavu-core, or take the SVG"));
+            return Err(Failure::of(Cause::NO_FONTS, says));
         }
         // What the figures ask for first and this system may not have.
         let wanted = ["DejaVu Sans", "Noto Sans", "Liberation Sans"];
@@ -37,16 +38,18 @@ impl Rasteriser {
 
     /// A figure as PNG, on white.
     pub fn png(&self, svg: &str) -> Result<Vec<u8>, Failure> {
-        let wrong = |why: String| Failure::new(MACHINE, format!("a figure: {why}"), "take the SVG");
-        let tree =
-            usvg::Tree::from_str(svg, &self.options).map_err(|error| wrong(error.to_string()))?;
+        let tree = usvg::Tree::from_str(svg, &self.options).map_err(no_figure)?;
         let size = tree.size().to_int_size().scale_by(SCALE);
-        let size = size.ok_or_else(|| wrong("it has no size".to_owned()))?;
+        let size = size.ok_or_else(|| no_figure("it has no size"))?;
         let pixels = tiny_skia::Pixmap::new(size.width(), size.height());
-        let mut pixels = pixels.ok_or_else(|| wrong("it is too large".to_owned()))?;
+        let mut pixels = pixels.ok_or_else(|| no_figure("it is too large"))?;
         pixels.fill(tiny_skia::Color::WHITE);
         let scale = tiny_skia::Transform::from_scale(SCALE, SCALE);
         resvg::render(&tree, scale, &mut pixels.as_mut());
-        pixels.encode_png().map_err(|error| wrong(error.to_string()))
+        pixels.encode_png().map_err(no_figure)
     }
+}
+
+fn no_figure(why: impl std::fmt::Display) -> Failure {
+    Failure::of(Cause::NO_FIGURE, format!("a figure: {why}"))
 }

@@ -1,6 +1,7 @@
 //! Ctrl-C and SIGTERM: the first asks to stop after cleaning up, the second ends at once.
 
-use crate::failure::{Failure, MACHINE};
+use crate::cause::Cause;
+use crate::failure::Failure;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
         let set = flag::register_conditional_shutdown(signal, 130, stop.clone())
             .and_then(|_| flag::register(signal, stop.clone()));
         set.map_err(|error| {
-            Failure::new(MACHINE, format!("cannot catch Ctrl-C: {error}"), "is this a sandbox?")
+            Failure::of(Cause::NO_SIGNALS, format!("cannot catch Ctrl-C: {error}"))
         })?;
     }
     Ok(stop)

@@ -1,6 +1,6 @@
 //! Exit codes and hints: every subcommand with each kind of bad input that fits it, by the cause.
 
-#[path = "../src/cause.rs"]
+#[path = "../src/cause/mod.rs"]
 #[allow(dead_code)]
 mod cause;
 mod common;
@@ -93,14 +93,14 @@ fn the_readme_and_the_help_have_the_table() {
 fn files_that_cannot_be_used_are_told_by_their_kind() {
     let bad = Bad::make("exits-files");
     for words in STUDIES {
-        ends(&mut with(words, &bad.at("missing")), Cause::NotThere);
-        ends(&mut with(words, &bad.at("empty/below")), Cause::NotThere);
+        ends(&mut with(words, &bad.at("missing")), Cause::NOT_THERE);
+        ends(&mut with(words, &bad.at("empty/below")), Cause::NOT_THERE);
         if words != "list @" {
-            ends(&mut with(words, &bad.dir), Cause::NotAFile);
+            ends(&mut with(words, &bad.dir), Cause::NOT_A_FILE);
         }
-        ends(&mut with(words, &bad.at("empty")), Cause::NoStudy);
-        ends(&mut with(words, &bad.at("binary")), Cause::NoStudy);
-        ends(&mut with(words, &bad.at("cut.narrows")), Cause::Damaged);
+        ends(&mut with(words, &bad.at("empty")), Cause::NO_STUDY);
+        ends(&mut with(words, &bad.at("binary")), Cause::NO_STUDY);
+        ends(&mut with(words, &bad.at("cut.narrows")), Cause::DAMAGED);
     }
     // A folder is listed; what cannot be read in it is told after the rest.
     let output = run(with("list @", &bad.dir).arg("--json"));
@@ -112,28 +112,39 @@ fn files_that_cannot_be_used_are_told_by_their_kind() {
     assert!(out(&output).contains("whole.narrows"), "{}", out(&output));
     assert_eq!(err(&output).matches("cut.narrows").count(), 1, "{}", err(&output));
     for words in ["host --from @", "host --diff @ @", "predict --from @"] {
-        ends(&mut with(words, &bad.at("missing")), Cause::NotThere);
+        ends(&mut with(words, &bad.at("missing")), Cause::NOT_THERE);
         for name in ["", "empty", "binary"] {
-            ends(&mut with(words, &bad.at(name)), Cause::NoHost);
+            ends(&mut with(words, &bad.at(name)), Cause::NO_HOST);
         }
     }
     for words in ["study run @ --out /tmp", "predict --published @"] {
-        ends(&mut with(words, &bad.at("missing")), Cause::NotThere);
-        ends(&mut with(words, &bad.dir), Cause::NotAFile);
-        ends(&mut with(words, &bad.at("binary")), Cause::NotText);
+        ends(&mut with(words, &bad.at("missing")), Cause::NOT_THERE);
+        ends(&mut with(words, &bad.dir), Cause::NOT_A_FILE);
+        ends(&mut with(words, &bad.at("binary")), Cause::NOT_TEXT);
     }
+    let merge = format!("study merge -o {} @ @", bad.at("merged.narrows").display());
+    for (name, cause) in [
+        ("missing", Cause::NOT_THERE),
+        ("", Cause::NOT_A_FILE),
+        ("empty", Cause::NO_STUDY),
+        ("cut.narrows", Cause::DAMAGED),
+        ("whole.narrows", Cause::NOT_ONE_STUDY),
+    ] {
+        ends(&mut with(&merge, &bad.at(name)), cause);
+    }
+    assert!(!bad.at("merged.narrows").exists());
     let import = format!("import -o {} @", bad.at("new.narrows").display());
-    ends(&mut with(&import, &bad.at("missing")), Cause::NotThere);
-    ends(&mut with(&import, &bad.dir), Cause::NotAFile);
+    ends(&mut with(&import, &bad.at("missing")), Cause::NOT_THERE);
+    ends(&mut with(&import, &bad.dir), Cause::NOT_A_FILE);
     let over = format!("import -o {} @", bad.study.display());
-    ends(&mut with(&over, &bad.at("iperf.txt")), Cause::Exists);
+    ends(&mut with(&over, &bad.at("iperf.txt")), Cause::EXISTS);
     for words in ["serve -B 127.0.0.1 -p 0 --key-file @", "tcp 127.0.0.1 --key-file @"] {
         for name in ["missing", "", "empty", "binary"] {
-            ends(&mut with(words, &bad.at(name)), Cause::BadKey);
+            ends(&mut with(words, &bad.at(name)), Cause::BAD_KEY);
         }
     }
     for words in ["serve --key short", "tcp 127.0.0.1 --key short", "udp ::1 --key short"] {
-        ends(&mut with(words, &bad.dir), Cause::BadKey);
+        ends(&mut with(words, &bad.dir), Cause::BAD_KEY);
     }
 }
 
@@ -153,7 +164,7 @@ fn a_file_that_may_not_be_read_is_told() {
         let mut command = Command::new("sh");
         command.args(["-c", script]).arg(&program);
         let words = words.split(' ').map(|w| if w == "@" { shut.as_os_str() } else { w.as_ref() });
-        ends(command.args(words).env_remove("NARROWS_KEY"), Cause::Forbidden);
+        ends(command.args(words).env_remove("NARROWS_KEY"), Cause::FORBIDDEN);
     }
 }
 
@@ -161,18 +172,18 @@ fn a_file_that_may_not_be_read_is_told() {
 fn what_cannot_be_written_is_told() {
     let bad = Bad::make("exits-written");
     // A folder where even root can make no file.
-    for (to, cause) in [("/proc/self", Cause::Unwritable), ("/no/such", Cause::NoFolder)] {
+    for (to, cause) in [("/proc/self", Cause::UNWRITABLE), ("/no/such", Cause::NO_FOLDER)] {
         for words in ["check --out", "mem --out", "tcp 127.0.0.1 --out", "udp 127.0.0.1 --out"] {
             ends(narrows().args(words.split(' ')).arg(to), cause);
         }
         ends(with("report @ --figures", &bad.study).arg(to), cause);
         let below = format!("{to}/x");
         for words in ["report @ -o", "export @ -o", "export @ --format parquet -o"] {
-            ends(with(words, &bad.study).arg(&below), Cause::Unwritable);
+            ends(with(words, &bad.study).arg(&below), Cause::UNWRITABLE);
         }
-        ends(narrows().args(["host", "--capture", &below]), Cause::Unwritable);
+        ends(narrows().args(["host", "--capture", &below]), Cause::UNWRITABLE);
         let import = ["import", "-o", &below];
-        ends(narrows().args(import).arg(bad.at("iperf.txt")), Cause::Unwritable);
+        ends(narrows().args(import).arg(bad.at("iperf.txt")), Cause::UNWRITABLE);
     }
 }
 
@@ -182,9 +193,9 @@ fn hosts_and_ports_are_told_by_what_is_wrong_with_them() {
     let port = busy.local_addr().expect("address").port().to_string();
     for words in ["serve", "serve --iperf3"] {
         let serve = || with(words, Path::new(""));
-        ends(serve().args(["-B", "127.0.0.1", "-p", &port]), Cause::PortTaken);
+        ends(serve().args(["-B", "127.0.0.1", "-p", &port]), Cause::PORT_TAKEN);
         // From the addresses that no host has.
-        ends(serve().args(["-B", "192.0.2.9", "-p", "0"]), Cause::NoSuchAddress);
+        ends(serve().args(["-B", "192.0.2.9", "-p", "0"]), Cause::NO_SUCH_ADDRESS);
     }
     drop(busy);
     for kind in ["tcp", "udp"] {
@@ -193,15 +204,176 @@ fn hosts_and_ports_are_told_by_what_is_wrong_with_them() {
             command.args([kind, host, "--key", KEY, "-p", &port]);
             command
         };
-        ends(&mut direct("no-such-host.invalid"), Cause::UnknownHost);
-        ends(&mut direct("127.0.0.1"), Cause::Unreachable);
+        ends(&mut direct("no-such-host.invalid"), Cause::UNKNOWN_HOST);
+        ends(&mut direct("127.0.0.1"), Cause::UNREACHABLE);
         let mut iperf3 = narrows();
-        ends(iperf3.args([kind, "no-such-host.invalid", "--iperf3"]), Cause::UnknownHost);
+        ends(iperf3.args([kind, "no-such-host.invalid", "--iperf3"]), Cause::UNKNOWN_HOST);
     }
     let agent = serve(&[], &["-B", "127.0.0.1"]);
     let mut wrong = narrows();
     wrong.args(["tcp", "127.0.0.1", "--key", KEY, "-p", &agent.port.to_string()]);
-    ends(&mut wrong, Cause::Refused);
+    ends(&mut wrong, Cause::REFUSED);
+}
+
+#[test]
+fn what_is_asked_of_files_that_they_do_not_have_is_told() {
+    let bad = Bad::make("exits-asked");
+    let (study, text) = (&bad.study, bad.at("iperf.txt"));
+    std::fs::write(bad.at("packed.gz"), [0x1f, 0x8b, 8, 0, 0]).expect("file");
+    std::fs::write(bad.at("table.toml"), "[x]\n").expect("file");
+    let head = "ab".repeat(32);
+    let new = bad.at("new.narrows");
+    let import = format!("import -o {}", new.display());
+    for (words, file, cause) in [
+        (&format!("verify --head {head} @ @")[..], study, Cause::ONE_HEAD),
+        ("compare @", study, Cause::ONE_SIDE),
+        ("compare @ @ --split 2026-11-20T12:00:00Z", study, Cause::ONE_FILE),
+        ("compare @ --before x --after y", study, Cause::NO_CELL),
+        ("study status @", study, Cause::NOT_OF_A_STUDY),
+        ("study resume @", study, Cause::NOT_OF_A_STUDY),
+        (&format!("{import} @"), &bad.at("table.toml"), Cause::UNKNOWN_TOOL),
+        (&format!("{import} --tool netperf @"), &text, Cause::BROKEN_TOOL_OUTPUT),
+        (&format!("{import} @"), &bad.at("packed.gz"), Cause::NO_TOOL_OUTPUT),
+        ("predict --published @", &bad.at("table.toml"), Cause::NO_TABLE),
+        ("predict --from @", &bad.at("table.toml"), Cause::NO_PREDICTION),
+    ] {
+        ends(&mut with(words, file), cause);
+    }
+    assert!(!new.exists());
+}
+
+#[test]
+fn what_a_command_cannot_be_asked_is_told() {
+    let dir = folder("exits-orders");
+    let (full, here) = (dir.join("full"), dir.display());
+    std::fs::write(&full, table("ABCDEF")).expect("file");
+    for (words, cause) in [
+        ("tune --setting no.such", Cause::NO_ADVICE),
+        ("tcp a b --iperf3", Cause::ONE_HOST),
+        ("tcp 127.0.0.1", Cause::NO_KEY),
+        ("udp 127.0.0.1", Cause::NO_KEY),
+        (&format!("mem --out {here} --node 4095"), Cause::NO_MEMORY),
+        (&format!("mem --out {here} --size 1K --threads 1"), Cause::LIMIT),
+        ("predict --from @ --set mtu=20", Cause::NO_PREDICTION),
+        ("predict --from @ --search dimms=95", Cause::NO_PREDICTION),
+        ("rdma h --provider tcp", Cause::RDMA_WORDS),
+        ("rdma h --gid-index v2", Cause::RDMA_WORDS),
+        ("rdma h --via libfabric --gid-index 1,x", Cause::RDMA_WORDS),
+    ] {
+        ends(&mut with(words, &full), cause);
+    }
+    let agent = serve(&[], &["-B", "127.0.0.1"]);
+    let port = agent.port.to_string();
+    for (words, cause) in [
+        ("tcp 127.0.0.1 --memory-load read:1@node:4095", Cause::NO_PLACE),
+        ("tcp 127.0.0.1 -A node:4095,0", Cause::NO_PLACE),
+        ("udp 127.0.0.1 -l 1", Cause::LIMIT),
+        ("tcp 127.0.0.1 --irq 0", Cause::NO_INTERRUPTS),
+    ] {
+        let mut command = with(words, &full);
+        ends(command.args(["--key", &agent.key, "-p", &port, "--out"]).arg(&dir), cause);
+    }
+}
+
+#[test]
+fn rdma_that_is_not_there_is_told() {
+    // Which of these a host lacks depends on its packages and its kernel.
+    let lacks = [Cause::NO_RDMA, Cause::NO_RDMA_LIBRARY, Cause::RDMA_KERNEL, Cause::RDMA_FORBIDDEN];
+    if std::fs::read_dir("/sys/class/infiniband").is_ok_and(|mut all| all.next().is_some()) {
+        return skip("rdma_that_is_not_there", "there is an RDMA device");
+    }
+    let output = run(narrows().args(["rdma", "127.0.0.1", "--key", KEY]));
+    let text = err(&output);
+    assert_eq!(output.status.code(), Some(5), "{text}");
+    let hints = lacks.iter().filter(|cause| text.contains(&format!("hint: {}\n", cause.hint())));
+    assert_eq!(hints.count(), 1, "{text}");
+    assert_eq!(text.matches("error:").count(), 1, "{text}");
+}
+
+#[test]
+fn rdma_without_a_peer_is_told_as_tcp_is() {
+    let via = ["rdma", "--via", "libfabric", "--provider", "tcp"];
+    let mut tried = narrows();
+    tried.args(via).args(["127.0.0.1", "--key", KEY, "-p", "1"]);
+    if run(&mut tried).status.code() == Some(5) {
+        return skip("rdma_without_a_peer", "no libfabric here");
+    }
+    let rdma = |more: &[&str], cause| ends(narrows().args(via).args(more), cause);
+    rdma(&["127.0.0.1"], Cause::NO_KEY);
+    rdma(&["127.0.0.1", "--key", "short"], Cause::BAD_KEY);
+    rdma(&["127.0.0.1", "--key-file", "/no/such"], Cause::BAD_KEY);
+    rdma(&["no-such-host.invalid", "--key", KEY], Cause::UNKNOWN_HOST);
+    rdma(&["127.0.0.1", "--key", KEY, "-p", "1"], Cause::UNREACHABLE);
+    rdma(&["127.0.0.1", "--key", KEY, "--out", "/no/such"], Cause::NO_FOLDER);
+    let agent = serve(&[], &["-B", "127.0.0.1"]);
+    let port = agent.port.to_string();
+    rdma(&["127.0.0.1", "--key", KEY, "-p", &port], Cause::REFUSED);
+    rdma(&["127.0.0.1", "--key", &agent.key, "-p", &port, "-A", "node:4095,0"], Cause::NO_PLACE);
+}
+
+const STUDY: &str = "name = 'study'\nrepeats = 1\n[base]\nload = 'memory-read'\nseconds = 0.05\n\
+    [[factor]]\nname = 'size'\nset = 'size'\nlevels = ['1M']\n";
+
+#[test]
+fn studies_that_cannot_be_run_are_told() {
+    let dir = folder("exits-studies");
+    let file = dir.join("study.toml");
+    std::fs::write(&file, STUDY).expect("file");
+    let run_in = |out: &Path, more: &str| {
+        let mut command = with("study run @ --out", &file);
+        command.arg(out).args(more.split_whitespace());
+        command
+    };
+    ends(&mut run_in(&dir, "--tui"), Cause::NOT_A_TERMINAL);
+    ends(&mut run_in(&dir, "--at cable=copper"), Cause::NO_FACTOR);
+    ends(&mut run_in(&dir, "--peer 127.0.0.1"), Cause::NO_KEY);
+    ends(&mut run_in(&dir.join("none"), ""), Cause::NO_FOLDER);
+    assert_eq!(run(&mut run_in(&dir, "--quick")).status.code(), Some(0));
+    ends(&mut run_in(&dir, "--quick"), Cause::STUDY_BEGUN);
+    let stored = dir.join("study-quick.narrows");
+    let other = Bad::make("exits-other").study;
+    ends(with("compare @", &stored).arg(other), Cause::NOTHING_IN_COMMON);
+    ends(with("study merge @ @ -o", &stored).arg(&stored), Cause::EXISTS);
+    ends(with("study merge @ @ -o", &stored).arg("/proc/self/x"), Cause::UNWRITABLE);
+    ends(&mut with("import --into @ @", &stored), Cause::NOT_IMPORTED);
+    for (text, cause) in [
+        ("name = 'x'\nfactors = 3\n".to_owned(), Cause::DEFINITION),
+        (STUDY.replace("'1M'", "'1 mile'"), Cause::DEFINITION),
+        (
+            STUDY.replace(
+                "load = 'memory-read'",
+                "engine = 'iperf3'\nengine_client = '--logfile x'",
+            ),
+            Cause::TOOL_WORDS,
+        ),
+        (STUDY.replace("'memory-read'", "'memory-read'\nnode = 4095"), Cause::NO_CELL_RUNS),
+    ] {
+        std::fs::write(&file, text).expect("file");
+        ends(&mut run_in(&dir, ""), cause);
+    }
+}
+
+#[test]
+fn a_journal_that_is_not_this_places_is_told_and_kept() {
+    if !is_root() {
+        return skip("a_journal_that_is_not_this_places", "needs root to change settings");
+    }
+    let binary = env!("CARGO_BIN_EXE_narrows");
+    // A /run of its own, so that the journal is nobody else's, and two network namespaces.
+    let script = format!(
+        "mount -t tmpfs none /run && unshare --net {binary} tune --profile latency --apply \
+         --setting net.ipv4.tcp_slow_start_after_idle >/dev/null || exit 99; \
+         was=$(cat /run/narrows/tuned); {binary} tune --undo; code=$?; \
+         [ \"$was\" = \"$(cat /run/narrows/tuned)\" ] || exit 98; exit $code"
+    );
+    ends(Command::new("unshare").args(["--mount", "sh", "-c", &script]), Cause::ELSEWHERE);
+    let program = folder("exits-undo").join("narrows");
+    std::fs::copy(binary, &program).expect("copy");
+    let script = "mount -t tmpfs none /run && mkdir -m 700 /run/narrows && \
+        echo {} >/run/narrows/tuned && cp \"$0\" /run/program && chmod 755 /run /run/program && \
+        setpriv --reuid 65534 --regid 65534 --clear-groups /run/program tune --undo";
+    let mut command = Command::new("unshare");
+    ends(command.args(["--mount", "sh", "-c", script]).arg(&program), Cause::NOT_UNDONE);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `narrows compare`: two studies, two cells or two times; exit code 1 when something became worse.
 
 use crate::args::CompareArgs;
-use crate::failure::{Failure, MACHINE, USAGE, VERDICT};
+use crate::cause::Cause;
+use crate::failure::{Failure, VERDICT};
 use crate::output;
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
@@ -34,8 +35,8 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
 pub fn changes(args: &CompareArgs) -> Result<(String, Vec<Change>), Failure> {
     let both = gather(args)?;
     if both.is_empty() {
-        let hint = "cells are joined by what they are: kind, parameters and levels";
-        return Err(Failure::new(USAGE, "the two sides have no cell in common", hint));
+        let says = "the two sides have no cell in common";
+        return Err(Failure::of(Cause::NOTHING_IN_COMMON, says));
     }
     let margin = args.margin / 100.0;
     // Cells of many runs take a while each.
@@ -68,7 +69,7 @@ fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {
     if args.files.len() == 2 {
         if args.before.is_some() || args.split.is_some() {
             let says = "--before, --after and --split are for one file";
-            return Err(Failure::new(USAGE, says, "name one file"));
+            return Err(Failure::of(Cause::ONE_FILE, says));
         }
         // What one reading leaves of the CPUs the other takes.
         let (first, second) = std::thread::scope(|scope| {
@@ -76,7 +77,7 @@ fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {
             let second = read(1);
             (first.join(), second)
         });
-        let broke = |_| Failure::new(MACHINE, "reading the first file broke off", "try again");
+        let broke = |_| Failure::of(Cause::FAULT, "reading the first file broke off");
         let (first, second) = (first.map_err(broke)??, second?);
         let both = files(&first, &second);
         // The program ends soon: giving back millions of records one by one would only take time.
@@ -89,11 +90,7 @@ fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {
     }
     let Some(split) = args.split else {
         let says = "one file has nothing to be compared with";
-        return Err(Failure::new(
-            USAGE,
-            says,
-            "name two files, or --split, or --before and --after",
-        ));
+        return Err(Failure::of(Cause::ONE_SIDE, says));
     };
     let at = u64::try_from(split.as_nanosecond()).unwrap_or(0);
     let (mut before, mut after) = (first.clone(), first);
@@ -133,8 +130,8 @@ fn cells(stored: &StoredStudy, before: &str, after: &str) -> Result<Vec<Both>, F
     let find = |label: &str| {
         summaries.iter().find(|summary| summary.label == label).ok_or_else(|| {
             let all: Vec<&str> = summaries.iter().map(|s| s.label.as_str()).collect();
-            let hint = format!("its cells are: {}", all.join("; "));
-            Failure::new(USAGE, format!("there is no cell '{label}'"), hint)
+            let says = format!("there is no cell '{label}'; its cells are: {}", all.join("; "));
+            Failure::of(Cause::NO_CELL, says)
         })
     };
     let both = both(find(before)?, find(after)?);

@@ -1,7 +1,8 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
 use crate::args::{DirectArgs, Span, TcpArgs, UdpArgs};
-use crate::failure::{Failure, USAGE};
+use crate::cause::Cause;
+use crate::failure::Failure;
 use crate::{cmd, output, stop};
 use narrows_host::Root;
 use narrows_model::host::{Host, Nic};
@@ -121,15 +122,12 @@ impl Far {
         if args.iperf3 {
             let [host] = args.hosts.as_slice() else {
                 let says = "iperf3 servers are measured one at a time";
-                return Err(Failure::new(USAGE, says.to_owned(), "name one host"));
+                return Err(Failure::of(Cause::ONE_HOST, says));
             };
             let port = args.port.unwrap_or(iperf3::PORT);
             return Ok(Self::Iperf3(Iperf3Server::find(host, port, family)?));
         }
-        let key = key(args.key.as_deref(), args.key_file.as_deref())?.ok_or_else(|| {
-            let hint = "`narrows serve` there prints it: set NARROWS_KEY, or name --key-file";
-            Failure::new(USAGE, "no key of the agent is given".to_owned(), hint)
-        })?;
+        let key = key(args.key.as_deref(), args.key_file.as_deref())?.ok_or_else(no_key)?;
         let port = args.port.unwrap_or(wire::PORT);
         let peer = |host: &String| Peer::connect(host, port, family, &key);
         Ok(Self::Agents(args.hosts.iter().map(peer).collect::<Result<_, _>>()?))
@@ -175,6 +173,11 @@ impl Far {
             Self::Iperf3(server) => Ends::Iperf3(server),
         }
     }
+}
+
+/// Nothing is measured with an agent without its key.
+pub fn no_key() -> Failure {
+    Failure::of(Cause::NO_KEY, "no key of the agent is given")
 }
 
 /// The key that was given, in words or in a file.
@@ -312,17 +315,20 @@ fn sides_nic<'a>(host: &'a Host, interface: Option<&str>) -> Option<&'a Nic> {
 /// Sends the interrupts of the NIC where they were asked to go, until the guard is dropped.
 fn steer_interrupts(place: &Placement, nic: Option<&Nic>) -> Result<Option<Guard>, Failure> {
     let Some(cpus) = &place.irq else { return Ok(None) };
-    let none =
-        |why: &str| Failure::new(USAGE, format!("--irq: {why}"), "see `narrows host --table nic`");
-    let nic = nic.ok_or_else(|| none("the interface to the peer is not known"))?;
+    let nic = nic.ok_or_else(|| no_interrupts("the interface to the peer is not known"))?;
     let irqs = nic.irqs.value().filter(|irqs| !irqs.is_empty());
-    let irqs = irqs.ok_or_else(|| none(&format!("{} has no interrupts of its own", nic.name)))?;
+    let irqs =
+        irqs.ok_or_else(|| no_interrupts(&format!("{} has no interrupts of its own", nic.name)))?;
     let mut guard = Guard::start(&cmd::own_binary()?)?;
     let list: Vec<String> = cpus.0.iter().map(u32::to_string).collect();
     for irq in irqs {
         guard.set(&format!("/proc/irq/{}/smp_affinity_list", irq.number), &list.join(","))?;
     }
     Ok(Some(guard))
+}
+
+fn no_interrupts(why: &str) -> Failure {
+    Failure::of(Cause::NO_INTERRUPTS, format!("--irq: {why}"))
 }
 
 /// The hosts of a direct measurement.
@@ -362,7 +368,7 @@ fn trials(
 fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials.as_slice() else {
         let says = "--copy-share is of one peer".to_owned();
-        return Err(Failure::new(USAGE, says, "name one host"));
+        return Err(Failure::of(Cause::ONE_HOST, says));
     };
     let uncopied = plan::uncopied(trial);
     Ok(trials.into_iter().chain([uncopied]).collect())
@@ -372,7 +378,7 @@ fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
 fn sweep(trials: Vec<Trial>, sizes: &[Bytes]) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials.as_slice() else {
         let says = "a sweep of sizes is of one peer".to_owned();
-        return Err(Failure::new(USAGE, says, "name one host"));
+        return Err(Failure::of(Cause::ONE_HOST, says));
     };
     Ok(sizes.iter().map(|size| plan::sized(trial, *size)).collect())
 }
@@ -399,7 +405,7 @@ fn placed(
             (Where::Cpus(cpus), None) => CpuList(cpus),
             (_, None) => {
                 let says = "-A: the other side does not describe itself".to_owned();
-                return Err(Failure::new(USAGE, says, "name its CPUs by number"));
+                return Err(Failure::of(Cause::UNKNOWN_PLACE, says));
             }
         };
     }
@@ -442,9 +448,8 @@ fn placed(
 
 /// The background load, within four times this host's caches and its free memory.
 pub fn beside(load: &BackgroundLoad, host: &Host) -> Result<Beside, Failure> {
-    load.on(host, narrows_plan::choose(host).working_set_bytes).map_err(|why| {
-        Failure::new(USAGE, format!("--memory-load: {why}"), "see `narrows host` for its nodes")
-    })
+    load.on(host, narrows_plan::choose(host).working_set_bytes)
+        .map_err(|why| Failure::of(Cause::NO_PLACE, format!("--memory-load: {why}")))
 }
 
 fn cpus(
@@ -453,17 +458,15 @@ fn cpus(
     place: Where,
     interface: Option<&str>,
 ) -> Result<CpuList, Failure> {
-    narrows_plan::cpus(host, place, interface).map(CpuList).map_err(|why| {
-        Failure::new(USAGE, format!("{option}: {why}"), "see `narrows host` on both hosts")
-    })
+    narrows_plan::cpus(host, place, interface)
+        .map(CpuList)
+        .map_err(|why| Failure::of(Cause::NO_PLACE, format!("{option}: {why}")))
 }
 
 /// Refuses here what the agent would refuse there.
 fn check(trial: &Trial) -> Result<(), Failure> {
     let job = narrows_run::controller::source_job(trial)?;
-    narrows_workloads::check(&job).map(drop).map_err(|error| {
-        let hint =
-            "see the limits in `narrows help tcp`, `narrows help udp` and `narrows help rdma`";
-        Failure::new(USAGE, error.to_string(), hint)
-    })
+    narrows_workloads::check(&job)
+        .map(drop)
+        .map_err(|error| Failure::of(Cause::LIMIT, error.to_string()))
 }

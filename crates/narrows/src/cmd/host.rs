@@ -2,7 +2,7 @@
 
 use crate::args::HostArgs;
 use crate::cause::Cause;
-use crate::failure::{Failure, MACHINE, VERDICT};
+use crate::failure::{Failure, VERDICT};
 use crate::output;
 use narrows_host::Root;
 use narrows_model::host::Host;
@@ -37,7 +37,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.json {
         let document = HostDocument { schema_version: SCHEMA_VERSION, host, results };
         let text = serde_json::to_string_pretty(&document)
-            .map_err(|error| Failure::new(MACHINE, error.to_string(), "try again"))?;
+            .map_err(|error| Failure::of(Cause::FAULT, error.to_string()))?;
         output::print_exact(&(text + "\n"))?;
         return Ok(code);
     }
@@ -78,7 +78,7 @@ pub fn open(path: &Path) -> Result<Host, Failure> {
         false => Ok(()),
     });
     seen.map_err(|error| Failure::unread(path, &error))?;
-    narrows_host::open(path).map_err(|error| Failure::of(Cause::NoHost, error))
+    narrows_host::open(path).map_err(|error| Failure::of(Cause::NO_HOST, error))
 }
 
 /// The last part of a path, for the head of a column.

@@ -2,7 +2,7 @@
 
 use crate::args::ImportArgs;
 use crate::cause::Cause;
-use crate::failure::{Failure, USAGE};
+use crate::failure::Failure;
 use crate::output;
 use flate2::read::MultiGzDecoder;
 use narrows_model::Nanos;
@@ -45,7 +45,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     }
     let Some(to) = &args.output else {
         let says = "nothing says where the study is to be";
-        return Err(Failure::new(USAGE, says, "name a new file with -o, or one with --into"));
+        return Err(Failure::of(Cause::ORDER, says));
     };
     let mut study = StoredStudy::unmeasured(Host::default()).study;
     "import".clone_into(&mut study.command);
@@ -66,13 +66,13 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
 fn read(file: &Path) -> Result<String, Failure> {
     let wrong = |why: String| {
         let says = format!("{} cannot be read: {why}", file.display());
-        Failure::new(USAGE, says, "name a file with the output of a tool")
+        Failure::of(Cause::NO_TOOL_OUTPUT, says)
     };
     let unread = |error: std::io::Error| Failure::unread(file, &error);
     let kind = std::fs::metadata(file).map_err(unread)?.file_type();
     if !kind.is_file() && !kind.is_fifo() {
         let says = format!("{} is neither a file nor a pipe", file.display());
-        return Err(Failure::of(Cause::NotAFile, says));
+        return Err(Failure::of(Cause::NOT_A_FILE, says));
     }
     let source = File::open(file).map_err(unread)?;
     let bytes = bounded(source).map_err(wrong)?;
@@ -98,8 +98,8 @@ fn bounded(source: impl Read) -> Result<Vec<u8>, String> {
 fn parse(file: &Path, text: &str, tool: Option<&str>) -> Result<(&'static Tool, Output), Failure> {
     let wrong = |why: String| {
         let names: Vec<&str> = import::TOOLS.iter().map(|tool| tool.name).collect();
-        let says = format!("{}: {why}", file.display());
-        Failure::new(USAGE, says, format!("name its tool with --tool: {}", names.join(", ")))
+        let says = format!("{}: {why}; tools are {}", file.display(), names.join(", "));
+        Failure::of(Cause::UNKNOWN_TOOL, says)
     };
     let tool = match tool.and_then(import::tool) {
         Some(tool) => tool,
@@ -107,7 +107,7 @@ fn parse(file: &Path, text: &str, tool: Option<&str>) -> Result<(&'static Tool, 
     };
     let output = (tool.parse)(text).map_err(|why| {
         let says = format!("{}: as {}'s output: {why}", file.display(), tool.name);
-        Failure::new(USAGE, says, "run the tool again, or name another with --tool")
+        Failure::of(Cause::BROKEN_TOOL_OUTPUT, says)
     })?;
     Ok((tool, output))
 }
@@ -130,7 +130,7 @@ impl Gathered {
         let stored = narrows_store::read(file)?;
         if stored.study.command != "import" {
             let says = format!("{} was measured, not imported", file.display());
-            return Err(Failure::new(USAGE, says, "name a file that `narrows import` has made"));
+            return Err(Failure::of(Cause::NOT_IMPORTED, says));
         }
         let mut repeats = BTreeMap::new();
         for trial in &stored.trials {

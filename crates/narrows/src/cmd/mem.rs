@@ -1,7 +1,8 @@
 //! `narrows mem`: bandwidth and latency of this host's memory.
 
 use crate::args::MemArgs;
-use crate::failure::{Failure, USAGE};
+use crate::cause::Cause;
+use crate::failure::Failure;
 use crate::{cmd, output, stop};
 use narrows_host::Root;
 use narrows_model::study::Study;
@@ -26,15 +27,14 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         None => narrows_plan::choose(&host).cpus.len(),
     } as u32;
     let (spot, trials) = plan::trials(&host, &wanted(args, host.nodes.len(), cpus), window)
-        .map_err(|why| Failure::new(USAGE, why, "see `narrows help mem`, and `narrows host`"))?;
+        .map_err(|why| Failure::of(Cause::NO_MEMORY, why))?;
     if args.matrix && !trials.iter().any(|trial| trial.label.contains("memory of node")) {
         note!("no matrix: fewer than two nodes here have memory");
     }
     for trial in &trials {
         let job = narrows_run::controller::sink_job(trial)?;
-        narrows_workloads::check(&job).map_err(|error| {
-            Failure::new(USAGE, error.to_string(), "see the limits in `narrows help mem`")
-        })?;
+        narrows_workloads::check(&job)
+            .map_err(|error| Failure::of(Cause::LIMIT, error.to_string()))?;
     }
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
     let repeats = args.repeats.unwrap_or(plan::REPEATS);

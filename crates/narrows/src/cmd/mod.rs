@@ -21,7 +21,8 @@ pub mod tune;
 pub mod verify;
 pub mod worker;
 
-use crate::failure::{Failure, MACHINE};
+use crate::cause::Cause;
+use crate::failure::Failure;
 use std::path::PathBuf;
 
 /// This program's own file, for the workers.
@@ -29,9 +30,8 @@ fn own_binary() -> Result<PathBuf, Failure> {
     // The link survives an upgrade that replaces the file during a long study.
     let link = PathBuf::from("/proc/self/exe");
     if link.exists() {
-        return std::env::current_exe().map_err(|error| {
-            Failure::new(MACHINE, format!("own program file: {error}"), "is /proc mounted?")
-        });
+        return std::env::current_exe()
+            .map_err(|error| Failure::of(Cause::NO_PROC, format!("own program file: {error}")));
     }
-    Err(Failure::new(MACHINE, "/proc is not mounted", "mount it: narrows reads the host there"))
+    Err(Failure::of(Cause::NO_PROC, "/proc is not mounted"))
 }

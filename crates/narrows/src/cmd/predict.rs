@@ -2,7 +2,8 @@
 //! published tables.
 
 use crate::args::PredictArgs;
-use crate::failure::{Failure, USAGE};
+use crate::cause::Cause;
+use crate::failure::Failure;
 use crate::output;
 use narrows_host::Root;
 use narrows_model::host::Host;
@@ -71,8 +72,7 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
 }
 
 fn wrong(why: String) -> Failure {
-    let hint = "docs/predict.md says what --set takes; `narrows host` shows what is read";
-    Failure::new(USAGE, why, hint)
+    Failure::of(Cause::NO_PREDICTION, why)
 }
 
 fn base(args: &PredictArgs) -> Result<Base, Failure> {
@@ -174,11 +174,11 @@ fn answer(
 }
 
 fn populations(args: &PredictArgs, server: &Server, modules: u32) -> Result<u8, Failure> {
-    let (tried, found) = search(server, modules, SHOWN)
-        .map_err(|why| Failure::new(USAGE, why, "see `narrows help predict`"))?;
+    let (tried, found) =
+        search(server, modules, SHOWN).map_err(|why| Failure::of(Cause::NO_SEARCH, why))?;
     if found.is_empty() {
         let says = format!("{modules} modules do not fit this server's slots");
-        return Err(Failure::new(USAGE, says, "see `narrows host --table memory`"));
+        return Err(Failure::of(Cause::NO_SEARCH, says));
     }
     output::print_json_or_text(
         args.json,
@@ -222,12 +222,10 @@ fn line(found: &Found) -> String {
 fn tables(args: &PredictArgs) -> Result<u8, Failure> {
     let mut tables = Vec::new();
     for file in &args.published {
-        let wrong = |why: String| {
-            Failure::new(USAGE, why, "docs/predict.md has the fields of published tables")
-        };
         let text = std::fs::read_to_string(file).map_err(|error| Failure::unread(file, &error))?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        tables.push(Table::parse(&name, &text).map_err(wrong)?);
+        let table = Table::parse(&name, &text);
+        tables.push(table.map_err(|why| Failure::of(Cause::NO_TABLE, why))?);
     }
     let answers = predict(&tables);
     output::print_json_or_text(

@@ -2,7 +2,8 @@
 
 use super::direct::{self, Measurement};
 use crate::args::RdmaArgs;
-use crate::failure::{Failure, MACHINE, USAGE};
+use crate::cause::Cause;
+use crate::failure::Failure;
 use crate::output;
 use narrows_host::Root;
 use narrows_model::Bytes;
@@ -25,15 +26,9 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
     }
     let direct = args.direct();
     let kind = format!("rdma-{}-{}", args.verb, if args.latency { "rr" } else { "stream" });
-    let params = asked(args)
-        .params(args.reverse)
-        .map_err(|why| Failure::new(USAGE, why, "see `narrows rdma --list` on both hosts"))?;
-    rdma::available(params.as_ref()).map_err(|error| {
-        let hint = error.hint().unwrap_or_else(|| {
-            "see `narrows rdma --list`; over TCP: `narrows tcp HOST`".to_owned()
-        });
-        Failure::new(MACHINE, error.to_string(), hint)
-    })?;
+    let params =
+        asked(args).params(args.reverse).map_err(|why| Failure::of(Cause::RDMA_WORDS, why))?;
+    rdma::available(params.as_ref())?;
     let socket = direct::socket(&direct);
     let message = match (args.size, args.latency || args.verb == "atomic") {
         (Some(size), _) => size,

@@ -3,12 +3,14 @@
 
 use super::{compare, own_binary};
 use crate::args::{CompareArgs, TuneArgs};
-use crate::failure::{Failure, MACHINE, USAGE};
+use crate::cause::Cause;
+use crate::failure::{Failure, MACHINE};
 use crate::output;
 use narrows_explain::tune::{Advice, Advised, Measured, Profile, advise};
 use narrows_host::Root;
 use narrows_model::host::Host;
 use narrows_report::advised;
+use narrows_run::RunError;
 use narrows_run::tune::{Ledger, Undone};
 use narrows_stats::Change;
 use std::path::{Path, PathBuf};
@@ -75,8 +77,8 @@ fn only(mut told: Advised, names: &[String]) -> Result<Advised, Failure> {
             || told.fine.contains(name)
             || told.unknown.iter().any(|text| text.starts_with(&format!("{name}:")));
         if !known {
-            let hint = "`narrows tune` without --setting prints the names";
-            return Err(Failure::new(USAGE, format!("there is no advice on '{name}'"), hint));
+            let says = format!("there is no advice on '{name}'");
+            return Err(Failure::of(Cause::NO_ADVICE, says));
         }
     }
     if !names.is_empty() {
@@ -102,8 +104,7 @@ fn apply(args: &TuneArgs, profile: Profile, told: &Advised) -> Result<u8, Failur
     let mut text = String::new();
     for advice in &ours {
         ledger.apply(&advice.setting, &advice.files, &advice.wanted).map_err(|error| {
-            let hint = "run as root; `narrows tune --undo` puts back what was changed until now";
-            Failure::new(MACHINE, format!("{}: {error}", advice.setting), hint)
+            Failure::of(Cause::NOT_APPLIED, format!("{}: {error}", advice.setting))
         })?;
         text += &format!("{}: {} -> {}\n", advice.setting, advice.now, advice.wanted);
     }
@@ -150,7 +151,8 @@ fn measure(args: &TuneArgs, host: &str, profile: Profile) -> Result<Ran, Failure
     command.args(args.port.iter().flat_map(|port| ["-p".to_owned(), port.to_string()]));
     command.args(args.key_file.iter().flat_map(|file| [Path::new("--key-file"), file]));
     let done = command.stdout(std::process::Stdio::null()).status();
-    let done = done.map_err(|error| Failure::new(MACHINE, error.to_string(), "try again"))?;
+    let done =
+        done.map_err(|error| Failure::of(Cause::MACHINE, format!("the measurement: {error}")))?;
     if !done.success() {
         let code = done.code().and_then(|code| u8::try_from(code).ok());
         return Ok(Ran::Failed(code.unwrap_or(MACHINE)));
@@ -158,9 +160,9 @@ fn measure(args: &TuneArgs, host: &str, profile: Profile) -> Result<Ran, Failure
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let mut files = entries.map(|entry| entry.path());
     let study = files.find(|path| path.extension().is_some_and(|end| end == "narrows"));
-    study.map(Ran::Study).ok_or_else(|| {
-        Failure::new(MACHINE, format!("no study in {}", folder.display()), "try again")
-    })
+    study
+        .map(Ran::Study)
+        .ok_or_else(|| Failure::of(Cause::FAULT, format!("no study in {}", folder.display())))
 }
 
 /// A new folder for one study.
@@ -173,12 +175,11 @@ fn new_folder(out: &Path) -> Result<PathBuf, Failure> {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => {
-                let says = format!("{}: {error}", folder.display());
-                return Err(Failure::new(MACHINE, says, "name another folder with --out"));
+                return Err(output::unwritable(&folder, &error));
             }
         }
     }
-    Err(Failure::new(MACHINE, format!("{} is full of studies", out.display()), "clear it out"))
+    Err(Failure::of(Cause::FOLDER_FULL, format!("{} is full of studies", out.display())))
 }
 
 fn verdict(before: &Path, after: &Path) -> Result<String, Failure> {
@@ -199,17 +200,22 @@ fn verdict(before: &Path, after: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// Root helps with what cannot be written, and not with a journal that belongs elsewhere.
+fn not_undone(error: RunError) -> Failure {
+    match error {
+        RunError::Machine(says) => Failure::of(Cause::NOT_UNDONE, says),
+        error => error.into(),
+    }
+}
+
 fn undo(args: &TuneArgs) -> Result<u8, Failure> {
     let ledger = Ledger::default();
-    let root = |error: narrows_run::RunError| {
-        Failure::new(MACHINE, error.to_string(), "run as root; nothing that was noted is lost")
-    };
     let mut undone = Vec::new();
     match args.settings.is_empty() {
-        true => undone = ledger.undo(None).map_err(root)?,
+        true => undone = ledger.undo(None).map_err(not_undone)?,
         false => {
             for name in &args.settings {
-                undone.extend(ledger.undo(Some(name)).map_err(root)?);
+                undone.extend(ledger.undo(Some(name)).map_err(not_undone)?);
             }
         }
     }

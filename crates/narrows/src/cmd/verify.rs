@@ -1,7 +1,8 @@
 //! `narrows verify`: whether a file is whole, and whether its results follow from its records.
 
 use crate::args::VerifyArgs;
-use crate::failure::{Failure, USAGE, VERDICT};
+use crate::cause::Cause;
+use crate::failure::{Failure, VERDICT};
 use crate::output;
 use narrows_model::load::EndReport;
 use narrows_model::record::{Outcome, Record};
@@ -20,7 +21,7 @@ const TOLD_MAX: usize = 20;
 pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
     if args.head.is_some() && args.files.len() > 1 {
         let says = "a head is that of one file";
-        return Err(Failure::new(USAGE, says, "verify the files one by one with --head"));
+        return Err(Failure::of(Cause::ONE_HEAD, says));
     }
     let mut code = 0;
     for file in &args.files {

@@ -1,7 +1,8 @@
 //! `narrows study merge`: the runs of several files of one study in a new one.
 
 use crate::args::MergeArgs;
-use crate::failure::{Failure, USAGE};
+use crate::cause::Cause;
+use crate::failure::Failure;
 use crate::output;
 use narrows_store::Store;
 use std::collections::BTreeMap;
@@ -22,9 +23,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
         if !same {
             let says =
                 format!("{} and {} are not of one study", first_file.display(), file.display());
-            let hint = "files are of one study when they were made by `narrows study run` from the \
-                        same file over the same kind of path";
-            return Err(Failure::new(USAGE, says, hint));
+            return Err(Failure::of(Cause::NOT_ONE_STUDY, says));
         }
     }
     let mut store = Store::draft(&args.output, &first.study, &first.host)?;

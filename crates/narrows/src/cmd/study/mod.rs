@@ -7,7 +7,8 @@ mod sitting;
 mod status;
 
 use crate::args::{StudyArgs, StudyCommand};
-use crate::failure::{Failure, USAGE};
+use crate::cause::Cause;
+use crate::failure::Failure;
 use narrows_model::study::StoredStudy;
 use narrows_plan::study::{Cell, Definition, StudyError, cells};
 use std::path::Path;
@@ -33,7 +34,7 @@ impl Defined {
     fn parse(text: &str, quick: bool, file: &Path) -> Result<Self, Failure> {
         let wrong = |error: StudyError| {
             let says = format!("{}: {error}", file.display());
-            Failure::new(USAGE, says, "docs/plan.md has the words of a study's file")
+            Failure::of(Cause::DEFINITION, says)
         };
         let definition = Definition::parse(text).map_err(wrong)?;
         let definition = if quick { definition.quickly() } else { definition };
@@ -45,7 +46,7 @@ impl Defined {
     fn of(stored: &StoredStudy, file: &Path) -> Result<Self, Failure> {
         let text = stored.definition.as_deref().ok_or_else(|| {
             let says = format!("{} is no study of `narrows study`", file.display());
-            Failure::new(USAGE, says, "give a file that `narrows study run` has made")
+            Failure::of(Cause::NOT_OF_A_STUDY, says)
         })?;
         Self::parse(text, stored.study.quick, file)
     }

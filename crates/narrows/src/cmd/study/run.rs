@@ -4,8 +4,9 @@
 use super::sitting::Sitting;
 use super::{Defined, same};
 use crate::args::{ResumeArgs, RunArgs, SittingArgs};
+use crate::cause::Cause;
 use crate::cmd::own_binary;
-use crate::failure::{Failure, MACHINE, PRECISION, USAGE, VERDICT};
+use crate::failure::{Failure, PRECISION, VERDICT};
 use crate::progress::Shown;
 use crate::watch::{State, Watch};
 use crate::{output, stop};
@@ -47,8 +48,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let file = args.out.join(format!("{}{end}.narrows", defined.definition.name));
     if file.exists() {
         let says = format!("{} exists already and is not overwritten", file.display());
-        let hint = format!("go on with it: narrows study resume {}", file.display());
-        return Err(Failure::new(USAGE, says, hint));
+        return Err(Failure::of(Cause::STUDY_BEGUN, says));
     }
     let mut sitting = Sitting::begin(&defined, &args.sitting, None)?;
     let drawn = || key::chance().map(narrows_plan::seed_from);
@@ -82,8 +82,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     };
     if let Some(why) = sitting.missing.iter().cloned().collect::<Option<Vec<String>>>() {
         let says = format!("no cell can run here: {}", why.first().cloned().unwrap_or_default());
-        let hint = "`narrows study run FILE --dry-run` says what each cell needs";
-        return Err(Failure::new(MACHINE, says, hint));
+        return Err(Failure::of(Cause::NO_CELL_RUNS, says));
     }
     let mut draft = Store::draft(&file, &study, &sitting.host)?;
     draft.put_definition(&text)?;
@@ -107,8 +106,7 @@ pub fn resume(args: &ResumeArgs) -> Result<u8, Failure> {
             "the study ran its network cells over: {was}; now they would go {}",
             sitting.path_says()
         );
-        let hint = "start it as before: as root, or with --peer";
-        return Err(Failure::new(USAGE, says, hint));
+        return Err(Failure::of(Cause::OTHER_PATH, says));
     }
     same::check(&defined, &stored, &sitting, args.changed)?;
     let mut tally = Tally::new(&defined, stored.study.seed, &sitting);
@@ -296,7 +294,7 @@ fn cannot(sitting: &Sitting) -> String {
 /// Makes sure that there is a terminal to fill, before anything is written.
 fn check_terminal(args: &SittingArgs) -> Result<(), Failure> {
     match args.tui && !std::io::stdout().is_terminal() {
-        true => Err(Failure::new(USAGE, "--tui needs a terminal", "leave it away")),
+        true => Err(Failure::of(Cause::NOT_A_TERMINAL, "--tui needs a terminal")),
         false => Ok(()),
     }
 }
@@ -306,9 +304,8 @@ fn watch(defined: &Defined, sitting: &Sitting, store: &Store) -> Result<Watch, F
     let records = narrows_store::read(store.path())?.records;
     let definition = &defined.definition;
     let state = State::new(&definition.name, definition.repeats, &sitting.trials, &records);
-    Watch::begin(state).map_err(|error| {
-        Failure::new(MACHINE, format!("the terminal: {error}"), "leave --tui away")
-    })
+    Watch::begin(state)
+        .map_err(|error| Failure::of(Cause::NO_TERMINAL, format!("the terminal: {error}")))
 }
 
 /// How a session ended.

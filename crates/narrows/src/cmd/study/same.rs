@@ -3,7 +3,8 @@
 
 use super::Defined;
 use super::sitting::Sitting;
-use crate::failure::{Failure, USAGE};
+use crate::cause::Cause;
+use crate::failure::Failure;
 use narrows_explain::sessions::{Difference, Part, differences};
 use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
@@ -37,8 +38,7 @@ pub fn check(
         return Ok(());
     }
     let says = format!("this is not the machine of the study's sessions: {says}");
-    let hint = "go on there, begin a study of its own here, or mean it with --changed";
-    Err(Failure::new(USAGE, says, hint))
+    Err(Failure::of(Cause::OTHER_MACHINE, says))
 }
 
 fn hosts<'a>(host: &'a Host, peers: &'a [Host]) -> Vec<&'a Host> {

@@ -3,8 +3,9 @@
 
 use super::Defined;
 use crate::args::SittingArgs;
+use crate::cause::Cause;
 use crate::cmd::{direct, own_binary};
-use crate::failure::{Failure, USAGE};
+use crate::failure::Failure;
 use narrows_host::Root;
 use narrows_model::host::Host;
 use narrows_model::load::CpuList;
@@ -49,18 +50,14 @@ impl Sitting {
             let engine = cell.settings.engine().unwrap_or_default();
             engines::check_words(&engine).map_err(|why| {
                 let says = format!("cell '{}': {why}", cell.label());
-                Failure::new(USAGE, says, "docs/plan.md says which words a study may give a tool")
+                Failure::of(Cause::TOOL_WORDS, says)
             })?;
         }
         let host = narrows_host::read(&Root::live());
         let mut peers = Vec::new();
         if let Some(name) = args.peer.as_deref().or(peer) {
             let key = direct::key(args.key.as_deref(), args.key_file.as_deref())?;
-            let key = key.ok_or_else(|| {
-                let hint = "`narrows serve` there prints it: set NARROWS_KEY, or name --key-file";
-                Failure::new(USAGE, "no key of the agent is given", hint)
-            })?;
-            peers.push(Peer::connect(name, args.port, None, &key)?);
+            peers.push(Peer::connect(name, args.port, None, &key.ok_or_else(direct::no_key)?)?);
         }
         let peer_hosts: Vec<Host> =
             peers.iter_mut().map(Peer::describe).collect::<Result<_, _>>()?;
@@ -96,15 +93,13 @@ impl Sitting {
         let factors = &defined.definition.factors;
         if let Some(unknown) = said.keys().find(|name| factors.iter().all(|f| f.name != **name)) {
             let says = format!("--at: the study has no factor '{unknown}'");
-            return Err(Failure::new(USAGE, says, "look at its file"));
+            return Err(Failure::of(Cause::NO_FACTOR, says));
         }
         let machine = Machine { host: &self.host, peer: self.peer_hosts.first(), said: &said };
         let (levels, unread) = standing(&defined.definition, &machine);
         if let Some(unread) = unread.first() {
             let says = format!("factor '{}': {}", unread.factor, unread.why);
-            let hint = "`narrows study status FILE` shows what is left; `narrows host` shows the \
-                        machine as narrows sees it";
-            return Err(Failure::new(USAGE, says, hint));
+            return Err(Failure::of(Cause::NO_LEVEL, says));
         }
         let ends = PlannedEnds {
             host: &self.host,
@@ -112,9 +107,8 @@ impl Sitting {
             path: self.path,
             interface: self.interface.as_deref(),
         };
-        let planned = trials(&defined.cells, &ends).map_err(|error| {
-            Failure::new(USAGE, error.to_string(), "docs/plan.md has the words of a study's file")
-        })?;
+        let planned = trials(&defined.cells, &ends)
+            .map_err(|error| Failure::of(Cause::DEFINITION, error.to_string()))?;
         let why_not = |(trial, why): &Planned| why.clone().or_else(|| self.why_not(trial));
         self.missing = planned.iter().map(why_not).collect();
         self.trials = planned.into_iter().map(|(trial, _)| trial).collect();

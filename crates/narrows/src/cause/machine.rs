@@ -1,0 +1,29 @@
+//! What this machine lacks, or does not allow.
+
+use super::Cause;
+
+impl Cause {
+    /// The machine does not allow it.
+    pub const MACHINE: Self = Self::machine("try as root, or without what limits this process");
+    /// Every run failed on one of the hosts.
+    pub const RUNS_FAILED: Self =
+        Self::machine("leave out the option that this names, or try as root");
+    /// Signals cannot be caught.
+    pub const NO_SIGNALS: Self = Self::machine("is this a sandbox? Allow rt_sigaction in it");
+    /// The host is not to be seen.
+    pub const NO_PROC: Self = Self::machine("mount /proc: narrows reads the host there");
+    /// A figure would have no text.
+    pub const NO_FONTS: Self = Self::machine("install fonts-dejavu-core, or take the SVG");
+    /// A figure that cannot be drawn as points.
+    pub const NO_FIGURE: Self = Self::machine("take the SVG");
+    /// The terminal cannot be filled.
+    pub const NO_TERMINAL: Self = Self::machine("leave --tui away");
+    /// A setting that cannot be written.
+    pub const NOT_APPLIED: Self =
+        Self::machine("run as root; `narrows tune --undo` puts back what was changed until now");
+    /// A setting that cannot be put back.
+    pub const NOT_UNDONE: Self = Self::machine("run as root; nothing that was noted is lost");
+    /// Something that only a fault of this program explains.
+    pub const FAULT: Self =
+        Self::machine("this is a fault of narrows: please report it with this command line");
+}

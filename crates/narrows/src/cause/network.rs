@@ -1,0 +1,67 @@
+//! The other side, the way there, and RDMA.
+
+use super::Cause;
+
+impl Cause {
+    /// A name without an address.
+    pub const UNKNOWN_HOST: Self = Self::connect(
+        "is the name spelt right, and has it an address of that family? \
+         `getent ahosts NAME` shows what this host knows",
+    );
+    /// No agent answers.
+    pub const UNREACHABLE: Self = Self::connect(
+        "is `narrows serve` running there, and does the firewall let its port through?",
+    );
+    /// No iperf3 server answers.
+    pub const NO_IPERF3: Self =
+        Self::connect("is `iperf3 -s` running there, and does the firewall let its port through?");
+    /// The agent is not heard any more.
+    pub const VANISHED: Self =
+        Self::connect("is that host still up, and the network between? What was measured is kept");
+    /// The other side is no agent, or has another key or version.
+    pub const REFUSED: Self =
+        Self::connect("paste the command that `narrows serve` printed there; it holds the key");
+    /// The agent will not measure now.
+    pub const DECLINED: Self =
+        Self::connect("try again when it is free, or look at what it printed");
+    /// Something else listens on the port.
+    pub const PORT_TAKEN: Self =
+        Self::connect("`ss -lptn` shows what listens there: end it, or take another port with -p");
+    /// A port that only root may listen on.
+    pub const PORT_RESERVED: Self =
+        Self::machine("take a port from 1024 on with -p, or run as root");
+    /// An address that this host does not have.
+    pub const NO_SUCH_ADDRESS: Self =
+        Self::connect("name an address of this host; `ip address` lists them");
+    /// The two ends of every run did not find each other.
+    pub const APART: Self =
+        Self::connect("does a firewall let only the control port through? Data takes free ports");
+    /// A key that is none.
+    pub const BAD_KEY: Self = Self::usage(
+        "`narrows serve` prints the key; a file that holds it is for its owner alone (chmod 600)",
+    );
+    /// An agent without whose key nothing is measured.
+    pub const NO_KEY: Self =
+        Self::usage("`narrows serve` there prints it: set NARROWS_KEY, or name --key-file");
+
+    /// Words about RDMA that do not go together, or that no device of this host fits.
+    pub const RDMA_WORDS: Self = Self::usage("`narrows rdma --list` shows what a host has");
+    /// No RDMA device, or none that can do what is asked.
+    pub const NO_RDMA: Self =
+        Self::machine("see `narrows rdma --list`; over TCP: `narrows tcp HOST`");
+    /// A library that RDMA needs is not installed.
+    pub const NO_RDMA_LIBRARY: Self = Self::machine(
+        "install the packages that are named, or what your distribution has for them",
+    );
+    /// A device of RDMA that this user may not open.
+    pub const RDMA_FORBIDDEN: Self =
+        Self::machine("the files in /dev/infiniband need read and write permission for this user");
+    /// More memory would be locked than this user may.
+    pub const RDMA_MEMORY: Self = Self::machine(
+        "memory that a NIC reads and writes is locked: raise the limit (ulimit -l, LimitMEMLOCK \
+         of a unit)",
+    );
+    /// The kernel's half of RDMA is not loaded.
+    pub const RDMA_KERNEL: Self =
+        Self::machine("load the kernel's side: modprobe -a ib_uverbs rdma_ucm");
+}

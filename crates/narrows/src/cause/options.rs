@@ -1,0 +1,48 @@
+//! Command lines that ask for what does not go together, or is not there.
+
+use super::Cause;
+
+impl Cause {
+    /// An order that makes no sense.
+    pub const ORDER: Self = Self::usage("see `narrows help`");
+    /// A journal of another boot or network namespace.
+    pub const ELSEWHERE: Self = Self::usage(
+        "go where it was applied (`nsenter --net=FILE`, `ip netns exec NAME`); after a reboot, or \
+         where that namespace is gone, remove the journal",
+    );
+    /// Beyond what a workload can be told.
+    pub const LIMIT: Self =
+        Self::usage("`narrows help tcp`, `udp`, `rdma` and `mem` have the limits of their options");
+    /// Several hosts for what is measured with one.
+    pub const ONE_HOST: Self = Self::usage("name one host");
+    /// Several files for what is done with one.
+    pub const ONE_FILE: Self = Self::usage("name one file");
+    /// A place that a host does not have, or that is not known of it.
+    pub const NO_PLACE: Self =
+        Self::usage("see `narrows host` on both hosts for their nodes and CPUs");
+    /// A place on a host that does not describe itself.
+    pub const UNKNOWN_PLACE: Self = Self::usage("name its CPUs by number");
+    /// Interrupts that cannot be moved, because there are none of the NIC alone.
+    pub const NO_INTERRUPTS: Self = Self::usage("see `narrows host --table nic`");
+    /// Memory that cannot be measured as asked.
+    pub const NO_MEMORY: Self = Self::usage("see `narrows help mem`, and `narrows host`");
+    /// A setting on which there is no advice.
+    pub const NO_ADVICE: Self = Self::usage("`narrows tune` without --setting prints the names");
+
+    /// Nothing of one side of a comparison is on the other.
+    pub const NOTHING_IN_COMMON: Self =
+        Self::usage("cells are joined by what they are: kind, parameters and levels");
+    /// A comparison of one side.
+    pub const ONE_SIDE: Self = Self::usage("name two files, or --split, or --before and --after");
+    /// A cell that the study does not have.
+    pub const NO_CELL: Self = Self::usage("name one of its cells, as `narrows report` prints them");
+
+    /// A server that cannot be predicted as it is described.
+    pub const NO_PREDICTION: Self =
+        Self::usage("docs/predict.md says what --set takes; `narrows host` shows what is read");
+    /// A search that has no bounds, or too many modules.
+    pub const NO_SEARCH: Self =
+        Self::usage("see `narrows help predict`, and `narrows host --table memory` for the slots");
+    /// A published table that cannot be read.
+    pub const NO_TABLE: Self = Self::usage("docs/predict.md has the fields of published tables");
+}

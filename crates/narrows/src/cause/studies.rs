@@ -1,0 +1,40 @@
+//! Studies: their definitions, their machines, their files.
+
+use super::Cause;
+
+impl Cause {
+    /// A study's file that says what cannot be.
+    pub const DEFINITION: Self = Self::usage("docs/plan.md has the words of a study's file");
+    /// Words for a tool that a study may not give.
+    pub const TOOL_WORDS: Self =
+        Self::usage("docs/plan.md says which words a study may give a tool");
+    /// A file that holds runs, and not of `narrows study`.
+    pub const NOT_OF_A_STUDY: Self = Self::usage("give a file that `narrows study run` has made");
+    /// A study that has begun already.
+    pub const STUDY_BEGUN: Self =
+        Self::usage("go on with it: narrows study resume FILE, or name another folder with --out");
+    /// Files that are not of one study.
+    pub const NOT_ONE_STUDY: Self = Self::usage(
+        "files are of one study when `narrows study run` made them from the same file over the \
+         same kind of path",
+    );
+    /// A resumed study on another machine.
+    pub const OTHER_MACHINE: Self =
+        Self::usage("go on there, begin a study of its own here, or mean it with --changed");
+    /// A resumed study that would go over another path.
+    pub const OTHER_PATH: Self = Self::usage("start it as before: as root, or with --peer");
+    /// A machine that has none of a factor's levels.
+    pub const NO_LEVEL: Self = Self::usage(
+        "`narrows study status FILE` shows what is left; `narrows host` shows the machine as \
+         narrows sees it",
+    );
+    /// A factor that the study does not have.
+    pub const NO_FACTOR: Self = Self::usage("the study's file has its factors");
+    /// A machine on which no cell of the study can run.
+    pub const NO_CELL_RUNS: Self =
+        Self::machine("`narrows study run FILE --dry-run` says what each cell needs");
+    /// A view that fills a terminal, where there is none.
+    pub const NOT_A_TERMINAL: Self = Self::usage("leave --tui away");
+    /// The files of a head that was noted.
+    pub const ONE_HEAD: Self = Self::usage("verify the files one by one with --head");
+}
