@@ -4,8 +4,9 @@
 //! namespace a peer names; one controller at a time measures, others are told so.
 
 use crate::RunError;
-use crate::door::{Door, Guest, Standing};
+use crate::door::{self, Guest, Service, Standing};
 use crate::end::{End, WorkerProcess};
+pub use crate::events::{Event, Kind};
 use crate::heart::Heart;
 use crate::key::Key;
 use crate::launch::container::Launcher;
@@ -13,16 +14,13 @@ use crate::limits::Limits;
 use crate::listen::{self, TURN};
 use crate::offers::Offers;
 use crate::session::{Answer, Order};
-use crate::throttle::Throttle;
 use crate::wire::{Patience, Reply, Request, Wire};
 use narrows_model::host::{Host, PciHop};
 use narrows_model::record::{Fault, Stage};
-use std::fmt;
-use std::net::{IpAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
-use std::thread;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
 /// How long a connection may take from the handshake to its first request.
@@ -34,80 +32,6 @@ const WORKER_SPARE: Duration = Duration::from_secs(240);
 const LINE_MAX: Duration = Duration::from_secs(3600);
 /// A controller that orders nothing for so long does not measure, though it still beats.
 const IDLE_MAX: Duration = Duration::from_secs(600);
-
-/// What happened, for the log that the command prints.
-pub enum Event {
-    /// A controller with the key came.
-    Session(String),
-    /// A connection was turned away or ended by a fault.
-    TurnedAway(String),
-    /// A connection without the key had to make room for another.
-    Dropped(String),
-    /// A controller left.
-    Ended(String),
-    /// So many of a kind were not told of, because there were too many in a second.
-    LeftOut {
-        /// Kind of the events that were left out.
-        kind: Kind,
-        /// How many of them since the last line of that kind.
-        count: u64,
-    },
-}
-
-/// Kinds of events that strangers can bring about as often as they like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// [`Event::Session`].
-    Session,
-    /// [`Event::TurnedAway`].
-    TurnedAway,
-    /// [`Event::Dropped`].
-    Dropped,
-    /// [`Event::Ended`].
-    Ended,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Session => "sessions",
-            Self::TurnedAway => "connections turned away",
-            Self::Dropped => "connections without the key dropped",
-            Self::Ended => "sessions ended",
-        })
-    }
-}
-
-/// Tells what happened, a few lines a second of each kind.
-struct Teller<L> {
-    log: L,
-    throttle: Mutex<Throttle<Kind>>,
-}
-
-impl<L: Fn(Event)> Teller<L> {
-    fn tell(&self, event: Event) {
-        let kind = match &event {
-            Event::Session(_) => Kind::Session,
-            Event::TurnedAway(_) => Kind::TurnedAway,
-            Event::Dropped(_) => Kind::Dropped,
-            Event::Ended(_) => Kind::Ended,
-            Event::LeftOut { kind, .. } => *kind,
-        };
-        let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
-        if throttle.may_say(kind, Instant::now()) {
-            drop(throttle);
-            (self.log)(event);
-        }
-    }
-
-    /// Tells what was left out, where it is time to.
-    fn tell_left_out(&self) {
-        let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
-        let left_out = throttle.left_out(Instant::now());
-        drop(throttle);
-        left_out.into_iter().for_each(|(kind, count)| (self.log)(Event::LeftOut { kind, count }));
-    }
-}
 
 /// What an agent lends.
 #[derive(Clone)]
@@ -126,8 +50,14 @@ pub struct Lend {
 /// An agent that listens.
 pub struct Agent {
     listener: TcpListener,
+    serving: Arc<Serving>,
+}
+
+/// What all sessions have in common.
+struct Serving {
     key: Key,
     lend: Arc<Lend>,
+    busy: Mutex<()>,
 }
 
 impl Agent {
@@ -142,7 +72,8 @@ impl Agent {
             let at = address.map_or("any address".to_owned(), |address| address.to_string());
             RunError::Listen { at, port, error }
         })?;
-        Ok(Self { listener, key, lend: Arc::new(lend) })
+        let serving = Serving { key, lend: Arc::new(lend), busy: Mutex::new(()) };
+        Ok(Self { listener, serving: Arc::new(serving) })
     }
 
     /// The port it listens on.
@@ -150,43 +81,28 @@ impl Agent {
         self.listener.local_addr().map_or(0, |at| at.port())
     }
 
-    /// Serves until `stop`. Each connection has a thread of its own, so that a silent one holds up
-    /// nobody; strangers make room for each other at the [`Door`].
+    /// Serves until `stop`.
     pub fn serve(&self, stop: &AtomicBool, log: impl Fn(Event) + Send + Sync + 'static) {
-        let teller = Arc::new(Teller { log, throttle: Mutex::new(Throttle::new()) });
-        let busy = Arc::new(Mutex::new(()));
-        let door = Arc::new(Door::default());
-        while !stop.load(SeqCst) {
-            teller.tell_left_out();
-            if door.is_full() {
-                // The threads of those that made room end now; newcomers wait in the kernel.
-                thread::sleep(Duration::from_millis(1));
-                continue;
-            }
-            let Some((stream, from)) = listen::next(&self.listener) else { continue };
-            if !self.lend.limits.allows(from.ip()) {
-                teller.tell(Event::TurnedAway(format!("{from}: not among the allowed addresses")));
-                continue;
-            }
-            let (own, busy) = (teller.clone(), busy.clone());
-            let (key, lend) = (self.key.clone(), self.lend.clone());
-            let started = door.admit(&stream, from.ip()).and_then(|mut guest| {
-                thread::Builder::new().spawn(move || {
-                    let tell = |event| own.tell(event);
-                    let ended = session(stream, &key, lend, &busy, &mut guest, &tell);
-                    own.tell(match ended {
-                        Ok(()) => Event::Ended(from.to_string()),
-                        Err(_) if guest.standing() == Standing::Dropped => {
-                            Event::Dropped(from.to_string())
-                        }
-                        Err(error) => Event::TurnedAway(error.to_string()),
-                    });
-                })
-            });
-            if let Err(error) = started {
-                teller.tell(Event::TurnedAway(format!("{from}: {error}")));
-            }
-        }
+        door::serve(&self.listener, &self.serving, stop, log);
+    }
+}
+
+impl Service for Serving {
+    type Error = RunError;
+
+    fn allows(&self, from: IpAddr) -> bool {
+        self.lend.limits.allows(from)
+    }
+
+    fn meet(
+        &self,
+        stream: TcpStream,
+        from: SocketAddr,
+        guest: &mut Guest,
+        log: &dyn Fn(Event),
+    ) -> Result<Option<String>, RunError> {
+        let lend = self.lend.clone();
+        session(stream, &self.key, lend, &self.busy, guest, log).map(|()| Some(from.to_string()))
     }
 }
 

@@ -1,4 +1,5 @@
-//! The door of an agent: connections that have not proved the key yet.
+//! The door of a server: connections that have not proved themselves yet, the key to an agent, or
+//! that they are an iperf3 client to one that speaks its protocol.
 //!
 //! Strangers cost bounded memory and time, and keep out nobody: from [`EARLY`] standing on, each
 //! newcomer may cost another stranger its place, with a chance that rises to certainty at
@@ -6,11 +7,17 @@
 //! a /64 of IPv6), so that many of one network displace each other first. The newcomer itself is
 //! let in: a peer that has the key proves it within a few round trips.
 
+use crate::events::{Event, Teller};
+use crate::listen;
 use nix::errno::Errno;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// Up to so many strangers stand undisturbed.
 const EARLY: usize = 64;
@@ -20,6 +27,79 @@ const STRANGERS_MAX: usize = 256;
 const FIRST_CHANCE: usize = 300;
 /// Strangers and those dropped whose threads have not ended yet; nobody else is let in before.
 const HELD_MAX: usize = 288;
+
+/// What is behind a door.
+pub trait Service: Send + Sync + 'static {
+    /// Why a connection was turned away, or its session broken off.
+    type Error: fmt::Display;
+
+    /// Whether anybody may connect from there; who may not is hung up on.
+    fn allows(&self, from: IpAddr) -> bool;
+
+    /// Takes a connection that needs no thread of its own, or gives it back.
+    fn take(&self, stream: TcpStream) -> Option<TcpStream> {
+        Some(stream)
+    }
+
+    /// Serves one connection; what is told of its end, if anything is.
+    fn meet(
+        &self,
+        stream: TcpStream,
+        from: SocketAddr,
+        guest: &mut Guest,
+        log: &dyn Fn(Event),
+    ) -> Result<Option<String>, Self::Error>;
+}
+
+/// Serves until `stop`. Each connection has a thread of its own, so that a silent one holds up
+/// nobody; strangers make room for each other.
+pub fn serve<S: Service>(
+    listener: &TcpListener,
+    service: &Arc<S>,
+    stop: &AtomicBool,
+    log: impl Fn(Event) + Send + Sync + 'static,
+) {
+    let teller = Arc::new(Teller::new(log));
+    let door = Arc::new(Door::default());
+    while !stop.load(SeqCst) {
+        teller.tell_left_out();
+        if door.is_full() {
+            // The threads of those that made room end now; newcomers wait in the kernel.
+            thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        let Some((stream, from)) = listen::next(listener) else { continue };
+        if !service.allows(from.ip()) {
+            teller.tell(Event::TurnedAway(format!("{from}: not among the allowed addresses")));
+            continue;
+        }
+        let Some(stream) = service.take(stream) else { continue };
+        let (service, own) = (service.clone(), teller.clone());
+        let started = door.admit(&stream, from.ip()).and_then(|guest| {
+            thread::Builder::new().spawn(move || meet(&*service, stream, from, guest, &own))
+        });
+        if let Err(error) = started {
+            teller.tell(Event::TurnedAway(format!("{from}: {error}")));
+        }
+    }
+}
+
+/// Serves one connection and tells of its end.
+fn meet<S: Service>(
+    service: &S,
+    stream: TcpStream,
+    from: SocketAddr,
+    mut guest: Guest,
+    teller: &Teller<impl Fn(Event)>,
+) {
+    match service.meet(stream, from, &mut guest, &|event| teller.tell(event)) {
+        Ok(said) => said.into_iter().for_each(|said| teller.tell(Event::Ended(said))),
+        Err(_) if guest.standing() == Standing::Dropped => {
+            teller.tell(Event::Dropped(from.to_string()));
+        }
+        Err(error) => teller.tell(Event::TurnedAway(error.to_string())),
+    }
+}
 
 /// Counts the strangers.
 #[derive(Default)]
@@ -43,15 +123,15 @@ struct Stranger {
 /// Where a guest stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It has not proved the key.
+    /// It has proved nothing.
     Stranger,
-    /// It has proved that it holds the key.
+    /// It has proved what is asked of it.
     Proved,
     /// It had to make room.
     Dropped,
 }
 
-/// A connection that came in; it is counted until it proves the key, or is dropped.
+/// A connection that came in; it is counted until it proves itself, or is dropped.
 pub struct Guest {
     door: Arc<Door>,
     number: u64,
@@ -108,7 +188,7 @@ impl Inside {
 }
 
 impl Guest {
-    /// It has the key: it is a stranger no more, unless it was dropped before.
+    /// It has proved itself: it is a stranger no more, unless it was dropped before.
     pub fn prove(&mut self) -> Standing {
         self.proved |= self.door.lock().strangers.remove(&self.number).is_some();
         self.standing()

@@ -15,6 +15,7 @@ pub mod controller;
 mod door;
 mod end;
 pub mod engines;
+mod events;
 pub mod guard;
 mod heart;
 pub mod iperf3;
