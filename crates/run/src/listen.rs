@@ -2,11 +2,11 @@
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Socket, Type};
-use std::io;
+use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one wait for a connection takes.
 pub const TURN: Duration = Duration::from_millis(20);
@@ -59,6 +59,26 @@ pub fn next(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
             None
         }
         Err(_) => None,
+    }
+}
+
+/// Reads a connection before a deadline, however slowly the bytes drip in. What it leaves as the
+/// connection's timeout is of no use to who comes after it.
+pub struct ReadBy<'a> {
+    /// The connection.
+    pub stream: &'a TcpStream,
+    /// Nothing is read after it.
+    pub deadline: Instant,
+}
+
+impl Read for ReadBy<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        (&mut &*self.stream).read(buffer)
     }
 }
 

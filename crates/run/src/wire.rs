@@ -8,6 +8,7 @@
 use crate::RunError;
 use crate::door::is_hang_up;
 use crate::key::Key;
+use crate::listen::ReadBy;
 use crate::offers::Offers;
 use crate::session::{Answer, Order};
 use narrows_model::host::Host;
@@ -197,7 +198,7 @@ impl Wire {
         }
         let mut theirs = [0; 8];
         let nobody = |error| lost_or(&error, format!("{peer} is not a narrows agent"));
-        read_by(&mut stream, &mut theirs, deadline).map_err(nobody)?;
+        read_by(&stream, &mut theirs, deadline).map_err(nobody)?;
         if theirs[..4] != *MAGIC {
             return Err(RunError::Refused(format!("{peer} does not speak narrows' protocol")));
         }
@@ -344,7 +345,7 @@ impl Wire {
         };
         // Once a message has begun, the rest of it must follow soon.
         let deadline = Instant::now() + HANDSHAKE_WITHIN;
-        let sealed = read_frame(&mut self.stream, deadline, usize::from(u16::MAX)).map_err(gone)?;
+        let sealed = read_frame(&self.stream, deadline, usize::from(u16::MAX)).map_err(gone)?;
         let mut plain = vec![0; sealed.len()];
         let length = self.noise.read_message(self.heard, &sealed, &mut plain).map_err(|_| {
             RunError::Refused(format!("{} sent a message that cannot be decrypted", self.peer))
@@ -399,7 +400,7 @@ fn lost_or(error: &std::io::Error, says: String) -> RunError {
 }
 
 /// One frame of at most so many bytes: nothing larger is held for who has proved nothing.
-fn read_frame(stream: &mut TcpStream, deadline: Instant, most: usize) -> std::io::Result<Vec<u8>> {
+fn read_frame(stream: &TcpStream, deadline: Instant, most: usize) -> std::io::Result<Vec<u8>> {
     let mut length = [0; 2];
     read_by(stream, &mut length, deadline)?;
     let length = usize::from(u16::from_be_bytes(length));
@@ -411,23 +412,9 @@ fn read_frame(stream: &mut TcpStream, deadline: Instant, most: usize) -> std::io
     Ok(sealed)
 }
 
-/// Fills the buffer before the deadline, however slowly the bytes drip in.
-fn read_by(stream: &mut TcpStream, buffer: &mut [u8], deadline: Instant) -> std::io::Result<()> {
-    let mut done = 0;
-    while done < buffer.len() {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut buffer[done..]) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(n) => done += n,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+/// Fills the buffer before the deadline.
+fn read_by(stream: &TcpStream, buffer: &mut [u8], deadline: Instant) -> std::io::Result<()> {
+    ReadBy { stream, deadline }.read_exact(buffer)
 }
 
 #[cfg(test)]

@@ -109,9 +109,11 @@ fn serve_iperf3(args: &ServeArgs, stop: &AtomicBool) -> Result<u8, Failure> {
         reached_at(args)
     ))?;
     server.serve(stop, |event| match event {
-        server::Event::Began(what) => note!("{}", what),
-        server::Event::Ended(what) => note!("{}: done", what),
-        server::Event::Broken(why) => note!("broken off: {}", why),
+        Event::Session(what) => note!("{}", what),
+        Event::TurnedAway(why) => note!("broken off: {}", why),
+        Event::Dropped(from) => note!("dropped to make room: {}", from),
+        Event::Ended(what) => note!("{}: done", what),
+        Event::LeftOut { kind, count } => note!("and {count} {kind}, not listed"),
     });
     Ok(0)
 }

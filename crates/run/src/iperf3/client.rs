@@ -1,8 +1,8 @@
 //! Drives an iperf3 server: its end of a trial is whatever it says of itself, ours a worker.
 
 use super::{
-    COOKIE_BYTES, Parameters, Results, State, StreamResults, hear, receive_json, say, send_json,
-    stream_id, unknown,
+    COOKIE_BYTES, JSON_BYTES_MAX, Parameters, Results, State, StreamResults, hear, receive_json,
+    say, send_json, stream_id, unknown,
 };
 use crate::RunError;
 use crate::key;
@@ -115,7 +115,7 @@ impl Test {
         let lost = failed(self.at);
         self.until(State::ExchangeResults)?;
         send_json(&self.control, &own_results(trial, ours)).map_err(&lost)?;
-        let theirs: Results = receive_json(&self.control).map_err(&lost)?;
+        let theirs: Results = receive_json(&self.control, JSON_BYTES_MAX).map_err(&lost)?;
         self.until(State::DisplayResults)?;
         say(&self.control, State::Done).map_err(&lost)?;
         their_report(trial, &theirs)

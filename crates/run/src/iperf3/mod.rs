@@ -7,6 +7,7 @@
 
 mod asked;
 pub mod client;
+mod running;
 pub mod server;
 
 use serde::de::DeserializeOwned;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 /// Port of its server.
 pub const PORT: u16 = 5201;
@@ -21,6 +23,10 @@ pub const PORT: u16 = 5201;
 pub const COOKIE_BYTES: usize = 37;
 /// No parameters or results of a sane peer are longer.
 const JSON_BYTES_MAX: u32 = 4 << 20;
+/// No parameters of a client that has proved nothing are longer.
+const PARAMETERS_BYTES_MAX: u32 = 64 << 10;
+/// How long a word of the client, or a stream, may take.
+const STEP_WITHIN: Duration = Duration::from_secs(5);
 /// What opens and answers a UDP stream, in the sender's own byte order.
 const UDP_REPLY: u32 = 987_654_321;
 
@@ -65,7 +71,7 @@ fn say(mut stream: &TcpStream, state: State) -> io::Result<()> {
     stream.write_all(&[state as i8 as u8])
 }
 
-fn hear(mut stream: &TcpStream) -> io::Result<State> {
+fn hear(mut stream: impl Read) -> io::Result<State> {
     let mut byte = [0];
     stream.read_exact(&mut byte)?;
     let unknown = || io::Error::new(io::ErrorKind::InvalidData, format!("state {}", byte[0] as i8));
@@ -79,11 +85,11 @@ fn send_json(mut stream: &TcpStream, value: &impl Serialize) -> io::Result<()> {
     stream.write_all(&bytes)
 }
 
-fn receive_json<T: DeserializeOwned>(mut stream: &TcpStream) -> io::Result<T> {
+fn receive_json<T: DeserializeOwned>(mut stream: impl Read, bytes_max: u32) -> io::Result<T> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length);
-    if length > JSON_BYTES_MAX {
+    if length > bytes_max {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{length} bytes of JSON")));
     }
     let mut text = vec![0; length as usize];
