@@ -7,12 +7,12 @@ use narrows_host::open;
 use narrows_model::host::Host;
 use narrows_model::trial::Path as Join;
 use narrows_plan::study::{Definition, Ends, cells, trials};
-use narrows_predict::published::{Table, predict};
 use narrows_predict::whatif::calibration::Calibration;
 use narrows_predict::whatif::{description, of_host};
 use narrows_report::results::Results;
 use narrows_report::views;
 use narrows_store::import::TOOLS;
+use narrows_validate::{Table, predict};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -18,15 +18,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("plan", &["model"]),
     ("predict", &["dimm", "model", "stats"]),
     ("rdma", &[]),
-    ("report", &["dimm", "explain", "model", "predict", "stats"]),
+    ("report", &["dimm", "explain", "model", "predict", "stats", "validate"]),
     ("run", &["counters", "host", "model", "plan", "store", "workloads"]),
     ("stats", &["model"]),
     ("store", &["model"]),
+    ("validate", &["dimm", "predict", "stats"]),
     ("workloads", &["model", "rdma"]),
 ];
 
 /// The rooms without I/O, clock and environment.
-const THINKING: &[&str] = &["dimm", "explain", "model", "plan", "predict", "report", "stats"];
+const THINKING: &[&str] =
+    &["dimm", "explain", "model", "plan", "predict", "report", "stats", "validate"];
 /// The rooms that may hold unsafe code.
 const UNSAFE: &[&str] = &["counters", "host", "rdma", "workloads"];
 

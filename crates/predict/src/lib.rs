@@ -10,7 +10,6 @@ pub mod dram;
 pub mod framing;
 mod memory;
 pub mod pcie;
-pub mod published;
 pub mod roads;
 pub mod sockets;
 mod stack;

@@ -1,7 +1,7 @@
 //! Published figures beside the model's, as text.
 
 use crate::words::{self, tame};
-use narrows_predict::published::{Answer, Cell, Kind};
+use narrows_validate::{Answer, Cell, Kind};
 use std::fmt::Write;
 
 /// All answers, and the summary line that is the same whatever the tables were.

@@ -44,5 +44,5 @@ impl Cause {
     pub const NO_SEARCH: Self =
         Self::usage("see `narrows help predict`, and `narrows host --table memory` for the slots");
     /// A published table that cannot be read.
-    pub const NO_TABLE: Self = Self::usage("docs/predict.md has the fields of published tables");
+    pub const NO_TABLE: Self = Self::usage("docs/validate.md has the fields of published tables");
 }

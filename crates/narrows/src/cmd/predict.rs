@@ -7,13 +7,13 @@ use crate::failure::Failure;
 use crate::output;
 use narrows_host::Root;
 use narrows_model::host::Host;
-use narrows_predict::published::{Table, predict};
 use narrows_predict::whatif::calibration::Calibration;
 use narrows_predict::whatif::description::{self, Description};
 use narrows_predict::whatif::prices::{PARTS, cost};
 use narrows_predict::whatif::{Found, Said, Server, of_host, search};
 use narrows_report::whatif::{Change, population, svg, text};
 use narrows_report::{Analysis, published};
+use narrows_validate::{Table, predict};
 use std::path::Path;
 
 /// Populations that a search shows.

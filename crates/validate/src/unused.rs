@@ -2,7 +2,7 @@
 //! anywhere: it is noted as answers read them.
 
 use super::fields::{self, Refused};
-use super::{Answer, Table, headline, links, packets, rdma, sockets, traffic};
+use super::{Answer, Table, figures, links, packets, rdma, sockets, traffic};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use toml::Table as Fields;
@@ -36,7 +36,7 @@ const QUESTIONS: [Ask; 6] = [
     |table| rdma::answer(table).into_iter().collect(),
     |table| packets::answer(table).into_iter().collect(),
     |table| traffic::answer(table).into_iter().collect(),
-    |table| headline::answer(table).into_iter().collect(),
+    |table| figures::answer(table).into_iter().collect(),
     links::answers,
 ];
 
@@ -84,7 +84,7 @@ fn used(table: &Table, row: &Fields) -> (Vec<&'static str>, BTreeSet<String>) {
         let alone = Table { rows: vec![row.clone()], reads: Reads::default(), ..table.clone() };
         for answer in ask(&alone) {
             // Single figures are told that the model does not speak of them, one by one.
-            let single = answer.question == headline::QUESTION;
+            let single = answer.question == figures::QUESTION;
             if single || answer.cells.iter().any(|cell| cell.predicted.is_some()) {
                 questions.push(answer.question);
                 used.extend(alone.reads.0.borrow().iter().cloned());

@@ -10,9 +10,9 @@
 
 use super::fit::{Bound, fit};
 use super::{Answer, Cell, Kind, Parameter, Row, Table, median_of_others};
-use crate::framing;
-use crate::sockets::{ETA, Pages, Theta, ways};
 use narrows_dimm::platform::{self, Platform};
+use narrows_predict::framing;
+use narrows_predict::sockets::{ETA, Pages, Theta, ways};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use toml::Value;

@@ -1,6 +1,6 @@
 //! The model beside the published tables, where they are at hand.
 
-use narrows_predict::published::{Answer, Kind, Table, predict};
+use narrows_validate::{Answer, Kind, Table, predict};
 use std::io::Write;
 use std::path::Path;
 

@@ -1,12 +1,14 @@
 //! Published tables beside what the model says of them: `narrows predict --published FILE`.
 //!
 //! A file is TOML: `[source]`, `[units]`, `[system]` and `[[row]]`. What a row asks is told by its
-//! fields alone (docs/predict.md lists them); a field that a row lacks is taken from `[system]`. No
-//! row is known by its name or its figure.
+//! fields alone (docs/validate.md lists them); a field that a row lacks is taken from `[system]`.
+//! No row is known by its name or its figure, and the engine in `predict` knows nothing of this.
+
+#![forbid(unsafe_code)]
 
 mod fields;
+mod figures;
 mod fit;
-mod headline;
 mod links;
 mod packets;
 mod rdma;
@@ -149,7 +151,7 @@ impl Answer {
     /// times and rates in one table, of which a mean says little.
     fn counted(&self) -> impl Iterator<Item = &Cell> {
         let counts = |cell: &&Cell| matches!(cell.kind, Kind::Prediction | Kind::Fitted);
-        self.cells.iter().filter(counts).filter(|_| self.question != headline::QUESTION)
+        self.cells.iter().filter(counts).filter(|_| self.question != figures::QUESTION)
     }
 
     /// Mean absolute error of predictions as a share, and of how many.
@@ -280,7 +282,7 @@ impl<'a> Row<'a> {
             let what = key.trim_end_matches(unit).trim_end_matches('_').to_owned();
             Some((key.clone(), what, *one))
         };
-        const GIVEN: [&str; 3] = ["link_gbps", "idle_ns", "peak_gb_s"];
+        const GIVEN: [&str; 4] = ["bus_gb_s", "idle_ns", "link_gbps", "peak_gb_s"];
         let given = |key: &&String| !GIVEN.contains(&key.as_str());
         self.fields.keys().filter(given).filter_map(of).collect()
     }
@@ -375,7 +377,7 @@ pub fn predict(tables: &[Table]) -> Vec<Answer> {
 
 /// Of the questions whose tables are answered one by one.
 fn of_one(table: &Table) -> Vec<Answer> {
-    let single = [rdma::answer, packets::answer, traffic::answer, headline::answer];
+    let single = [rdma::answer, packets::answer, traffic::answer, figures::answer];
     let single = single.into_iter().filter_map(|answer| answer(table));
     single.chain(links::answers(table)).collect()
 }
@@ -392,7 +394,7 @@ fn unasked(table: &Table) -> Option<Answer> {
     (count > 0).then(|| {
         let rest = of(rest);
         let mut remarks = vec![format!(
-            "no question of docs/predict.md goes with the fields of {count} of its {} rows: {}",
+            "no question of docs/validate.md goes with the fields of {count} of its {} rows: {}",
             table.rows.len(),
             rest.fields()
         )];

@@ -4,7 +4,7 @@
 //! `mtu`), and a figure.
 
 use super::{Answer, Cell, Kind, LATENCIES, PACKETS, RATES, Row, Table, median_of_others, sockets};
-use crate::{framing, pcie};
+use narrows_predict::{framing, pcie};
 
 /// Largest read request and payload where none is given.
 const MPS: f64 = 256.0;

@@ -2,7 +2,7 @@
 //! a rate, and what they have of `verb`, `link_gbps`, `mtu`, `path_mtu`, `message`.
 
 use super::{Answer, Cell, Kind, Parameter, RATES, Row, Table, defaults, median_of_others};
-use crate::framing::{self, Rdma};
+use narrows_predict::framing::{self, Rdma};
 use std::collections::BTreeMap;
 
 /// Data rates of InfiniBand's generations on four lanes, in Gb/s (InfiniBand specification, volume

@@ -2,7 +2,7 @@
 //! not here is refused: it is misspelt, or something that the model would pass over in silence.
 
 use super::{Fields, LATENCIES, PACKETS, RATES, Row, Table, as_number};
-use crate::bounds::{self, Bound};
+use narrows_predict::bounds::{self, Bound};
 use std::fmt;
 use toml::Value;
 
@@ -24,8 +24,10 @@ enum Form {
 
 const FIELDS: &[(&str, Form)] = &[
     ("app_buffer", Form::Text),
+    ("before", Form::Any),
     ("bits", Form::Number(&bounds::BUS_BITS)),
     ("bound", Form::Prose),
+    ("calibrates", Form::Flag),
     ("case", Form::Text),
     ("channels", Form::Population),
     ("channels_per_controller", Form::Prose),
@@ -64,9 +66,11 @@ const FIELDS: &[(&str, Form)] = &[
     ("pcix_mhz", Form::Number(&bounds::PCIX_MHZ)),
     ("peak_gb_s", Form::Number(&bounds::COPY_GB_S)),
     ("protocol", Form::Text),
+    ("quantity", Form::Text),
     ("ratio_max", Form::Any),
     ("ratio_min", Form::Any),
     ("rdma_cmd", Form::Prose),
+    ("remote", Form::Number(&bounds::SHARE)),
     ("server", Form::Prose),
     ("size", Form::Number(&bounds::MESSAGE)),
     ("sockets", Form::Number(&bounds::SOCKETS)),
@@ -149,7 +153,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Refuses what no question of docs/predict.md knows, or what cannot be.
+/// Refuses what no question of docs/validate.md knows, or what cannot be.
 pub fn check(table: &Fields) -> Result<(), Refused> {
     let unknown = |at: &str, field: &str, among: &[&'static str]| Refused::Unknown {
         at: at.to_owned(),
@@ -270,7 +274,7 @@ const NEEDS: &[(&str, &[&str])] = &[
     ("RDMA writes by link and framing", &["protocol", "gbps|gb_s|mb_s|mib_s|gib_s|mbps"]),
     ("smallest packets by poll mode", &["mem_mb_s", "mpps|wire_rate|mpps_below"]),
     ("memory bytes for each network byte", &["path", "ratio_min"]),
-    ("single figures", &["name", "value"]),
+    ("single figures", &["name", "value", "quantity"]),
     ("PCI Express", &["pcie_gen", "width", "gbps|gb_s|mb_s|mib_s|gib_s|mbps"]),
     ("PCI-X", &["pcix_mhz", "gbps|gb_s|mb_s|mib_s|gib_s|mbps"]),
     ("links between sockets", &["links", "gt_s", "gbps|gb_s|mb_s|mib_s|gib_s|mbps"]),

@@ -6,7 +6,7 @@
 
 use super::fit::{Bound, fit};
 use super::{Answer, Cell, Kind, Parameter, Row, Table, median_of_others};
-use crate::{framing, pcie};
+use narrows_predict::{framing, pcie};
 
 /// Rate of the wire where none is given.
 const LINK_GBPS: f64 = 10.0;
