@@ -9,6 +9,7 @@
 pub mod fact;
 pub mod host;
 pub mod load;
+pub mod options;
 pub mod rdma;
 pub mod record;
 pub mod result;
