@@ -1,5 +1,6 @@
 //! What a workload is told to do, and what it reports: the words shared by both ends of a trial.
 
+use crate::options::Options;
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -39,6 +40,9 @@ pub struct Params {
     /// What RDMA can be told; `None` where nothing of it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rdma: Option<crate::rdma::RdmaParams>,
+    /// Options that have no field here, by their keys; none where none is told.
+    #[serde(default, skip_serializing_if = "Options::is_empty")]
+    pub told: Options,
 }
 
 impl Params {
@@ -57,6 +61,7 @@ impl Params {
             socket: None,
             beside: None,
             rdma: None,
+            told: Options::default(),
         }
     }
 
@@ -64,6 +69,19 @@ impl Params {
     pub fn of_memory(threads: u32, working_set_bytes: Bytes, memory: MemoryParams) -> Self {
         let memory = Some(memory);
         Self { working_set_bytes, memory, ..Self::of_network(Bytes(0), threads) }
+    }
+
+    /// The same, without groups in which nothing is asked for: a trial that names what is ordinary
+    /// is that of one who says nothing.
+    #[must_use]
+    pub fn tidied(self) -> Self {
+        Self {
+            stream: self.stream.filter(|stream| *stream != StreamParams::default()),
+            trip: self.trip.filter(|trip| *trip != TripParams::default()),
+            socket: self.socket.filter(|socket| *socket != SocketParams::default()),
+            rdma: self.rdma.filter(|rdma| *rdma != crate::rdma::RdmaParams::default()),
+            ..self
+        }
     }
 
     /// True when the end that listens is the one that sends.

@@ -1,0 +1,85 @@
+//! What is run, and for how long.
+
+use super::{Command, Declared, Flag, Form, Opt, Takes, Unset};
+
+const OLD: Declared = Declared { unset: Unset::Null, ..Declared::PLAIN };
+
+/// The workload: `tcp-stream`, `udp-rr`, `memory-copy`, ...
+pub static LOAD: Opt<String> = Opt::new(Declared {
+    key: "load",
+    takes: Takes::Text(Form::Any),
+    help: "The workload: tcp-stream, udp-rr, memory-copy, ...",
+    ..OLD
+});
+
+/// The outside tool that makes the load.
+pub static ENGINE: Opt<String> = Opt::new(Declared {
+    key: "engine",
+    takes: Takes::Text(Form::Any),
+    help: "The outside tool that makes the load in place of narrows",
+    ..OLD
+});
+
+/// Words for the tool's client.
+pub static ENGINE_CLIENT: Opt<String> = Opt::new(Declared {
+    key: "engine_client",
+    takes: Takes::Text(Form::Any),
+    help: "Words for the tool's client, in place of those that follow from the other options",
+    ..OLD
+});
+
+/// Words for the tool's server.
+pub static ENGINE_SERVER: Opt<String> = Opt::new(Declared {
+    key: "engine_server",
+    takes: Takes::Text(Form::Any),
+    help: "Words for the tool's server, beside those that it needs",
+    ..OLD
+});
+
+/// Seconds that a direct measurement may take for a window or a warm-up.
+const DIRECT_SECONDS: Takes = Takes::Seconds(0.05, 600.0);
+/// Seconds of a study's windows.
+const STUDY_SECONDS: Takes = Takes::Seconds(0.0, 86_400.0);
+
+/// Length of the window that counts.
+pub static SECONDS: Opt<f64> = Opt::new(Declared {
+    key: "seconds",
+    takes: STUDY_SECONDS,
+    help: "Seconds that count in each run",
+    flags: &[
+        Flag { on: &[Command::Tcp, Command::Udp], letter: Some('t'), ..SECONDS_FLAG },
+        Flag { on: &[Command::Rdma], letter: Some('D'), ..SECONDS_FLAG },
+        Flag { on: &[Command::Mem], letter: Some('t'), default: None, ..SECONDS_FLAG },
+    ],
+    ..OLD
+});
+
+const SECONDS_FLAG: Flag = Flag {
+    long: "seconds",
+    value: "SECONDS",
+    default: Some("1.5"),
+    takes: Some(DIRECT_SECONDS),
+    ..Flag::PLAIN
+};
+
+/// Length of what comes before the window.
+pub static WARMUP_SECONDS: Opt<f64> = Opt::new(Declared {
+    key: "warmup_seconds",
+    takes: STUDY_SECONDS,
+    help: "Seconds before those, which do not count",
+    flags: &[
+        Flag {
+            on: &[Command::Tcp, Command::Udp],
+            help: Some(
+                "Seconds before those, which do not count: 0.5, against an iperf3 server 1 (TCP). \
+                 A slow or lossy path needs more, until TCP has found its rate",
+            ),
+            ..WARM_UP_FLAG
+        },
+        Flag { on: &[Command::Rdma], ..WARM_UP_FLAG },
+    ],
+    ..OLD
+});
+
+const WARM_UP_FLAG: Flag =
+    Flag { long: "warm-up", value: "SECONDS", takes: Some(DIRECT_SECONDS), ..Flag::PLAIN };
