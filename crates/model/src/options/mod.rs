@@ -5,6 +5,7 @@
 
 mod declared;
 mod fits;
+pub mod flows;
 pub mod places;
 pub mod runs;
 mod told;
@@ -26,6 +27,22 @@ pub static ALL: &[&Declared] = &[
     &runs::ENGINE_SERVER.declared,
     &runs::SECONDS.declared,
     &runs::WARMUP_SECONDS.declared,
+    &flows::LENGTH.declared,
+    &flows::PARALLEL.declared,
+    &flows::WINDOW.declared,
+    &flows::BITRATE.declared,
+    &flows::CONGESTION.declared,
+    &flows::SENDER.declared,
+    &flows::RECEIVER.declared,
+    &flows::WAIT.declared,
+    &flows::BUFFER.declared,
+    &flows::TOUCH.declared,
+    &flows::VERIFY.declared,
+    &flows::REVERSE.declared,
+    &flows::BIDIRECTIONAL.declared,
+    &flows::NAGLE.declared,
+    &flows::MSS.declared,
+    &flows::DSCP.declared,
     &places::AFFINITY.declared,
     &places::MEMORY_NODE.declared,
     &places::IRQ.declared,
