@@ -6,9 +6,12 @@
 mod declared;
 mod fits;
 pub mod flows;
+pub mod kernels;
 pub mod places;
+pub mod rdma;
 pub mod runs;
 mod told;
+pub mod trips;
 mod value;
 
 pub use declared::{Command, Declared, Fits, Flag, Kept, Opt, Scene, Section, Unset};
@@ -43,11 +46,34 @@ pub static ALL: &[&Declared] = &[
     &flows::NAGLE.declared,
     &flows::MSS.declared,
     &flows::DSCP.declared,
+    &trips::RESPONSE.declared,
+    &trips::PER_SECOND.declared,
     &places::AFFINITY.declared,
     &places::MEMORY_NODE.declared,
     &places::IRQ.declared,
     &places::MEMORY_LOAD.declared,
+    &kernels::THREADS.declared,
+    &kernels::SIZE.declared,
+    &kernels::NODE.declared,
+    &kernels::VECTOR.declared,
+    &kernels::PAGES.declared,
     &places::MTU.declared,
+    &rdma::DEVICE.declared,
+    &rdma::IB_PORT.declared,
+    &rdma::GID_INDEX.declared,
+    &rdma::CONNECTION.declared,
+    &rdma::SERVICE.declared,
+    &rdma::DEPTH.declared,
+    &rdma::POST_LIST.declared,
+    &rdma::SIGNAL_EVERY.declared,
+    &rdma::INLINE.declared,
+    &rdma::PATH_MTU.declared,
+    &rdma::SERVICE_LEVEL.declared,
+    &rdma::TRAFFIC_CLASS.declared,
+    &rdma::RELAXED_ORDERING.declared,
+    &rdma::PAGES.declared,
+    &rdma::VIA.declared,
+    &rdma::PROVIDER.declared,
 ];
 
 /// The option of a key in a section.

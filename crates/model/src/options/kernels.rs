@@ -1,0 +1,116 @@
+//! What memory kernels can be told.
+
+use super::{Command, Declared, Flag, Form, Kept, Opt, Takes, Unset, Value, fits};
+use crate::Bytes;
+
+const OLD: Declared = Declared { fits: fits::MEMORY, unset: Unset::Null, ..Declared::PLAIN };
+const MEM: &[Command] = &[Command::Mem];
+
+/// Threads of a kernel.
+pub static THREADS: Opt<u32> = Opt::new(Declared {
+    key: "threads",
+    takes: Takes::Number(1, 1024),
+    help: "Threads of a memory kernel",
+    kept: Kept::Field {
+        read: |params| {
+            let threads = Value::Number(params.streams.into());
+            params.memory.is_some().then_some(threads)
+        },
+        write: |params, value, _| {
+            if let Value::Number(threads) = value {
+                params.streams = *threads as u32;
+            }
+        },
+    },
+    ..OLD
+});
+
+/// Working set of a kernel over all its threads.
+pub static SIZE: Opt<Bytes> = Opt::new(Declared {
+    key: "size",
+    takes: Takes::Size(0, u64::MAX),
+    help: "Working set of a memory kernel over all its threads",
+    flags: &[Flag {
+        on: MEM,
+        long: "size",
+        value: "SIZE",
+        help: Some(
+            "Working set over all threads; without it four times the caches, within half of the \
+             free memory",
+        ),
+        ..Flag::PLAIN
+    }],
+    kept: Kept::Field {
+        read: |params| params.memory.as_ref().map(|_| Value::Size(params.working_set_bytes)),
+        write: |params, value, _| {
+            if let Value::Size(bytes) = value {
+                params.working_set_bytes = *bytes;
+            }
+        },
+    },
+    ..OLD
+});
+
+/// Node of a kernel's CPUs.
+pub static NODE: Opt<u32> = Opt::new(Declared {
+    key: "node",
+    takes: Takes::Number(0, u32::MAX as u64),
+    help: "Node of a memory kernel's CPUs",
+    flags: &[Flag {
+        on: MEM,
+        long: "node",
+        value: "N",
+        help: Some("Node whose CPUs run; without it that of the fastest NIC"),
+        ..Flag::PLAIN
+    }],
+    ..OLD
+});
+
+/// Width of a kernel's loads and stores.
+pub static VECTOR: Opt<String> = Opt::new(Declared {
+    key: "vector",
+    takes: Takes::Text(Form::Any),
+    help: "Width of a memory kernel's loads and stores",
+    flags: &[Flag {
+        on: MEM,
+        long: "vector",
+        value: "NAME",
+        help: Some(
+            "Width of loads and stores; without it neon on ARM, else the widest there is up to avx2",
+        ),
+        takes: Some(Takes::Word(&["portable", "neon", "avx2", "avx512"])),
+        ..Flag::PLAIN
+    }],
+    kept: Kept::Field {
+        read: |params| params.memory.as_ref()?.vector.clone().map(Value::Text),
+        write: |params, value, _| {
+            params.memory.get_or_insert_default().vector = Some(value.to_string());
+        },
+    },
+    ..OLD
+});
+
+/// Pages of a kernel's buffers.
+pub static PAGES: Opt<String> = Opt::new(Declared {
+    key: "pages",
+    takes: Takes::Text(Form::Any),
+    help: "Pages of a memory kernel's buffers",
+    flags: &[Flag {
+        on: MEM,
+        long: "pages",
+        value: "SIZE",
+        help: Some(
+            "Pages of the buffers; 2M and 1G must have been set aside (`narrows host --table \
+             tuning`)",
+        ),
+        takes: Some(Takes::Word(super::rdma::PAGE_SIZES)),
+        ..Flag::PLAIN
+    }],
+    kept: Kept::Field {
+        read: |params| params.memory.as_ref()?.pages.clone().map(Value::Text),
+        write: |params, value, _| {
+            params.memory.get_or_insert_default().pages = Some(value.to_string());
+        },
+    },
+    ..OLD
+});
