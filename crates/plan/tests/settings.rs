@@ -2,6 +2,7 @@
 
 use narrows_model::host::{Host, Module, Slot, SlotPlace};
 use narrows_model::load::Binding;
+use narrows_model::options::{flows, runs};
 use narrows_model::study::Found;
 use narrows_model::trial::Path;
 use narrows_model::{Bytes, Fact};
@@ -32,10 +33,10 @@ fn every_load_has_its_ordinary_length() {
     assert_eq!(loads.map(length), [65_536, 1472, 16, 8, 64, 64]);
     assert_eq!(params("").message_bytes, Bytes::kib(64), "a TCP stream where none is named");
     assert_eq!(settings("").kind(), "tcp-stream");
-    let memory = params("load = 'memory-copy'\nthreads = 3\nvector = 'avx2'\npages = 'huge'");
+    let memory = params("load = 'memory-copy'\nthreads = 3\nvector = 'avx2'\npages = '2M'");
     assert_eq!((memory.streams, memory.working_set_bytes), (3, Bytes::mib(300)));
     let words = memory.memory.expect("words");
-    assert_eq!((words.vector.as_deref(), words.pages.as_deref()), (Some("avx2"), Some("huge")));
+    assert_eq!((words.vector.as_deref(), words.pages.as_deref()), (Some("avx2"), Some("2M")));
     assert_eq!(params("load = 'memory-copy'\nsize = '1M'").working_set_bytes, Bytes::mib(1));
     assert_eq!(params("load = 'memory-copy'").streams, 1);
 }
@@ -76,8 +77,8 @@ fn words_become_parameters_and_ordinary_ones_nothing() {
     assert_eq!(cold.stream.and_then(|stream| stream.span_bytes), Some(Bytes::mib(64)), "at least");
     let own = params("buffer = '3M'").stream.and_then(|stream| stream.span_bytes);
     assert_eq!(own, Some(Bytes::mib(3)));
-    for wrong in ["nagle = 'no'", "buffer = 'warm'"] {
-        assert!(settings(wrong).params(Bytes(0), Bytes(0)).is_err(), "{wrong}");
+    for wrong in ["nagle = 'no'", "buffer = 'warm'", "dscp = 64", "dscp = '46'", "mtv = 1500"] {
+        assert!(toml::from_str::<Settings>(wrong).is_err(), "{wrong}");
     }
 }
 
@@ -323,6 +324,12 @@ fn a_definitions_numbers_have_bounds() {
         .expect("a study");
     assert_eq!(quick.seed, Some(3));
     let quick = quick.quickly();
-    assert_eq!((quick.base.seconds, quick.base.warmup_seconds), (Some(0.5), Some(0.2)));
-    assert_eq!((quick.base.parallel, quick.repeats, quick.precision), (Some(3), 3, None));
+    assert_eq!(
+        (quick.base.told(&runs::SECONDS), quick.base.told(&runs::WARMUP_SECONDS)),
+        (Some(0.5), Some(0.2))
+    );
+    assert_eq!(
+        (quick.base.told(&flows::PARALLEL), quick.repeats, quick.precision),
+        (Some(3), 3, None)
+    );
 }

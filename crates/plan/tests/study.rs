@@ -2,6 +2,7 @@
 
 use narrows_model::host::{Host, Module, Slot};
 use narrows_model::load::Binding;
+use narrows_model::options::{flows, runs};
 use narrows_model::study::Found;
 use narrows_model::trial::Path;
 use narrows_model::{Bytes, Fact, Nanos, Source};
@@ -61,9 +62,9 @@ fn cells_are_all_combinations_but_the_excluded() {
     let cells = cells(&Definition::parse(LENOVO).expect("a study")).expect("cells");
     assert_eq!(cells.len(), 6 * 2, "UDP is left out at both lengths");
     assert_eq!(cells[0].label(), "1, TCP, 64");
-    assert_eq!(cells[0].settings.seconds, Some(30.0));
-    assert_eq!(cells[1].settings.length, Some(Bytes(1024)));
-    assert_eq!(cells[1].settings.parallel, Some(4));
+    assert_eq!(cells[0].settings.told(&runs::SECONDS), Some(30.0));
+    assert_eq!(cells[1].settings.told(&flows::LENGTH), Some(Bytes(1024)));
+    assert_eq!(cells[1].settings.told(&flows::PARALLEL), Some(4));
     let udp = cells.iter().find(|cell| cell.level("protocol") == Some("UDP"));
     assert!(udp.is_none());
     let text = LENOVO.replace("length = [\"64\", \"1024\"]", "length = \"64\"");
@@ -145,6 +146,12 @@ fn slips_of_the_pen_are_told_with_their_place() {
         ("name = 'a/b'\nrepeats = 1", "name: must be"),
         ("name = 'a'\nrepeats = 0", "repeats"),
         ("name = 'a'\nrepeats = 1\nrepeat = 2", "line 3: unknown field `repeat`"),
+        ("name = 'a'\nrepeats = 1\n[base]\nlenght = 2", "line 4: unknown field `lenght`"),
+        ("name = 'a'\nrepeats = 1\n[base]\n\ndscp = 64", "line 5: dscp: 64 is out of bounds"),
+        (
+            "name = 'a'\nrepeats = 1\n[base]\nrdma = { depht = 2 }",
+            "line 4: unknown field `depht`, expected one of device",
+        ),
         ("name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'", "factor 'f': has no levels"),
         (
             "name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'\nlevels = [{name = 'x', lenght = 1}]",
@@ -200,8 +207,8 @@ fn quickly_means_short_and_few() {
     let quick = Definition::parse(&text).expect("a study").quickly();
     assert_eq!(quick.repeats, 2);
     let cells = cells(&quick).expect("cells");
-    assert!(cells.iter().all(|cell| cell.settings.seconds == Some(0.2)));
-    assert!(cells.iter().all(|cell| cell.settings.parallel.is_none_or(|n| n <= 2)));
+    assert!(cells.iter().all(|cell| cell.settings.told(&runs::SECONDS) == Some(0.2)));
+    assert!(cells.iter().all(|cell| cell.settings.told(&flows::PARALLEL).is_none_or(|n| n <= 2)));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::{Seat, Spot, Where, choose, cpus, on_node};
 use blake2::{Blake2s256, Digest};
 use narrows_model::host::Host;
 use narrows_model::load::{CpuList, Params, Timeline};
+use narrows_model::options::{kernels, runs};
 use narrows_model::trial::{Level, Path, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 
@@ -98,7 +99,7 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     let kind = settings.kind();
     let memory = kind.starts_with("memory-");
     let mut why_not = None;
-    let spot = settings.node.filter(|_| memory).map(|node| {
+    let spot = settings.told(&kernels::NODE).filter(|_| memory).map(|node| {
         on_node(ends.host, node).ok_or(format!("this process may use no CPU of node {node}"))
     });
     let spot = spot.unwrap_or_else(|| Ok(choose(ends.host)));
@@ -162,13 +163,13 @@ fn timeline(settings: &Settings, memory: bool) -> Result<Timeline, String> {
             false => Err(format!("{what} = {seconds} is not 0 to 86400")),
         }
     };
-    let window_ns = seconds(settings.seconds, 1.5, "seconds")?;
+    let window_ns = seconds(settings.told(&runs::SECONDS), 1.5, "seconds")?;
     if window_ns.0 < 50_000_000 {
         return Err("seconds must be at least 0.05".to_owned());
     }
     let (warm, cool) = if memory { (0.05, 0) } else { (0.5, 300) };
     Ok(Timeline {
-        warmup_ns: seconds(settings.warmup_seconds, warm, "warmup_seconds")?,
+        warmup_ns: seconds(settings.told(&runs::WARMUP_SECONDS), warm, "warmup_seconds")?,
         window_ns,
         cooldown_ns: Nanos::from_millis(cool),
         interval_ns: None,

@@ -1,6 +1,7 @@
 //! The study's file.
 
 use super::{Settings, StudyError};
+use narrows_model::options::{flows, runs};
 use narrows_model::study::{Precision, Reading, Spread};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +53,20 @@ pub struct Quick {
 impl Default for Quick {
     fn default() -> Self {
         Self { repeats: 3, seconds: 0.3, parallel_max: None }
+    }
+}
+
+impl Quick {
+    /// Makes runs shorter and flows fewer: always, or only where the length of runs is set.
+    fn shorten(&self, settings: &mut Settings, always: bool) {
+        if always || settings.told(&runs::SECONDS).is_some() {
+            settings.tell(&runs::SECONDS, self.seconds);
+            settings.tell(&runs::WARMUP_SECONDS, 0.2);
+        }
+        if let Some(flows) = settings.told(&flows::PARALLEL) {
+            let most = self.parallel_max.unwrap_or(u32::MAX);
+            settings.tell(&flows::PARALLEL, flows.min(most));
+        }
     }
 }
 
@@ -179,17 +194,9 @@ impl Definition {
         self.precision = None;
         self.spread = None;
         let quick = self.quick;
-        let shorten = |settings: &mut Settings, always: bool| {
-            if always || settings.seconds.is_some() {
-                settings.seconds = Some(quick.seconds);
-                settings.warmup_seconds = Some(0.2);
-            }
-            settings.parallel =
-                settings.parallel.map(|n| n.min(quick.parallel_max.unwrap_or(u32::MAX)));
-        };
-        shorten(&mut self.base, true);
+        quick.shorten(&mut self.base, true);
         let levels = self.factors.iter_mut().flat_map(|factor| &mut factor.levels);
-        levels.for_each(|level| shorten(&mut level.settings, false));
+        levels.for_each(|level| quick.shorten(&mut level.settings, false));
         self
     }
 

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use narrows_host::Root;
 use narrows_model::host::Host;
 use narrows_model::load::CpuList;
+use narrows_model::options::{flows, places};
 use narrows_model::study::Found;
 use narrows_model::trial::{Path, Trial, TrialId};
 use narrows_plan::study::{
@@ -295,15 +296,16 @@ impl Ready<'_> {
             // Only what is of the whole host matters to it.
             return self.sysctls(&settings.sysctl, |name| name == HUGE_PAGES);
         }
-        self.mtu(settings.mtu)?;
+        self.mtu(settings.told(&places::MTU))?;
         self.offloads(&settings.offloads)?;
         self.steer(trial.place.irq.as_ref())?;
         if let Some(pair) = self.namespaces {
             // An outside tool may not be able to ask for one.
-            let wanted = settings.congestion.as_deref().filter(|_| trial.engine.is_some());
-            if wanted != self.congestion.as_deref() {
-                pair.set_congestion(wanted).map_err(|error| format!("congestion: {error}"))?;
-                self.congestion = wanted.map(str::to_owned);
+            let wanted = settings.told(&flows::CONGESTION).filter(|_| trial.engine.is_some());
+            if wanted != self.congestion {
+                let set = pair.set_congestion(wanted.as_deref());
+                set.map_err(|error| format!("congestion: {error}"))?;
+                self.congestion = wanted;
             }
         }
         self.sysctls(&settings.sysctl, |_| true)
