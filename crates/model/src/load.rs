@@ -527,6 +527,9 @@ pub struct EndReport {
     /// When it opened, by the monotonic clock of this end's host.
     #[serde(default)]
     pub opened_ns: Nanos,
+    /// Why it gave no figures, where it was lost before its run was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<crate::record::Lost>,
     /// Per flow.
     pub flows: Vec<FlowTally>,
     /// Per slice of the window.

@@ -494,7 +494,13 @@ pub fn cpu(cpu: &narrows_stats::CpuUse) -> String {
 
 fn background_ended(summary: &Summary) -> String {
     let (ended, all) = (summary.background_ended, summary.values.len());
-    format!("{} in {ended} of {all} runs", Label::BackgroundEnded.says())
+    let mut text = format!("{} in {ended} of {all} runs", Label::BackgroundEnded.says());
+    let causes: Vec<String> =
+        summary.background_lost.iter().map(|lost| lost.cause.to_string()).collect();
+    if !causes.is_empty() {
+        text += &format!(": {}", causes.join("; "));
+    }
+    text
 }
 
 /// A label in words; of noise, how many runs had it.

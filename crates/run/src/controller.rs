@@ -12,7 +12,7 @@ use crate::stamp::StampBefore;
 use crate::steps::{Broken, arm, armed, finished, go, go_until_told, prepare, start};
 use narrows_model::Nanos;
 use narrows_model::load::{Beside, End as Role, EndReport, Job, MemoryParams, Params, Timeline};
-use narrows_model::record::{External, Fault, Outcome, Record, Stage, Stamp};
+use narrows_model::record::{External, Fault, Lost, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::trial::{Path as Join, Trial};
 use narrows_plan::Step;
 use narrows_store::Store;
@@ -127,7 +127,7 @@ impl Course<'_> {
                 }
                 Err(Broken::Stopped) => return Ok(CourseEnd::Stopped),
                 Err(Broken::Fatal(error)) => return Err(error),
-                Err(Broken::Failed(..) | Broken::Apart(..)) => {}
+                Err(Broken::Failed(..) | Broken::Apart(..) | Broken::Lost(_)) => {}
             }
             if self.stop.load(SeqCst) {
                 return Ok(CourseEnd::Stopped);
@@ -225,14 +225,17 @@ impl Course<'_> {
         Ok(Some(load))
     }
 
-    /// Tells the load that the run is over. One that ended before leaves the record without its
-    /// report, by which the run is labelled.
+    /// Tells the load that the run is over. Of one that was lost before, the report says why and
+    /// holds nothing else, by which the run is labelled.
     fn end_beside(&self, load: Option<WorkerProcess>) -> Result<Option<EndReport>, Broken> {
         let Some(mut load) = load else { return Ok(None) };
         load.hang_up();
         match finished(&mut load, LOAD_ENDS_WITHIN, self.stop) {
             Ok(report) => Ok(Some(report)),
-            Err(Broken::Failed(..)) => Ok(None),
+            Err(Broken::Failed(at, why) | Broken::Apart(at, why)) => {
+                Ok(Some(lost(Lost { at, cause: LostBy::Failed { why } })))
+            }
+            Err(Broken::Lost(why)) => Ok(Some(lost(why))),
             Err(other) => Err(other),
         }
     }
@@ -289,13 +292,24 @@ impl Course<'_> {
     }
 }
 
+/// The report of an end that gave none.
+fn lost(why: Lost) -> EndReport {
+    EndReport { lost: Some(why), ..EndReport::default() }
+}
+
 /// How a run ended: a record's outcome and what was measured, or the end of the course.
 fn outcome<T>(ran: Result<T, Broken>, stop: &AtomicBool) -> Result<(Outcome, Option<T>), Broken> {
     match ran {
         Ok(ran) => Ok((Outcome::Done, Some(ran))),
         // Ctrl-C may reach a worker before it has left the terminal's process group: a run that
         // breaks as the user stops was stopped.
-        Err(Broken::Failed(..) | Broken::Apart(..)) if stop.load(SeqCst) => Err(Broken::Stopped),
+        Err(Broken::Failed(..) | Broken::Apart(..) | Broken::Lost(_)) if stop.load(SeqCst) => {
+            Err(Broken::Stopped)
+        }
+        Err(Broken::Lost(Lost { at, cause })) => {
+            let (why, fault) = (cause.to_string(), Fault::Machine);
+            Ok((Outcome::Failed { at, why, fault }, None))
+        }
         Err(Broken::Failed(at, why)) => {
             Ok((Outcome::Failed { at, why, fault: Fault::Machine }, None))
         }

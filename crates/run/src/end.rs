@@ -4,6 +4,7 @@ use crate::RunError;
 use crate::launch::container::Launcher;
 use crate::oom::Watched;
 use crate::session::{Answer, Order};
+use narrows_model::record::LostBy;
 use nix::sys::signal::Signal;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -82,10 +83,13 @@ impl WorkerProcess {
         };
         let by_kill = status.signal() == Some(Signal::SIGKILL as i32);
         let killed = self.memory.as_ref().filter(|_| by_kill).and_then(Watched::killed);
-        match killed {
-            Some(killed) => RunError::OutOfMemory(killed),
-            None => RunError::Machine(format!("the worker process ended early ({status})")),
+        if let Some(killed) = killed {
+            return RunError::OutOfMemory(killed);
         }
+        RunError::WorkerEnded(match status.signal() {
+            Some(signal) => LostBy::Killed { signal },
+            None => LostBy::Exited { code: status.code().unwrap_or_default() },
+        })
     }
 }
 

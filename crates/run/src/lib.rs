@@ -41,6 +41,7 @@ pub mod worker;
 pub use end::{End, WorkerProcess};
 pub use peer::{Family, Peer};
 
+use narrows_model::record::LostBy;
 use thiserror::Error;
 
 /// Why something could not be run at all. A single run that fails is a record, not an error.
@@ -97,6 +98,9 @@ pub enum RunError {
     /// The kernel killed a worker for want of memory.
     #[error("{0}")]
     OutOfMemory(oom::OutOfMemory),
+    /// A worker process ended before its run did.
+    #[error("{0}")]
+    WorkerEnded(LostBy),
     /// A journal of settings belongs to another network namespace, or to another boot.
     #[error("{0}")]
     Elsewhere(String),

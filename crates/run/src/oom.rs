@@ -1,6 +1,7 @@
 //! Whether the kernel killed a process because its control group was out of memory.
 
 use narrows_model::Bytes;
+use narrows_model::record::LostBy;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -18,14 +19,16 @@ pub struct OutOfMemory {
     pub limit: Option<Bytes>,
 }
 
+impl From<&OutOfMemory> for LostBy {
+    fn from(killed: &OutOfMemory) -> Self {
+        let group = killed.group.display().to_string();
+        Self::OutOfMemory { group, limit_bytes: killed.limit }
+    }
+}
+
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let group = self.group.display();
-        write!(f, "killed by the kernel: out of memory in cgroup {group}, ")?;
-        match self.limit {
-            Some(limit) => write!(f, "limit {limit}"),
-            None => write!(f, "which has no limit: the host was out of memory"),
-        }
+        LostBy::from(self).fmt(f)
     }
 }
 

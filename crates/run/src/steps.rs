@@ -4,8 +4,9 @@ use crate::RunError;
 use crate::end::{End, WorkerProcess};
 use crate::launch::container::Launcher;
 use crate::session::{Answer, Order};
+use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Job};
-use narrows_model::record::{Fault, Stage};
+use narrows_model::record::{Fault, Lost, LostBy, Stage};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ pub enum Broken {
     Failed(Stage, String),
     /// The same: the two ends did not find each other, or lost each other.
     Apart(Stage, String),
+    /// The same: an end died, or was not heard any more.
+    Lost(Lost),
     /// The user stopped it: no record, nothing was measured.
     Stopped,
     /// Nothing can run any more.
@@ -105,14 +108,16 @@ fn hear(
             None => {}
         }
     }
-    Err(Broken::Failed(at, format!("an end did not answer in {within:?}")))
+    let waited_ns = Nanos(within.as_nanos() as u64);
+    Err(Broken::Lost(Lost { at, cause: LostBy::Silent { waited_ns } }))
 }
 
 /// A worker that dies is one failed run; a peer that goes away ends the course.
 fn broken(error: RunError, at: Stage) -> Broken {
     match error {
         RunError::Machine(why) => Broken::Failed(at, why),
-        RunError::OutOfMemory(killed) => Broken::Failed(at, killed.to_string()),
+        RunError::OutOfMemory(killed) => Broken::Lost(Lost { at, cause: (&killed).into() }),
+        RunError::WorkerEnded(cause) => Broken::Lost(Lost { at, cause }),
         other => Broken::Fatal(other),
     }
 }

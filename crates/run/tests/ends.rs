@@ -6,7 +6,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{
     Beside, Binding, CpuList, End, EndReport, Job, MemoryParams, Params, StreamParams, Timeline,
 };
-use narrows_model::record::{Outcome, Record};
+use narrows_model::record::{Lost, LostBy, Outcome, Record, Stage};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
@@ -291,6 +291,45 @@ fn a_load_lasts_until_it_is_told_and_has_its_place() {
     }
 }
 
+/// Kills this test's first worker, which is the background load: it starts before the ends do.
+fn kill_first_worker() {
+    let own = std::process::id();
+    let children = || std::fs::read_dir(format!("/proc/{own}/task")).into_iter().flatten();
+    let of = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).ok();
+    let until = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < until {
+        let pids: String = children().flatten().filter_map(of).collect();
+        let mut pids: Vec<i32> = pids.split_whitespace().flat_map(str::parse).collect();
+        pids.sort();
+        if let (Some(first), true) = (pids.first(), pids.len() >= 3) {
+            let done = Command::new("kill").args(["-9", &first.to_string()]).status();
+            assert!(done.expect("kill").success());
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    panic!("no three workers in a minute");
+}
+
+fn a_load_that_is_lost_leaves_its_cause_in_the_record() {
+    let beside = Beside {
+        kind: "memory-copy".into(),
+        threads: 1,
+        working_set_bytes: Bytes(4 << 20),
+        ..Beside::default()
+    };
+    let params = Params { beside: Some(beside), ..slow(network(1)) };
+    let trials = [trial("lost", "tcp-stream", Join::Loopback, params)];
+    let killer = thread::spawn(kill_first_worker);
+    let here = Ends::Local { address: HERE, sink_namespace: None, source_namespace: None };
+    let records = run(&trials, here, false);
+    killer.join().expect("killed");
+    assert_eq!(records[0].outcome, Outcome::Done, "the run itself went on");
+    let load = records[0].beside.as_deref().expect("a report of the load");
+    let lost = Lost { at: Stage::Run, cause: LostBy::Killed { signal: 9 } };
+    assert_eq!(load.lost, Some(lost));
+}
+
 /// Serves agents while `with` has a connection to each.
 fn at_agents(limits: Limits, count: usize, with: impl FnOnce(&mut Vec<Peer>)) {
     let key = Key::random().expect("a key");
@@ -407,6 +446,10 @@ fn main() {
         (
             "a_load_lasts_until_it_is_told_and_has_its_place",
             a_load_lasts_until_it_is_told_and_has_its_place,
+        ),
+        (
+            "a_load_that_is_lost_leaves_its_cause_in_the_record",
+            a_load_that_is_lost_leaves_its_cause_in_the_record,
         ),
         ("an_end_at_an_agent", an_end_at_an_agent),
         ("ends_at_two_agents_at_once", ends_at_two_agents_at_once),

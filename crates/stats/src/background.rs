@@ -3,7 +3,7 @@
 use crate::median_interval;
 use crate::summary::{CONFIDENCE, Done};
 use narrows_model::load::{EndReport, Interval};
-use narrows_model::record::Record;
+use narrows_model::record::{Lost, Record};
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::trial::Trial;
 use narrows_model::{Bytes, Nanos};
@@ -20,10 +20,21 @@ pub(crate) fn ended_early(trial: &Trial, done: &[Done<'_>]) -> usize {
     done.iter().filter(|run| wanted && of_run(run.record).is_none()).count()
 }
 
+/// Why loads were lost, each cause once.
+pub(crate) fn lost(done: &[Done<'_>]) -> Vec<Lost> {
+    let mut causes: Vec<Lost> = Vec::new();
+    for why in done.iter().filter_map(|run| run.record.beside.as_deref()?.lost.as_ref()) {
+        if !causes.contains(why) {
+            causes.push(why.clone());
+        }
+    }
+    causes
+}
+
 /// Bytes a second over the slices that overlap the windows of the run's ends on the load's host;
 /// `None` where it did not last from the first of them to the last.
 fn of_run(record: &Record) -> Option<f64> {
-    let load = record.beside.as_deref()?;
+    let load = record.beside.as_deref().filter(|load| load.lost.is_none())?;
     let machine = load.effective.machine.as_deref();
     let ends = || [&record.sink, &record.source].into_iter().filter_map(|end| end.as_deref());
     // The clock is that of a host: an end on another one cannot be compared.

@@ -11,7 +11,7 @@ use crate::traffic::{self, BusyCpus, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_model::Bytes;
 use narrows_model::load::{Effective, End, EndReport, FlowTally, Unacknowledged, ZeroCopy};
-use narrows_model::record::{Outcome, Record};
+use narrows_model::record::{Lost, Outcome, Record};
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Trial};
@@ -156,6 +156,10 @@ pub struct Summary {
     /// Runs whose background load did not last to their end: they are not in its figure.
     #[serde(default)]
     pub background_ended: usize,
+    /// What became of those loads, each cause once; empty where they lasted, and in records of
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background_lost: Vec<Lost>,
     /// Retransmitted segments over all runs (TCP).
     pub retransmitted_segments: Option<u64>,
     /// Both ends said that they ran on the same machine.
@@ -334,6 +338,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
             _ => crate::background::rate(&done),
         },
         background_ended: crate::background::ended_early(trial, &done),
+        background_lost: crate::background::lost(&done),
         retransmitted_segments: retransmitted(&done),
         one_machine,
         busy_cpus: traffic::busy_cpus(&done),

@@ -5,7 +5,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{
     Beside, EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline,
 };
-use narrows_model::record::{Fault, Outcome, Record, Stage, Stamp};
+use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Placement, Trial, TrialId};
@@ -246,6 +246,28 @@ fn a_run_whose_background_load_did_not_last_is_labelled() {
     assert_eq!(of([Some(500), Some(800)]), (Some(1e6), 0, false));
     assert_eq!(of([Some(499), Some(800)]), (Some(1e6), 1, true));
     assert_eq!(of([Some(499), None]), (None, 2, true));
+}
+
+#[test]
+fn why_background_loads_were_lost_is_told_once_for_each_cause() {
+    let mut trial = trial("tcp-stream", "tcp-stream");
+    trial.params.beside = Some(Beside { kind: "memory-read".into(), ..Beside::default() });
+    let killed = Lost { at: Stage::Run, cause: LostBy::Killed { signal: 9 } };
+    let group = "/x".to_owned();
+    let limit_bytes = Some(Bytes(64 << 20));
+    let full = Lost { at: Stage::Run, cause: LostBy::OutOfMemory { group, limit_bytes } };
+    let run = |(repeat, lost): (u32, &Lost)| {
+        // What it counted before says nothing of the run, however long its window seems.
+        let load = EndReport { lost: Some(lost.clone()), ..end(vec![flow(9, 1)], vec![]) };
+        let ends = || end(vec![flow(1000, 1)], vec![]);
+        let run = record(&trial, repeat, ends(), Some(ends()));
+        Record { beside: Some(Box::new(load)), ..run }
+    };
+    let summary = one(trial.clone(), (0..).zip([&killed, &full, &killed]).map(run).collect());
+    assert_eq!((summary.background, summary.background_ended), (None, 3));
+    assert_eq!(summary.background_lost, [killed.clone(), full]);
+    let says: Vec<String> = summary.background_lost.iter().map(|l| l.cause.to_string()).collect();
+    assert!(says[1].ends_with("out of memory in cgroup /x, limit 64 MiB"), "{says:?}");
 }
 
 #[test]
