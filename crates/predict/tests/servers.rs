@@ -1,7 +1,8 @@
 //! What-if: each resource of a described server beside figures worked out by hand, and what is
 //! refused.
 
-use narrows_model::host::Host;
+use narrows_model::host::{Host, Nic, PciHop, PciLink};
+use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_predict::whatif::calibration::{Calibration, Measured};
 use narrows_predict::whatif::{Reach, Resource, Said, Server, of_host, prices};
 
@@ -293,4 +294,36 @@ fn what_is_bought_has_its_price() {
     assert_eq!(says, "Gb/s of tcp");
     near(gain, (0.938 * 94.1482 - 8.0 * 0.71 * 23.464 / 2.16) / 3.0);
     assert_eq!(prices::for_a_hundred(&cost(&before), &was, &was), None);
+}
+
+/// The root port's name says what it hangs on: DMI 2.0 is four lanes at 5 GT/s (data sheet of the
+/// C200 series), of which 4 Gb/s each are left by 8b/10b.
+#[test]
+fn a_nic_behind_the_chipset_has_its_uplink_and_others_have_none() {
+    let hop = |name: &str| {
+        let link = PciLink { speed_gts: 8.0, width: 8, speed_max_gts: 8.0, width_max: 8 };
+        PciHop { name: name.into(), link: Fact::known(link, "planted"), ..PciHop::default() }
+    };
+    let with = |path: Vec<PciHop>| {
+        let mut host = Host::default();
+        host.nics.push(Nic {
+            name: "eth0".into(),
+            physical: true,
+            speed_bps: Fact::known(BitsPerSecond(100e9), "planted"),
+            mtu_bytes: Fact::known(Bytes(1500), "planted"),
+            path,
+            ..Nic::default()
+        });
+        let server = of_host(&host, &said(&[]), &Calibration::default()).expect("a server");
+        server.uplink.map(|slot| (slot.gts, slot.lanes, slot.payload))
+    };
+    let chipset = "6 Series/C200 Series Chipset Family PCI Express Root Port 1";
+    assert_eq!(with(vec![hop(chipset), hop("a card")]), Some((5.0, 4, 128.0)));
+    // On a bus behind a switch it is still the root port that counts.
+    let deep = vec![hop(chipset), hop("a switch"), hop("a card")];
+    assert_eq!(with(deep), Some((5.0, 4, 128.0)));
+    let processor = "Sky Lake-E PCI Express Root Port A";
+    assert_eq!(with(vec![hop(processor), hop("a card")]), None);
+    // What is built into the chipset has no root port.
+    assert_eq!(with(vec![hop(chipset)]), None);
 }

@@ -280,3 +280,50 @@ fn flows(trial: &Trial) -> Vec<(&'static str, Option<String>)> {
         ),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Running {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Running::start(command).expect("a shell")
+    }
+
+    #[test]
+    fn a_tool_that_ends_in_time_is_heard_to_its_end() {
+        let stop = AtomicBool::new(false);
+        let tool = shell("echo one; sleep 0.2; echo two; exit 3");
+        let ended = tool.end(Duration::from_secs(60), &stop);
+        let Ok((status, text)) = ended else { panic!("it ended") };
+        assert_eq!((status.as_str(), text.as_str()), ("exit status: 3", "one\ntwo\n"));
+    }
+
+    #[test]
+    fn a_tool_that_goes_on_is_ended_with_all_it_started() {
+        let stop = AtomicBool::new(false);
+        let tool = shell("sleep 600 & sleep 600");
+        let (group, began) = (tool.child.id(), Instant::now());
+        match tool.end(Duration::from_millis(300), &stop) {
+            Err(Broken::Failed(Stage::Run, why)) => assert!(why.contains("did not end"), "{why}"),
+            _ => panic!("it did not end"),
+        }
+        let waited = began.elapsed();
+        assert!((300..60_000).contains(&waited.as_millis()), "{waited:?}");
+        let group = Pid::from_raw(i32::try_from(group).expect("a pid"));
+        let until = Instant::now() + Duration::from_secs(20);
+        // Who was killed is there until init has taken note of it.
+        while killpg(group, None).is_ok() && Instant::now() < until {
+            thread::sleep(LOOK_UP);
+        }
+        assert!(killpg(group, None).is_err(), "nothing of the group is left");
+    }
+
+    #[test]
+    fn a_stop_is_heard_while_a_tool_runs() {
+        let stop = AtomicBool::new(true);
+        let ended = shell("sleep 600").end(Duration::from_secs(600), &stop);
+        assert!(matches!(ended, Err(Broken::Stopped)));
+    }
+}
