@@ -3,7 +3,7 @@
 //! what was measured in them. What is alike is said once, with the populations it holds for.
 
 use crate::{Case, Judged, heaviest_first, judge};
-use narrows_model::result::{Evidence, Finding, LookedAt, Missing, Verdict};
+use narrows_model::result::{Evidence, Finding, LookedAt, Missing, Prediction, Verdict};
 use narrows_model::study::{Session, StoredStudy};
 use narrows_predict::predict;
 use narrows_stats::summarise;
@@ -50,6 +50,9 @@ pub struct Judgement {
     pub found: Vec<Found>,
     /// What the machine was, in the order of the sessions.
     pub populations: Vec<Population>,
+    /// What the host of each session should reach, and what was measured on it: alike ones once,
+    /// with their sessions.
+    pub predictions: Vec<Prediction>,
 }
 
 impl fmt::Display for Population {
@@ -84,9 +87,10 @@ impl Judgement {
             let judged = judge(case);
             let found = crate::findings(&judged).into_iter().cloned();
             let found = found.map(|finding| Found { finding, holds_for: Vec::new() }).collect();
-            return Self { judged, found, populations };
+            let predictions = case.predictions.to_vec();
+            return Self { judged, found, populations, predictions };
         }
-        let mut each = Vec::new();
+        let (mut each, mut predictions) = (Vec::new(), Vec::new());
         for (at, population) in populations.iter().enumerate() {
             let mut study = measured_in(case.study, population);
             let summaries = summarise(&study);
@@ -96,12 +100,15 @@ impl Judgement {
                 }
                 study.host = session.host.clone();
                 study.peer_hosts.clone_from(&session.peer_hosts);
-                let predictions = predict(&study, &summaries);
-                let case = Case { study: &study, summaries: &summaries, predictions: &predictions };
+                let own = predict(&study, &summaries);
+                let case = Case { study: &study, summaries: &summaries, predictions: &own };
                 each.push((at, session.number, judge(&case)));
+                predicted_once(&mut predictions, own, session.number);
             }
         }
-        Self { judged: over_all(&each), found: said_once(&each, &populations), populations }
+        let found = said_once(&each, &populations);
+        predictions.sort_by_key(|prediction: &Prediction| prediction.sessions.first().copied());
+        Self { judged: over_all(&each), found, populations, predictions }
     }
 }
 
@@ -183,6 +190,22 @@ fn said_once(each: &[Each], populations: &[Population]) -> Vec<Found> {
         .collect();
     found.sort_by(|a, b| heaviest_first(&a.finding, &b.finding));
     found
+}
+
+/// Adds a session's predictions; one that is known gets the session's number.
+fn predicted_once(all: &mut Vec<Prediction>, own: Vec<Prediction>, session: u32) {
+    for mut prediction in own {
+        let alike = |known: &&mut Prediction| {
+            let sessions = known.sessions.clone();
+            **known == Prediction { sessions, ..prediction.clone() }
+        };
+        if let Some(known) = all.iter_mut().find(alike) {
+            known.sessions.push(session);
+            continue;
+        }
+        prediction.sessions = vec![session];
+        all.push(prediction);
+    }
 }
 
 /// One verdict a rule: found if it is anywhere, else unknown if anything is missing anywhere,

@@ -134,6 +134,10 @@ pub struct Prediction {
     pub measured: Option<Estimate>,
     /// What could not be stated, and what is missing for it.
     pub missing: Vec<String>,
+    /// Numbers of the sessions whose host it is of, from 0; empty where a study has one session or
+    /// none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<u32>,
 }
 
 /// One piece of evidence under a finding.

@@ -155,6 +155,7 @@ fn conclude(
         ceilings,
         measured,
         missing,
+        sessions: Vec::new(),
     }
 }
 

@@ -63,7 +63,7 @@ impl<'a> Analysis<'a> {
         let summaries = summarise(stored);
         let predictions = predict(stored, &summaries);
         let case = Case { study: stored, summaries: &summaries, predictions: &predictions };
-        let Judgement { judged, found, populations } = Judgement::of(&case);
+        let Judgement { judged, found, populations, predictions } = Judgement::of(&case);
         let together = together(stored, &summaries);
         let copy_share = copy_share(stored, &summaries);
         let study = study::results(stored, &summaries, other);

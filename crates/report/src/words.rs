@@ -519,6 +519,18 @@ pub fn label(label: Label, summary: &Summary) -> String {
     format!("{} in {noisy} of {} runs", label.says(), summary.values.len())
 }
 
+/// `, sessions 1, 3`: those whose host a prediction is of; nothing where a study has one.
+pub fn of_sessions(prediction: &Prediction) -> String {
+    // People count from one.
+    let numbers: Vec<String> =
+        prediction.sessions.iter().map(|number| (number + 1).to_string()).collect();
+    match numbers.as_slice() {
+        [] => String::new(),
+        [one] => format!(", session {one}"),
+        _ => format!(", sessions {}", numbers.join(", ")),
+    }
+}
+
 /// The expectation that belongs to a measured trial, if its path has a prediction.
 pub fn expectation<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<&'a Prediction> {
     let wanted = match summary.metric {

@@ -2,7 +2,9 @@
 
 mod planted;
 
+use narrows_model::host::{Host, Nic};
 use narrows_model::study::StoredStudy;
+use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_report::Analysis;
 use planted::{host, session};
 
@@ -74,4 +76,48 @@ fn what_is_alike_is_said_once_with_all_it_holds_for() {
     assert_eq!(balance(&some), [(true, Some("dimms a (session 3)".to_owned()))]);
     let single = study(&[("a", FIVE)]);
     assert_eq!(balance(&single), [(true, None)]);
+}
+
+fn with_port(gbps: f64) -> Host {
+    let mut host = host(FULL);
+    host.nics.push(Nic {
+        name: "eth0".into(),
+        physical: true,
+        speed_bps: Fact::known(BitsPerSecond(gbps * 1e9), "planted"),
+        mtu_bytes: Fact::known(Bytes(1500), "planted"),
+        ..Nic::default()
+    });
+    host
+}
+
+/// A frame of 1538 bytes on the wire carries 1448 of TCP (RFC 7323 timestamps): 0.9415.
+#[test]
+fn each_session_has_what_its_own_host_should_reach() {
+    let mut study = study(&[("a", FULL), ("b", FULL), ("a", FULL)]);
+    for (session, gbps) in study.sessions.iter_mut().zip([10.0, 100.0, 10.0]) {
+        session.host = with_port(gbps);
+    }
+    study.host = study.sessions[0].host.clone();
+    let analysis = Analysis::of(&study);
+    let tcp = analysis.predictions.iter().filter(|one| one.protocol == "tcp");
+    let wire = |one: &narrows_model::result::Prediction| {
+        let ceiling = one.ceilings.iter().find(|ceiling| ceiling.resource == "wire");
+        (ceiling.expect("a wire").range.value / 1e8).round() / 10.0
+    };
+    let told: Vec<(f64, Vec<u32>)> = tcp.map(|one| (wire(one), one.sessions.clone())).collect();
+    assert_eq!(told, [(9.4, vec![0, 2]), (94.1, vec![1])]);
+    let json: serde_json::Value = serde_json::from_str(&written(&study, "json")).expect("JSON");
+    let sessions: Vec<&serde_json::Value> = json["predictions"]
+        .as_array()
+        .expect("predictions")
+        .iter()
+        .map(|p| &p["sessions"])
+        .collect();
+    assert!(sessions.contains(&&serde_json::json!([0, 2])), "{sessions:?}");
+    assert!(written(&study, "html").contains("eth0, tcp, sessions 1, 3"));
+    // A study of one session has one host, and no need to name it.
+    study.sessions.truncate(1);
+    let analysis = Analysis::of(&study);
+    assert!(analysis.predictions.iter().all(|one| one.sessions.is_empty()));
+    assert_eq!(analysis.predictions.len(), 2);
 }

@@ -257,7 +257,8 @@ fn expected(out: &mut String, analysis: &Analysis<'_>) {
     let nics = analysis.predictions.iter().filter(|prediction| prediction.measured.is_none());
     let mut lines: Vec<String> = Vec::new();
     for prediction in nics.filter(|prediction| prediction.protocol == "tcp") {
-        lines.push(format!("  {:<17} {}", prediction.path, words::prediction(prediction)));
+        let path = format!("{}{}", prediction.path, words::of_sessions(prediction));
+        lines.push(format!("  {path:<17} {}", words::prediction(prediction)));
     }
     if lines.is_empty() {
         return;
