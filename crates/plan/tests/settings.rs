@@ -195,7 +195,7 @@ fn level(when: &str, host: &Host, peer: Option<&Host>) -> Result<String, String>
     let (found, unread) = standing(&definition(&text), &Machine { host, peer, said: &said });
     match found.into_values().next() {
         Some(Found { level, read: true }) => Ok(level),
-        other => Err(format!("{other:?} {:?}", unread.first().map(|unread| &unread.why))),
+        other => Err(format!("{other:?} {}", unread.first().expect("why not").why)),
     }
 }
 
@@ -238,7 +238,10 @@ fn levels_are_read_from_modules_and_facts() {
     let said = BTreeMap::new();
     let (found, unread) =
         standing(&definition(two), &Machine { host: &host, peer: None, said: &said });
-    assert!(found.is_empty() && unread[0].why.contains("several levels: a, b"), "{unread:?}");
+    assert!(
+        found.is_empty() && unread[0].why.to_string().contains("several levels: a, b"),
+        "{unread:?}"
+    );
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn at(host: &Host, peer: Option<&Host>, said: &[(&str, &str)]) -> Result<Found, 
         said.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
     let (found, unread) = standing(&definition, &Machine { host, peer, said: &said });
     match unread.into_iter().next() {
-        Some(unread) => Err(unread.why),
+        Some(unread) => Err(unread.why.to_string()),
         None => Ok(found["DIMMs"].clone()),
     }
 }
@@ -123,6 +123,14 @@ fn what_to_change_is_said() {
         "power down both hosts; on this one take the DIMM out of DIMM 7; on the peer put a DIMM \
          into DIMM 3"
     );
+    // The way there is as long as modules are touched, on whichever host.
+    let steps = |populated: &[u32], level: usize, peer: Option<&Host>| {
+        let machine = Machine { host: &with(populated), peer, said: &said };
+        change(factor, &factor.levels[level], &machine).steps
+    };
+    assert_eq!(steps(&[6, 7], 1, None), 1);
+    assert_eq!(steps(&[6, 3, 7], 1, Some(&with(&[6]))), 2);
+    assert_eq!(steps(&[6], 5, None), 5);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::{Definition, Factor, LevelOf};
 use narrows_model::host::{Host, Slot};
 use narrows_model::study::Found;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// The machines of a session.
 #[derive(Clone, Copy)]
@@ -23,7 +24,121 @@ pub struct Unread {
     /// The factor.
     pub factor: String,
     /// What is missing, or in the way.
-    pub why: String,
+    pub why: NoLevel,
+}
+
+/// Why a machine is at none of a factor's levels that could be named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoLevel {
+    /// The user names a level that the factor does not have.
+    NoSuch {
+        /// What was named.
+        said: String,
+        /// What there is.
+        levels: Vec<String>,
+    },
+    /// The user names one level, and the machine is at another.
+    Other {
+        /// Where it is.
+        at: String,
+        /// What was named.
+        said: String,
+    },
+    /// The user names a level, and the machine is at none.
+    NotAt {
+        /// What was named.
+        said: String,
+    },
+    /// The machine is at none of the levels.
+    None {
+        /// The nearest, where it is a matter of moving modules.
+        nearest: Option<Change>,
+    },
+    /// The machine is at several.
+    Several {
+        /// Their names.
+        levels: Vec<String>,
+    },
+    /// What would tell is not known; `None` when nothing would.
+    Untold {
+        /// The factor.
+        factor: String,
+        /// What is missing.
+        missing: Option<Untold>,
+    },
+}
+
+impl fmt::Display for NoLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuch { said, levels } => {
+                write!(f, "it has no level '{said}', but {}", levels.join(", "))
+            }
+            Self::Other { at, said } => write!(f, "the machine is at '{at}', and not at '{said}'"),
+            Self::NotAt { said } => write!(f, "the machine is not at '{said}'"),
+            Self::None { nearest: None } => f.write_str("the machine is at none of its levels"),
+            Self::None { nearest: Some(Change { to, says, .. }) } => {
+                write!(f, "the machine is at none of its levels; for '{to}': {says}")
+            }
+            Self::Several { levels } => {
+                write!(f, "the machine is at several levels: {}", levels.join(", "))
+            }
+            Self::Untold { factor, missing: Some(missing) } => {
+                write!(f, "{missing}; say it with --at {factor}=LEVEL")
+            }
+            Self::Untold { factor, missing: None } => {
+                write!(f, "no fact tells; say it with --at {factor}=LEVEL")
+            }
+        }
+    }
+}
+
+/// A fact that would tell a machine's level, and does not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Untold {
+    /// The memory slots, with why they are not known.
+    Slots(String),
+    /// The socket of a slot.
+    Socket,
+    /// No slot has this label.
+    NoSlot(String),
+    /// Two slots may be meant.
+    TwoSlots {
+        /// What the study calls it.
+        label: String,
+        /// Their locators.
+        either: [String; 2],
+    },
+    /// Nothing is at this JSON pointer.
+    NoFact(String),
+    /// A fact has no value.
+    NoValue {
+        /// Its JSON pointer.
+        pointer: String,
+        /// `absent`, `denied` or `malformed`.
+        state: String,
+    },
+    /// The facts cannot be looked at as JSON.
+    Json(String),
+    /// All of these of the other host.
+    OfPeer(Box<Untold>),
+}
+
+impl fmt::Display for Untold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slots(gap) => write!(f, "memory slots are not known: {gap}"),
+            Self::Socket => f.write_str("the socket of a memory slot is not known"),
+            Self::NoSlot(label) => write!(f, "there is no memory slot '{label}'"),
+            Self::TwoSlots { label, either: [first, second] } => {
+                write!(f, "memory slot '{label}' may be '{first}' or '{second}'")
+            }
+            Self::NoFact(pointer) => write!(f, "there is no fact {pointer}"),
+            Self::NoValue { pointer, state } => write!(f, "{pointer} is {state}"),
+            Self::Json(why) => f.write_str(why),
+            Self::OfPeer(why) => write!(f, "the peer: {why}"),
+        }
+    }
 }
 
 /// Levels of the factors that are changed by hand, and those that cannot be told.
@@ -44,11 +159,12 @@ pub fn standing(definition: &Definition, machine: &Machine<'_>) -> Standing {
     (found, unread)
 }
 
-fn level(factor: &Factor, machine: &Machine<'_>) -> Result<Found, String> {
-    let names = || factor.levels.iter().map(|level| level.name.as_str()).collect::<Vec<_>>();
+fn level(factor: &Factor, machine: &Machine<'_>) -> Result<Found, NoLevel> {
     let said = machine.said.get(&factor.name);
-    if let Some(said) = said.filter(|said| !names().contains(&said.as_str())) {
-        return Err(format!("it has no level '{said}', but {}", names().join(", ")));
+    let has = |name: &String| factor.levels.iter().any(|level| level.name == *name);
+    if let Some(said) = said.filter(|said| !has(said)) {
+        let levels = factor.levels.iter().map(|level| level.name.clone()).collect();
+        return Err(NoLevel::NoSuch { said: said.clone(), levels });
     }
     let (mut at, mut whys) = (Vec::new(), BTreeSet::new());
     for level in &factor.levels {
@@ -65,28 +181,27 @@ fn level(factor: &Factor, machine: &Machine<'_>) -> Result<Found, String> {
             Ok(Found { level: said.clone(), read: true })
         }
         // What is read goes before what is said.
-        ([one], Some(said)) => Err(format!("the machine is at '{one}', and not at '{said}'")),
+        ([one], Some(said)) => Err(NoLevel::Other { at: (*one).to_owned(), said: said.clone() }),
         ([], Some(said)) if can_be_said(factor, said) => {
             Ok(Found { level: said.clone(), read: false })
         }
         ([], Some(said)) => match whys.first() {
             // The facts that would tell cannot be read: the user's word is taken, and marked.
             Some(_) => Ok(Found { level: said.clone(), read: false }),
-            None => Err(format!("the machine is not at '{said}'")),
+            None => Err(NoLevel::NotAt { said: said.clone() }),
         },
-        ([], None) => Err(match whys.first() {
-            Some(why) => format!("{why}; say it with --at {}=LEVEL", factor.name),
-            None if factor.levels.iter().all(|level| level.when.is_none()) => {
-                format!("no fact tells; say it with --at {}=LEVEL", factor.name)
-            }
-            None => match nearest(factor, machine) {
-                Some(Change { to, says, .. }) => {
-                    format!("the machine is at none of its levels; for '{to}': {says}")
-                }
-                None => "the machine is at none of its levels".to_owned(),
-            },
-        }),
-        (many, _) => Err(format!("the machine is at several levels: {}", many.join(", "))),
+        ([], None) => {
+            let missing = whys.into_iter().next();
+            let untold = missing.is_some() || factor.levels.iter().all(|one| one.when.is_none());
+            Err(match untold {
+                true => NoLevel::Untold { factor: factor.name.clone(), missing },
+                false => NoLevel::None { nearest: nearest(factor, machine) },
+            })
+        }
+        (many, _) => {
+            let levels = many.iter().map(|level| (*level).to_owned()).collect();
+            Err(NoLevel::Several { levels })
+        }
     }
 }
 
@@ -112,15 +227,15 @@ fn can_be_said(factor: &Factor, said: &str) -> bool {
     factor.levels.iter().any(|level| level.name == said && level.when.is_none())
 }
 
-fn fits(when: &When, machine: &Machine<'_>) -> Result<bool, String> {
+fn fits(when: &When, machine: &Machine<'_>) -> Result<bool, Untold> {
     let here = fits_host(when, machine.host)?;
     match machine.peer.filter(|_| here && !when.here_only) {
-        Some(peer) => fits_host(when, peer).map_err(|why| format!("the peer: {why}")),
+        Some(peer) => fits_host(when, peer).map_err(|why| Untold::OfPeer(Box::new(why))),
         None => Ok(here),
     }
 }
 
-fn fits_host(when: &When, host: &Host) -> Result<bool, String> {
+fn fits_host(when: &When, host: &Host) -> Result<bool, Untold> {
     if let Some(wanted) = &when.populated {
         let slots = slots(host)?;
         let wanted = wanted.iter().map(|label| slot(slots, label).map(|slot| &slot.locator));
@@ -133,7 +248,7 @@ fn fits_host(when: &When, host: &Host) -> Result<bool, String> {
     if let Some(wanted) = &when.modules_by_socket {
         let mut have = vec![0u32; wanted.len()];
         for slot in populated(slots(host)?) {
-            let at = slot.at.as_ref().ok_or("the socket of a memory slot is not known")?;
+            let at = slot.at.as_ref().ok_or(Untold::Socket)?;
             match have.get_mut(at.socket as usize) {
                 Some(count) => *count += 1,
                 None => return Ok(false),
@@ -146,18 +261,22 @@ fn fits_host(when: &When, host: &Host) -> Result<bool, String> {
     facts_fit(&when.facts, host)
 }
 
-fn facts_fit(wanted: &BTreeMap<String, toml::Value>, host: &Host) -> Result<bool, String> {
+fn facts_fit(wanted: &BTreeMap<String, toml::Value>, host: &Host) -> Result<bool, Untold> {
     if wanted.is_empty() {
         return Ok(true);
     }
-    let facts = serde_json::to_value(host).map_err(|error| error.to_string())?;
+    let facts = serde_json::to_value(host).map_err(|error| Untold::Json(error.to_string()))?;
     for (pointer, wanted) in wanted {
-        let wanted = serde_json::to_value(wanted).map_err(|error| error.to_string())?;
-        let fact = facts.pointer(pointer).ok_or(format!("there is no fact {pointer}"))?;
+        let wanted =
+            serde_json::to_value(wanted).map_err(|error| Untold::Json(error.to_string()))?;
+        let fact = facts.pointer(pointer).ok_or_else(|| Untold::NoFact(pointer.clone()))?;
         // A fact that was read holds its value beside its source.
         let value = match fact.get("state").and_then(serde_json::Value::as_str) {
             Some("known") => fact.get("value").unwrap_or(fact),
-            Some(gap) => return Err(format!("{pointer} is {gap}")),
+            Some(state) => {
+                let (pointer, state) = (pointer.clone(), state.to_owned());
+                return Err(Untold::NoValue { pointer, state });
+            }
             None => fact,
         };
         let equal = match (value.as_f64(), wanted.as_f64()) {
@@ -171,12 +290,9 @@ fn facts_fit(wanted: &BTreeMap<String, toml::Value>, host: &Host) -> Result<bool
     Ok(true)
 }
 
-fn slots(host: &Host) -> Result<&[Slot], String> {
+fn slots(host: &Host) -> Result<&[Slot], Untold> {
     let slots = host.memory.slots.value().map(Vec::as_slice);
-    slots.ok_or_else(|| {
-        let gap = host.memory.slots.gap().unwrap_or_default();
-        format!("memory slots are not known: {gap}")
-    })
+    slots.ok_or_else(|| Untold::Slots(host.memory.slots.gap().unwrap_or_default()))
 }
 
 fn populated(slots: &[Slot]) -> impl Iterator<Item = &Slot> {
@@ -184,7 +300,7 @@ fn populated(slots: &[Slot]) -> impl Iterator<Item = &Slot> {
 }
 
 /// The slot by the label on the board: the whole locator, or its last word or number.
-fn slot<'a>(slots: &'a [Slot], label: &str) -> Result<&'a Slot, String> {
+fn slot<'a>(slots: &'a [Slot], label: &str) -> Result<&'a Slot, Untold> {
     let whole = |slot: &&Slot| slot.locator.eq_ignore_ascii_case(label);
     if let Some(slot) = slots.iter().find(whole) {
         return Ok(slot);
@@ -198,10 +314,11 @@ fn slot<'a>(slots: &'a [Slot], label: &str) -> Result<&'a Slot, String> {
     let found: Vec<&Slot> = slots.iter().filter(last).collect();
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err(format!("there is no memory slot '{label}'")),
-        [first, second, ..] => {
-            Err(format!("memory slot '{label}' may be '{}' or '{}'", first.locator, second.locator))
-        }
+        [] => Err(Untold::NoSlot(label.to_owned())),
+        [first, second, ..] => Err(Untold::TwoSlots {
+            label: label.to_owned(),
+            either: [first.locator.clone(), second.locator.clone()],
+        }),
     }
 }
 
@@ -214,6 +331,14 @@ pub struct Change {
     pub to: String,
     /// What to do, in words.
     pub says: String,
+    /// What there is to do: modules to move, put in or take out, or one setting to change.
+    pub steps: usize,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.factor, self.to, self.says)
+    }
 }
 
 /// How to get from the machine as it is to a level of a factor.
@@ -222,18 +347,23 @@ pub fn change(factor: &Factor, to: &LevelOf, machine: &Machine<'_>) -> Change {
     let peer = machine.peer.filter(|_| when.is_some_and(|when| !when.here_only));
     let wanted = when.and_then(|when| when.populated.as_ref());
     let moves = |host: &Host| wanted.and_then(|wanted| memory_moves(wanted, host).ok());
-    let says = match (moves(machine.host), peer.map(moves)) {
+    let (says, steps) = match (moves(machine.host), peer.map(moves)) {
         (None, there) => {
             let both = if there.is_some() { ", on both hosts" } else { "" };
-            format!("set {} to '{}'{both}", factor.name, to.name)
+            (format!("set {} to '{}'{both}", factor.name, to.name), 1)
         }
-        (Some(here), Some(Some(there))) => moves_of_two(&here, &there),
-        (Some(here), None) => format!("power down, {here}"),
+        (Some(here), Some(Some(there))) => {
+            (moves_of_two(&here.join(", "), &there.join(", ")), here.len() + there.len())
+        }
+        (Some(here), None) => (format!("power down, {}", here.join(", ")), here.len()),
         (Some(here), Some(None)) => {
-            format!("power down, {here}, on this host; what the peer needs is not known")
+            let moves = here.join(", ");
+            let says =
+                format!("power down, {moves}, on this host; what the peer needs is not known");
+            (says, here.len())
         }
     };
-    Change { factor: factor.name.clone(), to: to.name.clone(), says }
+    Change { factor: factor.name.clone(), to: to.name.clone(), says, steps }
 }
 
 /// What to move in two hosts, which need not be at the same.
@@ -247,7 +377,7 @@ fn moves_of_two(here: &str, there: &str) -> String {
 }
 
 /// Modules to move, add and take out: one that is taken out of one slot is put into another.
-fn memory_moves(wanted: &[String], host: &Host) -> Result<String, String> {
+fn memory_moves(wanted: &[String], host: &Host) -> Result<Vec<String>, Untold> {
     let slots = slots(host)?;
     let wanted: Vec<&str> = wanted
         .iter()
@@ -261,5 +391,5 @@ fn memory_moves(wanted: &[String], host: &Host) -> Result<String, String> {
     let moves = out.iter().zip(&into).map(|(from, to)| format!("move the DIMM of {from} to {to}"));
     let more = into.iter().skip(moved).map(|to| format!("put a DIMM into {to}"));
     let less = out.iter().skip(moved).map(|from| format!("take the DIMM out of {from}"));
-    Ok(moves.chain(more).chain(less).collect::<Vec<String>>().join(", "))
+    Ok(moves.chain(more).chain(less).collect())
 }

@@ -13,7 +13,7 @@ use narrows_model::options::{flows, places};
 use narrows_model::study::Found;
 use narrows_model::trial::{Path, Trial, TrialId};
 use narrows_plan::study::{
-    Ends as PlannedEnds, Machine, Planned, Settings, change, standing, trials,
+    Change, Ends as PlannedEnds, Machine, Planned, Settings, change, standing, trials,
 };
 use narrows_run::controller::{Ends, sink_job, source_job};
 use narrows_run::guard::Guard;
@@ -207,7 +207,7 @@ impl Sitting {
         said: &BTreeMap<String, String>,
     ) -> Vec<String> {
         let machine = Machine { host: &self.host, peer: self.peer_hosts.first(), said };
-        let mut all: Vec<(Vec<String>, usize)> = Vec::new();
+        let mut all: Vec<(Vec<Change>, usize)> = Vec::new();
         for index in wanted {
             let cell = &defined.cells[*index];
             let by_hand = defined.definition.factors.iter().filter(|factor| factor.by_hand);
@@ -215,20 +215,20 @@ impl Sitting {
                 let to = cell.level(&factor.name)?;
                 let at = self.levels.get(&factor.name).map(|found| found.level.as_str());
                 let level = factor.levels.iter().find(|level| level.name == to)?;
-                (at != Some(to)).then(|| {
-                    let change = change(factor, level, &machine);
-                    format!("{} {}: {}", change.factor, change.to, change.says)
-                })
+                (at != Some(to)).then(|| change(factor, level, &machine))
             });
-            let says: Vec<String> = differs.collect();
-            match all.iter_mut().find(|(known, _)| *known == says) {
+            let changes: Vec<Change> = differs.collect();
+            match all.iter_mut().find(|(known, _)| *known == changes) {
                 Some((_, cells)) => *cells += 1,
-                None => all.push((says, 1)),
+                None => all.push((changes, 1)),
             }
         }
-        all.sort_by_key(|(says, _)| says.join("; ").matches(',').count());
+        all.sort_by_key(|(changes, _)| changes.iter().map(|one| one.steps).sum::<usize>());
         all.into_iter()
-            .map(|(says, cells)| format!("{} ({cells} cells)", says.join("; ")))
+            .map(|(changes, cells)| {
+                let says: Vec<String> = changes.iter().map(Change::to_string).collect();
+                format!("{} ({cells} cells)", says.join("; "))
+            })
             .collect()
     }
 
