@@ -40,7 +40,10 @@ fn check(gain: f64) -> StoredStudy {
             id: TrialId(label.into()),
             label: label.into(),
             kind: "tcp-stream".into(),
-            params: Params::of_network(Bytes(65_536), 1),
+            params: Params {
+                congestion: (used != "bbr").then(|| used.into()),
+                ..Params::of_network(Bytes(65_536), 1)
+            },
             place: Placement::default(),
             path: Path::Namespaces,
             timeline,
@@ -84,10 +87,10 @@ fn what_a_check_measured_is_advised_with_the_run_that_it_rests_on() {
     assert!(alike.advice.is_empty() && alike.fine.contains(&SETTING.to_owned()), "{alike:?}");
     // Set to another since the check: what was compared is not what is.
     let since = told(1.9, &host("vegas"));
-    assert!(since.unknown.iter().any(|text| text.starts_with(SETTING)), "{since:?}");
+    assert!(since.unknown.iter().any(|one| one.setting == SETTING), "{since:?}");
     // Without a check nobody knows, and that is said.
     let bare = advise(&host("bbr"), Profile::Throughput, None);
-    assert!(bare.unknown.iter().any(|text| text.contains("narrows check")), "{bare:?}");
+    assert!(bare.unknown.iter().any(|one| one.to_string().contains("narrows check")), "{bare:?}");
 }
 
 #[test]

@@ -73,6 +73,12 @@ pub fn trials(host: &Host, wanted: &Wanted, window: Nanos) -> Result<(Spot, Vec<
     Ok((spot, trials))
 }
 
+/// The nodes of a host that have memory: a matrix needs two of them.
+pub fn nodes_with_memory(host: &Host) -> Vec<u32> {
+    let with = host.nodes.iter().filter(|node| node.memory_bytes.value().is_some_and(|b| b.0 > 0));
+    with.map(|node| node.id).collect()
+}
+
 struct Plan<'a> {
     wanted: &'a Wanted,
     window: Nanos,
@@ -164,13 +170,7 @@ impl Plan<'_> {
 
     /// Read bandwidth and latency from the CPUs of every node to the memory of every node.
     fn matrix(&self, host: &Host) -> Vec<Trial> {
-        let has_memory = |bytes: Option<&Bytes>| bytes.is_some_and(|bytes| bytes.0 > 0);
-        let memories: Vec<u32> = host
-            .nodes
-            .iter()
-            .filter(|node| has_memory(node.memory_bytes.value()))
-            .map(|node| node.id)
-            .collect();
+        let memories = nodes_with_memory(host);
         let spots: Vec<(u32, Spot)> =
             host.nodes.iter().filter_map(|node| Some((node.id, on_node(host, node.id)?))).collect();
         if memories.len() < 2 {

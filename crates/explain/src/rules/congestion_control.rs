@@ -10,6 +10,7 @@ use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
 use narrows_model::BitsPerSecond;
 use narrows_model::host::{Host, Nic};
+use narrows_model::load::Params;
 use narrows_model::result::{Estimate, Evidence, Finding, Missing, Verdict, Weight};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Path;
@@ -41,7 +42,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         return Verdict::unknown(missing);
     };
     let mut findings: Vec<Finding> = Vec::new();
-    let pair = compared(case.summaries);
+    let pair = compared(case.study, case.summaries);
     findings.extend(
         pair.and_then(|(with_default, with_other)| {
             slower_default(default, with_default, with_other)
@@ -78,10 +79,17 @@ fn measured(study: &StoredStudy) -> bool {
     study.trials.iter().any(|trial| trial.kind == "tcp-stream" && trial.path != Path::Peer)
 }
 
-/// The stream with the default and the one with another congestion control, when both ran.
-pub fn compared(all: &[Summary]) -> Option<(&Summary, &Summary)> {
-    let default = all.iter().find(|summary| summary.label == "tcp-stream")?;
-    let other = all.iter().find(|summary| summary.label.starts_with("tcp-stream "))?;
+/// The stream with the default and the one with another congestion control, when both ran and
+/// nothing else is between them. `all` has a summary for each trial of the study, in its order.
+pub fn compared<'a>(study: &StoredStudy, all: &'a [Summary]) -> Option<(&'a Summary, &'a Summary)> {
+    let pairs = || study.trials.iter().zip(all);
+    let (plain, default) = pairs().find(|(trial, _)| {
+        trial.kind == "tcp-stream" && trial.engine.is_none() && trial.params.congestion.is_none()
+    })?;
+    let (_, other) = pairs().find(|(trial, _)| {
+        let params = Params { congestion: None, ..trial.params.clone() };
+        trial.kind == plain.kind && trial.params.congestion.is_some() && params == plain.params
+    })?;
     // Asked for another and given the same, nothing was compared.
     let used = |summary: &Summary| summary.effective.congestion.clone();
     let differ = used(other).is_some() && used(other) != used(default);

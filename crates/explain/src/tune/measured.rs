@@ -5,6 +5,7 @@ use crate::rules::congestion_control as congestion;
 use narrows_model::Fact;
 use narrows_model::host::Host;
 use narrows_model::record::Outcome;
+use narrows_model::result::Missing;
 use narrows_model::study::StoredStudy;
 use narrows_stats::{Summary, summarise};
 use std::fmt;
@@ -70,22 +71,22 @@ pub(super) fn look(desk: &mut Desk<'_>, measured: Option<&Measured>) {
     let Some(fact) = desk.host.tuning.get(SETTING) else { return };
     let fact: Fact<String> = fact.clone();
     let Some(now) = fact.value() else {
-        let gap = fact.gap().unwrap_or_default();
-        desk.told.unknown.push(format!("{SETTING}: {gap}"));
+        desk.told.lacks(SETTING, Missing::fact(SETTING, &fact));
         return;
     };
     let then = |measured: &&Measured| {
         measured.study.host.tuning.get(SETTING).and_then(Fact::value) == Some(now)
     };
     let compared = measured.filter(then).and_then(|measured| {
-        congestion::compared(&measured.summaries).map(|pair| (measured, pair))
+        congestion::compared(&measured.study, &measured.summaries).map(|pair| (measured, pair))
     });
     let Some((measured, (default, other))) = compared else {
-        let gap = format!("{SETTING}: {now} was not measured against cubic: run `narrows check`");
         // Neither of them paces: there is nothing to compare.
-        match matches!(now.as_str(), "cubic" | "reno") {
-            true => desk.told.fine.push(SETTING.to_owned()),
-            false => desk.told.unknown.push(gap),
+        if matches!(now.as_str(), "cubic" | "reno") {
+            desk.told.fine.push(SETTING.to_owned());
+        } else {
+            let of = format!("{now} was not measured against cubic: run `narrows check`");
+            desk.told.lacks(SETTING, Missing::measurement(of));
         }
         return;
     };

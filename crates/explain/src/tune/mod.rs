@@ -14,7 +14,9 @@ pub use measured::{Measured, Stale};
 
 use narrows_model::Fact;
 use narrows_model::host::Host;
+use narrows_model::result::Missing;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What a host is to be good at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,15 +80,61 @@ pub struct Advice {
     pub commands: Vec<String>,
 }
 
+/// A setting on which there is no advice, since something about it is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub struct Unknown {
+    /// Its name, as in [`Advice::setting`].
+    pub setting: String,
+    /// What advice would need.
+    pub missing: Missing,
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.missing {
+            // The setting is the fact.
+            Missing::Fact { gap, .. } => write!(f, "{}: {gap}", self.setting),
+            missing => write!(f, "{}: {missing}", self.setting),
+        }
+    }
+}
+
+impl From<Unknown> for String {
+    fn from(unknown: Unknown) -> Self {
+        unknown.to_string()
+    }
+}
+
 /// What a host was asked, with what could not be read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Advised {
     /// What should be different, by setting.
     pub advice: Vec<Advice>,
     /// Settings that are as they should be.
     pub fine: Vec<String>,
     /// Settings that are not there or may not be read, with why.
-    pub unknown: Vec<String>,
+    pub unknown: Vec<Unknown>,
+}
+
+impl Advised {
+    /// True when this setting was asked for, whatever the answer.
+    pub fn knows(&self, setting: &str) -> bool {
+        self.advice.iter().any(|advice| advice.setting == setting)
+            || self.fine.iter().any(|name| name == setting)
+            || self.unknown.iter().any(|unknown| unknown.setting == setting)
+    }
+
+    /// Keeps what is said of these settings.
+    pub fn keep(&mut self, settings: &[String]) {
+        self.advice.retain(|advice| settings.contains(&advice.setting));
+        self.fine.retain(|name| settings.contains(name));
+        self.unknown.retain(|unknown| settings.contains(&unknown.setting));
+    }
+
+    fn lacks(&mut self, setting: &str, missing: Missing) {
+        self.unknown.push(Unknown { setting: setting.to_owned(), missing });
+    }
 }
 
 /// Everything that should be different on a host, by its facts and by what a check measured on it.
@@ -124,8 +172,7 @@ impl Desk<'_> {
     /// A setting whose value is a fact.
     fn weigh<T: ToString>(&mut self, fact: &Fact<T>, wish: Wish<'_>) {
         let Some(now) = fact.value() else {
-            let gap = fact.gap().unwrap_or_default();
-            self.told.unknown.push(format!("{}: {gap}", wish.setting));
+            self.told.lacks(wish.setting, Missing::fact(wish.setting, fact));
             return;
         };
         let now = now.to_string();
@@ -229,7 +276,7 @@ mod tests {
     fn what_cannot_be_read_is_said_and_not_advised() {
         let told = advise(&Host::default(), Profile::Throughput, None);
         assert!(told.advice.is_empty(), "{told:?}");
-        assert!(told.unknown.iter().any(|text| text.starts_with("cpu.governor")), "{told:?}");
+        assert!(told.unknown.iter().any(|one| one.setting == "cpu.governor"), "{told:?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{Desk, Profile, Wish, Worth};
 use narrows_model::Fact;
 use narrows_model::host::Nic;
+use narrows_model::result::Missing;
 
 /// Round trip of a busy local network, in seconds (assumed).
 const ROUND_TRIP_S: f64 = 0.001;
@@ -61,7 +62,7 @@ fn throughput(desk: &mut Desk<'_>) {
     }
     if needed.is_none() {
         for name in BUFFERS {
-            desk.told.unknown.push(format!("{name}: no NIC here tells its rate"));
+            desk.told.lacks(name, Missing::knowledge("no NIC here tells its rate"));
         }
     }
     for (name, because) in [

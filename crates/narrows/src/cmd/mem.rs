@@ -28,7 +28,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     } as u32;
     let (spot, trials) = plan::trials(&host, &wanted(args, host.nodes.len(), cpus), window)
         .map_err(|why| Failure::of(Cause::NO_MEMORY, why))?;
-    if args.matrix && !trials.iter().any(|trial| trial.label.contains("memory of node")) {
+    if args.matrix && plan::nodes_with_memory(&host).len() < 2 {
         note!("no matrix: fewer than two nodes here have memory");
     }
     for trial in &trials {

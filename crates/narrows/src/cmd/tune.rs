@@ -73,18 +73,13 @@ fn checked(folder: &Path, host: &Host) -> Option<Measured> {
 /// The advice on these settings; all of it when none is named.
 fn only(mut told: Advised, names: &[String]) -> Result<Advised, Failure> {
     for name in names {
-        let known = told.advice.iter().any(|advice| advice.setting == *name)
-            || told.fine.contains(name)
-            || told.unknown.iter().any(|text| text.starts_with(&format!("{name}:")));
-        if !known {
+        if !told.knows(name) {
             let says = format!("there is no advice on '{name}'");
             return Err(Failure::of(Cause::NO_ADVICE, says));
         }
     }
     if !names.is_empty() {
-        told.advice.retain(|advice| names.contains(&advice.setting));
-        told.fine.retain(|name| names.contains(name));
-        told.unknown.retain(|text| names.iter().any(|name| text.starts_with(&format!("{name}:"))));
+        told.keep(names);
     }
     Ok(told)
 }
