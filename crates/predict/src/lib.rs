@@ -6,15 +6,31 @@
 #![forbid(unsafe_code)]
 
 pub mod bounds;
+pub mod calibration;
+pub mod description;
 pub mod dram;
 pub mod framing;
 mod memory;
+mod parameters;
 pub mod pcie;
+pub mod prices;
+mod reach;
+mod resources;
 pub mod roads;
+mod search;
+mod server;
 pub mod sockets;
 mod stack;
-pub mod whatif;
+pub mod stream_cost;
+#[cfg(test)]
+mod tests;
+mod traffic;
 mod wire;
+
+pub use parameters::{FITTED, PACKETS};
+pub use reach::{Parameter, Reach, Resource};
+pub use search::{Found, search};
+pub use server::{KEYS, Known, Said, Server, fastest, of_host};
 
 use narrows_model::host::Nic;
 use narrows_model::result::{Ceiling, Estimate, Method, Prediction, Unit};

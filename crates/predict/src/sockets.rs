@@ -2,7 +2,7 @@
 //!
 //! `8 eta w C / m / (share of the traffic in that set)` Gb/s: w channels of C GB/s, of which copies
 //! reach eta, and m bytes of memory traffic for each payload byte. Shared by published tables,
-//! which fit the parameters, and what-if, which has those of one fit.
+//! which fit the parameters, and the engine, which has those of one fit.
 
 use narrows_dimm::interleave::sets;
 use narrows_dimm::platform::Platform;

@@ -2,8 +2,8 @@
 //! cannot be is refused by its name. By a seeded loop.
 
 use narrows_model::host::Host;
-use narrows_predict::whatif::calibration::Calibration;
-use narrows_predict::whatif::{KEYS, Said, of_host};
+use narrows_predict::calibration::Calibration;
+use narrows_predict::{KEYS, Said, of_host};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 

@@ -7,8 +7,8 @@ use narrows_model::record::{Outcome, Record, Stamp};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
-use narrows_predict::whatif::calibration::{Calibration, Measured};
-use narrows_predict::whatif::{Reach, Said, Server, of_host};
+use narrows_predict::calibration::{Calibration, Measured};
+use narrows_predict::{Reach, Said, Server, of_host};
 use narrows_stats::summarise;
 use std::io::Write;
 use std::path::Path;
@@ -98,7 +98,7 @@ fn what_was_measured_is_reproduced() {
                 assert!((reach.value / gbps - 1.0).abs() < 1e-6, "{name} {path} {reach:?}");
                 assert!(reach.low < gbps && gbps < reach.high, "{name} {path} {reach:?}");
                 let narrowest = reach.resources.first().expect("a resource");
-                let here = |p: &narrows_predict::whatif::Parameter| p.from.contains("here: a row");
+                let here = |p: &narrows_predict::Parameter| p.from.contains("here: a row");
                 assert!(narrowest.parameters.iter().any(here), "{narrowest:?}");
             }
         }

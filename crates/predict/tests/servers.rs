@@ -3,8 +3,8 @@
 
 use narrows_model::host::{Host, Nic, PciHop, PciLink};
 use narrows_model::{BitsPerSecond, Bytes, Fact};
-use narrows_predict::whatif::calibration::{Calibration, Measured};
-use narrows_predict::whatif::{Reach, Resource, Said, Server, of_host, prices};
+use narrows_predict::calibration::{Calibration, Measured};
+use narrows_predict::{Reach, Resource, Said, Server, of_host, prices};
 
 fn near(is: f64, want: f64) {
     assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");

@@ -2,9 +2,9 @@
 
 use crate::figures::alone;
 use crate::plots::{Svg, WIDTH, svg::Anchor};
-use narrows_predict::whatif::calibration::Calibration;
-use narrows_predict::whatif::prices::{Cost, for_a_hundred};
-use narrows_predict::whatif::{Reach, Resource, Server};
+use narrows_predict::calibration::Calibration;
+use narrows_predict::prices::{Cost, for_a_hundred};
+use narrows_predict::{Reach, Resource, Server};
 use std::fmt::Write;
 
 /// Columns of a bar in text.

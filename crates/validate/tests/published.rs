@@ -52,11 +52,11 @@ fn populations_are_within_their_bars() {
         let found = lenovo.parameters.iter().find(|parameter| parameter.name == name);
         found.expect("a parameter").value
     };
-    for (name, constant) in narrows_predict::whatif::FITTED {
+    for (name, constant) in narrows_predict::FITTED {
         assert!((fitted(name) / constant - 1.0).abs() < 0.01, "{name}: {}", fitted(name));
     }
     let packets = of(&answers, "smallest packets by poll mode");
-    for (name, constant) in narrows_predict::whatif::PACKETS {
+    for (name, constant) in narrows_predict::PACKETS {
         let found = packets.parameters.iter().find(|parameter| parameter.name == name);
         let found = found.map(|parameter| parameter.value).expect("a parameter");
         assert!((found / constant - 1.0).abs() < 0.01, "{name}: {found}");

@@ -12,8 +12,8 @@ use narrows_model::host::Host;
 use narrows_model::result::{Estimate, Method, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path as Join, Trial};
-use narrows_predict::whatif::calibration::Calibration;
-use narrows_predict::whatif::of_host;
+use narrows_predict::calibration::Calibration;
+use narrows_predict::of_host;
 use narrows_stats::{
     Drift, Equivalence, Grouping, Label, Metric, Placed, Summary, drift, equivalence, levels,
     repeats_needed, summarise, value_of,

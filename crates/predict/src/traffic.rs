@@ -1,4 +1,4 @@
-//! Paths: how bytes travel, and what that asks of each resource.
+//! Kinds of traffic: how bytes travel, and what that asks of each resource.
 
 use crate::framing::{self, Rdma};
 
@@ -15,7 +15,7 @@ pub enum Verb {
 
 /// One way to move bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
+pub enum Traffic {
     /// TCP, large writes.
     Tcp,
     /// TCP whose sender does not copy (MSG_ZEROCOPY, sendfile); its receiver does.
@@ -34,8 +34,8 @@ pub enum Path {
 /// between 8 and 32 KiB).
 pub const EAGER_BYTES: f64 = 12_288.0;
 
-impl Path {
-    /// All paths over Ethernet, or all over InfiniBand that the model speaks of.
+impl Traffic {
+    /// All kinds over Ethernet, or all over InfiniBand, that the model speaks of.
     pub fn all(infiniband: bool) -> Vec<Self> {
         use Verb::{Read, Send, Write};
         if infiniband {

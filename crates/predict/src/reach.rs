@@ -1,24 +1,12 @@
-//! What a described server should reach, today and after a change: `narrows predict --set`.
+//! What a server should reach, today and after a change.
 //!
-//! Every path asks something of every resource on its way; the lowest answer is what it should
-//! reach, and its range is made of the lowest ends. What is not known is listed and not guessed.
-//! The parameters are those of one fit (docs/predict.md) or, of a study, measured.
+//! Every kind of traffic asks something of every resource on its way; the lowest answer is what it
+//! should reach, and its range is made of the lowest ends. What is not known is listed and not
+//! guessed. The parameters are those of one fit (docs/predict.md) or, of a study, measured.
 
-pub mod calibration;
-pub mod cost;
-pub mod description;
-mod parameters;
-mod path;
-pub mod prices;
-mod resources;
-mod search;
-mod server;
-
-pub use parameters::{FITTED, PACKETS};
-pub use search::{Found, search};
-pub use server::{KEYS, Said, Server, fastest, of_host};
-
-use path::Path;
+use crate::resources::Stated;
+use crate::server::Server;
+use crate::traffic::Traffic;
 use serde::Serialize;
 
 /// A number in a resource's arithmetic.
@@ -78,14 +66,14 @@ pub struct Reach {
 impl Server {
     /// What every path that is asked for should reach.
     pub fn reaches(&self) -> Vec<Reach> {
-        let paths = Path::all(self.infiniband);
+        let paths = Traffic::all(self.infiniband);
         let names: Vec<String> = paths.iter().map(|path| path.name()).collect();
         // `tcp` is a path's name and not the beginning of others; `rdma` is the beginning of many.
         let is = |name: &str, word: &String| match names.contains(word) {
             true => name == word,
             false => name.starts_with(word.as_str()),
         };
-        let asked = |path: &Path| {
+        let asked = |path: &Traffic| {
             let name = path.name();
             self.paths.is_empty() || self.paths.iter().any(|word| is(&name, word))
         };
@@ -93,11 +81,11 @@ impl Server {
     }
 
     /// One path; over several processors the sum of what each carries.
-    fn reach(&self, path: Path) -> Option<Reach> {
+    pub(crate) fn reach(&self, traffic: Traffic) -> Option<Reach> {
         let sets = self.sets();
         let parts = self.groups().into_iter().map(|group| {
-            let stated = self.resources(path, &group, &sets);
-            reach(path, stated)
+            let stated = self.resources(traffic, &group, &sets);
+            reach(traffic, stated)
         });
         let parts: Vec<Reach> = parts.collect();
         // What is narrowest is so on the processor that is held back the most.
@@ -107,7 +95,7 @@ impl Server {
     }
 }
 
-fn reach(path: Path, stated: Vec<resources::Stated>) -> Reach {
+fn reach(traffic: Traffic, stated: Vec<Stated>) -> Reach {
     let (mut resources, mut missing) = (Vec::new(), Vec::new());
     for stated in stated {
         match stated {
@@ -120,7 +108,16 @@ fn reach(path: Path, stated: Vec<resources::Stated>) -> Reach {
     let least = |of: fn(&Resource) -> f64| binding().map(of).fold(f64::INFINITY, f64::min);
     let (value, low, high) = (least(|r| r.value), least(|r| r.low), least(|r| r.high));
     let narrowest = binding().next().map(|resource| resource.name.to_owned());
-    Reach { path: path.name(), unit: path.unit(), value, low, high, narrowest, resources, missing }
+    Reach {
+        path: traffic.name(),
+        unit: traffic.unit(),
+        value,
+        low,
+        high,
+        narrowest,
+        resources,
+        missing,
+    }
 }
 
 fn sort(resources: &mut [Resource]) {
@@ -152,6 +149,3 @@ fn join(mut one: Reach, other: Reach) -> Reach {
     one.missing.dedup();
     one
 }
-
-#[cfg(test)]
-mod tests;

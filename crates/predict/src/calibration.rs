@@ -1,9 +1,9 @@
 //! What was measured in place of what is assumed: the copy's bandwidth, remote over local latency,
 //! what one stream's busiest CPU allows, and what TCP and UDP reached through the NIC.
 
-use super::cost::{Point, StreamCost};
-use super::path::Path;
-use super::server::fastest;
+use crate::server::fastest;
+use crate::stream_cost::{Point, StreamCost};
+use crate::traffic::Traffic;
 use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial;
@@ -80,7 +80,7 @@ impl Calibration {
         }
         one.node = study.study.memory_node;
         one.memory(study, all);
-        for (kind, path) in [("tcp-stream", Path::Tcp), ("udp-stream", Path::Udp)] {
+        for (kind, path) in [("tcp-stream", Traffic::Tcp), ("udp-stream", Traffic::Udp)] {
             one.network(study, all, kind, path);
         }
         one
@@ -127,7 +127,7 @@ impl Calibration {
         self.remote_over_local = latencies(study, all);
     }
 
-    fn network(&mut self, study: &StoredStudy, all: &[Summary], kind: &str, path: Path) {
+    fn network(&mut self, study: &StoredStudy, all: &[Summary], kind: &str, path: Traffic) {
         // One direction, at full speed, with nothing beside it.
         let plain = |summary: &&Summary| {
             let trial = study.trials.iter().find(|trial| trial.label == summary.label);
@@ -151,7 +151,7 @@ impl Calibration {
         };
         let (near, far) = (of(true), of(false));
         let (stream, ended) = match path {
-            Path::Tcp => (&mut self.tcp_stream, &mut self.tcp_gbps),
+            Traffic::Tcp => (&mut self.tcp_stream, &mut self.tcp_gbps),
             _ => (&mut self.udp_stream, &mut self.udp_gbps),
         };
         (if far.is_empty() { near } else { far }).into_iter().for_each(|point| stream.add(point));

@@ -1,8 +1,8 @@
 //! All populations of so many modules in a server's slots, ranked.
 
-use super::path::Path;
-use super::resources::Group;
-use super::server::Server;
+use crate::resources::Group;
+use crate::server::Server;
+use crate::traffic::Traffic;
 use narrows_dimm::platform::Platform;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub fn search(server: &Server, modules: u32, keep: usize) -> Result<(u64, Vec<Fo
     let platform =
         platform.ok_or("a search needs to know how the processors interleave: cpu=NAME")?;
     let port = Group { socket: 0, nics: 1, work: 0 };
-    let wires = [Path::Tcp, Path::Udp].map(|path| server.wire(path, &port).value);
+    let wires = [Traffic::Tcp, Traffic::Udp].map(|path| server.wire(path, &port).value);
     let each = choices(server, platform, modules);
     let none = [Choice { modules: Vec::new(), count: 0, sets: Vec::new(), like_it: 1 }];
     let others: &[Choice] = if sockets == 1 { &none } else { &each };
@@ -44,15 +44,15 @@ pub fn search(server: &Server, modules: u32, keep: usize) -> Result<(u64, Vec<Fo
     for near in &each {
         for far in others.iter().filter(|far| near.count + far.count == modules) {
             all = all.saturating_add(near.like_it.saturating_mul(far.like_it));
-            let reach = |path: Path, wire: f64| {
-                server.carried(path, &near.sets, far.count > 0, sockets).min(wire)
+            let reach = |traffic: Traffic, wire: f64| {
+                server.carried(traffic, &near.sets, far.count > 0, sockets).min(wire)
             };
             let both = if sockets == 1 { vec![near] } else { vec![near, far] };
             let uneven = if sockets == 1 { 0 } else { near.count.abs_diff(far.count) };
             let one = Found {
                 modules: both.iter().map(|choice| choice.modules.clone()).collect(),
-                tcp_gbps: reach(Path::Tcp, wires[0]),
-                udp_gbps: reach(Path::Udp, wires[1]),
+                tcp_gbps: reach(Traffic::Tcp, wires[0]),
+                udp_gbps: reach(Traffic::Udp, wires[1]),
                 channels: both.iter().map(|choice| choice.sets.iter().sum::<usize>()).sum(),
                 sets: both.iter().map(|choice| choice.sets.clone()).collect(),
             };

@@ -1,11 +1,11 @@
 //! The model's parameters: those that Lenovo's tables gave, or what was measured here in their
 //! place.
 
-use super::calibration::{Calibration, Measured};
-use super::cost::StreamCost;
-use super::path::Path;
-use super::server::{Known, Server};
+use crate::calibration::{Calibration, Measured};
+use crate::server::{Known, Server};
 use crate::sockets::{ETA, Theta};
+use crate::stream_cost::StreamCost;
+use crate::traffic::Traffic;
 
 /// As fitted on the 36 medians of LP1241 (docs/predict.md): the kernel's ceiling, memory bytes for
 /// each payload byte, the factor on them for TCP with two processors, UDP's shares in a wider set
@@ -110,8 +110,8 @@ impl Parameters {
     /// then is the narrowest resource that the model sees, and its parameter takes the difference.
     pub fn calibrated(mut self, then: &Server, measured: &Calibration) -> Self {
         self.measured_eta(then, measured);
-        for path in [Path::Tcp, Path::Udp] {
-            let figure = if path == Path::Tcp { &measured.tcp_gbps } else { &measured.udp_gbps };
+        for path in [Traffic::Tcp, Traffic::Udp] {
+            let figure = if path == Traffic::Tcp { &measured.tcp_gbps } else { &measured.udp_gbps };
             let Some(figure) = figure else { continue };
             let mut server = then.clone();
             server.parameters = self.clone();
@@ -120,7 +120,7 @@ impl Parameters {
                 let found = reach.resources.iter().find(|resource| resource.name == name);
                 found.map(|resource| resource.value)
             };
-            let kernel = if path == Path::Tcp { &mut self.tcp } else { &mut self.udp };
+            let kernel = if path == Traffic::Tcp { &mut self.tcp } else { &mut self.udp };
             let narrowest = reach.narrowest.as_deref().unwrap_or_default();
             match (narrowest, of("wire"), of("memory")) {
                 ("wire", Some(wire), _) => {
@@ -180,8 +180,8 @@ impl Parameters {
     }
 
     /// Of a kernel's path.
-    pub fn kernel(&self, path: Path) -> &Kernel {
-        if path == Path::Udp { &self.udp } else { &self.tcp }
+    pub fn kernel(&self, traffic: Traffic) -> &Kernel {
+        if traffic == Traffic::Udp { &self.udp } else { &self.tcp }
     }
 
     /// Half the 80 % range that the fit has on a processor's family.

@@ -1,8 +1,8 @@
-//! Of what-if.
+//! Servers that are described, and changed.
 
-use super::calibration::{Calibration, Measured};
-use super::cost::{Point, StreamCost};
 use super::*;
+use crate::calibration::{Calibration, Measured};
+use crate::stream_cost::{Point, StreamCost};
 use narrows_model::host::Host;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! A server as far as the model sees it: what the host's facts tell, and what was said beside them.
 
-use super::calibration::Calibration;
-use super::parameters::Parameters;
 use crate::bounds::{self, Bound};
+use crate::calibration::Calibration;
+use crate::parameters::Parameters;
 use crate::pcie;
 use crate::roads::{self, Uplink};
 use crate::sockets::ways;

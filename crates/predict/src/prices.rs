@@ -1,6 +1,7 @@
 //! What a change costs, where prices are given, and what that buys.
 
-use super::{Reach, Server};
+use crate::reach::Reach;
+use crate::server::Server;
 use serde::Serialize;
 
 /// Parts that have prices.

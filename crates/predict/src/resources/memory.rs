@@ -1,0 +1,87 @@
+//! `memory`: what the narrowest interleave set, or a measured copy, carries.
+
+use super::{Group, Stated, ends, of, parameter, resource};
+use crate::parameters::Parameters;
+use crate::server::Server;
+use crate::sockets::{Pages, Theta};
+use crate::traffic::Traffic;
+
+impl Server {
+    /// The socket whose memory is used, and whether it is another than the one that works.
+    pub(super) fn used(&self, group: &Group, sets: &[Vec<usize>]) -> (usize, bool) {
+        let has = |at: usize| sets.get(at).is_some_and(|sets| !sets.is_empty());
+        if sets.is_empty() || has(group.work) {
+            return (group.work, false);
+        }
+        let other = (0..sets.len()).find(|at| has(*at));
+        (other.unwrap_or(group.work), other.is_some())
+    }
+
+    /// Gb/s that the narrowest of some sets carries.
+    pub fn carried(&self, traffic: Traffic, near: &[usize], far: bool, sockets: usize) -> f64 {
+        let pages = Pages { near, far, sockets, channel_gb_s: self.channel_gb_s() };
+        self.theta(traffic).memory_gbps(&pages, traffic == Traffic::Udp, self.parameters.eta.value)
+    }
+
+    fn theta(&self, traffic: Traffic) -> Theta {
+        let kernel = self.parameters.kernel(traffic).theta;
+        match traffic {
+            Traffic::Tcp | Traffic::Udp => kernel,
+            _ => Theta { m: traffic.moved(self.message.value).2, g: 1.0, ..kernel },
+        }
+    }
+
+    pub(super) fn memory(&self, traffic: Traffic, group: &Group, sets: &[Vec<usize>]) -> Stated {
+        let (used, without) = self.used(group, sets);
+        let remote = without || group.work != group.socket;
+        let own = sets.get(used).map_or(&[][..], Vec::as_slice);
+        let theta = self.theta(traffic);
+        let mut with = vec![];
+        let (gbps, mut says) = match (&self.parameters.copy_gb_s, sets.is_empty()) {
+            (Some(copy), true) => {
+                with.push(parameter("copy over the bus", "GB/s", copy));
+                let words = format!("{:.1} GB/s cross the bus in a copy", copy.value);
+                (8.0 * copy.value / theta.m, words)
+            }
+            (None, true) => return Err("memory: neither its modules nor a copy are known".into()),
+            (_, false) if own.is_empty() => return Err("memory: no processor has any".into()),
+            _ => {
+                let far = sets.iter().enumerate().any(|(at, sets)| at != used && !sets.is_empty());
+                let words: Vec<String> = own.iter().map(ToString::to_string).collect();
+                with.extend(self.mts.as_ref().map(|mts| parameter("modules", "MT/s", mts)));
+                with.push(parameter("eta", "share", &self.parameters.eta));
+                let words = format!(
+                    "the narrowest of the sets of {} channels at {} MT/s",
+                    words.join("+"),
+                    self.mts.as_ref().map_or(0.0, |mts| mts.value)
+                );
+                (self.carried(traffic, own, far && !without, sets.len()), words)
+            }
+        };
+        let kernel = self.parameters.kernel(traffic);
+        let fitted = matches!(traffic, Traffic::Tcp | Traffic::Udp);
+        let half = kernel.memory_half.filter(|_| fitted);
+        let half = half.unwrap_or_else(|| Parameters::half_of_fit(self));
+        let (least, most, _) = traffic.moved(self.message.value);
+        let mut range = ends(self.parameters.eta_half.map_or(half, |own| own.hypot(half)));
+        if !fitted {
+            range = (range.0 * theta.m / most, range.1 * theta.m / least);
+        }
+        says += &format!(", {:.2} bytes of it a payload byte", theta.m);
+        with.push(of("m", theta.m, "B/B", if fitted { &kernel.m_from } else { "assumed" }));
+        // Processors whose work uses the same memory have it together.
+        let sharing = self.groups().iter().filter(|other| self.used(other, sets).0 == used).count();
+        let mut gbps = gbps / sharing.max(1) as f64;
+        if sharing > 1 {
+            says += &format!(", for the NICs of {sharing} processors");
+        }
+        if remote {
+            says += ", on another processor than the NIC";
+            if traffic.is_kernel() {
+                gbps /= self.parameters.remote_loss.value;
+                with.push(parameter("remote memory's cost", "x", &self.parameters.remote_loss));
+            }
+        }
+        Ok(resource("memory", gbps, range, says).with(with))
+    }
+}
