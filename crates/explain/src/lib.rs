@@ -6,7 +6,6 @@
 pub mod conditions;
 mod measured;
 pub mod rules;
-pub mod sessions;
 mod setting;
 mod survey;
 pub mod tune;

@@ -13,7 +13,10 @@ use narrows_plan::Step;
 use narrows_report::formats::{self, Format};
 use narrows_report::{Analysis, stream};
 use narrows_run::RunError;
-use narrows_run::controller::{Course, CourseEnd};
+use narrows_run::controller::Controller;
+use narrows_runner::live::LiveClock;
+use narrows_runner::{Course, CourseEnd};
+use narrows_store::Store;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -34,17 +37,28 @@ pub fn study_path(out: &OutArgs, command: &str, began: Nanos) -> PathBuf {
     names.find(|path| !path.exists()).unwrap_or_else(|| named(String::new()))
 }
 
-/// Runs a course to its end and says in the file how it ended. What was measured stays whatever
+/// What a command runs: its trials, and the file that they go to.
+pub struct Planned<'a> {
+    /// The head of the file.
+    pub study: &'a Study,
+    /// The cells.
+    pub trials: &'a [Trial],
+    /// The runs, in order.
+    pub steps: &'a [Step],
+    /// The file.
+    pub store: &'a Store,
+}
+
+/// Makes all runs and says in the file how that ended. What was measured stays whatever
 /// happens; an error is given back after that.
 pub fn run_course(
-    course: &mut Course<'_>,
-    steps: &[Step],
-    study: &Study,
+    controller: &mut Controller<'_>,
+    planned: &Planned<'_>,
     out: &OutArgs,
 ) -> Result<CourseEnd, Failure> {
     let mut shown = Shown::new();
     if out.json_stream {
-        print_exact(&stream::began(study, course.trials))?;
+        print_exact(&stream::began(planned.study, planned.trials))?;
     }
     let made = |trial: &Trial, record: &Record| {
         if out.json_stream {
@@ -52,18 +66,28 @@ pub fn run_course(
             let _ = print_exact(&stream::run(trial, record));
         }
     };
-    let ran = course.run(steps, |progress| shown.step(progress), made);
+    let stop = controller.stop;
+    let mut course = Course {
+        trials: planned.trials,
+        ends: controller,
+        settings: None,
+        disk: planned.store,
+        clock: &LiveClock::start(),
+        stop,
+        session: 0,
+    };
+    let ran = course.run(planned.steps, |progress| shown.step(progress), made);
     shown.clear();
     let ended = match &ran {
         Ok(CourseEnd::Complete) => Ended::Complete,
         Ok(CourseEnd::Stopped) => Ended::Interrupted { why: "stopped by the user".into() },
         Err(error) => Ended::Interrupted { why: error.to_string() },
     };
-    let stored = course.store.put_ended(&ended);
+    let stored = planned.store.put_ended(&ended);
     match (ran, stored) {
         // When the disk is full the ending cannot be stored either; the first error tells more.
         (Err(RunError::Store(error)), _) => {
-            let path = course.store.path().display();
+            let path = planned.store.path().display();
             note!("finished runs are kept in {path}");
             Err(error.into())
         }

@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use narrows_model::record::Record;
 use narrows_model::shown::line;
 use narrows_model::trial::Trial;
-use narrows_run::controller::Progress;
+use narrows_runner::Progress;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 

@@ -9,7 +9,7 @@ use narrows_model::result::Unit;
 use narrows_model::shown::line;
 use narrows_model::trial::Trial;
 use narrows_report::words;
-use narrows_run::controller::Progress;
+use narrows_runner::Progress;
 use narrows_stats::{box_plot, value_of};
 use ratatui::backend::Backend;
 use ratatui::layout::{Constraint, Layout, Rect};

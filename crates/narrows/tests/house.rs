@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("rdma", &[]),
     ("report", &["dimm", "explain", "model", "predict", "stats", "validate"]),
     ("run", &["counters", "host", "model", "plan", "store", "workloads"]),
+    ("runner", &["host", "model", "plan", "run", "stats", "store", "workloads"]),
     ("stats", &["model"]),
     ("store", &["model"]),
     ("validate", &["dimm", "predict", "stats"]),

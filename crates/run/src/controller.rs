@@ -1,4 +1,4 @@
-//! Drives the ends of trials through a plan, one run after the other, and stores each at once.
+//! Drives the ends of trials through one run after the other.
 
 use crate::RunError;
 use crate::end::WorkerProcess;
@@ -15,10 +15,9 @@ use narrows_model::load::{Beside, End as Role, EndReport, Job, MemoryParams, Par
 use narrows_model::record::{External, Fault, Lost, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::trial::{Path as Join, Trial};
 use narrows_plan::Step;
-use narrows_store::Store;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a background load may take to report once it is told that the run is over.
 const LOAD_ENDS_WITHIN: Duration = Duration::from_secs(30);
@@ -44,115 +43,38 @@ pub enum Ends<'a> {
     Iperf3(&'a Iperf3Server),
 }
 
-/// What to run, and with what.
-pub struct Course<'a> {
-    /// The cells.
-    pub trials: &'a [Trial],
+/// Drives the ends of trials.
+pub struct Controller<'a> {
     /// How workers are started.
     pub launcher: Launcher,
     /// Where the ends are.
     pub ends: Ends<'a>,
-    /// Where records go.
-    pub store: &'a Store,
     /// Set when the user wants to stop.
     pub stop: &'a AtomicBool,
-    /// The study's session.
-    pub session: u32,
-    /// Makes the host ready for a trial; what it says is why the run failed.
-    pub before: Option<&'a mut Before<'a>>,
-}
-
-/// Makes the host ready for a trial.
-pub type Before<'a> = dyn FnMut(&Trial) -> Result<(), String> + 'a;
-
-/// What a course has done so far.
-pub struct Progress<'a> {
-    /// Runs that are over.
-    pub done: usize,
-    /// Runs in all.
-    pub total: usize,
-    /// The run that begins.
-    pub label: &'a str,
-    /// How long the rest should take.
-    pub left: Duration,
-}
-
-/// How a course ended.
-#[derive(Debug, PartialEq, Eq)]
-pub enum CourseEnd {
-    /// All runs are over.
-    Complete,
-    /// The user stopped it.
-    Stopped,
 }
 
 /// What sink, source and the memory kernel beside them report.
 type Ran = (EndReport, Option<EndReport>, Option<EndReport>);
 
-impl Course<'_> {
-    /// Runs every step, in order. Each run is on disk before the next begins, and before `made` is
-    /// told.
-    pub fn run(
-        &mut self,
-        steps: &[Step],
-        mut progress: impl FnMut(&Progress<'_>),
-        mut made: impl FnMut(&Trial, &Record),
-    ) -> Result<CourseEnd, RunError> {
-        let expected = |steps: &[Step]| -> f64 {
-            steps.iter().map(|s| narrows_plan::run_ns(&self.trials[s.trial]).seconds()).sum()
-        };
-        let (all, began) = (expected(steps), Instant::now());
-        for (done, step) in steps.iter().enumerate() {
-            let left = expected(&steps[done..]);
-            // As long as the rest was expected to take, times how wrong that was so far.
-            let pace = if done == 0 { 1.0 } else { began.elapsed().as_secs_f64() / (all - left) };
-            let trial = &self.trials[step.trial];
-            progress(&Progress {
-                done,
-                total: steps.len(),
-                label: &trial.label,
-                left: Duration::from_secs_f64((left * pace).clamp(0.0, 1e7)),
-            });
-            let records = match &self.ends {
-                Ends::Peers(peers) if peers.len() > 1 => self.records_together(step),
-                _ => self.record(trial, step).map(|record| vec![record]),
-            };
-            match records {
-                Ok(records) => {
-                    for record in &records {
-                        self.store.put_record(record)?;
-                        let of = self.trials.iter().find(|trial| trial.id == record.trial);
-                        made(of.unwrap_or(trial), record);
-                    }
-                }
-                Err(Broken::Stopped) => return Ok(CourseEnd::Stopped),
-                Err(Broken::Fatal(error)) => return Err(error),
-                Err(Broken::Failed(..) | Broken::Apart(..) | Broken::Lost(_)) => {}
-            }
-            if self.stop.load(SeqCst) {
-                return Ok(CourseEnd::Stopped);
-            }
+impl Controller<'_> {
+    /// Runs one step: the record of its trial, or one of each trial where there are several peers.
+    pub fn measure(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken> {
+        match &self.ends {
+            Ends::Peers(peers) if peers.len() > 1 => self.records_together(trials, step),
+            _ => self.record(&trials[step.trial], step).map(|record| vec![record]),
         }
-        Ok(CourseEnd::Complete)
     }
 
     /// Runs one step and makes its record.
     fn record(&mut self, trial: &Trial, step: &Step) -> Result<Record, Broken> {
-        let ready = self.before.as_mut().map_or(Ok(()), |before| before(trial));
         let around = StampBefore::take();
-        let ran = match ready {
-            Ok(()) if trial.engine.is_some() => {
-                let ran = self.run_engine(trial);
-                let (outcome, external) = outcome(ran, self.stop)?;
-                let record = record(trial, step, outcome, None, around.finish());
-                return Ok(Record { session: self.session, external, ..record });
-            }
-            Ok(()) => self.run_beside(trial),
-            Err(why) => Err(Broken::Failed(Stage::Start, why)),
-        };
-        let (outcome, ran) = outcome(ran, self.stop)?;
-        let record = record(trial, step, outcome, ran, around.finish());
-        Ok(Record { session: self.session, ..record })
+        if trial.engine.is_some() {
+            let (outcome, external) = outcome(self.run_engine(trial), self.stop)?;
+            let record = record(trial, step, outcome, None, around.finish());
+            return Ok(Record { external, ..record });
+        }
+        let (outcome, ran) = outcome(self.run_beside(trial), self.stop)?;
+        Ok(record(trial, step, outcome, ran, around.finish()))
     }
 
     /// Runs an outside tool in place of our ends.
@@ -186,9 +108,9 @@ impl Course<'_> {
     }
 
     /// Runs all trials at once and makes their records.
-    fn records_together(&mut self, step: &Step) -> Result<Vec<Record>, Broken> {
+    fn records_together(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken> {
         let around = StampBefore::take();
-        let trials: Vec<&Trial> = self.trials.iter().collect();
+        let trials: Vec<&Trial> = trials.iter().collect();
         let ran = self.beside_all(&trials);
         let (outcome, ran) = outcome(ran, self.stop)?;
         let around = around.finish();
@@ -316,6 +238,12 @@ fn outcome<T>(ran: Result<T, Broken>, stop: &AtomicBool) -> Result<(Outcome, Opt
         Err(Broken::Apart(at, why)) => Ok((Outcome::Failed { at, why, fault: Fault::Apart }, None)),
         Err(other) => Err(other),
     }
+}
+
+/// The record of a run that could not begin.
+pub fn unready(trial: &Trial, step: &Step, why: String) -> Record {
+    let outcome = Outcome::Failed { at: Stage::Start, why, fault: Fault::Machine };
+    record(trial, step, outcome, None, StampBefore::take().finish())
 }
 
 fn record(trial: &Trial, step: &Step, outcome: Outcome, ran: Option<Ran>, around: Stamp) -> Record {

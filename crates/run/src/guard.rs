@@ -45,7 +45,7 @@ fn is_setting(path: &str) -> bool {
 }
 
 /// A setting's value: a file's text, or what ethtool says.
-fn read(path: &str) -> Result<String, RunError> {
+pub fn read(path: &str) -> Result<String, RunError> {
     match offloads::parts(path) {
         Some((device, feature)) => {
             Ok(offloads::word(offloads::get(device, feature, None)?).to_owned())
@@ -166,14 +166,19 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
     for line in input.lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str::<Was>(&line) {
-            Ok(was) if is_setting(&was.path) => settings.push(was),
+            Ok(was) if is_setting(&was.path) => {
+                if settings.is_empty() {
+                    journal = Journal::begin();
+                }
+                // What it was before the first change is what it will be again.
+                if settings.iter().all(|known| known.path != was.path) {
+                    settings.push(was);
+                    if let Some(journal) = &mut journal {
+                        journal.note(&line);
+                    }
+                }
+            }
             _ => continue,
-        }
-        if settings.len() == 1 {
-            journal = Journal::begin();
-        }
-        if let Some(journal) = &mut journal {
-            journal.note(&line);
         }
         // Whoever told it may be gone already; its settings are put back all the same.
         let _ = writeln!(output, "noted").and_then(|()| output.flush());

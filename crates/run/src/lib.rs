@@ -3,7 +3,7 @@
 //! [`session`] is the order of words between a controller and an end, without any I/O. [`worker`]
 //! is an end: a child process of the same binary that speaks over its standard input and output.
 //! [`agent`] lends ends to a controller on another host over the encrypted [`wire`].
-//! [`controller`] drives the ends through a plan and stores every run.
+//! [`controller`] drives the ends through one run after the other.
 
 #![forbid(unsafe_code)]
 
@@ -40,6 +40,7 @@ pub mod worker;
 
 pub use end::{End, WorkerProcess};
 pub use peer::{Family, Peer};
+pub use steps::Broken;
 
 use narrows_model::record::LostBy;
 use thiserror::Error;

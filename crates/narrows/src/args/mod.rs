@@ -9,7 +9,7 @@ mod tune;
 pub use direct::{DirectArgs, Span, TcpArgs, UdpArgs};
 pub use rdma::RdmaArgs;
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
-pub use study::{MergeArgs, ResumeArgs, RunArgs, SittingArgs, StatusArgs, StudyArgs, StudyCommand};
+pub use study::{MergeArgs, ResumeArgs, RunArgs, SessionArgs, StatusArgs, StudyArgs, StudyCommand};
 pub use tune::TuneArgs;
 
 use clap::builder::PossibleValuesParser;

@@ -29,7 +29,7 @@ pub enum StudyCommand {
 
 /// What the ends of a study are, and how it is printed.
 #[derive(ClapArgs)]
-pub struct SittingArgs {
+pub struct SessionArgs {
     /// Host that runs `narrows serve`; without it both ends are on this host, between two private
     /// namespaces as root, else over loopback
     #[arg(long, value_name = "HOST")]
@@ -76,7 +76,7 @@ pub struct RunArgs {
     pub seed: Option<u64>,
     /// Ends and output.
     #[command(flatten)]
-    pub sitting: SittingArgs,
+    pub session: SessionArgs,
 }
 
 /// Options of `study resume`.
@@ -90,7 +90,7 @@ pub struct ResumeArgs {
     pub changed: bool,
     /// Ends and output.
     #[command(flatten)]
-    pub sitting: SittingArgs,
+    pub session: SessionArgs,
 }
 
 /// Options of `study status`.

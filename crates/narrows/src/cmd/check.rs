@@ -3,13 +3,14 @@
 use super::direct::beside;
 use crate::args::CheckArgs;
 use crate::failure::Failure;
-use crate::{cmd, output, stop};
+use crate::output::{self, Planned};
+use crate::{cmd, stop};
 use narrows_host::Root;
 use narrows_model::study::Study;
 use narrows_model::trial::Path;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::{blocks, check as plan, choose};
-use narrows_run::controller::{Course, Ends};
+use narrows_run::controller::{Controller, Ends};
 use narrows_run::key;
 use narrows_run::launch::container::Launcher;
 use narrows_run::launch::namespaces::{MTU_BYTES, Namespaces};
@@ -70,8 +71,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     draft.put_trials(&trials)?;
     let store = draft.publish()?;
     let steps = blocks(trials.len(), repeats, seed);
-    let mut course = Course {
-        trials: &trials,
+    let mut controller = Controller {
         launcher: Launcher::plain(binary),
         ends: Ends::Local {
             address: namespaces
@@ -80,12 +80,10 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
             sink_namespace: namespaces.as_ref().map(Namespaces::sink_path),
             source_namespace: namespaces.as_ref().map(Namespaces::source_path),
         },
-        store: &store,
         stop: &stop,
-        session: 0,
-        before: None,
     };
-    let end = output::run_course(&mut course, &steps, &study, &args.out)?;
+    let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };
+    let end = output::run_course(&mut controller, &planned, &args.out)?;
     let verdict = output::present(&file, &args.out, Some(&html))?;
     output::made(&file, &format!(", report {}", html.display()))?;
     output::nothing_measured(&file)?;

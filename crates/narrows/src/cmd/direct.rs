@@ -3,7 +3,8 @@
 use crate::args::{DirectArgs, Span, TcpArgs, UdpArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
-use crate::{cmd, output, stop};
+use crate::output::{self, Planned};
+use crate::{cmd, stop};
 use narrows_host::Root;
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{
@@ -13,7 +14,7 @@ use narrows_model::study::Study;
 use narrows_model::trial::{Path, Placement, Trial};
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::{BackgroundLoad, Where, blocks, direct as plan};
-use narrows_run::controller::{Course, Ends};
+use narrows_run::controller::{Controller, Ends};
 use narrows_run::guard::Guard;
 use narrows_run::iperf3::{self, client::Iperf3Server};
 use narrows_run::key::{self, Key};
@@ -268,16 +269,13 @@ pub fn run(
         steer_interrupts(&trials[0].place, sides_nic(&host, study.interface.as_deref()))?;
     // Trials of several peers run at once: a step a repeat.
     let steps = blocks(if study.together { 1 } else { trials.len() }, args.repeats, seed);
-    let mut course = Course {
-        trials: &trials,
+    let mut controller = Controller {
         launcher: Launcher { inside: container(args), ..Launcher::plain(cmd::own_binary()?) },
         ends: far.ends(),
-        store: &store,
         stop: &stop,
-        session: 0,
-        before: None,
     };
-    let end = output::run_course(&mut course, &steps, &study, &args.out)?;
+    let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };
+    let end = output::run_course(&mut controller, &planned, &args.out)?;
     let verdict = output::present(&file, &args.out, None)?;
     output::made(&file, "")?;
     output::nothing_measured(&file)?;

@@ -3,14 +3,15 @@
 use crate::args::MemArgs;
 use crate::cause::Cause;
 use crate::failure::Failure;
-use crate::{cmd, output, stop};
+use crate::output::{self, Planned};
+use crate::{cmd, stop};
 use narrows_host::Root;
 use narrows_model::study::Study;
 use narrows_model::trial::Path;
 use narrows_model::{Nanos, SCHEMA_VERSION};
 use narrows_plan::blocks;
 use narrows_plan::memory::{self as plan, KERNELS, Wanted};
-use narrows_run::controller::{Course, Ends};
+use narrows_run::controller::{Controller, Ends};
 use narrows_run::key;
 use narrows_run::launch::container::Launcher;
 use narrows_store::Store;
@@ -63,20 +64,17 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     draft.put_trials(&trials)?;
     let store = draft.publish()?;
     let steps = blocks(trials.len(), repeats, seed);
-    let mut course = Course {
-        trials: &trials,
+    let mut controller = Controller {
         launcher: Launcher::plain(cmd::own_binary()?),
         ends: Ends::Local {
             address: Ipv4Addr::LOCALHOST.into(),
             sink_namespace: None,
             source_namespace: None,
         },
-        store: &store,
         stop: &stop,
-        session: 0,
-        before: None,
     };
-    let end = output::run_course(&mut course, &steps, &study, &args.out)?;
+    let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };
+    let end = output::run_course(&mut controller, &planned, &args.out)?;
     let html = args.out.out.join("report.html");
     let verdict = output::present(&file, &args.out, Some(&html))?;
     output::made(&file, &format!(", report {}", html.display()))?;

@@ -61,29 +61,29 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Sets a kernel setting of the network (`net.ipv4.tcp_rmem`) in both namespaces, which take it
-    /// with them when they go. What it was in the first.
-    pub fn set_sysctl(&self, name: &str, value: &str) -> Result<String, RunError> {
+    /// A kernel setting of the network (`net.ipv4.tcp_rmem`) in the first namespace.
+    pub fn sysctl(&self, name: &str) -> Result<String, RunError> {
         let path = sysctl_path(name)?;
-        let mut was = String::new();
-        for file in self.files.iter().rev() {
-            inside(file, || {
-                let at = |error| machine(&path)(error);
-                was = std::fs::read_to_string(&path).map_err(at)?.trim_end().to_owned();
-                std::fs::write(&path, value).map_err(at)
-            })?;
-        }
-        Ok(was)
+        let read = || std::fs::read_to_string(&path).map_err(machine(&path));
+        Ok(inside(&self.files[0], read)?.trim_end().to_owned())
     }
 
-    /// Switches an offload of both ends. What it was at the first.
-    pub fn set_offload(&self, feature: &str, on: bool) -> Result<bool, RunError> {
-        let first = self.path(0);
-        let was = offloads::get(NAMES[0], feature, Some(&first))?;
-        for (end, device) in NAMES.iter().enumerate() {
-            offloads::set(device, feature, on, Some(&self.path(end)))?;
-        }
-        Ok(was)
+    /// Sets one in both namespaces, which take it with them when they go.
+    pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), RunError> {
+        let path = sysctl_path(name)?;
+        let write = || std::fs::write(&path, value).map_err(machine(&path));
+        self.files.iter().rev().try_for_each(|file| inside(file, write))
+    }
+
+    /// Whether an offload is on at the first end.
+    pub fn offload(&self, feature: &str) -> Result<bool, RunError> {
+        offloads::get(NAMES[0], feature, Some(&self.path(0)))
+    }
+
+    /// Switches an offload of both ends.
+    pub fn set_offload(&self, feature: &str, on: bool) -> Result<(), RunError> {
+        let mut both = NAMES.iter().enumerate();
+        both.try_for_each(|(end, device)| offloads::set(device, feature, on, Some(&self.path(end))))
     }
 
     /// Has every connection between the ends begin with a congestion control, whatever program
@@ -139,10 +139,10 @@ fn new_namespace() -> Result<File, RunError> {
 }
 
 /// Does something inside a namespace, on a thread of its own.
-fn inside(
+fn inside<T: Send>(
     namespace: &File,
-    doing: impl FnOnce() -> Result<(), RunError> + Send,
-) -> Result<(), RunError> {
+    doing: impl FnOnce() -> Result<T, RunError> + Send,
+) -> Result<T, RunError> {
     let done = thread::scope(|scope| {
         let inner = scope.spawn(|| {
             setns(namespace, CloneFlags::CLONE_NEWNET)

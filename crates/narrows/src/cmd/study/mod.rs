@@ -1,16 +1,17 @@
 //! `narrows study`: a whole experiment from a TOML file, over as many sessions as it takes.
 
+mod audience;
 mod merge;
+mod outlook;
 mod run;
-mod same;
-mod sitting;
 mod status;
 
 use crate::args::{StudyArgs, StudyCommand};
 use crate::cause::Cause;
 use crate::failure::Failure;
 use narrows_model::study::StoredStudy;
-use narrows_plan::study::{Cell, Definition, StudyError, cells};
+use narrows_plan::study::StudyError;
+use narrows_runner::{Defined, Refusal};
 use std::path::Path;
 
 /// Runs the command.
@@ -24,30 +25,41 @@ pub fn run(args: &StudyArgs) -> Result<u8, Failure> {
     }
 }
 
-/// A study's definition with its cells.
-struct Defined {
-    definition: Definition,
-    cells: Vec<Cell>,
+/// The study that a TOML file defines.
+fn parse(text: &str, quick: bool, file: &Path) -> Result<Defined, Failure> {
+    Defined::parse(text, quick).map_err(|error| unparsed(&error, file))
 }
 
-impl Defined {
-    fn parse(text: &str, quick: bool, file: &Path) -> Result<Self, Failure> {
-        let wrong = |error: StudyError| {
-            let says = format!("{}: {error}", file.display());
-            Failure::of(Cause::DEFINITION, says)
-        };
-        let definition = Definition::parse(text).map_err(wrong)?;
-        let definition = if quick { definition.quickly() } else { definition };
-        let cells = cells(&definition).map_err(wrong)?;
-        Ok(Self { definition, cells })
-    }
-
-    /// Of a file of results.
-    fn of(stored: &StoredStudy, file: &Path) -> Result<Self, Failure> {
-        let text = stored.definition.as_deref().ok_or_else(|| {
+/// The study of a file of results.
+fn of_results(stored: &StoredStudy, file: &Path) -> Result<Defined, Failure> {
+    Defined::of(stored).map_err(|refusal| match refusal {
+        Refusal::NoDefinition => {
             let says = format!("{} is no study of `narrows study`", file.display());
             Failure::of(Cause::NOT_OF_A_STUDY, says)
-        })?;
-        Self::parse(text, stored.study.quick, file)
+        }
+        Refusal::Definition(error) => unparsed(&error, file),
+        other => other.into(),
+    })
+}
+
+fn unparsed(error: &StudyError, file: &Path) -> Failure {
+    Failure::of(Cause::DEFINITION, format!("{}: {error}", file.display()))
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let says = refusal.to_string();
+        let cause = match refusal {
+            Refusal::Run(error) => return error.into(),
+            Refusal::NoDefinition => Cause::NOT_OF_A_STUDY,
+            Refusal::Definition(_) => Cause::DEFINITION,
+            Refusal::EngineWords { .. } => Cause::TOOL_WORDS,
+            Refusal::UnknownFactor(_) => Cause::NO_FACTOR,
+            Refusal::Unread(_) => Cause::NO_LEVEL,
+            Refusal::NothingRuns(_) => Cause::NO_CELL_RUNS,
+            Refusal::OtherPath { .. } => Cause::OTHER_PATH,
+            Refusal::OtherMachine(_) => Cause::OTHER_MACHINE,
+        };
+        Self::of(cause, says)
     }
 }

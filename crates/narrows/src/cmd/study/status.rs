@@ -1,12 +1,13 @@
 //! `narrows study status`: a grid of what is done, left and failed.
 
-use super::Defined;
+use super::of_results;
 use crate::args::StatusArgs;
 use crate::failure::Failure;
 use crate::output;
 use narrows_model::study::StoredStudy;
 use narrows_plan::study::{Count, Cut, Left, left};
 use narrows_report::words::aligned;
+use narrows_runner::Defined;
 use narrows_store::Counts;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +16,7 @@ use std::fmt::Write;
 pub fn run(args: &StatusArgs) -> Result<u8, Failure> {
     let stored = narrows_store::head(&args.file)?;
     let counts = narrows_store::counts(&args.file)?;
-    let defined = Defined::of(&stored, &args.file)?;
+    let defined = of_results(&stored, &args.file)?;
     let status = Status { defined: &defined, stored: &stored, counts: &counts };
     output::print_json_or_text(args.json, &if args.json { status.json() } else { status.text() })?;
     Ok(0)

@@ -12,7 +12,7 @@ use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
 use narrows_run::agent::{Agent, Lend};
-use narrows_run::controller::{Course, CourseEnd, Ends};
+use narrows_run::controller::{Controller, Ends};
 use narrows_run::iperf3::{client::Iperf3Server, server::Server};
 use narrows_run::key::Key;
 use narrows_run::launch::container::Launcher;
@@ -20,6 +20,8 @@ use narrows_run::limits::Limits;
 use narrows_run::session::{Answer, Order};
 use narrows_run::wire::Patience;
 use narrows_run::{Peer, guard, worker};
+use narrows_runner::live::LiveClock;
+use narrows_runner::{Course, CourseEnd};
 use narrows_store::Store;
 use std::io::{BufRead, BufReader, Lines, Write, stdin, stdout};
 use std::net::{IpAddr, Ipv4Addr};
@@ -84,14 +86,15 @@ fn run(trials: &[Trial], ends: Ends<'_>, together: bool) -> Vec<Record> {
         false => (0..trials.len()).map(|trial| Step { trial, repeat: 5, block: 2 }).collect(),
     };
     let (mut begun, mut made) = (Vec::new(), Vec::new());
+    let stop = AtomicBool::new(false);
     let end = Course {
         trials,
-        launcher: Launcher::plain(binary()),
-        ends,
-        store: &store,
-        stop: &AtomicBool::new(false),
+        ends: &mut Controller { launcher: Launcher::plain(binary()), ends, stop: &stop },
+        settings: None,
+        disk: &store,
+        clock: &LiveClock::start(),
+        stop: &stop,
         session: 3,
-        before: None,
     }
     .run(
         &steps,

@@ -1,26 +1,19 @@
 //! Whether a resumed study is still on its machines: what the study changes by hand may differ,
 //! anything else only if the user says so.
 
-use super::Defined;
-use super::sitting::Sitting;
-use crate::cause::Cause;
-use crate::failure::Failure;
-use narrows_explain::sessions::{Difference, Part, differences};
+use crate::difference::{Difference, Part, differences};
+use crate::session::Site;
+use crate::study::Defined;
 use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
 use narrows_plan::study::When;
 use std::collections::BTreeSet;
 
-/// Refuses another machine, naming what differs, unless `changed` says that it is meant. A machine
-/// that any session had is one of the study's.
-pub fn check(
-    defined: &Defined,
-    stored: &StoredStudy,
-    sitting: &Sitting,
-    changed: bool,
-) -> Result<(), Failure> {
+/// What differs from the session whose machines were most alike; empty where one had the same. A
+/// machine that any session had is one of the study's.
+pub fn unlike(defined: &Defined, stored: &StoredStudy, site: &Site) -> Vec<Difference> {
     let may = by_hand(defined);
-    let now = hosts(&sitting.host, &sitting.peer_hosts);
+    let now = hosts(&site.host, &site.peer_hosts);
     let first = hosts(&stored.host, &stored.peer_hosts);
     let sessions = stored.sessions.iter().map(|one| hosts(&one.host, &one.peer_hosts));
     let each = std::iter::once(first).chain(sessions).map(|was| {
@@ -28,17 +21,7 @@ pub fn check(
         let all = pairs.flat_map(|(was, now)| differences(was, now));
         all.filter(|one| !may.contains(&one.part)).collect::<Vec<Difference>>()
     });
-    let Some(least) = each.min_by_key(Vec::len).filter(|least| !least.is_empty()) else {
-        return Ok(());
-    };
-    let says: Vec<String> = least.iter().map(ToString::to_string).collect();
-    let says = says.join("; ");
-    if changed {
-        note!("going on with a machine that differs: {says}");
-        return Ok(());
-    }
-    let says = format!("this is not the machine of the study's sessions: {says}");
-    Err(Failure::of(Cause::OTHER_MACHINE, says))
+    each.min_by_key(Vec::len).unwrap_or_default()
 }
 
 fn hosts<'a>(host: &'a Host, peers: &'a [Host]) -> Vec<&'a Host> {

@@ -1,0 +1,114 @@
+//! Makes runs one after the other and stores each at once.
+
+use crate::outside::{Clock, Disk, Ends, HostSettings};
+use crate::settings::{SettingError, Settings};
+use narrows_model::record::Record;
+use narrows_model::trial::Trial;
+use narrows_plan::Step;
+use narrows_run::{Broken, RunError};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+/// What to run, and with what.
+pub struct Course<'a> {
+    /// The cells.
+    pub trials: &'a [Trial],
+    /// Where runs are made.
+    pub ends: &'a mut dyn Ends,
+    /// What trials vary on the host, and how it is set.
+    pub settings: Option<(&'a mut Settings, &'a mut dyn HostSettings)>,
+    /// Where records go.
+    pub disk: &'a dyn Disk,
+    /// For the time left.
+    pub clock: &'a dyn Clock,
+    /// Set when the user wants to stop.
+    pub stop: &'a AtomicBool,
+    /// Number of the study's session.
+    pub session: u32,
+}
+
+/// What a course has done so far.
+pub struct Progress<'a> {
+    /// Runs that are over.
+    pub done: usize,
+    /// Runs in all.
+    pub total: usize,
+    /// The run that begins.
+    pub label: &'a str,
+    /// How long the rest should take.
+    pub left: Duration,
+}
+
+/// How a course ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CourseEnd {
+    /// All runs are over.
+    Complete,
+    /// The user stopped it.
+    Stopped,
+}
+
+/// Seconds that runs should take together.
+pub fn expected_seconds(trials: &[Trial], steps: &[Step]) -> f64 {
+    steps.iter().map(|step| narrows_plan::run_ns(&trials[step.trial]).seconds()).sum()
+}
+
+impl Course<'_> {
+    /// Runs every step, in order. Each run is on disk before the next begins, and before `made` is
+    /// told.
+    pub fn run(
+        &mut self,
+        steps: &[Step],
+        mut progress: impl FnMut(&Progress<'_>),
+        mut made: impl FnMut(&Trial, &Record),
+    ) -> Result<CourseEnd, RunError> {
+        let (all, began) = (expected_seconds(self.trials, steps), self.clock.elapsed());
+        for (done, step) in steps.iter().enumerate() {
+            let left = expected_seconds(self.trials, &steps[done..]);
+            let past = self.clock.elapsed().saturating_sub(began).as_secs_f64();
+            // As long as the rest was expected to take, times how wrong that was so far.
+            let pace = if done == 0 { 1.0 } else { past / (all - left) };
+            let trial = &self.trials[step.trial];
+            progress(&Progress {
+                done,
+                total: steps.len(),
+                label: &trial.label,
+                left: Duration::from_secs_f64((left * pace).clamp(0.0, 1e7)),
+            });
+            let records = match self.step(step) {
+                Ok(records) => records,
+                Err(Broken::Stopped) => return Ok(CourseEnd::Stopped),
+                Err(Broken::Fatal(error)) => return Err(error),
+                Err(Broken::Failed(..) | Broken::Apart(..) | Broken::Lost(_)) => Vec::new(),
+            };
+            for record in &records {
+                self.disk.put_record(record)?;
+                let of = self.trials.iter().find(|trial| trial.id == record.trial);
+                made(of.unwrap_or(trial), record);
+            }
+            if self.stop.load(SeqCst) {
+                return Ok(CourseEnd::Stopped);
+            }
+        }
+        Ok(CourseEnd::Complete)
+    }
+
+    /// Makes the host ready and runs one step.
+    fn step(&mut self, step: &Step) -> Result<Vec<Record>, Broken> {
+        let mut records = match self.make_ready(&self.trials[step.trial]) {
+            Ok(()) => self.ends.measure(self.trials, step)?,
+            Err(why) => vec![self.ends.unready(&self.trials[step.trial], step, &why)],
+        };
+        for record in &mut records {
+            record.session = self.session;
+        }
+        Ok(records)
+    }
+
+    fn make_ready(&mut self, trial: &Trial) -> Result<(), SettingError> {
+        match &mut self.settings {
+            Some((settings, host)) => settings.make(trial, *host),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The engine of studies: which run is next, sessions, settings made and put back, and how a study
+//! that was stopped anywhere goes on.
+//!
+//! Everything that the engine needs of the world is behind the traits of [`outside`]: the ends that
+//! measure, the disk, the clock, the settings of the host, and whoever looks on. [`live`] is the
+//! real world; `tests/simulated.rs` has one with faults at every step.
+
+#![forbid(unsafe_code)]
+
+mod course;
+mod difference;
+mod engine;
+pub mod live;
+mod machines;
+pub mod outside;
+mod refusal;
+mod same;
+mod schedule;
+mod session;
+mod settings;
+mod study;
+
+pub use course::{Course, CourseEnd, Progress};
+pub use difference::{Difference, Part, differences};
+pub use engine::Engine;
+pub use machines::{Agent, Machines, check_engines};
+pub use refusal::Refusal;
+pub use same::unlike;
+pub use schedule::Schedule;
+pub use session::{SessionPlan, Site};
+pub use settings::{Setting, SettingError, Settings};
+pub use study::{Begun, Defined};

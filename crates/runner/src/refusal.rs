@@ -1,0 +1,66 @@
+//! Why a session of a study does not begin.
+
+use crate::difference::Difference;
+use narrows_model::trial::Path;
+use narrows_plan::study::{StudyError, Unread};
+use narrows_run::{RunError, engines};
+use std::fmt;
+use thiserror::Error;
+
+/// Why a session of a study does not begin.
+#[derive(Debug, Error)]
+pub enum Refusal {
+    /// The file of results is no study from a TOML file.
+    #[error("it has no definition of a study")]
+    NoDefinition,
+    /// The definition makes no sense.
+    #[error(transparent)]
+    Definition(#[from] StudyError),
+    /// A cell has words for an outside tool that no study may give it.
+    #[error("cell '{cell}': {why}")]
+    EngineWords {
+        /// Its levels in a line.
+        cell: String,
+        /// Which word.
+        why: engines::Refused,
+    },
+    /// The user tells the level of a factor that the study does not have.
+    #[error("--at: the study has no factor '{0}'")]
+    UnknownFactor(String),
+    /// It is not known at which level of a factor the machine is.
+    #[error("factor '{}': {}", .0.factor, .0.why)]
+    Unread(Unread),
+    /// No cell can run here, whatever is changed by hand.
+    #[error("no cell can run here: {0}")]
+    NothingRuns(String),
+    /// The ends are joined in another way than they were.
+    #[error("the study ran its network cells over: {}; now they would go {now}", path(*.was))]
+    OtherPath {
+        /// What joined them in the first session.
+        was: Path,
+        /// What joins them, in words.
+        now: String,
+    },
+    /// It is another machine.
+    #[error("this is not the machine of the study's sessions: {}", Listed(.0))]
+    OtherMachine(Vec<Difference>),
+    /// The machines cannot be reached, or not be looked at.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+fn path(path: Path) -> String {
+    format!("{path:?}").to_lowercase()
+}
+
+/// Differences in one line.
+struct Listed<'a>(&'a [Difference]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, one) in self.0.iter().enumerate() {
+            write!(f, "{}{one}", if at == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}

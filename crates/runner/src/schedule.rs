@@ -1,0 +1,151 @@
+//! Which run is next, from what is stored of every cell.
+
+use crate::session::SessionPlan;
+use crate::study::Defined;
+use narrows_model::Nanos;
+use narrows_model::record::{Outcome, Record};
+use narrows_model::result::Unit;
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Trial, TrialId};
+use narrows_plan::Step;
+use narrows_plan::study::{Count, Cut, Definition, Left, due, left, next_block};
+use narrows_stats::{Looks, is_precise, value_of};
+use std::collections::BTreeMap;
+
+/// What is stored of every cell, as far as the next run depends on it.
+pub struct Schedule<'a> {
+    defined: &'a Defined,
+    cut: Cut,
+    counts: Vec<Count>,
+    values: Vec<Vec<f64>>,
+    /// The last block of each cell that is stored, and when its last run ended.
+    latest: Vec<Option<(u32, Nanos)>>,
+    index: BTreeMap<TrialId, usize>,
+    trials: Vec<Trial>,
+    /// Intervals that hold at every look, where the study stops at a precision.
+    looks: Option<Looks>,
+}
+
+impl<'a> Schedule<'a> {
+    /// Of a study of which nothing is stored.
+    pub fn new(defined: &'a Defined, seed: u64, plan: &SessionPlan) -> Self {
+        let ids = defined.cells.iter().enumerate().map(|(at, cell)| (cell.id.clone(), at));
+        Self {
+            defined,
+            cut: Cut::of(&defined.definition, seed),
+            counts: plan.counts(),
+            values: vec![Vec::new(); defined.cells.len()],
+            latest: vec![None; defined.cells.len()],
+            index: ids.collect(),
+            trials: plan.trials.clone(),
+            looks: looks(&defined.definition, 0),
+        }
+    }
+
+    /// Of a study with what its file holds.
+    pub fn resumed(defined: &'a Defined, stored: &StoredStudy, plan: &SessionPlan) -> Self {
+        let mut schedule = Self::new(defined, stored.study.seed, plan);
+        stored.records.iter().for_each(|record| schedule.add(record));
+        let longest = schedule.values.iter().map(Vec::len).max().unwrap_or(0);
+        schedule.looks = looks(&defined.definition, longest);
+        (0..schedule.counts.len()).for_each(|cell| schedule.judge(cell));
+        schedule
+    }
+
+    /// Seed of the order of runs.
+    pub fn seed(&self) -> u64 {
+        self.cut.seed
+    }
+
+    /// How the study is cut.
+    pub fn cut(&self) -> &Cut {
+        &self.cut
+    }
+
+    /// The runs of the next block, in order; empty when nothing is left that fits the machine.
+    pub fn next_block(&self) -> Vec<Step> {
+        next_block(&self.cut, &self.counts)
+    }
+
+    /// Counts the stored runs of a block, and sees which of its cells are precise now.
+    pub fn made(&mut self, steps: &[Step], records: &[Record]) {
+        records.iter().for_each(|record| self.add(record));
+        steps.iter().for_each(|step| self.judge(step.trial));
+    }
+
+    fn add(&mut self, record: &Record) {
+        let Some(cell) = self.index.get(&record.trial).copied() else { return };
+        let around = &record.around;
+        let ended = Nanos(around.began_unix_ns.0.saturating_add(around.took_ns.0));
+        let (block, before) = self.latest[cell].unwrap_or_default();
+        self.latest[cell] = Some((block.max(record.block), before.max(ended)));
+        let count = &mut self.counts[cell];
+        match record.outcome {
+            Outcome::Done => count.done += 1,
+            Outcome::Failed { .. } => count.failed += 1,
+        }
+        self.values[cell]
+            .extend(value_of(&self.trials[cell], record).map(|(value, _)| value.value));
+    }
+
+    fn judge(&mut self, cell: usize) {
+        if let Some(precision) = &self.defined.definition.precision {
+            // The very interval that is printed.
+            let interval = self
+                .looks
+                .as_ref()
+                .and_then(|looks| looks.interval(&self.values[cell], Unit::Share));
+            let share = precision.within_percent / 100.0;
+            self.counts[cell].precise = interval.is_some_and(|of| is_precise(&of, share));
+        }
+    }
+
+    /// What is left of a cell.
+    pub fn left(&self, cell: usize) -> Left {
+        left(&self.cut, &self.counts[cell])
+    }
+
+    /// What is left of every cell, in order.
+    pub fn all_left(&self) -> impl Iterator<Item = Left> + '_ {
+        (0..self.counts.len()).map(|cell| self.left(cell))
+    }
+
+    /// Whether a cell can run on the machine as it is.
+    pub fn fits(&self, cell: usize) -> bool {
+        self.counts[cell].fits
+    }
+
+    /// When these runs may begin, if that is after `now`.
+    pub fn due(&self, steps: &[Step], now: Nanos) -> Option<Nanos> {
+        let fitting = self.latest.iter().zip(&self.counts).filter(|(_, count)| count.fits);
+        let latest = fitting.filter_map(|(latest, _)| *latest);
+        let latest = latest.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
+        due(&self.cut, steps.first()?.block, latest).filter(|due| *due > now)
+    }
+
+    /// Runs that are left at least on the machine as it is, and the seconds that they take.
+    pub fn runs_left(&self) -> (u64, f64) {
+        let fitting = (0..self.counts.len()).filter(|cell| self.fits(*cell));
+        fitting.fold((0, 0.0), |(runs, seconds), cell| match self.left(cell) {
+            Left::Runs(n) => {
+                let one = narrows_plan::run_ns(&self.trials[cell]).seconds();
+                (runs + u64::from(n), seconds + f64::from(n) * one)
+            }
+            _ => (runs, seconds),
+        })
+    }
+
+    /// Cells that want runs on a machine that is changed by hand.
+    pub fn elsewhere(&self, plan: &SessionPlan) -> Vec<usize> {
+        let wants = |cell: &usize| {
+            !plan.fits[*cell]
+                && plan.missing[*cell].is_none()
+                && matches!(self.left(*cell), Left::Runs(_))
+        };
+        (0..self.counts.len()).filter(wants).collect()
+    }
+}
+
+fn looks(definition: &Definition, longest: usize) -> Option<Looks> {
+    definition.precision.map(|precision| Looks::new(&precision, definition.repeats, longest))
+}

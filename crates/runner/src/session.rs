@@ -1,0 +1,144 @@
+//! What one session of a study can run on its machines as they are.
+
+use crate::refusal::Refusal;
+use crate::study::Defined;
+use narrows_model::Nanos;
+use narrows_model::host::Host;
+use narrows_model::study::{Found, Session};
+use narrows_model::trial::{Path, Trial};
+use narrows_plan::study::{Change, Count, Ends, Machine, Planned, change, standing, trials};
+use std::collections::BTreeMap;
+
+/// The machines of a session and what joins them.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// The host that narrows runs on.
+    pub host: Host,
+    /// Those at the other end.
+    pub peer_hosts: Vec<Host>,
+    /// What joins the ends of network cells.
+    pub path: Path,
+    /// Interface of this host that leads to the peer, where it is known.
+    pub interface: Option<String>,
+}
+
+/// What of a study a session can run.
+#[derive(Clone, Debug)]
+pub struct SessionPlan {
+    /// Where it runs.
+    pub site: Site,
+    /// Levels of the factors that are changed by hand.
+    pub levels: BTreeMap<String, Found>,
+    /// The trials, one a cell.
+    pub trials: Vec<Trial>,
+    /// Why a cell cannot run here whatever is done by hand; `None` when it can.
+    pub missing: Vec<Option<String>>,
+    /// Whether a cell's levels are those of the machine.
+    pub fits: Vec<bool>,
+}
+
+impl SessionPlan {
+    /// Of a study on these machines. `said` is what the user says of factors that no fact tells;
+    /// `why_not` tells why a trial cannot run on them.
+    pub fn of(
+        defined: &Defined,
+        site: &Site,
+        said: &BTreeMap<String, String>,
+        why_not: &dyn Fn(&Trial) -> Option<String>,
+    ) -> Result<Self, Refusal> {
+        let factors = &defined.definition.factors;
+        if let Some(unknown) = said.keys().find(|name| factors.iter().all(|f| f.name != **name)) {
+            return Err(Refusal::UnknownFactor(unknown.clone()));
+        }
+        let (host, peer) = (&site.host, site.peer_hosts.first());
+        let (levels, unread) = standing(&defined.definition, &Machine { host, peer, said });
+        if let Some(unread) = unread.into_iter().next() {
+            return Err(Refusal::Unread(unread));
+        }
+        let (path, interface) = (site.path, site.interface.as_deref());
+        let planned = trials(&defined.cells, &Ends { host, peer, path, interface })?;
+        let missing = |(trial, why): &Planned| why.clone().or_else(|| why_not(trial));
+        let missing = planned.iter().map(missing).collect();
+        let trials: Vec<Trial> = planned.into_iter().map(|(trial, _)| trial).collect();
+        let fits = |trial: &Trial| {
+            levels.iter().all(|(factor, at)| trial.level(factor) == Some(at.level.as_str()))
+        };
+        let fits = trials.iter().map(fits).collect();
+        Ok(Self { site: site.clone(), levels, trials, missing, fits })
+    }
+
+    /// Nothing done yet, and which cells can run on the machine as it is.
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        let can = self.fits.iter().zip(&self.missing);
+        can.map(|(fits, missing)| Count { fits: *fits && missing.is_none(), ..Count::default() })
+            .collect()
+    }
+
+    /// Refuses a study of which no cell can ever run here.
+    pub fn check_any_runs(&self) -> Result<(), Refusal> {
+        match self.missing.iter().cloned().collect::<Option<Vec<String>>>() {
+            Some(whys) => Err(Refusal::NothingRuns(whys.into_iter().next().unwrap_or_default())),
+            None => Ok(()),
+        }
+    }
+
+    /// The session as it is stored when it begins.
+    pub(crate) fn session(&self, number: u32, now: Nanos) -> Session {
+        Session {
+            number,
+            began_unix_ns: now,
+            narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: self.site.host.clone(),
+            peer_hosts: self.site.peer_hosts.clone(),
+            path: self.site.path,
+            levels: self.levels.clone(),
+            cannot: self.cannot(),
+            ended: None,
+        }
+    }
+
+    /// Cells that cannot run here, by their ids, and why.
+    pub fn cannot(&self) -> BTreeMap<String, String> {
+        let cells = self.trials.iter().zip(&self.missing);
+        cells.filter_map(|(trial, why)| Some((trial.id.0.clone(), why.clone()?))).collect()
+    }
+
+    /// Levels that cells with runs left want, in place of those that the machine has: what to
+    /// change by hand, the nearest first.
+    pub fn changes(
+        &self,
+        defined: &Defined,
+        wanted: &[usize],
+        said: &BTreeMap<String, String>,
+    ) -> Vec<String> {
+        let machine = Machine { host: &self.site.host, peer: self.site.peer_hosts.first(), said };
+        let mut all: Vec<(Vec<Change>, usize)> = Vec::new();
+        for index in wanted {
+            let changes = self.changes_of(defined, *index, &machine);
+            match all.iter_mut().find(|(known, _)| *known == changes) {
+                Some((_, cells)) => *cells += 1,
+                None => all.push((changes, 1)),
+            }
+        }
+        all.sort_by_key(|(changes, _)| changes.iter().map(|one| one.steps).sum::<usize>());
+        all.into_iter()
+            .map(|(changes, cells)| {
+                let says: Vec<String> = changes.iter().map(Change::to_string).collect();
+                format!("{} ({cells} cells)", says.join("; "))
+            })
+            .collect()
+    }
+
+    /// What to change by hand for one cell.
+    fn changes_of(&self, defined: &Defined, index: usize, machine: &Machine<'_>) -> Vec<Change> {
+        let cell = &defined.cells[index];
+        let by_hand = defined.definition.factors.iter().filter(|factor| factor.by_hand);
+        let differs = by_hand.filter_map(|factor| {
+            let to = cell.level(&factor.name)?;
+            let at = self.levels.get(&factor.name).map(|found| found.level.as_str());
+            let level = factor.levels.iter().find(|level| level.name == to)?;
+            (at != Some(to)).then(|| change(factor, level, machine))
+        });
+        differs.collect()
+    }
+}
