@@ -9,6 +9,7 @@ use narrows_model::load::EndReport;
 use narrows_model::record::{Outcome, Record};
 use narrows_model::result::{Evidence, Finding, Inapplicable, Missing, Verdict, Weight};
 use narrows_model::trial::Trial;
+use narrows_model::workload::Workload;
 use narrows_stats::{Label, Summary, median};
 
 /// One measured cell.
@@ -117,12 +118,12 @@ impl Cell<'_> {
 
     /// Whether it is a stream over the kernel's network.
     pub fn is_network_stream(&self) -> bool {
-        self.is_tcp_stream() || self.trial.kind == "udp-stream"
+        self.is_tcp_stream() || self.trial.kind == Workload::UDP_STREAM
     }
 
     /// Whether it is a stream over TCP.
     pub fn is_tcp_stream(&self) -> bool {
-        self.trial.kind == "tcp-stream"
+        self.trial.kind == Workload::TCP_STREAM
     }
 }
 

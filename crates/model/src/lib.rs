@@ -18,6 +18,7 @@ pub mod study;
 pub mod trial;
 pub mod units;
 pub mod verdict;
+pub mod workload;
 
 pub use fact::{Fact, Source};
 pub use units::{BitsPerSecond, Bytes, BytesPerSecond, Nanos};

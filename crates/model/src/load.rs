@@ -1,6 +1,7 @@
 //! What a workload is told to do, and what it reports: the words shared by both ends of a trial.
 
 use crate::options::Options;
+use crate::workload::{Kernel, Workload};
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -107,10 +108,10 @@ impl Params {
 }
 
 /// A memory kernel beside another workload: a condition, not what is measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Beside {
     /// The kernel.
-    pub kind: String,
+    pub kind: Workload,
     /// Its threads.
     pub threads: u32,
     /// Their CPUs; empty: not pinned.
@@ -123,6 +124,20 @@ pub struct Beside {
     pub node: Option<u32>,
     /// Working set over all threads.
     pub working_set_bytes: Bytes,
+}
+
+impl Default for Beside {
+    /// One thread that reads nothing yet.
+    fn default() -> Self {
+        Self {
+            kind: Workload::Memory(Kernel::Read),
+            threads: 0,
+            cpus: CpuList::default(),
+            binding: Binding::default(),
+            node: None,
+            working_set_bytes: Bytes(0),
+        }
+    }
 }
 
 /// What a stream can be told beside messages and flows.
@@ -266,7 +281,7 @@ impl Timeline {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// The workload.
-    pub kind: String,
+    pub kind: Workload,
     /// This end's part in it.
     pub end: End,
     /// Its parameters.

@@ -1,6 +1,7 @@
 //! A trial: one cell of an experiment, before it is run.
 
 use crate::load::{Bind, Binding, CpuList, Params, Timeline};
+use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// Hash of everything else in the trial; the same trial has the same id on every machine.
@@ -70,7 +71,7 @@ pub struct Trial {
     /// Short name for people, unique in a study (`tcp-stream`, `tcp-stream cubic`).
     pub label: String,
     /// The workload.
-    pub kind: String,
+    pub kind: Workload,
     /// Its parameters.
     pub params: Params,
     /// CPUs of both ends.

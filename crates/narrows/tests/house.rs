@@ -332,3 +332,25 @@ fn tests_that_truth_names_are_there() {
     let missing: Vec<&&str> = names.iter().filter(|name| !functions.contains(**name)).collect();
     assert!(missing.is_empty(), "docs/truth.md names tests that are not there: {missing:?}");
 }
+
+#[test]
+fn a_workload_is_a_type_and_no_word() {
+    use narrows_model::workload::Workload;
+    let words: Vec<String> = Workload::named().map(|kind| format!("\"{kind}\"")).collect();
+    for room in rooms() {
+        for file in sources(&room) {
+            // Other tools have words of their own, and a list has to be somewhere.
+            let path = file.display().to_string();
+            let has_words = ["model/src/workload.rs", "store/src/import/"];
+            if has_words.iter().any(|known| path.contains(known)) {
+                continue;
+            }
+            let code = code(&file);
+            let word = words.iter().find(|word| code.contains(word.as_str()));
+            assert!(word.is_none(), "{path}: {word:?} in place of a Workload");
+            for asked in ["kind.starts_with(", "kind.ends_with("] {
+                assert!(!code.contains(asked), "{path} guesses from a workload's name");
+            }
+        }
+    }
+}

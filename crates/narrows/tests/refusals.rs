@@ -202,3 +202,53 @@ fn orders_beyond_the_limits_are_refused_before_anything_starts() {
     command.arg("tcp").args(base).args(["-C", "no-such-control", "--repeats", "1", "--out", &out]);
     fails(&mut command, 5, "no-such-control");
 }
+
+/// An order as an end of another version may send it.
+fn raw_order(kind: &str) -> String {
+    use narrows_model::load::{CpuList, End, Job, Params, Timeline};
+    use narrows_model::{Bytes, Nanos};
+    let span = Nanos(50_000_000);
+    let timeline =
+        Timeline { warmup_ns: Nanos(0), window_ns: span, cooldown_ns: Nanos(0), interval_ns: None };
+    let job = Job {
+        kind: kind.into(),
+        end: End::Sink,
+        params: Params::of_network(Bytes(64), 1),
+        cpus: CpuList::default(),
+        binding: Default::default(),
+        timeline,
+        address: Some([127, 0, 0, 1].into()),
+        token: "00".repeat(16),
+        namespace: None,
+        node: None,
+        bind: None,
+        iperf3: None,
+        ports: None,
+    };
+    let order = narrows_run::session::Order::Prepare { job: Box::new(job) };
+    serde_json::to_string(&order).expect("an order") + "\n"
+}
+
+#[test]
+fn a_worker_refuses_a_workload_that_it_does_not_know() {
+    let answer = |order: &str| {
+        let mut command = narrows();
+        let mut worker = command
+            .arg("worker")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("a worker");
+        worker.stdin.take().expect("orders").write_all(order.as_bytes()).expect("an order");
+        out(&worker.wait_with_output().expect("an answer"))
+    };
+    let order = raw_order("tcp-rr");
+    assert!(order.contains("\"kind\":\"tcp-rr\""), "{order}");
+    assert!(answer(&order).contains("\"prepared\""), "{}", answer(&order));
+    // A newer narrows's, an outside tool's, and none at all.
+    for kind in ["quic-stream", "tcp-latency", ""] {
+        let told = answer(&order.replace("tcp-rr", kind));
+        let why = format!("no workload is called '{kind}'");
+        assert!(told.contains(&why) && told.contains("failed"), "{told}");
+    }
+}

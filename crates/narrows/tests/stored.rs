@@ -523,7 +523,7 @@ fn the_views_of_a_file_say_what_its_report_says() {
         stored.trials.push(narrows_model::trial::Trial {
             id: id.clone(),
             label: format!("{at} {kind}"),
-            kind: (*kind).to_owned(),
+            kind: (*kind).into(),
             ..trial.clone()
         });
         stored.records.push(Record {
@@ -549,12 +549,12 @@ fn the_views_of_a_file_say_what_its_report_says() {
     for (at, record) in stored.records.iter().enumerate() {
         let trial = stored.trials.iter().find(|trial| trial.id == record.trial).expect("a trial");
         let value = narrows_stats::value_of(trial, record).map(|(value, _)| value.value);
-        let network = trial.kind.ends_with("-stream");
+        let network = trial.kind.is_stream();
         for (view, name, its) in [
             ("goodput", "goodput_bps", network),
-            ("memory_bandwidth", "bytes_per_second", trial.kind == "memory-copy"),
-            ("round_trip", "p50_ns", trial.kind.ends_with("-rr")),
-            ("round_trip", "trips_per_second", trial.kind == "tcp-connect"),
+            ("memory_bandwidth", "bytes_per_second", trial.kind.as_str() == "memory-copy"),
+            ("round_trip", "p50_ns", trial.kind.is_round_trip()),
+            ("round_trip", "trips_per_second", trial.kind.as_str() == "tcp-connect"),
         ] {
             let said = column(view, name, at + 1);
             let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
@@ -565,7 +565,7 @@ fn the_views_of_a_file_say_what_its_report_says() {
                     trial.label
                 ),
                 false if name == "trips_per_second" => {}
-                false if name == "p50_ns" && trial.kind == "tcp-connect" => {}
+                false if name == "p50_ns" && trial.kind.as_str() == "tcp-connect" => {}
                 false => assert_eq!(said, None, "{} is no {view}", trial.label),
             }
         }

@@ -477,7 +477,7 @@ fn kinds_are_not_mixed_and_reverse_is_reverse() {
         .collect();
     assert_eq!(shape, [("bit/s", 3), ("1/s", 1), ("ns", 1)]);
     let stored = narrows_store::read(&dir.join("kinds.narrows")).expect("a study");
-    for trial in stored.trials.iter().filter(|trial| trial.kind == "tcp-stream") {
+    for trial in stored.trials.iter().filter(|trial| trial.kind.as_str() == "tcp-stream") {
         for record in stored.records_of(trial) {
             let received = |end: &Option<Box<narrows_model::load::EndReport>>| {
                 let flows = &end.as_ref().expect("an end").flows;

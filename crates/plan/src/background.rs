@@ -4,6 +4,7 @@ use crate::{Seat, cpus};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::load::{Beside, Binding, CpuList};
+use narrows_model::workload::{Kernel, Workload};
 use std::str::FromStr;
 
 /// Most threads of a load.
@@ -14,8 +15,8 @@ const MEMORY: &str = "/memory:";
 /// A memory kernel on this host while runs are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackgroundLoad {
-    /// The kernel, as in `mem`.
-    pub kernel: String,
+    /// What its threads do.
+    pub kernel: Kernel,
     /// How many threads run the kernel.
     pub threads: u32,
     /// Their CPUs; `None` leaves them unpinned.
@@ -41,14 +42,14 @@ impl FromStr for BackgroundLoad {
             None => (load, None),
         };
         let (kernel, threads) = load.split_once(':').unwrap_or((load, "1"));
-        let kernels = crate::memory::KERNELS;
-        if !kernels.contains(&kernel) {
-            return Err(format!("'{kernel}' is none of {}", kernels.join(", ")));
-        }
+        let kernel = Kernel::named(kernel).ok_or_else(|| {
+            let all = Kernel::ALL.map(Kernel::name);
+            format!("'{kernel}' is none of {}", all.join(", "))
+        })?;
         let threads = threads.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
         let threads = threads
             .ok_or_else(|| format!("'{load}' has no number of threads from 1 to {THREADS_MAX}"))?;
-        Ok(Self { kernel: kernel.to_owned(), threads, seat, node })
+        Ok(Self { kernel, threads, seat, node })
     }
 }
 
@@ -68,7 +69,7 @@ impl BackgroundLoad {
         let binding = self.seat.as_ref().map_or(Binding::Each, |seat| seat.binding);
         let own = self.seat.as_ref().map(|seat| cpus(host, seat.at.clone(), None)).transpose()?;
         Ok(Beside {
-            kind: format!("memory-{}", self.kernel),
+            kind: Workload::Memory(self.kernel),
             threads: self.threads,
             cpus: CpuList(own.unwrap_or_default()),
             binding,

@@ -6,6 +6,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{Beside, CpuList, Params, Timeline};
 use narrows_model::rdma::RdmaParams;
 use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::workload::{Kernel, RdmaVerb, Transport, Workload};
 use narrows_model::{Bytes, Nanos};
 
 /// Runs of all trials together unless the user says otherwise: about a minute.
@@ -39,11 +40,15 @@ fn software_rdma(pair: &Placement, path: Path, line: Timeline) -> Vec<Trial> {
         provider: Some("tcp".to_owned()),
         ..RdmaParams::default()
     };
-    let made = |kind: &str, message_bytes: Bytes| {
+    let made = |kind: Workload, message_bytes: Bytes| {
         let params = Params { rdma: Some(asked.clone()), ..Params::of_network(message_bytes, 1) };
-        trial(&format!("{kind} libfabric"), kind, params, pair.clone(), path, line)
+        let label = format!("{kind} libfabric");
+        trial(&label, kind, params, pair.clone(), path, line)
     };
-    vec![made("rdma-send-rr", ROUND_TRIP_BYTES), made("rdma-write-stream", STREAM_BYTES)]
+    vec![
+        made(Workload::RoundTrip(Transport::Rdma(RdmaVerb::Send)), ROUND_TRIP_BYTES),
+        made(Workload::Stream(Transport::Rdma(RdmaVerb::Write)), STREAM_BYTES),
+    ]
 }
 
 /// The trials for this host. With `libfabric` and no RDMA device, RDMA in software is among them.
@@ -80,29 +85,26 @@ pub fn trials(
         ..Params::of_network(Bytes(0), 1)
     };
     let everywhere = Placement { sink: CpuList(spot.cpus.clone()), ..Default::default() };
-    let pair = || spot.pair.clone();
-    let on_memory = |kind: &str| {
-        trial(kind, kind, memory.clone(), everywhere.clone(), Path::Memory, memory_line)
+    let on_memory = |kernel: Kernel| {
+        let kind = Workload::Memory(kernel);
+        let place = everywhere.clone();
+        trial(kind.clone().as_str(), kind, memory.clone(), place, Path::Memory, memory_line)
+    };
+    let on_network = |kind: Workload, variant: &str, params: Params| {
+        trial(&format!("{kind}{variant}"), kind, params, spot.pair.clone(), path, line)
     };
     let mut trials = vec![
-        on_memory("memory-copy"),
-        on_memory("memory-read"),
-        trial("tcp-rr", "tcp-rr", network(ROUND_TRIP_BYTES, None), pair(), path, line),
-        trial("tcp-stream", "tcp-stream", network(STREAM_BYTES, None), pair(), path, line),
+        on_memory(Kernel::Copy),
+        on_memory(Kernel::Read),
+        on_network(Workload::TCP_RR, "", network(ROUND_TRIP_BYTES, None)),
+        on_network(Workload::TCP_STREAM, "", network(STREAM_BYTES, None)),
     ];
     if let Some(other) = other_congestion(host, path) {
-        let label = format!("tcp-stream {other}");
         let params = network(STREAM_BYTES, Some(other));
-        trials.push(trial(&label, "tcp-stream", params, pair(), path, line));
+        trials.push(on_network(Workload::TCP_STREAM, &format!(" {other}"), params));
     }
-    trials.push(trial(
-        "udp-stream",
-        "udp-stream",
-        network(DATAGRAM_BYTES, None),
-        pair(),
-        path,
-        line,
-    ));
+    let datagrams = network(DATAGRAM_BYTES, None);
+    trials.push(on_network(Workload::UDP_STREAM, "", datagrams));
     if libfabric && host.rdma.is_empty() {
         trials.extend(software_rdma(&spot.pair, path, line));
     }

@@ -3,60 +3,67 @@
 use crate::trial;
 use narrows_model::load::{Params, StreamParams, Timeline};
 use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
 /// The trial of one direct measurement. The warm-up covers slow start on long paths; the cool-down
 /// covers the delay of the control channel between the two ends' windows.
-pub fn trial_of(kind: &str, params: Params, place: Placement, path: Path, window: Nanos) -> Trial {
+pub fn trial_of(
+    kind: Workload,
+    params: Params,
+    place: Placement,
+    path: Path,
+    window: Nanos,
+) -> Trial {
     let timeline = Timeline {
         warmup_ns: Nanos::from_millis(500),
         window_ns: window,
         cooldown_ns: Nanos::from_millis(300),
         interval_ns: None,
     };
-    trial(kind, kind, params, place, path, timeline)
+    trial(kind.clone().as_str(), kind, params, place, path, timeline)
 }
 
 /// The same against an iperf3 server. As its own client does, the source stops when the window
 /// ends; a sink goes on for a moment. TCP warms up a second, which the server leaves out; UDP needs
 /// no warm-up, and some servers count what came in one.
 pub fn trial_of_iperf3(
-    kind: &str,
+    kind: Workload,
     params: Params,
     place: Placement,
     path: Path,
     window: Nanos,
 ) -> Trial {
     let cooldown_ns = Nanos::from_millis(if params.is_reverse() { 600 } else { 0 });
-    let warm = kind.starts_with("tcp") || params.is_reverse();
+    let warm = kind.is_tcp() || params.is_reverse();
     let warmup_ns = Nanos::from_millis(if warm { 1000 } else { 0 });
     let timeline = Timeline { warmup_ns, window_ns: window, cooldown_ns, interval_ns: None };
-    trial(kind, kind, params, place, path, timeline)
+    trial(kind.clone().as_str(), kind, params, place, path, timeline)
 }
 
 /// The same trial, with bytes told for slices of another length.
 pub fn sliced(of: Trial, interval_ns: Option<Nanos>) -> Trial {
     let timeline = Timeline { interval_ns, ..of.timeline };
-    trial(&of.label, &of.kind, of.params, of.place, of.path, timeline)
+    trial(&of.label, of.kind, of.params, of.place, of.path, timeline)
 }
 
 /// The same trial, with another warm-up.
 pub fn warmed(of: Trial, warmup_ns: Nanos) -> Trial {
     let timeline = Timeline { warmup_ns, ..of.timeline };
-    trial(&of.label, &of.kind, of.params, of.place, of.path, timeline)
+    trial(&of.label, of.kind, of.params, of.place, of.path, timeline)
 }
 
 /// The same trial, of one peer among several.
 pub fn with(of: Trial, peer: &str) -> Trial {
     let label = format!("{} {peer}", of.label);
-    trial(&label, &of.kind, of.params, of.place, of.path, of.timeline)
+    trial(&label, of.kind, of.params, of.place, of.path, of.timeline)
 }
 
 /// The same trial with messages of another size.
 pub fn sized(of: &Trial, message_bytes: Bytes) -> Trial {
     let label = format!("{} {message_bytes}", of.label);
     let params = Params { message_bytes, ..of.params.clone() };
-    trial(&label, &of.kind, params, of.place.clone(), of.path, of.timeline)
+    trial(&label, of.kind.clone(), params, of.place.clone(), of.path, of.timeline)
 }
 
 /// The same trial with a sink that lets the kernel drop what arrives.
@@ -67,7 +74,7 @@ pub fn uncopied(of: &Trial) -> Trial {
     let params = Params { stream, ..of.params.clone() };
     trial(
         &format!("{} uncopied", of.label),
-        &of.kind,
+        of.kind.clone(),
         params,
         of.place.clone(),
         of.path,

@@ -15,6 +15,7 @@ use blake2::{Blake2s256, Digest};
 use narrows_model::Nanos;
 use narrows_model::load::{Params, Timeline};
 use narrows_model::trial::{Engine, Level, Path, Placement, Trial, TrialId};
+use narrows_model::workload::Workload;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -36,14 +37,13 @@ pub struct Step {
 /// Makes a trial; its id is a hash of everything else in it.
 pub fn trial(
     label: &str,
-    kind: &str,
+    kind: Workload,
     params: Params,
     place: Placement,
     path: Path,
     timeline: Timeline,
 ) -> Trial {
     let label = label.to_owned();
-    let kind = kind.to_owned();
     // Serde writes struct fields in order of declaration, so the text is the same everywhere.
     let text = serde_json::to_string(&(&label, &kind, &params, &place, &path, &timeline));
     let digest = Blake2s256::digest(text.unwrap_or_default());
@@ -53,10 +53,10 @@ pub fn trial(
 }
 
 /// The trial of what another tool has measured; its id is a hash of tool, kind and levels.
-pub fn imported(tool: &str, kind: &str, levels: Vec<Level>, notes: Vec<Level>) -> Trial {
+pub fn imported(tool: &str, kind: Workload, levels: Vec<Level>, notes: Vec<Level>) -> Trial {
     let names: Vec<&str> = levels.iter().map(|level| level.level.as_str()).collect();
     let label =
-        if names.is_empty() { kind.to_owned() } else { format!("{kind}, {}", names.join(", ")) };
+        if names.is_empty() { kind.to_string() } else { format!("{kind}, {}", names.join(", ")) };
     let line = Timeline {
         warmup_ns: Nanos(0),
         window_ns: Nanos(0),
@@ -64,7 +64,7 @@ pub fn imported(tool: &str, kind: &str, levels: Vec<Level>, notes: Vec<Level>) -
         interval_ns: None,
     };
     let params = Params::of_network(narrows_model::Bytes(0), 0);
-    let text = serde_json::to_string(&(tool, kind, &levels)).unwrap_or_default();
+    let text = serde_json::to_string(&(tool, &kind, &levels)).unwrap_or_default();
     let place = Placement::default();
     let of = trial(&text, kind, params, place, Path::Imported, line);
     let engine = Engine { tool: tool.to_owned(), ..Engine::default() };
@@ -130,7 +130,7 @@ mod tests {
         let params = Params::of_network(Bytes::kib(64), 1);
         let make = |params: &Params| {
             let place = Placement::default();
-            trial("x", "tcp-stream", params.clone(), place, Path::Loopback, timeline).id.0
+            trial("x", Workload::TCP_STREAM, params.clone(), place, Path::Loopback, timeline).id.0
         };
         // A golden id: stored studies are joined by it, so it must not change between releases.
         assert_eq!(make(&params), "8822e7595a13bc23");

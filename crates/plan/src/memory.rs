@@ -4,15 +4,13 @@ use crate::{Spot, choose, on_node, trial};
 use narrows_model::host::Host;
 use narrows_model::load::{CpuList, MemoryParams, Params, Timeline};
 use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::workload::{Kernel, Workload};
 use narrows_model::{Bytes, Nanos};
 
 /// Repeats of each trial unless the user says otherwise: the least for a 95 % interval.
 pub const REPEATS: u32 = 6;
 /// Window of each run unless the user says otherwise.
 pub const WINDOW: Nanos = Nanos::from_millis(300);
-/// The kernels, by name.
-pub const KERNELS: [&str; 8] =
-    ["read", "write", "write-nt", "copy", "copy-nt", "memcpy", "triad", "triad-nt"];
 /// Pauses of the background threads, full speed first: ten rates.
 const PAUSES_NS: [u64; 10] = [0, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600];
 /// The smallest working set of the staircase, inside every first-level cache.
@@ -23,8 +21,8 @@ const CHAIN_BYTES_MAX: u64 = 2 << 30;
 /// What is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Kernels by name; empty for none.
-    pub kernels: Vec<String>,
+    /// What loads and stores, each in trials of its own; empty for none.
+    pub kernels: Vec<Kernel>,
     /// Numbers of threads; empty for one and all.
     pub threads: Vec<u32>,
     /// Node of the CPUs; `None` is that of the fastest NIC.
@@ -88,7 +86,7 @@ impl Plan<'_> {
     fn one(
         &self,
         label: &str,
-        kind: &str,
+        kind: Workload,
         cpus: &[u32],
         bytes: Bytes,
         memory: MemoryParams,
@@ -129,9 +127,9 @@ impl Plan<'_> {
             for threads in &threads {
                 let cpus = spot.cpus.get(..*threads as usize).unwrap_or(&spot.cpus);
                 let s = if *threads == 1 { "" } else { "s" };
-                let label = format!("{kernel}, {threads} thread{s}");
-                let kind = format!("memory-{kernel}");
-                trials.push(self.one(&label, &kind, cpus, bytes, self.memory()));
+                let label = format!("{}, {threads} thread{s}", kernel.name());
+                let kind = Workload::Memory(*kernel);
+                trials.push(self.one(&label, kind, cpus, bytes, self.memory()));
             }
         }
         Ok(trials)
@@ -149,7 +147,7 @@ impl Plan<'_> {
         let cpu = spot.cpus.get(..1).unwrap_or_default();
         let of = |size: u64| {
             let label = format!("latency, {}", Bytes(size));
-            self.one(&label, "memory-latency", cpu, Bytes(size), self.memory())
+            self.one(&label, Workload::MemoryLatency, cpu, Bytes(size), self.memory())
         };
         sizes.into_iter().map(of).collect()
     }
@@ -163,7 +161,7 @@ impl Plan<'_> {
         let of = |pause: u64| {
             let memory = MemoryParams { pause_ns: Some(pause), ..self.memory() };
             let label = format!("loaded latency, pause {pause} ns");
-            self.one(&label, "memory-latency", &spot.cpus, bytes, memory)
+            self.one(&label, Workload::MemoryLatency, &spot.cpus, bytes, memory)
         };
         Ok(PAUSES_NS.into_iter().map(of).collect())
     }
@@ -183,11 +181,17 @@ impl Plan<'_> {
                 let bytes = self.wanted.working_set_bytes.unwrap_or(spot.working_set_bytes);
                 let label = format!("read, CPUs of node {from}, memory of node {to}");
                 let cpus = &spot.cpus;
-                trials.push(self.one(&label, "memory-read", cpus, bytes, memory.clone()));
+                trials.push(self.one(
+                    &label,
+                    Workload::Memory(Kernel::Read),
+                    cpus,
+                    bytes,
+                    memory.clone(),
+                ));
                 let label = format!("latency, CPU of node {from}, memory of node {to}");
                 let chain = Bytes(bytes.0.min(CHAIN_BYTES_MAX));
                 let cpu = cpus.get(..1).unwrap_or_default();
-                trials.push(self.one(&label, "memory-latency", cpu, chain, memory));
+                trials.push(self.one(&label, Workload::MemoryLatency, cpu, chain, memory));
             }
         }
         trials

@@ -29,10 +29,10 @@ fn params(text: &str) -> narrows_model::load::Params {
 #[test]
 fn every_load_has_its_ordinary_length() {
     let length = |load: &str| params(&format!("load = '{load}'")).message_bytes.0;
-    let loads = ["tcp-stream", "udp-stream", "tcp-connect", "rdma-atomic-add", "tcp-rr", "udp-rr"];
+    let loads = ["tcp-stream", "udp-stream", "tcp-connect", "rdma-atomic-rr", "tcp-rr", "udp-rr"];
     assert_eq!(loads.map(length), [65_536, 1472, 16, 8, 64, 64]);
     assert_eq!(params("").message_bytes, Bytes::kib(64), "a TCP stream where none is named");
-    assert_eq!(settings("").kind(), "tcp-stream");
+    assert_eq!(settings("").kind().as_str(), "tcp-stream");
     let memory = params("load = 'memory-copy'\nthreads = 3\nvector = 'avx2'\npages = '2M'");
     assert_eq!((memory.streams, memory.working_set_bytes), (3, Bytes::mib(300)));
     let words = memory.memory.expect("words");
@@ -98,10 +98,10 @@ fn places_nodes_tools_and_loads_beside() {
     assert_eq!(all.interrupts(), Ok(Some(Where::Node(1))));
     assert_eq!(all.nodes(), Ok((None, Some(1))));
     let load = all.background().expect("words").expect("a load");
-    assert_eq!((load.kernel.as_str(), load.threads), ("copy", 3));
+    assert_eq!((load.kernel.name(), load.threads), ("copy", 3));
     assert_eq!((load.seat, load.node), (Some(seat(Where::Cpus(vec![0, 1]))), None));
     let one = settings("memory_load = 'triad'").background().expect("words").expect("a load");
-    assert_eq!((one.kernel.as_str(), one.threads, one.seat), ("triad", 1, None));
+    assert_eq!((one.kernel.name(), one.threads, one.seat), ("triad", 1, None));
     let none = settings("");
     assert_eq!(
         (none.places(), none.interrupts(), none.nodes()),

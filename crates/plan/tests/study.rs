@@ -72,7 +72,10 @@ fn cells_are_all_combinations_but_the_excluded() {
     let paced = paced.expect("cells");
     let udp = paced.iter().find(|cell| cell.level("protocol") == Some("UDP")).expect("a cell");
     let params = udp.settings.params(Bytes(0), Bytes(0)).expect("parameters");
-    assert_eq!((udp.settings.kind(), params.rate_bps), ("udp-stream", Some(120_000_000_000)));
+    assert_eq!(
+        (udp.settings.kind().as_str(), params.rate_bps),
+        ("udp-stream", Some(120_000_000_000))
+    );
     assert_eq!((params.streams, params.message_bytes), (120, Bytes(1024)));
     let ids: std::collections::BTreeSet<_> = cells.iter().map(|cell| &cell.id).collect();
     assert_eq!(ids.len(), cells.len());

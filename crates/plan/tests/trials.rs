@@ -4,6 +4,7 @@
 use narrows_model::host::{CpuPlace, Host, Node};
 use narrows_model::load::{CpuList, Params, StreamParams};
 use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::workload::Kernel;
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::memory::{self, Wanted};
 use narrows_plan::{check, direct, imported, run_ns, seed_from};
@@ -50,11 +51,11 @@ fn direct_trials_have_their_time_lines() {
     let reverse = Params { stream: Some(back), ..params.clone() };
     let place = || Placement { source: CpuList(vec![1]), ..Placement::default() };
     let window = Nanos(7 * MS);
-    let plain = direct::trial_of("tcp-stream", params.clone(), place(), Path::Peer, window);
+    let plain = direct::trial_of("tcp-stream".into(), params.clone(), place(), Path::Peer, window);
     assert_eq!(line(&plain), [Some(500 * MS), Some(7 * MS), Some(300 * MS), None]);
     assert_eq!((plain.kind.as_str(), plain.label.as_str()), ("tcp-stream", "tcp-stream"));
     let server = |kind: &str, params: &Params| {
-        let of = direct::trial_of_iperf3(kind, params.clone(), place(), Path::Peer, window);
+        let of = direct::trial_of_iperf3(kind.into(), params.clone(), place(), Path::Peer, window);
         (of.timeline.warmup_ns.0 / MS, of.timeline.window_ns.0 / MS, of.timeline.cooldown_ns.0 / MS)
     };
     assert_eq!(server("tcp-stream", &params), (1000, 7, 0));
@@ -83,7 +84,7 @@ fn direct_trials_have_their_time_lines() {
 #[test]
 fn a_run_takes_its_time_line_a_start_and_its_touching() {
     let params = Params { working_set_bytes: Bytes(4000), ..Params::of_network(Bytes(1), 1) };
-    let of = direct::trial_of("x", params, Placement::default(), Path::Memory, Nanos(7));
+    let of = direct::trial_of("x".into(), params, Placement::default(), Path::Memory, Nanos(7));
     // 0.5 s, the window, 0.3 s, a start of 0.1 s, and 4000 bytes at 2 bytes a nanosecond.
     assert_eq!(run_ns(&of), Nanos(900 * MS + 7 + 2000));
     let seeds: Vec<u64> = (0..64).map(seed_from).collect();
@@ -99,13 +100,13 @@ fn what_was_imported_is_named_by_its_levels() {
         level: level.into(),
     };
     let levels = vec![level("size", "64"), level("streams", "2")];
-    let of = imported("netperf", "tcp-rr", levels.clone(), vec![level("host", "a")]);
+    let of = imported("netperf", "tcp-rr".into(), levels.clone(), vec![level("host", "a")]);
     assert_eq!((of.label.as_str(), of.kind.as_str()), ("tcp-rr, 64, 2", "tcp-rr"));
     assert_eq!((of.path, &of.levels, of.notes.len()), (Path::Imported, &levels, 1));
     assert_eq!(of.engine.as_ref().map(|engine| engine.tool.as_str()), Some("netperf"));
     assert_eq!(line(&of), [Some(0), Some(0), Some(0), None]);
-    assert_eq!(imported("netperf", "tcp-rr", vec![], vec![]).label, "tcp-rr");
-    assert_ne!(imported("iperf", "tcp-rr", levels, vec![]).id, of.id, "of another tool");
+    assert_eq!(imported("netperf", "tcp-rr".into(), vec![], vec![]).label, "tcp-rr");
+    assert_ne!(imported("iperf", "tcp-rr".into(), levels, vec![]).id, of.id, "of another tool");
 }
 
 fn mem(wanted: &Wanted) -> Result<Vec<Trial>, String> {
@@ -118,7 +119,7 @@ fn labels(trials: &[Trial]) -> Vec<&str> {
 
 #[test]
 fn kernels_run_on_one_cpu_and_on_all() {
-    let wanted = Wanted { kernels: vec!["read".into()], ..Wanted::default() };
+    let wanted = Wanted { kernels: vec![Kernel::Read], ..Wanted::default() };
     let trials = mem(&wanted).expect("trials");
     assert_eq!(labels(&trials), ["read, 1 thread", "read, 2 threads"]);
     assert_eq!((&trials[0].place.sink.0, &trials[1].place.sink.0), (&vec![0], &vec![0, 1]));
@@ -201,7 +202,7 @@ fn latency_is_by_size_by_load_and_by_node() {
     alone.cpu.allowed = known(vec![3]);
     let loaded = Wanted { loaded: true, ..Wanted::default() };
     assert!(memory::trials(&alone, &loaded, Nanos(3)).is_err(), "it needs two CPUs");
-    let kernel = Wanted { kernels: vec!["copy".into()], ..Wanted::default() };
+    let kernel = Wanted { kernels: vec![Kernel::Copy], ..Wanted::default() };
     let (_, one) = memory::trials(&alone, &kernel, Nanos(3)).expect("trials");
     assert_eq!(labels(&one), ["copy, 1 thread"]);
     alone.nodes.iter_mut().skip(1).for_each(|node| node.memory_bytes = known(Bytes(0)));

@@ -7,7 +7,9 @@ use crate::traffic::Traffic;
 use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial;
-use narrows_stats::{Label, Metric, Summary};
+use narrows_model::workload::Metric;
+use narrows_model::workload::{Kernel, Workload};
+use narrows_stats::{Label, Summary};
 use serde::Serialize;
 
 /// A busiest thread from this share of a CPU on sets the rate.
@@ -80,8 +82,10 @@ impl Calibration {
         }
         one.node = study.study.memory_node;
         one.memory(study, all);
-        for (kind, path) in [("tcp-stream", Traffic::Tcp), ("udp-stream", Traffic::Udp)] {
-            one.network(study, all, kind, path);
+        for (kind, path) in
+            [(Workload::TCP_STREAM, Traffic::Tcp), (Workload::UDP_STREAM, Traffic::Udp)]
+        {
+            one.network(study, all, &kind, path);
         }
         one
     }
@@ -112,7 +116,7 @@ impl Calibration {
 
     fn memory(&mut self, study: &StoredStudy, all: &[Summary]) {
         let cached = |summary: &&Summary| summary.labels.contains(&Label::CacheResident);
-        let copies = all.iter().filter(|summary| summary.kind == "memory-copy");
+        let copies = all.iter().filter(|summary| summary.kind == Workload::Memory(Kernel::Copy));
         match copies.clone().find(cached) {
             Some(_) => self.unused.push("memory-copy: it may fit in the caches".to_owned()),
             None => {
@@ -127,7 +131,7 @@ impl Calibration {
         self.remote_over_local = latencies(study, all);
     }
 
-    fn network(&mut self, study: &StoredStudy, all: &[Summary], kind: &str, path: Traffic) {
+    fn network(&mut self, study: &StoredStudy, all: &[Summary], kind: &Workload, path: Traffic) {
         // One direction, at full speed, with nothing beside it.
         let plain = |summary: &&Summary| {
             let trial = study.trials.iter().find(|trial| trial.label == summary.label);
@@ -138,7 +142,7 @@ impl Calibration {
             })
         };
         let own = all.iter().filter(|summary| {
-            summary.kind == kind && summary.engine.is_none() && summary.estimate.is_some()
+            summary.kind == *kind && summary.engine.is_none() && summary.estimate.is_some()
         });
         let own = own.filter(plain);
         let rate = |summary: &&Summary| summary.estimate.map_or(0.0, |estimate| estimate.value);

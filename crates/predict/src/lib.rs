@@ -36,7 +36,9 @@ use narrows_model::host::Nic;
 use narrows_model::result::{Ceiling, Estimate, Method, Prediction, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Path;
-use narrows_stats::{Metric, Summary};
+use narrows_model::workload::Metric;
+use narrows_model::workload::Workload;
+use narrows_stats::Summary;
 
 /// Protocols of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +58,10 @@ impl Protocol {
         }
     }
     /// The workload that measures it.
-    fn kind(self) -> &'static str {
+    fn kind(self) -> Workload {
         match self {
-            Self::Tcp => "tcp-stream",
-            Self::Udp => "udp-stream",
+            Self::Tcp => Workload::TCP_STREAM,
+            Self::Udp => Workload::UDP_STREAM,
         }
     }
 }
@@ -115,7 +117,7 @@ fn local(study: &StoredStudy, all: &[Summary], protocol: Protocol) -> Vec<Predic
         let mtu = study.study.path_mtu_bytes;
         let stated = vec![stack::one_flow(measured), memory::local(all), wire::none(mtu)];
         // `tcp-stream cubic` is a prediction of its own, called `tcp cubic`.
-        let variant = measured.label.strip_prefix(protocol.kind()).unwrap_or_default();
+        let variant = measured.label.strip_prefix(protocol.kind().as_str()).unwrap_or_default();
         let name = format!("{}{variant}", protocol.name());
         conclude(path, &name, stated, measured.estimate)
     });

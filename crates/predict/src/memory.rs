@@ -5,6 +5,7 @@ use crate::{Stated, modelled};
 use narrows_model::host::Nic;
 use narrows_model::result::{Ceiling, Estimate, Provenance};
 use narrows_model::study::Study;
+use narrows_model::workload::{Kernel, Workload};
 use narrows_stats::{Label, Summary};
 
 /// Bytes on the memory bus per payload byte of kernel sockets. The middle is fitted on the two
@@ -17,7 +18,7 @@ const LOCAL_DEMAND_COLD: f64 = 6.0;
 
 /// Bytes a second that the memory bus carried during the copy kernel.
 fn bus(all: &[Summary]) -> Result<(Estimate, f64), String> {
-    let copy = all.iter().rfind(|summary| summary.kind == "memory-copy");
+    let copy = all.iter().rfind(|summary| summary.kind == Workload::Memory(Kernel::Copy));
     let Some(copy) = copy else { return Err("memory: not measured in this study".into()) };
     if copy.labels.contains(&Label::CacheResident) {
         return Err(

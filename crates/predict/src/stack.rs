@@ -39,7 +39,7 @@ pub fn one_flow(measured: &Summary) -> Stated {
 pub fn through_nic(all: &[Summary], protocol: Protocol) -> Stated {
     let local = all.iter().find(|summary| {
         let local = matches!(summary.path, Path::Loopback | Path::Namespaces);
-        local && summary.label == protocol.kind()
+        local && summary.label == protocol.kind().as_str()
     });
     let local = local.ok_or("stack: the local path was not measured in this study")?;
     let ceiling = one_flow(local)?;

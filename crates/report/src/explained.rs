@@ -2,7 +2,8 @@
 
 use crate::{Analysis, judged, words};
 use narrows_model::result::Estimate;
-use narrows_stats::{Label, Metric, Summary, Value, median};
+use narrows_model::workload::Metric;
+use narrows_stats::{Label, Summary, Value, median};
 use serde::Serialize;
 use std::fmt::Write;
 

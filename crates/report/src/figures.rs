@@ -2,7 +2,8 @@
 
 use crate::plots::{boxes, ceilings, panel, percentiles};
 use crate::{Analysis, words};
-use narrows_stats::{Metric, Summary};
+use narrows_model::workload::Metric;
+use narrows_stats::Summary;
 use std::collections::BTreeMap;
 
 const STYLE: &str = include_str!("formats/style.css");

@@ -3,7 +3,11 @@
 use narrows_model::load::Params;
 use narrows_model::rdma::RdmaEffective;
 use narrows_model::trial::Trial;
-use narrows_stats::{Metric, Summary};
+use narrows_model::workload::{Metric, RdmaVerb, Transport, Workload};
+use narrows_stats::Summary;
+
+/// RDMA writes of which no program at the other end is told.
+const WRITES: Workload = Workload::Stream(Transport::Rdma(RdmaVerb::Write));
 
 /// The parts of its set-up that move the figure.
 pub fn set_up(trial: &Trial, summary: &Summary, used: &RdmaEffective) -> Vec<String> {
@@ -25,7 +29,7 @@ pub fn set_up(trial: &Trial, summary: &Summary, used: &RdmaEffective) -> Vec<Str
     parts.push(if spins(params) { "looking" } else { "sleeping" }.to_owned());
     parts.extend(asked(params));
     parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all right")));
-    if used.service == "uc" && trial.kind == "rdma-write-stream" {
+    if used.service == "uc" && trial.kind == WRITES {
         parts.push("counted as sent: nothing confirms what UC writes".to_owned());
     }
     parts
@@ -46,7 +50,7 @@ fn set_up_of_fabric(
     parts.extend((used.pages != "transparent").then(|| format!("{} pages", used.pages)));
     parts.push(if spins(&trial.params) { "looking" } else { "sleeping" }.to_owned());
     parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all right")));
-    if !used.delivers && trial.kind == "rdma-write-stream" {
+    if !used.delivers && trial.kind == WRITES {
         parts.push("counted as sent: this provider does not tell of delivery".to_owned());
     }
     parts

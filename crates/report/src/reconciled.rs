@@ -3,7 +3,8 @@
 use crate::words::value;
 use narrows_model::load::End;
 use narrows_model::result::Unit;
-use narrows_stats::{Label, Metric, Side, Summary};
+use narrows_model::workload::Metric;
+use narrows_stats::{Label, Side, Summary};
 
 /// How many runs have no value since they counted more than came, and how much more the worst did.
 pub fn refused(summary: &Summary) -> String {

@@ -7,8 +7,9 @@ use narrows_model::result::{Estimate, Prediction, Unit, Weight};
 use narrows_model::study::Ended;
 use narrows_model::trial::{Path, Trial};
 use narrows_model::units::three_digits;
+use narrows_model::workload::Metric;
 use narrows_model::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
-use narrows_stats::{BusyCpu, Label, Metric, Summary};
+use narrows_stats::{BusyCpu, Label, Summary};
 use std::collections::BTreeSet;
 
 /// What was done, in the words of the command line: `narrows check`, `narrows study NAME`.
@@ -161,8 +162,8 @@ pub fn nic_line(nic: &Nic) -> String {
 }
 
 /// What the figures of a metric are.
-pub fn metric(metric: narrows_stats::Metric) -> &'static str {
-    use narrows_stats::Metric;
+pub fn metric(metric: narrows_model::workload::Metric) -> &'static str {
+    use narrows_model::workload::Metric;
     match metric {
         Metric::Goodput => "throughput (payload received)",
         Metric::MemoryBandwidth => "memory bandwidth (bytes counted)",

@@ -71,9 +71,9 @@ impl Limits {
     pub fn within(&self, order: Order, address: IpAddr) -> Result<Order, String> {
         match order {
             Order::Prepare { mut job } => {
-                let kind = narrows_workloads::kind(&job.kind).map_err(|error| error.to_string())?;
+                narrows_workloads::kind(&job.kind).map_err(|error| error.to_string())?;
                 let listens = (job.end == Role::Sink) != job.params.is_reverse();
-                if !kind.network || !listens {
+                if !job.kind.is_network() || !listens {
                     let why = "an agent runs only the end of a network workload that listens";
                     return Err(why.to_owned());
                 }
@@ -165,6 +165,8 @@ mod tests {
         ] {
             assert!(Limits::default().within(order(kind, end), own).is_err(), "{kind} {end:?}");
         }
+        let newer = Limits::default().within(order("quic-stream", Role::Sink), own);
+        assert_eq!(newer, Err("no workload is called 'quic-stream'".to_owned()));
         let mut reversed = order("tcp-stream", Role::Source);
         let Order::Prepare { job } = &mut reversed else { panic!("{reversed:?}") };
         job.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });

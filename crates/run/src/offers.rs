@@ -1,6 +1,7 @@
 //! What an agent can run.
 
 use narrows_model::trial::Trial;
+use narrows_model::workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// What an agent can run, by name.
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 pub struct Offers {
     /// Workloads, as in [`narrows_workloads::kinds`].
-    pub kinds: Vec<String>,
+    pub kinds: Vec<Workload>,
     /// Ways to send, `tcp` or `udp` first: `tcp sendfile`.
     pub senders: Vec<String>,
     /// Ways to receive.
@@ -22,9 +23,9 @@ impl Offers {
         let named = |of: &str, names: Vec<&str>| -> Vec<String> {
             names.into_iter().map(|name| format!("{of} {name}")).collect()
         };
-        let network = kinds::KINDS.iter().filter(|kind| kind.network);
+        let own = kinds::KINDS.iter().map(|kind| kind.workload.clone());
         Self {
-            kinds: network.map(|kind| kind.name.to_owned()).collect(),
+            kinds: own.filter(Workload::is_network).collect(),
             senders: [
                 named("tcp", tcp::senders::SENDERS.iter().map(|s| s.name).collect()),
                 named("udp", udp::senders::SENDERS.iter().map(|s| s.name).collect()),
@@ -41,12 +42,12 @@ impl Offers {
     /// Whether a trial can be run; what is missing in words.
     pub fn can(&self, trial: &Trial) -> Result<(), String> {
         let stream = trial.params.stream.clone().unwrap_or_default();
-        let of = trial.kind.split('-').next().unwrap_or_default();
+        let of = if trial.kind.is_udp() { "udp" } else { "tcp" };
         let lacks = |list: &[String], name: Option<String>| {
             let name = name.map(|name| format!("{of} {name}"));
             name.filter(|name| !list.contains(name))
         };
-        let kind = (!self.kinds.contains(&trial.kind)).then(|| trial.kind.clone());
+        let kind = (!self.kinds.contains(&trial.kind)).then(|| trial.kind.to_string());
         let missing = kind
             .or_else(|| lacks(&self.senders, stream.sender))
             .or_else(|| lacks(&self.receivers, stream.receiver));
@@ -70,7 +71,7 @@ mod tests {
             Trial {
                 id: TrialId(String::new()),
                 label: kind.to_owned(),
-                kind: kind.to_owned(),
+                kind: kind.into(),
                 params: Params { stream, ..Params::of_network(Bytes(64), 1) },
                 place: Placement::default(),
                 path: Path::Peer,

@@ -74,7 +74,7 @@ impl Machines {
         {
             return Some(error.to_string());
         }
-        if trial.kind.starts_with("rdma-")
+        if trial.kind.is_rdma()
             && let Some(why) = self.without_rdma(trial)
         {
             return Some(why);

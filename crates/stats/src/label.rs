@@ -1,10 +1,11 @@
 //! What a figure must not be taken for.
 
 use crate::reconcile::Reconciled;
-use crate::summary::{CpuUse, Metric, Summary};
+use crate::summary::{CpuUse, Summary};
 use narrows_model::result::Method;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Trial};
+use narrows_model::workload::Metric;
 use serde::{Deserialize, Serialize};
 
 /// A thread that used this much of its CPU's time had no more to give.

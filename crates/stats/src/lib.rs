@@ -41,9 +41,7 @@ pub use repeats::repeats_needed;
 pub use resample::{Equivalence, bca, equivalence, permutation};
 pub use sequential::{Looks, is_precise};
 pub use sessions::{Covers, Reproducibility, SESSIONS_MIN, Sessions, reproducibility};
-pub use summary::{
-    CopyShare, CpuUse, Metric, Summary, Value, copy_share, reconciled, summarise, value_of,
-};
+pub use summary::{CopyShare, CpuUse, Summary, Value, copy_share, reconciled, summarise, value_of};
 pub use together::{Together, together};
 pub use traffic::{BusyCpu, BusyCpus, Overhead, Traffic};
 

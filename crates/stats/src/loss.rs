@@ -7,6 +7,7 @@ use crate::traffic::interface;
 use narrows_model::load::{EndReport, FlowTally, Stretch};
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
+use narrows_model::workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a UDP header and of an Ethernet header.
@@ -141,7 +142,7 @@ pub(crate) fn loss(trial: &Trial, done: &[Done<'_>], within_one_host: bool) -> L
 
 /// What was lost in one run; `None` unless it is one of datagrams that was made to the end.
 pub fn loss_of(trial: &Trial, record: &Record) -> Option<Loss> {
-    let run = Done::of(record).filter(|_| trial.kind == "udp-stream")?;
+    let run = Done::of(record).filter(|_| trial.kind == Workload::UDP_STREAM)?;
     Some(loss(trial, &[run], false))
 }
 

@@ -7,12 +7,12 @@
 //! when its window opened. Such a figure is not the path's. Beyond a twentieth the backlog is taken
 //! off where TCP told what it received, and the figure is refused where only the interface did.
 
-use crate::summary::Metric;
 use crate::total;
 use crate::traffic::interface;
 use narrows_model::load::{End, EndReport, FlowTally};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::trial::{Path, Trial};
+use narrows_model::workload::Metric;
 use serde::{Deserialize, Serialize};
 
 /// Payload may exceed what was carried by this share before its figure is mended or refused.
@@ -210,7 +210,7 @@ fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, 
     }
     let (sink, source) = (record.sink.as_deref(), record.source.as_deref());
     let ends = || sink.into_iter().chain(source);
-    if trial.kind.starts_with("rdma-") || ends().any(|end| end.effective.rdma.is_some()) {
+    if trial.kind.is_rdma() || ends().any(|end| end.effective.rdma.is_some()) {
         return Err(Missing::Rdma);
     }
     if ends().all(|end| end.looked_ns.is_none()) {
@@ -243,7 +243,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn is_tcp(&self) -> bool {
-        self.trial.kind.starts_with("tcp")
+        self.trial.kind.is_tcp()
     }
 
     /// `None` where no interface tells.

@@ -15,37 +15,11 @@ use narrows_model::record::{Lost, Outcome, Record};
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Trial};
+use narrows_model::workload::{Metric, Workload};
 use serde::{Deserialize, Serialize};
 
 /// Confidence of the intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
-
-/// What a trial's figure is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Payload the sink received, bits per second.
-    Goodput,
-    /// Bytes that a memory kernel counted, bytes per second.
-    MemoryBandwidth,
-    /// Median round trip of a run, nanoseconds.
-    RoundTripP50,
-    /// Connections made, used once and closed, a second.
-    ConnectionRate,
-    /// Time of one load that needs the one before, nanoseconds.
-    LoadToUse,
-    /// A latency as another tool means it, nanoseconds: often half of a round trip.
-    Latency,
-    /// Events a second as another tool counts them.
-    Rate,
-}
-
-impl Metric {
-    /// Whether more of it is better.
-    pub fn larger_is_better(self) -> bool {
-        !matches!(self, Self::RoundTripP50 | Self::LoadToUse | Self::Latency)
-    }
-}
 
 /// One run's value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,7 +59,7 @@ pub struct Summary {
     /// The trial's label.
     pub label: String,
     /// The workload.
-    pub kind: String,
+    pub kind: Workload,
     /// The outside tool that made the load.
     #[serde(default)]
     pub engine: Option<String>,
@@ -256,14 +230,14 @@ pub(crate) fn over<'a>(
 
 /// The value of one run by itself, with its unit; `None` for one that failed.
 pub fn value_of(trial: &Trial, record: &Record) -> Option<(Value, Unit)> {
-    let metric = metric(trial);
-    Some((run_value(trial, metric, record)?, unit(metric)))
+    let metric = metric(trial, &[record]);
+    Some((run_value(trial, metric, record)?, metric.unit()))
 }
 
 /// One run's payload beside everything else that saw it; `None` for a run that failed and for
 /// memory kernels.
 pub fn reconciled(trial: &Trial, record: &Record) -> Option<Reconciled> {
-    reconcile(trial, metric(trial), record)
+    reconcile(trial, metric(trial, &[record]), record)
 }
 
 /// The value of one run: of our ends, or as another tool states it; none where that is impossible.
@@ -279,7 +253,7 @@ fn run_value(trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
         value.value -= 8.0 * (backlog(End::Sink) + backlog(End::Source));
         return Some(value);
     };
-    let first = external.figures.first().filter(|figure| figure.unit == unit(metric))?;
+    let first = external.figures.first().filter(|figure| figure.unit == metric.unit())?;
     let done = record.outcome == Outcome::Done;
     let noisy = noise(record).is_some_and(|noise| noise.is_noisy());
     done.then_some(Value { value: first.value, repeat: record.repeat, noisy, session: 0 })
@@ -287,7 +261,7 @@ fn run_value(trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
 
 fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summary {
     records.sort_by_key(|record| record.repeat);
-    let metric = metric(trial);
+    let metric = metric(trial, &records);
     let done: Vec<Done<'_>> = records.iter().filter_map(|record| Done::of(record)).collect();
     let values: Vec<Value> =
         records.iter().filter_map(|record| whole.value(trial, metric, record)).collect();
@@ -305,19 +279,19 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         failed: records.iter().filter_map(|record| why_failed(record)).collect(),
         corrupted: records.iter().filter_map(|record| Corrupted::of(record)).collect(),
         reconciled: records.iter().filter_map(|run| reconcile(trial, metric, run)).collect(),
-        estimate: whole.estimate(&numbers, unit(metric)),
+        estimate: whole.estimate(&numbers, metric.unit()),
         box_plot: box_plot(&numbers),
         sessions: sessions.len() as u32,
         reproducibility: reproducibility(&sessions),
         round_trips: round_trips(done.iter().filter_map(|run| run.source)),
         cpu: cpu(&done, metric, is_udp_paced(trial)),
-        loss: (trial.kind == "udp-stream" && !done.is_empty())
+        loss: (trial.kind == Workload::UDP_STREAM && !done.is_empty())
             .then(|| loss(trial, &done, is_one_host(trial.path, one_machine))),
-        lost_round_trips: (trial.kind == "udp-rr").then(|| {
+        lost_round_trips: (trial.kind == Workload::UDP_RR).then(|| {
             let sources = done.iter().filter_map(|run| run.source);
             total(sources.flat_map(|source| &source.flows).map(|flow| flow.lost))
         }),
-        datagrams_per_second: (trial.kind == "udp-stream")
+        datagrams_per_second: (trial.kind == Workload::UDP_STREAM)
             .then(|| {
                 over(&done, Unit::DatagramsPerSecond, |run| Some(run.received(|f| f.messages)))
             })
@@ -363,25 +337,13 @@ fn is_one_host(path: Path, one_machine: bool) -> bool {
     matches!(path, Path::Loopback | Path::Namespaces) || one_machine
 }
 
-fn metric(trial: &Trial) -> Metric {
-    match trial.kind.as_str() {
-        "memory-latency" => Metric::LoadToUse,
-        kind if kind.starts_with("memory-") => Metric::MemoryBandwidth,
-        kind if kind.ends_with("-latency") => Metric::Latency,
-        kind if kind.ends_with("-rate") => Metric::Rate,
-        "tcp-connect" => Metric::ConnectionRate,
-        kind if kind.ends_with("-rr") => Metric::RoundTripP50,
-        _ => Metric::Goodput,
-    }
-}
-
-fn unit(metric: Metric) -> Unit {
-    match metric {
-        Metric::Goodput => Unit::BitsPerSecond,
-        Metric::MemoryBandwidth => Unit::BytesPerSecond,
-        Metric::RoundTripP50 | Metric::LoadToUse | Metric::Latency => Unit::Nanos,
-        Metric::ConnectionRate | Metric::Rate => Unit::PerSecond,
-    }
+/// What a trial's figure is: what its workload declares, or, of a word of another tool's, what the
+/// first figure's unit says.
+fn metric(trial: &Trial, records: &[&Record]) -> Metric {
+    let figures = || records.iter().flat_map(|record| record.external.iter());
+    let first = || figures().find_map(|external| Some(external.figures.first()?.unit));
+    let declared = trial.kind.metric();
+    declared.unwrap_or_else(|| first().map_or(Metric::Goodput, Metric::of_unit))
 }
 
 fn why_failed(record: &Record) -> Option<String> {
@@ -524,7 +486,7 @@ fn busiest(end: &EndReport) -> Option<f64> {
 
 /// Whether threads wait for the turn of each datagram, and fill a CPU with that.
 fn is_udp_paced(trial: &Trial) -> bool {
-    trial.kind.starts_with("udp") && trial.params.rate_bps.is_some()
+    trial.kind.is_udp() && trial.params.rate_bps.is_some()
 }
 
 /// CPU time of an end's threads but for waiting for a pace; `None` where it tells nothing of them.

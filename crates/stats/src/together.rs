@@ -1,9 +1,10 @@
 //! Trials that ran at once: what they reached together.
 
 use crate::median_interval;
-use crate::summary::{CONFIDENCE, Metric, Summary};
+use crate::summary::{CONFIDENCE, Summary};
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::study::StoredStudy;
+use narrows_model::workload::Metric;
 use serde::{Deserialize, Serialize};
 
 /// What trials that ran at once reached together, run by run.

@@ -9,8 +9,9 @@ use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::workload::Metric;
 use narrows_model::{Bytes, Nanos};
-use narrows_stats::{Label, Metric, Summary, copy_share, summarise, together};
+use narrows_stats::{Label, Summary, copy_share, summarise, together};
 
 const MS: u64 = 1_000_000;
 

@@ -3,7 +3,9 @@
 use crate::LoadError;
 use crate::harness::socket::Wait;
 use crate::{tcp, udp};
+use narrows_model::Bytes;
 use narrows_model::load::{Job, SocketParams, StreamParams, Timeline, TripParams};
+use narrows_model::workload::{MessageSize, Transport, Workload};
 
 /// The span of an end's buffers: beyond any cache.
 const SPAN_BYTES_MAX: u64 = 8 << 30;
@@ -36,12 +38,12 @@ pub fn stream(job: &Job, message: u64) -> Result<(), LoadError> {
         return Ok(());
     }
     let (sender, receiver) = (stream.sender.as_deref(), stream.receiver.as_deref());
-    let delivers = match job.kind.as_str() {
-        "tcp-stream" => {
+    let delivers = match job.kind {
+        Workload::Stream(Transport::Tcp) => {
             tcp::senders::named(sender)?;
             tcp::receivers::named(receiver)?.delivers
         }
-        "udp-stream" => {
+        Workload::Stream(Transport::Udp) => {
             udp::senders::named(sender)?;
             udp::receivers::named(receiver)?;
             if stream.span_bytes.is_some() || stream.touch {
@@ -50,8 +52,11 @@ pub fn stream(job: &Job, message: u64) -> Result<(), LoadError> {
             true
         }
         // What they can be told is looked at with the rest of RDMA.
-        rdma if rdma.starts_with("rdma-") && rdma.ends_with("-stream") => true,
-        other => return order(format!("{other} is no stream: it has no span, sender or reverse")),
+        Workload::Stream(Transport::Rdma(_)) => true,
+        _ => {
+            let other = &job.kind;
+            return order(format!("{other} is no stream: it has no span, sender or reverse"));
+        }
     };
     let span = stream.span_bytes.map_or(message, |span| span.0);
     if span > SPAN_BYTES_MAX {
@@ -66,10 +71,18 @@ pub fn stream(job: &Job, message: u64) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// Limits of a message or an answer.
+pub fn message(what: &str, bytes: Bytes, size: MessageSize) -> Result<(), LoadError> {
+    let (bytes, least, most) = (bytes.0, size.least.0, size.most.0);
+    if !(least..=most).contains(&bytes) {
+        return order(format!("{what} size is {bytes} B, must be {least} to {most}"));
+    }
+    Ok(())
+}
+
 /// Buffers of messages that are not streamed are small, and not placed.
 pub fn node(job: &Job) -> Result<(), LoadError> {
-    let network = crate::kind(&job.kind)?.network;
-    if network && job.node.is_some() && !job.kind.ends_with("-stream") {
+    if job.node.is_some() && !(job.kind.is_stream() || job.kind.is_memory()) {
         return order(format!("{} places no buffers on a node", job.kind));
     }
     Ok(())
@@ -81,22 +94,20 @@ pub fn iperf3(job: &Job) -> Result<(), LoadError> {
         return Ok(());
     }
     let stream = job.params.stream.clone().unwrap_or_default();
-    if !job.kind.ends_with("-stream") || stream.bidirectional || stream.verify {
+    if !job.kind.is_stream() || stream.bidirectional || stream.verify {
         return order("an iperf3 server has streams of one direction, and its own payload".into());
     }
     Ok(())
 }
 
 /// Limits of round trips.
-pub fn trip(job: &Job, message_max: u64) -> Result<(), LoadError> {
+pub fn trip(job: &Job) -> Result<(), LoadError> {
     let Some(trip) = &job.params.trip else { return Ok(()) };
-    if *trip != TripParams::default() && !job.kind.ends_with("-rr") {
+    if *trip != TripParams::default() && !job.kind.is_round_trip() {
         return order(format!("{} has no responses", job.kind));
     }
-    let least = crate::kind(&job.kind)?.message_bytes_min;
-    let response = job.params.response_bytes().0;
-    if !(least..=message_max).contains(&response) {
-        return order(format!("response size is {response} B, must be {least} to {message_max}"));
+    if let Some(size) = job.kind.message() {
+        message("response", job.params.response_bytes(), size)?;
     }
     match trip.per_second {
         Some(rate) if !(1..=REQUESTS_MAX).contains(&rate) => {
@@ -111,8 +122,7 @@ pub fn socket(job: &Job) -> Result<(), LoadError> {
     Wait::of(&job.params)?;
     let Some(socket) = &job.params.socket else { return Ok(()) };
     let SocketParams { mss_bytes, dscp, no_delay, .. } = socket;
-    let tcp = job.kind.starts_with("tcp");
-    if !tcp && (mss_bytes.is_some() || no_delay.is_some()) {
+    if !job.kind.is_tcp() && (mss_bytes.is_some() || no_delay.is_some()) {
         return order(format!("{} has no segments and no Nagle's algorithm", job.kind));
     }
     if let Some(mss) = mss_bytes.filter(|mss| !MSS_BYTES.contains(mss)) {

@@ -15,6 +15,7 @@ pub mod udp;
 
 use harness::Crew;
 use narrows_model::load::{End, Job, ThreadUsage};
+use narrows_model::workload::Workload;
 use std::net::SocketAddr;
 use thiserror::Error;
 
@@ -26,14 +27,10 @@ pub type Made<T> = Result<Box<T>, LoadError>;
 
 /// One workload.
 pub struct Kind {
-    /// Name, as in a study and on the command line.
-    pub name: &'static str,
+    /// Which one.
+    pub workload: Workload,
     /// What it does and what its bytes count.
     pub says: &'static str,
-    /// Whether it has two ends.
-    pub network: bool,
-    /// Smallest message that it can send.
-    pub message_bytes_min: u64,
     /// Makes one end ready, up to what the other end must know.
     pub prepare: fn(&Job) -> Result<Box<dyn Prepared>, LoadError>,
 }
@@ -77,10 +74,11 @@ impl LoadError {
     }
 }
 
-/// The workload by this name.
-pub fn kind(name: &str) -> Result<&'static Kind, LoadError> {
-    let found = kinds::KINDS.iter().copied().find(|kind| kind.name == name);
-    found.ok_or_else(|| LoadError::Order(format!("no workload is called '{name}'")))
+/// How a workload is run; an error for a word that this narrows does not know, and for workloads of
+/// outside tools.
+pub fn kind(workload: &Workload) -> Result<&'static Kind, LoadError> {
+    let found = kinds::KINDS.iter().copied().find(|kind| kind.workload == *workload);
+    found.ok_or_else(|| LoadError::Order(format!("no workload is called '{workload}'")))
 }
 
 /// Buffers of all flows of an end together.
@@ -96,17 +94,15 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
         return order(format!("streams is {}, must be 1 to 1024", params.streams));
     }
     let message = params.message_bytes.0;
-    let message_max = if job.kind.starts_with("udp") { 65_507 } else { 64 << 20 };
-    if kind.network && !(kind.message_bytes_min..=message_max).contains(&message) {
-        let least = kind.message_bytes_min;
-        return order(format!("message size is {message} B, must be {least} to {message_max}"));
-    }
-    let buffers = message.saturating_mul(params.flows().into());
-    if kind.network && buffers > BUFFERS_BYTES_MAX {
-        return order(format!("{buffers} B of buffers, must be at most {BUFFERS_BYTES_MAX}"));
+    if let Some(size) = job.kind.message() {
+        bounds::message("message", params.message_bytes, size)?;
+        let buffers = message.saturating_mul(params.flows().into());
+        if buffers > BUFFERS_BYTES_MAX {
+            return order(format!("{buffers} B of buffers, must be at most {BUFFERS_BYTES_MAX}"));
+        }
     }
     bounds::stream(job, message)?;
-    bounds::trip(job, message_max)?;
+    bounds::trip(job)?;
     bounds::socket(job)?;
     bounds::iperf3(job)?;
     rdma::settings::check(job)?;
@@ -118,17 +114,17 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
         return order("the time line must have a window of 1 ms or more and end in an hour".into());
     }
     bounds::interval(timeline)?;
-    if kind.network && job.address.is_none() {
+    if job.kind.is_network() && job.address.is_none() {
         return order("a network workload needs an address".into());
     }
-    if !kind.network && params.working_set_bytes.0 < 4096 {
+    if job.kind.is_memory() && params.working_set_bytes.0 < 4096 {
         return order(format!(
             "working set is {}, must be 4 KiB or more",
             params.working_set_bytes
         ));
     }
-    if !kind.network && job.end == End::Source {
-        return order(format!("{} has one end only", kind.name));
+    if job.kind.is_memory() && job.end == End::Source {
+        return order(format!("{} has one end only", job.kind));
     }
     harness::meet::token(&job.token)?;
     Ok(kind)

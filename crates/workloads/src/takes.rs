@@ -5,6 +5,7 @@ use crate::harness::{meet, socket};
 use crate::rdma::settings;
 use crate::{LoadError, tcp, udp};
 use narrows_model::load::{End, Job};
+use narrows_model::workload::{Transport, Workload};
 
 /// The room for a datagram of any size.
 const DATAGRAM_BYTES: u64 = 1 << 16;
@@ -28,7 +29,7 @@ impl Takes {
 
 /// Counts what an end takes: all its flows, both directions, each by what sends or receives it.
 pub fn count(job: &Job) -> Result<Takes, LoadError> {
-    if !crate::kind(&job.kind)?.network {
+    if !crate::kind(&job.kind)?.workload.is_network() {
         return Ok(Takes { buffer_bytes: job.params.working_set_bytes.0, socket_bytes: 0 });
     }
     let token = meet::token(&job.token)?;
@@ -56,27 +57,29 @@ fn flow(told: &Flow, sends: bool) -> Result<u64, LoadError> {
     let (message, span, node, spins) = (told.message(), told.span(), job.node, told.spins());
     let response = job.params.response_bytes().0;
     let checked = |bytes: usize| if stream.verify { bytes as u64 } else { 0 };
-    Ok(match (job.kind.as_str(), sends) {
-        ("tcp-stream", true) => {
+    Ok(match (&job.kind, sends) {
+        (Workload::Stream(Transport::Tcp), true) => {
             let sender = tcp::senders::named(stream.sender.as_deref())?;
             (sender.takes)(&tcp::senders::Out { span, node, spins })
         }
-        ("tcp-stream", false) => {
+        (Workload::Stream(Transport::Tcp), false) => {
             let receiver = tcp::receivers::named(stream.receiver.as_deref())?;
             let inward = tcp::receivers::In { message, span, node, spins };
             (receiver.takes)(&inward).saturating_add(checked(span))
         }
-        ("udp-stream", true) => {
+        (Workload::Stream(Transport::Udp), true) => {
             let sender = udp::senders::named(stream.sender.as_deref())?;
             ((sender.batch)(message) * message) as u64
         }
-        ("udp-stream", false) => {
+        (Workload::Stream(Transport::Udp), false) => {
             let receiver = udp::receivers::named(stream.receiver.as_deref())?;
             let inward = udp::receivers::In { message, node, spins };
             (receiver.takes)(&inward).saturating_add(checked(message))
         }
-        ("udp-rr", _) => (message as u64 + response).max(DATAGRAM_BYTES) + DATAGRAM_BYTES,
-        (rdma, _) if rdma.starts_with("rdma-") => settings::flow_bytes(told)?,
+        (Workload::RoundTrip(Transport::Udp), _) => {
+            (message as u64 + response).max(DATAGRAM_BYTES) + DATAGRAM_BYTES
+        }
+        (rdma, _) if rdma.is_rdma() => settings::flow_bytes(told)?,
         _ => (message as u64).saturating_add(response),
     })
 }

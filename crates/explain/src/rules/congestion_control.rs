@@ -14,6 +14,7 @@ use narrows_model::load::Params;
 use narrows_model::result::{Estimate, Evidence, Finding, Missing, Verdict, Weight};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Path;
+use narrows_model::workload::Workload;
 use narrows_stats::{Summary, ratio_of_medians};
 
 /// Whether TCP's default congestion control is slower than another that was measured beside it.
@@ -76,7 +77,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn measured(study: &StoredStudy) -> bool {
-    study.trials.iter().any(|trial| trial.kind == "tcp-stream" && trial.path != Path::Peer)
+    study.trials.iter().any(|trial| trial.kind == Workload::TCP_STREAM && trial.path != Path::Peer)
 }
 
 /// The stream with the default and the one with another congestion control, when both ran and
@@ -84,7 +85,9 @@ fn measured(study: &StoredStudy) -> bool {
 pub fn compared<'a>(study: &StoredStudy, all: &'a [Summary]) -> Option<(&'a Summary, &'a Summary)> {
     let pairs = || study.trials.iter().zip(all);
     let (plain, default) = pairs().find(|(trial, _)| {
-        trial.kind == "tcp-stream" && trial.engine.is_none() && trial.params.congestion.is_none()
+        trial.kind == Workload::TCP_STREAM
+            && trial.engine.is_none()
+            && trial.params.congestion.is_none()
     })?;
     let (_, other) = pairs().find(|(trial, _)| {
         let params = Params { congestion: None, ..trial.params.clone() };

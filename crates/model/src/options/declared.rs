@@ -3,6 +3,7 @@
 use super::value::{Takes, Told, Value};
 use crate::Bytes;
 use crate::load::{Effective, Params};
+use crate::workload::Workload;
 use std::marker::PhantomData;
 
 /// Everything that is said of an option.
@@ -60,8 +61,8 @@ pub enum Section {
 pub struct Fits {
     /// Which, as it follows "is for".
     pub what: &'static str,
-    /// Whether a workload of this name is one of them.
-    pub holds: fn(&str) -> bool,
+    /// Whether a workload is one of them.
+    pub holds: fn(&Workload) -> bool,
 }
 
 /// Where a trial keeps an option.
@@ -84,7 +85,7 @@ pub enum Kept {
 /// What a value may depend on.
 pub struct Scene<'a> {
     /// The workload.
-    pub workload: &'a str,
+    pub workload: &'a Workload,
     /// Largest last-level cache of the hosts.
     pub cache: Bytes,
 }

@@ -2,6 +2,7 @@
 
 use super::{Command, Declared, Fits, Flag, Form, Kept, Opt, Takes, Unset, Value, fits};
 use crate::load::{Params, SocketParams, StreamParams};
+use crate::workload::Workload;
 use crate::{BitsPerSecond, Bytes};
 
 const OLD: Declared = Declared { unset: Unset::Null, ..Declared::PLAIN };
@@ -205,7 +206,7 @@ pub static SENDER: Opt<String> = Opt::new(Declared {
     kept: Kept::Field {
         read: |params| params.stream.as_ref()?.sender.clone().map(Value::Text),
         write: |params, value, scene| {
-            let ordinary = if scene.workload == "tcp-stream" { "write" } else { "send" };
+            let ordinary = if *scene.workload == Workload::TCP_STREAM { "write" } else { "send" };
             stream(params).sender = unless(value, ordinary);
         },
     },

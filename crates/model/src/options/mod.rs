@@ -19,6 +19,7 @@ pub use told::{Key, KeyOf, Options, ValueOf};
 pub use value::{Form, Takes, Told, Value, Written, WrongValue};
 
 use crate::load::{Effective, Params};
+use crate::workload::Workload;
 use std::fmt;
 
 /// All options. Those that older versions had come in the order in which these wrote them: the
@@ -91,7 +92,7 @@ pub enum Refusal {
         /// The workloads that it is for.
         fits: &'static str,
         /// The workload that it was told.
-        workload: String,
+        workload: Workload,
     },
     /// Its value is not one that it takes.
     Wrong {
@@ -116,11 +117,11 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 /// Holds what a workload is told to the table: each option fits the workload and is within bounds.
-pub fn check(workload: &str, params: &Params) -> Result<(), Refusal> {
+pub fn check(workload: &Workload, params: &Params) -> Result<(), Refusal> {
     for (option, value) in told(params) {
         let key = option.key;
         if !(option.fits.holds)(workload) {
-            let (fits, workload) = (option.fits.what, workload.to_owned());
+            let (fits, workload) = (option.fits.what, workload.clone());
             return Err(Refusal::Unfit { key, fits, workload });
         }
         option.takes.check(&value).map_err(|why| Refusal::Wrong { key, why })?;

@@ -126,11 +126,11 @@ pub struct TcpArgs {
     /// What is common.
     #[command(flatten)]
     pub direct: DirectArgs,
-    /// Bytes of each write and read
-    #[arg(long, short = 'l', value_name = "SIZE", default_value = "64K")]
-    pub length: Bytes,
+    /// Bytes of each write and read; without it 64K, and 64 for round trips
+    #[arg(long, short = 'l', value_name = "SIZE")]
+    pub length: Option<Bytes>,
     /// Connections made, used once and closed, instead of a stream
-    #[arg(long, conflicts_with_all = ["rr", "reverse", "bidirectional", "verify", "bitrate"])]
+    #[arg(long, conflicts_with_all = ["length", "rr", "reverse", "bidirectional", "verify", "bitrate"])]
     pub connect: bool,
     /// Buffers of each end: hot (one message, over and over), cold (twice the larger last-level
     /// cache), or a size that all flows go through together
@@ -172,9 +172,9 @@ pub struct UdpArgs {
     /// What is common.
     #[command(flatten)]
     pub direct: DirectArgs,
-    /// Bytes of each datagram's payload
-    #[arg(long, short = 'l', value_name = "SIZE", default_value = "1472")]
-    pub length: Bytes,
+    /// Bytes of each datagram's payload; without it 1472, and 64 for round trips
+    #[arg(long, short = 'l', value_name = "SIZE")]
+    pub length: Option<Bytes>,
     /// How datagrams are handed to the kernel
     #[arg(long, value_name = "HOW", default_value = "send",
         value_parser = PossibleValuesParser::new(udp::senders::SENDERS.iter().map(|s| s.name)))]

@@ -12,8 +12,9 @@ pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, Ver
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SessionArgs, StatusArgs, StudyArgs, StudyCommand};
 pub use tune::TuneArgs;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use narrows_model::workload::Kernel;
 use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::formats::FORMATS;
 use narrows_run::limits::Net;
@@ -226,13 +227,18 @@ pub struct HostArgs {
     pub schema: bool,
 }
 
+/// One of the names that the parser before has let through.
+fn kernel(name: String) -> Result<Kernel, String> {
+    Kernel::named(&name).ok_or_else(|| format!("'{name}' is no kernel"))
+}
+
 /// Options of `mem`.
 #[derive(ClapArgs)]
 pub struct MemArgs {
     /// Kernels to run
     #[arg(long, short = 'k', value_name = "NAME", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(narrows_plan::memory::KERNELS))]
-    pub kernels: Vec<String>,
+        value_parser = PossibleValuesParser::new(Kernel::ALL.map(Kernel::name)).try_map(kernel))]
+    pub kernels: Vec<Kernel>,
     /// Numbers of threads; without it one, and one a CPU
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,

@@ -3,9 +3,16 @@
 use super::direct::{self, DirectArgs, Span};
 use super::{OutArgs, seconds};
 use clap::Args as ClapArgs;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use narrows_model::workload::RdmaVerb;
 use narrows_model::{BitsPerSecond, Bytes};
 use narrows_plan::Seat;
 use std::path::PathBuf;
+
+/// One of the names that the parser before has let through.
+fn verb(name: String) -> Result<RdmaVerb, String> {
+    RdmaVerb::named(&name).ok_or_else(|| format!("'{name}' is no verb"))
+}
 
 /// Options of `rdma`.
 #[derive(ClapArgs)]
@@ -19,8 +26,8 @@ pub struct RdmaArgs {
     pub list: bool,
     /// What is asked of the other end's NIC; write-imm tells its program, send needs its program
     #[arg(long, value_name = "VERB", default_value = "write",
-        value_parser = ["write", "write-imm", "read", "send", "atomic"])]
-    pub verb: String,
+        value_parser = PossibleValuesParser::new(RdmaVerb::ALL.map(RdmaVerb::name)).try_map(verb))]
+    pub verb: RdmaVerb,
     /// Round trips, one message under way on each queue pair, instead of bandwidth
     #[arg(long, visible_alias = "rr", conflicts_with_all = ["bidirectional", "verify", "reverse"])]
     pub latency: bool,
@@ -60,7 +67,8 @@ pub struct RdmaArgs {
     /// Queue pairs, each with a thread of its own
     #[arg(long, short = 'q', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub queue_pairs: u32,
-    /// Bytes of each message; without it 64K, 8 for round trips and atomic operations
+    /// Bytes of each message; without it 64K, 64 for round trips, and 8 for atomic
+    /// operations, which have no others
     #[arg(long, short = 's', value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// All sizes from 2 bytes to 8 MiB, each twice the one before

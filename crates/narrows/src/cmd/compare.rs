@@ -7,10 +7,9 @@ use crate::output;
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
+use narrows_model::workload::Metric;
 use narrows_report::words::value;
-use narrows_stats::{
-    Change, Compared, Covers, Metric, SESSIONS_MIN, Summary, compare_sessions, summarise,
-};
+use narrows_stats::{Change, Compared, Covers, SESSIONS_MIN, Summary, compare_sessions, summarise};
 use std::panic::resume_unwind;
 use std::thread;
 

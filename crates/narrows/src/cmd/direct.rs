@@ -12,6 +12,7 @@ use narrows_model::load::{
 };
 use narrows_model::study::Study;
 use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::{BackgroundLoad, Where, blocks, direct as plan};
 use narrows_run::controller::{Controller, Ends};
@@ -26,23 +27,20 @@ use narrows_workloads::harness::socket::Wait;
 use std::net::IpAddr;
 use std::path::Path as File;
 
-/// What a connection carries when connections are what counts: the token.
-const CONNECT_BYTES: Bytes = Bytes(16);
-
 /// `narrows tcp HOST`.
 pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
     let direct = &args.direct;
     let kind = match (direct.rr, args.connect) {
-        (true, _) => "tcp-rr",
-        (_, true) => "tcp-connect",
-        _ => "tcp-stream",
+        (true, _) => Workload::TCP_RR,
+        (_, true) => Workload::Connect,
+        _ => Workload::TCP_STREAM,
     };
     let no_delay = args.nagle.as_deref().map(|nagle| nagle == "off");
     let socket = SocketParams { mss_bytes: args.mss, no_delay, ..socket(direct) };
     let params = Params {
         congestion: args.congestion.clone(),
         socket: (socket != SocketParams::default()).then_some(socket),
-        ..params(direct, if args.connect { CONNECT_BYTES } else { args.length })
+        ..params(direct, kind.message_bytes(args.length))
     };
     let copy_share = args.copy_share;
     let measurement = Measurement { command: "tcp", kind, params, copy_share, sizes: vec![] };
@@ -64,11 +62,11 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
 pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
     let direct = &args.direct;
     let socket = socket(direct);
+    let kind = if direct.rr { Workload::UDP_RR } else { Workload::UDP_STREAM };
     let params = Params {
         socket: (socket != SocketParams::default()).then_some(socket),
-        ..params(direct, args.length)
+        ..params(direct, kind.message_bytes(args.length))
     };
-    let kind = if direct.rr { "udp-rr" } else { "udp-stream" };
     let measurement =
         Measurement { command: "udp", kind, params, copy_share: false, sizes: vec![] };
     run(direct, measurement, |_| {
@@ -204,7 +202,7 @@ pub struct Measurement<'a> {
     /// Name of the command.
     pub command: &'a str,
     /// The workload.
-    pub kind: &'a str,
+    pub kind: Workload,
     /// Its parameters, but for those of streams.
     pub params: Params,
     /// Also without the copy to the program.
@@ -237,7 +235,7 @@ pub fn run(
     let path = if own_address == address { Path::Loopback } else { Path::Peer };
     let interface = address::interface(own_address);
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
-    let trials = varied(trials(args, kind, &params, path, &sides)?, copy_share, &sizes)?;
+    let trials = varied(trials(args, &kind, &params, path, &sides)?, copy_share, &sizes)?;
     far.can(&trials)?;
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
@@ -341,7 +339,7 @@ struct Sides<'a> {
 /// One trial a peer.
 fn trials(
     args: &DirectArgs,
-    kind: &str,
+    kind: &Workload,
     params: &Params,
     path: Path,
     sides: &Sides<'_>,
@@ -351,7 +349,7 @@ fn trials(
     let trial = |(index, name): (usize, &String)| {
         let place = placed(args, params, sides, index)?;
         let interval = args.interval.map(|ms| Nanos::from_millis(ms.into()));
-        let trial = plan::sliced(make(kind, params.clone(), place, path, window), interval);
+        let trial = plan::sliced(make(kind.clone(), params.clone(), place, path, window), interval);
         let trial = match args.warm_up {
             Some(seconds) => plan::warmed(trial, Nanos((seconds * 1e9) as u64)),
             None => trial,

@@ -76,7 +76,7 @@ fn rows(stored: &StoredStudy) -> Vec<Row> {
             words: [
                 trial.id.0.clone(),
                 trial.label.clone(),
-                trial.kind.clone(),
+                trial.kind.to_string(),
                 serde_json::Value::Object(levels).to_string(),
                 outcome,
                 unit.to_owned(),

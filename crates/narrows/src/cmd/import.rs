@@ -168,7 +168,8 @@ impl Gathered {
         let one = output.runs.len() == 1;
         for run in output.runs {
             let levels: Vec<Level> = at.iter().cloned().chain(run.levels.clone()).collect();
-            let trial = narrows_plan::imported(tool.name, &run.kind, levels, run.notes.clone());
+            let trial =
+                narrows_plan::imported(tool.name, run.kind.clone(), levels, run.notes.clone());
             let repeat = self.repeats.entry(trial.id.clone()).or_insert(0);
             let external = External {
                 tool: tool.name.to_owned(),

@@ -8,9 +8,10 @@ use crate::{cmd, stop};
 use narrows_host::Root;
 use narrows_model::study::Study;
 use narrows_model::trial::Path;
+use narrows_model::workload::Kernel;
 use narrows_model::{Nanos, SCHEMA_VERSION};
 use narrows_plan::blocks;
-use narrows_plan::memory::{self as plan, KERNELS, Wanted};
+use narrows_plan::memory::{self as plan, Wanted};
 use narrows_run::controller::{Controller, Ends};
 use narrows_run::key;
 use narrows_run::launch::container::Launcher;
@@ -88,7 +89,7 @@ fn wanted(args: &MemArgs, nodes: usize, cpus: u32) -> Wanted {
     let kernels = match (args.kernels.is_empty(), chosen) {
         (false, _) => args.kernels.clone(),
         (true, true) => Vec::new(),
-        (true, false) => KERNELS.map(str::to_owned).to_vec(),
+        (true, false) => Kernel::ALL.to_vec(),
     };
     Wanted {
         kernels,

@@ -8,6 +8,7 @@ use crate::output;
 use narrows_host::Root;
 use narrows_model::Bytes;
 use narrows_model::load::{Params, SocketParams, StreamParams};
+use narrows_model::workload::{Transport, Workload};
 use narrows_plan::rdma::RdmaAsked;
 use narrows_workloads::rdma::{self, fabric};
 
@@ -25,24 +26,21 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     let direct = args.direct();
-    let kind = format!("rdma-{}-{}", args.verb, if args.latency { "rr" } else { "stream" });
+    let transport = Transport::Rdma(args.verb);
+    let kind =
+        if args.latency { Workload::RoundTrip(transport) } else { Workload::Stream(transport) };
     let params =
         asked(args).params(args.reverse).map_err(|why| Failure::of(Cause::RDMA_WORDS, why))?;
     rdma::available(params.as_ref())?;
     let socket = direct::socket(&direct);
-    let message = match (args.size, args.latency || args.verb == "atomic") {
-        (Some(size), _) => size,
-        (None, true) => Bytes(8),
-        (None, false) => Bytes::kib(64),
-    };
+    let message = kind.message_bytes(args.size);
     let params = Params {
         rdma: params,
         socket: (socket != SocketParams::default()).then_some(socket),
         ..direct::params(&direct, message)
     };
     let sizes = if args.all { POWERS.map(|power| Bytes(1 << power)).collect() } else { vec![] };
-    let measurement =
-        Measurement { command: "rdma", kind: &kind, params, copy_share: false, sizes };
+    let measurement = Measurement { command: "rdma", kind, params, copy_share: false, sizes };
     direct::run(&direct, measurement, |cache| {
         let span_bytes = direct::span_bytes(args.buffer, cache);
         let stream = StreamParams { span_bytes, ..direct::stream(&direct) };

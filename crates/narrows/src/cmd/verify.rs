@@ -133,11 +133,11 @@ fn trials(stored: &StoredStudy) -> Vec<String> {
         None if trial.path == Join::Imported => {
             let engine = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
             let (levels, notes) = (trial.levels.clone(), trial.notes.clone());
-            narrows_plan::imported(engine, &trial.kind, levels, notes).id != trial.id
+            narrows_plan::imported(engine, trial.kind.clone(), levels, notes).id != trial.id
         }
         None => {
             let Trial { label, kind, params, place, path, timeline, .. } = (*trial).clone();
-            narrows_plan::trial(&label, &kind, params, place, path, timeline).id != trial.id
+            narrows_plan::trial(&label, kind, params, place, path, timeline).id != trial.id
         }
     };
     let says = |trial: &Trial| format!("cell '{}': its id is not that of what it is", trial.label);

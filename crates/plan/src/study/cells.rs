@@ -25,7 +25,7 @@ impl Cell {
     pub fn label(&self) -> String {
         let names: Vec<&str> = self.levels.iter().map(|level| level.level.as_str()).collect();
         match names.is_empty() {
-            true => self.settings.kind().to_owned(),
+            true => self.settings.kind().to_string(),
             false => names.join(", "),
         }
     }
@@ -97,7 +97,7 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     let settings = &cell.settings;
     let wrong = |why: String| StudyError::new(format!("cell '{}'", cell.label()), why);
     let kind = settings.kind();
-    let memory = kind.starts_with("memory-");
+    let memory = kind.is_memory();
     let mut why_not = None;
     let spot = settings.told(&kernels::NODE).filter(|_| memory).map(|node| {
         on_node(ends.host, node).ok_or(format!("this process may use no CPU of node {node}"))
@@ -143,7 +143,7 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     let trial = Trial {
         id: cell.id.clone(),
         label: cell.label(),
-        kind: kind.to_owned(),
+        kind,
         params,
         place,
         path: if memory { Path::Memory } else { ends.path },

@@ -8,6 +8,7 @@ use narrows_model::options::{
     ALL, Key, KeyOf, Opt, Options, Scene, Section, Told, Value, ValueOf, places, runs,
 };
 use narrows_model::trial::Engine;
+use narrows_model::workload::Workload;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
@@ -59,11 +60,11 @@ impl Settings {
         Self { options: self.options.with(&over.options), rdma, offloads, sysctl }
     }
 
-    /// The workload's name.
-    pub fn kind(&self) -> &str {
+    /// The workload.
+    pub fn kind(&self) -> Workload {
         match self.options.get(runs::LOAD.declared.key) {
-            Some(Value::Text(load)) => load,
-            _ => "tcp-stream",
+            Some(Value::Text(load)) => load.as_str().into(),
+            _ => Workload::TCP_STREAM,
         }
     }
 
@@ -71,13 +72,13 @@ impl Settings {
     /// hosts, `working_set` what a memory kernel has without a size.
     pub fn params(&self, cache: Bytes, working_set: Bytes) -> Result<Params, String> {
         let workload = self.kind();
-        let memory = workload.starts_with("memory-");
+        let memory = workload.is_memory();
         let mut params = if memory {
             Params::of_memory(1, working_set, MemoryParams::default())
         } else {
-            Params::of_network(message_bytes(workload), 1)
+            Params::of_network(workload.message_bytes(None), 1)
         };
-        let scene = Scene { workload, cache };
+        let scene = Scene { workload: &workload, cache };
         for option in ALL {
             let told = match option.section {
                 Section::Top => Some(&self.options),
@@ -85,7 +86,7 @@ impl Settings {
             };
             let value = told.and_then(|told| told.get(option.key));
             // A base may have options of networks and of memory kernels: a cell takes its own.
-            let own = if memory { (option.fits.holds)(workload) } else { !option.is_of_kernels() };
+            let own = if memory { (option.fits.holds)(&workload) } else { !option.is_of_kernels() };
             if let Some(value) = value.filter(|_| own) {
                 option.put(&mut params, value, &scene);
             }
@@ -129,17 +130,6 @@ impl Settings {
     pub fn background(&self) -> Result<Option<BackgroundLoad>, String> {
         let load = self.told(&places::MEMORY_LOAD).as_deref().map(str::parse).transpose();
         load.map_err(|why| format!("memory_load: {why}"))
-    }
-}
-
-/// Bytes of a message where none are told.
-fn message_bytes(workload: &str) -> Bytes {
-    match workload {
-        "udp-stream" => Bytes(1472),
-        "tcp-connect" => Bytes(16),
-        kind if kind.starts_with("rdma-atomic") => Bytes(8),
-        kind if kind.ends_with("-rr") => Bytes(64),
-        _ => Bytes::kib(64),
     }
 }
 

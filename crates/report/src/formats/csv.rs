@@ -4,7 +4,8 @@ use super::Format;
 use crate::Analysis;
 use narrows_model::record::{Outcome, Record};
 use narrows_model::trial::Trial;
-use narrows_stats::{Metric, Summary};
+use narrows_model::workload::Metric;
+use narrows_stats::Summary;
 
 /// One line a run.
 pub static FORMAT: Format = Format { name: "csv", for_people: false, write };
@@ -72,7 +73,7 @@ fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
     };
     [
         trial.label.clone(),
-        trial.kind.clone(),
+        trial.kind.to_string(),
         super::word(&trial.path),
         record.repeat.to_string(),
         outcome,

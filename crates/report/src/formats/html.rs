@@ -11,7 +11,8 @@ use narrows_dimm::population::Population;
 use narrows_explain::conditions::Found;
 use narrows_model::BytesPerSecond;
 use narrows_model::result::{Prediction, Verdict, Weight};
-use narrows_stats::{Metric, Summary};
+use narrows_model::workload::{Kernel, Metric, Workload};
+use narrows_stats::Summary;
 
 /// A self-contained page.
 pub static FORMAT: Format = Format { name: "html", for_people: false, write };
@@ -144,7 +145,8 @@ fn rules_card(analysis: &Analysis<'_>) -> Markup {
 
 fn host_section(analysis: &Analysis<'_>) -> Markup {
     let host = &analysis.stored.host;
-    let read = analysis.summaries.iter().find(|summary| summary.kind == "memory-read");
+    let read =
+        analysis.summaries.iter().find(|summary| summary.kind == Workload::Memory(Kernel::Read));
     let bandwidth = read.and_then(|read| read.estimate).map(|e| BytesPerSecond(e.value));
     let drawing = host::draw(host, analysis.stored.study.memory_node, bandwidth);
     html! {

@@ -8,7 +8,8 @@ use narrows_model::Nanos;
 use narrows_model::load::{EndReport, FlowTally, ThreadUsage};
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
-use narrows_stats::{Metric, Summary};
+use narrows_model::workload::Metric;
+use narrows_stats::Summary;
 use serde_json::{Map, Value, json};
 
 /// One run with iperf3's keys.
@@ -28,7 +29,7 @@ fn chosen(analysis: &Analysis<'_>) -> Option<Value> {
     let nearest = summary.values.iter().min_by(|a, b| far(a.value).total_cmp(&far(b.value)))?;
     let record = analysis.stored.records_of(trial).find(|r| r.repeat == nearest.repeat)?;
     let params = &trial.params;
-    let udp = trial.kind.starts_with("udp");
+    let udp = trial.kind.is_udp();
     Some(json!({
         "start": {
             "version": format!("narrows {}", analysis.stored.study.narrows_version),

@@ -18,7 +18,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         for (stat, value) in figures {
             let labels = [
                 ("trial", summary.label.as_str()),
-                ("kind", &summary.kind),
+                ("kind", summary.kind.as_str()),
                 ("path", &path),
                 ("unit", &unit),
                 ("stat", stat),

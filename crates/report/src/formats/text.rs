@@ -7,7 +7,8 @@ use crate::{Analysis, judged, sessions, words};
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
 use narrows_model::trial::Path;
-use narrows_stats::{Metric, Summary};
+use narrows_model::workload::{Metric, Workload};
+use narrows_stats::Summary;
 use std::fmt::Write;
 
 /// One screen for people.
@@ -235,7 +236,7 @@ fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
         lines.extend(words::busy_cpus(summary));
     }
     lines.extend(words::overhead(analysis, summary));
-    if analysis.is_direct() || summary.kind == "udp-stream" {
+    if analysis.is_direct() || summary.kind == Workload::UDP_STREAM {
         lines.extend(words::traffic(summary));
     }
     lines.extend(words::beside(analysis, summary));

@@ -5,7 +5,8 @@ use super::svg::Anchor;
 use super::{Svg, WIDTH, ticks};
 use narrows_model::Bytes;
 use narrows_model::units::three_digits;
-use narrows_stats::{Metric, Summary};
+use narrows_model::workload::Metric;
+use narrows_stats::Summary;
 
 const LEFT: f64 = 48.0;
 const RIGHT: f64 = WIDTH - 14.0;

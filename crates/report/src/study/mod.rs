@@ -12,10 +12,11 @@ use narrows_model::host::Host;
 use narrows_model::result::{Estimate, Method, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path as Join, Trial};
+use narrows_model::workload::{Metric, Transport, Workload};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::of_host;
 use narrows_stats::{
-    Drift, Equivalence, Grouping, Label, Metric, Placed, Summary, drift, equivalence, levels,
+    Drift, Equivalence, Grouping, Label, Placed, Summary, drift, equivalence, levels,
     repeats_needed, summarise, value_of,
 };
 use serde::Serialize;
@@ -206,18 +207,18 @@ fn name(trial: &Trial, across: &str, kinds: bool) -> String {
         Ok(_) => format!("{} {}", level.factor, level.level),
         Err(_) => level.level.clone(),
     });
-    let kind = kinds.then(|| trial.kind.clone());
+    let kind = kinds.then(|| trial.kind.to_string());
     kind.into_iter().chain(said).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether cells of the same levels are of several kinds: imported ones can be, such as the four
 /// kernels of STREAM.
 fn kinds_differ(stored: &StoredStudy) -> bool {
-    let mut known: BTreeMap<Vec<(String, String)>, &str> = BTreeMap::new();
+    let mut known: BTreeMap<Vec<(String, String)>, &Workload> = BTreeMap::new();
     stored
         .trials
         .iter()
-        .any(|trial| *known.entry(same_levels(trial)).or_insert(&trial.kind) != trial.kind.as_str())
+        .any(|trial| *known.entry(same_levels(trial)).or_insert(&trial.kind) != &trial.kind)
 }
 
 /// A cell's levels in a form that two studies share: small letters, in order.
@@ -303,10 +304,9 @@ fn panel(
 
 /// What the model says of a cell: of the host as it was in the session that measured it.
 fn predicted(stored: &StoredStudy, trial: &Trial) -> Option<Estimate> {
-    let path = match trial.kind.as_str() {
-        "tcp-stream" => "tcp",
-        "udp-stream" => "udp",
-        "rdma-write" => "rdma-write rocev2",
+    let path = match trial.kind {
+        Workload::Stream(Transport::Tcp) => "tcp",
+        Workload::Stream(Transport::Udp) => "udp",
         _ => return None,
     };
     if trial.path != Join::Peer {

@@ -2,16 +2,17 @@
 
 use super::words::Takes;
 use super::{Engine, flows, options};
+use narrows_model::workload::Workload;
 
 /// The tool.
 pub static ENGINE: Engine = Engine {
     name: "iperf",
     program: |_| "iperf",
     package: "iperf",
-    kinds: &["tcp-stream", "udp-stream"],
+    kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],
     port: 5001,
     server: |trial, port| {
-        let udp = trial.kind.starts_with("udp").then(String::new);
+        let udp = trial.kind.is_udp().then(String::new);
         let window = trial.params.socket_buffer_bytes.map(|bytes| bytes.0.to_string());
         let port = Some(port.to_string());
         options(&[("-s", Some(String::new())), ("-p", port), ("-u", udp), ("-w", window)])

@@ -2,13 +2,14 @@
 
 use super::words::Takes;
 use super::{Engine, flows, options};
+use narrows_model::workload::Workload;
 
 /// The tool.
 pub static ENGINE: Engine = Engine {
     name: "iperf3",
     program: |_| "iperf3",
     package: "iperf3",
-    kinds: &["tcp-stream", "udp-stream"],
+    kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],
     port: 5201,
     server: |_, port| options(&[("-s", Some(String::new())), ("-p", Some(port.to_string()))]),
     client: |trial, address, port| {

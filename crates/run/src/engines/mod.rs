@@ -13,6 +13,7 @@ use crate::steps::Broken;
 use narrows_model::load::CpuList;
 use narrows_model::record::{External, Stage};
 use narrows_model::trial::Trial;
+use narrows_model::workload::Workload;
 use narrows_store::import;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -44,7 +45,7 @@ pub struct Engine {
     /// The package that has it.
     pub package: &'static str,
     /// The loads that it can make.
-    pub kinds: &'static [&'static str],
+    pub kinds: &'static [Workload],
     /// The port that it takes by itself.
     pub port: u16,
     /// What its server is called with for a trial.
@@ -76,8 +77,9 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, String> {
         let all: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
         format!("engine '{name}' is none of {}", all.join(", "))
     })?;
-    if !engine.kinds.contains(&trial.kind.as_str()) {
-        return Err(format!("{name} makes {}, and no {}", engine.kinds.join(", "), trial.kind));
+    if !engine.kinds.contains(&trial.kind) {
+        let kinds: Vec<&str> = engine.kinds.iter().map(Workload::as_str).collect();
+        return Err(format!("{name} makes {}, and no {}", kinds.join(", "), trial.kind));
     }
     let via = trial.params.rdma.as_ref().and_then(|rdma| rdma.via.as_deref());
     if let Some(library) = via {
@@ -264,7 +266,7 @@ fn options(options: &[(&str, Option<String>)]) -> Vec<String> {
 /// What is asked of a trial's flows, as most tools name it.
 fn flows(trial: &Trial) -> Vec<(&'static str, Option<String>)> {
     let params = &trial.params;
-    let udp = trial.kind.starts_with("udp");
+    let udp = trial.kind.is_udp();
     vec![
         ("-t", Some(seconds(trial))),
         ("-l", Some(params.message_bytes.0.to_string())),

@@ -2,13 +2,14 @@
 
 use super::words::Takes;
 use super::{Engine, options, seconds};
+use narrows_model::workload::Workload;
 
 /// The tool.
 pub static ENGINE: Engine = Engine {
     name: "nuttcp",
     program: |_| "nuttcp",
     package: "nuttcp",
-    kinds: &["tcp-stream", "udp-stream"],
+    kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],
     port: 5000,
     server: |_, port| {
         let foreground = Some(String::new());
@@ -20,7 +21,7 @@ pub static ENGINE: Engine = Engine {
     },
     client: |trial, address, port| {
         let params = &trial.params;
-        let udp = trial.kind.starts_with("udp").then(String::new);
+        let udp = trial.kind.is_udp().then(String::new);
         let rate = params.rate_bps.map(|bps| format!("-R{}m", bps / 1_000_000));
         let many = (params.streams > 1).then(|| format!("-N{}", params.streams));
         let window = params.socket_buffer_bytes.map(|bytes| format!("-w{}k", bytes.0 / 1024));

@@ -4,6 +4,9 @@ use super::words::{Allowed, Takes};
 use super::{Engine, options, seconds};
 use narrows_model::rdma::RdmaPlace;
 use narrows_model::trial::Trial;
+use narrows_model::workload::RdmaVerb::{self, Atomic, Read, Send, Write};
+use narrows_model::workload::Transport::Rdma;
+use narrows_model::workload::Workload::{Latency, Stream};
 
 /// The tool. Its server serves one test and ends.
 pub static ENGINE: Engine = Engine {
@@ -11,14 +14,14 @@ pub static ENGINE: Engine = Engine {
     program,
     package: "perftest",
     kinds: &[
-        "rdma-atomic-latency",
-        "rdma-atomic-stream",
-        "rdma-read-latency",
-        "rdma-read-stream",
-        "rdma-send-latency",
-        "rdma-send-stream",
-        "rdma-write-latency",
-        "rdma-write-stream",
+        Latency(Rdma(Atomic)),
+        Stream(Rdma(Atomic)),
+        Latency(Rdma(Read)),
+        Stream(Rdma(Read)),
+        Latency(Rdma(Send)),
+        Stream(Rdma(Send)),
+        Latency(Rdma(Write)),
+        Stream(Rdma(Write)),
     ],
     port: 18515,
     server: |trial, port| {
@@ -95,14 +98,14 @@ const OWN: &[Allowed] = &[
 ];
 
 fn program(trial: &Trial) -> &'static str {
-    match trial.kind.as_str() {
-        "rdma-atomic-latency" => "ib_atomic_lat",
-        "rdma-atomic-stream" => "ib_atomic_bw",
-        "rdma-read-latency" => "ib_read_lat",
-        "rdma-read-stream" => "ib_read_bw",
-        "rdma-send-latency" => "ib_send_lat",
-        "rdma-send-stream" => "ib_send_bw",
-        "rdma-write-latency" => "ib_write_lat",
+    match trial.kind {
+        Latency(Rdma(Atomic)) => "ib_atomic_lat",
+        Stream(Rdma(Atomic)) => "ib_atomic_bw",
+        Latency(Rdma(Read)) => "ib_read_lat",
+        Stream(Rdma(Read)) => "ib_read_bw",
+        Latency(Rdma(Send)) => "ib_send_lat",
+        Stream(Rdma(Send)) => "ib_send_bw",
+        Latency(Rdma(Write)) => "ib_write_lat",
         _ => "ib_write_bw",
     }
 }
@@ -114,11 +117,11 @@ fn of_both(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
     let flag = |wanted: bool| wanted.then(String::new);
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let small = |number: Option<u8>| number.map(|number| number.to_string());
-    let atomic = trial.kind.starts_with("rdma-atomic");
-    let bandwidth = trial.kind.ends_with("-stream");
+    let atomic = trial.kind.verb() == Some(RdmaVerb::Atomic);
+    let bandwidth = trial.kind.is_stream();
     // It has no events for writes, whose targets hear of nothing.
     let looks = params.socket.as_ref().and_then(|socket| socket.wait.as_deref()) == Some("spin");
-    let events = !looks && !trial.kind.starts_with("rdma-write");
+    let events = !looks && !matches!(trial.kind.verb(), Some(RdmaVerb::Write | RdmaVerb::WriteImm));
     let service = rdma.service.as_deref().unwrap_or("rc").to_uppercase();
     let both = params.stream.as_ref().is_some_and(|stream| stream.bidirectional);
     options(&[

@@ -2,6 +2,9 @@
 
 use super::words::Takes;
 use super::{Engine, options, seconds};
+use narrows_model::workload::RdmaVerb::{Read, Send, Write};
+use narrows_model::workload::Transport::{Rdma, Tcp, Udp};
+use narrows_model::workload::Workload::{Latency, Stream};
 
 /// The tool.
 pub static ENGINE: Engine = Engine {
@@ -9,27 +12,27 @@ pub static ENGINE: Engine = Engine {
     program: |_| "qperf",
     package: "qperf",
     kinds: &[
-        "rdma-read-stream",
-        "rdma-send-latency",
-        "rdma-send-stream",
-        "rdma-write-stream",
-        "tcp-latency",
-        "tcp-stream",
-        "udp-latency",
-        "udp-stream",
+        Stream(Rdma(Read)),
+        Latency(Rdma(Send)),
+        Stream(Rdma(Send)),
+        Stream(Rdma(Write)),
+        Latency(Tcp),
+        Stream(Tcp),
+        Latency(Udp),
+        Stream(Udp),
     ],
     port: 19765,
     server: |_, port| options(&[("-lp", Some(port.to_string()))]),
     client: |trial, address, port| {
         let length = trial.params.message_bytes.0.to_string();
-        let test = match trial.kind.as_str() {
-            "rdma-read-stream" => "rc_rdma_read_bw",
-            "rdma-send-latency" => "rc_lat",
-            "rdma-send-stream" => "rc_bw",
-            "rdma-write-stream" => "rc_rdma_write_bw",
-            "tcp-latency" => "tcp_lat",
-            "udp-latency" => "udp_lat",
-            "udp-stream" => "udp_bw",
+        let test = match trial.kind {
+            Stream(Rdma(Read)) => "rc_rdma_read_bw",
+            Latency(Rdma(Send)) => "rc_lat",
+            Stream(Rdma(Send)) => "rc_bw",
+            Stream(Rdma(Write)) => "rc_rdma_write_bw",
+            Latency(Tcp) => "tcp_lat",
+            Latency(Udp) => "udp_lat",
+            Stream(Udp) => "udp_bw",
             _ => "tcp_bw",
         };
         let mut all = options(&[("-t", Some(seconds(trial))), ("-m", Some(length))]);

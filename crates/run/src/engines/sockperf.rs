@@ -2,16 +2,17 @@
 
 use super::words::Takes;
 use super::{Engine, options, seconds};
+use narrows_model::workload::{Transport, Workload};
 
 /// The tool.
 pub static ENGINE: Engine = Engine {
     name: "sockperf",
     program: |_| "sockperf",
     package: "sockperf",
-    kinds: &["tcp-latency", "udp-latency"],
+    kinds: &[Workload::Latency(Transport::Tcp), Workload::Latency(Transport::Udp)],
     port: 11111,
     server: |trial, port| {
-        let tcp = trial.kind.starts_with("tcp").then(String::new);
+        let tcp = trial.kind.is_tcp().then(String::new);
         let port = Some(port.to_string());
         options(&[
             ("sr", Some(String::new())),
@@ -21,7 +22,7 @@ pub static ENGINE: Engine = Engine {
         ])
     },
     client: |trial, address, port| {
-        let tcp = trial.kind.starts_with("tcp").then(String::new);
+        let tcp = trial.kind.is_tcp().then(String::new);
         let length = trial.params.message_bytes.0.to_string();
         let mut all = (ENGINE.reach)(address, port);
         all.extend(options(&[("-t", Some(seconds(trial))), ("-m", Some(length)), ("--tcp", tcp)]));

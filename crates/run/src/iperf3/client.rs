@@ -171,7 +171,7 @@ fn cookie() -> Result<String, RunError> {
 
 fn parameters(trial: &Trial) -> Parameters {
     let (params, line) = (&trial.params, &trial.timeline);
-    let udp = trial.kind.starts_with("udp");
+    let udp = trial.kind.is_udp();
     let seconds = |ns: Nanos| ns.seconds().ceil() as u32;
     let socket = params.socket.clone().unwrap_or_default();
     let reverse = params.is_reverse();
@@ -210,7 +210,7 @@ fn own_results(trial: &Trial, ours: &EndReport) -> Results {
         bytes: flow.bytes.0,
         retransmits: unknown(),
         errors: flow.lost as i64,
-        packets: if trial.kind.starts_with("udp") { flow.messages as i64 } else { 0 },
+        packets: if trial.kind.is_udp() { flow.messages as i64 } else { 0 },
         end_time: ours.window_ns.seconds(),
         ..StreamResults::default()
     });
@@ -237,7 +237,7 @@ fn their_report(trial: &Trial, theirs: &Results) -> Result<EndReport, RunError> 
         return Err(nonsense(&format!("{} streams", theirs.streams.len())));
     }
     let mut report = EndReport::default();
-    let udp = trial.kind.starts_with("udp");
+    let udp = trial.kind.is_udp();
     for stream in &theirs.streams {
         let seconds = stream.end_time - stream.start_time;
         if !(seconds > 0.0 && seconds < 1e6) {

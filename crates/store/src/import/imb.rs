@@ -45,7 +45,7 @@ mod tests {
             1024         1000         1.61       600.00\n\n# All\n";
         let output = parse(text).expect("runs");
         assert_eq!(output.version.as_deref(), Some("2019 Update 6"));
-        assert_eq!(output.runs[1].kind, "mpi-pingpong-latency");
+        assert_eq!(output.runs[1].kind.as_str(), "mpi-pingpong-latency");
         assert_eq!(output.runs[1].figures[0].value, 1610.0);
         assert_eq!(output.runs[1].figures[1].value, 4.8e9);
     }

@@ -93,7 +93,7 @@ mod tests {
         let udp =
             "19700101000000,127.0.0.1,34279,127.0.0.1,5991,1,0.0-1.0,13,104,0.000,0,-1,-0.000,0\n";
         let run = &parse(udp).expect("a run").runs[0];
-        assert!(run.failed.is_some() && run.kind == "udp-stream");
+        assert!(run.failed.is_some() && run.kind.as_str() == "udp-stream");
         let words = "Client connecting to 127.0.0.1, TCP port 5990\n[ ID] Interval\n\
                      [  1] 0.0000-1.0153 sec  2.35 GBytes  19.9 Gbits/sec\n";
         assert_eq!(parse(words).expect("a run").runs[0].figures[0].value, 19.9e9);

@@ -21,6 +21,7 @@ mod stream;
 use narrows_model::record::Figure;
 use narrows_model::result::Unit;
 use narrows_model::trial::Level;
+use narrows_model::workload::Workload;
 
 /// A tool whose output can be read.
 pub struct Tool {
@@ -62,11 +63,11 @@ pub struct Output {
 }
 
 /// One run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// The workload, in narrows' words where there are some: `tcp-stream`, `memory-copy`,
     /// `mpi-latency`.
-    pub kind: String,
+    pub kind: Workload,
     /// What tells it from others of its kind: message size, streams.
     pub levels: Vec<Level>,
     /// What else the source says of it.
@@ -78,8 +79,9 @@ pub struct Run {
 }
 
 impl Run {
-    fn new(kind: impl Into<String>) -> Self {
-        Self { kind: kind.into(), ..Self::default() }
+    fn new(kind: impl Into<Workload>) -> Self {
+        let (levels, notes, figures) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind: kind.into(), levels, notes, figures, failed: None }
     }
 
     fn level(mut self, factor: &str, level: impl ToString) -> Self {

@@ -100,7 +100,7 @@ mod tests {
         let latency = "  Send Latency Test\n #bytes #iterations    t_min[usec]    t_max[usec]  \
             t_typical[usec]    t_avg[usec]\n 8  1000  0.93  3.18  inf  0.98\n";
         let run = &parse(latency).expect("a run").runs[0];
-        assert!(run.kind == "rdma-send-latency" && run.failed.is_some(), "{run:?}");
+        assert!(run.kind.as_str() == "rdma-send-latency" && run.failed.is_some(), "{run:?}");
         let mega = text.replace("Gb/sec", "MB/sec");
         let rate = parse(&mega).expect("a run").runs[0].figures[0].value;
         assert_eq!(rate, 97.21 * 8.0 * 1_048_576.0);

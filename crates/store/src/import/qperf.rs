@@ -49,7 +49,7 @@ fn parse(text: &str) -> Result<Output, String> {
                 other => (value, other),
             };
             let name = if key == "latency" { "one-way latency" } else { "received" };
-            *run = std::mem::take(run).figure(name, Some(value), unit);
+            *run = run.clone().figure(name, Some(value), unit);
         }
     }
     for run in runs.iter_mut().filter(|run| run.figures.is_empty()) {

@@ -30,7 +30,7 @@ pub fn trials() -> Vec<Trial> {
     let trial = |name: &str| Trial {
         id: TrialId(name.to_owned()),
         label: name.to_owned(),
-        kind: "tcp-stream".to_owned(),
+        kind: "tcp-stream".into(),
         params: Params::of_network(Bytes(64), 1),
         place: Placement::default(),
         path: Join::Loopback,

@@ -92,7 +92,7 @@ fn muster(
         ..socket::read_back(&flows[0], job, span)
     };
     // The ends only talk over these: what counts passes them by.
-    let aside = job.kind.starts_with("rdma-");
+    let aside = job.kind.is_rdma();
     let effective = match aside {
         true => Effective {
             buffer_span_bytes: span,

@@ -119,7 +119,7 @@ fn code_point(address: IpAddr) -> (libc::c_int, libc::c_int) {
 pub fn asked_bytes(job: &Job) -> u64 {
     match job.params.socket_buffer_bytes {
         Some(bytes) => 4 * bytes.0.min(BUFFER_BYTES_MAX),
-        None if job.kind.starts_with("udp") => 2 * UDP_BUFFER_BYTES as u64,
+        None if job.kind.is_udp() => 2 * UDP_BUFFER_BYTES as u64,
         None => 0,
     }
 }
@@ -169,7 +169,7 @@ pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError>
 pub fn settle(socket: &Socket, stream: bool, job: &Job) -> Result<(), LoadError> {
     let params = &job.params;
     let wait = Wait::of(params)?;
-    let no_delay = told(params).no_delay.unwrap_or(!job.kind.ends_with("-stream"));
+    let no_delay = told(params).no_delay.unwrap_or(!job.kind.is_stream());
     let set = || {
         if stream {
             socket.set_tcp_nodelay(no_delay)?;

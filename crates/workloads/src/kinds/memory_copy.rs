@@ -8,12 +8,11 @@
 use crate::Kind;
 use crate::harness::memory::{BLOCK, Loop, MemoryKernel, Spec};
 use crate::harness::vector::Vector;
+use narrows_model::workload::{Kernel, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "memory-copy",
+    workload: Workload::Memory(Kernel::Copy),
     says: "memory copy bandwidth of a set of CPUs; counts bytes read plus bytes written",
-    network: false,
-    message_bytes_min: 0,
     prepare: |job| Ok(MemoryKernel::prepare(job, SPEC)),
 };
 

@@ -7,12 +7,11 @@ use super::memory_copy;
 use crate::Kind;
 use crate::harness::memory::{BLOCK, Loop, MemoryKernel, Spec};
 use crate::harness::vector::Vector;
+use narrows_model::workload::{Kernel, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "memory-copy-nt",
+    workload: Workload::Memory(Kernel::CopyNt),
     says: "memory copy bandwidth with non-temporal stores; counts bytes read plus bytes written",
-    network: false,
-    message_bytes_min: 0,
     prepare: |job| Ok(MemoryKernel::prepare(job, SPEC)),
 };
 

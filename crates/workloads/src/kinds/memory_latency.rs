@@ -13,15 +13,14 @@ use crate::harness::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
 use narrows_model::load::{Effective, Job};
+use narrows_model::workload::Workload;
 use std::hint::{black_box, spin_loop};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 pub static KIND: Kind = Kind {
-    name: "memory-latency",
+    workload: Workload::MemoryLatency,
     says: "load-to-use latency of a chain of pointers, alone or beside threads that read",
-    network: false,
-    message_bytes_min: 0,
     prepare: |job| Ok(Box::new(Latency { job: job.clone() })),
 };
 

@@ -7,12 +7,11 @@
 use crate::Kind;
 use crate::harness::memory::{Loop, MemoryKernel, Spec};
 use crate::harness::vector::Vector;
+use narrows_model::workload::{Kernel, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "memory-memcpy",
+    workload: Workload::Memory(Kernel::Memcpy),
     says: "bandwidth of the C library's memcpy; counts bytes read plus bytes written",
-    network: false,
-    message_bytes_min: 0,
     prepare: |job| Ok(MemoryKernel::prepare(job, SPEC)),
 };
 

@@ -6,13 +6,12 @@
 use crate::Kind;
 use crate::harness::memory::{BLOCK, Loop, MemoryKernel, Spec};
 use crate::harness::vector::Vector;
+use narrows_model::workload::{Kernel, Workload};
 use std::hint::black_box;
 
 pub static KIND: Kind = Kind {
-    name: "memory-read",
+    workload: Workload::Memory(Kernel::Read),
     says: "memory read bandwidth of a set of CPUs; counts bytes read",
-    network: false,
-    message_bytes_min: 0,
     prepare: |job| Ok(MemoryKernel::prepare(job, SPEC)),
 };
 

@@ -6,12 +6,11 @@
 use crate::Kind;
 use crate::harness::memory::{BLOCK, Loop, MemoryKernel, Spec};
 use crate::harness::vector::Vector;
+use narrows_model::workload::{Kernel, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "memory-triad",
+    workload: Workload::Memory(Kernel::Triad),
     says: "bandwidth of a = b + 3 c; counts bytes read plus bytes written, as STREAM does",
-    network: false,
-    message_bytes_min: 0,
     prepare: |job| Ok(MemoryKernel::prepare(job, SPEC)),
 };
 

@@ -6,12 +6,11 @@
 use crate::Kind;
 use crate::harness::memory::{BLOCK, Loop, MemoryKernel, Spec};
 use crate::harness::vector::Vector;
+use narrows_model::workload::{Kernel, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "memory-triad-nt",
+    workload: Workload::Memory(Kernel::TriadNt),
     says: "bandwidth of a = b + 3 c with non-temporal stores; counts bytes read plus bytes written",
-    network: false,
-    message_bytes_min: 0,
     prepare: |job| Ok(MemoryKernel::prepare(job, SPEC)),
 };
 

@@ -7,12 +7,11 @@ use super::memory_write::{self, VALUE};
 use crate::Kind;
 use crate::harness::memory::{BLOCK, Loop, MemoryKernel, Spec};
 use crate::harness::vector::Vector;
+use narrows_model::workload::{Kernel, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "memory-write-nt",
+    workload: Workload::Memory(Kernel::WriteNt),
     says: "memory write bandwidth with non-temporal stores; counts bytes written",
-    network: false,
-    message_bytes_min: 0,
     prepare: |job| Ok(MemoryKernel::prepare(job, SPEC)),
 };
 

@@ -4,12 +4,11 @@
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
 use crate::rdma::{Verb, trips};
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "rdma-atomic-rr",
+    workload: Workload::RoundTrip(Transport::Rdma(RdmaVerb::Atomic)),
     says: "Time of one RDMA fetch-and-add",
-    network: true,
-    message_bytes_min: 8,
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

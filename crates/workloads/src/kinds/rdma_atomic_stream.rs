@@ -4,12 +4,11 @@
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
 use crate::rdma::{Verb, streams};
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "rdma-atomic-stream",
+    workload: Workload::Stream(Transport::Rdma(RdmaVerb::Atomic)),
     says: "RDMA fetch-and-add on eight bytes; counts completed operations",
-    network: true,
-    message_bytes_min: 8,
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

@@ -4,12 +4,11 @@
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
 use crate::rdma::{Verb, trips};
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "rdma-read-rr",
+    workload: Workload::RoundTrip(Transport::Rdma(RdmaVerb::Read)),
     says: "Time of one RDMA read, from request to data",
-    network: true,
-    message_bytes_min: 1,
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

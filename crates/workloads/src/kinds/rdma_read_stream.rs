@@ -5,12 +5,11 @@
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
 use crate::rdma::{Verb, streams};
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "rdma-read-stream",
+    workload: Workload::Stream(Transport::Rdma(RdmaVerb::Read)),
     says: "RDMA reads; counts payload bytes that arrived at the end that reads",
-    network: true,
-    message_bytes_min: 1,
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

@@ -4,12 +4,11 @@
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
 use crate::rdma::{Verb, streams};
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "rdma-send-stream",
+    workload: Workload::Stream(Transport::Rdma(RdmaVerb::Send)),
     says: "RDMA sends; counts payload bytes the sink received",
-    network: true,
-    message_bytes_min: 1,
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

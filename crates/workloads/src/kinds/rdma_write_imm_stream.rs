@@ -4,12 +4,11 @@
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
 use crate::rdma::{Verb, streams};
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "rdma-write-imm-stream",
+    workload: Workload::Stream(Transport::Rdma(RdmaVerb::WriteImm)),
     says: "RDMA writes with immediate; counts payload bytes the sink was told of",
-    network: true,
-    message_bytes_min: 1,
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

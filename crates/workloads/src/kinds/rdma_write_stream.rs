@@ -5,12 +5,11 @@
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
 use crate::rdma::{Verb, streams};
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
-    name: "rdma-write-stream",
+    workload: Workload::Stream(Transport::Rdma(RdmaVerb::Write)),
     says: "RDMA writes; counts payload bytes that completed at the source",
-    network: true,
-    message_bytes_min: 1,
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

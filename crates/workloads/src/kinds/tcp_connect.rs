@@ -10,16 +10,15 @@ use crate::harness::trips::Trips;
 use crate::harness::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
 use narrows_model::load::{Effective, Job};
+use narrows_model::workload::Workload;
 use socket2::Socket;
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 pub static KIND: Kind = Kind {
-    name: "tcp-connect",
+    workload: Workload::Connect,
     says: "TCP connections made, used once and closed a second",
-    network: true,
-    message_bytes_min: 1,
     prepare: |job| {
         let token = meet::token(&job.token)?;
         let address = job.address.filter(|_| listens(job));

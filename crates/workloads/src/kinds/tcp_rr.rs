@@ -11,14 +11,13 @@ use crate::harness::pace::Pace;
 use crate::harness::trips::Trips;
 use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
+use narrows_model::workload::Workload;
 use socket2::Socket;
 use std::io::{Read, Write};
 
 pub static KIND: Kind = Kind {
-    name: "tcp-rr",
+    workload: Workload::TCP_RR,
     says: "TCP round-trip time of small messages, one outstanding a flow",
-    network: true,
-    message_bytes_min: 1,
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

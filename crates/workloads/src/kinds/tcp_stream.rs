@@ -13,14 +13,13 @@ use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::tcp::receivers::{self, In};
 use crate::tcp::senders::{self, Out};
 use crate::{Kind, LoadError};
+use narrows_model::workload::Workload;
 use socket2::Socket;
 use std::hint::black_box;
 
 pub static KIND: Kind = Kind {
-    name: "tcp-stream",
+    workload: Workload::TCP_STREAM,
     says: "TCP throughput; counts payload bytes the sink received",
-    network: true,
-    message_bytes_min: 1,
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

@@ -14,15 +14,14 @@ use crate::harness::pace::Pace;
 use crate::harness::trips::Trips;
 use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
+use narrows_model::workload::Workload;
 use socket2::Socket;
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
 pub static KIND: Kind = Kind {
-    name: "udp-rr",
+    workload: Workload::UDP_RR,
     says: "UDP round-trip time of small messages, one outstanding a flow",
-    network: true,
-    message_bytes_min: HEAD as u64,
     prepare: |job| UdpEnd::prepare(job, LANES),
 };
 

@@ -18,15 +18,14 @@ use crate::udp::arrivals::{Arrival, Arrivals};
 use crate::udp::{receivers, senders};
 use crate::{Kind, LoadError};
 use narrows_model::load::{Job, Stretch, StretchOf};
+use narrows_model::workload::Workload;
 use socket2::Socket;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub static KIND: Kind = Kind {
-    name: "udp-stream",
+    workload: Workload::UDP_STREAM,
     says: "UDP throughput and loss; counts payload bytes the sink received",
-    network: true,
-    message_bytes_min: HEAD as u64,
     prepare: |job| UdpEnd::prepare(job, LANES),
 };
 

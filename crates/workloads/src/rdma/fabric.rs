@@ -52,7 +52,7 @@ fn make(
         own,
         tagged: need.verb == Verb::Send,
         // What is sent is counted where it arrives, and what is answered needs no other word.
-        delivered: need.verb == Verb::Write && told.job.kind.ends_with("-stream"),
+        delivered: need.verb == Verb::Write && told.job.kind.is_stream(),
     };
     let info = Info::find(&asked)?;
     let size = Size { sends: need.sends, receives: need.receives, sleeps: settings.events };

@@ -7,6 +7,7 @@ use crate::harness::socket::Wait;
 use crate::{BUFFERS_BYTES_MAX, LoadError};
 use narrows_model::load::{End, Job, SocketParams, StreamParams, TripParams};
 use narrows_model::rdma::RdmaPlace;
+use narrows_model::workload::{RdmaVerb, Workload};
 use narrows_rdma::verbs::Kind as Service;
 
 /// Requests under way where nothing else was asked for.
@@ -110,7 +111,7 @@ impl Settings {
     pub fn of(job: &Job) -> Result<Self, LoadError> {
         let order = |says: String| LoadError::Order(says);
         let asked = job.params.rdma.clone().unwrap_or_default();
-        let trips = job.kind.ends_with("-rr");
+        let trips = job.kind.is_round_trip();
         let connection = match asked.connection.as_deref() {
             None => None,
             Some("cm") => Some(Connection::Manager),
@@ -160,15 +161,14 @@ impl Settings {
     }
 }
 
-/// The verb of a workload's name.
-fn verb(kind: &str) -> Option<Verb> {
-    Some(match kind.strip_prefix("rdma-")?.rsplit_once('-')?.0 {
-        "write" => Verb::Write,
-        "write-imm" => Verb::WriteImm,
-        "read" => Verb::Read,
-        "send" => Verb::Send,
-        "atomic" => Verb::FetchAdd,
-        _ => return None,
+/// The verb of a workload, as the library has it.
+fn verb(kind: &Workload) -> Option<Verb> {
+    Some(match kind.verb()? {
+        RdmaVerb::Write => Verb::Write,
+        RdmaVerb::WriteImm => Verb::WriteImm,
+        RdmaVerb::Read => Verb::Read,
+        RdmaVerb::Send => Verb::Send,
+        RdmaVerb::Atomic => Verb::FetchAdd,
     })
 }
 
@@ -230,7 +230,7 @@ pub fn flow_bytes(told: &Flow) -> Result<u64, LoadError> {
     let receives = settings.depth.saturating_mul(RECEIVES) as usize;
     let queues = 64 * (receives + settings.depth as usize + 1);
     let header = settings.header_bytes();
-    let memory = if told.job.kind.ends_with("-rr") {
+    let memory = if told.job.kind.is_round_trip() {
         let slot = (message + header).next_multiple_of(64);
         message.next_multiple_of(64) + super::trips::RECEIVES as usize * slot
     } else if told.job.end == End::Source || is_one_sided(verb) {
@@ -300,10 +300,10 @@ fn others(verb: Verb, job: &Job, settings: &Settings) -> Result<(), LoadError> {
     if *verify && settings.service != Service::Rc {
         return order("only what arrives whole and in order (rc) can be compared");
     }
-    if job.kind == "rdma-write-rr" && settings.events {
+    if job.kind.is_round_trip() && verb == Verb::Write && settings.events {
         return order("an RDMA write wakes nobody: look (spin), or use write with immediate");
     }
-    if job.kind.ends_with("-rr") && settings.service != Service::Rc && is_one_sided(verb) {
+    if job.kind.is_round_trip() && settings.service != Service::Rc && is_one_sided(verb) {
         return order("a lost write would never be answered: use rc");
     }
     Ok(())
@@ -341,7 +341,7 @@ mod tests {
     }
 
     fn refusal(kind: &str, message: u64, rdma: RdmaParams) -> String {
-        let refused = crate::check(&job(kind, message, rdma)).map(|kind| kind.name);
+        let refused = crate::check(&job(kind, message, rdma)).map(|kind| kind.says);
         refused.expect_err(kind).to_string()
     }
 
@@ -375,7 +375,7 @@ mod tests {
         assert!(crate::check(&order).is_ok(), "one message, over and over");
         let stream = StreamParams { verify: true, ..StreamParams::default() };
         order.params.stream = Some(stream);
-        let refused = crate::check(&order).map(|kind| kind.name).expect_err("4 TiB").to_string();
+        let refused = crate::check(&order).map(|kind| kind.says).expect_err("4 TiB").to_string();
         assert!(refused.contains("must be at most"), "{refused}");
     }
 
