@@ -97,6 +97,23 @@ pub enum Fault {
     Machine,
     /// The two ends did not find each other, or lost each other.
     Apart,
+    /// The kernel killed an end for want of memory.
+    OutOfMemory,
+    /// An end's process ended before its run did.
+    Died,
+    /// An end did not answer in time.
+    Silent,
+}
+
+impl From<&LostBy> for Fault {
+    fn from(lost: &LostBy) -> Self {
+        match lost {
+            LostBy::OutOfMemory { .. } => Self::OutOfMemory,
+            LostBy::Killed { .. } | LostBy::Exited { .. } => Self::Died,
+            LostBy::Silent { .. } => Self::Silent,
+            LostBy::Failed { .. } => Self::Machine,
+        }
+    }
 }
 
 impl Fault {
@@ -225,4 +242,39 @@ pub struct Stamp {
     /// Of it, CPU time of the controller itself.
     #[serde(default)]
     pub controller_ns: Option<Nanos>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_a_run_is_kept_in_words_that_older_files_have() {
+        let at = Stage::Run;
+        let failed = |fault| Outcome::Failed { at, why: "it broke".to_owned(), fault };
+        for (outcome, text) in [
+            (failed(Fault::Machine), r#"{"outcome":"failed","at":"run","why":"it broke"}"#),
+            (
+                failed(Fault::Apart),
+                r#"{"outcome":"failed","at":"run","why":"it broke","fault":"apart"}"#,
+            ),
+            (
+                failed(Fault::OutOfMemory),
+                r#"{"outcome":"failed","at":"run","why":"it broke","fault":"out-of-memory"}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&outcome).expect("JSON"), text);
+            assert_eq!(serde_json::from_str::<Outcome>(text).expect("an outcome"), outcome);
+        }
+        let group = String::from("/g");
+        for (lost, fault) in [
+            (LostBy::OutOfMemory { group, limit_bytes: None }, Fault::OutOfMemory),
+            (LostBy::Killed { signal: 9 }, Fault::Died),
+            (LostBy::Exited { code: 1 }, Fault::Died),
+            (LostBy::Silent { waited_ns: Nanos(1) }, Fault::Silent),
+            (LostBy::Failed { why: String::new() }, Fault::Machine),
+        ] {
+            assert_eq!(Fault::from(&lost), fault);
+        }
+    }
 }

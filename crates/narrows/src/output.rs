@@ -240,6 +240,8 @@ pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
     let cause = match fault {
         Fault::Apart => Cause::APART,
         Fault::Machine => Cause::RUNS_FAILED,
+        Fault::OutOfMemory => Cause::RUNS_OUT_OF_MEMORY,
+        Fault::Died | Fault::Silent => Cause::RUNS_LOST,
     };
     Err(Failure::of(cause, format!("all {} runs failed: {first}", faults.len())))
 }

@@ -424,3 +424,39 @@ fn a_host_with_a_fault_is_a_bad_verdict_and_one_with_advice_is_not() {
         }
     }
 }
+
+/// A control group of 64 MiB, of version 1 or 2; it is removed at the end.
+struct Group(PathBuf);
+
+impl Group {
+    fn make() -> Option<Self> {
+        let name = format!("narrows-exits-{}", std::process::id());
+        let mounts =
+            [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        mounts.iter().find_map(|(mount, file)| {
+            let group = Self(Path::new(mount).join(&name));
+            std::fs::create_dir(&group.0).ok()?;
+            std::fs::write(group.0.join(file), "67108864").ok()?;
+            Some(group)
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn runs_that_the_kernel_killed_for_memory_are_told_by_that() {
+    let Some(group) = Group::make() else {
+        return skip("runs_that_the_kernel_killed", "no control group can be made");
+    };
+    let dir = folder("exits-memory");
+    let script = format!("echo $$ >{}/cgroup.procs && exec \"$0\" \"$@\"", group.0.display());
+    let words = ["mem", "-k", "write", "--threads", "1", "--size", "512M", "--repeats", "1"];
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_narrows")]).args(words);
+    ends(command.args(["-t", "0.05", "--out"]).arg(&dir), Cause::RUNS_OUT_OF_MEMORY);
+}

@@ -229,7 +229,7 @@ fn outcome<T>(ran: Result<T, Broken>, stop: &AtomicBool) -> Result<(Outcome, Opt
             Err(Broken::Stopped)
         }
         Err(Broken::Lost(Lost { at, cause })) => {
-            let (why, fault) = (cause.to_string(), Fault::Machine);
+            let (why, fault) = (cause.to_string(), Fault::from(&cause));
             Ok((Outcome::Failed { at, why, fault }, None))
         }
         Err(Broken::Failed(at, why)) => {

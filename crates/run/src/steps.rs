@@ -100,8 +100,8 @@ fn hear(
         match end.answer(LOOK_UP).map_err(|error| broken(error, at))? {
             Some(Answer::Failed { at, why, fault }) => {
                 return Err(match fault {
-                    Fault::Machine => Broken::Failed(at, why),
                     Fault::Apart => Broken::Apart(at, why),
+                    _ => Broken::Failed(at, why),
                 });
             }
             Some(answer) => return Ok(answer),

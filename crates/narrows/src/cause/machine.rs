@@ -8,6 +8,13 @@ impl Cause {
     /// Every run failed on one of the hosts.
     pub const RUNS_FAILED: Self =
         Self::machine("leave out the option that this names, or try as root");
+    /// The kernel killed every run for want of memory.
+    pub const RUNS_OUT_OF_MEMORY: Self = Self::machine(
+        "give its control group more memory, or the runs less: smaller buffers, fewer flows",
+    );
+    /// Every run's process ended early, or did not answer any more.
+    pub const RUNS_LOST: Self =
+        Self::machine("look in the kernel's log (dmesg) on both hosts for what ended it");
     /// Signals cannot be caught.
     pub const NO_SIGNALS: Self = Self::machine("is this a sandbox? Allow rt_sigaction in it");
     /// The host is not to be seen.
