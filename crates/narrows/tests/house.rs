@@ -314,6 +314,32 @@ fn only_what_escapes_writes_to_standard_error() {
     }
 }
 
+/// What others can see of a file and is `Result<_, String>`: functions, fields, aliases, `FromStr`.
+fn string_errors(code: &str) -> Vec<String> {
+    let words = code.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ends = |rest: &str| rest.find(['{', ';']).unwrap_or(rest.len());
+    let public = words.split("pub ").skip(1).map(|rest| rest[..ends(rest)].to_owned());
+    let told = public.filter(|item| item.contains("Result<") && item.contains(", String>"));
+    told.chain(words.matches("type Err = String").map(str::to_owned)).collect()
+}
+
+/// Errors that are strings still, of all rooms together. Lower it when you type one.
+const STRING_ERRORS: usize = 43;
+
+#[test]
+fn no_room_gains_an_error_that_is_a_string() {
+    assert_eq!(string_errors("pub fn f(a: u8) -> Result<u8, String> { g() } fn h()").len(), 1);
+    assert_eq!(string_errors("fn f() -> Result<u8, String> { pub } pub fn h() {}").len(), 0);
+    let files = rooms().into_iter().flat_map(|room| sources(&room));
+    let all: Vec<String> = files
+        .flat_map(|file| {
+            let found = string_errors(&code(&file));
+            found.into_iter().map(move |item| format!("{}: {item}", file.display()))
+        })
+        .collect();
+    assert!(all.len() <= STRING_ERRORS, "{} of {STRING_ERRORS}:\n{}", all.len(), all.join("\n"));
+}
+
 #[test]
 fn tests_that_truth_names_are_there() {
     let mut functions = BTreeSet::new();
