@@ -48,7 +48,8 @@ fn allowed(root: &Root) -> Fact<Vec<u32>> {
     }
     root.text("proc/self/status").and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        list::parse(line.ok_or("no line Cpus_allowed_list")?)
+        line.ok_or_else(|| "no line Cpus_allowed_list".to_owned())
+            .and_then(|line| list::parse(line).map_err(|error| error.to_string()))
     })
 }
 

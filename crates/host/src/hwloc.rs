@@ -7,6 +7,7 @@ use narrows_model::host::{Cache, CpuPlace, Device, Host, Nic, Node, PciHop, Rdma
 use narrows_model::{Bytes, BytesPerSecond, Fact};
 use roxmltree::{Document, Node as Element, ParsingOptions};
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// More than any machine's objects are nested.
 const DEPTH_MAX: usize = 64;
@@ -17,21 +18,34 @@ pub fn is_topology(text: &str) -> bool {
     text.trim_start().starts_with('<') && head.contains("<topology")
 }
 
+/// Why XML is no topology that could be read.
+#[derive(Debug, Error)]
+pub enum BadTopology {
+    /// It is not well formed.
+    #[error(transparent)]
+    Xml(#[from] roxmltree::Error),
+    /// Objects inside objects, deeper than any machine has them.
+    #[error("objects nested deeper than {DEPTH_MAX}")]
+    Deep,
+    /// No thread of a processor is in it.
+    #[error("a topology without processing units")]
+    NoUnits,
+}
+
 /// Reads a topology; `from` names it as the source of every fact.
-pub fn parse(text: &str, from: &str) -> Result<Host, String> {
+pub fn parse(text: &str, from: &str) -> Result<Host, BadTopology> {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
-    let document =
-        Document::parse_with_options(text, options).map_err(|error| error.to_string())?;
+    let document = Document::parse_with_options(text, options)?;
     let deep = |element: Element<'_, '_>| element.ancestors().nth(DEPTH_MAX).is_some();
     if document.descendants().any(deep) {
-        return Err(format!("objects nested deeper than {DEPTH_MAX}"));
+        return Err(BadTopology::Deep);
     }
     let topology = Topology { root: document.root_element(), from };
     let mut host = read(&Root::at("/nonexistent/narrows"));
     host.memory.slots = Fact::absent(format!("{from}: hwloc tells no modules"));
     topology.processors(&mut host);
     if host.cpu.places.is_empty() {
-        return Err("a topology without processing units".to_owned());
+        return Err(BadTopology::NoUnits);
     }
     topology.devices(&mut host);
     topology.names(&mut host);
@@ -349,7 +363,7 @@ mod tests {
         assert!(parse("<topology/>", "empty").is_err());
         let deep = "<object type='PU' os_index='1'>".repeat(2000);
         let deep = format!("<topology>{deep}{}</topology>", "</object>".repeat(2000));
-        assert!(parse(&deep, "deep").is_err_and(|error| error.contains("nested")));
+        assert!(parse(&deep, "deep").is_err_and(|error| matches!(error, BadTopology::Deep)));
         assert_eq!(mask("0xffffff00,,0x0").len(), 24);
     }
 }

@@ -19,10 +19,12 @@ mod pci;
 mod rdma;
 mod root;
 mod tuning;
+mod unopened;
 mod virt;
 
 pub use open::open;
 pub use root::Root;
+pub use unopened::{Malformed, NoHost, NotATable};
 
 use narrows_model::host::Host;
 

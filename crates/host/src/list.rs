@@ -1,20 +1,37 @@
 //! The kernel's list format: `0-3,8,10-11`.
 
+use thiserror::Error;
+
 /// The most numbers a list may name; more is taken for garbage.
 const ENTRIES_MAX: u32 = 65_536;
 
+/// Why a text is no list of CPUs.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BadList {
+    /// Something in a part is not a number.
+    #[error("'{text}' in '{part}'")]
+    Number {
+        /// What stands for a number.
+        text: String,
+        /// The part between commas.
+        part: String,
+    },
+    /// A range that goes back, or beyond any number of CPUs.
+    #[error("'{0}' is no range of CPUs")]
+    Range(String),
+    /// A word of a mask that is not hexadecimal.
+    #[error("'{0}' is no mask")]
+    Mask(String),
+}
+
 /// Reads a list such as `0-3,8`. An empty text is an empty list.
-pub fn parse(text: &str) -> Result<Vec<u32>, String> {
+pub fn parse(text: &str) -> Result<Vec<u32>, BadList> {
     let mut numbers = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.trim().is_empty()) {
-        let number =
-            |text: &str| text.trim().parse::<u32>().map_err(|_| format!("'{text}' in '{part}'"));
-        let (first, last) = match part.split_once('-') {
-            Some((first, last)) => (number(first)?, number(last)?),
-            None => (number(part)?, number(part)?),
-        };
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first, part)?, number(last, part)?);
         if first > last || last >= ENTRIES_MAX {
-            return Err(format!("'{part}' is no range of CPUs"));
+            return Err(BadList::Range(part.to_owned()));
         }
         numbers.extend(first..=last);
     }
@@ -23,11 +40,16 @@ pub fn parse(text: &str) -> Result<Vec<u32>, String> {
     Ok(numbers)
 }
 
+fn number(text: &str, part: &str) -> Result<u32, BadList> {
+    let number = text.trim().parse();
+    number.map_err(|_| BadList::Number { text: text.to_owned(), part: part.to_owned() })
+}
+
 /// Reads a mask of 32-bit words such as `00000000,0000000f`, most significant first.
-pub fn parse_mask(text: &str) -> Result<Vec<u32>, String> {
+pub fn parse_mask(text: &str) -> Result<Vec<u32>, BadList> {
     let mut numbers = Vec::new();
     for (word, hex) in text.trim().rsplit(',').enumerate().take(ENTRIES_MAX as usize / 32) {
-        let bits = u32::from_str_radix(hex, 16).map_err(|_| format!("'{hex}' is no mask"))?;
+        let bits = u32::from_str_radix(hex, 16).map_err(|_| BadList::Mask(hex.to_owned()))?;
         let set = (0..32).filter(|bit| bits >> bit & 1 == 1);
         numbers.extend(set.map(|bit| word as u32 * 32 + bit));
     }

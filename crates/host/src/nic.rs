@@ -152,7 +152,7 @@ fn speed(mbps: Fact<i64>) -> Fact<BitsPerSecond> {
         Fact::Known { value, from } if !(1..=10_000_000).contains(&value) => {
             Fact::absent(format!("{from} is {value}"))
         }
-        known => known.and_then(|mbps| Ok(BitsPerSecond(mbps as f64 * 1e6))),
+        known => known.map(|mbps| BitsPerSecond(mbps as f64 * 1e6)),
     }
 }
 
@@ -206,9 +206,9 @@ fn irqs(root: &Root, device: Option<&str>, path: &[PciHop]) -> Fact<Vec<Irq>> {
 /// be.
 fn irq_cpus(irqs: &Fact<Vec<Irq>>) -> Fact<Vec<u32>> {
     let from = "/proc/irq/*/effective_affinity_list";
-    let cpus = irqs.clone().and_then(|irqs| {
+    let cpus = irqs.clone().map(|irqs| {
         let cpus: BTreeSet<u32> = irqs.into_iter().flat_map(|irq| irq.effective_cpus).collect();
-        Ok(cpus.into_iter().collect::<Vec<u32>>())
+        cpus.into_iter().collect::<Vec<u32>>()
     });
     match cpus {
         Fact::Known { value, .. } if value.is_empty() => Fact::absent(from),
@@ -265,8 +265,8 @@ fn virtual_functions(root: &Root, device: &str) -> Fact<VirtualFunctions> {
     };
     let most = count("sriov_totalvfs");
     most.and_then(|most| {
-        let now = count("sriov_numvfs").value().copied().ok_or("no file sriov_numvfs")?;
-        Ok(VirtualFunctions { now, most })
+        let now = count("sriov_numvfs").value().copied().ok_or("no file sriov_numvfs");
+        now.map(|now| VirtualFunctions { now, most })
     })
 }
 

@@ -3,6 +3,7 @@
 
 use crate::capture;
 use crate::memory::{self, Firmware, Told, dmidecode, sections};
+use crate::unopened::{Malformed, NoHost, NotATable};
 use crate::{Root, hwloc, read};
 use narrows_model::Fact;
 use narrows_model::host::Host;
@@ -12,8 +13,7 @@ use std::path::{Path, PathBuf};
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Reads a host from a path; an error says what the path is not.
-pub fn open(path: &Path) -> Result<Host, String> {
-    let shown = path.display();
+pub fn open(path: &Path) -> Result<Host, NoHost> {
     if path.is_dir() {
         if let Some(top) = top_of(path) {
             return Ok(read(&Root::at(top)));
@@ -21,39 +21,43 @@ pub fn open(path: &Path) -> Result<Host, String> {
         if path.join("DMI").is_file() {
             return open(&path.join("DMI"));
         }
-        return Err(format!("{shown} holds neither sys nor proc nor a table DMI"));
+        return Err(NoHost::Folder(path.to_owned()));
     }
-    let bytes = bytes(path).map_err(|error| format!("{shown}: {error}"))?;
+    let bytes = bytes(path).map_err(|why| malformed(path, why))?;
     if bytes.is_empty() {
-        return Err(format!("{shown} is empty"));
+        return Err(NoHost::Empty(path.to_owned()));
     }
+    let shown = path.display().to_string();
     let text = sections::text(&bytes);
     let text = text.as_deref();
     if let Some(text) = text.filter(|text| capture::is_capture(text)) {
-        let answers = capture::parse(text).map_err(|error| format!("{shown}: {error}"))?;
+        let answers = capture::parse(text).map_err(|why| malformed(path, why))?;
         return Ok(read(&Root::replay(answers)));
     }
     if let Some(text) = text.filter(|text| hwloc::is_topology(text)) {
-        return hwloc::parse(text, &format!("{shown}")).map_err(|e| format!("{shown}: {e}"));
+        return hwloc::parse(text, &shown).map_err(|why| malformed(path, why));
     }
     if let Some(text) = text.filter(|text| sections::is_report(text)) {
-        let firmware = dmidecode::parse(text).map_err(|error| format!("{shown}: {error}"))?;
-        return of_firmware(firmware, &format!("{shown}"), "dmidecode without -t reports it");
+        let firmware = dmidecode::parse(text).map_err(|why| malformed(path, why))?;
+        return of_firmware(firmware, &shown, "dmidecode without -t reports it")
+            .ok_or_else(|| NoHost::Nothing(path.to_owned()));
     }
-    let none = |why: String| {
-        format!("{shown} is not an SMBIOS table, dmidecode text, a capture or hwloc XML: {why}")
+    let firmware = match text {
+        Some(_) => Err(NotATable::Text),
+        None => table_of(&bytes).and_then(|table| Ok(memory::parse_smbios(table)?)),
     };
-    if text.is_some() {
-        return Err(none("it is text of another kind".to_owned()));
-    }
-    let table = table_of(&bytes).map_err(&none)?;
-    let firmware = memory::parse_smbios(table).map_err(&none)?;
-    of_firmware(firmware, &format!("{shown}"), "the table has no structure of type 1")
+    let firmware = firmware.map_err(|why| NoHost::OtherKind { path: path.to_owned(), why })?;
+    of_firmware(firmware, &shown, "the table has no structure of type 1")
+        .ok_or_else(|| NoHost::Nothing(path.to_owned()))
+}
+
+fn malformed(path: &Path, why: impl Into<Malformed>) -> NoHost {
+    NoHost::Malformed { path: path.to_owned(), why: why.into() }
 }
 
 /// The table of a file that `dmidecode --dump-bin` wrote: the entry point, and behind it the table
 /// at the address that the entry point tells (DSP0134, 5.2). Another file is the table itself.
-fn table_of(bytes: &[u8]) -> Result<&[u8], String> {
+fn table_of(bytes: &[u8]) -> Result<&[u8], NotATable> {
     let number = |at: usize, size: usize| {
         let bytes = bytes.get(at..at + size)?;
         Some(bytes.iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte)))
@@ -66,27 +70,26 @@ fn table_of(bytes: &[u8]) -> Result<&[u8], String> {
         _ => return Ok(bytes),
     };
     let place = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
-    let (start, length) =
-        place(address).zip(place(length)).ok_or("its entry point is cut short")?;
+    let (start, length) = place(address).zip(place(length)).ok_or(NotATable::EntryCutShort)?;
     let table = bytes.get(start..).filter(|table| !table.is_empty());
-    let table = table.ok_or("it is an entry point without its table")?;
+    let table = table.ok_or(NotATable::NoTable)?;
     match table.get(..length) {
         Some(table) => Ok(table),
         None if at_most => Ok(table),
-        None => Err(format!("its table is cut short: {} of {length} bytes", table.len())),
+        None => Err(NotATable::CutShort { there: table.len(), length }),
     }
 }
 
 /// The bytes of a plain file; a device or a pipe might never end.
-fn bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let plain = std::fs::metadata(path).map_err(|error| error.to_string())?;
+fn bytes(path: &Path) -> Result<Vec<u8>, Malformed> {
+    let plain = std::fs::metadata(path)?;
     if !plain.is_file() {
-        return Err("is not a regular file".to_owned());
+        return Err(Malformed::Irregular);
     }
     if plain.len() > FILE_BYTES_MAX {
-        return Err(format!("larger than {FILE_BYTES_MAX} bytes"));
+        return Err(Malformed::TooLarge(FILE_BYTES_MAX));
     }
-    std::fs::read(path).map_err(|error| error.to_string())
+    Ok(std::fs::read(path)?)
 }
 
 /// The folder that holds `sys` or `proc`: the given one, the one above when `sys` itself is given,
@@ -106,11 +109,11 @@ fn top_of(path: &Path) -> Option<PathBuf> {
     only.filter(|dir| holds(dir))
 }
 
-/// A host of which only firmware's words are known; an error where they tell of none.
+/// A host of which only firmware's words are known; `None` where they tell of none.
 /// `unnamed` says why there is no product.
-fn of_firmware(firmware: Firmware, from: &str, unnamed: &str) -> Result<Host, String> {
+fn of_firmware(firmware: Firmware, from: &str, unnamed: &str) -> Option<Host> {
     if firmware.slots.is_empty() && firmware.sockets.is_empty() && firmware.system.is_none() {
-        return Err(format!("{from} describes no system, processor or memory"));
+        return None;
     }
     let mut host = read(&Root::at("/nonexistent/narrows"));
     let system = firmware.system.as_ref();
@@ -127,5 +130,5 @@ fn of_firmware(firmware: Firmware, from: &str, unnamed: &str) -> Result<Host, St
     host.memory.slots = told.slots;
     host.memory.arrays = told.arrays;
     host.memory.ranges = told.ranges;
-    Ok(host)
+    Some(host)
 }

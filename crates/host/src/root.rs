@@ -59,7 +59,7 @@ impl Root {
         }
         let read = self.read_bytes(path);
         if !matches!(read, Fact::Absent { .. }) {
-            let kept = read.clone().and_then(|bytes| Ok(Content::of(&bytes)));
+            let kept = read.clone().map(|bytes| Content::of(&bytes));
             self.record(|answers| drop(answers.files.insert(path.to_owned(), kept)));
         }
         read
@@ -109,7 +109,7 @@ impl Root {
         }
         let answer = ask();
         if !matches!(answer, Fact::Absent { .. }) {
-            let kept = answer.clone().and_then(|text| Ok(Content::of(text.as_bytes())));
+            let kept = answer.clone().map(|text| Content::of(text.as_bytes()));
             self.record(|answers| drop(answers.files.insert(path.to_owned(), kept)));
         }
         answer

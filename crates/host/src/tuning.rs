@@ -144,7 +144,7 @@ pub fn read(root: &Root) -> BTreeMap<String, Fact<String>> {
 }
 
 fn text(root: &Root, path: &str) -> Fact<String> {
-    root.text(path).and_then(|text| Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")))
+    root.text(path).map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// `performance`, or `performance on 12 CPUs, powersave on 4`.
@@ -173,12 +173,12 @@ fn of_all_cpus(root: &Root, file: &str) -> Fact<String> {
 
 /// The driver of Intel says whether turbo is off, the others whether boost is on.
 fn turbo(root: &Root) -> Fact<String> {
-    let word = |on: i64| Ok(if on == 1 { "on" } else { "off" }.to_owned());
+    let word = |on: i64| if on == 1 { "on" } else { "off" }.to_owned();
     let off = root.number("sys/devices/system/cpu/intel_pstate/no_turbo");
     if !matches!(off, Fact::Absent { .. }) {
-        return off.and_then(|off| word(1 - off));
+        return off.map(|off| word(1 - off));
     }
-    root.number("sys/devices/system/cpu/cpufreq/boost").and_then(word)
+    root.number("sys/devices/system/cpu/cpufreq/boost").map(word)
 }
 
 /// `DMA-FQ for 41 groups`, or absent when devices reach memory without one.
@@ -200,9 +200,9 @@ fn iommu(root: &Root) -> Fact<String> {
 fn command_line(root: &Root) -> Fact<String> {
     let kept = |text: String| {
         let words = text.split_whitespace().filter(|word| is_setting(word));
-        Ok(words.collect::<Vec<_>>().join(" "))
+        words.collect::<Vec<_>>().join(" ")
     };
-    match root.text("proc/cmdline").and_then(kept) {
+    match root.text("proc/cmdline").map(kept) {
         Fact::Known { value, from } if value.is_empty() => {
             Fact::absent(format!("{from} sets none of these"))
         }

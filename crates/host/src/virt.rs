@@ -11,9 +11,9 @@ pub fn product(root: &Root) -> Fact<String> {
         (Some(maker), Some(product)) => {
             Fact::known(format!("{maker} {product}"), "/sys/class/dmi/id")
         }
-        (None, None) => root
-            .text("proc/device-tree/model")
-            .and_then(|text| Ok(text.trim_end_matches('\0').to_owned())),
+        (None, None) => {
+            root.text("proc/device-tree/model").map(|text| text.trim_end_matches('\0').to_owned())
+        }
         (Some(_), None) => maker,
         (None, Some(_)) => product,
     }

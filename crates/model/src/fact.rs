@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 use std::fmt;
 
 /// Where a fact comes from: a file, a system call, or a firmware structure.
@@ -97,12 +98,16 @@ impl<T> Fact<T> {
             Self::Malformed { from, text } => Some(format!("{from} cannot be understood: {text}")),
         }
     }
+    /// The same fact with its value turned into another.
+    pub fn map<U>(self, turn: impl FnOnce(T) -> U) -> Fact<U> {
+        self.and_then(|value| Ok::<U, Infallible>(turn(value)))
+    }
     /// The same fact with its value turned into another, or malformed when it cannot be.
-    pub fn and_then<U>(self, turn: impl FnOnce(T) -> Result<U, String>) -> Fact<U> {
+    pub fn and_then<U, E: fmt::Display>(self, turn: impl FnOnce(T) -> Result<U, E>) -> Fact<U> {
         match self {
             Self::Known { value, from } => match turn(value) {
                 Ok(value) => Fact::Known { value, from },
-                Err(text) => Fact::Malformed { from, text },
+                Err(error) => Fact::Malformed { from, text: error.to_string() },
             },
             Self::Absent { from } => Fact::Absent { from },
             Self::Denied { from } => Fact::Denied { from },

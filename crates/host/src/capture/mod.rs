@@ -13,6 +13,7 @@ pub use owner::Owner;
 use narrows_model::Fact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// Version of the file's form.
 const CAPTURE_VERSION: u32 = 1;
@@ -76,12 +77,23 @@ pub fn is_capture(text: &str) -> bool {
     text.trim_start().starts_with("{") && text.contains("\"narrows_capture\"")
 }
 
+/// Why a text is no capture that could be read.
+#[derive(Debug, Error)]
+pub enum BadCapture {
+    /// It is not the JSON of one.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A later narrows wrote it, with this version of the format.
+    #[error("capture version {0}, this narrows reads {CAPTURE_VERSION}")]
+    Version(u32),
+}
+
 /// Reads a capture.
-pub fn parse(text: &str) -> Result<Answers, String> {
-    let answers: Answers = serde_json::from_str(text).map_err(|error| error.to_string())?;
+pub fn parse(text: &str) -> Result<Answers, BadCapture> {
+    let answers: Answers = serde_json::from_str(text)?;
     match answers.narrows_capture {
         CAPTURE_VERSION => Ok(answers),
-        other => Err(format!("capture version {other}, this narrows reads {CAPTURE_VERSION}")),
+        other => Err(BadCapture::Version(other)),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{Root, cgroup};
 use narrows_model::host::{CpuSocket, ExpansionSlot, Memory, MemoryArray, MemoryRange, Slot};
 use narrows_model::{Bytes, Fact};
 
-pub use smbios::{Firmware, parse as parse_smbios};
+pub use smbios::{BadTable, Firmware, parse as parse_smbios};
 
 /// Reads the memory; `firmware` is what [`firmware`] read.
 pub fn read(root: &Root, firmware: Told) -> Memory {
@@ -46,7 +46,7 @@ impl Told {
     /// What one table or report tells; parts that it lacks are `Absent`.
     pub fn of(firmware: Fact<Firmware>) -> Self {
         fn part<T>(whole: &Fact<Firmware>, of: impl Fn(Firmware) -> Vec<T>) -> Fact<Vec<T>> {
-            match whole.clone().and_then(|firmware| Ok(of(firmware))) {
+            match whole.clone().map(of) {
                 Fact::Known { value, from } if value.is_empty() => Fact::Absent { from },
                 fact => fact,
             }
@@ -79,13 +79,13 @@ pub fn firmware(root: &Root) -> Told {
     }
     let parsed = entries(root).and_then(|all| smbios::parse(&all));
     // The structure that names the product may be missing: then the kernel's copy of it tells.
-    Told::of(parsed.and_then(|mut firmware| {
+    Told::of(parsed.map(|mut firmware| {
         let id = |file: &str| root.text(&format!("sys/class/dmi/id/{file}")).value().cloned();
         if firmware.system.is_none() {
             firmware.system = id("sys_vendor").zip(id("product_name"));
             firmware.place();
         }
-        Ok(firmware)
+        firmware
     }))
 }
 
@@ -107,7 +107,7 @@ fn entries(root: &Root) -> Fact<Vec<u8>> {
     for (kind, instance) in names {
         match root.bytes(&format!("{DIR}/{kind}-{instance}/raw")) {
             Fact::Known { value, .. } => all.extend(value),
-            gap => return gap.and_then(|_| Ok(Vec::new())),
+            gap => return gap.map(|_| Vec::new()),
         }
     }
     Fact::known(all, format!("/{DIR}/*/raw"))

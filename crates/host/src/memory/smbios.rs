@@ -13,6 +13,7 @@ use smbioslib::{
     SMBiosSystemInformation, ThreadCount,
 };
 use smbioslib::{SMBiosSystemSlot, SlotCurrentUsage, SlotWidth};
+use thiserror::Error;
 
 /// What firmware tells of memory and processors.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,8 +48,32 @@ impl Firmware {
     }
 }
 
+/// Why bytes are no SMBIOS table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadTable {
+    /// It ends inside a structure.
+    #[error("the table is cut short: {bytes} bytes, inside the structure at byte {at}")]
+    CutShort {
+        /// Offset of the structure.
+        at: usize,
+        /// Length of what is there.
+        bytes: usize,
+    },
+    /// A structure is shorter than its own head of 4 bytes.
+    #[error("structure at byte {at} says it is {length} bytes long")]
+    Length {
+        /// Offset of the structure.
+        at: usize,
+        /// Its length by its own word.
+        length: usize,
+    },
+    /// The structure that ends the table has a length of its own, in bytes.
+    #[error("its end is {0} bytes long and not 4")]
+    End(usize),
+}
+
 /// Reads the bytes of `/sys/firmware/dmi/tables/DMI`. An error says what is wrong.
-pub fn parse(table: &[u8]) -> Result<Firmware, String> {
+pub fn parse(table: &[u8]) -> Result<Firmware, BadTable> {
     check(table)?;
     let data = SMBiosData::from_vec_and_version(table.to_vec(), None);
     let system = data.first::<SMBiosSystemInformation<'_>>();
@@ -192,13 +217,13 @@ fn range(range: &SMBiosMemoryArrayMappedAddress<'_>) -> Option<MemoryRange> {
 }
 
 /// Walks the structures (DSP0134, 6.1.2) so that a table cut short is an error, not a shorter host.
-fn check(table: &[u8]) -> Result<(), String> {
+fn check(table: &[u8]) -> Result<(), BadTable> {
     let mut at = 0;
     while at < table.len() {
         let head = table.get(at..at + 4).ok_or_else(|| truncated(at, table))?;
         let (kind, length) = (head[0], usize::from(head[1]));
         if length < 4 {
-            return Err(format!("structure at byte {at} says it is {length} bytes long"));
+            return Err(BadTable::Length { at, length });
         }
         let strings = at + length;
         let rest = table.get(strings..).ok_or_else(|| truncated(at, table))?;
@@ -207,15 +232,15 @@ fn check(table: &[u8]) -> Result<(), String> {
         if kind == 127 {
             return match length {
                 4 => Ok(()),
-                other => Err(format!("its end is {other} bytes long and not 4")),
+                other => Err(BadTable::End(other)),
             };
         }
     }
     Ok(())
 }
 
-fn truncated(at: usize, table: &[u8]) -> String {
-    format!("the table is cut short: {} bytes, inside the structure at byte {at}", table.len())
+fn truncated(at: usize, table: &[u8]) -> BadTable {
+    BadTable::CutShort { at, bytes: table.len() }
 }
 
 fn slot(device: &SMBiosMemoryDevice<'_>) -> Slot {

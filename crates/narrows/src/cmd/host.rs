@@ -78,7 +78,7 @@ pub fn open(path: &Path) -> Result<Host, Failure> {
         false => Ok(()),
     });
     seen.map_err(|error| Failure::unread(path, &error))?;
-    narrows_host::open(path).map_err(|error| Failure::of(Cause::NO_HOST, error))
+    narrows_host::open(path).map_err(|error| Failure::of(Cause::NO_HOST, error.to_string()))
 }
 
 /// The last part of a path, for the head of a column.
