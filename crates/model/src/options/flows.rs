@@ -2,7 +2,7 @@
 
 use super::{Command, Declared, Fits, Flag, Form, Kept, Opt, Takes, Unset, Value, fits};
 use crate::load::{Params, SocketParams, StreamParams};
-use crate::workload::Workload;
+use crate::workload::{Transport, Workload};
 use crate::{BitsPerSecond, Bytes};
 
 const OLD: Declared = Declared { unset: Unset::Null, ..Declared::PLAIN };
@@ -49,8 +49,8 @@ pub static LENGTH: Opt<Bytes> = Opt::new(Declared {
             long: "length",
             letter: Some('l'),
             value: "SIZE",
-            help: Some("Bytes of each write and read"),
-            default: Some("64K"),
+            help: Some("Bytes of each write and read; without it 64K, and 64 for round trips"),
+            not_with: &["connect"],
             ..Flag::PLAIN
         },
         Flag {
@@ -58,8 +58,7 @@ pub static LENGTH: Opt<Bytes> = Opt::new(Declared {
             long: "length",
             letter: Some('l'),
             value: "SIZE",
-            help: Some("Bytes of each datagram's payload"),
-            default: Some("1472"),
+            help: Some("Bytes of each datagram's payload; without it 1472, and 64 for round trips"),
             ..Flag::PLAIN
         },
         Flag {
@@ -68,7 +67,8 @@ pub static LENGTH: Opt<Bytes> = Opt::new(Declared {
             letter: Some('s'),
             value: "SIZE",
             help: Some(
-                "Bytes of each message; without it 64K, 8 for round trips and atomic operations",
+                "Bytes of each message; without it 64K, 64 for round trips, and 8 for atomic \
+                 operations, which have no others",
             ),
             ..Flag::PLAIN
         },
@@ -206,8 +206,14 @@ pub static SENDER: Opt<String> = Opt::new(Declared {
     kept: Kept::Field {
         read: |params| params.stream.as_ref()?.sender.clone().map(Value::Text),
         write: |params, value, scene| {
-            let ordinary = if *scene.workload == Workload::TCP_STREAM { "write" } else { "send" };
-            stream(params).sender = unless(value, ordinary);
+            let ordinary: &[&str] = match scene.workload {
+                Workload::Stream(Transport::Tcp) => &["write"],
+                Workload::Stream(_) => &["send"],
+                // Nothing to choose from: the ordinary way of either transport.
+                _ => &["write", "send"],
+            };
+            let name = value.to_string();
+            stream(params).sender = (!ordinary.contains(&name.as_str())).then_some(name);
         },
     },
     ..OLD
@@ -303,10 +309,14 @@ pub static BUFFER: Opt<String> = Opt::new(Declared {
     kept: Kept::Field {
         read: |params| params.stream.as_ref()?.span_bytes.map(Value::Size),
         write: |params, value, scene| {
-            stream(params).span_bytes = match value.to_string().as_str() {
-                "hot" => None,
-                "cold" => Some(Bytes((2 * scene.cache.0).max(Bytes::mib(64).0))),
-                size => size.parse().ok(),
+            stream(params).span_bytes = match value {
+                Value::Text(text) if text == "cold" => {
+                    Some(Bytes((2 * scene.cache.0).max(Bytes::mib(64).0)))
+                }
+                // Hot is no size.
+                Value::Text(text) => text.parse().ok(),
+                Value::Size(bytes) => Some(*bytes),
+                _ => None,
             };
         },
     },

@@ -98,7 +98,7 @@ pub static IB_PORT: Opt<u8> = Opt::new(Declared {
 /// Places in the tables of identifiers, `LOCAL[,REMOTE]`.
 pub static GID_INDEX: Opt<String> = Opt::new(Declared {
     key: "gid_index",
-    takes: Takes::NumberPair(255),
+    takes: Takes::BytePair,
     help: "Place in the table of identifiers, here and after a comma at the peer; without it the \
            end's own address, over RoCE v2 before v1",
     flags: &[Flag { long: "gid-index", letter: Some('x'), value: "LOCAL[,REMOTE]", ..FLAG }],

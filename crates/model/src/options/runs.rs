@@ -8,7 +8,7 @@ const OLD: Declared = Declared { unset: Unset::Null, ..Declared::PLAIN };
 pub static LOAD: Opt<String> = Opt::new(Declared {
     key: "load",
     takes: Takes::Text(Form::Any),
-    help: "The workload: tcp-stream, udp-rr, memory-copy, ...",
+    help: "The workload: tcp-stream, udp-rr, memory-copy and so on; without it tcp-stream",
     ..OLD
 });
 

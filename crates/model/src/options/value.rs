@@ -124,8 +124,8 @@ pub enum Takes {
     WordOfAnyCase(&'static [&'static str]),
     /// `hot`, `cold`, or bytes up to so many.
     Span(u64),
-    /// `LOCAL[,REMOTE]`, two numbers from 0 to this one; either may be empty.
-    NumberPair(u64),
+    /// `LOCAL[,REMOTE]`, two numbers from 0 to 255; either may be empty.
+    BytePair,
     /// Text whose reader is elsewhere.
     Text(Form),
 }
@@ -181,9 +181,18 @@ impl fmt::Display for WrongValue {
             Self::Unreadable { text, wanted } => write!(f, "'{text}' is not {wanted}"),
             Self::NoneOf { text, known } => write!(f, "'{text}' is none of {known}"),
             Self::OutOfBounds { value, bounds: (least, most) } => {
+                let [value, least, most] = [value, least, most].map(exact);
                 write!(f, "{value} is out of bounds, must be {least} to {most}")
             }
         }
+    }
+}
+
+/// A value without rounding.
+fn exact(value: &Value) -> String {
+    match value {
+        Value::Size(bytes) => format!("{} B", bytes.0),
+        other => other.to_string(),
     }
 }
 
@@ -343,8 +352,8 @@ impl Takes {
             (Self::Span(most), Value::Size(bytes)) => {
                 within(value, bytes.0 <= *most, Bytes(0), Bytes(*most))
             }
-            (Self::NumberPair(most), Value::Text(text)) => {
-                let fits = |word: &str| word.parse::<u64>().is_ok_and(|number| number <= *most);
+            (Self::BytePair, Value::Text(text)) => {
+                let fits = |word: &str| word.parse::<u8>().is_ok();
                 let words = text.splitn(2, ',').map(str::trim);
                 match words.filter(|word| !word.is_empty()).all(fits) {
                     true => Ok(()),
