@@ -257,8 +257,6 @@ fn what_a_command_cannot_be_asked_is_told() {
         ("predict --from @ --set mtu=20", Cause::NO_PREDICTION),
         ("predict --from @ --search dimms=95", Cause::NO_PREDICTION),
         ("rdma h --provider tcp", Cause::RDMA_WORDS),
-        ("rdma h --gid-index v2", Cause::RDMA_WORDS),
-        ("rdma h --via libfabric --gid-index 1,x", Cause::RDMA_WORDS),
     ] {
         ends(&mut with(words, &full), cause);
     }

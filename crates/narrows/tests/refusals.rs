@@ -20,6 +20,9 @@ fn unknown_flags_and_words_are_usage() {
         &["udp", "localhost", "--key", KEY, "-b", "fast"],
         &["tcp", "localhost", "--key", KEY, "-A", "1"],
         &["tcp", "localhost", "--key", "short"],
+        &["tcp", "localhost", "--key", KEY, "--dscp", "64"],
+        &["rdma", "localhost", "--key", KEY, "--gid-index", "v2"],
+        &["rdma", "localhost", "--key", KEY, "--via", "libfabric", "--gid-index", "1,x"],
         &["serve", "--key", "short"],
     ] {
         fails(narrows().args(arguments), 2, "error");
@@ -188,8 +191,8 @@ fn orders_beyond_the_limits_are_refused_before_anything_starts() {
     for (kind, arguments, says) in [
         ("udp", ["-l", "70000"], "message size is 70000 B"),
         ("udp", ["-l", "15"], "message size is 15 B"),
-        ("tcp", ["-l", "0"], "message size is 0 B"),
-        ("tcp", ["-l", "1G"], "message size is 1073741824 B"),
+        ("tcp", ["-l", "0"], "0 B is out of bounds, must be 1 B to 67108864 B"),
+        ("tcp", ["-l", "1G"], "1073741824 B is out of bounds"),
         // Known from the hosts' descriptions before anything runs.
         ("tcp", ["-A", "0,1023"], "there is no CPU 1023"),
         ("udp", ["-A", "node:77,0"], "node 77"),

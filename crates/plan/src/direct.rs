@@ -6,6 +6,9 @@ use narrows_model::trial::{Path, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
+/// Window of a direct measurement where none is told.
+pub const WINDOW: Nanos = Nanos::from_millis(1500);
+
 /// The trial of one direct measurement. The warm-up covers slow start on long paths; the cool-down
 /// covers the delay of the control channel between the two ends' windows.
 pub fn trial_of(

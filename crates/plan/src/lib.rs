@@ -8,7 +8,6 @@ pub mod check;
 pub mod direct;
 pub mod memory;
 mod place;
-pub mod rdma;
 pub mod study;
 
 use blake2::{Blake2s256, Digest};

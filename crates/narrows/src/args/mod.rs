@@ -1,13 +1,12 @@
 //! The command line.
 
 mod direct;
-mod rdma;
 mod stored;
 mod study;
+mod table;
 mod tune;
 
-pub use direct::{DirectArgs, Span, TcpArgs, UdpArgs};
-pub use rdma::RdmaArgs;
+pub use direct::{PeerArgs, RdmaArgs, SocketArgs, TcpArgs, UdpArgs};
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SessionArgs, StatusArgs, StudyArgs, StudyCommand};
 pub use tune::TuneArgs;
@@ -245,9 +244,6 @@ pub struct MemArgs {
     /// One thread, two, four and so on up to one a CPU, instead of a list
     #[arg(long, conflicts_with = "threads")]
     pub sweep: bool,
-    /// Node whose CPUs run; without it that of the fastest NIC
-    #[arg(long, value_name = "N")]
-    pub node: Option<u32>,
     /// Node that the memory is taken from; without it that of the CPUs
     #[arg(long, value_name = "N")]
     pub memory_node: Option<u32>,
@@ -260,25 +256,15 @@ pub struct MemArgs {
     /// Read bandwidth and latency from every node to every node
     #[arg(long)]
     pub matrix: bool,
-    /// Width of loads and stores; without it neon on ARM, else the widest there is up to avx2
-    #[arg(long, value_name = "NAME", value_parser = ["portable", "neon", "avx2", "avx512"])]
-    pub vector: Option<String>,
-    /// Pages of the buffers; 2M and 1G must have been set aside (`narrows host --table tuning`)
-    #[arg(long, value_name = "SIZE", value_parser = ["4K", "transparent", "2M", "1G"])]
-    pub pages: Option<String>,
-    /// Working set over all threads; without it four times the caches, within half of the free
-    /// memory
-    #[arg(long, value_name = "SIZE")]
-    pub size: Option<Bytes>,
     /// Repeats of each measurement; six are the least for a 95 % interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
-    /// Seconds that count in each run
-    #[arg(long, short = 't', value_name = "SECONDS", value_parser = seconds)]
-    pub seconds: Option<f64>,
     /// Seed of the order of runs; without it one is drawn and stored
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Options of the table.
+    #[command(flatten)]
+    pub told: table::Told<table::Mem>,
     /// Where results go.
     #[command(flatten)]
     pub out: OutArgs,

@@ -1,19 +1,19 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
-use crate::args::{DirectArgs, Span, TcpArgs, UdpArgs};
+use crate::args::{PeerArgs, SocketArgs, TcpArgs, UdpArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output::{self, Planned};
 use crate::{cmd, stop};
 use narrows_host::Root;
 use narrows_model::host::{Host, Nic};
-use narrows_model::load::{
-    Beside, Bind, Binding, CpuList, Params, SocketParams, StreamParams, TripParams,
-};
+use narrows_model::load::{Beside, Bind, Binding, CpuList, Params};
+use narrows_model::options::runs;
 use narrows_model::study::Study;
 use narrows_model::trial::{Path, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
+use narrows_plan::study::Settings;
 use narrows_plan::{BackgroundLoad, Where, blocks, direct as plan};
 use narrows_run::controller::{Controller, Ends};
 use narrows_run::guard::Guard;
@@ -23,86 +23,37 @@ use narrows_run::launch::container::{Container, Launcher};
 use narrows_run::launch::netns;
 use narrows_run::{Family, Peer, address, wire};
 use narrows_store::Store;
-use narrows_workloads::harness::socket::Wait;
 use std::net::IpAddr;
 use std::path::Path as File;
 
 /// `narrows tcp HOST`.
 pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
-    let direct = &args.direct;
-    let kind = match (direct.rr, args.connect) {
+    let load = match (args.socket.rr, args.connect) {
         (true, _) => Workload::TCP_RR,
         (_, true) => Workload::Connect,
         _ => Workload::TCP_STREAM,
     };
-    let no_delay = args.nagle.as_deref().map(|nagle| nagle == "off");
-    let socket = SocketParams { mss_bytes: args.mss, no_delay, ..socket(direct) };
-    let params = Params {
-        congestion: args.congestion.clone(),
-        socket: (socket != SocketParams::default()).then_some(socket),
-        ..params(direct, kind.message_bytes(args.length))
-    };
-    let copy_share = args.copy_share;
-    let measurement = Measurement { command: "tcp", kind, params, copy_share, sizes: vec![] };
-    run(direct, measurement, |cache| {
-        let span_bytes = span_bytes(args.buffer, cache);
-        let receiver = if args.truncate { StreamParams::TRUNCATE } else { &args.receiver };
-        let stream = StreamParams {
-            span_bytes,
-            touch: args.touch,
-            sender: unless(&args.sender, "write"),
-            receiver: unless(receiver, "recv"),
-            ..stream(direct)
-        };
-        (stream != StreamParams::default()).then_some(stream)
+    run(Measurement {
+        command: "tcp",
+        peer: &args.peer,
+        socket: Some(&args.socket),
+        settings: args.told.of_load(&load),
+        copy_share: args.copy_share,
+        sizes: Vec::new(),
     })
 }
 
 /// `narrows udp HOST`.
 pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
-    let direct = &args.direct;
-    let socket = socket(direct);
-    let kind = if direct.rr { Workload::UDP_RR } else { Workload::UDP_STREAM };
-    let params = Params {
-        socket: (socket != SocketParams::default()).then_some(socket),
-        ..params(direct, kind.message_bytes(args.length))
-    };
-    let measurement =
-        Measurement { command: "udp", kind, params, copy_share: false, sizes: vec![] };
-    run(direct, measurement, |_| {
-        let stream = StreamParams {
-            sender: unless(&args.sender, "send"),
-            receiver: unless(&args.receiver, "recv"),
-            ..stream(direct)
-        };
-        (stream != StreamParams::default()).then_some(stream)
+    let load = if args.socket.rr { Workload::UDP_RR } else { Workload::UDP_STREAM };
+    run(Measurement {
+        command: "udp",
+        peer: &args.peer,
+        socket: Some(&args.socket),
+        settings: args.told.of_load(&load),
+        copy_share: false,
+        sizes: Vec::new(),
     })
-}
-
-/// A choice that is not the ordinary one: trials that choose the ordinary one by name are the same
-/// as those that say nothing.
-fn unless(name: &str, ordinary: &str) -> Option<String> {
-    (name != ordinary).then(|| name.to_owned())
-}
-
-pub(super) fn params(args: &DirectArgs, message_bytes: Bytes) -> Params {
-    let trip = TripParams { response_bytes: args.response, per_second: args.per_second };
-    Params {
-        socket_buffer_bytes: args.window,
-        rate_bps: (args.bitrate.0 > 0.0).then_some(args.bitrate.0 as u64),
-        trip: (trip != TripParams::default()).then_some(trip),
-        ..Params::of_network(message_bytes, args.parallel)
-    }
-}
-
-pub(super) fn socket(args: &DirectArgs) -> SocketParams {
-    let wait = unless(&args.wait, Wait::Block.name());
-    SocketParams { wait, dscp: args.dscp, ..SocketParams::default() }
-}
-
-pub(super) fn stream(args: &DirectArgs) -> StreamParams {
-    let DirectArgs { reverse, bidirectional, verify, .. } = *args;
-    StreamParams { reverse, bidirectional, verify, ..StreamParams::default() }
 }
 
 /// The other side of a direct measurement.
@@ -112,13 +63,13 @@ enum Far {
 }
 
 impl Far {
-    fn find(args: &DirectArgs) -> Result<Self, Failure> {
+    fn find(args: &PeerArgs, is_iperf3: bool) -> Result<Self, Failure> {
         let family = match (args.ipv4, args.ipv6) {
             (true, _) => Some(Family::V4),
             (_, true) => Some(Family::V6),
             _ => None,
         };
-        if args.iperf3 {
+        if is_iperf3 {
             let [host] = args.hosts.as_slice() else {
                 let says = "iperf3 servers are measured one at a time";
                 return Err(Failure::of(Cause::ONE_HOST, says));
@@ -188,64 +139,87 @@ pub fn key(words: Option<&str>, file: Option<&File>) -> Result<Option<Key>, Fail
     })
 }
 
-/// Bytes that an end's buffers have together; `None` is one message a flow.
-pub fn span_bytes(span: Span, cache: Bytes) -> Option<Bytes> {
-    match span {
-        Span::Hot => None,
-        Span::Cold => Some(Bytes((2 * cache.0).max(Bytes::mib(64).0))),
-        Span::Of(bytes) => Some(bytes),
-    }
-}
-
 /// What is measured.
 pub struct Measurement<'a> {
     /// Name of the command.
     pub command: &'a str,
-    /// The workload.
-    pub kind: Workload,
-    /// Its parameters, but for those of streams.
-    pub params: Params,
+    /// Who is measured.
+    pub peer: &'a PeerArgs,
+    /// What only sockets have.
+    pub socket: Option<&'a SocketArgs>,
+    /// The workload and its options, as a cell of a study has them.
+    pub settings: Settings,
     /// Also without the copy to the program.
     pub copy_share: bool,
-    /// A trial for each of these sizes; empty: one, of the parameters' size.
+    /// A trial for each of these sizes; empty: one, of the options' size.
     pub sizes: Vec<Bytes>,
 }
 
-/// `stream` is asked with the largest last-level cache of the hosts.
-pub fn run(
-    args: &DirectArgs,
-    measurement: Measurement<'_>,
-    stream: impl FnOnce(Bytes) -> Option<StreamParams>,
-) -> Result<u8, Failure> {
-    let Measurement { command, kind, params, copy_share, sizes } = measurement;
+impl Measurement<'_> {
+    fn is_iperf3(&self) -> bool {
+        self.socket.is_some_and(|socket| socket.iperf3)
+    }
+
+    /// What the workload is told; `cache` is the largest last-level cache of the hosts.
+    fn params(&self, host: &Host, cache: Bytes) -> Result<Params, Failure> {
+        let load = self.settings.background();
+        let load = load.map_err(|why| Failure::of(Cause::NO_PLACE, why))?;
+        let beside = load.map(|load| beside(&load, host)).transpose()?;
+        let params = self.settings.params(cache, Bytes(0));
+        let params = params.map_err(|why| Failure::of(Cause::LIMIT, why))?;
+        Ok(Params { beside, ..params })
+    }
+
+    /// What this host's end runs in.
+    fn container(&self) -> Option<Container> {
+        let socket = self.socket?;
+        Some(match socket.inside.clone()? {
+            Container::Podman { image, .. } => {
+                Container::Podman { image, network: socket.container_net.clone() }
+            }
+            other => other,
+        })
+    }
+
+    /// Its name, as a condition of the trial.
+    fn container_name(&self) -> Option<String> {
+        Some(match self.container()? {
+            Container::Bwrap => "bwrap".to_owned(),
+            Container::Podman { image, network } => format!("podman {image}, network {network}"),
+        })
+    }
+}
+
+/// Makes one direct measurement.
+pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
+    let args = measurement.peer;
     output::check_folder(&args.out.out)?;
     let stop = stop::flag()?;
     let host = narrows_host::read(&Root::live());
     if let Some(name) = &args.netns {
         netns::enter(name)?;
     }
-    let mut far = Far::find(args)?;
+    let mut far = Far::find(args, measurement.is_iperf3())?;
     let peer_hosts = far.describe()?;
     let (own_address, address) = far.addresses();
     let caches = peer_hosts.iter().map(Host::last_level_cache_bytes);
     let cache = caches.fold(host.last_level_cache_bytes(), Bytes::max);
-    let beside = args.memory_load.as_ref().map(|load| beside(load, &host)).transpose()?;
-    let params = Params { stream: stream(cache), beside, ..params };
+    let params = measurement.params(&host, cache)?;
     // A peer with our own address is reached over loopback, whatever the address looks like.
     let path = if own_address == address { Path::Loopback } else { Path::Peer };
     let interface = address::interface(own_address);
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
-    let trials = varied(trials(args, &kind, &params, path, &sides)?, copy_share, &sizes)?;
+    let trials = measurement.varied(measurement.trials(&params, path, &sides)?)?;
     far.can(&trials)?;
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
         schema_version: SCHEMA_VERSION,
         narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command.to_owned(),
+        command: measurement.command.to_owned(),
         seed,
         repeats: args.repeats,
         path,
-        peer: Some(args.hosts.join(", ") + if args.iperf3 { " (iperf3)" } else { "" }),
+        peer: Some(args.hosts.join(", ") + if measurement.is_iperf3() { " (iperf3)" } else { "" }),
         title: None,
         reading: Default::default(),
         precision: None,
@@ -258,7 +232,7 @@ pub fn run(
         cache_bytes: host.last_level_cache_bytes(),
         memory_node: None,
     };
-    let file = output::study_path(&args.out, command, study.began_unix_ns);
+    let file = output::study_path(&args.out, measurement.command, study.began_unix_ns);
     let mut draft = Store::draft(&file, &study, &host)?;
     draft.put_trials(&trials)?;
     draft.put_peer_hosts(&peer_hosts)?;
@@ -268,7 +242,10 @@ pub fn run(
     // Trials of several peers run at once: a step a repeat.
     let steps = blocks(if study.together { 1 } else { trials.len() }, args.repeats, seed);
     let mut controller = Controller {
-        launcher: Launcher { inside: container(args), ..Launcher::plain(cmd::own_binary()?) },
+        launcher: Launcher {
+            inside: measurement.container(),
+            ..Launcher::plain(cmd::own_binary()?)
+        },
         ends: far.ends(),
         stop: &stop,
     };
@@ -278,30 +255,6 @@ pub fn run(
     output::made(&file, "")?;
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
-}
-
-/// The trials, and those beside them that a share of copies or a sweep of sizes takes.
-fn varied(trials: Vec<Trial>, copy_share: bool, sizes: &[Bytes]) -> Result<Vec<Trial>, Failure> {
-    let trials = if copy_share { with_uncopied(trials)? } else { trials };
-    if sizes.is_empty() { Ok(trials) } else { sweep(trials, sizes) }
-}
-
-/// What this host's end runs in.
-fn container(args: &DirectArgs) -> Option<Container> {
-    Some(match args.inside.clone()? {
-        Container::Podman { image, .. } => {
-            Container::Podman { image, network: args.container_net.clone() }
-        }
-        other => other,
-    })
-}
-
-/// Its name, as a condition of the trial.
-fn container_name(args: &DirectArgs) -> Option<String> {
-    Some(match container(args)? {
-        Container::Bwrap => "bwrap".to_owned(),
-        Container::Podman { image, network } => format!("podman {image}, network {network}"),
-    })
 }
 
 fn sides_nic<'a>(host: &'a Host, interface: Option<&str>) -> Option<&'a Nic> {
@@ -336,28 +289,120 @@ struct Sides<'a> {
     interface: Option<&'a str>,
 }
 
-/// One trial a peer.
-fn trials(
-    args: &DirectArgs,
-    kind: &Workload,
-    params: &Params,
-    path: Path,
-    sides: &Sides<'_>,
-) -> Result<Vec<Trial>, Failure> {
-    let window = Nanos((args.seconds * 1e9) as u64);
-    let make = if args.iperf3 { plan::trial_of_iperf3 } else { plan::trial_of };
-    let trial = |(index, name): (usize, &String)| {
-        let place = placed(args, params, sides, index)?;
-        let interval = args.interval.map(|ms| Nanos::from_millis(ms.into()));
-        let trial = plan::sliced(make(kind.clone(), params.clone(), place, path, window), interval);
-        let trial = match args.warm_up {
-            Some(seconds) => plan::warmed(trial, Nanos((seconds * 1e9) as u64)),
-            None => trial,
+impl Measurement<'_> {
+    /// One trial a peer.
+    fn trials(
+        &self,
+        params: &Params,
+        path: Path,
+        sides: &Sides<'_>,
+    ) -> Result<Vec<Trial>, Failure> {
+        let hosts = &self.peer.hosts;
+        let trial = |(index, name): (usize, &String)| {
+            let trial = self.timed(params, self.placed(params, sides, index)?, path);
+            check(&trial)?;
+            Ok(if hosts.len() > 1 { plan::with(trial, name) } else { trial })
         };
-        check(&trial)?;
-        Ok(if args.hosts.len() > 1 { plan::with(trial, name) } else { trial })
-    };
-    args.hosts.iter().enumerate().map(trial).collect()
+        hosts.iter().enumerate().map(trial).collect()
+    }
+
+    /// The trial of these ends, with its time line.
+    fn timed(&self, params: &Params, place: Placement, path: Path) -> Trial {
+        let settings = &self.settings;
+        let window = settings.told(&runs::SECONDS).map_or(plan::WINDOW, nanos);
+        let make = if self.is_iperf3() { plan::trial_of_iperf3 } else { plan::trial_of };
+        let interval = self.socket.and_then(|socket| socket.interval);
+        let interval = interval.map(|ms| Nanos::from_millis(ms.into()));
+        let made = make(settings.kind(), params.clone(), place, path, window);
+        let trial = plan::sliced(made, interval);
+        match settings.told(&runs::WARMUP_SECONDS) {
+            Some(seconds) => plan::warmed(trial, nanos(seconds)),
+            None => trial,
+        }
+    }
+
+    /// The trials, and those beside them that a share of copies or a sweep of sizes takes.
+    fn varied(&self, trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
+        let trials = if self.copy_share { with_uncopied(trials)? } else { trials };
+        if self.sizes.is_empty() { Ok(trials) } else { sweep(trials, &self.sizes) }
+    }
+
+    /// Where both ends run. The local ends of several peers take turns in the local CPUs.
+    fn placed(
+        &self,
+        params: &Params,
+        sides: &Sides<'_>,
+        index: usize,
+    ) -> Result<Placement, Failure> {
+        let settings = &self.settings;
+        let (mut local, mut remote) = (CpuList::default(), CpuList::default());
+        let mut bindings = (Binding::Each, Binding::Each);
+        if let Some((here, there)) = settings.places().map_err(no_place("-A"))? {
+            bindings = (here.binding, there.binding);
+            local = cpus("-A", sides.host, here.at, sides.interface)?;
+            let turn = index * params.flows() as usize % local.0.len().max(1);
+            local.0.rotate_left(turn);
+            remote = remote_cpus(there.at, &local, sides.peer_hosts.get(index))?;
+        }
+        let (local_node, remote_node) = settings.nodes().map_err(no_place("--memory-node"))?;
+        let irq = settings.interrupts().map_err(no_place("--irq"))?;
+        let irq = irq.map(|place| cpus("--irq", sides.host, place, sides.interface)).transpose()?;
+        let place = Placement {
+            source: local,
+            sink: remote,
+            source_binding: bindings.0,
+            sink_binding: bindings.1,
+            source_node: local_node,
+            sink_node: remote_node,
+            bind: self.peer.bind.as_deref().map(bind),
+            irq,
+            inside: self.container_name(),
+        };
+        Ok(if params.is_reverse() { turned(place) } else { place })
+    }
+}
+
+fn nanos(seconds: f64) -> Nanos {
+    Nanos((seconds * 1e9) as u64)
+}
+
+fn no_place(option: &str) -> impl Fn(String) -> Failure {
+    move |why| Failure::of(Cause::NO_PLACE, format!("{option}: {why}"))
+}
+
+/// An address, or else an interface, that connections leave from.
+fn bind(from: &str) -> Bind {
+    match from.parse() {
+        Ok(address) => Bind { address: Some(address), device: None },
+        Err(_) => Bind { address: None, device: Some(from.to_owned()) },
+    }
+}
+
+/// The same places with this host's end at the sink, and the peer's at the source.
+fn turned(place: Placement) -> Placement {
+    Placement {
+        source: place.sink,
+        sink: place.source,
+        source_binding: place.sink_binding,
+        sink_binding: place.source_binding,
+        source_node: place.sink_node,
+        sink_node: place.source_node,
+        ..place
+    }
+}
+
+/// The CPUs of the peer's end.
+fn remote_cpus(at: Where, local: &CpuList, peer: Option<&Host>) -> Result<CpuList, Failure> {
+    match (at, peer) {
+        (Where::SameCore, _) => Ok(local.clone()),
+        (there, Some(peer)) => cpus("-A", peer, there, None),
+        // A side that does not describe itself may have any CPU.
+        (Where::Cpus(cpus), None) => Ok(CpuList(cpus)),
+        (_, None) => {
+            let says = "-A: the other side does not describe itself".to_owned();
+            Err(Failure::of(Cause::UNKNOWN_PLACE, says))
+        }
+    }
 }
 
 /// The trial, and the same with a sink that drops what arrives.
@@ -379,73 +424,9 @@ fn sweep(trials: Vec<Trial>, sizes: &[Bytes]) -> Result<Vec<Trial>, Failure> {
     Ok(sizes.iter().map(|size| plan::sized(trial, *size)).collect())
 }
 
-/// The CPUs of both ends: the local host with its interface to the peer, and the peer. The local
-/// ends of several peers take turns in the local CPUs.
-fn placed(
-    args: &DirectArgs,
-    params: &Params,
-    sides: &Sides<'_>,
-    index: usize,
-) -> Result<Placement, Failure> {
-    let (mut local, mut remote) = (CpuList::default(), CpuList::default());
-    let mut bindings = (Binding::Each, Binding::Each);
-    if let Some((here, there)) = args.affinity.clone() {
-        bindings = (here.binding, there.binding);
-        local = cpus("-A", sides.host, here.at, sides.interface)?;
-        let turn = index * params.flows() as usize % local.0.len().max(1);
-        local.0.rotate_left(turn);
-        remote = match (there.at, sides.peer_hosts.get(index)) {
-            (Where::SameCore, _) => local.clone(),
-            (there, Some(peer)) => cpus("-A", peer, there, None)?,
-            // A side that does not describe itself may have any CPU.
-            (Where::Cpus(cpus), None) => CpuList(cpus),
-            (_, None) => {
-                let says = "-A: the other side does not describe itself".to_owned();
-                return Err(Failure::of(Cause::UNKNOWN_PLACE, says));
-            }
-        };
-    }
-    let (local_node, remote_node) = args.memory_node.unwrap_or_default();
-    let inside = container_name(args);
-    let irq = args
-        .irq
-        .clone()
-        .map(|place| cpus("--irq", sides.host, place, sides.interface))
-        .transpose()?;
-    let bind = args.bind.as_deref().map(|from| match from.parse() {
-        Ok(address) => Bind { address: Some(address), device: None },
-        Err(_) => Bind { address: None, device: Some(from.to_owned()) },
-    });
-    Ok(match params.is_reverse() {
-        false => Placement {
-            source: local,
-            sink: remote,
-            source_binding: bindings.0,
-            sink_binding: bindings.1,
-            source_node: local_node,
-            sink_node: remote_node,
-            bind,
-            irq,
-            inside,
-        },
-        true => Placement {
-            source: remote,
-            sink: local,
-            source_binding: bindings.1,
-            sink_binding: bindings.0,
-            source_node: remote_node,
-            sink_node: local_node,
-            bind,
-            irq,
-            inside,
-        },
-    })
-}
-
 /// The background load, within four times this host's caches and its free memory.
 pub fn beside(load: &BackgroundLoad, host: &Host) -> Result<Beside, Failure> {
-    load.on(host, narrows_plan::choose(host).working_set_bytes)
-        .map_err(|why| Failure::of(Cause::NO_PLACE, format!("--memory-load: {why}")))
+    load.on(host, narrows_plan::choose(host).working_set_bytes).map_err(no_place("--memory-load"))
 }
 
 fn cpus(
@@ -454,9 +435,7 @@ fn cpus(
     place: Where,
     interface: Option<&str>,
 ) -> Result<CpuList, Failure> {
-    narrows_plan::cpus(host, place, interface)
-        .map(CpuList)
-        .map_err(|why| Failure::of(Cause::NO_PLACE, format!("{option}: {why}")))
+    narrows_plan::cpus(host, place, interface).map(CpuList).map_err(no_place(option))
 }
 
 /// Refuses here what the agent would refuse there.

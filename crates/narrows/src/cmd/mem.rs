@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::{self, Planned};
 use crate::{cmd, stop};
 use narrows_host::Root;
+use narrows_model::options::{kernels, runs};
 use narrows_model::study::Study;
 use narrows_model::trial::Path;
 use narrows_model::workload::Kernel;
@@ -23,8 +24,9 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     output::check_folder(&args.out.out)?;
     let stop = stop::flag()?;
     let host = narrows_host::read(&Root::live());
-    let window = args.seconds.map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
-    let cpus = match args.node {
+    let window =
+        args.told.settings.told(&runs::SECONDS).map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
+    let cpus = match args.told.settings.told(&kernels::NODE) {
         Some(node) => narrows_plan::on_node(&host, node).map_or(1, |spot| spot.cpus.len()),
         None => narrows_plan::choose(&host).cpus.len(),
     } as u32;
@@ -91,17 +93,18 @@ fn wanted(args: &MemArgs, nodes: usize, cpus: u32) -> Wanted {
         (true, true) => Vec::new(),
         (true, false) => Kernel::ALL.to_vec(),
     };
+    let settings = &args.told.settings;
     Wanted {
         kernels,
         threads: if args.sweep { sweep(cpus) } else { args.threads.clone() },
-        node: args.node,
+        node: settings.told(&kernels::NODE),
         memory_node: args.memory_node,
         latency: args.latency || !chosen,
         loaded: args.loaded,
         matrix: args.matrix || !chosen && nodes > 1,
-        vector: args.vector.clone(),
-        pages: args.pages.clone(),
-        working_set_bytes: args.size,
+        vector: settings.told(&kernels::VECTOR),
+        pages: settings.told(&kernels::PAGES),
+        working_set_bytes: settings.told(&kernels::SIZE),
     }
 }
 

@@ -7,9 +7,8 @@ use crate::failure::Failure;
 use crate::output;
 use narrows_host::Root;
 use narrows_model::Bytes;
-use narrows_model::load::{Params, SocketParams, StreamParams};
+use narrows_model::options::flows;
 use narrows_model::workload::{Transport, Workload};
-use narrows_plan::rdma::RdmaAsked;
 use narrows_workloads::rdma::{self, fabric};
 
 /// The sizes of `--all`: 2 B to 8 MiB.
@@ -25,26 +24,25 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
         output::print(&fabrics())?;
         return Ok(0);
     }
-    let direct = args.direct();
     let transport = Transport::Rdma(args.verb);
-    let kind =
+    let load =
         if args.latency { Workload::RoundTrip(transport) } else { Workload::Stream(transport) };
-    let params =
-        asked(args).params(args.reverse).map_err(|why| Failure::of(Cause::RDMA_WORDS, why))?;
-    rdma::available(params.as_ref())?;
-    let socket = direct::socket(&direct);
-    let message = kind.message_bytes(args.size);
-    let params = Params {
-        rdma: params,
-        socket: (socket != SocketParams::default()).then_some(socket),
-        ..direct::params(&direct, message)
-    };
+    let mut settings = args.told.of_load(&load);
+    // Sockets sleep unless told otherwise; RDMA looks.
+    if settings.told(&flows::WAIT).is_none() {
+        settings.tell(&flows::WAIT, "spin".to_owned());
+    }
+    let params = settings.params(Bytes(0), Bytes(0));
+    let params = params.map_err(|why| Failure::of(Cause::RDMA_WORDS, why))?;
+    rdma::available(params.rdma.as_ref())?;
     let sizes = if args.all { POWERS.map(|power| Bytes(1 << power)).collect() } else { vec![] };
-    let measurement = Measurement { command: "rdma", kind, params, copy_share: false, sizes };
-    direct::run(&direct, measurement, |cache| {
-        let span_bytes = direct::span_bytes(args.buffer, cache);
-        let stream = StreamParams { span_bytes, ..direct::stream(&direct) };
-        (stream != StreamParams::default()).then_some(stream)
+    direct::run(Measurement {
+        command: "rdma",
+        peer: &args.peer,
+        socket: None,
+        settings,
+        copy_share: false,
+        sizes,
     })
 }
 
@@ -74,26 +72,4 @@ fn fabrics() -> String {
         text += &format!("  {name:<10} {how:<8} {}\n", domains.join(", "));
     }
     text
-}
-
-/// The words about RDMA, as a study's file has them too.
-fn asked(args: &RdmaArgs) -> RdmaAsked {
-    RdmaAsked {
-        device: args.device.clone(),
-        ib_port: args.ib_port,
-        gid_index: args.gid_index.clone(),
-        connection: args.rdma_cm.then(|| "cm".to_owned()),
-        service: Some(args.service.clone()),
-        depth: args.depth,
-        post_list: args.post_list,
-        signal_every: args.signal_every,
-        inline: args.inline,
-        path_mtu: args.mtu,
-        service_level: args.service_level,
-        traffic_class: args.traffic_class,
-        relaxed_ordering: args.relaxed_ordering,
-        pages: args.pages.clone(),
-        via: Some(args.via.clone()),
-        provider: args.provider.clone(),
-    }
 }

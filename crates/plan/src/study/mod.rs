@@ -11,7 +11,7 @@ pub use cells::{Cell, Ends, Planned, cells, trials};
 pub use definition::{Definition, Factor, LevelOf, Quick, When};
 pub use fits::{Change, Machine, NoLevel, Standing, Unread, Untold, change, standing};
 pub use next::{Count, Cut, Left, due, left, next_block};
-pub use settings::Settings;
+pub use settings::{Settings, nodes, seats};
 
 use thiserror::Error;
 
