@@ -4,9 +4,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod board;
+pub mod checks;
 pub mod interleave;
 pub mod locator;
 pub mod moves;
+mod number;
+pub mod pattern;
+pub mod placement;
 pub mod platform;
 pub mod population;
-pub mod slotmap;
+pub mod rule;

@@ -7,9 +7,7 @@
 //! printed on the board, and bank strings of real boards carry typing errors. Everything else stays
 //! unplaced.
 
-use crate::slotmap::SlotMap;
-use narrows_model::host::{Slot, SlotPlace};
-use std::collections::BTreeSet;
+use narrows_model::host::SlotPlace;
 
 /// What a name spells out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +25,16 @@ pub struct Spelt {
 }
 
 impl Spelt {
+    /// Label of the channel inside its node or controller.
+    pub fn label(&self) -> Option<&str> {
+        self.channel.as_deref()
+    }
+
+    /// Whether the word "channel" stands before the label.
+    pub fn is_named(&self) -> bool {
+        self.named
+    }
+
     /// As a place; the socket keeps the board's number.
     pub fn placed(self) -> SlotPlace {
         let channel = self.channel.unwrap_or_default();
@@ -42,49 +50,32 @@ impl Spelt {
     }
 }
 
-/// Fills in [`Slot::at`] for all slots, when *every* DRAM slot that holds a module can be placed.
-/// A map with holes would make an unbalanced machine look balanced.
-///
-/// Where the strings do not spell it out, the maker's slot map tells, if there is one. On a machine
-/// with one socket (`alone`) a channel is enough.
-pub fn place(slots: &mut [Slot], map: Option<&SlotMap>, alone: bool) {
-    let whole = |slot: &Slot| read(&slot.locator).or_else(|| read(&slot.bank));
-    let in_one = |slot: &Slot| {
-        let named = [&slot.locator, &slot.bank].map(|text| spell(text));
-        let named = named.into_iter().flatten().find(|spelt| spelt.channel.is_some());
-        named.map(Spelt::placed)
-    };
-    let mapped = |slot: &Slot| map?.place(&slot.locator, &slot.bank);
-    let all = |read: &dyn Fn(&Slot) -> Option<SlotPlace>| {
-        slots.iter().map(read).collect::<Vec<Option<SlotPlace>>>()
-    };
-    let mut found = all(&|slot| whole(slot).map(Spelt::placed));
-    if found.iter().all(Option::is_none) {
-        found = all(&mapped);
-    }
-    if alone && found.iter().all(Option::is_none) {
-        found = all(&in_one);
-    }
-    let dram = |slot: &Slot| slot.module.as_ref().is_some_and(|module| module.is_dram);
-    if slots.iter().zip(&found).any(|(slot, at)| dram(slot) && at.is_none()) {
-        return;
-    }
-    // Makers count sockets from 0 or 1: rank the labels.
-    let labels: BTreeSet<u32> = found.iter().flatten().map(|at| at.socket).collect();
-    for (slot, at) in slots.iter_mut().zip(found) {
-        slot.at = at.map(|at| SlotPlace {
-            socket: labels.iter().position(|known| *known == at.socket).unwrap_or(0) as u32,
-            ..at
-        });
-    }
-}
-
 /// Reads a name that spells out both socket and channel.
 pub fn read(text: &str) -> Option<Spelt> {
     let spelt = spell(text)?;
     // A node stands for the socket only where the channel is called one.
     let socket = spelt.socket.is_some() || spelt.node.is_some() && spelt.named;
     (socket && spelt.channel.is_some()).then_some(spelt)
+}
+
+/// Reads a channel of the locator with a socket of the bank string (`DIMM_A1` and `NODE 1`), or the
+/// other way round.
+pub fn together(locator: &str, bank: &str) -> Option<Spelt> {
+    let (locator, bank) = (spell(locator), spell(bank));
+    let socket = |spelt: &Option<Spelt>| spelt.as_ref().and_then(|one| one.socket.or(one.node));
+    let channel = |spelt: &Option<Spelt>| spelt.as_ref().is_some_and(|one| one.channel.is_some());
+    let (of, told) = match (channel(&locator), channel(&bank)) {
+        (true, _) => (&locator, socket(&locator).or_else(|| socket(&bank))),
+        (false, true) => (&bank, socket(&bank).or_else(|| socket(&locator))),
+        (false, false) => return None,
+    };
+    Some(Spelt { socket: Some(told?), node: None, ..of.clone()? })
+}
+
+/// Reads a channel alone, for a machine with one socket.
+pub fn channel(locator: &str, bank: &str) -> Option<Spelt> {
+    let named = [locator, bank].into_iter().filter_map(spell);
+    named.into_iter().find(|spelt| spelt.channel.is_some())
 }
 
 /// Reads what a name spells out; `None` when a word in it is not known.
@@ -112,8 +103,13 @@ fn spell(text: &str) -> Option<Spelt> {
             "NODE" => spelt.node = Some(number()?),
             "MC" | "IMC" | "HA" | "CONTROLLER" => spelt.controller = Some(number()?),
             "CHANNEL" | "CHAN" | "CHN" | "CH" => {
-                spelt.channel = Some(rest.next().filter(|next| is_label(next))?.to_owned());
+                let label = rest.next().filter(|next| is_label(next))?;
+                spelt.channel = Some(label.to_owned());
                 spelt.named = true;
+                // `CH_A0`: the slot's number stands behind a channel's letter.
+                if is_letter(label) {
+                    let _ = rest.next_if(|next| is_number(next));
+                }
             }
             // `C7D1`: channel and slot. `C1` alone is a letter with the slot's number.
             "C" if spelt.channel.is_none() && counts_channels => {
@@ -122,7 +118,7 @@ fn spell(text: &str) -> Option<Spelt> {
             "D" if spelt.channel.is_some() => {
                 let _: u32 = number()?;
             }
-            "DIMM" | "SLOT" => {
+            "DIMM" | "DIM" | "SLOT" => {
                 let slot: Option<u32> = number();
                 numbered |= slot.is_some();
             }
@@ -161,7 +157,7 @@ fn words(text: &str) -> Vec<String> {
         last = c;
     }
     let split = |word: String| {
-        let glued = ["CHANNEL", "DIMM"].into_iter().find_map(|known| {
+        let glued = ["CHANNEL", "DIMM", "CH"].into_iter().find_map(|known| {
             let letter = word.strip_prefix(known).filter(|rest| is_letter(rest))?;
             Some(vec![known.to_owned(), letter.to_owned()])
         });
@@ -180,33 +176,6 @@ fn is_letter(word: &str) -> bool {
 
 fn is_label(word: &str) -> bool {
     is_number(word) || is_letter(word)
-}
-
-/// Matches a whole text, without regard to case: `#` stands for digits, `@` for one letter, `*` for
-/// one letter or digits. Returns what they stood for.
-pub(crate) fn matches(pattern: &str, text: &str) -> Option<Vec<String>> {
-    let text = text.trim().to_ascii_uppercase();
-    let mut rest = text.as_str();
-    let mut fields = Vec::new();
-    for wanted in pattern.chars() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let letter = usize::from(rest.starts_with(|c: char| c.is_ascii_uppercase()));
-        let length = match wanted {
-            '#' => digits,
-            '@' => letter,
-            '*' => digits.max(letter),
-            other => {
-                rest = rest.strip_prefix(other)?;
-                continue;
-            }
-        };
-        if length == 0 {
-            return None;
-        }
-        fields.push(rest[..length].to_owned());
-        rest = &rest[length..];
-    }
-    rest.is_empty().then_some(fields)
 }
 
 #[cfg(test)]
@@ -261,16 +230,5 @@ mod tests {
         {
             assert_eq!(at(text, ""), None, "{text}");
         }
-    }
-
-    #[test]
-    fn on_a_machine_with_one_socket_a_channel_is_enough() {
-        let slot = |locator: &str| Slot { locator: locator.to_owned(), ..Slot::default() };
-        let mut slots = [slot("ChannelA-DIMM0"), slot("ChannelB-DIMM0")];
-        place(&mut slots, None, false);
-        assert!(slots.iter().all(|slot| slot.at.is_none()));
-        place(&mut slots, None, true);
-        let channels = slots.map(|slot| slot.at.map(|at| at.channel));
-        assert_eq!(channels, [Some("A".to_owned()), Some("B".to_owned())]);
     }
 }

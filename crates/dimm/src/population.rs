@@ -2,7 +2,7 @@
 
 use crate::interleave::{self, Sets};
 use crate::platform::{self, Platform};
-use narrows_model::host::{Host, Slot};
+use narrows_model::host::{Host, Memory, Slot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,11 +31,11 @@ impl Population {
         })?;
         let platform = platform::of(host);
         // The controllers' driver lists no empty channels, and without the family nobody does.
-        let by_driver = host.memory.slots.source().0.contains("/edac/");
+        let by_driver = slots_from(&host.memory) == SlotsFrom::Driver;
         if by_driver && platform.is_none() {
             return Err("the processor's family, to know which channels are empty".to_owned());
         }
-        let sockets = with_processor(complete(sockets(slots)?, platform), host);
+        let sockets = with_processor(whole(sockets(slots)?, platform, by_driver), host);
         let sockets = of_family(sockets, platform)?;
         let clusters =
             platform.map_or(1, |platform| interleave::clusters(host, platform, sockets.len()));
@@ -76,17 +76,36 @@ fn with_processor(sockets: Vec<Socket>, host: &Host) -> Vec<Socket> {
         .collect()
 }
 
-/// Drivers of memory controllers list no empty channels: where they are the source, those that the
-/// processor has are added.
-fn complete(mut sockets: Vec<Socket>, platform: Option<&'static Platform>) -> Vec<Socket> {
-    let Some(platform) = platform else { return sockets };
+/// Where the slots of a host are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotsFrom {
+    /// Firmware's table, which lists empty slots too.
+    Firmware,
+    /// The driver of the memory controllers (EDAC), which lists modules only.
+    Driver,
+}
+
+/// The slots are the driver's when they and its list of modules are one fact.
+pub fn slots_from(memory: &Memory) -> SlotsFrom {
+    let known = memory.slots.value().is_some() && memory.controllers.value().is_some();
+    match known && memory.slots.source() == memory.controllers.source() {
+        true => SlotsFrom::Driver,
+        false => SlotsFrom::Firmware,
+    }
+}
+
+/// The sockets with the channels that a driver does not list, for they are empty. Firmware that
+/// numbers channels by controller (`MC0_CHANNELA`) lists them itself.
+fn whole(
+    mut sockets: Vec<Socket>,
+    platform: Option<&'static Platform>,
+    by_driver: bool,
+) -> Vec<Socket> {
+    let Some(platform) = platform.filter(|_| by_driver) else { return sockets };
+    let (controllers, channels) = platform.numbered();
     for socket in &mut sockets {
-        let by_driver = |label: &String| label.starts_with('M') && label.contains('C');
-        if socket.channels.keys().all(by_driver) {
-            let (controllers, channels) = platform.numbered();
-            for (controller, channel) in
-                (0..controllers).flat_map(|controller| (0..channels).map(move |c| (controller, c)))
-            {
+        for controller in 0..controllers {
+            for channel in 0..channels {
                 socket.channels.entry(format!("M{controller}C{channel}")).or_default();
             }
         }

@@ -209,6 +209,7 @@ fn modules_that_only_the_driver_lists_leave_the_other_channels_empty() {
         at.channel = format!("M{}C{}", channel / 3, channel % 3);
     }
     host.memory.slots = Fact::known(slots, "/sys/devices/system/edac/mc");
+    host.memory.controllers = Fact::known(Vec::new(), "/sys/devices/system/edac/mc");
     let population = Population::of(&host).expect("population");
     assert_eq!((population.balance, ways(&population, 0)), (Balance::NearBalanced, vec![4]));
     assert_eq!(population.sockets[0].channels.len(), 6);

@@ -41,16 +41,18 @@ pub fn read(root: &Root) -> Host {
     let nics = nic::read(root, &functions);
     let rdma = rdma::read(root);
     let firmware = memory::firmware(root);
+    let cpu = cpu::read(root, firmware.sockets.clone());
     Host {
+        identity: firmware.identity.clone(),
         name: root.text("proc/sys/kernel/hostname"),
         product: virt::product(root),
         kernel: root.text("proc/sys/kernel/osrelease"),
         virtualised: virt::hypervisor(root),
         devices: functions.devices(&nics, &rdma),
-        cpu: cpu::read(root, firmware.sockets.clone()),
         expansion_slots: firmware.expansion.clone(),
         nodes: node::read(root),
-        memory: memory::read(root, firmware),
+        memory: memory::read(root, firmware, cpu.model.value()),
+        cpu,
         nics,
         rdma,
         tuning: tuning::read(root),

@@ -126,6 +126,7 @@ fn of_firmware(firmware: Firmware, from: &str, unnamed: &str) -> Option<Host> {
     host.cpu.model = model.map_or_else(|| Fact::absent(from), |model| Fact::known(model, from));
     let told = Told::of(Fact::known(firmware, from));
     host.cpu.sockets = told.sockets;
+    host.identity = told.identity;
     host.expansion_slots = told.expansion;
     host.memory.slots = told.slots;
     host.memory.arrays = told.arrays;

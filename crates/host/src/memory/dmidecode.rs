@@ -25,6 +25,11 @@ pub fn parse(text: &str) -> Result<Firmware, Unreadable> {
                 }
                 firmware.system = firmware.system.or(pair);
             }
+            "Base Board Information" => {
+                let text = |name: &str| section.field(name).unwrap_or_default().to_owned();
+                let pair = (text("Manufacturer"), text("Product Name"));
+                firmware.board = firmware.board.or(Some(pair));
+            }
             "Processor Information" => firmware.sockets.push(socket(section)),
             "Physical Memory Array" => firmware.arrays.push(array(section)),
             "Memory Array Mapped Address" => firmware.ranges.extend(range(section)),

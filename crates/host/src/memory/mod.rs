@@ -6,16 +6,21 @@ pub mod sections;
 mod smbios;
 
 use crate::{Root, cgroup};
-use narrows_model::host::{CpuSocket, ExpansionSlot, Memory, MemoryArray, MemoryRange, Slot};
+use narrows_dimm::board::Board;
+use narrows_dimm::{placement, platform};
+use narrows_model::host::{
+    CpuSocket, ExpansionSlot, Identity, Memory, MemoryArray, MemoryRange, Slot,
+};
 use narrows_model::{Bytes, Fact};
 
 pub use smbios::{BadTable, Firmware, parse as parse_smbios};
 
-/// Reads the memory; `firmware` is what [`firmware`] read.
-pub fn read(root: &Root, firmware: Told) -> Memory {
+/// Reads the memory; `firmware` is what [`firmware`] read, `processor` the kernel's name of it.
+pub fn read(root: &Root, mut firmware: Told, processor: Option<&String>) -> Memory {
     let meminfo = root.text("proc/meminfo");
     let line = |key: &str| meminfo.clone().and_then(|text| meminfo_line(&text, key));
     let controllers = edac::read(root);
+    place_by_kernel(&mut firmware, processor);
     Memory {
         total_bytes: line("MemTotal"),
         available_bytes: line("MemAvailable"),
@@ -25,6 +30,25 @@ pub fn read(root: &Root, firmware: Told) -> Memory {
         ranges: firmware.ranges,
         controllers,
     }
+}
+
+/// Places slots that firmware alone could not, for the kernel may know the processor's family where
+/// the table's names do not tell it.
+fn place_by_kernel(firmware: &mut Told, processor: Option<&String>) {
+    let Fact::Known { value: slots, .. } = &mut firmware.slots else { return };
+    let platform = processor.and_then(|processor| platform::named(processor));
+    if platform.is_none() || slots.iter().any(|slot| slot.at.is_some()) {
+        return;
+    }
+    let board = Board {
+        identity: firmware.identity.value().cloned().unwrap_or_default(),
+        sockets: firmware.sockets.value().map(Vec::as_slice).unwrap_or_default(),
+        arrays: firmware.arrays.value().map(Vec::as_slice).unwrap_or_default(),
+        slots: slots.as_slice(),
+        platform,
+    };
+    let trace = placement::trace(&board, &[]);
+    placement::put(slots, &trace);
 }
 
 /// What firmware tells, each part with its source.
@@ -40,6 +64,8 @@ pub struct Told {
     pub ranges: Fact<Vec<MemoryRange>>,
     /// Slots for cards.
     pub expansion: Fact<Vec<ExpansionSlot>>,
+    /// Makers and products.
+    pub identity: Fact<Identity>,
 }
 
 impl Told {
@@ -52,6 +78,7 @@ impl Told {
             }
         }
         Self {
+            identity: firmware.clone().map(|firmware| firmware.identity()),
             sockets: part(&firmware, |all| all.sockets),
             slots: part(&firmware, |all| all.slots),
             arrays: part(&firmware, |all| all.arrays),
@@ -83,6 +110,7 @@ pub fn firmware(root: &Root) -> Told {
         let id = |file: &str| root.text(&format!("sys/class/dmi/id/{file}")).value().cloned();
         if firmware.system.is_none() {
             firmware.system = id("sys_vendor").zip(id("product_name"));
+            firmware.board = firmware.board.or(id("board_vendor").zip(id("board_name")));
             firmware.place();
         }
         firmware
@@ -98,7 +126,7 @@ fn entries(root: &Root) -> Fact<Vec<u8>> {
     };
     let mut names: Vec<(u32, u32)> =
         root.names(DIR).iter().filter_map(|name| number(name)).collect();
-    names.retain(|(kind, _)| matches!(kind, 1 | 4 | 9 | 16 | 17 | 19 | 20));
+    names.retain(|(kind, _)| matches!(kind, 1 | 2 | 4 | 9 | 16 | 17 | 19 | 20));
     names.sort_unstable();
     if names.is_empty() {
         return Fact::absent("/sys/firmware/dmi/tables/DMI");

@@ -1,16 +1,17 @@
 //! Memory and processors of an SMBIOS table (DMTF DSP0134: types 4, 9, 16, 17, 19 and 20).
 
-use narrows_dimm::{locator, slotmap};
+use narrows_dimm::board::Board;
+use narrows_dimm::placement;
 use narrows_model::Bytes;
 use narrows_model::host::{
-    CpuSocket, ExpansionSlot, Interleave, MemoryArray, MemoryRange, Module, Slot,
+    CpuSocket, ExpansionSlot, Identity, Interleave, MemoryArray, MemoryRange, Module, Slot,
 };
 use smbioslib::{
     CoreCount, CoresEnabled, MaximumMemoryCapacity, MemoryArrayErrorCorrection, MemoryArrayUse,
-    MemoryDeviceType, MemorySize, MemorySizeExtended, MemorySpeed, MemorySpeedExtended, SMBiosData,
-    SMBiosMemoryArrayMappedAddress, SMBiosMemoryDevice, SMBiosMemoryDeviceMappedAddress,
-    SMBiosPhysicalMemoryArray, SMBiosProcessorInformation, SMBiosString, SMBiosStruct,
-    SMBiosSystemInformation, ThreadCount,
+    MemoryDeviceType, MemorySize, MemorySizeExtended, MemorySpeed, MemorySpeedExtended,
+    SMBiosBaseboardInformation, SMBiosData, SMBiosMemoryArrayMappedAddress, SMBiosMemoryDevice,
+    SMBiosMemoryDeviceMappedAddress, SMBiosPhysicalMemoryArray, SMBiosProcessorInformation,
+    SMBiosString, SMBiosStruct, SMBiosSystemInformation, ThreadCount,
 };
 use smbioslib::{SMBiosSystemSlot, SlotCurrentUsage, SlotWidth};
 use thiserror::Error;
@@ -20,6 +21,8 @@ use thiserror::Error;
 pub struct Firmware {
     /// Maker and product.
     pub system: Option<(String, String)>,
+    /// Maker and product of the main board.
+    pub board: Option<(String, String)>,
     /// Processor sockets.
     pub sockets: Vec<CpuSocket>,
     /// Memory slots.
@@ -41,10 +44,17 @@ impl Firmware {
 
     /// Finds socket and channel of each slot.
     pub(super) fn place(&mut self) {
-        let maker = self.system.as_ref().map_or("", |(maker, _)| maker);
-        let map = self.system.as_ref().and_then(|(maker, name)| slotmap::of(maker, name));
-        let alone = self.sockets.len() == 1 && !maker.starts_with("Dell");
-        locator::place(&mut self.slots, map.as_ref(), alone);
+        let identity = self.identity();
+        let board = Board::of_firmware(identity, &self.sockets, &self.arrays, &self.slots);
+        let trace = placement::trace(&board, &[]);
+        placement::put(&mut self.slots, &trace);
+    }
+
+    /// Makers and products of the machine and of its main board.
+    pub fn identity(&self) -> Identity {
+        let (maker, product) = self.system.clone().unwrap_or_default();
+        let (board_maker, board) = self.board.clone().unwrap_or_default();
+        Identity { maker, product, board_maker, board }
     }
 }
 
@@ -77,8 +87,10 @@ pub fn parse(table: &[u8]) -> Result<Firmware, BadTable> {
     check(table)?;
     let data = SMBiosData::from_vec_and_version(table.to_vec(), None);
     let system = data.first::<SMBiosSystemInformation<'_>>();
+    let board = data.first::<SMBiosBaseboardInformation<'_>>();
     let mut firmware = Firmware {
         system: system.map(|system| (text(&system.manufacturer()), text(&system.product_name()))),
+        board: board.map(|board| (text(&board.manufacturer()), text(&board.product()))),
         sockets: data.map(|socket: SMBiosProcessorInformation<'_>| self::socket(&socket)).collect(),
         slots: slots(&data),
         arrays: data.map(|array: SMBiosPhysicalMemoryArray<'_>| self::array(&array)).collect(),

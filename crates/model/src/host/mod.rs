@@ -21,6 +21,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Makers and products as firmware names them (SMBIOS types 1 and 2); empty where it does not.
+/// Sellers put their own name on a machine and leave the board's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Identity {
+    /// Maker of the machine.
+    pub maker: String,
+    /// Product name of the machine.
+    pub product: String,
+    /// Maker of the main board.
+    pub board_maker: String,
+    /// Product name of the main board.
+    pub board: String,
+}
+
 /// One machine, as read at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
@@ -51,6 +65,9 @@ pub struct Host {
     pub expansion_slots: Fact<Vec<ExpansionSlot>>,
     /// Settings that move network throughput: sysctls, power, memory, firewall, by name.
     pub tuning: BTreeMap<String, Fact<String>>,
+    /// Makers and products of the machine and of its main board.
+    #[serde(default)]
+    pub identity: Fact<Identity>,
 }
 
 impl Host {

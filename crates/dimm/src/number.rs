@@ -1,0 +1,315 @@
+//! From the numbers that a rule finds in slots' names to sockets and channels.
+
+use crate::board::{Board, holds_dram, is_memory_slot};
+use crate::placement::WhyNot;
+use crate::rule::{Channels, Rule, Sockets};
+use narrows_model::host::{Slot, SlotPlace};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A place for each slot of the board, sockets by the board's labels.
+pub type Read = Vec<Option<SlotPlace>>;
+
+/// What the patterns found in one slot's names.
+struct Found {
+    /// Index of the slot on the board.
+    index: usize,
+    /// Processor, by the board's label.
+    socket: u32,
+    /// Board or riser of the processor.
+    unit: u32,
+    /// The slot's number in its row.
+    number: u32,
+    /// Channel, where it is named.
+    channel: Option<String>,
+}
+
+/// Places the slots by a rule.
+pub fn read(rule: &Rule, board: &Board<'_>) -> Result<Read, WhyNot> {
+    let mut places: Read = vec![None; board.slots.len()];
+    let mut rows: BTreeMap<u32, Vec<Found>> = BTreeMap::new();
+    for found in found(rule, board)? {
+        rows.entry(found.socket).or_default().push(found);
+    }
+    let numbers = rows.values().flatten().map(|found| found.number);
+    let first = numbers.min().unwrap_or(0);
+    for (socket, row) in rows {
+        let labels = channels(rule, board, &row, first)?;
+        for (found, channel) in row.iter().zip(labels) {
+            let mut controllers = rule.controllers.iter();
+            let controller = controllers.position(|channels| channels.contains(&channel));
+            let controller = controller.and_then(|index| u32::try_from(index).ok());
+            places[found.index] = Some(SlotPlace { socket, channel, controller });
+        }
+    }
+    if rule.controllers.is_empty() {
+        controllers_by_arrays(board, &mut places);
+        if rule.channels == Channels::Own {
+            controllers_by_order(board, &mut places);
+        }
+    }
+    Ok(places)
+}
+
+/// What the patterns find. A slot of another name is an error: what is counted must be whole.
+fn found(rule: &Rule, board: &Board<'_>) -> Result<Vec<Found>, WhyNot> {
+    let mut all: Vec<(usize, BTreeMap<String, String>)> = Vec::new();
+    for (index, slot) in board.slots.iter().enumerate().filter(|(_, slot)| is_memory_slot(slot)) {
+        match fields(rule, slot) {
+            Some(fields) => all.push((index, fields)),
+            None if holds_dram(slot) || counts(&rule.channels) => {
+                return Err(WhyNot::Name(slot.locator.clone()));
+            }
+            None => {}
+        }
+    }
+    let sockets = sockets(rule, board, &all)?;
+    let mut all: Vec<Found> = all
+        .into_iter()
+        .zip(sockets)
+        .map(|((index, mut fields), socket)| Found {
+            index,
+            socket,
+            unit: fields.get("unit").and_then(|unit| number(unit)).unwrap_or(0),
+            number: fields.get("slot").and_then(|slot| number(slot)).unwrap_or(0),
+            channel: fields.remove("channel"),
+        })
+        .collect();
+    all.sort_by_key(|found| (found.socket, found.unit, found.number, found.index));
+    Ok(all)
+}
+
+/// Whether the rule counts slots, so that all of them must be there.
+fn counts(channels: &Channels) -> bool {
+    !matches!(channels, Channels::Named | Channels::Table(_))
+}
+
+fn fields(rule: &Rule, slot: &Slot) -> Option<BTreeMap<String, String>> {
+    let mut fields = rule.locators.iter().find_map(|pattern| pattern.fields(&slot.locator))?;
+    if !rule.banks.is_empty() {
+        fields.extend(rule.banks.iter().find_map(|pattern| pattern.fields(&slot.bank))?);
+    }
+    Some(fields)
+}
+
+/// The socket of each slot that the patterns fit.
+fn sockets(
+    rule: &Rule,
+    board: &Board<'_>,
+    all: &[(usize, BTreeMap<String, String>)],
+) -> Result<Vec<u32>, WhyNot> {
+    let field = |name: &str| {
+        let each = all.iter().map(|(_, fields)| number(fields.get(name)?));
+        each.collect::<Option<Vec<u32>>>()
+    };
+    if rule.channels == Channels::Letters {
+        return by_letters(board, all);
+    }
+    if let Some(sockets) = field("socket") {
+        return Ok(sockets);
+    }
+    if let Some(units) = field("unit") {
+        let ranks: BTreeSet<u32> = units.iter().copied().collect();
+        let rank = |unit: u32| ranks.iter().take_while(|other| **other < unit).count() as u32;
+        return Ok(units.into_iter().map(|unit| rank(unit) / rule.units.max(1)).collect());
+    }
+    let total = board.sockets.len();
+    match rule.sockets {
+        _ if total == 1 => Ok(vec![0; all.len()]),
+        Sockets::Even => even(total, field("slot").ok_or(WhyNot::Sockets)?),
+        Sockets::Bank => {
+            let banks = all.iter().map(|(index, _)| board.slots[*index].bank.as_str());
+            Ok(in_order(banks))
+        }
+        Sockets::Told if board.array_handles().len() == total => {
+            Ok(in_order(all.iter().map(|(index, _)| board.slots[*index].array)))
+        }
+        Sockets::Told => Err(WhyNot::Sockets),
+    }
+}
+
+/// Each value's rank in the order in which values first come.
+fn in_order<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<u32> {
+    let mut seen: Vec<T> = Vec::new();
+    let rank = |value: T| {
+        let known = seen.iter().position(|other| *other == value);
+        let rank = known.unwrap_or_else(|| {
+            seen.push(value);
+            seen.len() - 1
+        });
+        u32::try_from(rank).unwrap_or(u32::MAX)
+    };
+    values.map(rank).collect()
+}
+
+/// Slots numbered over a machine of so many sockets, each with as many.
+fn even(total: usize, numbers: Vec<u32>) -> Result<Vec<u32>, WhyNot> {
+    if total == 0 || !numbers.len().is_multiple_of(total) {
+        return Err(WhyNot::Count { what: "slots", found: numbers.len(), wanted: total });
+    }
+    let each = numbers.len() / total;
+    let ranks: BTreeSet<u32> = numbers.iter().copied().collect();
+    if ranks.len() != numbers.len() {
+        return Err(WhyNot::Gaps);
+    }
+    let rank = |number: u32| ranks.iter().take_while(|other| **other < number).count();
+    Ok(numbers.into_iter().map(|number| (rank(number) / each) as u32).collect())
+}
+
+/// Letters of channels that run on over the sockets: as many as these have channels together.
+fn by_letters(
+    board: &Board<'_>,
+    all: &[(usize, BTreeMap<String, String>)],
+) -> Result<Vec<u32>, WhyNot> {
+    let each = board.channels().ok_or(WhyNot::Family)?;
+    let letter = |fields: &BTreeMap<String, String>| fields.get("channel").cloned();
+    let letters: BTreeSet<String> = all.iter().filter_map(|(_, fields)| letter(fields)).collect();
+    let wanted = each * board.sockets.len();
+    if wanted == 0 || letters.len() != wanted {
+        return Err(WhyNot::Count { what: "letters", found: letters.len(), wanted });
+    }
+    let rank = |fields: &BTreeMap<String, String>| {
+        let letter = letter(fields).unwrap_or_default();
+        letters.iter().take_while(|other| **other < letter).count()
+    };
+    Ok(all.iter().map(|(_, fields)| (rank(fields) / each) as u32).collect())
+}
+
+/// The label of the channel of each slot of one socket; the row is in the order of its numbers, and
+/// the board's least is `first`.
+fn channels(
+    rule: &Rule,
+    board: &Board<'_>,
+    row: &[Found],
+    first: u32,
+) -> Result<Vec<String>, WhyNot> {
+    let family = || board.channels().ok_or(WhyNot::Family);
+    let label = |index: usize| index.to_string();
+    match &rule.channels {
+        Channels::Named | Channels::Letters => {
+            let named = |found: &Found| found.channel.clone().ok_or(WhyNot::Gaps);
+            row.iter().map(named).collect()
+        }
+        Channels::Own => {
+            wanted("slots", row.len(), family()?, |found, all| found == all)?;
+            let own = |found: &Found| found.channel.clone().unwrap_or(label(found.number as usize));
+            Ok(row.iter().map(own).collect())
+        }
+        Channels::Neighbours => {
+            let all = family()?;
+            wanted("slots", row.len(), all, |found, all| found.is_multiple_of(all))?;
+            in_one_row(row)?;
+            let deep = row.len() / all;
+            // Where slots count on over the machine, so do the labels.
+            let of_row = row.first().map_or(0, |found| found.number - first) as usize;
+            let before = if rule.units > 1 { 0 } else { of_row };
+            Ok((0..row.len()).map(|index| label((before + index) / deep)).collect())
+        }
+        Channels::Through => {
+            let each = family()? / rule.units.max(1) as usize;
+            wanted("slots", row.len(), each, |found, all| found >= all)?;
+            through(rule, row, each)
+        }
+        Channels::Modulo(each) => through(rule, row, *each as usize),
+        Channels::Pair(slots) => {
+            let first = |found: &Found| found.number.checked_sub(1).ok_or(WhyNot::Gaps);
+            let of = |found: &Found| Ok(label((first(found)? / (*slots).max(1)) as usize));
+            row.iter().map(of).collect()
+        }
+        Channels::Table(table) => {
+            let of = |found: &Found| {
+                let mut rows = table.iter().filter(|(_, slots)| slots.contains(&found.number));
+                rows.next().map(|(channel, _)| channel.clone()).ok_or(WhyNot::Gaps)
+            };
+            row.iter().map(of).collect()
+        }
+    }
+}
+
+fn wanted(
+    what: &'static str,
+    found: usize,
+    wanted: usize,
+    fits: fn(usize, usize) -> bool,
+) -> Result<(), WhyNot> {
+    match wanted > 0 && found > 0 && fits(found, wanted) {
+        true => Ok(()),
+        false => Err(WhyNot::Count { what, found, wanted }),
+    }
+}
+
+/// Slots that count through the channels, each board or riser of the processor by itself.
+fn through(rule: &Rule, row: &[Found], each: usize) -> Result<Vec<String>, WhyNot> {
+    let mut first: BTreeMap<u32, u32> = BTreeMap::new();
+    for found in row {
+        let least = first.entry(found.unit).or_insert(found.number);
+        *least = (*least).min(found.number);
+    }
+    let of = |found: &Found| {
+        // Counted from 1 or from 0.
+        let base = first.get(&found.unit).copied().unwrap_or(1).min(1);
+        let index = (found.number - base) as usize % each.max(1) + 1;
+        match rule.units > 1 {
+            true => format!("{}.{index}", found.unit),
+            false => index.to_string(),
+        }
+    };
+    Ok(row.iter().map(of).collect())
+}
+
+/// Numbers without gaps in each board or riser: with gaps, slots are missing from the table.
+fn in_one_row(row: &[Found]) -> Result<(), WhyNot> {
+    let follows =
+        |pair: &[Found]| pair[0].unit != pair[1].unit || pair[1].number == pair[0].number + 1;
+    match row.windows(2).all(follows) {
+        true => Ok(()),
+        false => Err(WhyNot::Gaps),
+    }
+}
+
+/// Where there are as many arrays of slots as memory controllers, an array is a controller.
+fn controllers_by_arrays(board: &Board<'_>, places: &mut Read) {
+    let Some(platform) = board.platform.filter(|platform| platform.controllers > 1) else { return };
+    let handles = board.array_handles();
+    let sockets: BTreeSet<u32> = places.iter().flatten().map(|at| at.socket).collect();
+    if handles.len() != sockets.len() * platform.controllers as usize {
+        return;
+    }
+    let (numbered, _) = platform.numbered();
+    let each = numbered / platform.controllers;
+    let mut arrays_of: BTreeMap<u32, Vec<u16>> = BTreeMap::new();
+    for (slot, at) in board.slots.iter().zip(places.iter()) {
+        let (Some(at), Some(handle)) = (at, slot.array) else { continue };
+        let arrays = arrays_of.entry(at.socket).or_default();
+        if !arrays.contains(&handle) {
+            arrays.push(handle);
+        }
+    }
+    if arrays_of.values().any(|arrays| arrays.len() != platform.controllers as usize) {
+        return;
+    }
+    for (slot, at) in board.slots.iter().zip(places.iter_mut()) {
+        let (Some(at), Some(handle)) = (at, slot.array) else { continue };
+        let arrays = arrays_of.get(&at.socket).map(Vec::as_slice).unwrap_or_default();
+        let rank = arrays.iter().position(|other| *other == handle);
+        at.controller = rank.map(|rank| rank as u32 * each);
+    }
+}
+
+/// Firmware lists slots controller by controller and channel by channel. Where a slot is a channel
+/// and its number says nothing of controllers, that order does.
+fn controllers_by_order(board: &Board<'_>, places: &mut Read) {
+    let Some(platform) = board.platform.filter(|platform| platform.controllers > 1) else { return };
+    let (_, each) = platform.numbered();
+    let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
+    for at in places.iter_mut().flatten().filter(|at| at.controller.is_none()) {
+        let index = seen.entry(at.socket).or_insert(0);
+        at.controller = Some(*index / each.max(1));
+        *index += 1;
+    }
+}
+
+/// A label as a number: digits, or a letter counted from A.
+fn number(label: &str) -> Option<u32> {
+    let letter = label.chars().next().filter(char::is_ascii_uppercase);
+    label.parse().ok().or_else(|| Some(letter? as u32 - 'A' as u32))
+}
