@@ -22,6 +22,8 @@ pub struct Sample {
     pub counters: BTreeMap<String, u64>,
     /// States: the later look is what counts.
     pub gauges: BTreeMap<String, u64>,
+    /// States that count at both looks: that of the earlier one gets `opening:` before its name.
+    pub levels: BTreeMap<String, u64>,
 }
 
 /// One source of counters.
@@ -50,7 +52,11 @@ pub fn between(before: &Look, after: &Look) -> Readings {
     let mut readings = Readings::default();
     for (name, after) in &after.0 {
         let mut keys = after.gauges.clone();
+        keys.extend(after.levels.clone());
         if let Some(before) = before.0.get(name) {
+            for (key, early) in &before.levels {
+                keys.insert(opening(key), *early);
+            }
             for (key, late) in &after.counters {
                 let early = before.counters.get(key);
                 if let Some(grown) = early.and_then(|early| late.checked_sub(*early)) {
@@ -61,6 +67,14 @@ pub fn between(before: &Look, after: &Look) -> Readings {
         readings.0.insert((*name).to_owned(), keys);
     }
     readings
+}
+
+/// `flow0.waiting_bytes` as the window opened: `flow0.opening:waiting_bytes`.
+fn opening(key: &str) -> String {
+    match key.rsplit_once('.') {
+        Some((scope, name)) => format!("{scope}.opening:{name}"),
+        None => format!("opening:{key}"),
+    }
 }
 
 /// Sources that tell of the whole host.
@@ -86,11 +100,14 @@ mod tests {
         let sample = |count: u64, gauge: u64| Sample {
             counters: [("a_bytes".to_owned(), count)].into(),
             gauges: [("g_bytes".to_owned(), gauge)].into(),
+            levels: [("flow0.l_bytes".to_owned(), 10 * gauge)].into(),
         };
         let look = |sample| Look([("x", sample)].into());
         let readings = between(&look(sample(3, 1)), &look(sample(10, 2)));
         assert_eq!(readings.get("x", "a_bytes"), Some(7));
         assert_eq!(readings.get("x", "g_bytes"), Some(2));
+        assert_eq!(readings.get("x", "flow0.opening:l_bytes"), Some(10));
+        assert_eq!(readings.get("x", "flow0.l_bytes"), Some(20));
         let backwards = between(&look(sample(10, 1)), &look(sample(3, 2)));
         assert_eq!(backwards.get("x", "a_bytes"), None);
     }

@@ -7,6 +7,7 @@ use common::{Served, err, folder, is_root, out, run, serve, skip};
 use narrows_run::launch::namespaces::Namespaces;
 use serde_json::Value;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 /// An agent in one namespace, controllers in the other.
 struct Bench {
@@ -140,6 +141,98 @@ fn no_figure_exceeds_what_the_path_carried_though_the_receiver_starves() {
         let verdict = runs[0]["verdict"]["verdict"].as_str().expect("verdict");
         assert_eq!(rate.is_none(), verdict == "impossible", "{}", runs[0]);
     }
+}
+
+/// The receiving thread of the agent's worker, once there is one: the kernel's name of it is that
+/// of a flow's thread.
+fn receiving_thread(agent: u32) -> Option<u32> {
+    let tasks = |pid: u32| {
+        let entries = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+    };
+    let children = tasks(agent).filter_map(|task| {
+        std::fs::read_to_string(format!("/proc/{agent}/task/{task}/children")).ok()
+    });
+    let children: String = children.collect();
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).flat_map(tasks).find(|task| {
+        std::fs::read_to_string(format!("/proc/{task}/comm")).is_ok_and(|name| name == "lane 0\n")
+    })
+}
+
+/// Keeps the receiving thread from its CPU, by what is more urgent there, for so long from when it
+/// is first seen; whether it could.
+fn starve(agent: u32, cpu: usize, time: Duration) -> bool {
+    let until = Instant::now() + Duration::from_secs(60);
+    let thread = loop {
+        match receiving_thread(agent) {
+            Some(thread) => break thread,
+            None if Instant::now() > until => return false,
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let hog = || {
+        let mut command = Command::new("nice");
+        command.args(["-n", "-20", "taskset", "-c", &cpu.to_string(), "yes"]);
+        command.stdout(std::process::Stdio::null()).spawn()
+    };
+    let mut hogs: Vec<_> = (0..2).flat_map(|_| hog()).collect();
+    let idle = Command::new("chrt").args(["-i", "-p", "0", &thread.to_string()]).status();
+    std::thread::sleep(time);
+    for hog in &mut hogs {
+        let _ = hog.kill();
+        let _ = hog.wait();
+    }
+    idle.is_ok_and(|status| status.success())
+}
+
+/// The receiver has no CPU from before the window to its middle: then it reads what had filled its
+/// queue before. What came in the window is known from the shaper's rate.
+#[test]
+fn datagrams_that_waited_before_the_window_are_not_in_the_figure() {
+    if !is_root() {
+        return skip("waited", "needs root for network namespaces");
+    }
+    let bench = Bench::new();
+    let qdisc = "tc qdisc add dev narrows1 root tbf rate 5mbit burst 8kb latency 20ms";
+    if !bench.inside(&bench.here, qdisc) {
+        return skip("waited", "tc is not there");
+    }
+    let cpu = std::thread::available_parallelism().map_or(1, usize::from).min(2) - 1;
+    let place = format!("0,{cpu}");
+    // A window of 2 s lets 1.25 MB through; the queue holds about a quarter of a megabyte.
+    let words = ["udp", "-b", "8M", "-l", "1400", "-t", "2", "--warm-up", "1", "-A", &place];
+    // A host that is slow itself may keep the thread from its CPU for too long, or not enough.
+    for _ in 0..4 {
+        let agent = bench.agent.pid();
+        let starving = std::thread::spawn(move || starve(agent, cpu, Duration::from_secs(2)));
+        let output = bench.output(&words);
+        if !starving.join().expect("a thread") {
+            return skip("waited", "chrt, nice or taskset is not there");
+        }
+        let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+        let result = &json["results"][0];
+        let run = &result["reconciled"][0];
+        if run["verdict"]["verdict"] != "backlog-taken-off" {
+            // Without a backlog it is not beyond the shaper; with one it must be explained.
+            assert_eq!(run["verdict"]["verdict"], "agrees", "{run}");
+            continue;
+        }
+        let side = &run["sides"][0];
+        assert!(side["waited"]["opening_memory_bytes"].as_u64() > Some(100_000), "{run}");
+        let payload = 5e6 * 1400.0 / 1442.0;
+        let value = result["estimate"]["value"].as_f64().expect("a value");
+        let bound = run["verdict"]["error_bound_share"].as_f64().expect("a bound");
+        assert!(bound < 0.15, "{run}");
+        // The bucket holds 8 KB beside its rate; a sender that was late sent less.
+        assert!(value <= 1.03 * payload, "{value} of {payload}: {run}");
+        let carried = side["carried_at_most"].as_f64().expect("a count") * 8.0 / 2.0;
+        assert!((value / carried - 1.0).abs() <= bound + 0.01, "{value} of {carried}: {run}");
+        let counted = side["counted"].as_f64().expect("a count") * 8.0 / 2.0;
+        assert!(counted > 1.05 * carried, "{counted} of {carried}: {run}");
+        assert!(result["labels"].to_string().contains("backlog"), "{result}");
+        return;
+    }
+    skip("waited", "the receiver could not be starved in four tries");
 }
 
 #[test]

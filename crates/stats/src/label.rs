@@ -45,7 +45,8 @@ pub enum Label {
     Corrupted,
     /// Runs counted more than their interface or TCP received: they have no value.
     Impossible,
-    /// Runs read what had come before their windows: their values are what TCP received.
+    /// Runs read what had come before their windows: their values are what arrived in them, by
+    /// TCP's count or by what waited in the sockets.
     Backlog,
     /// The edges of the windows leave the figure an error worth telling.
     Rough,
@@ -90,7 +91,7 @@ impl Label {
                 "impossible: more was counted than came in the window (a backlog from before it)"
             }
             Self::Backlog => {
-                "a backlog from before the window was read in it: values are what TCP received"
+                "a backlog from before the window was read in it: values are what arrived in it"
             }
             Self::Rough => "rough: the counters and the edges of the window leave an error",
             Self::Nothing => "nothing arrived in the windows",

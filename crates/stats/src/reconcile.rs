@@ -5,7 +5,8 @@
 //! no less than what it carried in the window, and the least of headers leaves the most of payload.
 //! A program that counts more has read what came before: a backlog that a starved receiver found
 //! when its window opened. Such a figure is not the path's. Beyond a twentieth the backlog is taken
-//! off where TCP told what it received, and the figure is refused where only the interface did.
+//! off: of TCP by what it received, of UDP by the memory of the datagrams that waited in the
+//! sockets as the window opened and closed. What neither explains is refused.
 
 use crate::total;
 use crate::traffic::interface;
@@ -23,6 +24,14 @@ const EXCESS_FAR_MAX: f64 = 0.10;
 const BOUND_TOLD: f64 = 0.05;
 /// What a flow may hold as it is read: a large segment (TCP).
 const SEGMENT_BYTES: u64 = 65_536;
+
+/// Memory that a datagram takes in a socket beside its payload, at least: the kernel counts its own
+/// `sk_buff` and `skb_shared_info` (together 552 to 576 bytes on 64-bit kernels) into its
+/// `truesize` (include/linux/skbuff.h, `SKB_TRUESIZE`).
+const DATAGRAM_MEMORY_BYTES: u64 = 512;
+/// The part of its buffer by which a socket may tell too much: the kernel gives the memory of read
+/// datagrams back in lots of this size (net/ipv4/udp.c, `udp_rmem_release`).
+const LOT: u64 = 4;
 
 /// One run's payload beside everything else that saw it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +60,9 @@ pub struct Side {
     pub interface_of: End,
     /// Payload that TCP received between the looks.
     pub tcp_info_bytes: Option<u64>,
+    /// What waited in the sockets of this end as its window opened and closed (UDP).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<Waited>,
     /// Length of the window over that from the first to the last look at the counters.
     pub window_share: f64,
     /// Share by which the program counted more than can have come.
@@ -58,6 +70,17 @@ pub struct Side {
     /// Share by which the figure may be off: the edges of the window, what was being read there,
     /// and what is known of a backlog.
     pub error_bound_share: f64,
+}
+
+/// Datagrams in the sockets of an end, by the memory that they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waited {
+    /// Kernel memory of those that waited as the window opened.
+    pub opening_memory_bytes: u64,
+    /// The same as it closed.
+    pub closing_memory_bytes: u64,
+    /// The most payload by which what was read may exceed what arrived in the window.
+    pub backlog_at_most_bytes: u64,
 }
 
 /// What follows for a run.
@@ -69,7 +92,8 @@ pub enum Verdict {
         /// The largest of the ends' error bounds.
         error_bound_share: f64,
     },
-    /// More was read than TCP received in the window. The value is what TCP received.
+    /// More was read than arrived in the window. The value is what TCP received or, of UDP, the
+    /// middle between what the interface carried and what was read less all that may have waited.
     BacklogTakenOff {
         /// The largest share by which more was read.
         excess_share: f64,
@@ -131,16 +155,16 @@ impl Reconciled {
         matches!(self.verdict, Verdict::Impossible { .. })
     }
 
-    /// Whether its value is what TCP received, and not what was read.
+    /// Whether its value is what arrived, and not what was read.
     pub fn is_without_backlog(&self) -> bool {
         matches!(self.verdict, Verdict::BacklogTakenOff { .. })
     }
 
-    /// What an end read in its window, in bytes, beyond what TCP received there.
+    /// What an end read in its window, in bytes, beyond what arrived there.
     pub(crate) fn backlog_bytes(&self, end: End) -> u64 {
         let side = self.sides.iter().find(|side| side.end == end && side.exceeds());
         side.filter(|_| self.is_without_backlog()).map_or(0, |side| {
-            side.counted.saturating_sub(side.tcp_info_bytes.unwrap_or(side.counted))
+            side.counted.saturating_sub(side.arrived().map_or(side.counted, |came| came.bytes))
         })
     }
 
@@ -162,11 +186,30 @@ impl Side {
         self.excess_share > if near { EXCESS_MAX } else { EXCESS_FAR_MAX }
     }
 
-    /// Whether what TCP received can have come, so that it may stand for what was read.
-    fn is_mended_by_tcp(&self) -> bool {
-        self.tcp_info_bytes
-            .is_some_and(|tcp| tcp as f64 <= self.carried_at_most as f64 * (1.0 + EXCESS_MAX))
+    /// What may stand for what was read; `None` where nothing tells, or where that cannot have come
+    /// either.
+    fn arrived(&self) -> Option<Arrived> {
+        // Both counts are of the time between the looks, which is a little longer than the window.
+        let edges = (1.0 / self.window_share - 1.0).max(0.0);
+        let could_come =
+            |bytes: &u64| *bytes as f64 <= self.carried_at_most as f64 * (1.0 + EXCESS_MAX);
+        if let Some(bytes) = self.tcp_info_bytes.filter(could_come) {
+            return Some(Arrived { bytes, error_bound_share: edges });
+        }
+        let waited = self.waited.filter(|_| self.tcp_info_bytes.is_none())?;
+        let least = self.counted.saturating_sub(waited.backlog_at_most_bytes);
+        let least = Some(least).filter(could_come)?;
+        let (low, high) = (least.min(self.carried_at_most), self.carried_at_most.max(least));
+        let bytes = low + (high - low) / 2;
+        let half = (high - low) as f64 / 2.0 / bytes.max(1) as f64;
+        Some(Arrived { bytes, error_bound_share: edges + half })
     }
+}
+
+/// Payload that arrived in a window.
+struct Arrived {
+    bytes: u64,
+    error_bound_share: f64,
 }
 
 /// Reconciles a run that was made to the end; `None` for others and for memory kernels.
@@ -187,15 +230,14 @@ pub(crate) fn reconcile(trial: &Trial, metric: Metric, record: &Record) -> Optio
 
 fn verdict(sides: &[Side]) -> Verdict {
     let excess: Vec<&Side> = sides.iter().filter(|side| side.exceeds()).collect();
-    if let Some(side) = excess.iter().find(|side| !side.is_mended_by_tcp()) {
+    if let Some(side) = excess.iter().find(|side| side.arrived().is_none()) {
         let less = side.tcp_info_bytes.is_some_and(|bytes| bytes < side.carried_at_most);
         let than = if less { Than::TcpInfo } else { Than::Interface };
         return Verdict::Impossible { excess_share: side.excess_share, than };
     }
-    let bound = |side: &Side| match side.exceeds() {
-        // TCP's count is of the time between the looks, which is a little longer than the window.
-        true => (1.0 / side.window_share - 1.0).max(0.0),
-        false => side.error_bound_share,
+    let bound = |side: &Side| match side.arrived().filter(|_| side.exceeds()) {
+        Some(came) => came.error_bound_share,
+        None => side.error_bound_share,
     };
     let error_bound_share = sides.iter().map(bound).fold(0.0, f64::max);
     match excess.iter().map(|side| side.excess_share).max_by(f64::total_cmp) {
@@ -267,7 +309,11 @@ impl Look<'_> {
             // TCP counted between the looks, the program in the window.
             share(counted as f64 - (tcp as f64 * window_share)).abs()
         });
+        let waited = self.waited();
         let excess_share = excess / most.max(1) as f64;
+        // Of what waited, this may have come before the window.
+        let known = waited.map_or(0.0, |waited| share(waited.backlog_at_most_bytes as f64));
+        let backlog = backlog.max(known.min(1.0));
         let edges = (1.0 / window_share - 1.0).max(0.0);
         Some(Side {
             end: self.end,
@@ -276,10 +322,34 @@ impl Look<'_> {
             interface: seen.effective.interface.clone()?,
             interface_of,
             tcp_info_bytes,
+            waited,
             window_share,
             excess_share,
             error_bound_share: edges + share(read as f64).min(1.0) + backlog.max(excess_share),
         })
+    }
+
+    /// What waited in the sockets at the edges of the window; `None` where that is not told.
+    fn waited(&self) -> Option<Waited> {
+        if self.metric != Metric::Goodput || self.is_tcp() {
+            return None;
+        }
+        let memory = |key: &str| self.report.readings.sum("socket", key);
+        let opening_memory_bytes = memory(".opening:waiting_bytes")?;
+        let closing_memory_bytes = memory(".waiting_bytes")?;
+        let buffer = self.report.effective.receive_buffer_bytes?.0;
+        let message = self.trial.params.message_bytes.0;
+        // Joined datagrams share the memory beside the payload.
+        let is_joined = self.report.effective.receiver.as_deref() == Some("gro");
+        let beside = if is_joined { 0 } else { DATAGRAM_MEMORY_BYTES };
+        let flows = self.report.flows.len() as u64;
+        let surely_closing =
+            closing_memory_bytes.saturating_sub(flows.saturating_mul(buffer / LOT));
+        // Datagrams of a flow take the same memory each at both edges.
+        let net = opening_memory_bytes.saturating_sub(surely_closing) as f64;
+        let payload = message as f64 / message.saturating_add(beside).max(1) as f64;
+        let backlog_at_most_bytes = (net * payload) as u64;
+        Some(Waited { opening_memory_bytes, closing_memory_bytes, backlog_at_most_bytes })
     }
 
     /// What the program counted in its window.

@@ -171,6 +171,49 @@ fn more_payload_than_was_carried_is_refused() {
     assert!(matches!(told, Verdict::Agrees { error_bound_share } if error_bound_share > 0.01));
 }
 
+/// 71.75 MB were read where 50 MB came: 21.75 MB had waited. A datagram of 1400 bytes takes 1912 of
+/// memory or more, so 40 MB of memory hold 29.3 MB at most and 42.5 to 50 MB came in the window.
+#[test]
+fn datagrams_that_waited_before_the_window_are_taken_off() {
+    let carried = 50_000_000;
+    let datagrams = Seen { payload: 71_750_000, carried, tcp: None, packet: (28, 1400), ..SEEN };
+    let of = |opening: u64, closing: u64, receiver: &str| {
+        let mut sink = end(datagrams, false);
+        let waiting = [("opening:waiting_bytes", opening), ("waiting_bytes", closing)];
+        let waiting = waiting.map(|(name, bytes)| (format!("flow0.{name}"), bytes));
+        sink.readings.0.insert("socket".into(), waiting.into());
+        sink.effective.receive_buffer_bytes = Some(Bytes(40_000_000));
+        sink.effective.receiver = Some(receiver.to_owned());
+        let record = record(sink, end(SEEN, true));
+        let trial = trial("udp-stream", 1400);
+        let told = reconciled(&trial, &record).expect("reconciled").verdict;
+        (told, value_of(&trial, &record).map(|(value, _)| value.value / 8e6))
+    };
+    let (told, value) = of(40_000_000, 0, "recv");
+    let least = 71.75 - 40.0 * 1400.0 / 1912.0;
+    let middle = (least + 50.0) / 2.0;
+    let within = |is: f64, want: f64| assert!((is / want - 1.0).abs() < 1e-3, "{is}, not {want}");
+    within(value.expect("a value"), middle);
+    let Verdict::BacklogTakenOff { excess_share, error_bound_share } = told else {
+        panic!("{told:?}")
+    };
+    within(excess_share, (71.75 - 0.0028) / 50.0 - 1.0);
+    // Half of what is left open, and the 2 ms by which the looks lie around a second.
+    within(error_bound_share, (50.0 - middle) / middle + 0.002);
+    // Joined datagrams may fill the memory that they take: more may have waited, and less come.
+    let (_, value) = of(40_000_000, 0, "gro");
+    within(value.expect("a value"), (31.75 + 50.0) / 2.0);
+    // Too little waited to explain it, or as much waited as it closed, but for a quarter of the
+    // buffer that may be of datagrams read already.
+    for (opening, closing) in [(20_000_000, 0), (40_000_000, 40_000_000)] {
+        let (told, value) = of(opening, closing, "recv");
+        assert!(matches!(told, Verdict::Impossible { than: Than::Interface, .. }), "{told:?}");
+        assert_eq!(value, None);
+    }
+    let (told, _) = of(40_000_000, 12_000_000, "recv");
+    assert!(matches!(told, Verdict::BacklogTakenOff { .. }), "{told:?}");
+}
+
 #[test]
 fn a_refused_run_has_no_value_and_says_so() {
     let seen = Seen { payload: 50_000_000, tcp: None, ..SEEN };
