@@ -3,9 +3,7 @@
 mod common;
 
 use common::{err, fails, folder, is_root, narrows, out, run, skip};
-use narrows_model::load::{EndReport, FlowTally};
 use narrows_model::record::Record;
-use narrows_model::{Bytes, Nanos};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -466,110 +464,4 @@ fn an_altered_digit_is_noticed_in_every_record() {
         let says = format!("run {at} is not what was stored");
         assert!(out(&output).contains(&says), "{}", out(&output));
     }
-}
-
-/// An end that moved so many bytes by flows that send, that are one-sided.
-fn end_of(flows: &[(u64, bool, bool)], window_ns: u64) -> Option<Box<EndReport>> {
-    let flow = |(bytes, sends, one_sided): &(u64, bool, bool)| FlowTally {
-        bytes: Bytes(*bytes),
-        messages: *bytes / 10,
-        sends: *sends,
-        one_sided: *one_sided,
-        ..FlowTally::default()
-    };
-    let flows: Vec<FlowTally> = flows.iter().map(flow).collect();
-    let round_trips = vec![(Nanos(900), 3), (Nanos(1000), 9), (Nanos(1200), 12), (Nanos(9000), 1)];
-    Some(Box::new(EndReport {
-        window_ns: Nanos(window_ns),
-        flows,
-        round_trips,
-        ..Default::default()
-    }))
-}
-
-/// A flow: its bytes, whether it sends, whether it is one-sided.
-type Flow = (u64, bool, bool);
-
-/// Kinds of workload with the flows of the end that receives and of the end that sends.
-fn ends_of_kinds() -> Vec<(&'static str, Vec<Flow>, Vec<Flow>)> {
-    let (yes, no) = (true, false);
-    let (sends, receives) = ((700, yes, no), (611, no, no));
-    vec![
-        ("tcp-stream", vec![receives, receives], vec![sends, sends]),
-        // Both ways, in windows of different length.
-        ("tcp-stream", vec![receives, (555, yes, no)], vec![sends, (444, no, no)]),
-        // A file of an old narrows: its source did not say that it sends.
-        ("udp-stream", vec![receives], vec![(700, no, no)]),
-        ("rdma-write-stream", vec![(0, no, yes)], vec![(811, yes, yes)]),
-        ("rdma-read-stream", vec![(31, yes, yes)], vec![(811, yes, yes)]),
-        ("memory-copy", vec![receives, receives], vec![]),
-        ("memory-latency", vec![receives], vec![]),
-        ("tcp-rr", vec![receives], vec![sends]),
-        ("udp-rr", vec![receives], vec![sends]),
-        ("tcp-connect", vec![receives], vec![sends]),
-    ]
-}
-
-/// What the views of a file say is what the report says, for every kind of workload.
-#[test]
-fn the_views_of_a_file_say_what_its_report_says() {
-    let cases = ends_of_kinds();
-    let dir = folder("views");
-    let study = series(&dir, "study", &[10.0, 10.1]);
-    let mut stored = narrows_store::read(&study).expect("a study");
-    let (trial, record) = (stored.trials[0].clone(), stored.records[0].clone());
-    for (at, (kind, sink, source)) in cases.iter().enumerate() {
-        let id = narrows_model::trial::TrialId(at.to_string());
-        stored.trials.push(narrows_model::trial::Trial {
-            id: id.clone(),
-            label: format!("{at} {kind}"),
-            kind: (*kind).into(),
-            ..trial.clone()
-        });
-        stored.records.push(Record {
-            trial: id,
-            sink: end_of(sink, 1_000_000_007),
-            source: if source.is_empty() { None } else { end_of(source, 1_300_000_000) },
-            external: None,
-            ..record.clone()
-        });
-    }
-    let file = dir.join("all.narrows");
-    let mut draft = narrows_store::Store::draft(&file, &stored.study, &stored.host).expect("draft");
-    draft.put_trials(&stored.trials).expect("trials");
-    draft.put_records(&stored.records).expect("records");
-    drop(draft.publish().expect("a file"));
-    let database = rusqlite::Connection::open(&file).expect("database");
-    let column = |view: &str, column: &str, number: usize| -> Option<f64> {
-        let query = format!("SELECT {column} FROM {view} WHERE number = ?1");
-        let mut statement = database.prepare(&query).expect("a view");
-        let mut rows = statement.query([number as i64]).expect("rows");
-        rows.next().expect("a row").and_then(|row| row.get(0).expect("a number"))
-    };
-    for (at, record) in stored.records.iter().enumerate() {
-        let trial = stored.trials.iter().find(|trial| trial.id == record.trial).expect("a trial");
-        let value = narrows_stats::value_of(trial, record).map(|(value, _)| value.value);
-        let network = trial.kind.is_stream();
-        for (view, name, its) in [
-            ("goodput", "goodput_bps", network),
-            ("memory_bandwidth", "bytes_per_second", trial.kind.as_str() == "memory-copy"),
-            ("round_trip", "p50_ns", trial.kind.is_round_trip()),
-            ("round_trip", "trips_per_second", trial.kind.as_str() == "tcp-connect"),
-        ] {
-            let said = column(view, name, at + 1);
-            let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
-            match its {
-                true => assert!(
-                    said.zip(value).is_some_and(|(said, value)| near(said, value)),
-                    "{}: {view} says {said:?}, the report {value:?}",
-                    trial.label
-                ),
-                false if name == "trips_per_second" => {}
-                false if name == "p50_ns" && trial.kind.as_str() == "tcp-connect" => {}
-                false => assert_eq!(said, None, "{} is no {view}", trial.label),
-            }
-        }
-    }
-    let back = column("goodput", "back_bps", 4).expect("the way back");
-    assert!((back / (8e9 * 444.0 / 1.3e9) - 1.0).abs() < 1e-9, "{back}");
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// "NRRW": the file belongs to narrows (SQLite header, offset 68).
 const APPLICATION_ID: i64 = 0x4e52_5257;
 /// Version of the tables.
-pub const VERSION: i64 = 3;
+pub const VERSION: i64 = 4;
 /// The oldest version that is read: it has no sessions.
 pub const VERSION_OLDEST: i64 = 1;
 /// The first version whose rows are chained.
@@ -35,15 +35,18 @@ const STEPS: i32 = 100_000;
 
 const TABLES: &str = include_str!("layouts/2-tables.sql");
 const VIEWS_2: &str = include_str!("layouts/2-views.sql");
-const CHAIN_AND_VIEWS: &str = include_str!("layouts/3.sql");
+const CHAIN: &str = include_str!("layouts/3-chain.sql");
+const VIEWS_3: &str = include_str!("layouts/3-views.sql");
+const VIEWS: &str = include_str!("layouts/4-views.sql");
 
 /// Every layout that was ever written, with its version.
-fn layouts() -> [(i64, String); 4] {
+fn layouts() -> [(i64, String); 5] {
     [
         (1, include_str!("layouts/1-early.sql").to_owned()),
         (1, include_str!("layouts/1.sql").to_owned()),
         (2, TABLES.to_owned() + VIEWS_2),
-        (VERSION, TABLES.to_owned() + CHAIN_AND_VIEWS),
+        (3, TABLES.to_owned() + CHAIN + VIEWS_3),
+        (VERSION, TABLES.to_owned() + CHAIN + VIEWS),
     ]
 }
 
@@ -51,15 +54,27 @@ fn layouts() -> [(i64, String); 4] {
 pub fn lay_out(database: &Connection) -> rusqlite::Result<()> {
     database.pragma_update(None, "application_id", APPLICATION_ID)?;
     database.execute_batch(TABLES)?;
-    database.execute_batch(CHAIN_AND_VIEWS)?;
+    database.execute_batch(CHAIN)?;
+    database.execute_batch(VIEWS)?;
     database.pragma_update(None, "user_version", VERSION)
 }
 
-/// Gives a database of version 2 what it lacks; within a transaction of the caller's.
-pub fn upgrade(database: &Connection) -> rusqlite::Result<()> {
-    database.execute_batch("DROP VIEW run; DROP VIEW goodput;")?;
-    database.execute_batch(CHAIN_AND_VIEWS)?;
+/// Gives a database of version 2 or 3 what it lacks; within a transaction of the caller's.
+pub fn upgrade(database: &Connection, version: i64) -> rusqlite::Result<()> {
+    for name in names_of_views(database)? {
+        database.execute_batch(&format!("DROP VIEW {name};"))?;
+    }
+    if version < VERSION_CHAINED {
+        database.execute_batch(CHAIN)?;
+    }
+    database.execute_batch(VIEWS)?;
     database.pragma_update(None, "user_version", VERSION)
+}
+
+/// The views of a database that is laid out as a study: their names are ours.
+fn names_of_views(database: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'")?;
+    statement.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Opens a database to read it, or to write to it as well: on guard, within limits, and only if it
@@ -185,12 +200,14 @@ mod tests {
 
     #[test]
     fn an_upgraded_database_is_laid_out_like_a_new_one() {
-        let old = Connection::open_in_memory().expect("database");
-        old.execute_batch(&(TABLES.to_owned() + VIEWS_2)).expect("layout");
-        upgrade(&old).expect("upgrade");
-        let new = Connection::open_in_memory().expect("database");
-        lay_out(&new).expect("layout");
-        assert_eq!(objects(&old).expect("objects"), objects(&new).expect("objects"));
-        assert_eq!(objects(&new).expect("objects").len(), 16);
+        for (version, layout) in layouts().iter().filter(|(version, _)| [2, 3].contains(version)) {
+            let old = Connection::open_in_memory().expect("database");
+            old.execute_batch(layout).expect("layout");
+            upgrade(&old, *version).expect("upgrade");
+            let new = Connection::open_in_memory().expect("database");
+            lay_out(&new).expect("layout");
+            assert_eq!(objects(&old).expect("objects"), objects(&new).expect("objects"));
+            assert_eq!(objects(&new).expect("objects").len(), 17);
+        }
     }
 }

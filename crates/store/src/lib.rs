@@ -119,8 +119,8 @@ impl Store {
                 return Err(StoreError::Unreadable { path: path.to_owned(), why });
             }
             _ => store.all(|database| {
-                layout::upgrade(database)?;
-                chain::adopt(database)
+                layout::upgrade(database, version)?;
+                if version < layout::VERSION_CHAINED { chain::adopt(database) } else { Ok(()) }
             })?,
         }
         Ok(store)

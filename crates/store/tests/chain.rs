@@ -94,6 +94,11 @@ fn older(name: &str, version: i64) -> std::path::PathBuf {
     let file = dir.join("old.narrows");
     let layout = match version {
         1 => include_str!("../src/layouts/1.sql").to_owned(),
+        3 => {
+            include_str!("../src/layouts/2-tables.sql").to_owned()
+                + include_str!("../src/layouts/3-chain.sql")
+                + include_str!("../src/layouts/3-views.sql")
+        }
         _ => {
             include_str!("../src/layouts/2-tables.sql").to_owned()
                 + include_str!("../src/layouts/2-views.sql")

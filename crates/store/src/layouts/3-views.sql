@@ -1,13 +1,3 @@
-CREATE TABLE link(
-  number INTEGER PRIMARY KEY,
-  what TEXT NOT NULL,
-  key TEXT NOT NULL,
-  digest TEXT NOT NULL,
-  hash TEXT NOT NULL);
-CREATE TABLE head(
-  only INTEGER PRIMARY KEY CHECK(only = 1),
-  links INTEGER NOT NULL,
-  hash TEXT NOT NULL);
 CREATE VIEW run AS
   SELECT record.number, trial.label, json_extract(trial.json, '$.kind') AS kind,
     record.repeat, record.outcome,
