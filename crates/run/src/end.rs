@@ -9,10 +9,14 @@ use nix::sys::signal::Signal;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a worker that has closed its output may take to end. The kernel takes a while to tear
+/// down one with gigabytes of buffers.
+const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// One end of a trial, wherever it runs.
 pub trait End {
@@ -74,8 +78,22 @@ impl WorkerProcess {
         self.orders = None;
     }
 
+    /// Waits for the end of a worker that speaks no more, and ends one that goes on in silence.
+    fn ended(&mut self) -> std::io::Result<ExitStatus> {
+        self.orders = None;
+        let until = Instant::now() + END_WITHIN;
+        while Instant::now() < until {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        self.child.kill()?;
+        self.child.wait()
+    }
+
     fn how_it_ended(&mut self) -> RunError {
-        let status = match self.child.wait() {
+        let status = match self.ended() {
             Ok(status) => status,
             Err(error) => {
                 return RunError::Machine(format!("the worker process is gone: {error}"));
