@@ -83,9 +83,10 @@ impl From<RunError> for Failure {
             RunError::Elsewhere(_) => Cause::ELSEWHERE,
             RunError::Key(_) => Cause::BAD_KEY,
             RunError::Order(_) => Cause::ORDER,
-            RunError::Machine(_) | RunError::OutOfMemory(_) | RunError::WorkerEnded(_) => {
-                Cause::MACHINE
-            }
+            RunError::Machine(_)
+            | RunError::OutOfMemory(_)
+            | RunError::WorkerEnded(_)
+            | RunError::Halves(_) => Cause::MACHINE,
             RunError::Store(error) => return error.into(),
         };
         Self::of(cause, says)

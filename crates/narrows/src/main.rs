@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Host(args) => cmd::host::run(&args),
         Command::Import(args) => cmd::import::run(&args),
         Command::List(args) => cmd::list::run(&args),
+        Command::Listener => cmd::listener::run(),
         Command::Man => cmd::man::run(),
         Command::Mem(args) => cmd::mem::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),

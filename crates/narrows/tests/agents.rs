@@ -243,38 +243,67 @@ fn an_agent_that_is_started_as_root_gives_root_up_and_still_measures() {
         return skip("an_agent_that_is_started_as_root", "needs root");
     }
     let agent = serve(&[], &["-B", "127.0.0.1"]);
-    let uid = |pid: u32| {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("Uid:").map(str::to_owned));
-        line.unwrap_or_default().split_whitespace().map(str::to_owned).collect::<Vec<String>>()
+    let has = |pid: u32, what: [&str; 8]| {
+        let names =
+            ["Uid", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"];
+        for (name, what) in names.into_iter().zip(what) {
+            assert_eq!(common::status(pid, name), what, "{name} of {pid}");
+        }
     };
     // Real, effective, saved and file system: there is no way back.
-    assert_eq!(uid(agent.pid()), ["65534"; 4]);
+    let nobody = "65534 65534 65534 65534";
+    // CAP_NET_ADMIN is the twelfth.
+    let (none, one) = ("0000000000000000", "0000000000001000");
+    has(agent.pid(), [nobody, one, one, none, none, one, "1", "2"]);
+    has(agent.listener(), [nobody, none, none, none, none, none, "1", "2"]);
     let mut command = narrows();
     let port = agent.port.to_string();
     command.args(["udp", "127.0.0.1", "-p", &port, "-t", "0.6", "--repeats", "1", "-b", "50M"]);
     command.env("NARROWS_KEY", &agent.key).arg("--json").arg("--out").arg(folder("no-root"));
     let child = std::thread::spawn(move || json(&run(&mut command)));
-    let own = |pid: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
-        parent == Some(agent.pid().to_string().as_str())
-    };
     let deadline = Instant::now() + Duration::from_secs(10);
     let worker = loop {
         assert!(Instant::now() < deadline, "no worker was seen");
-        if let Some(worker) = common::agents_workers().into_iter().find(own) {
+        if let Some(worker) = common::children(agent.pid(), "worker").pop() {
             break worker;
         }
         std::thread::sleep(Duration::from_millis(5));
     };
-    assert_eq!(uid(worker), ["65534"; 4]);
+    has(worker, [nobody, one, one, one, none, one, "1", "2"]);
     let json = child.join().expect("controller");
     // What the kept capabilities are for: the buffer is larger than an ordinary user may ask for.
     let most = std::fs::read_to_string("/proc/sys/net/core/rmem_max").expect("limit");
     let most: u64 = most.trim().parse().expect("number");
     let given = json["results"][0]["sink_receive_buffer_bytes"].as_u64().expect("buffer");
     assert!(given >= 8 << 20 || given > 2 * most, "{given} of {most}");
+}
+
+#[test]
+fn neither_process_of_an_agent_outlives_the_other() {
+    let mut agent = serve(&[], &["-B", "127.0.0.1"]);
+    let until = |what: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !what() {
+            assert!(Instant::now() < deadline, "it goes on");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let listener = agent.listener();
+    agent.kill();
+    // Nobody may be there to hear of its end.
+    until(&|| ["", "Z (zombie)"].contains(&common::status(listener, "State").as_str()));
+    let mut command = narrows();
+    command.args(["serve", "-B", "127.0.0.1", "-p", "0"]).stdout(std::process::Stdio::null());
+    let agent = command.stderr(std::process::Stdio::piped()).spawn().expect("an agent");
+    let listener = || common::children(agent.id(), "listener").pop();
+    until(&|| listener().is_some());
+    // As the kernel would one that asks for a call of another architecture.
+    let listener = listener().expect("a listener").to_string();
+    let killed = std::process::Command::new("kill").args(["-9", &listener]).status();
+    assert!(killed.expect("kill").success());
+    let output = agent.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(5), "{}", err(&output));
+    assert!(err(&output).contains("the listener ended early (signal: 9"), "{}", err(&output));
 }
 
 #[test]

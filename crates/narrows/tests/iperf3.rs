@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Served, err, folder, narrows, out, run, serve, serve_at, skip};
+use common::{Served, err, folder, narrows, out, run, serve, serve_at, skip, status};
 use serde_json::Value;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 fn is_there() -> bool {
@@ -54,6 +55,24 @@ fn each_limit_of_the_owner_is_told_to_an_iperf3_client() {
     let server = serve(&[], &["--iperf3", "--allow", "192.0.2.0/24"]);
     let json = client(&server, "127.0.0.1", "-t 1");
     assert!(json["error"].as_str().is_some_and(|why| why.contains("authorization")), "{json}");
+}
+
+#[test]
+fn a_server_for_iperf3_clients_keeps_nothing_that_it_does_not_need() {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|own| MetadataExt::uid(&own) == 0);
+    for (words, user) in [(&["--iperf3"][..], "65534"), (&["--iperf3", "--user", "root"], "0")] {
+        let server = serve(&[], words);
+        for (name, what) in [("NoNewPrivs", "1"), ("Seccomp", "2")] {
+            assert_eq!(status(server.pid(), name), what, "{name}");
+        }
+        for name in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+            assert_eq!(status(server.pid(), name), "0000000000000000", "{name}");
+        }
+        if root {
+            assert_eq!(status(server.pid(), "CapBnd"), "0000000000000000");
+            assert_eq!(status(server.pid(), "Uid"), [user; 4].join(" "));
+        }
+    }
 }
 
 #[test]

@@ -1,51 +1,38 @@
-//! The agent: lends this host's end of a trial to a controller that holds the key.
+//! The half of an agent that speaks with strangers and controllers: it lends this host's end of a
+//! trial to a controller that holds the key.
 //!
 //! It runs only typed workloads within [`crate::limits`], never a command of a peer, in no
-//! namespace a peer names; one controller at a time measures, others are told so.
+//! namespace a peer names; one controller at a time measures, others are told so. It starts
+//! nothing itself: the [`crate::starter`] does, and is the parent of this process, which has no
+//! capability and makes no file, socket or process ([`crate::confine::listener`]).
 
-use crate::RunError;
 use crate::door::{self, Guest, Service, Standing};
-use crate::end::{End, WorkerProcess};
 pub use crate::events::{Event, Kind};
+use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
 use crate::heart::Heart;
 use crate::key::Key;
-use crate::launch::container::Launcher;
-use crate::limits::Limits;
+use crate::limits::{LINE_MAX, Limits, WORKER_SPARE};
 use crate::listen::{self, TURN};
-use crate::offers::Offers;
 use crate::session::{Answer, Order};
 use crate::wire::{Patience, Reply, Request, Wire};
-use narrows_model::host::{Host, PciHop};
+use crate::{RunError, confine, privilege};
 use narrows_model::record::{Fault, Stage};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, TryLockError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a connection may take from the handshake to its first request.
 const PROOF_WITHIN: Duration = Duration::from_secs(5);
-/// How long a worker may take beside its time line: to be ordered, to prepare, to meet the other
-/// end.
-const WORKER_SPARE: Duration = Duration::from_secs(240);
-/// No time line is longer.
-const LINE_MAX: Duration = Duration::from_secs(3600);
 /// A controller that orders nothing for so long does not measure, though it still beats.
 const IDLE_MAX: Duration = Duration::from_secs(600);
-
-/// What an agent lends.
-#[derive(Clone)]
-pub struct Lend {
-    /// This program, for workers.
-    pub binary: PathBuf,
-    /// What a peer may order.
-    pub limits: Limits,
-    /// This host as it was read with more rights than the agent has now, if it was: what only root
-    /// can read is taken from it.
-    pub host: Option<Host>,
-    /// How soon a silent controller is taken to be gone.
-    pub patience: Patience,
-}
+/// How long the starter may take to say what the agent is to be.
+const SETUP_WITHIN: Duration = Duration::from_secs(60);
 
 /// An agent that listens.
 pub struct Agent {
@@ -56,23 +43,45 @@ pub struct Agent {
 /// What all sessions have in common.
 struct Serving {
     key: Key,
-    lend: Arc<Lend>,
-    busy: Mutex<()>,
+    limits: Limits,
+    patience: Patience,
+    /// The starter of workers: whoever has it measures.
+    starter: Mutex<Starter>,
+}
+
+/// A socket that listens on `port` of an address, or of all of both families; port 0 takes a free
+/// one.
+pub fn listen(address: Option<IpAddr>, port: u16) -> Result<TcpListener, RunError> {
+    listen::on(address, port).map_err(|error| {
+        let at = address.map_or("any address".to_owned(), |address| address.to_string());
+        RunError::Listen { at, port, error }
+    })
+}
+
+/// What a process does that the starter started as its listener: gives up all that speaking needs
+/// not, then serves those that come to `listening`, with the starter at the other end of `starter`.
+pub fn serve_as_child(
+    starter: UnixStream,
+    listening: TcpListener,
+    log: impl Fn(Event) + Send + Sync + 'static,
+) -> Result<(), RunError> {
+    // If the parent died before this call, its end of the socketpair is closed.
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+    privilege::drop_all()?;
+    confine::listener()?;
+    Agent::over(listening, starter)?.serve(&AtomicBool::new(false), log);
+    Ok(())
 }
 
 impl Agent {
-    /// Listens on `port` of an address, or of all of both families; port 0 takes a free one.
-    pub fn listen(
-        address: Option<IpAddr>,
-        port: u16,
-        key: Key,
-        lend: Lend,
-    ) -> Result<Self, RunError> {
-        let listener = listen::on(address, port).map_err(|error| {
-            let at = address.map_or("any address".to_owned(), |address| address.to_string());
-            RunError::Listen { at, port, error }
-        })?;
-        let serving = Serving { key, lend: Arc::new(lend), busy: Mutex::new(()) };
+    /// An agent whose starter is at the other end of `starter`, which says first what it is to be.
+    pub fn over(listener: TcpListener, starter: UnixStream) -> Result<Self, RunError> {
+        let mut link = Link::over(starter, SAID_BYTES_MAX)?;
+        let setup = link.hear::<Setup>(SETUP_WITHIN)?;
+        let Setup { key, limits, patience } =
+            setup.ok_or_else(|| RunError::Halves("no setup came".to_owned()))?;
+        let starter = Mutex::new(Starter::over(link)?);
+        let serving = Serving { key: Key::parse(&key)?, limits, patience, starter };
         Ok(Self { listener, serving: Arc::new(serving) })
     }
 
@@ -91,7 +100,7 @@ impl Service for Serving {
     type Error = RunError;
 
     fn allows(&self, from: IpAddr) -> bool {
-        self.lend.limits.allows(from)
+        self.limits.allows(from)
     }
 
     fn meet(
@@ -101,163 +110,193 @@ impl Service for Serving {
         guest: &mut Guest,
         log: &dyn Fn(Event),
     ) -> Result<Option<String>, RunError> {
-        let lend = self.lend.clone();
-        session(stream, &self.key, lend, &self.busy, guest, log).map(|()| Some(from.to_string()))
+        self.session(stream, guest, log).map(|()| Some(from.to_string()))
     }
 }
 
-fn session(
-    stream: TcpStream,
-    key: &Key,
-    lend: Arc<Lend>,
-    busy: &Mutex<()>,
-    guest: &mut Guest,
-    log: &dyn Fn(Event),
-) -> Result<(), RunError> {
-    let own = stream.local_addr().map_err(|error| RunError::Machine(error.to_string()))?;
-    let own = listen::canonical(own);
-    stream.set_nonblocking(false).map_err(|error| RunError::Machine(error.to_string()))?;
-    let mut wire = Wire::answer(stream, key)?;
-    // Only a message that can be decrypted proves the key: the first half of a handshake can be a
-    // recorded one.
-    wire.hear_proof(PROOF_WITHIN)?;
-    if guest.prove() != Standing::Proved {
-        return Err(RunError::Unreachable(format!("{} was dropped", wire.peer())));
-    }
-    wire.voice().beat()?;
-    let Some(first) = wire.receive::<Request>(PROOF_WITHIN)? else {
-        return Err(RunError::Refused(format!("{}: asked for nothing", wire.peer())));
-    };
-    log(Event::Session(wire.peer().to_owned()));
-    let _alone = match busy.try_lock() {
-        Ok(alone) => alone,
-        Err(TryLockError::Poisoned(alone)) => alone.into_inner(),
-        Err(TryLockError::WouldBlock) => {
-            let why = "another controller is measuring; two trials never overlap on a host";
-            wire.send(&Reply::Refused { why: why.to_owned() })?;
-            return Ok(());
+impl Serving {
+    fn session(
+        &self,
+        stream: TcpStream,
+        guest: &mut Guest,
+        log: &dyn Fn(Event),
+    ) -> Result<(), RunError> {
+        let machine = |error: std::io::Error| RunError::Machine(error.to_string());
+        let own = listen::canonical(stream.local_addr().map_err(machine)?);
+        stream.set_nonblocking(false).map_err(machine)?;
+        let mut wire = Wire::answer(stream, &self.key)?;
+        // Only a message that can be decrypted proves the key: the first half of a handshake can be
+        // a recorded one.
+        wire.hear_proof(PROOF_WITHIN)?;
+        if guest.prove() != Standing::Proved {
+            return Err(RunError::Unreachable(format!("{} was dropped", wire.peer())));
         }
-    };
-    let mut first = Some(first);
-    let patience = lend.patience;
-    wire.expect_beats(patience.silent_max);
-    let _heart = Heart::start(wire.voice().clone(), patience.beat_every)?;
-    let mut lent = Lent { lend, address: own.ip(), worker: None, line: Duration::ZERO };
-    let mut heard = Instant::now();
-    // A worker has a limit of its own; without one, nothing is measured.
-    while lent.worker.is_some() || heard.elapsed() < IDLE_MAX {
-        let request =
-            match first.take().map_or_else(|| wire.receive::<Request>(TURN), |r| Ok(Some(r))) {
-                Ok(request) => request,
-                // The controller hung up between two requests: a session's ordinary end.
-                Err(RunError::Unreachable(_)) => return Ok(()),
-                Err(error) => return Err(error),
-            };
-        if let Some(request) = request {
-            heard = Instant::now();
-            if matches!(request, Request::Order { order: Order::Go }) {
-                wire.excuse(Some(heard + lent.line.min(patience.excused_max)));
+        wire.voice().beat()?;
+        let Some(first) = wire.receive::<Request>(PROOF_WITHIN)? else {
+            return Err(RunError::Refused(format!("{}: asked for nothing", wire.peer())));
+        };
+        log(Event::Session(wire.peer().to_owned()));
+        let mut starter = match self.starter.try_lock() {
+            Ok(starter) => starter,
+            Err(TryLockError::Poisoned(starter)) => starter.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let why = "another controller is measuring; two trials never overlap on a host";
+                wire.send(&Reply::Refused { why: why.to_owned() })?;
+                return Ok(());
             }
-            if let Some(reply) = lent.meet(request) {
-                wire.send(&reply)?;
-            }
-        }
-        if let Some(answer) = lent.hear() {
-            heard = Instant::now();
-            wire.send(&Reply::Answer { answer })?;
-        }
+        };
+        wire.expect_beats(self.patience.silent_max);
+        let _heart = Heart::start(wire.voice().clone(), self.patience.beat_every)?;
+        let rented = starter.rent(own.ip())?;
+        let (line, worker_until) = (Duration::ZERO, Instant::now());
+        let session = Session { serving: self, rented, address: own.ip(), line, worker_until };
+        session.go_on(&mut wire, first)
     }
-    Err(RunError::Unreachable(format!("{} ordered nothing for {IDLE_MAX:?}", wire.peer())))
 }
 
-/// The worker lent to one controller; it ends with the session, or when its time is over.
-struct Lent {
-    lend: Arc<Lend>,
+/// One controller's session.
+struct Session<'a> {
+    serving: &'a Serving,
+    rented: Rented<'a>,
     address: IpAddr,
-    worker: Option<(WorkerProcess, Instant)>,
     /// How long the worker's run is.
     line: Duration,
+    /// The starter ends the worker then, if there is one.
+    worker_until: Instant,
 }
 
-impl Lent {
-    fn meet(&mut self, request: Request) -> Option<Reply> {
-        match request {
-            Request::Describe => {
-                let host = Box::new(describe(&self.lend));
-                Some(Reply::Host { host, offers: Offers::own() })
+impl Session<'_> {
+    /// Passes requests and answers on until the controller hangs up, or is idle for too long.
+    fn go_on(mut self, wire: &mut Wire, first: Request) -> Result<(), RunError> {
+        let mut first = Some(first);
+        let mut until = Instant::now() + IDLE_MAX;
+        while Instant::now() < until {
+            let request = match first.take() {
+                Some(request) => Ok(Some(request)),
+                None => wire.receive::<Request>(TURN),
+            };
+            let request = match request {
+                // The controller hung up between two requests: a session's ordinary end.
+                Err(RunError::Unreachable(_)) => return Ok(()),
+                request => request?,
+            };
+            if let Some(request) = request {
+                if let Some(refusal) = self.meet(request, wire)? {
+                    wire.send(&refusal)?;
+                }
+                until = self.idle_until();
             }
-            Request::Start => {
-                let plain = Launcher::plain(self.lend.binary.clone());
-                let memory_bytes = self.lend.limits.memory_bytes;
-                match WorkerProcess::start(&Launcher { memory_bytes, confined: true, ..plain }) {
-                    Ok(worker) => {
-                        self.worker = Some((worker, Instant::now() + WORKER_SPARE));
-                        Some(Reply::Started)
-                    }
-                    Err(error) => Some(Reply::Refused { why: error.to_string() }),
+            while let Some(reply) = self.rented.reply(Duration::from_millis(1))? {
+                wire.send(&reply)?;
+                until = self.idle_until();
+            }
+        }
+        Err(RunError::Unreachable(format!("{} ordered nothing for {IDLE_MAX:?}", wire.peer())))
+    }
+
+    /// When a controller that says nothing from now on is idle. A worker has a limit of its own;
+    /// without one, nothing is measured.
+    fn idle_until(&self) -> Instant {
+        self.worker_until.max(Instant::now() + IDLE_MAX)
+    }
+
+    /// Passes a request on to the starter, or says why not.
+    fn meet(&mut self, request: Request, wire: &mut Wire) -> Result<Option<Reply>, RunError> {
+        let request = match request {
+            Request::Order { order } => match self.serving.limits.within(order, self.address) {
+                Ok(order) => Request::Order { order },
+                Err(why) => return Ok(Some(failed(why))),
+            },
+            other => other,
+        };
+        let now = Instant::now();
+        match &request {
+            Request::Start => self.worker_until = now + WORKER_SPARE,
+            Request::Stop => self.worker_until = now,
+            Request::Order { order: Order::Prepare { job } } => {
+                self.line = job.timeline.length().min(LINE_MAX);
+                self.worker_until = now + WORKER_SPARE + self.line;
+            }
+            Request::Order { order: Order::Go } => {
+                wire.excuse(Some(now + self.line.min(self.serving.patience.excused_max)));
+            }
+            Request::Order { .. } | Request::Describe => {}
+        }
+        match self.rented.ask(request) {
+            Err(RunError::Order(why)) => Ok(Some(failed(why))),
+            asked => asked.map(|()| None),
+        }
+    }
+}
+
+fn failed(why: String) -> Reply {
+    Reply::Answer { answer: Answer::Failed { at: Stage::Start, why, fault: Fault::Machine } }
+}
+
+/// The starter of workers, as this process sees it.
+struct Starter {
+    calls: Link,
+    replies: Receiver<Said>,
+    sessions: u64,
+}
+
+impl Starter {
+    /// Listens to the starter all the time, so that it never waits for a session to be read.
+    fn over(link: Link) -> Result<Self, RunError> {
+        let calls = link.handle()?;
+        let (say, replies) = channel();
+        let thread = thread::Builder::new().name("starter replies".into());
+        let started = thread.spawn(move || {
+            let mut link = link;
+            // An error is the starter's end, and with it this process's.
+            while let Ok(said) = link.hear::<Said>(Duration::from_secs(60)) {
+                if said.is_some_and(|said| say.send(said).is_err()) {
+                    break;
                 }
             }
-            Request::Stop => {
-                self.worker = None;
-                None
-            }
-            Request::Order { order } => {
-                let given = self.lend.limits.within(order, self.address);
-                let given = given.and_then(|order| self.give(&order));
-                let why = given.err()?;
-                let (at, fault) = (Stage::Start, Fault::Machine);
-                Some(Reply::Answer { answer: Answer::Failed { at, why, fault } })
-            }
-        }
+        });
+        started.map_err(|error| RunError::Machine(format!("starting a thread: {error}")))?;
+        Ok(Self { calls, replies, sessions: 0 })
     }
 
-    fn give(&mut self, order: &Order) -> Result<(), String> {
-        let (worker, until) = self.worker.as_mut().ok_or("no worker was started")?;
-        if let Order::Prepare { job } = order {
-            self.line = job.timeline.length().min(LINE_MAX);
-            *until = Instant::now() + WORKER_SPARE + self.line;
-        }
-        worker.order(order).map_err(|error| error.to_string())
-    }
-
-    fn hear(&mut self) -> Option<Answer> {
-        let (worker, until) = self.worker.as_mut()?;
-        let why = match worker.answer(Duration::from_millis(1)) {
-            Ok(None) if Instant::now() > *until => {
-                "its time was over before it was done".to_owned()
-            }
-            Ok(answer) => return answer,
-            Err(error) => error.to_string(),
-        };
-        self.worker = None;
-        Some(Answer::Failed { at: Stage::Run, why, fault: Fault::Machine })
+    /// The starter for one session.
+    fn rent(&mut self, address: IpAddr) -> Result<Rented<'_>, RunError> {
+        self.sessions += 1;
+        let session = self.sessions;
+        self.calls.send(&Call::Begin { session, address }, CALL_BYTES_MAX)?;
+        Ok(Rented { starter: self, session })
     }
 }
 
-/// This host now, with what only more rights could read from when the agent had them.
-fn describe(lend: &Lend) -> Host {
-    let mut host = narrows_host::read(&narrows_host::Root::live());
-    let Some(before) = &lend.host else { return host };
-    if host.memory.slots.value().is_none() {
-        host.memory.clone_from(&before.memory);
-    }
-    for nic in &mut host.nics {
-        if let Some(before) = before.nic(&nic.name).filter(|before| same(&before.path, &nic.path)) {
-            nic.path.clone_from(&before.path);
-        }
-    }
-    for device in &mut host.devices {
-        let mut known = before.devices.iter();
-        if let Some(before) = known.find(|before| same(&before.path, &device.path)) {
-            device.path.clone_from(&before.path);
-        }
-    }
-    host.cpu.sockets = before.cpu.sockets.clone();
-    host.expansion_slots = before.expansion_slots.clone();
-    host
+/// The starter while it is one session's.
+struct Rented<'a> {
+    starter: &'a mut Starter,
+    session: u64,
 }
 
-/// Whether two paths go through the same functions.
-fn same(a: &[PciHop], b: &[PciHop]) -> bool {
-    a.iter().map(|hop| &hop.address).eq(b.iter().map(|hop| &hop.address))
+impl Rented<'_> {
+    fn ask(&mut self, request: Request) -> Result<(), RunError> {
+        self.starter.calls.send(&Call::Ask { request }, CALL_BYTES_MAX)
+    }
+
+    /// The next reply for this session; what is left of one before it is nobody's.
+    fn reply(&mut self, within: Duration) -> Result<Option<Reply>, RunError> {
+        loop {
+            match self.starter.replies.recv_timeout(within) {
+                Ok(said) if said.session == self.session => return Ok(Some(said.reply)),
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) => return Ok(None),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(RunError::Halves("the starter of workers ended".to_owned()));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Rented<'_> {
+    fn drop(&mut self) {
+        // The worker ends with its session.
+        let _ = self.starter.calls.send(&Call::End, CALL_BYTES_MAX);
+    }
 }

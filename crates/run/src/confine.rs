@@ -1,9 +1,11 @@
-//! The system calls of an agent and of its workers: those that serving and loads need, and no
-//! others. A call that is not among them fails with EPERM, which its caller tells like any error.
+//! The system calls of an agent's processes: those that each needs for its work, and no others. A
+//! call that is not among them fails with EPERM, which its caller tells like any error.
 //!
-//! The agent keeps what starts workers; a worker cannot start anything. Neither can change who it
-//! is, what namespaces it is in, what is mounted, or trace other processes. They can copy memory
-//! from and to a process of the same user that has no more capabilities than they have.
+//! What speaks with strangers ([`listener`], [`iperf3`]) has the connections that come to it: it
+//! opens no file, starts no program, signals and reads no other process. The [`starter`] keeps what
+//! starts workers; a [`worker`] cannot start anything. None of them can change who it is, what
+//! namespaces it is in, what is mounted, or trace other processes. The starter and workers can copy
+//! memory from and to a process of the same user that has no more capabilities than they have.
 
 use crate::RunError;
 use nix::libc;
@@ -71,6 +73,23 @@ const CALLS: &[libc::c_long] = numbers![
         SYS_writev
 ];
 
+/// Calls of a process that has its connections and its memory, and nothing else.
+const TALKING: &[libc::c_long] = numbers![
+        SYS_accept SYS_accept4 SYS_brk SYS_clock_getres SYS_clock_gettime SYS_clock_nanosleep
+        SYS_close SYS_exit SYS_exit_group SYS_futex SYS_get_robust_list SYS_getcpu
+        SYS_getpeername SYS_getpid SYS_getrandom SYS_getrusage SYS_getsockname SYS_getsockopt
+        SYS_gettid SYS_gettimeofday SYS_madvise SYS_membarrier SYS_mremap SYS_munmap
+        SYS_nanosleep SYS_ppoll SYS_read SYS_readv SYS_recvfrom SYS_restart_syscall SYS_rseq
+        SYS_rt_sigaction SYS_rt_sigprocmask SYS_rt_sigreturn SYS_sched_getaffinity
+        SYS_sched_yield SYS_sendto SYS_set_robust_list SYS_setsockopt SYS_shutdown
+        SYS_sigaltstack SYS_write SYS_writev
+];
+/// Among them what only x86-64 has.
+#[cfg(target_arch = "x86_64")]
+const OLD_TALKING: &[libc::c_long] = numbers![SYS_poll SYS_time];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_TALKING: &[libc::c_long] = &[];
+
 /// Calls that only x86-64 has, from before their successors.
 #[cfg(target_arch = "x86_64")]
 const OLD_CALLS: &[libc::c_long] = numbers![
@@ -103,11 +122,33 @@ fn failed(error: impl std::fmt::Display) -> RunError {
     RunError::Machine(format!("filtering system calls: {error}"))
 }
 
-fn when(argument: u8, operator: SeccompCmpOp, value: libc::c_int) -> Result<SeccompRule, RunError> {
-    let value = u64::from(value as u32);
-    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
-        .map_err(failed)?;
-    SeccompRule::new(vec![condition]).map_err(failed)
+fn condition(
+    argument: u8,
+    operator: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, RunError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(failed)
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, RunError> {
+    SeccompRule::new(conditions).map_err(failed)
+}
+
+/// A rule for each value that an argument may have.
+fn one_of(
+    argument: u8,
+    values: impl IntoIterator<Item = libc::c_int>,
+) -> Result<Vec<SeccompRule>, RunError> {
+    let each = |value: libc::c_int| {
+        rule(vec![condition(argument, SeccompCmpOp::Eq, u64::from(value as u32))?])
+    };
+    values.into_iter().map(each).collect()
+}
+
+/// A rule for what an argument is where a mask is set.
+fn masked(argument: u8, mask: libc::c_int, value: libc::c_int) -> Result<SeccompRule, RunError> {
+    let mask = SeccompCmpOp::MaskedEq(u64::from(mask as u32));
+    rule(vec![condition(argument, mask, u64::from(value as u32))?])
 }
 
 fn filter(
@@ -124,14 +165,9 @@ fn denied() -> SeccompAction {
     SeccompAction::Errno(libc::EPERM as u32)
 }
 
-/// What an agent may call: all threads from now on, and all its children.
-pub fn agent() -> Result<(), RunError> {
-    let mut rules: Rules = CALLS.iter().chain(OLD_CALLS).map(|call| (*call, Vec::new())).collect();
-    let families = FAMILIES.map(|family| when(0, SeccompCmpOp::Eq, family));
-    rules.insert(libc::SYS_socket, families.into_iter().collect::<Result<_, _>>()?);
-    let none = SeccompCmpOp::MaskedEq(u64::from(NEW_NAMESPACES as u32));
-    rules.insert(libc::SYS_clone, vec![when(0, none, 0)?]);
-    // Its flags lie behind a pointer, which no filter sees; the C library then takes clone.
+/// These and no others, for all threads from now on. The flags of clone3(2) lie behind a pointer,
+/// which no filter sees: it is as if the kernel had none, and the C library takes clone(2).
+fn allow_only(mut rules: Rules) -> Result<(), RunError> {
     let unknown = [(libc::SYS_clone3, Vec::new())].into();
     let unknown = filter(unknown, SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS as u32))?;
     rules.insert(libc::SYS_clone3, Vec::new());
@@ -140,7 +176,51 @@ pub fn agent() -> Result<(), RunError> {
     apply_filter_all_threads(&allowed).map_err(failed)
 }
 
-/// What an agent's worker may not call beside that: it makes threads, and no processes.
+/// What the starter of workers may call: all threads from now on, and all its children.
+pub fn starter() -> Result<(), RunError> {
+    let mut rules: Rules = CALLS.iter().chain(OLD_CALLS).map(|call| (*call, Vec::new())).collect();
+    rules.insert(libc::SYS_socket, one_of(0, FAMILIES)?);
+    rules.insert(libc::SYS_clone, vec![masked(0, NEW_NAMESPACES, 0)?]);
+    allow_only(rules)
+}
+
+/// What a listener may call: it talks over the sockets it has and those that come to it.
+pub fn listener() -> Result<(), RunError> {
+    allow_only(talking()?)
+}
+
+/// What a server for iperf3 clients may call: a listener's calls, and sockets for datagrams.
+pub fn iperf3() -> Result<(), RunError> {
+    let mut rules = talking()?;
+    let datagrams = |family: libc::c_int| {
+        let family = condition(0, SeccompCmpOp::Eq, u64::from(family as u32))?;
+        let kind = SeccompCmpOp::MaskedEq(0xf);
+        rule(vec![family, condition(1, kind, libc::SOCK_DGRAM as u64)?])
+    };
+    rules.insert(libc::SYS_socket, vec![datagrams(libc::AF_INET)?, datagrams(libc::AF_INET6)?]);
+    rules.extend([libc::SYS_bind, libc::SYS_connect].map(|call| (call, Vec::new())));
+    allow_only(rules)
+}
+
+/// Talking, in threads; no memory that can be executed, no signal to another process, and of the
+/// calls that do many things those that the standard library makes of a socket and a thread.
+fn talking() -> Result<Rules, RunError> {
+    let all = TALKING.iter().chain(OLD_TALKING);
+    let mut rules: Rules = all.map(|call| (*call, Vec::new())).collect();
+    let descriptors =
+        [libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_SETFD, libc::F_GETFL, libc::F_SETFL];
+    rules.insert(libc::SYS_fcntl, one_of(1, descriptors)?);
+    rules.insert(libc::SYS_ioctl, one_of(1, [libc::FIONBIO as libc::c_int])?);
+    rules.insert(libc::SYS_prctl, one_of(0, [libc::PR_SET_NAME])?);
+    rules.insert(libc::SYS_tgkill, one_of(0, [std::process::id() as libc::c_int])?);
+    rules.insert(libc::SYS_clone, vec![masked(0, libc::CLONE_THREAD, libc::CLONE_THREAD)?]);
+    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
+        rules.insert(call, vec![masked(2, libc::PROT_EXEC, 0)?]);
+    }
+    Ok(rules)
+}
+
+/// What a worker may not call beside that: it makes threads, and no processes.
 pub fn worker() -> Result<(), RunError> {
     let mut rules: Rules =
         [libc::SYS_execve, libc::SYS_execveat, libc::SYS_kill, libc::SYS_pidfd_open]
@@ -148,8 +228,7 @@ pub fn worker() -> Result<(), RunError> {
             .into();
     #[cfg(target_arch = "x86_64")]
     rules.extend([libc::SYS_fork, libc::SYS_vfork].map(|call| (call, Vec::new())));
-    let no_thread = SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64);
-    rules.insert(libc::SYS_clone, vec![when(0, no_thread, 0)?]);
+    rules.insert(libc::SYS_clone, vec![masked(0, libc::CLONE_THREAD, 0)?]);
     let program = filter(rules, SeccompAction::Allow, denied())?;
     apply_filter_all_threads(&program).map_err(failed)
 }

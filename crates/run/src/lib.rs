@@ -2,7 +2,8 @@
 //!
 //! [`session`] is the order of words between a controller and an end, without any I/O. [`worker`]
 //! is an end: a child process of the same binary that speaks over its standard input and output.
-//! [`agent`] lends ends to a controller on another host over the encrypted [`wire`].
+//! [`agent`] lends ends to a controller on another host over the encrypted [`wire`]; another
+//! process, the [`starter`], starts its workers.
 //! [`controller`] drives the ends through one run after the other.
 
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ mod end;
 pub mod engines;
 mod events;
 pub mod guard;
+pub mod halves;
 mod heart;
 pub mod iperf3;
 pub mod key;
@@ -32,6 +34,7 @@ mod peer;
 pub mod privilege;
 pub mod session;
 mod stamp;
+pub mod starter;
 mod steps;
 mod throttle;
 pub mod tune;
@@ -96,6 +99,9 @@ pub enum RunError {
     /// This machine does not allow it.
     #[error("{0}")]
     Machine(String),
+    /// The two processes of an agent do not understand each other, or one of them ended.
+    #[error("between the listener and the starter of workers: {0}")]
+    Halves(String),
     /// The kernel killed a worker for want of memory.
     #[error("{0}")]
     OutOfMemory(oom::OutOfMemory),

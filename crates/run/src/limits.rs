@@ -4,10 +4,18 @@
 use crate::session::Order;
 use narrows_model::Bytes;
 use narrows_model::load::{End as Role, Job};
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use std::time::Duration;
+
+/// How long a worker may take beside its time line: to be ordered, to prepare, to meet the other
+/// end.
+pub const WORKER_SPARE: Duration = Duration::from_secs(240);
+/// No time line is longer.
+pub const LINE_MAX: Duration = Duration::from_secs(3600);
 
 /// What the owner of an agent allows. The hard limits of [`narrows_workloads::check`] hold besides.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Limits {
     /// Ports that data connections may come to, first to last; `None` is any.
     pub ports: Option<(u16, u16)>,
@@ -24,7 +32,7 @@ pub struct Limits {
 }
 
 /// Addresses with a common beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Net {
     address: IpAddr,
     bits: u8,

@@ -1,7 +1,7 @@
 //! Listening for connections, over IPv4 and IPv6 alike.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -64,20 +64,23 @@ pub fn next(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
 
 /// Reads a connection before a deadline, however slowly the bytes drip in. What it leaves as the
 /// connection's timeout is of no use to who comes after it.
-pub struct ReadBy<'a> {
+pub struct ReadBy<'a, S> {
     /// The connection.
-    pub stream: &'a TcpStream,
+    pub stream: &'a S,
     /// Nothing is read after it.
     pub deadline: Instant,
 }
 
-impl Read for ReadBy<'_> {
+impl<S: AsFd> Read for ReadBy<'_, S>
+where
+    for<'s> &'s S: Read,
+{
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.stream.set_read_timeout(Some(left))?;
+        SockRef::from(self.stream).set_read_timeout(Some(left))?;
         (&mut &*self.stream).read(buffer)
     }
 }

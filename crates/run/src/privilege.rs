@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// What workers get: buffers by force, any congestion control, busy polling.
 const KEPT: [Capability; 1] = [Capability::CAP_NET_ADMIN];
 
-/// Becomes `user` for good: no capability but those that children need, none of them in effect
+/// Becomes `user` for good: no capability but those that workers need, none of them in effect
 /// here, an empty bounding set, and no new privileges by any program. Gives back a path
 /// by which children can still start `binary`, however deep in root's folders it lies.
 ///
@@ -22,48 +22,80 @@ pub fn drop_root(user: &str, binary: &Path) -> Result<Option<PathBuf>, RunError>
     if !geteuid().is_root() {
         return Ok(None);
     }
-    let failed =
-        |what: &str, why: String| RunError::Machine(format!("giving up root: {what}: {why}"));
-    let file = File::open(binary).map_err(|e| failed("own program file", e.to_string()))?;
-    let mode = file.metadata().map_err(|e| failed("own program file", e.to_string()))?;
+    let file = File::open(binary).map_err(failed("own program file"))?;
+    let mode = file.metadata().map_err(failed("own program file"))?;
     if mode.permissions().mode() & 0o001 == 0 {
-        return Err(failed("own program file", "others may not run it".to_owned()));
+        return Err(failed("own program file")("others may not run it"));
     }
-    let (uid, gid) = ids(user)?;
+    let ids = ids(user)?;
     // Memory that a NIC reads and writes is locked (RDMA). What may not be raised stays.
     let all = nix::sys::resource::RLIM_INFINITY;
     let _ = nix::sys::resource::setrlimit(Resource::RLIMIT_MEMLOCK, all, all);
-    let held = caps::read(None, CapSet::Permitted).map_err(|e| failed("reading", e.to_string()))?;
+    let held = caps::read(None, CapSet::Permitted).map_err(failed("reading"))?;
     let kept: CapsHashSet = KEPT.into_iter().filter(|cap| held.contains(cap)).collect();
-    let os = |what: &'static str| move |e: nix::Error| failed(what, e.to_string());
     // Before the bounding set goes: nothing outside of it can become inheritable.
-    caps::set(None, CapSet::Inheritable, &kept)
-        .map_err(|e| failed("capabilities", e.to_string()))?;
-    // While it may still be done: nothing that is started can have more than is kept.
-    for cap in caps::all() {
-        if caps::has_cap(None, CapSet::Bounding, cap).unwrap_or(false) {
-            let dropped = caps::drop(None, CapSet::Bounding, cap);
-            dropped.map_err(|e| failed("bounding set", e.to_string()))?;
-        }
-    }
-    prctl::set_keepcaps(true).map_err(os("keeping capabilities"))?;
-    setgroups(&[]).map_err(os("groups"))?;
-    setresgid(gid, gid, gid).map_err(os("group"))?;
-    setresuid(uid, uid, uid).map_err(os("user"))?;
+    caps::set(None, CapSet::Inheritable, &kept).map_err(failed("capabilities"))?;
+    empty_bounding_set()?;
+    prctl::set_keepcaps(true).map_err(failed("keeping capabilities"))?;
+    become_user(ids)?;
     for set in [CapSet::Effective, CapSet::Permitted] {
-        caps::set(None, set, &kept).map_err(|e| failed("capabilities", e.to_string()))?;
+        caps::set(None, set, &kept).map_err(failed("capabilities"))?;
     }
-    caps::set(None, CapSet::Ambient, &kept).map_err(|e| failed("capabilities", e.to_string()))?;
-    // The part that parses what peers say does without: children get theirs from the ambient set.
-    caps::clear(None, CapSet::Effective).map_err(|e| failed("capabilities", e.to_string()))?;
-    prctl::set_no_new_privs().map_err(os("no new privileges"))?;
+    caps::set(None, CapSet::Ambient, &kept).map_err(failed("capabilities"))?;
+    // What starts workers does without: they get theirs from the ambient set.
+    caps::clear(None, CapSet::Effective).map_err(failed("capabilities"))?;
+    prctl::set_no_new_privs().map_err(failed("no new privileges"))?;
     // Without it the own /proc entries, by which children are started, belong to root.
-    prctl::set_dumpable(true).map_err(os("own /proc entries"))?;
+    prctl::set_dumpable(true).map_err(failed("own /proc entries"))?;
     let number = file.as_raw_fd();
     // Held open as long as the process lives; children find it by number before they replace
     // themselves.
     let _ = file.into_raw_fd();
     Ok(Some(PathBuf::from(format!("/proc/self/fd/{number}"))))
+}
+
+/// Becomes `user` for good where this process is root, and gives up every capability: what is left
+/// can start nothing that has more.
+pub fn drop_root_and_all(user: &str) -> Result<(), RunError> {
+    if geteuid().is_root() {
+        let ids = ids(user)?;
+        empty_bounding_set()?;
+        become_user(ids)?;
+    }
+    drop_all()
+}
+
+/// Gives up every capability for good, and new privileges by any program.
+pub fn drop_all() -> Result<(), RunError> {
+    empty_bounding_set()?;
+    for set in [CapSet::Ambient, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted] {
+        caps::clear(None, set).map_err(failed("capabilities"))?;
+    }
+    prctl::set_no_new_privs().map_err(failed("no new privileges"))
+}
+
+/// Nothing that is started from now on can have more than this process has. Needs CAP_SETPCAP:
+/// without it the set stays, and no new privileges is what holds.
+fn empty_bounding_set() -> Result<(), RunError> {
+    if !caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
+        return Ok(());
+    }
+    for cap in caps::all() {
+        if caps::has_cap(None, CapSet::Bounding, cap).unwrap_or(false) {
+            caps::drop(None, CapSet::Bounding, cap).map_err(failed("bounding set"))?;
+        }
+    }
+    Ok(())
+}
+
+fn become_user((uid, gid): (Uid, Gid)) -> Result<(), RunError> {
+    setgroups(&[]).map_err(failed("groups"))?;
+    setresgid(gid, gid, gid).map_err(failed("group"))?;
+    setresuid(uid, uid, uid).map_err(failed("user"))
+}
+
+fn failed<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> RunError {
+    move |why| RunError::Machine(format!("giving up root: {what}: {why}"))
 }
 
 fn ids(user: &str) -> Result<(Uid, Gid), RunError> {

@@ -79,7 +79,7 @@ pub enum Reply {
 }
 
 /// How soon a peer that says nothing is taken to be gone.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Patience {
     /// How often each side says that it is still there.
     pub beat_every: Duration,

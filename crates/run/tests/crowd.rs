@@ -1,7 +1,9 @@
 //! Strangers without the key, silent and chattering, more than an agent has room for: a controller
 //! with the key gets in all the same, from the same address too, and the log stays short.
 
-use narrows_run::agent::{Agent, Event, Lend};
+mod common;
+
+use narrows_run::agent::Event;
 use narrows_run::key::Key;
 use narrows_run::limits::Limits;
 use narrows_run::wire::Patience;
@@ -69,14 +71,9 @@ fn strangers_keep_out_nobody_who_has_the_key() {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).expect("limit");
     setrlimit(Resource::RLIMIT_NOFILE, most.min(8192), most).expect("descriptors");
     let key = Key::random().expect("key");
-    let lend = Lend {
-        binary: "/nonexistent".into(),
-        limits: Limits::default(),
-        host: None,
-        patience: Patience::default(),
-    };
     let here = [127, 0, 0, 1].into();
-    let agent = Agent::listen(Some(here), 0, key.clone(), lend).expect("listens");
+    let (limits, patience) = (Limits::default(), Patience::default());
+    let agent = common::agent(Some(here), &key, "/nonexistent".into(), limits, patience);
     let at = SocketAddr::new(here, agent.port());
     let (stop, log) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Log::default())));
     let silence = Arc::new(AtomicBool::new(false));

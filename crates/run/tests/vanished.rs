@@ -1,7 +1,9 @@
 //! A controller or an agent whose link goes down: the other side notices within its patience. Needs
 //! root, for the namespaces.
 
-use narrows_run::agent::{Agent, Event, Lend};
+mod common;
+
+use narrows_run::agent::Event;
 use narrows_run::key::Key;
 use narrows_run::launch::namespaces::Namespaces;
 use narrows_run::limits::Limits;
@@ -63,13 +65,8 @@ fn who_vanishes_with_its_link_is_noticed_by_the_other_side_and_blocks_nobody() {
     let (own, namespace, ended) = (key.clone(), agents.clone(), stop.clone());
     let serving = thread::spawn(move || {
         enter(&namespace);
-        let lend = Lend {
-            binary: "/nonexistent".into(),
-            limits: Limits::default(),
-            host: None,
-            patience: PATIENCE,
-        };
-        let agent = Agent::listen(None, 0, own, lend).expect("listens");
+        let limits = Limits::default();
+        let agent = common::agent(None, &own, "/nonexistent".into(), limits, PATIENCE);
         say.send(agent.port()).expect("port");
         agent.serve(&ended, move |event| {
             if let Event::TurnedAway(why) = event {

@@ -2,6 +2,9 @@
 //! is its own worker, as narrows is. What is asked for is compared with what was measured: paces in
 //! bits, windows, who sends, how many flows.
 
+#[path = "../../run/tests/common/mod.rs"]
+mod common;
+
 use narrows_model::host::Host;
 use narrows_model::load::{
     Beside, Binding, CpuList, End, EndReport, Job, MemoryParams, Params, StreamParams, Timeline,
@@ -11,7 +14,6 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
-use narrows_run::agent::{Agent, Lend};
 use narrows_run::controller::{Controller, Ends};
 use narrows_run::iperf3::{client::Iperf3Server, server::Server};
 use narrows_run::key::Key;
@@ -341,8 +343,7 @@ fn at_agents(limits: Limits, count: usize, with: impl FnOnce(&mut Vec<Peer>)) {
     let mut peers = Vec::new();
     for _ in 0..count {
         let (limits, patience) = (limits.clone(), Patience::default());
-        let lend = Lend { binary: binary(), limits, host: None, patience };
-        let agent = Agent::listen(Some(HERE), 0, key.clone(), lend).expect("an agent");
+        let agent = common::agent(Some(HERE), &key, binary(), limits, patience);
         let (port, stop) = (agent.port(), Arc::clone(&stop));
         serving.push(thread::spawn(move || agent.serve(&stop, |_| {})));
         let mut peer = Peer::connect("127.0.0.1", port, None, &key).expect("a connection");

@@ -57,6 +57,9 @@ pub enum Command {
     Import(ImportArgs),
     /// List study files with what is in them
     List(ListArgs),
+    /// The part of an agent that speaks with peers; started by narrows itself
+    #[command(hide = true)]
+    Listener,
     /// Print the manual page, as roff
     Man,
     /// Measure this host's memory: bandwidth by kernel and node, latency by size and load

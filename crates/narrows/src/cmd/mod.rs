@@ -10,6 +10,7 @@ pub mod guard;
 pub mod host;
 pub mod import;
 pub mod list;
+pub mod listener;
 pub mod man;
 pub mod mem;
 pub mod predict;

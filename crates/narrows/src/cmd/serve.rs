@@ -5,11 +5,14 @@ use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
 use narrows_host::Root;
-use narrows_run::agent::{Agent, Event, Lend};
-use narrows_run::iperf3::{self, server};
+use narrows_run::agent;
+use narrows_run::halves::Setup;
+use narrows_run::iperf3;
+use narrows_run::iperf3::server::{self, Event};
 use narrows_run::key::Key;
 use narrows_run::launch::netns;
 use narrows_run::limits::Limits;
+use narrows_run::starter::{Lend, Listener};
 use narrows_run::{address, confine, privilege, wire};
 use std::sync::atomic::AtomicBool;
 
@@ -24,50 +27,47 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     }
     let given = key(args.key.as_deref(), args.key_file.as_deref())?;
     let key = given.map_or_else(Key::random, Ok)?;
-    let port = args.port.unwrap_or(wire::PORT);
-    let agent = Agent::listen(args.bind, port, key.clone(), lend(args)?)?;
+    let listening = agent::listen(args.bind, args.port.unwrap_or(wire::PORT))?;
+    let port = listening.local_addr().map_or(0, |at| at.port());
+    let lend = lend(args)?;
+    // Before this process gives up what the listener needs to give up still more.
+    let listener = Listener::start(&lend.binary, listening)?;
+    confine::starter()?;
+    output::print(&says(args, &key, port))?;
+    let setup = Setup { key: key.show(), limits: limits(args), patience: Default::default() };
+    listener.serve(&setup, lend, &stop)?;
+    Ok(0)
+}
+
+/// What to run on the other host.
+fn says(args: &ServeArgs, key: &Key, port: u16) -> String {
     let host = reached_at(args);
-    let port = match agent.port() {
+    let at = match port {
         wire::PORT => String::new(),
         port => format!(" -p {port}"),
     };
     // A key that its owner keeps in a file is not shown again.
     let command = match &args.key_file {
-        Some(file) => format!("narrows tcp {host}{port} --key-file {}", file.display()),
-        None => format!("NARROWS_KEY={} narrows tcp {host}{port}", key.show()),
+        Some(file) => format!("narrows tcp {host}{at} --key-file {}", file.display()),
+        None => format!("NARROWS_KEY={} narrows tcp {host}{at}", key.show()),
     };
-    let text = format!(
-        "listening on {} port {}; run on the other host:\n\n    {command}\n\n\
+    format!(
+        "listening on {} port {port}; run on the other host:\n\n    {command}\n\n\
          (or udp in place of tcp); Ctrl-C ends it\n",
         args.bind.map_or("all addresses".to_owned(), |address| address.to_string()),
-        agent.port(),
-    );
-    output::print(&text)?;
-    agent.serve(&stop, |event| match event {
-        Event::Session(from) => note!("{}: a controller with the key", from),
-        Event::TurnedAway(why) => note!("turned away: {}", why),
-        Event::Dropped(from) => note!("dropped to make room: {}", from),
-        Event::Ended(from) => note!("{}: done", from),
-        Event::LeftOut { kind, count } => note!("and {count} {kind}, not listed"),
-    });
-    Ok(0)
+    )
 }
 
 /// What is lent. Root is given up here, after what only root can read was read.
 fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
-    let limits = limits(args);
-    let patience = wire::Patience::default();
-    let binary = cmd::own_binary()?;
+    let (limits, bind, binary) = (limits(args), args.bind, cmd::own_binary()?);
     if args.user == "root" {
-        confine::agent()?;
-        return Ok(Lend { binary, limits, patience, host: None });
+        return Ok(Lend { binary, limits, bind, host: None });
     }
     let host = narrows_host::read(&Root::live());
-    let dropped = privilege::drop_root(&args.user, &binary)?;
-    confine::agent()?;
-    Ok(match dropped {
-        Some(binary) => Lend { binary, limits, patience, host: Some(host) },
-        None => Lend { binary, limits, patience, host: None },
+    Ok(match privilege::drop_root(&args.user, &binary)? {
+        Some(binary) => Lend { binary, limits, bind, host: Some(host) },
+        None => Lend { binary, limits, bind, host: None },
     })
 }
 
@@ -94,9 +94,11 @@ fn reached_at(args: &ServeArgs) -> String {
 fn serve_iperf3(args: &ServeArgs, stop: &AtomicBool) -> Result<u8, Failure> {
     let port = args.port.unwrap_or(iperf3::PORT);
     let server = server::Server::listen(args.bind, port, limits(args))?;
-    if args.user != "root" {
-        privilege::drop_root(&args.user, &cmd::own_binary()?)?;
+    match args.user.as_str() {
+        "root" => privilege::drop_all()?,
+        user => privilege::drop_root_and_all(user)?,
     }
+    confine::iperf3()?;
     let port = match server.port() {
         iperf3::PORT => String::new(),
         port => format!(" -p {port}"),

@@ -141,11 +141,44 @@ impl Served {
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
+    /// The process that speaks with peers.
+    pub fn listener(&self) -> u32 {
+        let confined = |pid: &u32| status(*pid, "Seccomp") == "2";
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(pid) = children(self.pid(), "listener").into_iter().find(confined) {
+                return pid;
+            }
+            assert!(Instant::now() < deadline, "no listener");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
     /// Ends the agent at once, as a crash would.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Children of a process that run a part of this program, `listener` or `worker`. Where root was
+/// given up, they know their own file by a number only.
+pub fn children(of: u32, part: &str) -> Vec<u32> {
+    let (of, end) = (of.to_string(), format!("\0{part}\0"));
+    let is_part = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        line.ends_with(end.as_bytes()) && parent == Some(&of)
+    };
+    let all = std::fs::read_dir("/proc").expect("/proc").flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_part).collect()
+}
+
+/// A line of a process's status, by its name.
+pub fn status(pid: u32, name: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Drop for Served {
@@ -164,19 +197,6 @@ pub fn workers() -> Vec<u32> {
         .filter(|pid: &u32| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             line.starts_with(binary.as_bytes()) && line.ends_with(b"\0worker\0")
-        })
-        .collect()
-}
-
-/// Processes that an agent without root started: it knows its own file by a number only.
-pub fn agents_workers() -> Vec<u32> {
-    std::fs::read_dir("/proc")
-        .expect("/proc")
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid: &u32| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.starts_with(b"/proc/self/fd/") && line.ends_with(b"\0worker\0")
         })
         .collect()
 }
