@@ -198,7 +198,7 @@ pub fn judge_limit(case: &Case<'_>, rule: &Rule, limit: &Limit) -> Verdict {
         let share = cell.limited_share(limit.counter);
         let share = share.ok_or_else(|| cell.lacks("TCP's count of the time at its limits"))?;
         if cell.summary.labels.contains(&Label::Noisy) {
-            return Err(cell.lacks("runs that nobody disturbed"));
+            return Err(cell.lacks("undisturbed runs"));
         }
         let limited = share >= LIMITED_SHARE && !cell.is_busy();
         let seen = format!("{} in {:.1} % of the time", limit.means, 100.0 * share);

@@ -144,7 +144,7 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
                 write!(text, "; expected {} ({})", words::middle(expected), words::range(expected));
         }
         if let Some(narrowest) = &cell.narrowest {
-            let _ = write!(text, ", narrowest {narrowest}");
+            let _ = write!(text, ", bottleneck {narrowest}");
         }
         text.push('\n');
         for because in &cell.because {

@@ -15,11 +15,13 @@ pub fn loss(loss: &Loss) -> String {
             format!("lost at least {}: {}", percent(lost, all), places(loss))
         }
     };
-    text +=
-        &format!("; {} reordered, {} twice", loss.reordered_datagrams, loss.duplicate_datagrams);
+    text += &format!(
+        "; {} reordered, {} duplicates",
+        loss.reordered_datagrams, loss.duplicate_datagrams
+    );
     if loss.refused_at_source_datagrams > 0 {
         let refused = count(loss.refused_at_source_datagrams as f64);
-        text += &format!("; {refused} sends refused by the source's own host");
+        text += &format!("; {refused} sends refused by the sender's own host");
     }
     text
 }

@@ -23,7 +23,7 @@ fn one(text: &mut String, answer: &Answer) {
         "80 % range",
         "error",
         "left out",
-        "narrowest",
+        "bottleneck",
         "kind",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];

@@ -20,15 +20,15 @@ pub fn set_up(trial: &Trial, summary: &Summary, used: &RdmaEffective) -> Vec<Str
     parts.extend(used.path_mtu_bytes.map(|mtu| format!("path MTU {} B", mtu.0)));
     parts.push(format!("{} by {}", used.service.to_uppercase(), used.connection));
     if summary.metric == Metric::Goodput {
-        parts.push(format!("{} requests under way", used.depth));
+        parts.push(format!("{} outstanding requests", used.depth));
         parts.extend((used.post_list > 1).then(|| format!("lists of {}", used.post_list)));
-        parts.push(format!("one of {} heard of", used.signal_every));
+        parts.push(format!("a completion every {} requests", used.signal_every));
     }
     parts.extend(used.inline.then(|| "inline".to_owned()));
     parts.extend((used.pages != "transparent").then(|| format!("{} pages", used.pages)));
-    parts.push(if spins(params) { "looking" } else { "sleeping" }.to_owned());
+    parts.push(if spins(params) { "busy-polling" } else { "blocking" }.to_owned());
     parts.extend(asked(params));
-    parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all right")));
+    parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all correct")));
     if used.service == "uc" && trial.kind == WRITES {
         parts.push("counted as sent: nothing confirms what UC writes".to_owned());
     }
@@ -45,11 +45,11 @@ fn set_up_of_fabric(
     let mut parts = vec![format!("libfabric {provider} on {}", used.device)];
     parts.extend(used.software.then(|| "in software".to_owned()));
     if summary.metric == Metric::Goodput {
-        parts.push(format!("{} requests under way", used.depth));
+        parts.push(format!("{} outstanding requests", used.depth));
     }
     parts.extend((used.pages != "transparent").then(|| format!("{} pages", used.pages)));
-    parts.push(if spins(&trial.params) { "looking" } else { "sleeping" }.to_owned());
-    parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all right")));
+    parts.push(if spins(&trial.params) { "busy-polling" } else { "blocking" }.to_owned());
+    parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all correct")));
     if !used.delivers && trial.kind == WRITES {
         parts.push("counted as sent: this provider does not tell of delivery".to_owned());
     }

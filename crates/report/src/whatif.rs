@@ -33,7 +33,7 @@ pub fn text(change: &Change<'_>) -> String {
     text += &table(change);
     let few = change.after.len() <= DETAILED;
     for reach in change.after.iter().filter(|_| few) {
-        let _ = writeln!(text, "\n{} ({}, head-room)", reach.path, reach.unit);
+        let _ = writeln!(text, "\n{} ({}, headroom)", reach.path, reach.unit);
         for resource in &reach.resources {
             let _ = writeln!(text, "{}", line(reach, resource));
         }
@@ -42,7 +42,7 @@ pub fn text(change: &Change<'_>) -> String {
         }
     }
     if !few {
-        text += "\nHead-room (--set path=tcp tells how each comes about)\n";
+        text += "\nHeadroom (--set path=tcp tells how each comes about)\n";
         change.after.iter().for_each(|reach| text += &rooms(reach));
     }
     text += &sources(change);
@@ -96,7 +96,7 @@ fn table(change: &Change<'_>) -> String {
         });
         let _ = writeln!(
             text,
-            "{:<width$}  {}  {} {} ({} to {}), narrowest {}{said}",
+            "{:<width$}  {}  {} {} ({} to {}), bottleneck {}{said}",
             reach.path,
             bar(reach, before, top(reach.unit)),
             digits(reach.value),

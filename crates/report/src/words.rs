@@ -230,7 +230,7 @@ pub fn beside(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
                 load.kind
             )
         }
-        None => format!("beside threads that read {moved}"),
+        None => format!("background load: threads that read {moved}"),
     })
 }
 
@@ -254,7 +254,7 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
         if summary.metric == Metric::LoadToUse {
             let beside = summary.background.as_ref().map_or(String::new(), |background| {
                 let readers = counted(used.background_threads as usize, "thread");
-                format!("; beside {readers} that read {}", middle(background))
+                format!("; background load: {readers} that read {}", middle(background))
             });
             return format!("one thread on {cpus}, {span}{beside}");
         }
@@ -262,7 +262,7 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
             Some(percent) => {
                 format!("bytes counted x {} cross the bus", f64::from(percent) / 100.0)
             }
-            None => "how many bytes cross the bus the C library decides".to_owned(),
+            None => "the C library decides how many bytes cross the bus".to_owned(),
         };
         let threads = counted(params.streams as usize, "thread");
         return format!("{threads} on {cpus}, {span}, {variant}; {crossing}");
@@ -340,8 +340,8 @@ fn conditions(trial: &Trial, used: &Effective) -> Vec<String> {
         parts.extend(socket.dscp.map(|dscp| format!("DSCP {dscp}")));
     }
     let place = &trial.place;
-    parts.extend(place.source_node.map(|node| format!("source's buffers on node {node}")));
-    parts.extend(place.sink_node.map(|node| format!("sink's buffers on node {node}")));
+    parts.extend(place.source_node.map(|node| format!("sender's buffers on node {node}")));
+    parts.extend(place.sink_node.map(|node| format!("receiver's buffers on node {node}")));
     parts
         .extend(place.irq.as_ref().map(|cpus| format!("NIC's interrupts on {}", cpus_of(&cpus.0))));
     parts.extend(place.inside.as_ref().map(|inside| format!("this end in {inside}")));
@@ -369,7 +369,7 @@ pub fn copy_share(analysis: &Analysis<'_>) -> Option<String> {
     let copy = analysis.copy_share.as_ref()?;
     if copy.share <= 0.0 {
         return Some(format!(
-            "the copy's share was lost in the noise: {:.3} CPU-s/GB with it, {:.3} without",
+            "the cost of the copy is within the noise: {:.3} CPU-s/GB with it, {:.3} without",
             copy.copied_seconds_per_gigabyte, copy.dropped_seconds_per_gigabyte
         ));
     }
@@ -403,7 +403,7 @@ pub fn busy_cpus(summary: &Summary) -> Option<String> {
         (!busy.is_empty()).then(|| format!("{name}: {}", busy.join(", ")))
     };
     let cpus = &summary.busy_cpus;
-    let hosts = [of("source's host", &cpus.source), of("sink's host", &cpus.sink)];
+    let hosts = [of("sender's host", &cpus.source), of("receiver's host", &cpus.sink)];
     let hosts: Vec<String> = hosts.into_iter().flatten().collect();
     (!hosts.is_empty()).then(|| hosts.join("; "))
 }
@@ -431,7 +431,7 @@ pub fn traffic(summary: &Summary) -> Option<String> {
     // A workload that counts no calls has no flows that last.
     traffic.source_calls_per_second.or(traffic.sink_calls_per_second)?;
     let mut text = format!(
-        "calls/s: source {}, sink {}",
+        "calls/s: sender {}, receiver {}",
         calls(traffic.source_calls_per_second),
         calls(traffic.sink_calls_per_second)
     );
@@ -447,7 +447,7 @@ pub fn traffic(summary: &Summary) -> Option<String> {
         text += &format!("; of {sends} sends without a copy {share:.0} % were copied");
     }
     if let Some(bytes) = summary.verified_bytes {
-        text += &format!("; {bytes} compared, all right");
+        text += &format!("; {bytes} compared, all correct");
     }
     Some(text)
 }
@@ -466,7 +466,7 @@ pub fn unacknowledged(counted: &narrows_model::load::Unacknowledged) -> String {
     let share = counted.lost_share() * 100.0;
     let lost = counted.sent.saturating_sub(counted.received);
     format!(
-        "{lost} of {} messages lost ({share:.2} %, warm-up included), on the way or for want of a \
+        "{lost} of {} messages lost ({share:.2} %, warm-up included), on the path or for want of a \
          buffer",
         counted.sent
     )
@@ -475,8 +475,8 @@ pub fn unacknowledged(counted: &narrows_model::load::Unacknowledged) -> String {
 /// What CPU both ends used.
 pub fn cpu(cpu: &narrows_stats::CpuUse) -> String {
     let parts = [
-        ("source", cpu.source_share),
-        ("sink", cpu.sink_share),
+        ("sender", cpu.source_share),
+        ("receiver", cpu.sink_share),
         ("softirq", cpu.softirq_cpus),
         ("steal", cpu.steal_cpus.filter(|steal| *steal >= 0.005)),
     ];

@@ -80,12 +80,12 @@ impl Label {
             Self::Truncated => "dropped uncopied (MSG_TRUNC): no application receives like this",
             Self::Spliced => "moved to /dev/null unseen (splice): no application has the bytes",
             Self::Joined => "several datagrams a packet: no wire carried so many packets",
-            Self::ZeroCopyCopied => "asked for no copy, and the kernel copied all the same",
-            Self::BehindSchedule => "generator-bound: the source fell behind the rate asked for",
+            Self::ZeroCopyCopied => "asked for no copy, but the kernel copied",
+            Self::BehindSchedule => "generator-bound: the sender fell behind the rate asked for",
             Self::CacheResident => "cache-resident: not memory",
-            Self::SourceBound => "source-bound: its thread filled a CPU",
-            Self::SinkBound => "sink-bound: its thread filled a CPU",
-            Self::Noisy => "noisy: others used its CPUs",
+            Self::SourceBound => "sender-bound: its thread filled a CPU",
+            Self::SinkBound => "receiver-bound: its thread filled a CPU",
+            Self::Noisy => "noisy: other processes used the CPUs",
             Self::Corrupted => "data was corrupted on its way",
             Self::Impossible => {
                 "impossible: more was counted than came in the window (a backlog from before it)"

@@ -44,7 +44,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             rule: RULE.name.into(),
             weight: Weight::Advice,
             says: format!(
-                "{} is an imitated {driver} card: every few packets leave the guest",
+                "{} is an emulated {driver} card: every few packets cost an exit from the guest",
                 nic.name
             ),
             evidence: vec![

@@ -9,7 +9,7 @@ use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
     name: "transparent-huge-pages",
-    asks: "May programs never have huge pages?",
+    asks: "Are transparent huge pages off?",
     of_host: true,
     judge,
 };

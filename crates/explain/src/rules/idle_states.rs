@@ -40,7 +40,7 @@ fn look(states: &Fact<Vec<IdleState>>, cell: &Cell<'_>) -> Looked {
     };
     let waking = deepest.exit_latency_us as f64;
     let seen = format!(
-        "{} wakes in {waking:.0} us and is allowed; median round trip {us:.0} us, asleep",
+        "{} wakes in {waking:.0} us and is allowed; median round trip {us:.0} us, blocking",
         deepest.name
     );
     let wrong = (waking >= WAKING_SHARE * us).then(|| {

@@ -11,7 +11,7 @@ use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-remote-node",
-    asks: "Does a NIC hang on a node that its work is not on?",
+    asks: "Is a NIC attached to another node than its work?",
     of_host: true,
     judge,
 };

@@ -7,7 +7,7 @@ use narrows_stats::{median, noise};
 
 pub static RULE: Rule = Rule {
     name: "noisy-host",
-    asks: "Did others use this host while it was measured?",
+    asks: "Did other processes use this host during the measurement?",
     of_host: false,
     judge,
 };
@@ -30,8 +30,8 @@ fn judge(case: &Case<'_>) -> Verdict {
     let foreign = percent(&|noise| noise.foreign_share);
     let steal = percent(&|noise| noise.steal_share);
     let seen = format!(
-        "{noisy} of {} runs were disturbed; in the median run others used {foreign:.1} % of the CPU \
-         time and the hypervisor took {steal:.1} %",
+        "{noisy} of {} runs were disturbed; in the median run other processes used {foreign:.1} % \
+         of the CPU time and the hypervisor took {steal:.1} %",
         all.len()
     );
     if (noisy as f64) <= NOISY_RUNS_MAX * all.len() as f64 {
@@ -41,7 +41,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         findings: vec![Finding {
             rule: RULE.name.into(),
             weight: Weight::Caution,
-            says: "Others used this host's CPUs while it was measured: figures may be too low"
+            says: "Other processes used this host's CPUs during the measurement: figures may be too low"
                 .into(),
             evidence: vec![evidence(seen, PLACE)],
             worth: None,

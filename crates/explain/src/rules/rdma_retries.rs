@@ -12,8 +12,12 @@ use narrows_model::load::EndReport;
 use narrows_model::result::{Verdict, Weight};
 use narrows_stats::median;
 
-pub static RULE: Rule =
-    Rule { name: "rdma-retries", asks: "Did RDMA lose packets on the way?", of_host: false, judge };
+pub static RULE: Rule = Rule {
+    name: "rdma-retries",
+    asks: "Did RDMA lose packets on the path?",
+    of_host: false,
+    judge,
+};
 
 /// Repeats a packet from which they count: what costs a window each is dear early.
 const REPEATED_SHARE: f64 = 1e-4;

@@ -11,12 +11,8 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Verdict, Weight};
 
-pub static RULE: Rule = Rule {
-    name: "tcp-retransmits",
-    asks: "Did TCP have to send segments again?",
-    of_host: false,
-    judge,
-};
+pub static RULE: Rule =
+    Rule { name: "tcp-retransmits", asks: "Did TCP retransmit segments?", of_host: false, judge };
 
 const LOST_SHARE: f64 = 0.001;
 const BETWEEN_HOSTS: &str = "look for drops on the way: ethtool -S at both NICs, counters of the \
@@ -47,7 +43,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     let wrong = (share >= LOST_SHARE).then(|| {
         let says = format!(
-            "TCP sent {:.2} % of its segments again in {}, those not counted that had arrived",
+            "TCP retransmitted {:.2} % of its segments in {}, spurious ones not counted",
             100.0 * share,
             cell.trial.label
         );

@@ -17,7 +17,7 @@ pub static RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Verdict {
     setting(case, &RULE, "net.ipv4.tcp_window_scaling", |value| {
         off(value, || Trouble {
-            says: "TCP may have no more than 64 KiB on the way: window scaling is off".into(),
+            says: "TCP may have no more than 64 KiB in flight: window scaling is off".into(),
             remedy: "sysctl -w net.ipv4.tcp_window_scaling=1".into(),
         })
     })

@@ -9,7 +9,7 @@ use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
     name: "zone-reclaim",
-    asks: "Does the kernel rather free pages than use the other node?",
+    asks: "Does the kernel free pages rather than use the other node?",
     of_host: true,
     judge,
 };
@@ -17,7 +17,7 @@ pub static RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Verdict {
     setting(case, &RULE, "vm.zone_reclaim_mode", |value| {
         (value != "0").then(|| Trouble {
-            says: "A full node frees its own pages before another node is asked".into(),
+            says: "A full node frees its own pages before memory of another node is used".into(),
             remedy: "sysctl -w vm.zone_reclaim_mode=0".into(),
         })
     })

@@ -145,7 +145,7 @@ fn word(change: Change) -> &'static str {
         Change::Better => "better",
         Change::Worse => "WORSE",
         Change::Alike => "alike",
-        Change::NotTold => "not told",
+        Change::NotTold => "inconclusive",
     }
 }
 
@@ -173,7 +173,7 @@ fn text(rows: &[(&Both, Option<Compared>)], args: &CompareArgs) -> String {
     let count =
         |change: Change| rows.iter().filter(|(_, c)| c.is_some_and(|c| c.change == change)).count();
     text += &format!(
-        "{} worse, {} better, {} alike within {} %, {} not told; intervals hold together at 95 % \
+        "{} worse, {} better, {} alike within {} %, {} inconclusive; intervals hold together at 95 % \
          ({} cells)\n",
         count(Change::Worse),
         count(Change::Better),

@@ -231,7 +231,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
             @for summary in of(Metric::RoundTripP50) { (latency_card(summary)) }
             @for summary in of(Metric::ConnectionRate) { (latency_card(summary)) }
             (curve_card(analysis, "Latency by working set", Axis::WorkingSet))
-            (curve_card(analysis, "Latency beside other threads' reads", Axis::Load))
+            (curve_card(analysis, "Latency under background reads", Axis::Load))
         }
     }
 }

@@ -73,7 +73,7 @@ pub fn draw(title: &str, summaries: &[&Summary], axis: Axis) -> String {
     svg.text("axis", (LEFT - 5.0, TOP - 2.0), Anchor::End, "ns");
     let says = match axis {
         Axis::WorkingSet => "working set",
-        Axis::Load => "read beside it, GB/s",
+        Axis::Load => "background reads, GB/s",
     };
     svg.text("axis", (RIGHT, BOTTOM + 30.0), Anchor::End, says);
     svg.finish(BOTTOM + 36.0)

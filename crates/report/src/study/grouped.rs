@@ -26,7 +26,7 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
             let all = one.cells.len() == panel.rows.len();
             let of = if all { "" } else { " (of those measured)" };
             let span = span(one.low, one.high);
-            Some(format!("one level: {span}, equal within {percent} % whatever {across} is{of}"))
+            Some(format!("one level: {span}, equal within {percent} % for every {across}{of}"))
         }
         Levels::Inconclusive { doubt, low, high } => {
             let span = span(*low, *high);

@@ -28,7 +28,7 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
     };
     let titled = [
         ("Medians", of(results, &median)),
-        ("CPU of the busiest thread, source / sink", of(results, &cpu)),
+        ("CPU of the busiest thread, sender / receiver", of(results, &cpu)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
 }
