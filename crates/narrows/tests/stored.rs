@@ -184,7 +184,7 @@ fn studies_are_listed_and_damaged_ones_named() {
     let output = fails(narrows().arg("list").arg(&dir), 2, "bad.narrows");
     let text = out(&output);
     assert!(text.contains("good.narrows") && text.contains("2 runs"), "{text}");
-    assert!(text.contains("bad.narrows is not a narrows study"), "{text}");
+    assert!(err(&output).contains("bad.narrows is not a narrows study"), "{}", err(&output));
     let json: Value =
         serde_json::from_str(&out(&run(narrows().args(["list", "-J"]).arg(&dir)))).expect("JSON");
     assert_eq!(json.as_array().map(Vec::len), Some(2));
@@ -278,7 +278,7 @@ fn published_tables_are_predicted_and_wrong_ones_refused() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let text = out(&output);
     assert!(text.contains("99.00") && text.contains("MAPE 1.17 % (2 cells)"), "{text}");
-    assert!(text.contains("the model does not speak of it"), "{text}");
+    assert!(text.contains("its row declares no quantity"), "{text}");
     let output = run(narrows().args(["predict", "--json", "--published"]).arg(&table));
     let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
     assert_eq!(json["answers"].as_array().map(Vec::len), Some(2));
@@ -362,9 +362,9 @@ fn a_change_is_predicted_and_what_is_missing_is_asked_for() {
         out(&output)
     };
     let uneven = with("memory.socket0=1,1,0/1,0,0", &["--set", "path=tcp"]);
-    assert!(uneven.contains("narrowest memory") && uneven.contains("sets of 2+1"), "{uneven}");
+    assert!(uneven.contains("bottleneck memory") && uneven.contains("sets of 2+1"), "{uneven}");
     let all = with("memory.socket0=1,1,0/1,0,0", &[]);
-    assert!(all.contains("Head-room") && all.contains("rdma-read rocev2: wire 1.00 x"), "{all}");
+    assert!(all.contains("Headroom") && all.contains("rdma-read rocev2: wire 1.00 x"), "{all}");
     let json: Value =
         serde_json::from_str(&with("memory.socket0=1,1,1/1,1,1", &["--json"])).expect("JSON");
     assert_eq!(json["reaches"][0]["resources"][0]["name"], "wire");
