@@ -146,7 +146,7 @@ impl Default for Beside {
 pub struct StreamParams {
     /// The end that listens sends, and the end that connects receives.
     pub reverse: bool,
-    /// As many flows more, the other way, at the same time.
+    /// As many flows again in the other direction, at the same time.
     pub bidirectional: bool,
     /// Buffers of all flows of an end together, gone through message by message; `None` is one
     /// message a flow, over and over ("hot").

@@ -22,14 +22,14 @@ pub struct RdmaParams {
     /// datagrams); `None` is `rc`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// Requests under way on a queue pair; `None` is 128, and less where they hold more than 25
+    /// Outstanding requests on a queue pair; `None` is 128, and less where they hold more than 25
     /// MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
     /// Requests posted with one call; `None` is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub post_list: Option<u32>,
-    /// Every how many requests one is to be heard of; `None` is a quarter of the depth,
+    /// Ask for a completion every N requests; `None` is a quarter of the depth,
     /// and a sixteenth of it for messages beyond 8 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal_every: Option<u32>,

@@ -64,7 +64,7 @@ const fn word_key(name: &'static str, says: &'static str) -> Key {
 /// What `--set` takes.
 pub static KEYS: &[Key] = &[
     word_key("cpu", "the processor, by name"),
-    word_key("memory.socketN", "modules of each channel, controllers parted by strokes"),
+    word_key("memory.socketN", "modules of each channel, controllers separated by slashes"),
     number_key("memory.mts", "speed of the modules", &bounds::MTS),
     number_key("memory.copy_gb_s", "crosses the bus when one node copies", &bounds::COPY_GB_S),
     number_key("memory.core_gb_s", "what one core copies, as numademo counts", &bounds::CORE_GB_S),
@@ -78,12 +78,12 @@ pub static KEYS: &[Key] = &[
     number_key("nic.mpps", "millions of packets a second that the NIC can", &bounds::MPPS),
     word_key("nic.pcie", "its slot: generation, lanes and payload, 4x16/256"),
     word_key("nic.uplink", "the chipset's uplink that the slot is behind, 3x4"),
-    word_key("nic.socket", "the processor that it hangs on, or several parted by commas"),
+    word_key("nic.socket", "the processor that it hangs on, or several separated by commas"),
     number_key("nic.count", "NICs of that kind", &bounds::SOCKETS),
     word_key("nic.direct", "yes: one port with a slot on every processor"),
     number_key("work.socket", "the processor that works, if not the NIC's", &bounds::SOCKET),
     word_key("sockets.links", "links between two processors and their rate, 3x10.4"),
-    word_key("path", "only these, parted by commas: tcp, udp, rdma, mpi, packets"),
+    word_key("path", "only these, separated by commas: tcp, udp, rdma, mpi, packets"),
 ];
 
 /// A server.
@@ -425,7 +425,7 @@ fn populated(
     Ok((modules, slots))
 }
 
-/// `1,1,1/0,0,0`: modules of each channel, controllers parted by strokes.
+/// `1,1,1/0,0,0`: modules of each channel, controllers separated by slashes.
 fn channels(text: &str, platform: &Platform) -> Result<Vec<u32>, String> {
     let number = |word: &str| {
         let modules: f64 = word.trim().parse().ok()?;

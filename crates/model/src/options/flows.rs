@@ -266,7 +266,7 @@ pub static WAIT: Opt<String> = Opt::new(Declared {
             on: RDMA,
             long: "events",
             letter: Some('e'),
-            help: Some("Threads sleep until something completes, instead of looking all the time"),
+            help: Some("Block until something completes, instead of busy-polling"),
             means: Some("block"),
             ..Flag::PLAIN
         },
@@ -326,7 +326,7 @@ pub static BUFFER: Opt<String> = Opt::new(Declared {
 /// Whether the receiver reads every byte once more.
 pub static TOUCH: Opt<bool> = Opt::new(Declared {
     key: "touch",
-    help: "The sink reads every byte once more on receipt",
+    help: "The receiver reads every byte once more on receipt",
     flags: &[Flag { on: TCP, long: "touch", ..Flag::PLAIN }],
     fits: fits::TCP_STREAMS,
     kept: Kept::Field {
@@ -389,7 +389,7 @@ pub static REVERSE: Opt<bool> = Opt::new(Declared {
 /// Whether both ends send.
 pub static BIDIRECTIONAL: Opt<bool> = Opt::new(Declared {
     key: "bidirectional",
-    help: "As many flows more, the other way, at the same time",
+    help: "As many flows again in the other direction, at the same time",
     flags: &[
         Flag {
             on: TCP_UDP,
@@ -403,7 +403,7 @@ pub static BIDIRECTIONAL: Opt<bool> = Opt::new(Declared {
             long: "bidirectional",
             letter: Some('b'),
             alias: Some("bidir"),
-            help: Some("As many queue pairs more, the other way, at the same time"),
+            help: Some("As many queue pairs again in the other direction, at the same time"),
             not_with: &["reverse"],
             ..Flag::PLAIN
         },

@@ -123,9 +123,7 @@ pub static CONNECTION: Opt<String> = Opt::new(Declared {
     flags: &[Flag {
         long: "rdma-cm",
         letter: Some('R'),
-        help: Some(
-            "Connect through the connection manager; iWARP knows no other way and needs no word",
-        ),
+        help: Some("Connect through the connection manager; iWARP always does"),
         means: Some("cm"),
         ..FLAG
     }],
@@ -158,12 +156,12 @@ pub static SERVICE: Opt<String> = Opt::new(Declared {
     ..OLD
 });
 
-/// Requests under way on a queue pair.
+/// Outstanding requests on a queue pair.
 pub static DEPTH: Opt<u32> = Opt::new(Declared {
     key: "depth",
     takes: Takes::Number(1, DEPTH_MAX),
-    help: "Requests under way on a queue pair; without it 128, and less where they hold more than \
-           25 MiB",
+    help: "Outstanding requests on a queue pair; without it 128, and less where they hold more \
+           than 25 MiB",
     flags: &[Flag { long: "depth", letter: Some('T'), value: "N", ..FLAG }],
     kept: Kept::Field {
         read: |params| number(params.rdma.as_ref()?.depth),
@@ -185,11 +183,11 @@ pub static POST_LIST: Opt<u32> = Opt::new(Declared {
     ..OLD
 });
 
-/// Every how many requests one is to be heard of.
+/// Ask for a completion every N requests.
 pub static SIGNAL_EVERY: Opt<u32> = Opt::new(Declared {
     key: "signal_every",
     takes: Takes::Number(0, u32::MAX as u64),
-    help: "Every how many requests one is to be heard of; without it a quarter of the depth, and \
+    help: "Ask for a completion every N requests; without it a quarter of the depth, and \
            a sixteenth of it for messages beyond 8 KiB",
     flags: &[Flag { long: "signal-every", letter: Some('Q'), value: "N", ..FLAG }],
     kept: Kept::Field {

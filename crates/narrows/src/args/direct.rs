@@ -123,7 +123,7 @@ pub struct RdmaArgs {
     #[arg(long, value_name = "VERB", default_value = "write",
         value_parser = PossibleValuesParser::new(RdmaVerb::ALL.map(RdmaVerb::name)).try_map(verb))]
     pub verb: RdmaVerb,
-    /// Round trips, one message under way on each queue pair, instead of bandwidth
+    /// Round trips, one outstanding message on each queue pair, instead of bandwidth
     #[arg(long, visible_alias = "rr", conflicts_with_all = ["bidirectional", "verify", "reverse"])]
     pub latency: bool,
     /// All sizes from 2 bytes to 8 MiB, each twice the one before

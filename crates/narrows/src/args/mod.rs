@@ -35,8 +35,8 @@ pub enum Command {
     /// Describe and measure this host, in about a minute
     ///
     /// Reads the host, measures its memory and its network stack (as root between two private
-    /// network namespaces, else over loopback), predicts what each NIC can reach, says what is
-    /// narrowest, and writes a study file and report.html.
+    /// network namespaces, else over loopback), predicts what each NIC can reach, names the
+    /// bottleneck, and writes a study file and report.html.
     Check(CheckArgs),
     /// Compare two studies, cells or times: effect, interval, verdict
     ///
@@ -44,7 +44,7 @@ pub enum Command {
     Compare(CompareArgs),
     /// Print the completion script for a shell
     Completions(CompletionsArgs),
-    /// Why: what bears on each cell of a study, and which cells nothing explains
+    /// Why: the causes found for each cell of a study, and the cells that nothing explains
     Explain(ExplainArgs),
     /// Write the runs of a study for other programs: CSV, JSON, Parquet, iperf3's JSON
     Export(ExportArgs),
@@ -67,7 +67,7 @@ pub enum Command {
     /// Without a choice: all kernels on one thread and on all, latency from the first-level cache
     /// to memory, and, where there are several nodes, all pairs of them.
     Mem(MemArgs),
-    /// What should be reached, as the host is and after a change; and published tables beside the
+    /// What should be reached, as the host is and after a change; and published tables next to the
     /// model
     Predict(PredictArgs),
     /// Measure RDMA to a host that runs `narrows serve`: write, read, send, atomic operations
@@ -77,7 +77,7 @@ pub enum Command {
     Rdma(RdmaArgs),
     /// Read a study file again: text, JSON or HTML; needs no root
     Report(ReportArgs),
-    /// Lend this host's end to a controller on another host
+    /// Be the other end of a measurement: wait for a controller on another host
     ///
     /// Prints the exact command to run there, key included.
     Serve(ServeArgs),
@@ -178,7 +178,7 @@ pub enum TableName {
     Memory,
     /// Every interface
     Nic,
-    /// The PCI functions to every device that moves much
+    /// The PCI functions on the path to every fast device
     Pci,
     /// RDMA devices: transport, state, identifiers, and what MPI libraries need to select each
     Rdma,
@@ -253,7 +253,7 @@ pub struct MemArgs {
     /// Latency by working set, from the first-level cache to memory
     #[arg(long)]
     pub latency: bool,
-    /// Latency beside threads that read, at ten rates
+    /// Latency under background reads, at ten rates
     #[arg(long)]
     pub loaded: bool,
     /// Read bandwidth and latency from every node to every node
@@ -289,11 +289,11 @@ pub struct PredictArgs {
     /// A study of this host whose measurements take the place of what is assumed
     #[arg(long, value_name = "FILE")]
     pub calibrate: Option<PathBuf>,
-    /// What is so today and the host does not tell: the same keys as --set
+    /// What is true today and cannot be read from the host: the same keys as --set
     #[arg(long, value_name = "KEY=VALUE", value_parser = study::said)]
     pub given: Vec<(String, String)>,
     /// What would be different: memory.socket0=1,1,1/0,0,0 (modules of each channel, controllers
-    /// parted by strokes), memory.mts, mtu, message, streams, path, nic.gbps, nic.pcie=3x16,
+    /// separated by slashes), memory.mts, mtu, message, streams, path, nic.gbps, nic.pcie=3x16,
     /// nic.socket, nic.count, nic.direct, work.socket and more (docs/predict.md); several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = study::said)]
     pub set: Vec<(String, String)>,
@@ -323,8 +323,8 @@ pub struct ReportArgs {
     /// The same as --format json
     #[arg(long, short = 'J', conflicts_with = "format")]
     pub json: bool,
-    /// Another study whose medians are shown beside, joined by levels: one that others published,
-    /// or one of another server
+    /// Another study whose medians are shown alongside, joined by levels: one that others
+    /// published, or one of another server
     #[arg(long, value_name = "FILE")]
     pub beside: Option<PathBuf>,
     /// Write every figure into this folder, as SVG
@@ -371,8 +371,8 @@ pub struct ServeArgs {
     /// Highest rate at which this end may send
     #[arg(long, value_name = "RATE")]
     pub max_rate: Option<BitsPerSecond>,
-    /// When started as root, become this user and keep only the rights that loads need; root stays
-    /// root
+    /// When started as root, become this user and keep only the rights that workloads need; root
+    /// stays root
     #[arg(long, value_name = "NAME", default_value = "nobody")]
     pub user: String,
     /// Run inside this network namespace: a name of `ip netns`, a process id, or a path

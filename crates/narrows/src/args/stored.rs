@@ -62,7 +62,7 @@ pub struct ImportArgs {
     /// The tool, when the text does not tell
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(TOOLS.iter().map(|tool| tool.name)))]
     pub tool: Option<String>,
-    /// Levels that all runs have beside what their text tells, such as population=4
+    /// Levels that all runs have, in addition to what their text says, such as population=4
     #[arg(long, value_name = "FACTOR=LEVEL", value_delimiter = ',', value_parser = super::study::said)]
     pub at: Vec<(String, String)>,
     /// The factor along the axis of reports; without it the first

@@ -19,7 +19,7 @@ pub enum StudyCommand {
     Merge(MergeArgs),
     /// Put back settings that a killed study has left changed
     Restore,
-    /// Go on with a study: after a stop, a crash, or a change of the machine
+    /// Continue a study after a stop, a crash, or a change of the machine
     Resume(ResumeArgs),
     /// Run a study from its TOML file
     Run(RunArgs),
@@ -82,10 +82,10 @@ pub struct RunArgs {
 /// Options of `study resume`.
 #[derive(ClapArgs)]
 pub struct ResumeArgs {
-    /// The file of results to go on with
+    /// The file of results to continue
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Go on although the machine is another than in the sessions before; what differs is named
+    /// Continue although the machine differs from earlier sessions; what differs is named
     #[arg(long)]
     pub changed: bool,
     /// Ends and output.

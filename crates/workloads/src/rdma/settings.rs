@@ -72,7 +72,7 @@ pub struct Settings {
     pub depth: u32,
     /// Requests posted with one call.
     pub post_list: u32,
-    /// Every how many requests one is to be heard of.
+    /// Ask for a completion every N requests.
     pub signal_every: u32,
     /// Messages up to so many bytes go inside requests.
     pub inline_bytes: u32,

@@ -1,5 +1,5 @@
 //! `truncate`: the kernel drops what arrived without copying it (`MSG_TRUNC`, tcp(7)). No
-//! application receives like this; beside an ordinary run it tells the price of the copy.
+//! application receives like this; beside an ordinary run it tells the cost of the copy.
 
 use super::{Receiver, ReceiverKind};
 use narrows_model::load::StreamParams;
