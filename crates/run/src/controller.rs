@@ -6,7 +6,7 @@ use crate::engines::{self, Place};
 use crate::iperf3::client::Iperf3Server;
 use crate::key;
 use crate::launch::container::Launcher;
-use crate::pair::{self, Pair, beside_iperf3, both, finish_within, job};
+use crate::pair::{self, Meeting, Pair, beside_iperf3, finish_within, job, run_two};
 use crate::peer::Peer;
 use crate::stamp::StampBefore;
 use crate::steps::{Broken, arm, armed, finished, go, go_until_told, prepare, start};
@@ -163,13 +163,11 @@ impl Controller<'_> {
     }
 
     fn run_trial(&mut self, trial: &Trial) -> Result<(EndReport, Option<EndReport>), Broken> {
-        let token = key::token().map_err(Broken::Fatal)?;
-        let sink = job(trial, Role::Sink, &token);
-        let stop = self.stop;
-        let finish = finish_within(trial);
+        let (stop, finish) = (self.stop, finish_within(trial));
         if trial.path == Join::Memory {
+            let token = key::token().map_err(Broken::Fatal)?;
             let mut worker = start(&self.launcher)?;
-            prepare(&mut worker, sink, stop)?;
+            prepare(&mut worker, job(trial, Role::Sink, &token), stop)?;
             arm(&mut worker, Vec::new())?;
             armed(&mut worker, stop)?;
             go(&mut worker)?;
@@ -178,19 +176,12 @@ impl Controller<'_> {
         let mut near = start(&self.launcher)?;
         match &mut self.ends {
             Ends::Local { address, sink_namespace, source_namespace } => {
-                let mut sink_end = start(&self.launcher.outside())?;
-                let source = job(trial, Role::Source, &token);
+                let mut listens = start(&self.launcher.outside())?;
                 // The end that listens is in the first namespace: in reverse that is the source.
-                let (listens, connects) =
-                    if trial.params.is_reverse() { (source, sink) } else { (sink, source) };
-                let listens = Job { namespace: sink_namespace.clone(), ..listens };
-                let connects = Job { namespace: source_namespace.clone(), ..connects };
-                let to = (*address, None);
-                let ran = both(&mut sink_end, &mut near, listens, connects, to, finish, stop);
-                ran.map(|(listened, connected)| match trial.params.is_reverse() {
-                    false => (listened, Some(connected)),
-                    true => (connected, Some(listened)),
-                })
+                let namespaces = [sink_namespace.clone(), source_namespace.clone()];
+                let meeting = Meeting { address: *address, bind: None, namespaces };
+                let ran = run_two(trial, &mut listens, &mut near, meeting, stop)?;
+                Ok((ran.0, Some(ran.1)))
             }
             Ends::Iperf3(server) => beside_iperf3(server, trial, &mut near, finish, stop),
             Ends::Peers(peers) => {
@@ -198,17 +189,11 @@ impl Controller<'_> {
                     return Err(Broken::Fatal(RunError::Order("no peer is named".into())));
                 };
                 peer.start().map_err(Broken::Fatal)?;
-                let address = (peer.address(), trial.place.bind.as_ref());
-                let source = job(trial, Role::Source, &token);
-                // The peer's end listens: in reverse that is the source.
-                let ran = match trial.params.is_reverse() {
-                    false => both(peer, &mut near, sink, source, address, finish, stop),
-                    true => both(peer, &mut near, source, sink, address, finish, stop)
-                        .map(|(source, sink)| (sink, source)),
-                };
-                let ran = ran.map(|(sink, source)| (sink, Some(source)));
+                let (address, bind) = (peer.address(), trial.place.bind.clone());
+                let meeting = Meeting { address, bind, namespaces: [None, None] };
+                let ran = run_two(trial, peer, &mut near, meeting, stop);
                 peer.stop().map_err(Broken::Fatal)?;
-                ran
+                ran.map(|(sink, source)| (sink, Some(source)))
             }
         }
     }
@@ -238,6 +223,19 @@ fn outcome<T>(ran: Result<T, Broken>, stop: &AtomicBool) -> Result<(Outcome, Opt
         Err(Broken::Apart(at, why)) => Ok((Outcome::Failed { at, why, fault: Fault::Apart }, None)),
         Err(other) => Err(other),
     }
+}
+
+/// The record of a run of two ends, whatever became of it.
+pub fn record_of(
+    trial: &Trial,
+    step: &Step,
+    ran: Result<Pair, Broken>,
+    around: Stamp,
+    stop: &AtomicBool,
+) -> Result<Record, Broken> {
+    let (outcome, ran) = outcome(ran, stop)?;
+    let ran = ran.map(|(sink, source)| (sink, Some(source), None));
+    Ok(record(trial, step, outcome, ran, around))
 }
 
 /// The record of a run that could not begin.

@@ -42,6 +42,7 @@ pub mod wire;
 pub mod worker;
 
 pub use end::{End, WorkerProcess};
+pub use pair::{Meeting, run_two};
 pub use peer::{Family, Peer};
 pub use steps::Broken;
 

@@ -24,9 +24,44 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 /// What the sink and the source of one run report.
 pub type Pair = (EndReport, EndReport);
 
+/// Where the two ends of one trial meet.
+pub struct Meeting {
+    /// Address on which the end that listens does so.
+    pub address: IpAddr,
+    /// What the end that connects is bound to.
+    pub bind: Option<Bind>,
+    /// Namespaces of the end that listens and of the end that connects, where they have their own.
+    pub namespaces: [Option<String>; 2],
+}
+
+/// Takes the two ends of a network trial through one run; the reports of sink and source. The sink
+/// listens, or in reverse the source.
+pub fn run_two(
+    trial: &Trial,
+    listener: &mut dyn End,
+    connector: &mut dyn End,
+    meeting: Meeting,
+    stop: &AtomicBool,
+) -> Result<Pair, Broken> {
+    let token = key::token().map_err(Broken::Fatal)?;
+    let reverse = trial.params.is_reverse();
+    let (listens, connects) =
+        if reverse { (Role::Source, Role::Sink) } else { (Role::Sink, Role::Source) };
+    let [of_listener, of_connector] = meeting.namespaces;
+    let listens = Job { namespace: of_listener, ..job(trial, listens, &token) };
+    let connects = Job { namespace: of_connector, ..job(trial, connects, &token) };
+    let at = (meeting.address, meeting.bind.as_ref());
+    let ran = both(listener, connector, listens, connects, at, finish_within(trial), stop);
+    ran.map(
+        |(listened, connected)| {
+            if reverse { (connected, listened) } else { (listened, connected) }
+        },
+    )
+}
+
 /// Takes the two ends of a network trial through one run; the reports of the end that listens and
 /// of the end that connects.
-pub fn both(
+fn both(
     listener: &mut dyn End,
     connector: &mut dyn End,
     listener_job: Job,
