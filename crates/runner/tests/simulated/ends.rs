@@ -1,0 +1,222 @@
+//! Ends that hold the controller's real conversation, and measure a figure that follows from the
+//! seed, the cell and the block.
+
+use crate::world::{Shared, Where, fatal};
+use narrows_model::load::{EndReport, FlowTally};
+use narrows_model::record::{Fault, LostBy, Outcome, Record, Stage, Stamp};
+use narrows_model::trial::{Path, Trial, TrialId};
+use narrows_model::{Bytes, Nanos};
+use narrows_plan::Step;
+use narrows_plan::study::Cell;
+use narrows_run::controller::record_of;
+use narrows_run::session::{Answer, Order, Turn};
+use narrows_run::{Broken, End, Meeting, RunError, run_two};
+use narrows_runner::outside::{Ends, HostSettings};
+use narrows_runner::{Setting, SettingError};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// One end: answers each order in its turn, unless a fault comes.
+struct SimEnd {
+    world: Shared,
+    turn: Turn,
+    answers: VecDeque<Answer>,
+    report: EndReport,
+}
+
+impl SimEnd {
+    /// What each word can meet with on its way.
+    fn on_the_way(&self, word: &str) -> Result<bool, RunError> {
+        let mut world = self.world.borrow_mut();
+        if world.step(word) {
+            return Err(RunError::Unreachable("dead".to_owned()));
+        }
+        let faults = world.faults;
+        if world.chance(faults.peer_gone) {
+            world.log.push(format!("peer gone: {word}"));
+            world.peer_is_gone = true;
+        }
+        if world.peer_is_gone {
+            return Err(RunError::Unreachable("the connection is over".to_owned()));
+        }
+        if world.failure(faults.worker_dies) {
+            world.log.push(format!("worker died: {word}"));
+            return Err(RunError::WorkerEnded(LostBy::Killed { signal: 9 }));
+        }
+        let lost = world.failure(faults.message_lost);
+        if lost {
+            world.log.push(format!("lost: {word}"));
+        }
+        Ok(!lost)
+    }
+}
+
+impl End for SimEnd {
+    fn order(&mut self, order: &Order) -> Result<(), RunError> {
+        self.turn = self.turn.after(order).map_err(RunError::Order)?;
+        if self.on_the_way("an order")? {
+            self.answers.push_back(match order {
+                Order::Prepare { .. } => Answer::Prepared { ports: vec![5001] },
+                Order::Arm { .. } => Answer::Armed,
+                Order::Go => Answer::Finished { report: Box::new(self.report.clone()) },
+                Order::GoUntilTold => Answer::Running,
+            });
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, within: Duration) -> Result<Option<Answer>, RunError> {
+        if let Some(answer) = self.answers.pop_front()
+            && self.on_the_way("an answer")?
+        {
+            return Ok(Some(answer));
+        }
+        self.world.borrow_mut().pass(within);
+        Ok(None)
+    }
+}
+
+/// The ends of a world's study.
+pub struct SimEnds {
+    pub world: Shared,
+    pub seed: u64,
+    pub cells: Vec<Cell>,
+    /// Cells of which every run fails, whatever happens.
+    pub hopeless: Vec<TrialId>,
+}
+
+impl SimEnds {
+    /// What the host must be set to while this trial runs.
+    fn expected(&self, trial: &Trial) -> BTreeMap<Setting, String> {
+        let mut expected = self.world.borrow().defaults.clone();
+        let cell = self.cells.iter().find(|cell| cell.id == trial.id).expect("a cell");
+        let is_memory = trial.path == Path::Memory;
+        if let Some(mtu) = cell.settings.told(&narrows_model::options::places::MTU) {
+            expected.insert(Setting::Mtu, mtu.to_string());
+        }
+        for (feature, on) in &cell.settings.offloads {
+            let word = if *on { "on" } else { "off" };
+            expected.insert(Setting::Offload(feature.clone()), word.to_owned());
+        }
+        for (name, value) in &cell.settings.sysctl {
+            expected.insert(Setting::Kernel(name.clone()), value.clone());
+        }
+        // A memory trial minds huge pages alone.
+        expected.retain(|setting, _| !is_memory || *setting == Self::pages());
+        expected
+    }
+
+    fn pages() -> Setting {
+        Setting::Kernel(narrows_run::launch::namespaces::HUGE_PAGES.to_owned())
+    }
+
+    fn end(&self, trial: &Trial, block: u32) -> SimEnd {
+        let report = EndReport {
+            window_ns: Nanos::from_millis(1000),
+            flows: vec![FlowTally {
+                bytes: Bytes(figure(self.seed, &trial.id, block)),
+                messages: 1000,
+                ..FlowTally::default()
+            }],
+            ..EndReport::default()
+        };
+        let (turn, answers) = (Turn::default(), VecDeque::new());
+        SimEnd { world: Rc::clone(&self.world), turn, answers, report }
+    }
+
+    fn stamp(&self, began_unix_ns: Nanos, took: Duration) -> Stamp {
+        Stamp { began_unix_ns, took_ns: Nanos(took.as_nanos() as u64), ..Stamp::default() }
+    }
+}
+
+/// About 100 MB with a tenth of noise, the same for a cell's block however often it is made.
+fn figure(seed: u64, cell: &TrialId, block: u32) -> u64 {
+    let mut hash = seed ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for byte in cell.0.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    100_000_000 + (hash >> 20) % 10_000_000
+}
+
+impl Ends for SimEnds {
+    fn measure(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken> {
+        let trial = &trials[step.trial];
+        let stop = Rc::clone(&self.world.borrow().stop);
+        {
+            let mut world = self.world.borrow_mut();
+            if world.step("before a run") {
+                return Err(fatal("dead"));
+            }
+            assert!(world.unstored.is_empty(), "a run begins before the last one is on disk");
+        }
+        let expected = self.expected(trial);
+        for (setting, value) in &expected {
+            let now = self.world.borrow().setting(setting).expect("a setting");
+            assert_eq!(now, *value, "{setting} in a run of '{}'", trial.label);
+        }
+        let began = self.world.borrow().now();
+        let (mut listens, mut connects) =
+            (self.end(trial, step.block), self.end(trial, step.block));
+        let address = Ipv4Addr::LOCALHOST.into();
+        let meeting = Meeting { address, bind: None, namespaces: [None, None] };
+        let ran = run_two(trial, &mut listens, &mut connects, meeting, &stop);
+        let took = Duration::from_nanos(narrows_plan::run_ns(trial).0);
+        self.world.borrow_mut().pass(took);
+        if self.world.borrow_mut().step("after a run") {
+            return Err(fatal("dead"));
+        }
+        let mut record = record_of(trial, step, ran, self.stamp(began, took), &stop)?;
+        if self.hopeless.contains(&trial.id) {
+            record.outcome = failed("it always does");
+        }
+        self.world.borrow_mut().unstored.push(record.clone());
+        Ok(vec![record])
+    }
+
+    fn unready(&mut self, trial: &Trial, step: &Step, why: &SettingError) -> Record {
+        let around = self.stamp(self.world.borrow().now(), Duration::ZERO);
+        Record {
+            trial: trial.id.clone(),
+            repeat: step.repeat,
+            block: step.block,
+            outcome: failed(&why.to_string()),
+            sink: None,
+            source: None,
+            beside: None,
+            around,
+            session: 0,
+            external: None,
+        }
+    }
+}
+
+fn failed(why: &str) -> Outcome {
+    Outcome::Failed { at: Stage::Start, why: why.to_owned(), fault: Fault::Machine }
+}
+
+/// The settings of a world.
+pub struct SimSettings(pub Shared);
+
+impl HostSettings for SimSettings {
+    fn interrupts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn has_routes(&self) -> bool {
+        self.0.borrow().settings_are == Where::Namespaces
+    }
+
+    fn get(&mut self, setting: &Setting) -> Result<String, SettingError> {
+        self.0.borrow().setting(setting)
+    }
+
+    fn set(&mut self, setting: &Setting, value: &str) -> Result<(), SettingError> {
+        self.0.borrow_mut().set(setting, value)
+    }
+
+    fn release(&mut self) {
+        self.0.borrow_mut().release();
+    }
+}

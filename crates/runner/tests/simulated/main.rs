@@ -1,0 +1,308 @@
+//! The real engine of studies in a world that fails: kills, full disks, agents that go away, words
+//! that are lost, clocks that jump and settings that cannot be written, at every step, ten thousand
+//! times over. No finished run is lost, none is made twice, every run finds the host as its cell
+//! asks for and leaves it as it was, and what sessions made together is what one would have made.
+//!
+//! `NARROWS_SEED=N` runs one seed and prints what its faults did; `NARROWS_SEEDS=N` so many.
+
+mod ends;
+mod world;
+
+use crate::ends::{SimEnds, SimSettings};
+use crate::world::{Faults, Shared, SimAudience, SimClock, SimDisk, Where, World};
+use narrows_model::record::{Outcome, Record};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path, TrialId};
+use narrows_plan::study::Left;
+use narrows_runner::outside::Outside;
+use narrows_runner::{Begun, CourseEnd, Defined, Engine, SessionPlan, unlike};
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::catch_unwind;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::thread;
+
+const SEEDS: u64 = 10_000;
+/// Starts of the process after which a study does not come to its end.
+const STARTS_MAX: u32 = 2_000;
+
+/// Levels that ask for different things of the host.
+const LEVELS: [&str; 6] = [
+    "{name='plain'}",
+    "{name='jumbo', mtu=9000}",
+    "{name='no offloads', offloads={gro=false, tso=false}}",
+    "{name='no stamps', mtu=1000, sysctl={'net.ipv4.tcp_timestamps'='0'}}",
+    "{name='pages', load='memory-copy', size='1M', sysctl={'vm.nr_hugepages'='4'}}",
+    "{name='memory', load='memory-read', size='1M', mtu=4000}",
+];
+
+/// A study, and how it is run, drawn from a seed.
+struct Case {
+    seed: u64,
+    text: String,
+    /// Whether a factor is changed by hand.
+    by_hand: bool,
+    spread: bool,
+    settings_are: Where,
+    /// Which cell always fails, if one does.
+    hopeless: Option<usize>,
+    faults: Faults,
+}
+
+impl Case {
+    fn of(seed: u64) -> Self {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let mut levels = LEVELS.to_vec();
+        levels.shuffle(&mut random);
+        levels.truncate(random.random_range(2..5));
+        let spread = random.random_bool(0.3);
+        let repeats = if spread { 4 } else { random.random_range(1..5) };
+        let mut text = format!("name = 'simulated'\nrepeats = {repeats}\nretries = 25\n");
+        if spread {
+            text += "[spread]\nsessions = 2\napart_minutes = 30\n";
+        } else if random.random_bool(0.4) {
+            text += "[precision]\nwithin_percent = 3.5\nrepeats_max = 12\n";
+        }
+        text += "[base]\nload = 'tcp-stream'\nseconds = 0.1\nwarmup_seconds = 0.01\n";
+        text += &format!("[[factor]]\nname = 'what'\nlevels = [{}]\n", levels.join(", "));
+        let by_hand = !spread && random.random_bool(0.3);
+        if by_hand {
+            text += "[[factor]]\nname = 'cable'\nby = 'hand'\nlevels = ['copper', 'fibre']\n";
+        }
+        let namespaces = random.random_bool(0.5);
+        let settings_are = if namespaces { Where::Namespaces } else { Where::Host };
+        let hopeless = random.random_bool(0.1).then(|| random.random_range(0..levels.len()));
+        let faults = faults(&mut random);
+        Self { seed, text, by_hand, spread, settings_are, hopeless, faults }
+    }
+}
+
+/// Some kinds of faults, each now and then or often.
+fn faults(random: &mut Pcg64) -> Faults {
+    let mut faults = Faults::default();
+    let shares = [
+        &mut faults.kill,
+        &mut faults.disk_full,
+        &mut faults.peer_gone,
+        &mut faults.message_lost,
+        &mut faults.worker_dies,
+        &mut faults.clock_jump,
+        &mut faults.unwritable,
+        &mut faults.half_written,
+        &mut faults.stop,
+    ];
+    for share in shares {
+        if random.random_bool(0.4) {
+            *share = [0.001, 0.005, 0.015][random.random_range(0..3)];
+        }
+    }
+    faults.guard_dies = 0.3;
+    faults
+}
+
+/// What a study has come to.
+struct Ran {
+    records: Vec<Record>,
+    left: Vec<Left>,
+    /// How often the process was started.
+    starts: u64,
+}
+
+/// Starts the process until the study is over.
+fn through(case: &Case, faults: Faults, print: bool) -> Ran {
+    let defined = Defined::parse(&case.text, false).expect(&case.text);
+    let path = if case.settings_are == Where::Namespaces { Path::Namespaces } else { Path::Peer };
+    let mut cable = "copper";
+    let site = narrows_runner::Site {
+        host: Default::default(),
+        peer_hosts: Vec::new(),
+        path,
+        interface: Some("eth0".to_owned()),
+    };
+    let said = |cable: &str| match case.by_hand {
+        true => BTreeMap::from([("cable".to_owned(), cable.to_owned())]),
+        false => BTreeMap::new(),
+    };
+    let plan_of =
+        |cable: &str| SessionPlan::of(&defined, &site, &said(cable), &|_| None).expect("a plan");
+    let plan = plan_of(cable);
+    assert!(plan.missing.iter().all(Option::is_none), "{:?}", plan.missing);
+    let begun =
+        Begun { seed: case.seed, quick: false, peer: None, began_unix_ns: Default::default() };
+    let world = World::new(case.seed, faults, case.settings_are, begun.head(&defined, &plan));
+    let world: Shared = Rc::new(RefCell::new(world));
+    {
+        let mut world = world.borrow_mut();
+        world.stored.definition = Some(case.text.clone());
+        world.stored.trials.clone_from(&plan.trials);
+    }
+    let hopeless: Vec<TrialId> =
+        case.hopeless.iter().map(|cell| defined.cells[*cell].id.clone()).collect();
+    for start in 0..STARTS_MAX {
+        world.borrow_mut().begin_process();
+        let plan = plan_of(cable);
+        let before = world.borrow().stored.records.len();
+        let mut engine = begin(case, &defined, &world.borrow().stored, &plan);
+        let stop = Rc::clone(&world.borrow().stop);
+        let ran = engine.run(&mut Outside {
+            ends: &mut SimEnds {
+                world: Rc::clone(&world),
+                seed: case.seed,
+                cells: defined.cells.clone(),
+                hopeless: hopeless.clone(),
+            },
+            settings: &mut SimSettings(Rc::clone(&world)),
+            disk: &SimDisk(Rc::clone(&world)),
+            clock: &SimClock(Rc::clone(&world)),
+            stop: &stop,
+            audience: &mut SimAudience(Rc::clone(&world)),
+        });
+        world.borrow_mut().end_process();
+        after_process(&world.borrow(), before, start);
+        if print {
+            let log = std::mem::take(&mut world.borrow_mut().log);
+            let (runs, dead) = (world.borrow().stored.records.len(), world.borrow().dead);
+            show(&world.borrow().stored.records[before..]);
+            println!("start {start}: {ran:?}, dead {dead}, {runs} runs stored; {log:?}");
+        }
+        if world.borrow().dead || !matches!(ran, Ok(CourseEnd::Complete)) {
+            continue;
+        }
+        if engine.schedule().elsewhere(&plan).is_empty() {
+            let left = engine.schedule().all_left().collect();
+            let records = world.borrow().stored.records.clone();
+            return Ran { records, left, starts: u64::from(start) + 1 };
+        }
+        cable = if cable == "copper" { "fibre" } else { "copper" };
+    }
+    panic!("no end after {STARTS_MAX} starts");
+}
+
+/// For who looks at one seed.
+fn show(records: &[Record]) {
+    for Record { session, block, repeat, trial, outcome, .. } in records {
+        println!("  session {session} block {block} run {repeat} of {}: {outcome:?}", trial.0);
+    }
+}
+
+/// A study begins, or goes on where one was begun.
+fn begin<'a>(
+    case: &Case,
+    defined: &'a Defined,
+    stored: &StoredStudy,
+    plan: &'a SessionPlan,
+) -> Engine<'a> {
+    if stored.sessions.is_empty() {
+        return Engine::begin(defined, case.seed, plan);
+    }
+    if stored.sessions.len() < 4 {
+        assert!(unlike(defined, stored, &plan.site).is_empty());
+    }
+    Engine::resume(defined, stored, plan)
+}
+
+/// What holds whenever the process is over, however it ended.
+fn after_process(world: &World, before: usize, start: u32) {
+    assert_eq!(world.settings, world.defaults, "settings are back after start {start}");
+    let stored = &world.stored.records;
+    assert!(stored.len() >= before, "{before} runs were stored, and {} are", stored.len());
+    // In the order in which they were made; beside them are those of which a kill cut the news
+    // short.
+    let mut rest = stored.iter();
+    for kept in &world.kept {
+        assert!(rest.any(|stored| stored == kept), "a finished run was lost: {kept:?}");
+    }
+    let mut runs = BTreeSet::new();
+    for record in stored {
+        assert!(runs.insert((&record.trial, record.repeat)), "made twice: {record:?}");
+        let known = world.stored.sessions.iter().any(|one| one.number == record.session);
+        assert!(known, "a run of session {}, which is not stored", record.session);
+    }
+    let mut numbers = BTreeSet::new();
+    assert!(world.stored.sessions.iter().all(|one| numbers.insert(one.number)), "sessions");
+}
+
+/// Of finished runs, what does not depend on when they were made.
+fn finished(records: &[Record]) -> Vec<(TrialId, u32, Option<u64>)> {
+    let done = records.iter().filter(|record| record.outcome == Outcome::Done);
+    let bytes = |record: &Record| Some(record.sink.as_ref()?.flows.first()?.bytes.0);
+    done.map(|record| (record.trial.clone(), record.block, bytes(record))).collect()
+}
+
+/// How often the process of this seed was started.
+fn check(seed: u64, print: bool) -> u64 {
+    let case = Case::of(seed);
+    if print {
+        println!("{}\n{:?}", case.text, case.faults);
+    }
+    let whole = through(&case, Faults::default(), false);
+    let ran = through(&case, case.faults, print);
+    assert_eq!(ran.left, whole.left, "what is left of each cell");
+    assert!(!ran.left.iter().any(|left| matches!(left, Left::Runs(_))), "{:?}", ran.left);
+    let (mut ran_done, mut whole_done) = (finished(&ran.records), finished(&whole.records));
+    if case.faults.fail_runs() {
+        // A run that failed is made again at the end of its block.
+        ran_done.sort();
+        whole_done.sort();
+    }
+    assert_eq!(ran_done, whole_done, "finished runs, and their order");
+    if case.spread && case.faults.clock_jump == 0.0 {
+        apart(&ran.records);
+    }
+    ran.starts
+}
+
+/// The first block of the second half begins half an hour after the last run of the first half.
+fn apart(records: &[Record]) {
+    let (first, second): (Vec<&Record>, Vec<&Record>) =
+        records.iter().partition(|record| record.block < 4);
+    let ended = |record: &&Record| record.around.began_unix_ns.0 + record.around.took_ns.0;
+    let ended = first.iter().map(ended).max().unwrap_or_default();
+    let began = second.iter().map(|record| record.around.began_unix_ns.0).min();
+    assert!(began.is_none_or(|began| began >= ended + 1_800_000_000_000), "sessions are apart");
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect(name))
+}
+
+#[test]
+fn studies_survive_faults_at_every_step_of_the_real_engine() {
+    if let Some(seed) = number("NARROWS_SEED") {
+        check(seed, true);
+        return;
+    }
+    let seeds = number("NARROWS_SEEDS").unwrap_or(SEEDS);
+    let next = AtomicU64::new(0);
+    let (failed, starts) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, SeqCst);
+                    if seed >= seeds || failed.load(SeqCst) != u64::MAX {
+                        return;
+                    }
+                    match catch_unwind(|| check(seed, false)) {
+                        Ok(more) => drop(starts.fetch_add(more, SeqCst)),
+                        Err(_) => drop(failed.fetch_min(seed, SeqCst)),
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner();
+    assert_eq!(
+        failed,
+        u64::MAX,
+        "again, alone: NARROWS_SEED={failed} cargo test -p narrows-runner --test simulated"
+    );
+    let starts = starts.into_inner();
+    println!("{seeds} studies, {starts} starts of the process");
+    assert!(starts > 2 * seeds, "faults come: {starts} starts");
+}
