@@ -101,7 +101,10 @@ const OLD_CALLS: &[libc::c_long] = numbers![
         SYS_set_thread_area SYS_setrlimit SYS_signalfd SYS_stat SYS_symlink
         SYS_sync_file_range SYS_time SYS_unlink SYS_utime SYS_utimes SYS_vfork
 ];
-#[cfg(not(target_arch = "x86_64"))]
+/// What aarch64 has of them.
+#[cfg(target_arch = "aarch64")]
+const OLD_CALLS: &[libc::c_long] = numbers![SYS_renameat SYS_sync_file_range];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const OLD_CALLS: &[libc::c_long] = &[];
 
 /// Families of sockets: what loads and the host's facts use.

@@ -6,17 +6,43 @@ use crate::oom::Watched;
 use crate::session::{Answer, Order};
 use narrows_model::record::LostBy;
 use nix::sys::signal::Signal;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
 /// How long a worker that has closed its output may take to end. The kernel takes a while to tear
 /// down one with gigabytes of buffers.
 const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// No answer of a worker is longer: nothing that it says takes more memory of who started it.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// Why what a worker said is no answer.
+#[derive(Debug, Error)]
+enum Garbled {
+    #[error("{0}")]
+    Read(#[from] io::Error),
+    #[error("{0}")]
+    Words(#[from] serde_json::Error),
+    #[error("more than {ANSWER_BYTES_MAX} bytes in one answer")]
+    Long,
+}
+
+/// The next line that a worker says; `None` at its end.
+fn next_answer(output: &mut impl BufRead) -> Result<Option<Answer>, Garbled> {
+    let mut line = Vec::new();
+    let length = output.take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line)?;
+    match length as u64 {
+        0 => Ok(None),
+        ANSWER_BYTES_MAX => Err(Garbled::Long),
+        _ => Ok(Some(serde_json::from_slice(&line)?)),
+    }
+}
 
 /// One end of a trial, wherever it runs.
 pub trait End {
@@ -30,7 +56,7 @@ pub trait End {
 pub struct WorkerProcess {
     child: Child,
     orders: Option<ChildStdin>,
-    answers: Receiver<Result<Answer, String>>,
+    answers: Receiver<Result<Answer, Garbled>>,
     memory: Option<Watched>,
 }
 
@@ -55,11 +81,10 @@ impl WorkerProcess {
         let worker = Self { child, orders, answers, memory };
         let reader = thread::Builder::new().name("worker answers".into());
         let started = reader.spawn(move || {
-            for line in output.into_iter().flat_map(BufRead::lines) {
-                let answer = line.map_err(|error| error.to_string());
-                let answer =
-                    answer.and_then(|l| serde_json::from_str(&l).map_err(|e| e.to_string()));
-                if say.send(answer).is_err() {
+            let Some(mut output) = output else { return };
+            while let Some(answer) = next_answer(&mut output).transpose() {
+                let over = answer.is_err();
+                if say.send(answer).is_err() || over {
                     break;
                 }
             }
@@ -79,7 +104,7 @@ impl WorkerProcess {
     }
 
     /// Waits for the end of a worker that speaks no more, and ends one that goes on in silence.
-    fn ended(&mut self) -> std::io::Result<ExitStatus> {
+    fn ended(&mut self) -> io::Result<ExitStatus> {
         self.orders = None;
         let until = Instant::now() + END_WITHIN;
         while Instant::now() < until {

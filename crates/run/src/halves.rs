@@ -96,7 +96,7 @@ impl Link {
         let text = serde_json::to_vec(word).map_err(|error| wrong(error.to_string()))?;
         let length = u32::try_from(text.len()).ok().filter(|length| *length <= bytes_max);
         let Some(length) = length else {
-            return Err(wrong(format!("{} bytes in one order, at most {bytes_max}", text.len())));
+            return Err(wrong(format!("{} bytes in one word, at most {bytes_max}", text.len())));
         };
         let mut bytes = length.to_be_bytes().to_vec();
         bytes.extend(text);

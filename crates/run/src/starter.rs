@@ -109,10 +109,22 @@ pub fn serve(
             Err(error) => return Err(error),
         };
         for said in [reply, starter.hear()].into_iter().flatten() {
-            link.send(&said, SAID_BYTES_MAX)?;
+            tell(&mut link, said)?;
         }
     }
     Ok(())
+}
+
+/// Tells the listener, or, where it is more than one word may be, that it cannot be told.
+fn tell(link: &mut Link, said: Said) -> Result<(), RunError> {
+    match link.send(&said, SAID_BYTES_MAX) {
+        Err(RunError::Order(why)) => {
+            let (at, fault) = (Stage::Run, Fault::Machine);
+            let reply = Reply::Answer { answer: Answer::Failed { at, why, fault } };
+            link.send(&Said { reply, ..said }, SAID_BYTES_MAX)
+        }
+        told => told,
+    }
 }
 
 struct Starter {

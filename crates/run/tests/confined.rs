@@ -215,10 +215,16 @@ struct Forged {
 
 impl Forged {
     fn begin(name: &str) -> Self {
+        Self::with_worker(name, "cat >> ORDERS")
+    }
+
+    /// With a worker that is a line of shell, after it has written down its process id.
+    fn with_worker(name: &str, does: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("narrows-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("folder");
         let (script, orders) = (folder.join("worker"), folder.join("orders"));
-        let text = format!("#!/bin/sh\necho $$ >> {0}\ncat >> {0}\n", orders.display());
+        let text = format!("#!/bin/sh\necho $$ >> ORDERS\n{does}\n");
+        let text = text.replace("ORDERS", &orders.display().to_string());
         std::fs::write(&script, text).expect("a script");
         std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("executable");
         let limits = Limits {
@@ -357,6 +363,19 @@ fn a_listener_that_was_taken_over_gets_no_order_beyond_the_limits() {
         assert!(began.elapsed() < Duration::from_secs(20));
         thread::sleep(Duration::from_millis(10));
     }
+    forged.end().expect("it was stopped");
+}
+
+#[test]
+fn a_worker_that_says_too_much_fails_its_run_and_not_the_agent() {
+    let says = "printf '{\"say\":\"failed\",\"at\":\"run\",\"why\":\"';\n\
+                head -c 17000000 /dev/zero | tr '\\0' x; echo '\"}'; cat >> ORDERS";
+    let mut forged = Forged::with_worker("long-answer", says);
+    forged.say(&json!({"call": "begin", "session": 1, "address": "127.0.0.1"}));
+    assert!(forged.reply(&json!({"to": "start"})).contains("started"));
+    let reply = forged.hear()["reply"].to_string();
+    assert!(reply.contains("bytes in one word") && reply.len() < 1000, "{}", reply.len());
+    assert!(forged.reply(&json!({"to": "start"})).contains("started"), "it serves on");
     forged.end().expect("it was stopped");
 }
 
