@@ -205,7 +205,7 @@ impl Session<'_> {
         let request = match request {
             Request::Order { order } => match self.serving.limits.within(order, self.address) {
                 Ok(order) => Request::Order { order },
-                Err(why) => return Ok(Some(failed(why))),
+                Err(why) => return Ok(Some(failed(why.to_string()))),
             },
             other => other,
         };

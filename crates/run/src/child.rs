@@ -4,6 +4,7 @@ use narrows_model::Bytes;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::ffi::{OsStr, OsString};
 use std::process::Command;
+use thiserror::Error;
 
 /// What children may need of the environment; nothing else is passed on, the key least of all.
 const KEPT: [&str; 18] = [
@@ -73,18 +74,29 @@ pub fn obey_confine() -> Result<(), crate::RunError> {
     }
 }
 
+/// Why a worker does not hold itself to the memory that it was lent.
+#[derive(Debug, Error)]
+pub enum NotHeld {
+    /// The variable that says how much is not a number.
+    #[error("{MEMORY} is no number of bytes")]
+    NoBytes,
+    /// The system does not set the limit.
+    #[error("holding memory: {0}")]
+    Limit(#[from] nix::Error),
+}
+
 /// Obeys [`hold`] in the worker: it can map no more than it was lent, whatever was counted.
 /// Memory that is locked is no more than that either.
-pub fn obey_hold(threads: u32) -> Result<(), String> {
+pub fn obey_hold(threads: u32) -> Result<(), NotHeld> {
     let Ok(text) = std::env::var(MEMORY) else { return Ok(()) };
-    let most: u64 = text.parse().map_err(|_| format!("{MEMORY} is no number of bytes"))?;
+    let most: u64 = text.parse().map_err(|_| NotHeld::NoBytes)?;
     let own = OWN_BYTES + THREAD_BYTES * u64::from(threads);
     for (resource, bytes) in
         [(Resource::RLIMIT_DATA, most.saturating_add(own)), (Resource::RLIMIT_MEMLOCK, most)]
     {
-        let (_, hard) = getrlimit(resource).map_err(|error| error.to_string())?;
+        let (_, hard) = getrlimit(resource)?;
         let bytes = bytes.min(hard);
-        setrlimit(resource, bytes, bytes).map_err(|error| format!("holding memory: {error}"))?;
+        setrlimit(resource, bytes, bytes)?;
     }
     Ok(())
 }

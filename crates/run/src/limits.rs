@@ -4,9 +4,11 @@
 use crate::session::Order;
 use narrows_model::Bytes;
 use narrows_model::load::{End as Role, Job};
+use narrows_workloads::LoadError;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::time::Duration;
+use thiserror::Error;
 
 /// How long a worker may take beside its time line: to be ordered, to prepare, to meet the other
 /// end.
@@ -38,18 +40,83 @@ pub struct Net {
     bits: u8,
 }
 
-impl std::str::FromStr for Net {
-    type Err = String;
+/// Why a text names no addresses with a common beginning.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NotNet {
+    /// What is before the stroke.
+    #[error("'{text}' is no address, and no ADDRESS/BITS")]
+    Address {
+        /// The whole text.
+        text: String,
+    },
+    /// What is behind the stroke.
+    #[error("'{text}' has no number of bits up to {bits_max}")]
+    Bits {
+        /// The whole text.
+        text: String,
+        /// Bits of an address of the family: 32 or 128.
+        bits_max: u8,
+    },
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl std::str::FromStr for Net {
+    type Err = NotNet;
+
+    fn from_str(text: &str) -> Result<Self, NotNet> {
         let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
-        let address: IpAddr =
-            address.parse().map_err(|_| format!("'{text}' is no address, and no ADDRESS/BITS"))?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(most), str::parse).ok().filter(|bits| *bits <= most);
-        let bits = bits.ok_or_else(|| format!("'{text}' has no number of bits up to {most}"))?;
+        let no_address = |_| NotNet::Address { text: text.to_owned() };
+        let address: IpAddr = address.parse().map_err(no_address)?;
+        let bits_max = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(bits_max), str::parse).ok().filter(|bits| *bits <= bits_max);
+        let bits = bits.ok_or_else(|| NotNet::Bits { text: text.to_owned(), bits_max })?;
         Ok(Self { address, bits })
     }
+}
+
+/// Why an agent does not run what a peer orders.
+#[derive(Debug, Error)]
+pub enum NotLent {
+    /// It connects, and not to this end, or is of this host alone.
+    #[error("an agent runs only the end of a network workload that listens")]
+    DoesNotListen,
+    /// A background load, which would go on until somebody ends it.
+    #[error("an agent runs no load without an end")]
+    Endless,
+    /// It makes no sense.
+    #[error(transparent)]
+    Senseless(#[from] LoadError),
+    /// A run that is too long for the owner.
+    #[error("this agent's limits: a run of {asked_s} s, at most {most_s}")]
+    Seconds {
+        /// Length of the time line, in whole seconds.
+        asked_s: u64,
+        /// The owner's limit in seconds.
+        most_s: u32,
+    },
+    /// Too many flows for the owner.
+    #[error("this agent's limits: {asked} flows, at most {most}")]
+    Flows {
+        /// Flows of both directions.
+        asked: u32,
+        /// The owner's limit.
+        most: u32,
+    },
+    /// Too much memory for the owner.
+    #[error("this agent's limits: {asked} of buffers ({sockets} of them sockets'), at most {most}")]
+    Memory {
+        /// All that the end would take.
+        asked: Bytes,
+        /// What sockets' queues would take of it.
+        sockets: Bytes,
+        /// The owner's limit.
+        most: Bytes,
+    },
+    /// This end would send without a pace, or above the owner's.
+    #[error("this agent's limits: it sends at most {} Mb/s; name a pace (-b)", most_bps / 1_000_000)]
+    Rate {
+        /// The owner's limit in bits a second.
+        most_bps: u64,
+    },
 }
 
 impl Net {
@@ -76,14 +143,13 @@ impl Limits {
     /// What is run of a peer's order, or why not. An end that connects would send wherever the peer
     /// says, and a memory kernel would take what memory the peer says. An end that listens may
     /// send, but only over flows that opened with the trial's token.
-    pub fn within(&self, order: Order, address: IpAddr) -> Result<Order, String> {
+    pub fn within(&self, order: Order, address: IpAddr) -> Result<Order, NotLent> {
         match order {
             Order::Prepare { mut job } => {
-                narrows_workloads::kind(&job.kind).map_err(|error| error.to_string())?;
+                narrows_workloads::kind(&job.kind)?;
                 let listens = (job.end == Role::Sink) != job.params.is_reverse();
                 if !job.kind.is_network() || !listens {
-                    let why = "an agent runs only the end of a network workload that listens";
-                    return Err(why.to_owned());
+                    return Err(NotLent::DoesNotListen);
                 }
                 job.namespace = None;
                 job.bind = None;
@@ -96,31 +162,30 @@ impl Limits {
             // An end that listens connects to nobody.
             Order::Arm { .. } => Ok(Order::Arm { peer: Vec::new() }),
             Order::Go => Ok(Order::Go),
-            Order::GoUntilTold => Err("an agent runs no load without an end".to_owned()),
+            Order::GoUntilTold => Err(NotLent::Endless),
         }
     }
 
-    fn check(&self, job: &Job) -> Result<(), String> {
+    fn check(&self, job: &Job) -> Result<(), NotLent> {
         let (params, line) = (&job.params, &job.timeline);
-        let no = |what: String| Err(format!("this agent's limits: {what}"));
         let ns = [line.warmup_ns.0, line.window_ns.0, line.cooldown_ns.0];
         let ns = ns.into_iter().fold(0, u64::saturating_add);
-        if let Some(most) = self.seconds.filter(|most| ns > u64::from(*most) * 1_000_000_000) {
-            return no(format!("a run of {} s, at most {most}", ns / 1_000_000_000));
+        if let Some(most_s) = self.seconds.filter(|most| ns > u64::from(*most) * 1_000_000_000) {
+            return Err(NotLent::Seconds { asked_s: ns / 1_000_000_000, most_s });
         }
-        if let Some(most) = self.streams.filter(|most| params.flows() > *most) {
-            return no(format!("{} flows, at most {most}", params.flows()));
+        let asked = params.flows();
+        if let Some(most) = self.streams.filter(|most| asked > *most) {
+            return Err(NotLent::Flows { asked, most });
         }
-        let takes = narrows_workloads::takes::count(job).map_err(|error| error.to_string())?;
-        let bytes = Bytes(takes.total_bytes());
-        if let Some(most) = self.memory_bytes.filter(|most| bytes > *most) {
-            let sockets = Bytes(takes.socket_bytes);
-            return no(format!("{bytes} of buffers ({sockets} of them sockets'), at most {most}"));
+        let takes = narrows_workloads::takes::count(job)?;
+        let (asked, sockets) = (Bytes(takes.total_bytes()), Bytes(takes.socket_bytes));
+        if let Some(most) = self.memory_bytes.filter(|most| asked > *most) {
+            return Err(NotLent::Memory { asked, sockets, most });
         }
         let sends = job.end == Role::Source || params.is_bidirectional();
         match (self.rate_bps, params.rate_bps) {
-            (Some(most), rate) if sends && rate.is_none_or(|rate| rate > most) => {
-                no(format!("it sends at most {} Mb/s; name a pace (-b)", most / 1_000_000))
+            (Some(most_bps), rate) if sends && rate.is_none_or(|rate| rate > most_bps) => {
+                Err(NotLent::Rate { most_bps })
             }
             _ => Ok(()),
         }
@@ -174,7 +239,8 @@ mod tests {
             assert!(Limits::default().within(order(kind, end), own).is_err(), "{kind} {end:?}");
         }
         let newer = Limits::default().within(order("quic-stream", Role::Sink), own);
-        assert_eq!(newer, Err("no workload is called 'quic-stream'".to_owned()));
+        let why = newer.err().map(|why| why.to_string());
+        assert_eq!(why.as_deref(), Some("no workload is called 'quic-stream'"));
         let mut reversed = order("tcp-stream", Role::Source);
         let Order::Prepare { job } = &mut reversed else { panic!("{reversed:?}") };
         job.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
@@ -183,7 +249,8 @@ mod tests {
         job.end = Role::Sink;
         assert!(Limits::default().within(reversed, own).is_err(), "it would connect");
         let aimed = Order::Arm { peer: vec!["203.0.113.9:53".parse().expect("address")] };
-        assert_eq!(Limits::default().within(aimed, own), Ok(Order::Arm { peer: vec![] }));
+        let kept = Limits::default().within(aimed, own).expect("it listens");
+        assert_eq!(kept, Order::Arm { peer: vec![] });
         assert!(Limits::default().within(Order::GoUntilTold, own).is_err());
     }
 
@@ -194,7 +261,7 @@ mod tests {
             let mut asked = order("tcp-stream", Role::Sink);
             let Order::Prepare { job } = &mut asked else { panic!("{asked:?}") };
             change(job);
-            limits.within(asked, own).err()
+            limits.within(asked, own).err().map(|why| why.to_string())
         };
         let limits = |seconds: u32| Limits {
             seconds: Some(seconds),

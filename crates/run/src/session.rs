@@ -18,6 +18,7 @@ use narrows_model::load::{EndReport, Job};
 use narrows_model::record::{Fault, Stage};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
+use thiserror::Error;
 
 /// From a controller to an end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,14 +84,22 @@ pub enum Turn {
     Done,
 }
 
+/// An order came out of turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("an order out of turn: {due:?} was due")]
+pub struct OutOfTurn {
+    /// What the end waited for.
+    pub due: Turn,
+}
+
 impl Turn {
     /// The turn after this order, or why it is out of turn.
-    pub fn after(self, order: &Order) -> Result<Self, String> {
+    pub fn after(self, order: &Order) -> Result<Self, OutOfTurn> {
         match (self, order) {
             (Self::Prepare, Order::Prepare { .. }) => Ok(Self::Arm),
             (Self::Arm, Order::Arm { .. }) => Ok(Self::Go),
             (Self::Go, Order::Go | Order::GoUntilTold) => Ok(Self::Done),
-            (turn, _) => Err(format!("an order out of turn: {turn:?} was due")),
+            (due, _) => Err(OutOfTurn { due }),
         }
     }
 }

@@ -5,7 +5,7 @@
 use crate::end::{End, WorkerProcess};
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
 use crate::launch::container::Launcher;
-use crate::limits::{LINE_MAX, Limits, WORKER_SPARE};
+use crate::limits::{LINE_MAX, Limits, NotLent, WORKER_SPARE};
 use crate::offers::Offers;
 use crate::session::{Answer, Order};
 use crate::wire::{Reply, Request};
@@ -21,6 +21,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
 /// How long the starter waits for a call while there is no worker.
 const IDLE_TURN: Duration = Duration::from_millis(500);
@@ -127,6 +128,17 @@ fn tell(link: &mut Link, said: Said) -> Result<(), RunError> {
     }
 }
 
+/// Why no worker has an order.
+#[derive(Debug, Error)]
+enum NotGiven {
+    #[error(transparent)]
+    Beyond(#[from] NotLent),
+    #[error("no worker was started")]
+    NoWorker,
+    #[error(transparent)]
+    Worker(#[from] RunError),
+}
+
 struct Starter {
     lend: Lend,
     session: Option<Session>,
@@ -209,8 +221,8 @@ impl Session {
                 None
             }
             Request::Order { order } => {
-                let given = lend.limits.within(order, self.address);
-                let why = given.and_then(|order| self.give(&order)).err()?;
+                let given = lend.limits.within(order, self.address).map_err(NotGiven::from);
+                let why = given.and_then(|order| self.give(&order)).err()?.to_string();
                 let (at, fault) = (Stage::Start, Fault::Machine);
                 Some(Reply::Answer { answer: Answer::Failed { at, why, fault } })
             }
@@ -232,8 +244,8 @@ impl Session {
         }
     }
 
-    fn give(&mut self, order: &Order) -> Result<(), String> {
-        let worker = self.worker.as_mut().ok_or("no worker was started")?;
+    fn give(&mut self, order: &Order) -> Result<(), NotGiven> {
+        let worker = self.worker.as_mut().ok_or(NotGiven::NoWorker)?;
         match order {
             Order::Prepare { job } => {
                 let line = job.timeline.length().min(LINE_MAX);
@@ -242,7 +254,7 @@ impl Session {
             Order::Arm { .. } => {}
             Order::Go | Order::GoUntilTold => worker.runs = true,
         }
-        worker.process.order(order).map_err(|error| error.to_string())
+        Ok(worker.process.order(order)?)
     }
 
     fn hear(&mut self) -> Option<Answer> {

@@ -129,7 +129,7 @@ impl WorkerEnd {
     fn obey(&mut self, order: Order, say: &mut Say<'_>) -> Answer {
         match self.turn.after(&order) {
             Ok(turn) => self.turn = turn,
-            Err(why) => return Trouble::from(why).at(Stage::Start),
+            Err(why) => return Trouble::from(why.to_string()).at(Stage::Start),
         }
         let (at, answer) = match order {
             Order::Prepare { job } => (Stage::Prepare, self.prepare(*job)),
@@ -146,7 +146,7 @@ impl WorkerEnd {
             setns(file, CloneFlags::CLONE_NEWNET)
                 .map_err(|error| format!("entering the network namespace {namespace}: {error}"))?;
         }
-        crate::child::obey_hold(job.params.flows())?;
+        crate::child::obey_hold(job.params.flows()).map_err(|error| error.to_string())?;
         let kind = narrows_workloads::check(&job)?;
         let prepared = (kind.prepare)(&job)?;
         let ports = prepared.ports();
