@@ -30,6 +30,13 @@ pub fn read(rule: &Rule, board: &Board<'_>) -> Result<Read, WhyNot> {
     for found in found(rule, board)? {
         rows.entry(found.socket).or_default().push(found);
     }
+    if let Some(most) = rule.slots.first() {
+        let found = rows.values().map(Vec::len).max().unwrap_or(0);
+        let fits = |row: &Vec<Found>| rule.slots.contains(&row.len());
+        if found != *most || !rows.values().all(fits) {
+            return Err(WhyNot::Count { what: "slots", found, wanted: *most });
+        }
+    }
     let numbers = rows.values().flatten().map(|found| found.number);
     let first = numbers.min().unwrap_or(0);
     for (socket, row) in rows {
@@ -80,7 +87,7 @@ fn found(rule: &Rule, board: &Board<'_>) -> Result<Vec<Found>, WhyNot> {
 
 /// Whether the rule counts slots, so that all of them must be there.
 fn counts(channels: &Channels) -> bool {
-    !matches!(channels, Channels::Named | Channels::Table(_))
+    !matches!(channels, Channels::Named)
 }
 
 fn fields(rule: &Rule, slot: &Slot) -> Option<BTreeMap<String, String>> {
@@ -206,7 +213,11 @@ fn channels(
         }
         Channels::Through => {
             let each = family()? / rule.units.max(1) as usize;
-            wanted("slots", row.len(), each, |found, all| found >= all)?;
+            // Whole rounds, or one slot over, which is again on the first channel. Boards with
+            // more over skip channels: their rules are tables.
+            wanted("slots", row.len(), each, |found, all| {
+                found.is_multiple_of(all) || found == all + 1
+            })?;
             through(rule, row, each)
         }
         Channels::Modulo(each) => through(rule, row, *each as usize),

@@ -62,7 +62,7 @@ impl fmt::Display for WhyNot {
             Self::Name(locator) => write!(f, "'{locator}' is not named that way"),
             Self::Family => f.write_str("the processor's family is not known"),
             Self::Count { what, found, wanted } => {
-                write!(f, "{found} {what}, where the processors' channels are {wanted}")
+                write!(f, "there are {found} {what}, which does not go with {wanted}")
             }
             Self::Gaps => f.write_str("the slots are not numbered in one row"),
             Self::Sockets => f.write_str("nothing tells which slot is on which processor"),

@@ -60,6 +60,9 @@ pub struct Rule {
     /// Boards or risers (field `unit`) of a processor.
     #[serde(default = "one")]
     pub units: u32,
+    /// How many slots a processor of such a board may have; one has the first. None: any number.
+    #[serde(default)]
+    pub slots: Vec<usize>,
     /// From a slot's number to its channel.
     pub channels: Channels,
     /// Labels of the channels of each memory controller, where they are not in order.

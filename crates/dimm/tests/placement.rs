@@ -130,6 +130,11 @@ fn dells_slots_count_through_the_channels_of_the_letters_processor() {
     let t430 = planted("Dell Inc.", "PowerEdge T430", &[E5, E5], &with_bank(&rows, ""));
     let want = "0.1 0.2 0.3 0.4 0.1 0.2 0.3 0.4 1.1 1.2 1.3 1.4";
     assert_eq!(t430.told(), format!("dell-letter-is-processor: {want}"));
+    // Ten slots of six channels do not count on: the third and the sixth channel have one.
+    let ten = [row("A#", 1..=10, &[1, 2, 4, 5, 7, 8, 9, 10]), row("B#", 1..=6, &[])].concat();
+    let r540 = planted("Dell Inc.", "PowerEdge R540", &[SKYLAKE, ""], &with_bank(&ten, ""));
+    let six = "0.1 0.2 0.3 0.4 0.5 0.6 0.1 0.2 0.4 0.5 1.1 1.2 1.3 1.4 1.5 1.6";
+    assert_eq!(r540.told(), format!("dell-ten-of-six: {six}"));
     // The same board in a machine under another name.
     let mut other = planted("Someone", "CounterACT", &[E5, E5], &with_bank(&rows, ""));
     other.identity.board = "04N3DF".to_owned();
