@@ -5,6 +5,7 @@ use crate::board::{Board, holds_dram, is_memory_slot};
 use crate::checks::{self, Contradiction};
 use crate::locator::{self, Spelt};
 use crate::number::{self, Read};
+use crate::population::{SlotsFrom, slots_from};
 use crate::rule::{BUNDLED, Confidence, Rule};
 use narrows_model::host::{Host, Slot, SlotPlace};
 use std::collections::BTreeSet;
@@ -71,8 +72,12 @@ impl fmt::Display for WhyNot {
     }
 }
 
-/// Places the slots of a host anew, with a user's rules first; says what was tried.
+/// Places the slots of a host anew, with a user's rules first; says what was tried. What the driver
+/// of the memory controllers lists has its places from there.
 pub fn place(host: &mut Host, given: &[Rule]) -> Trace {
+    if slots_from(&host.memory) == SlotsFrom::Driver {
+        return Trace::default();
+    }
     let trace = trace(&Board::of(host), given);
     let slots = match &mut host.memory.slots {
         narrows_model::Fact::Known { value, .. } => value.as_mut_slice(),

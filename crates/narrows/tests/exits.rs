@@ -117,6 +117,8 @@ fn files_that_cannot_be_used_are_told_by_their_kind() {
             ends(&mut with(words, &bad.at(name)), Cause::NO_HOST);
         }
     }
+    ends(&mut with("host --slot-map @", &bad.at("missing")), Cause::NOT_THERE);
+    ends(&mut with("host --slot-map @", &bad.at("empty")), Cause::NO_SLOT_MAP);
     for words in ["study run @ --out /tmp", "predict --published @"] {
         ends(&mut with(words, &bad.at("missing")), Cause::NOT_THERE);
         ends(&mut with(words, &bad.dir), Cause::NOT_A_FILE);

@@ -213,3 +213,76 @@ fn a_report_that_was_sent_is_drawn() {
         assert!(text.contains(part), "{part}\n{text}");
     }
 }
+
+/// A report of four slots that no bundled rule knows; `map` counts them through two channels.
+const UNKNOWN_BOARD: &str = "\
+Handle 0x0001, DMI type 1, 27 bytes\nSystem Information\n\tManufacturer: Somebody\n\
+\tProduct Name: Board\n\nHandle 0x0004, DMI type 4, 42 bytes\nProcessor Information\n\
+\tSocket Designation: CPU\n\tVersion: Intel(R) Xeon(R) CPU E3-1230 v5 @ 3.40GHz\n\
+\tStatus: Populated, Enabled\n\n";
+
+fn unknown_board(dir: &Path) -> PathBuf {
+    let slot = |number: usize| {
+        let size = if number < 3 { "8 GB" } else { "No Module Installed" };
+        format!(
+            "Handle 0x001{number}, DMI type 17, 40 bytes\nMemory Device\n\tSize: {size}\n\
+             \tLocator: SOCKET{number}\n\tBank Locator: none\n\tType: DDR4\n\n"
+        )
+    };
+    let file = dir.join("report.txt");
+    let slots: String = (1..5).map(slot).collect();
+    std::fs::write(&file, format!("{UNKNOWN_BOARD}{slots}")).expect("report");
+    file
+}
+
+#[test]
+fn a_users_slot_map_places_what_no_rule_knows_and_the_reasons_are_told() {
+    let dir = folder("slot-map");
+    let report = unknown_board(&dir);
+    let explain = |map: Option<&Path>| {
+        let mut command = narrows();
+        command.args(["host", "--explain-slots", "--from"]).arg(&report);
+        if let Some(map) = map {
+            command.arg("--slot-map").arg(map);
+        }
+        out(&run(&mut command))
+    };
+    let text = explain(None);
+    assert!(text.contains("placed by no rule"), "{text}");
+    assert!(text.contains("one-slot-a-channel: 'SOCKET1' is not named that way"), "{text}");
+    let maps = dir.join("maps");
+    std::fs::create_dir_all(&maps).expect("folder");
+    let map = |locator: &str, channels: &str| {
+        let text = format!(
+            r#"{{"maker": "Somebody", "source": "printed on the board", "rules": [{{"name": "mine",
+                "products": ["board"], "locators": ["{locator}"], "channels": {channels}}}]}}"#
+        );
+        let file = maps.join("mine.json");
+        std::fs::write(&file, text).expect("map");
+        file
+    };
+    let file = map("SOCKET{slot}", "\"through\"");
+    for given in [file.as_path(), maps.as_path()] {
+        let text = explain(Some(given));
+        assert!(text.contains("placed by mine: given by the user"), "{text}");
+        assert!(text.contains("SOCKET2  0       -           2        8 GiB      mine"), "{text}");
+    }
+    let verdict = |map: &Path| {
+        run(narrows().args(["host", "--from"]).arg(&report).arg("--slot-map").arg(map))
+    };
+    assert!(out(&verdict(&file)).contains("balanced"), "{}", out(&verdict(&file)));
+    // A map that contradicts the processor is not taken, and that is said.
+    let wrong = verdict(&map("SOCKET{slot}", r#"{"modulo": 4}"#));
+    assert!(err(&wrong).contains("no rule of --slot-map placed the slots"), "{}", err(&wrong));
+    for (locator, channels, says) in [
+        ("SOCKET{slot}", "\"sideways\"", "sideways"),
+        ("SOCKET{pin}", "\"through\"", "field 'pin'"),
+        ("SOCKET{slot", "\"through\"", "brace"),
+    ] {
+        let bad = verdict(&map(locator, channels));
+        assert_eq!(bad.status.code(), Some(2), "{}", err(&bad));
+        assert!(err(&bad).contains(says) && err(&bad).contains("mine.json"), "{}", err(&bad));
+    }
+    std::fs::remove_file(maps.join("mine.json")).expect("gone");
+    assert_eq!(verdict(&maps).status.code(), Some(2));
+}

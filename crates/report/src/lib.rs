@@ -10,6 +10,7 @@ pub mod formats;
 mod hardware;
 mod judged;
 mod loss;
+pub mod placed;
 pub mod plots;
 pub mod published;
 mod rdma;

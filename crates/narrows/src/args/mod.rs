@@ -224,6 +224,12 @@ pub struct HostArgs {
     /// Print all facts as JSON, each with its source
     #[arg(long, short = 'J', conflicts_with = "table")]
     pub json: bool,
+    /// Read where slots are from this map first, or from all *.json of a folder (docs/dimm.md)
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["capture", "diff"])]
+    pub slot_map: Vec<PathBuf>,
+    /// Say which rule placed each memory slot, and why others did not
+    #[arg(long, conflicts_with_all = ["tree", "svg", "table", "json", "capture", "diff"])]
+    pub explain_slots: bool,
     /// Print the JSON schema of --json
     #[arg(long, exclusive = true)]
     pub schema: bool,

@@ -25,6 +25,9 @@ impl Cause {
     pub const NO_HOST: Self = Self::usage(
         "give a capture, a folder with sys and proc, a table DMI, dmidecode's text or hwloc's XML",
     );
+    /// Something that is no map of memory slots.
+    pub const NO_SLOT_MAP: Self =
+        Self::usage("docs/dimm.md has the format of a slot map, with an example");
     /// A new file whose name is taken.
     pub const EXISTS: Self = Self::usage("name another file, or move that one away");
     /// A study that another narrows writes.

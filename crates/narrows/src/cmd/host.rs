@@ -4,12 +4,14 @@ use crate::args::HostArgs;
 use crate::cause::Cause;
 use crate::failure::{Failure, VERDICT};
 use crate::output;
+use narrows_dimm::placement::{self, Trace};
+use narrows_dimm::rule::{self, Confidence, Rule};
 use narrows_host::Root;
 use narrows_model::host::Host;
 use narrows_model::{Fact, SCHEMA_VERSION};
 use narrows_report::results::{self, HostDocument, Results};
-use narrows_report::views;
-use std::path::Path;
+use narrows_report::{placed, views};
+use std::path::{Path, PathBuf};
 
 /// Runs the command.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
@@ -28,10 +30,18 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         output::print(&views::diff::write((&names.0, &left), (&names.1, &right)))?;
         return Ok(0);
     }
-    let host = match &args.from {
+    let mut host = match &args.from {
         Some(path) => open(path)?,
         None => narrows_host::read(&Root::live()),
     };
+    if args.explain_slots || !args.slot_map.is_empty() {
+        let trace = placement::place(&mut host, &slot_maps(&args.slot_map)?);
+        if args.explain_slots {
+            output::print(&placed::write(&host, &trace))?;
+            return Ok(0);
+        }
+        warn_unused(args, &trace);
+    }
     let results = Results::of(&host);
     let code = if results.has_fault() { VERDICT } else { 0 };
     if args.json {
@@ -55,6 +65,47 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         note!("hint: as root this also shows {}", missing.join(", "));
     }
     Ok(code)
+}
+
+/// The rules of the maps that the user gives, in the order of their names inside a folder.
+fn slot_maps(paths: &[PathBuf]) -> Result<Vec<Rule>, Failure> {
+    let mut rules = Vec::new();
+    for path in paths {
+        for file in map_files(path)? {
+            let text =
+                std::fs::read_to_string(&file).map_err(|error| Failure::unread(&file, &error))?;
+            let given = rule::given(&text).map_err(|error| {
+                Failure::of(Cause::NO_SLOT_MAP, format!("{}: {error}", file.display()))
+            })?;
+            rules.extend(given);
+        }
+    }
+    Ok(rules)
+}
+
+/// The file itself, or the `*.json` of a folder, which must hold one.
+fn map_files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = std::fs::read_dir(path).map_err(|error| Failure::unread(path, &error))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "json"));
+    files.sort();
+    if files.is_empty() {
+        let text = format!("{}: no *.json in this folder", path.display());
+        return Err(Failure::of(Cause::NO_SLOT_MAP, text));
+    }
+    Ok(files)
+}
+
+/// Says that a map that was given placed nothing.
+fn warn_unused(args: &HostArgs, trace: &Trace) {
+    let used = trace.placed.as_ref().is_some_and(|placed| placed.confidence == Confidence::Given);
+    if !args.slot_map.is_empty() && !used {
+        note!("no rule of --slot-map placed the slots");
+        note!("hint: --explain-slots says what was tried, and why it was not taken");
+    }
 }
 
 /// What this user may not read, in words.
