@@ -6,6 +6,7 @@ use crate::rules::evidence;
 use crate::survey::Survey;
 use narrows_model::Bytes;
 use narrows_model::load::EndReport;
+use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::result::{Evidence, Finding, Inapplicable, Missing, Verdict, Weight};
 use narrows_model::trial::Trial;
@@ -30,10 +31,10 @@ impl Cell<'_> {
     }
 
     /// Share of the window that the sender's flows spent at a limit of TCP, by its counter.
-    pub fn limited_share(&self, counter: &str) -> Option<f64> {
+    pub fn limited_share(&self, counter: Counter) -> Option<f64> {
         self.of_source(|end| {
             let flows = end.flows.iter().filter(|flow| flow.sends).count().max(1);
-            let limited = end.readings.sum("tcp-info", counter)? as f64;
+            let limited = end.readings.total(counter)? as f64;
             (end.window_ns.0 > 0).then(|| limited / (end.window_ns.0 as f64 * flows as f64))
         })
     }
@@ -171,8 +172,8 @@ fn joined(findings: Vec<Finding>) -> Vec<Finding> {
 
 /// A limit that TCP itself counts the time at.
 pub struct Limit {
-    /// Key of the counter, without its flow.
-    pub counter: &'static str,
+    /// What counts the time at it.
+    pub counter: Counter,
     /// What was so while it counted.
     pub means: &'static str,
     /// Whose buffer it is: `receiver` or `sender`.
@@ -206,14 +207,35 @@ pub fn judge_limit(case: &Case<'_>, rule: &Rule, limit: &Limit) -> Verdict {
     })
 }
 
+/// The flows' smoothed round trips in words: each flow has its own, so of several the median is
+/// told with the lowest and the highest of all, those in the window included where they were read.
+fn round_trips(cell: &Cell<'_>) -> Option<String> {
+    let at = |end: &EndReport, moment| -> Vec<f64> {
+        end.readings.each(keys::RTT, moment).map(|(_, ns)| ns as f64).collect()
+    };
+    let middle = cell.of_source(|end| median(&at(end, Moment::Closing)))?;
+    let lowest = |end: &EndReport| {
+        let all = [at(end, Moment::Lowest), at(end, Moment::Closing)].concat();
+        all.into_iter().reduce(f64::min)
+    };
+    let highest = |end: &EndReport| {
+        let all = [at(end, Moment::Highest), at(end, Moment::Closing)].concat();
+        all.into_iter().reduce(f64::max)
+    };
+    let (low, high) = (cell.of_source(lowest)?, cell.of_source(highest)?);
+    let range = match low < high {
+        true => format!(", {:.0} to {:.0} in all flows and the window", low / 1e3, high / 1e3),
+        false => String::new(),
+    };
+    Some(format!("; round trip {:.0} us{range}", middle / 1e3))
+}
+
 fn limited_finding(rule: &Rule, cell: &Cell<'_>, limit: &Limit, share: f64) -> Finding {
     let mut seen = format!("{} in {:.0} % of the time, counted by TCP", limit.means, 100.0 * share);
     if let Some(bytes) = (limit.buffer)(cell.summary) {
         seen += &format!("; buffer in force {bytes}");
     }
-    if let Some(ns) = cell.of_source(|end| Some(end.readings.sum("tcp-info", "rtt_ns")? as f64)) {
-        seen += &format!("; round trip {:.0} us", ns / 1e3);
-    }
+    seen += &round_trips(cell).unwrap_or_default();
     let says = format!(
         "The {}'s buffer held TCP back in {}: neither end's CPU was full",
         limit.whose, cell.trial.label
@@ -234,6 +256,7 @@ pub mod testing {
     use narrows_model::Nanos;
     use narrows_model::host::Host;
     use narrows_model::load::{FlowTally, Params, ThreadUsage, Timeline};
+    use narrows_model::reading::Scope;
     use narrows_model::record::Stamp;
     use narrows_model::study::StoredStudy;
     use narrows_model::trial::Trial;
@@ -313,17 +336,23 @@ pub mod testing {
     pub fn read(study: &mut StoredStudy, source: &str, key: &str, value: u64) {
         for record in &mut study.records {
             if let Some(end) = &mut record.source {
-                let of = end.readings.0.entry(source.into()).or_default();
-                of.insert(key.into(), value);
+                end.readings.put_words(source, key, value);
             }
         }
     }
 
     /// What a rule says where TCP counted so many per cent of the time at a limit; `busy`: with
     /// both CPUs full.
-    pub fn of_limit(rule: &Rule, counter: &str, percent: u64, busy: bool) -> Verdict {
+    pub fn of_limit(rule: &Rule, counter: Counter, percent: u64, busy: bool) -> Verdict {
         let mut study = stream("tcp-stream");
-        read(&mut study, "tcp-info", &format!("flow0.{counter}"), percent * SECOND_NS / 100);
+        let limited = counter.key(Scope::Flow(0));
+        let word = limited.source.word();
+        read(&mut study, word, &limited.to_string(), percent * SECOND_NS / 100);
+        // Eight flows with round trips of 60 to 95 us, one of which had 300 for a while.
+        for flow in 0..8 {
+            read(&mut study, "tcp-info", &format!("flow{flow}.rtt_ns"), 60_000 + 5_000 * flow);
+        }
+        read(&mut study, "tcp-info", "flow2.highest:rtt_ns", 300_000);
         for record in study.records.iter_mut().filter(|_| busy) {
             for end in [&mut record.sink, &mut record.source].into_iter().flatten() {
                 end.threads[0].system_ns = end.threads[0].wall_ns;

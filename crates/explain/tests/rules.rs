@@ -346,8 +346,9 @@ fn record(label: &str, repeat: u32, bytes: u64, congestion: &str, foreign: f64) 
     let mut around = Stamp { own_cpu_ns: Nanos(1_000_000), ..Default::default() };
     let busy = 1_000_000 + (foreign * 10_000_000.0) as u64;
     let cpu = [("user", busy), ("system", 0), ("idle", 10_000_000 - busy)];
-    let cpu = cpu.into_iter().map(|(state, ns)| (format!("cpu0.{state}_ns"), ns)).collect();
-    around.host.0.insert("cpu".into(), cpu);
+    for (state, ns) in cpu {
+        around.host.put_words("cpu", &format!("cpu0.{state}_ns"), ns);
+    }
     Record {
         trial: TrialId(label.into()),
         repeat,

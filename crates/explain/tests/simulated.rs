@@ -188,7 +188,7 @@ fn end(noise: &mut Noise, sends: bool, machine: &str) -> EndReport {
     end.effective.machine = Some(machine.into());
     end.effective.mss_bytes = Some(8948);
     let mut set = |source: &str, key: &str, value: u64| {
-        end.readings.0.entry(source.into()).or_default().insert(key.into(), value);
+        end.readings.put_words(source, key, value);
     };
     set("tcp-info", "flow0.sent_segments", noise.about(560_000.0));
     set("tcp-info", "flow0.retransmitted_segments", noise.about(50.0));
@@ -258,7 +258,7 @@ fn sinks(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
 }
 
 fn read(end: &mut EndReport, source: &str, key: &str, value: u64) {
-    end.readings.0.entry(source.into()).or_default().insert(key.into(), value);
+    end.readings.put_words(source, key, value);
 }
 
 const CAUSES: &[Cause] = &[

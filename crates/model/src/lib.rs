@@ -11,6 +11,7 @@ pub mod host;
 pub mod load;
 pub mod options;
 pub mod rdma;
+pub mod reading;
 pub mod record;
 pub mod result;
 pub mod shown;

@@ -583,5 +583,5 @@ pub struct EndReport {
     /// Socket settings read back.
     pub effective: Effective,
     /// Counters over the window and gauges at its end, by source.
-    pub readings: crate::record::Readings,
+    pub readings: crate::reading::Readings,
 }

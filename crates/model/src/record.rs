@@ -1,11 +1,11 @@
 //! A record: one run of one trial, as it was measured. Never edited afterwards.
 
 use crate::load::EndReport;
+use crate::reading::Readings;
 use crate::result::Unit;
 use crate::trial::TrialId;
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// One run of one trial.
@@ -202,26 +202,6 @@ impl fmt::Display for LostBy {
             }
             Self::Failed { why } => to.write_str(why),
         }
-    }
-}
-
-/// Counters and gauges by source name, then by key; each key ends with its unit.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Readings(pub BTreeMap<String, BTreeMap<String, u64>>);
-
-impl Readings {
-    /// One reading.
-    pub fn get(&self, source: &str, key: &str) -> Option<u64> {
-        self.0.get(source)?.get(key).copied()
-    }
-    /// Sum of all readings of a source whose key ends so; `None` when there is none.
-    pub fn sum(&self, source: &str, key_end: &str) -> Option<u64> {
-        let of = self.0.get(source)?;
-        of.iter()
-            .filter(|(key, _)| key.ends_with(key_end))
-            .map(|(_, n)| *n)
-            .reduce(u64::saturating_add)
     }
 }
 

@@ -382,7 +382,8 @@ fn offloads_and_huge_pages_are_made_for_their_cells() {
         let trial = stored.trials.iter().find(|trial| trial.label == label).expect("a cell");
         let record = stored.records_of(trial).next().expect("a run");
         let source = record.source.as_ref().expect("a source");
-        let packets = source.readings.sum("interface", "tx_packets").expect("packets");
+        let packets =
+            source.readings.total(narrows_model::reading::keys::TX_PACKETS).expect("packets");
         source.flows[0].bytes.0 / packets.max(1)
     };
     assert!(payload("as it is") > 3_000, "{}", payload("as it is"));

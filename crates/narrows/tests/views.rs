@@ -128,7 +128,7 @@ fn end_around(counted: u64, sends: bool, around: Around) -> Option<Box<EndReport
     let way = if sends { "tx" } else { "rx" };
     let packets = around.carried / 1400;
     let mut put = |source: &str, key: String, value: u64| {
-        end.readings.0.entry(source.into()).or_default().insert(key, value);
+        end.readings.put_words(source, &key, value);
     };
     put("interface", format!("v0.7.{way}_packets"), packets);
     put("interface", format!("v0.7.{way}_bytes"), around.carried + packets * 60);
@@ -166,7 +166,7 @@ fn runs_with_backlogs() -> Vec<(&'static str, StoredEnd, StoredEnd)> {
     for counted in [10_000_000, 10_800_000, 11_500_000] {
         let mut sink = end_around(counted, false, Around::default());
         sink.iter_mut().for_each(|end| {
-            end.readings.0.clear();
+            end.readings.clear();
             end.looked_ns = None;
         });
         runs.push(("udp-stream", sink, sends(10_000_000)));

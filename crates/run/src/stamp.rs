@@ -1,6 +1,6 @@
 //! The state of the host around one run.
 
-use narrows_counters::{HOST, Look, Scene, between, look};
+use narrows_counters::{HOST, Meters, Scene};
 use narrows_model::Nanos;
 use narrows_model::record::Stamp;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -11,7 +11,7 @@ pub struct StampBefore {
     began_unix: Duration,
     began: Instant,
     load_hundredths: Option<u64>,
-    host: Look,
+    host: Meters,
     own_cpu: Duration,
     controller: Duration,
 }
@@ -22,7 +22,7 @@ impl StampBefore {
         Self {
             began_unix: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
             load_hundredths: load_average(),
-            host: look(&HOST, &Scene { sockets: &[] }),
+            host: Meters::open(&HOST, &Scene::HOST),
             own_cpu: own_cpu(),
             controller: cpu_of(UsageWho::RUSAGE_SELF),
             began: Instant::now(),
@@ -31,13 +31,13 @@ impl StampBefore {
 
     /// The state around the run, which ends now.
     pub fn finish(self) -> Stamp {
-        let after = look(&HOST, &Scene { sockets: &[] });
+        let host = self.host.close(&Scene::HOST);
         let controller = cpu_of(UsageWho::RUSAGE_SELF).saturating_sub(self.controller);
         Stamp {
             began_unix_ns: Nanos(self.began_unix.as_nanos() as u64),
             took_ns: Nanos(self.began.elapsed().as_nanos() as u64),
             load_hundredths: self.load_hundredths,
-            host: between(&self.host, &after),
+            host,
             own_cpu_ns: Nanos(own_cpu().saturating_sub(self.own_cpu).as_nanos() as u64),
             controller_ns: Some(Nanos(controller.as_nanos() as u64)),
         }

@@ -5,10 +5,11 @@
 
 use crate::RunError;
 use crate::session::{Answer, Order, Turn};
-use narrows_counters::{END, HOST, Look, Scene, between, look};
+use narrows_counters::{END, HOST, Meters, Scene};
 use narrows_model::load::Job;
+use narrows_model::reading::{Readings, Source};
 use narrows_model::record::{Fault, Stage};
-use narrows_workloads::harness::{Crew, Waited};
+use narrows_workloads::harness::{Crew, Waited, Watch};
 use narrows_workloads::{LoadError, Prepared, ThreadMeter};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -117,6 +118,35 @@ fn wait_for_the_end(time: Duration) -> Waited {
     }
 }
 
+/// Reads counters around a window and in it.
+#[derive(Default)]
+struct Watching<'a> {
+    wanted: &'a [Source],
+    meters: Meters,
+    readings: Readings,
+}
+
+/// Calls with what sources may look at.
+fn with_scene<T>(sockets: &[socket2::Socket], call: impl FnOnce(&Scene<'_>) -> T) -> T {
+    let sockets: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
+    call(&Scene { sockets: &sockets })
+}
+
+impl Watch for Watching<'_> {
+    fn opened(&mut self, sockets: &[socket2::Socket]) {
+        self.meters = with_scene(sockets, |scene| Meters::open(self.wanted, scene));
+    }
+
+    fn slice(&mut self, sockets: &[socket2::Socket]) {
+        with_scene(sockets, |scene| self.meters.sample(scene));
+    }
+
+    fn closed(&mut self, sockets: &[socket2::Socket]) {
+        let meters = std::mem::take(&mut self.meters);
+        self.readings = with_scene(sockets, |scene| meters.close(scene));
+    }
+}
+
 #[derive(Default)]
 struct WorkerEnd {
     turn: Turn,
@@ -165,7 +195,7 @@ impl WorkerEnd {
     /// Runs the time line, or, where it is to say that it runs, until the orders end.
     fn go(&mut self, until_told: Option<&mut Say<'_>>) -> Result<Answer, Trouble> {
         let (crew, job) = self.crew.take().zip(self.job.take()).ok_or("not armed")?;
-        let sources: &[&str] = if job.address.is_some() { &END } else { &HOST };
+        let wanted: &[Source] = if job.address.is_some() { &END } else { &HOST };
         let interface = crew.sockets().first().and_then(|socket| {
             let own = socket.local_addr().ok()?.as_socket()?;
             // Between two addresses of one host packets pass the loopback device, whichever
@@ -175,18 +205,12 @@ impl WorkerEnd {
             let through = if local { Ipv4Addr::LOCALHOST.into() } else { own.ip() };
             crate::address::interface(through)
         });
-        let (mut before, mut after) = (Look::default(), Look::default());
-        let glance = |sockets: &[socket2::Socket]| {
-            let sockets: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
-            look(sources, &Scene { sockets: &sockets })
-        };
-        let opened = |sockets: &[socket2::Socket]| before = glance(sockets);
-        let closed = |sockets: &[socket2::Socket]| after = glance(sockets);
+        let mut watching = Watching { wanted, ..Watching::default() };
         let ran = match until_told {
-            None => crew.run(&job.timeline, opened, closed),
+            None => crew.run(&job.timeline, &mut watching),
             Some(say) => {
                 let mut running = false;
-                crew.run_until_told(&job.timeline, opened, closed, |time| {
+                crew.run_until_told(&job.timeline, &mut watching, |time| {
                     // The window is open by now.
                     let heard = running || say(&Answer::Running).is_ok();
                     running = true;
@@ -195,7 +219,7 @@ impl WorkerEnd {
             }
         };
         let mut report = ran?;
-        report.readings = between(&before, &after);
+        report.readings = watching.readings;
         report.effective.interface = interface;
         report.effective.machine = machine();
         Ok(Answer::Finished { report: Box::new(report) })

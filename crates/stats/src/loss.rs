@@ -5,6 +5,7 @@ use crate::summary::Done;
 use crate::total;
 use crate::traffic::interface;
 use narrows_model::load::{EndReport, FlowTally, Stretch};
+use narrows_model::reading::{Counter, keys};
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
@@ -205,17 +206,17 @@ impl Way<'_> {
             left -= part;
             part
         };
-        let drops = self.to.readings.sum("socket", ".dropped_packets");
-        let of = |end: &EndReport, counters: [&str; 2]| {
-            total(counters.iter().filter_map(|counter| interface(end, counter)))
+        let drops = self.to.readings.total(keys::SOCKET_DROPPED);
+        let of = |end: &EndReport, counters: [Counter; 2]| {
+            total(counters.iter().filter_map(|counter| interface(end, *counter)))
         };
-        let at_interface = of(self.to, ["rx_dropped_packets", "rx_errors_packets"]);
+        let at_interface = of(self.to, [keys::RX_DROPPED, keys::RX_ERRORS]);
         let socket = part(drops.unwrap_or(0));
         let interface = part(at_interface);
         let stuck = self.stuck(drops.unwrap_or(0).saturating_add(at_interface));
         let sink_host = part(stuck.map_or(0, |(stuck, _)| stuck));
         let unsent = self.unsent();
-        let dropped = |end| of(end, ["tx_dropped_packets", "tx_errors_packets"]);
+        let dropped = |end| of(end, [keys::TX_DROPPED, keys::TX_ERRORS]);
         let source = part(unsent.unwrap_or(0).max(self.from.map_or(0, dropped)));
         let error = stuck.map(|(_, error)| error);
         let mut placed =
@@ -236,7 +237,7 @@ impl Way<'_> {
     fn stuck(&self, dropped: u64) -> Option<(u64, u64)> {
         let (messages, window) = (self.received(|flow| flow.messages), self.to.window_ns.0);
         let looked = self.to.looked_ns?.0.max(window).max(1);
-        let (packets, by_bytes) = self.through(self.to, ["rx_packets", "rx_bytes"])?;
+        let (packets, by_bytes) = self.through(self.to, [keys::RX_PACKETS, keys::RX_BYTES])?;
         let arrived = if is_joined(messages, packets) { by_bytes } else { by_bytes.min(packets) };
         let in_window = (arrived as f64 * window as f64 / looked as f64) as u64;
         let told =
@@ -252,7 +253,7 @@ impl Way<'_> {
         let end = self.from?;
         end.looked_ns?;
         let messages = self.sent(|flow| flow.messages);
-        let (packets, by_bytes) = self.through(end, ["tx_packets", "tx_bytes"])?;
+        let (packets, by_bytes) = self.through(end, [keys::TX_PACKETS, keys::TX_BYTES])?;
         let left = if is_joined(messages, packets) { by_bytes } else { by_bytes.max(packets) };
         // The two are read a moment apart: fewer than one in a hundred may be that.
         Some(messages.saturating_sub(left)).map(|n| if n * 100 < messages { 0 } else { n })
@@ -260,8 +261,8 @@ impl Way<'_> {
 
     /// Datagrams that an interface carried, by its packets and by its bytes less headers: a
     /// packet may be a fragment, or many datagrams that are cut later.
-    fn through(&self, end: &EndReport, keys: [&str; 2]) -> Option<(u64, u64)> {
-        let (packets, bytes) = (interface(end, keys[0])?, interface(end, keys[1])?);
+    fn through(&self, end: &EndReport, [packets, bytes]: [Counter; 2]) -> Option<(u64, u64)> {
+        let (packets, bytes) = (interface(end, packets)?, interface(end, bytes)?);
         let ip = end.effective.ip.map_or(20, |ip| ip.header_bytes());
         let mtu = self.from.and_then(|end| end.effective.path_mtu_bytes).map_or(0, |mtu| mtu.0);
         // Pieces of a packet are multiples of eight bytes (RFC 791).
@@ -291,6 +292,7 @@ fn stretch(end: &EndReport, sends: bool) -> Option<Stretch> {
 mod tests {
     use super::*;
     use narrows_model::load::{IpVersion, StretchOf};
+    use narrows_model::reading::Scope;
     use narrows_model::{Bytes, Nanos};
 
     const MESSAGE: u64 = 1000;
@@ -312,7 +314,7 @@ mod tests {
         end.effective.path_mtu_bytes = Some(Bytes(1500));
         let way = if sends { "tx" } else { "rx" };
         let mut count = |source: &str, key: String, n: u64| {
-            end.readings.0.entry(source.into()).or_default().insert(key, n);
+            end.readings.put_words(source, &key, n);
         };
         count("interface", format!("eth0.{way}_packets"), carried);
         count("interface", format!("eth0.{way}_bytes"), carried * (MESSAGE + HEADS));
@@ -368,8 +370,7 @@ mod tests {
         assert_eq!(loss.lost_at_source_interface_datagrams, 6_000, "{loss:?}");
         // At the socket, which the interface saw too.
         let mut to = end(false, 4_000, 4_000, 10_000);
-        let drops = to.readings.0.get_mut("socket").expect("socket");
-        drops.insert("flow0.dropped_packets".into(), 6_000);
+        to.readings.put_words("socket", "flow0.dropped_packets", 6_000);
         let loss = of(Some(&from), &to);
         assert_eq!(loss.lost_at_socket_datagrams, 6_000, "{loss:?}");
     }
@@ -377,11 +378,11 @@ mod tests {
     #[test]
     fn an_end_whose_counters_are_not_read_leaves_the_place_unknown() {
         let mut to = end(false, 4_000, 4_000, 10_000);
-        to.readings.0.clear();
+        to.readings.clear();
         let loss = of(Some(&end(true, 10_000, 10_000, 10_000)), &to);
         assert_eq!(loss.lost_unplaced_datagrams, 6_000, "{loss:?}");
         let mut from = end(true, 10_000, 10_000, 10_000);
-        from.readings.0.clear();
+        from.readings.clear();
         let loss = of(Some(&from), &end(false, 4_000, 4_000, 4_000));
         assert_eq!(loss.lost_unplaced_datagrams, 6_000, "{loss:?}");
         // A place known to be the receiver's stays one.
@@ -394,13 +395,9 @@ mod tests {
         // 64 datagrams a packet: one set of headers each.
         let mut from = end(true, 6_400, 6_400, 100);
         let bytes = 100 * (64 * MESSAGE + HEADS);
-        from.readings
-            .0
-            .get_mut("interface")
-            .expect("counters")
-            .insert("eth0.tx_bytes".into(), bytes);
+        from.readings.put_words("interface", "eth0.tx_bytes", bytes);
         let mut to = end(false, 3_200, 3_200, 100);
-        to.readings.0.get_mut("interface").expect("counters").insert("eth0.rx_bytes".into(), bytes);
+        to.readings.put_words("interface", "eth0.rx_bytes", bytes);
         let loss = of(Some(&from), &to);
         assert!(loss.lost_in_sink_host_datagrams > 3_150, "{loss:?}");
         assert_eq!(loss.lost_at_source_interface_datagrams, 0);
@@ -408,9 +405,10 @@ mod tests {
         let [mut from, mut to] = [end(true, 1000, 1000, 2000), end(false, 500, 500, 1000)];
         for end in [&mut from, &mut to] {
             end.effective.path_mtu_bytes = Some(Bytes(576));
-            for (key, n) in end.readings.0.get_mut("interface").expect("counters") {
-                if key.ends_with("bytes") {
-                    *n = *n / 2 + 500 * HEADS;
+            for counter in [keys::TX_BYTES, keys::RX_BYTES] {
+                let scope = Scope::Nic("eth0".into());
+                if let Some(n) = end.readings.of(counter, scope.clone()) {
+                    end.readings.put(counter.key(scope), n / 2 + 500 * HEADS);
                 }
             }
         }

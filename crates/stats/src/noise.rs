@@ -2,7 +2,8 @@
 
 use crate::total;
 use narrows_model::load::EndReport;
-use narrows_model::record::{Readings, Record};
+use narrows_model::reading::{Readings, keys};
+use narrows_model::record::Record;
 use serde::{Deserialize, Serialize};
 
 /// Share of the host's CPU time that others took during a run.
@@ -66,10 +67,9 @@ fn around(record: &Record) -> Option<Noise> {
 }
 
 fn of_host(host: &Readings, own_ns: f64) -> Option<Noise> {
-    let sum = |state: &str| host.sum("cpu", &format!(".{state}_ns"));
-    let (user, system, idle) = (sum("user")?, sum("system")?, sum("idle")?);
-    let steal = sum("steal").unwrap_or(0);
-    let rest = ["iowait", "irq", "softirq"].map(|state| sum(state).unwrap_or(0));
+    let (user, system) = (host.total(keys::USER)?, host.total(keys::SYSTEM)?);
+    let (idle, steal) = (host.total(keys::IDLE)?, host.total(keys::STEAL).unwrap_or(0));
+    let rest = [keys::IOWAIT, keys::IRQ, keys::SOFTIRQ].map(|state| host.total(state).unwrap_or(0));
     let all = total([user, system, idle, steal].into_iter().chain(rest)) as f64;
     let foreign = (user.saturating_add(system) as f64 - own_ns).max(0.0);
     (all > 0.0).then(|| Noise { foreign_share: foreign / all, steal_share: steal as f64 / all })
@@ -86,8 +86,9 @@ mod tests {
     fn record(user: u64, idle: u64, steal: u64, own: u64) -> Record {
         let mut around = Stamp { own_cpu_ns: Nanos(own), ..Default::default() };
         let cpu = [("user", user), ("system", 0), ("idle", idle), ("steal", steal)];
-        let keys = cpu.into_iter().map(|(state, ns)| (format!("cpu0.{state}_ns"), ns)).collect();
-        around.host.0.insert("cpu".into(), keys);
+        for (state, ns) in cpu {
+            around.host.put_words("cpu", &format!("cpu0.{state}_ns"), ns);
+        }
         Record {
             trial: TrialId("x".into()),
             repeat: 0,
@@ -111,7 +112,7 @@ mod tests {
         assert!(foreign.is_noisy());
         assert!(noise(&record(10, 85, 5, 10)).expect("cpu").is_noisy());
         let mut blind = record(1, 1, 1, 1);
-        blind.around.host.0.clear();
+        blind.around.host.clear();
         assert_eq!(noise(&blind), None);
     }
 
@@ -122,8 +123,9 @@ mod tests {
         let usage = ThreadUsage { user_ns: Nanos(own), ..Default::default() };
         end.threads.push(usage);
         let cpu = [("user", busy), ("system", 0), ("idle", 1000 - busy)];
-        let keys = cpu.into_iter().map(|(state, ns)| (format!("cpu0.{state}_ns"), ns)).collect();
-        end.readings.0.insert("cpu".into(), keys);
+        for (state, ns) in cpu {
+            end.readings.put_words("cpu", &format!("cpu0.{state}_ns"), ns);
+        }
         end
     }
 

@@ -11,6 +11,7 @@
 use crate::total;
 use crate::traffic::interface;
 use narrows_model::load::{End, EndReport, FlowTally};
+use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::trial::{Path, Trial};
 use narrows_model::workload::Metric;
@@ -291,15 +292,21 @@ impl Look<'_> {
     /// `None` where no interface tells.
     fn side(&self) -> Option<Side> {
         let far = if self.end == End::Sink { End::Source } else { End::Sink };
-        let near = self.carried(self.report, "rx").map(|n| (self.end, self.report, n));
+        let near = self
+            .carried(self.report, [keys::RX_PACKETS, keys::RX_BYTES])
+            .map(|n| (self.end, self.report, n));
         let (interface_of, seen, carried_at_most) = near.or_else(|| {
             let other = self.other?;
-            Some((far, other, self.scaled(other, self.carried(other, "tx")?)))
+            Some((
+                far,
+                other,
+                self.scaled(other, self.carried(other, [keys::TX_PACKETS, keys::TX_BYTES])?),
+            ))
         })?;
         let window = seen.window_ns.0.max(1) as f64;
         let window_share = window / seen.looked_ns?.0.max(1) as f64;
         let counted = self.counted();
-        let tcp = self.report.readings.sum("tcp-info", ".received_bytes");
+        let tcp = self.report.readings.total(keys::TCP_RECEIVED);
         let tcp_info_bytes = tcp.filter(|_| self.metric == Metric::Goodput && self.is_tcp());
         let most = tcp_info_bytes.unwrap_or(u64::MAX).min(carried_at_most);
         let read = self.being_read();
@@ -334,9 +341,13 @@ impl Look<'_> {
         if self.metric != Metric::Goodput || self.is_tcp() {
             return None;
         }
-        let memory = |key: &str| self.report.readings.sum("socket", key);
-        let opening_memory_bytes = memory(".opening:waiting_bytes")?;
-        let closing_memory_bytes = memory(".waiting_bytes")?;
+        let memory = |at: Moment| {
+            // Each flow has its own socket, and this end all of them.
+            let each = self.report.readings.each(keys::WAITING, at).map(|(_, bytes)| bytes);
+            each.reduce(u64::saturating_add)
+        };
+        let opening_memory_bytes = memory(Moment::Opening)?;
+        let closing_memory_bytes = memory(Moment::Closing)?;
         let buffer = self.report.effective.receive_buffer_bytes?.0;
         let message = self.trial.params.message_bytes.0;
         // Joined datagrams share the memory beside the payload.
@@ -375,13 +386,13 @@ impl Look<'_> {
 
     /// Payload bytes that an end's interface carried at most between the looks, or packets of round
     /// trips, each of which is one at least.
-    fn carried(&self, end: &EndReport, way: &str) -> Option<u64> {
+    fn carried(&self, end: &EndReport, [packets, bytes]: [Counter; 2]) -> Option<u64> {
         end.looked_ns?;
-        let packets = interface(end, &format!("{way}_packets"))?;
+        let packets = interface(end, packets)?;
         if self.metric != Metric::Goodput {
             return Some(packets);
         }
-        let bytes = interface(end, &format!("{way}_bytes"))?;
+        let bytes = interface(end, bytes)?;
         Some(bytes.saturating_sub(packets.saturating_mul(self.header_bytes(end))))
     }
 

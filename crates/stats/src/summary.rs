@@ -11,6 +11,7 @@ use crate::traffic::{self, BusyCpus, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_model::Bytes;
 use narrows_model::load::{Effective, End, EndReport, FlowTally, Unacknowledged, ZeroCopy};
+use narrows_model::reading::{Counter, keys};
 use narrows_model::record::{Lost, Outcome, Record};
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::study::StoredStudy;
@@ -504,9 +505,9 @@ fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
     let over = |f: &dyn Fn(&Done<'_>) -> Option<f64>| {
         median(&done.iter().filter_map(f).collect::<Vec<f64>>())
     };
-    let in_cpus = |state: &'static str| {
+    let in_cpus = |state: Counter| {
         move |run: &Done<'_>| {
-            let ns = run.sink.readings.sum("cpu", state)?;
+            let ns = run.sink.readings.total(state)?;
             Some(ns as f64 / run.sink.window_ns.0 as f64)
         }
     };
@@ -515,8 +516,8 @@ fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
     Some(CpuUse {
         source_share: over(&|run| busiest(run.source?)),
         sink_share: over(&|run| busiest(run.sink)),
-        softirq_cpus: over(&in_cpus(".softirq_ns")),
-        steal_cpus: over(&in_cpus(".steal_ns")),
+        softirq_cpus: over(&in_cpus(keys::SOFTIRQ)),
+        steal_cpus: over(&in_cpus(keys::STEAL)),
         seconds_per_gigabyte: match metric {
             Metric::Goodput => over(&|run| {
                 // Older records do not tell the waiting from the work.
@@ -554,6 +555,6 @@ fn cycles_per_byte(run: &Done<'_>) -> Option<f64> {
 
 fn retransmitted(done: &[Done<'_>]) -> Option<u64> {
     done.iter()
-        .filter_map(|run| run.source?.readings.sum("tcp-info", ".retransmitted_segments"))
+        .filter_map(|run| run.source?.readings.total(keys::RETRANSMITTED))
         .reduce(u64::saturating_add)
 }

@@ -4,6 +4,7 @@ use crate::summary::Done;
 use crate::{median, total};
 use narrows_model::Bytes;
 use narrows_model::load::{EndReport, Unacknowledged, ZeroCopy};
+use narrows_model::reading::{Counter, Scope, Source, keys};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -45,10 +46,10 @@ pub(crate) fn traffic(done: &[Done<'_>]) -> Option<Traffic> {
         sink_calls_per_second: over(&|run| calls(run.sink)),
         source_interface_packets_per_second: over(&|run| {
             let source = run.source?;
-            Some(per_second(interface(source, "tx_packets")?, source))
+            Some(per_second(interface(source, keys::TX_PACKETS)?, source))
         }),
         sink_interface_packets_per_second: over(&|run| {
-            Some(per_second(interface(run.sink, "rx_packets")?, run.sink))
+            Some(per_second(interface(run.sink, keys::RX_PACKETS)?, run.sink))
         }),
         sink_messages_per_second: over(&|run| {
             let came = run.sink.flows.iter().filter(|flow| flow.counts());
@@ -68,9 +69,9 @@ fn calls(end: &EndReport) -> Option<f64> {
 }
 
 /// A counter of the interface that the flow used.
-pub(crate) fn interface(end: &EndReport, counter: &str) -> Option<u64> {
-    let name = end.effective.interface.as_ref()?;
-    end.readings.get("interface", &format!("{name}.{counter}"))
+pub(crate) fn interface(end: &EndReport, counter: Counter) -> Option<u64> {
+    let name = end.effective.interface.clone()?;
+    end.readings.of(counter, Scope::Nic(name))
 }
 
 /// How busy one CPU of a host was.
@@ -121,13 +122,12 @@ fn busy<'a>(ends: impl Iterator<Item = &'a EndReport>) -> Vec<BusyCpu> {
 /// Share of its time that each CPU was not idle.
 fn shares_of(end: &EndReport) -> BTreeMap<u32, f64> {
     let mut times: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    for (key, ns) in end.readings.0.get("cpu").into_iter().flatten() {
-        let cpu = key.strip_prefix("cpu").and_then(|rest| rest.split_once('.'));
-        let Some((Ok(cpu), state)) = cpu.map(|(cpu, state)| (cpu.parse(), state)) else { continue };
+    for (key, ns) in end.readings.from_source(Source::Cpu) {
+        let Scope::Cpu(cpu) = key.scope else { continue };
         let (busy, all) = times.entry(cpu).or_default();
-        *all = all.saturating_add(*ns);
-        if !["idle_ns", "iowait_ns"].contains(&state) {
-            *busy = busy.saturating_add(*ns);
+        *all = all.saturating_add(ns);
+        if !["idle", "iowait"].contains(&&*key.name) {
+            *busy = busy.saturating_add(ns);
         }
     }
     let told = times.into_iter().filter(|(_, (_, all))| *all > 0);
@@ -192,8 +192,9 @@ mod tests {
         let mut end = EndReport::default();
         let times = [("cpu0.user_ns", 30), ("cpu0.idle_ns", 70), ("cpu12.softirq_ns", 5)];
         let more = [("cpu12.iowait_ns", 15), ("cpux.user_ns", 9), ("cpu3.idle_ns", 0)];
-        let times = times.into_iter().chain(more).map(|(key, ns)| (key.to_owned(), ns));
-        end.readings.0.insert("cpu".into(), times.collect());
+        for (key, ns) in times.into_iter().chain(more) {
+            end.readings.put_words("cpu", key, ns);
+        }
         assert_eq!(shares_of(&end), [(0, 0.3), (12, 0.25)].into());
         let busy = busy([&end].into_iter());
         assert_eq!(busy.iter().map(|busy| busy.cpu).collect::<Vec<u32>>(), [0, 12]);

@@ -44,10 +44,12 @@ fn end(seen: Seen, sends: bool) -> EndReport {
     let bytes = seen.carried + packets * seen.packet.0;
     let way = if sends { "tx" } else { "rx" };
     let counters = [(format!("v0.{way}_packets"), packets), (format!("v0.{way}_bytes"), bytes)];
-    end.readings.0.insert("interface".into(), counters.into());
+    for (key, n) in counters {
+        end.readings.put_words("interface", &key, n);
+    }
     if let Some(tcp) = seen.tcp {
-        let counters = [("flow0.received_bytes".to_owned(), if sends { 0 } else { tcp })];
-        end.readings.0.insert("tcp-info".into(), counters.into());
+        let received = if sends { 0 } else { tcp };
+        end.readings.put_words("tcp-info", "flow0.received_bytes", received);
     }
     end
 }
@@ -180,8 +182,9 @@ fn datagrams_that_waited_before_the_window_are_taken_off() {
     let of = |opening: u64, closing: u64, receiver: &str| {
         let mut sink = end(datagrams, false);
         let waiting = [("opening:waiting_bytes", opening), ("waiting_bytes", closing)];
-        let waiting = waiting.map(|(name, bytes)| (format!("flow0.{name}"), bytes));
-        sink.readings.0.insert("socket".into(), waiting.into());
+        for (name, bytes) in waiting {
+            sink.readings.put_words("socket", &format!("flow0.{name}"), bytes);
+        }
         sink.effective.receive_buffer_bytes = Some(Bytes(40_000_000));
         sink.effective.receiver = Some(receiver.to_owned());
         let record = record(sink, end(SEEN, true));
@@ -264,10 +267,10 @@ fn what_cannot_be_reconciled_says_why() {
         record.sink.iter_mut().chain(&mut record.source).for_each(|end| change(end));
     };
     assert_eq!(missing(&|run| each(run, |end| end.looked_ns = None)), Missing::OlderRecord);
-    assert_eq!(missing(&|run| each(run, |end| end.readings.0.clear())), Missing::InterfaceCounters);
+    assert_eq!(missing(&|run| each(run, |end| end.readings.clear())), Missing::InterfaceCounters);
     // An iperf3 server has no counters of ours: the own interface is what its word is held to.
     let mut sink = end(Seen { payload: 60_000_000, ..SEEN }, false);
-    (sink.readings.0, sink.looked_ns) = (Default::default(), None);
+    (sink.readings, sink.looked_ns) = (Default::default(), None);
     let told = reconciled(&trial("tcp-stream", MIB), &record(sink, end(SEEN, true)));
     assert!(told.expect("reconciled").is_impossible());
 }

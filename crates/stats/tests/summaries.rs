@@ -104,13 +104,9 @@ fn a_stream_is_told_in_bits_of_its_own_window() {
         for thread in &mut sink.threads {
             thread.cycles = Some(3 * bytes);
         }
-        let counters =
-            [("cpu0.softirq_ns".to_owned(), 100 * MS), ("cpu1.softirq_ns".into(), MS * 50)];
-        sink.readings.0.insert("cpu".into(), counters.into());
-        source
-            .readings
-            .0
-            .insert("tcp-info".into(), [("flow0.retransmitted_segments".to_owned(), 7)].into());
+        sink.readings.put_words("cpu", "cpu0.softirq_ns", 100 * MS);
+        sink.readings.put_words("cpu", "cpu1.softirq_ns", MS * 50);
+        source.readings.put_words("tcp-info", "flow0.retransmitted_segments", 7);
         record(&trial, repeat, sink, Some(source))
     };
     let mut records = vec![of(250_000_000, 1), of(100_000_000, 0), of(300_000_000, 2)];
@@ -216,7 +212,7 @@ fn datagrams_of_both_directions_are_not_joined_for_being_two() {
         let sent = FlowTally { sends: true, ..flow(50_000, 50) };
         let mut sink = end(vec![flow(50_000, came), sent.clone()], vec![]);
         sink.effective.interface = Some("eth0".into());
-        sink.readings.0.insert("interface".into(), [("eth0.rx_packets".to_owned(), 50)].into());
+        sink.readings.put_words("interface", "eth0.rx_packets", 50);
         let source = end(vec![sent, flow(50_000, came)], vec![]);
         let summary = one(udp.clone(), vec![record(&udp, 0, sink, Some(source))]);
         summary.labels.contains(&Label::Joined)

@@ -5,6 +5,7 @@ use narrows_model::load::{Corruption, StretchOf, ThreadUsage, TripParams};
 use narrows_model::load::{CpuList, End, EndReport, Job, Params, StreamParams, Timeline};
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::LoadError;
+use narrows_workloads::harness::Unwatched;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::thread::{self, JoinHandle};
@@ -44,7 +45,7 @@ fn listening(job: Job) -> (SocketAddr, Running) {
     let at = SocketAddr::new("127.0.0.1".parse().expect("address"), prepared.ports()[0]);
     let run = thread::spawn(move || {
         let crew = prepared.arm(&[], ThreadUsage::default)?;
-        crew.run(&job.timeline, |_| {}, |_| {})
+        crew.run(&job.timeline, &mut Unwatched)
     });
     (at, run)
 }

@@ -4,6 +4,7 @@
 use narrows_model::load::{CpuList, End, EndReport, Job, MemoryParams, Params, SocketParams};
 use narrows_model::load::{IpVersion, StreamParams, StretchOf, ThreadUsage, Timeline, TripParams};
 use narrows_model::{Bytes, Nanos};
+use narrows_workloads::harness::Unwatched;
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
 
@@ -48,9 +49,9 @@ fn pair(order: &Job) -> (EndReport, EndReport) {
         listens.ports().into_iter().map(|port| SocketAddr::new(address, port)).collect();
     let line = order.timeline;
     let other =
-        thread::spawn(move || listens.arm(&[], ThreadUsage::default)?.run(&line, |_| {}, |_| {}));
+        thread::spawn(move || listens.arm(&[], ThreadUsage::default)?.run(&line, &mut Unwatched));
     let crew = connects.arm(&at, ThreadUsage::default).expect("met");
-    let here = crew.run(&line, |_| {}, |_| {}).expect("a run");
+    let here = crew.run(&line, &mut Unwatched).expect("a run");
     let there = other.join().expect("a thread").expect("a run");
     if reverse { (here, there) } else { (there, here) }
 }
@@ -249,7 +250,7 @@ fn memory_kernels_go_over_their_shares() {
         let made = made.expect("prepared");
         assert!(made.ports().is_empty());
         let crew = made.arm(&[], ThreadUsage::default).expect("armed");
-        crew.run(&order.timeline, |_| {}, |_| {}).expect("a run")
+        crew.run(&order.timeline, &mut Unwatched).expect("a run")
     };
     for (kind, arrays, percent) in kinds {
         let report = run(kind, 3, 1 << 20);

@@ -10,10 +10,10 @@ mod softnet;
 mod tcp_info;
 mod udp;
 
-use crate::Source;
+use crate::Registered;
 
 /// All sources, by name.
-pub static SOURCES: &[&Source] = &[
+pub static SOURCES: &[&Registered] = &[
     &cpu::SOURCE,
     &interface::SOURCE,
     &pause::SOURCE,

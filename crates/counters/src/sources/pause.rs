@@ -2,23 +2,28 @@
 //! 36) that each interface received and sent, as far as its driver counts them (`ethtool -S`).
 //! Drivers name them as they like, and some have one frame in several counters.
 
-use crate::{Sample, Source};
+use crate::{Look, Registered, Scene, watch};
 use narrows_host::ask::ethtool;
+use narrows_model::reading::{Key, Scope, Source, Unit};
 
-pub static SOURCE: Source = Source {
-    name: "pause",
+pub static SOURCE: Registered = Registered {
+    source: Source::Pause,
     says: "pause frames that each interface received and sent, where its driver counts them",
-    take: |_| {
-        let interfaces = std::fs::read_to_string("/proc/thread-self/net/dev").ok()?;
-        let mut sample = Sample::default();
-        for name in names(&interfaces) {
-            for (counter, count) in ethtool::counters(name, counts).unwrap_or_default() {
-                sample.counters.insert(format!("{name}.{}", key(&counter)), count);
-            }
-        }
-        (!sample.counters.is_empty()).then_some(sample)
-    },
+    is_sampled: false,
+    open: |scene| watch(scene, look),
 };
+
+fn look(_: &Scene<'_>) -> Option<Look> {
+    let interfaces = std::fs::read_to_string("/proc/thread-self/net/dev").ok()?;
+    let mut look = Look::default();
+    for name in names(&interfaces) {
+        for (counter, count) in ethtool::counters(name, counts).unwrap_or_default() {
+            let scope = Scope::Nic(name.to_owned());
+            look.total(Key::counter(Source::Pause, scope, key(&counter), Unit::Frames), count);
+        }
+    }
+    look.seen()
+}
 
 fn names(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim()))
@@ -42,11 +47,11 @@ fn counts(counter: &str) -> bool {
         ])
 }
 
-/// The driver's name with who received or sent in front and the unit at the end.
+/// The driver's name with who received or sent in front.
 fn key(counter: &str) -> String {
     let name = counter.to_ascii_lowercase();
     let received = ["rx", "rcv", "received"].iter().any(|word| name.contains(word));
-    format!("{}:{counter}_frames", if received { "received" } else { "sent" })
+    format!("{}:{counter}", if received { "received" } else { "sent" })
 }
 
 #[cfg(test)]
@@ -69,7 +74,7 @@ mod tests {
         ];
         for (name, way) in stopping {
             assert!(counts(name), "{name}");
-            assert_eq!(key(name), format!("{way}:{name}_frames"));
+            assert_eq!(key(name), format!("{way}:{name}"));
         }
         for other in [
             "rx_prio3_pause_duration",

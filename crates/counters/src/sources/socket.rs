@@ -1,25 +1,27 @@
 //! `socket`: datagrams that arrived at a flow's socket and found no room, and how much memory those
 //! take that wait in it, from `SO_MEMINFO` (kernel, include/uapi/linux/sock_diag.h; since 4.12).
 
-use crate::{Sample, Source};
+use crate::{Look, Registered, Scene, watch};
+use narrows_model::reading::{Scope, Source, keys};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-pub static SOURCE: Source = Source {
-    name: "socket",
+pub static SOURCE: Registered = Registered {
+    source: Source::Socket,
     says: "packets dropped at each flow's socket for want of buffer, and the memory of those waiting",
-    take: |scene| {
-        let mut sample = Sample::default();
-        for (flow, socket) in scene.sockets.iter().enumerate() {
-            if let Some(memory) = memory(socket) {
-                let key = format!("flow{flow}.dropped_packets");
-                sample.counters.insert(key, memory[SK_MEMINFO_DROPS].into());
-                let key = format!("flow{flow}.waiting_bytes");
-                sample.levels.insert(key, memory[SK_MEMINFO_RMEM_ALLOC].into());
-            }
-        }
-        (!sample.counters.is_empty()).then_some(sample)
-    },
+    is_sampled: true,
+    open: |scene| watch(scene, look),
 };
+
+fn look(scene: &Scene<'_>) -> Option<Look> {
+    let mut look = Look::default();
+    for (flow, socket) in (0..).zip(scene.sockets) {
+        let Some(memory) = memory(socket) else { continue };
+        let key = keys::SOCKET_DROPPED.key(Scope::Flow(flow));
+        look.total(key, memory[SK_MEMINFO_DROPS].into());
+        look.state(keys::WAITING, Scope::Flow(flow), memory[SK_MEMINFO_RMEM_ALLOC].into());
+    }
+    look.seen()
+}
 
 /// Positions in the array that the option returns: memory of what was received and not read yet
 /// (whole buffers, and not their payload alone), and packets dropped.
@@ -45,7 +47,6 @@ fn memory(socket: &BorrowedFd<'_>) -> Option<[u32; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scene;
     use std::net::UdpSocket;
     use std::os::fd::AsFd;
 
@@ -56,8 +57,9 @@ mod tests {
         let to = receiver.local_addr().expect("an address");
         let read = || {
             let sockets = [receiver.as_fd()];
-            let sample = (SOURCE.take)(&Scene { sockets: &sockets }).expect("SO_MEMINFO");
-            (sample.levels["flow0.waiting_bytes"], sample.counters["flow0.dropped_packets"])
+            let look = look(&Scene { sockets: &sockets }).expect("SO_MEMINFO");
+            let of = |key: &str| look.of("socket", key).expect(key);
+            (of("flow0.waiting_bytes"), of("flow0.dropped_packets"))
         };
         assert_eq!(read(), (0, 0));
         for _ in 0..10 {

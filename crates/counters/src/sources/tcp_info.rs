@@ -2,47 +2,51 @@
 //! include/uapi/linux/tcp.h). Fields of the structure are read by offset, so that a kernel that
 //! knows fewer of them gives fewer keys.
 
-use crate::{Sample, Source};
+use crate::{Look, Registered, Scene, watch};
+use narrows_model::reading::{Counter, Gauge, Scope, Source, Unit, keys};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-pub static SOURCE: Source = Source {
-    name: "tcp-info",
+pub static SOURCE: Registered = Registered {
+    source: Source::TcpInfo,
     says: "round trip, window, segment size, retransmits and limits of each TCP flow",
-    take: |scene| {
-        let mut sample = Sample::default();
-        for (flow, socket) in scene.sockets.iter().enumerate() {
-            if let Some(bytes) = tcp_info(socket) {
-                parse(&bytes, flow, &mut sample);
-            }
-        }
-        (!sample.gauges.is_empty()).then_some(sample)
-    },
+    is_sampled: true,
+    open: |scene| watch(scene, look),
 };
 
-/// A field: offset, width in bytes, factor to the unit of the key, key.
-type Field = (usize, usize, u64, &'static str);
+/// A field: offset, width in bytes, factor to the unit of the key.
+type Field = (usize, usize, u64);
 
-/// States, read at the end of the window.
-const GAUGES: [Field; 6] = [
-    (16, 4, 1, "send_mss_bytes"),
-    (20, 4, 1, "receive_mss_bytes"),
-    (60, 4, 1, "path_mtu_bytes"),
-    (68, 4, 1000, "rtt_ns"),
-    (80, 4, 1, "congestion_window_segments"),
-    (148, 4, 1000, "rtt_min_ns"),
+/// States.
+const GAUGES: [(Field, Gauge); 6] = [
+    ((16, 4, 1), keys::SEND_MSS),
+    ((20, 4, 1), keys::RECEIVE_MSS),
+    ((60, 4, 1), keys::PATH_MTU),
+    ((68, 4, 1000), keys::RTT),
+    ((80, 4, 1), keys::CONGESTION_WINDOW),
+    ((148, 4, 1000), keys::RTT_MIN),
 ];
 
 /// Totals since the connection began.
-const COUNTERS: [Field; 8] = [
-    (100, 4, 1, "retransmitted_segments"),
-    (120, 8, 1, "acknowledged_bytes"),
-    (128, 8, 1, "received_bytes"),
-    (136, 4, 1, "sent_segments"),
-    (140, 4, 1, "received_segments"),
-    (176, 8, 1000, "limited_by_receive_window_ns"),
-    (184, 8, 1000, "limited_by_send_buffer_ns"),
-    (216, 4, 1, "duplicates_reported_segments"),
+const COUNTERS: [(Field, Counter); 8] = [
+    ((100, 4, 1), keys::RETRANSMITTED),
+    ((120, 8, 1), Counter::of(Source::TcpInfo, "acknowledged", Unit::Bytes)),
+    ((128, 8, 1), keys::TCP_RECEIVED),
+    ((136, 4, 1), keys::SENT),
+    ((140, 4, 1), Counter::of(Source::TcpInfo, "received", Unit::Segments)),
+    ((176, 8, 1000), keys::LIMITED_BY_WINDOW),
+    ((184, 8, 1000), keys::LIMITED_BY_BUFFER),
+    ((216, 4, 1), keys::DUPLICATES),
 ];
+
+fn look(scene: &Scene<'_>) -> Option<Look> {
+    let mut look = Look::default();
+    for (flow, socket) in (0..).zip(scene.sockets) {
+        if let Some(bytes) = tcp_info(socket) {
+            parse(&bytes, flow, &mut look);
+        }
+    }
+    look.seen()
+}
 
 fn tcp_info(socket: &BorrowedFd<'_>) -> Option<Vec<u8>> {
     let mut bytes = vec![0u8; 512];
@@ -61,25 +65,27 @@ fn tcp_info(socket: &BorrowedFd<'_>) -> Option<Vec<u8>> {
     (result == 0).then_some(bytes)
 }
 
-fn parse(bytes: &[u8], flow: usize, sample: &mut Sample) {
-    let field = |(at, width, factor, _): &Field| {
-        let bytes = bytes.get(*at..at + width)?;
-        let value = match width {
-            4 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
-            _ => u64::from_ne_bytes(bytes.try_into().ok()?),
-        };
-        Some(value.saturating_mul(*factor))
+fn parse(bytes: &[u8], flow: u32, look: &mut Look) {
+    for (field, gauge) in GAUGES {
+        if let Some(value) = value(bytes, field) {
+            look.state(gauge, Scope::Flow(flow), value);
+        }
+    }
+    for (field, counter) in COUNTERS {
+        if let Some(value) = value(bytes, field) {
+            look.total(counter.key(Scope::Flow(flow)), value);
+        }
+    }
+}
+
+/// A field in the unit of its key; `None` where the structure ends before it.
+fn value(bytes: &[u8], (at, width, factor): Field) -> Option<u64> {
+    let bytes = bytes.get(at..at + width)?;
+    let value = match width {
+        4 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
+        _ => u64::from_ne_bytes(bytes.try_into().ok()?),
     };
-    for gauge in &GAUGES {
-        if let Some(value) = field(gauge) {
-            sample.gauges.insert(format!("flow{flow}.{}", gauge.3), value);
-        }
-    }
-    for counter in &COUNTERS {
-        if let Some(value) = field(counter) {
-            sample.counters.insert(format!("flow{flow}.{}", counter.3), value);
-        }
-    }
+    Some(value.saturating_mul(factor))
 }
 
 #[cfg(test)]
@@ -97,26 +103,27 @@ mod tests {
         out.write_all(&[1; 10_000]).expect("write");
         back.read_exact(&mut [0; 10_000]).expect("read");
         let read = |stream: &TcpStream| {
-            let mut sample = Sample::default();
-            parse(&tcp_info(&stream.as_fd()).expect("TCP_INFO"), 0, &mut sample);
-            sample
+            let mut look = Look::default();
+            parse(&tcp_info(&stream.as_fd()).expect("TCP_INFO"), 0, &mut look);
+            look
         };
         let (sent, received) = (read(&out), read(&back));
-        assert_eq!(received.counters["flow0.received_bytes"], 10_000);
-        assert!(sent.counters["flow0.sent_segments"] >= 2);
-        assert_eq!(sent.counters["flow0.retransmitted_segments"], 0);
-        assert!((500..=65_536).contains(&sent.gauges["flow0.send_mss_bytes"]));
-        assert!(sent.gauges["flow0.path_mtu_bytes"] > sent.gauges["flow0.send_mss_bytes"]);
-        assert!((1..2_000_000_000).contains(&sent.gauges["flow0.rtt_ns"]));
+        let of = |look: &Look, key: &str| look.of("tcp-info", &format!("flow0.{key}")).expect(key);
+        assert_eq!(of(&received, "received_bytes"), 10_000);
+        assert!(of(&sent, "sent_segments") >= 2);
+        assert_eq!(of(&sent, "retransmitted_segments"), 0);
+        assert!((500..=65_536).contains(&of(&sent, "send_mss_bytes")));
+        assert!(of(&sent, "path_mtu_bytes") > of(&sent, "send_mss_bytes"));
+        assert!((1..2_000_000_000).contains(&of(&sent, "rtt_ns")));
     }
 
     #[test]
     fn a_short_structure_gives_fewer_keys() {
-        let mut sample = Sample::default();
-        parse(&[1; 104], 0, &mut sample);
-        assert!(sample.counters.contains_key("flow0.retransmitted_segments"));
-        assert!(!sample.counters.contains_key("flow0.acknowledged_bytes"));
-        parse(&[], 1, &mut sample);
-        assert!(!sample.gauges.contains_key("flow1.rtt_ns"));
+        let mut look = Look::default();
+        parse(&[1; 104], 0, &mut look);
+        assert!(look.of("tcp-info", "flow0.retransmitted_segments").is_some());
+        assert!(look.of("tcp-info", "flow0.acknowledged_bytes").is_none());
+        parse(&[], 1, &mut look);
+        assert!(look.of("tcp-info", "flow1.rtt_ns").is_none());
     }
 }

@@ -1,27 +1,37 @@
 //! `udp`: datagrams of the own network namespace, from `/proc/net/snmp`.
 
-use crate::{Sample, Source, table};
+use crate::{Look, Registered, Scene, table, watch};
+use narrows_model::reading::{Counter, Scope, Source, Unit};
 
-pub static SOURCE: Source = Source {
-    name: "udp",
+pub static SOURCE: Registered = Registered {
+    source: Source::Udp,
     says: "datagrams in and out, and those lost for want of socket buffer or to errors",
-    take: |_| Some(parse(&std::fs::read_to_string("/proc/thread-self/net/snmp").ok()?)),
+    is_sampled: false,
+    open: |scene| watch(scene, look),
 };
 
-/// Columns that are kept, and the key they get.
+/// Columns that are kept, and the name they get.
 const COLUMNS: [(&str, &str); 5] = [
-    ("InDatagrams", "in_datagrams"),
-    ("OutDatagrams", "out_datagrams"),
-    ("InErrors", "in_error_datagrams"),
-    ("RcvbufErrors", "receive_buffer_full_datagrams"),
-    ("SndbufErrors", "send_buffer_full_datagrams"),
+    ("InDatagrams", "in"),
+    ("OutDatagrams", "out"),
+    ("InErrors", "in_error"),
+    ("RcvbufErrors", "receive_buffer_full"),
+    ("SndbufErrors", "send_buffer_full"),
 ];
 
-fn parse(text: &str) -> Sample {
-    let values = table::headed(text, "Udp").unwrap_or_default();
-    let key = |name: &str| COLUMNS.iter().find(|(column, _)| *column == name).map(|(_, key)| *key);
-    let counters = values.iter().filter_map(|(name, n)| Some((key(name)?.to_owned(), *n)));
-    Sample { counters: counters.collect(), ..Default::default() }
+fn look(_: &Scene<'_>) -> Option<Look> {
+    parse(&std::fs::read_to_string("/proc/thread-self/net/snmp").ok()?).seen()
+}
+
+fn parse(text: &str) -> Look {
+    let mut look = Look::default();
+    for (column, value) in table::headed(text, "Udp").unwrap_or_default() {
+        if let Some((_, name)) = COLUMNS.iter().find(|(known, _)| *known == column) {
+            let counter = Counter::of(Source::Udp, name, Unit::Datagrams);
+            look.total(counter.key(Scope::Host), value);
+        }
+    }
+    look
 }
 
 #[cfg(test)]
@@ -31,10 +41,10 @@ mod tests {
     #[test]
     fn values_are_found_by_the_header() {
         let text = "Ip: A\nIp: 1\nUdp: NoPorts InDatagrams RcvbufErrors\nUdp: 1 2 3\nUdpLite: X";
-        let sample = parse(text);
-        assert_eq!(sample.counters["in_datagrams"], 2);
-        assert_eq!(sample.counters["receive_buffer_full_datagrams"], 3);
-        assert_eq!(sample.counters.len(), 2);
-        assert_eq!(parse("Udp: A"), Sample::default());
+        let look = parse(text);
+        assert_eq!(look.of("udp", "in_datagrams"), Some(2));
+        assert_eq!(look.of("udp", "receive_buffer_full_datagrams"), Some(3));
+        assert_eq!(look.len(), 2);
+        assert_eq!(parse("Udp: A"), Look::default());
     }
 }

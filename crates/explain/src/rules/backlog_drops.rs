@@ -6,6 +6,7 @@
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
+use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
 use narrows_stats::median;
 
@@ -26,8 +27,8 @@ fn judge(case: &Case<'_>) -> Verdict {
         let ends = cell.done.iter().filter_map(|record| record.sink.as_deref());
         let shares: Vec<f64> = ends
             .filter_map(|end| {
-                let dropped = end.readings.get("softnet", "dropped_packets")? as f64;
-                let processed = end.readings.get("softnet", "processed_packets")? as f64;
+                let dropped = end.readings.total(keys::BACKLOG_DROPPED)? as f64;
+                let processed = end.readings.total(keys::PROCESSED)? as f64;
                 Some(dropped / (dropped + processed).max(1.0))
             })
             .collect();
@@ -58,9 +59,8 @@ mod tests {
         let study = |dropped: u64| {
             let mut study = stream("udp-stream");
             for end in study.records.iter_mut().filter_map(|record| record.sink.as_deref_mut()) {
-                let softnet = end.readings.0.entry("softnet".into()).or_default();
-                softnet.insert("processed_packets".into(), 100_000);
-                softnet.insert("dropped_packets".into(), dropped);
+                end.readings.put_words("softnet", "processed_packets", 100_000);
+                end.readings.put_words("softnet", "dropped_packets", dropped);
             }
             study
         };

@@ -91,13 +91,13 @@ mod tests {
                     end.effective.interface = Some("eth0".into());
                     end.effective.machine = one_host.then(|| "a".to_owned());
                     if both || way == "tx" {
-                        let of = end.readings.0.entry("interface".into()).or_default();
-                        of.insert(format!("eth0.{way}_packets"), carried);
-                        of.insert(format!("eth0.{way}_bytes"), carried * (65_536 + 42));
+                        for (unit, n) in [("packets", carried), ("bytes", carried * (65_536 + 42))]
+                        {
+                            end.readings.put_words("interface", &format!("eth0.{way}_{unit}"), n);
+                        }
                     }
                     if both && way == "rx" {
-                        let of = end.readings.0.entry("socket".into()).or_default();
-                        of.insert("flow0.dropped_packets".into(), 0);
+                        end.readings.put_words("socket", "flow0.dropped_packets", 0);
                     }
                 }
             }

@@ -9,6 +9,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
+use narrows_model::reading::{Scope, Source};
 use narrows_model::result::{Verdict, Weight};
 use narrows_stats::median;
 
@@ -87,15 +88,14 @@ fn look(cell: &Cell<'_>, link_bps: f64) -> Looked {
 /// what any of the driver's counters has, since one frame may be in several.
 fn frames_per_second(end: &EndReport, way: Way) -> Option<f64> {
     let word = match way {
-        Way::Received => ".received:",
-        Way::Sent => ".sent:",
+        Way::Received => "received:",
+        Way::Sent => "sent:",
     };
-    let counters = end.readings.0.get("pause")?;
-    let used = end.effective.interface.as_deref();
-    let own =
-        |key: &str| used.is_none_or(|used| key.split_once(word).is_some_and(|(n, _)| n == used));
-    let frames = counters.iter().filter(|(key, _)| key.contains(word) && own(key));
-    let most = frames.map(|(_, count)| *count).max()?;
+    let used = end.effective.interface.clone().map(Scope::Nic);
+    let counters = end.readings.from_source(Source::Pause);
+    let own = counters.filter(|(key, _)| used.as_ref().is_none_or(|used| key.scope == *used));
+    let frames = own.filter(|(key, _)| key.name.starts_with(word));
+    let most = frames.map(|(_, count)| count).max()?;
     Some(most as f64 / end.window_ns.seconds()).filter(|rate| rate.is_finite())
 }
 
@@ -113,8 +113,7 @@ mod tests {
             let ends = [(&mut record.source, source), (&mut record.sink, sink)];
             for (end, read) in ends {
                 let (Some(end), Some((key, count))) = (end, read) else { continue };
-                let of = end.readings.0.entry("pause".into()).or_default();
-                of.insert(format!("eth0.{key}_frames"), count);
+                end.readings.put_words("pause", &format!("eth0.{key}_frames"), count);
             }
         }
         study

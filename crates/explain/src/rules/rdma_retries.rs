@@ -9,6 +9,9 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::survey::no_device;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
+use narrows_model::reading::Counter;
+use narrows_model::reading::Source::Rdma;
+use narrows_model::reading::Unit::{Events, Packets};
 use narrows_model::result::{Verdict, Weight};
 use narrows_stats::median;
 
@@ -26,16 +29,16 @@ const LEAST: u64 = 5;
 /// Counters of requests that came out of order, were refused as such, or were not answered in time:
 /// of mlx5, bnxt_re and irdma from knowledge of their drivers (drivers/infiniband/hw), and of rxe,
 /// the only one that was seen.
-const COUNTERS: [&str; 9] = [
-    ".out_of_sequence_events",
-    ".packet_seq_err_events",
-    ".local_ack_timeout_err_events",
-    ".completer_retry_err_events",
-    ".out_of_seq_request_events",
-    ".rcvd_seq_err_events",
-    ".seq_err_naks_rcvd_events",
-    ".to_retransmits_events",
-    ".retransSegs_events",
+const COUNTERS: [Counter; 9] = [
+    Counter::of(Rdma, "out_of_sequence", Events),
+    Counter::of(Rdma, "packet_seq_err", Events),
+    Counter::of(Rdma, "local_ack_timeout_err", Events),
+    Counter::of(Rdma, "completer_retry_err", Events),
+    Counter::of(Rdma, "out_of_seq_request", Events),
+    Counter::of(Rdma, "rcvd_seq_err", Events),
+    Counter::of(Rdma, "seq_err_naks_rcvd", Events),
+    Counter::of(Rdma, "to_retransmits", Events),
+    Counter::of(Rdma, "retransSegs", Events),
 ];
 
 fn judge(case: &Case<'_>) -> Verdict {
@@ -78,11 +81,11 @@ fn look(cell: &Cell<'_>) -> Looked {
 
 /// Events of a repeat for each packet of an end's ports, and how many there were.
 fn repeated(end: &EndReport) -> Option<(f64, f64)> {
-    let sum = |key: &str| end.readings.sum("rdma", key);
-    let events: Vec<u64> = COUNTERS.iter().filter_map(|key| sum(key)).collect();
+    let events: Vec<u64> = COUNTERS.iter().filter_map(|one| end.readings.total(*one)).collect();
     let most = events.iter().max()?;
-    let packets = ["xmit_packets", "sent_packets", "rcv_packets", "rcvd_packets"];
-    let packets = packets.iter().filter_map(|key| sum(key)).max().filter(|n| *n > 0)?;
+    let packets = ["xmit", "sent", "rcv", "rcvd"].map(|name| Counter::of(Rdma, name, Packets));
+    let packets = packets.into_iter().filter_map(|one| end.readings.total(one));
+    let packets = packets.max().filter(|packets| *packets > 0)?;
     Some((*most as f64 / packets as f64, *most as f64))
 }
 

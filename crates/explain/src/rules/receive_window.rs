@@ -7,6 +7,7 @@
 
 use crate::measured::{Limit, judge_limit};
 use crate::{Case, Rule};
+use narrows_model::reading::keys;
 use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
@@ -17,7 +18,7 @@ pub static RULE: Rule = Rule {
 };
 
 const LIMIT: Limit = Limit {
-    counter: "limited_by_receive_window_ns",
+    counter: keys::LIMITED_BY_WINDOW,
     means: "the sender had data and no window",
     whose: "receiver",
     setting: "net.ipv4.tcp_rmem",
@@ -36,7 +37,13 @@ mod tests {
 
     #[test]
     fn time_at_the_limit_is_found_and_a_busy_end_is_another_matter() {
-        assert!(is_found(&of_limit(&RULE, LIMIT.counter, 93, false)));
+        let found = of_limit(&RULE, LIMIT.counter, 93, false);
+        assert!(is_found(&found));
+        // Round trips of eight flows do not add up.
+        let Verdict::Found { findings } = found else { panic!("found") };
+        let seen = &findings[0].evidence[0].says;
+        let wanted = "round trip 78 us, 60 to 300 in all flows and the window";
+        assert!(seen.contains(wanted), "{seen}");
         assert!(is_clear(&of_limit(&RULE, LIMIT.counter, 20, false)));
         assert!(is_clear(&of_limit(&RULE, LIMIT.counter, 93, true)));
         assert!(is_unknown(&of_study(&RULE, &stream("udp-stream"))));

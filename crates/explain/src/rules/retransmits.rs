@@ -9,6 +9,7 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
+use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
 
 pub static RULE: Rule =
@@ -26,10 +27,10 @@ fn judge(case: &Case<'_>) -> Verdict {
 
 fn look(cell: &Cell<'_>) -> Looked {
     let share = cell.of_source(|end| {
-        let sent = end.readings.sum("tcp-info", "sent_segments").filter(|sent| *sent > 0)?;
-        let again = end.readings.sum("tcp-info", "retransmitted_segments")?;
+        let sent = end.readings.total(keys::SENT).filter(|sent| *sent > 0)?;
+        let again = end.readings.total(keys::RETRANSMITTED)?;
         // What the receiver had already was late, and not lost (duplicate SACK, RFC 2883).
-        let had = end.readings.sum("tcp-info", "duplicates_reported_segments").unwrap_or(0);
+        let had = end.readings.total(keys::DUPLICATES).unwrap_or(0);
         Some(again.saturating_sub(had) as f64 / sent as f64)
     });
     let share = match (share, cell.is_tcp_stream()) {

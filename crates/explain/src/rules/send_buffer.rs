@@ -6,6 +6,7 @@
 
 use crate::measured::{Limit, judge_limit};
 use crate::{Case, Rule};
+use narrows_model::reading::keys;
 use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
@@ -16,7 +17,7 @@ pub static RULE: Rule = Rule {
 };
 
 const LIMIT: Limit = Limit {
-    counter: "limited_by_send_buffer_ns",
+    counter: keys::LIMITED_BY_BUFFER,
     means: "the send buffer was full and the window open",
     whose: "sender",
     setting: "net.ipv4.tcp_wmem",

@@ -6,6 +6,7 @@ use super::Format;
 use crate::{Analysis, words};
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, FlowTally, ThreadUsage};
+use narrows_model::reading::keys;
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Metric;
@@ -145,7 +146,7 @@ fn end(summary: &Summary, record: &Record, trial: &Trial) -> Value {
     }
     if let Some(source) = &record.source {
         let mut sent = sum(source, true);
-        let again = source.readings.sum("tcp-info", ".retransmitted_segments");
+        let again = source.readings.total(keys::RETRANSMITTED);
         if let (Some(again), Value::Object(sent)) = (again, &mut sent) {
             sent.insert("retransmits".into(), again.into());
         }

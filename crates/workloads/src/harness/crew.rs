@@ -156,6 +156,21 @@ pub enum Waited {
     Told,
 }
 
+/// What reads counters around the window of a run, and in it.
+pub trait Watch {
+    /// The window is about to open; called anew where a look was interrupted.
+    fn opened(&mut self, _flows: &[Socket]) {}
+    /// A slice of the window is over, the last one included.
+    fn slice(&mut self, _flows: &[Socket]) {}
+    /// The window has closed.
+    fn closed(&mut self, _flows: &[Socket]) {}
+}
+
+/// Nobody looks on.
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
 /// Threads at the gate, ready to run.
 pub struct Crew {
     clockwork: Arc<Clockwork>,
@@ -218,15 +233,9 @@ impl Crew {
         &self.sockets
     }
 
-    /// Runs the time line. `opened` and `closed` are called as the window opens and closes, for
-    /// readings taken around it; the report's own readings are left empty.
-    pub fn run(
-        self,
-        timeline: &Timeline,
-        opened: impl FnMut(&[Socket]),
-        closed: impl FnMut(&[Socket]),
-    ) -> Result<EndReport, LoadError> {
-        self.run_while(timeline, opened, closed, |time| {
+    /// Runs the time line; the report's own readings are left empty.
+    pub fn run(self, timeline: &Timeline, watch: &mut dyn Watch) -> Result<EndReport, LoadError> {
+        self.run_while(timeline, watch, |time| {
             thread::sleep(time);
             Waited::Out
         })
@@ -237,25 +246,23 @@ impl Crew {
     pub fn run_until_told(
         self,
         timeline: &Timeline,
-        opened: impl FnMut(&[Socket]),
-        closed: impl FnMut(&[Socket]),
+        watch: &mut dyn Watch,
         wait: impl FnMut(Duration) -> Waited,
     ) -> Result<EndReport, LoadError> {
         let endless = Timeline { window_ns: Nanos(u64::MAX), ..*timeline };
-        self.run_while(&endless, opened, closed, wait)
+        self.run_while(&endless, watch, wait)
     }
 
     fn run_while(
         self,
         timeline: &Timeline,
-        mut opened: impl FnMut(&[Socket]),
-        mut closed: impl FnMut(&[Socket]),
-        wait: impl FnMut(Duration) -> Waited,
+        watch: &mut dyn Watch,
+        mut wait: impl FnMut(Duration) -> Waited,
     ) -> Result<EndReport, LoadError> {
         let span = |ns: Nanos| Duration::from_nanos(ns.0);
         self.clockwork.set(Phase::Warmup);
         thread::sleep(span(timeline.warmup_ns));
-        let look_began = look_quickly(|| opened(&self.sockets));
+        let look_began = look_quickly(|| watch.opened(&self.sockets));
         self.clockwork.set(Phase::Window);
         let began = Instant::now();
         let (keeper, process) = ((self.meter)(), process_ns());
@@ -263,6 +270,11 @@ impl Crew {
         let first = self.tally_now();
         let slice = timeline.interval_ns.map_or(INTERVAL, span);
         let window = (span(timeline.window_ns), slice);
+        let wait = |time| {
+            let told = wait(time);
+            watch.slice(&self.sockets);
+            told
+        };
         let intervals = self.keep_window(began, window, self.total(&first), wait);
         let last = self.tally_now();
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
@@ -271,7 +283,7 @@ impl Crew {
         let process_ns = process
             .zip(process_ns())
             .map(|(open, close)| Nanos(close.saturating_sub(open).saturating_sub(keeper_ns.0)));
-        closed(&self.sockets);
+        watch.closed(&self.sockets);
         let looked_ns = Some(Nanos(look_began.elapsed().as_nanos() as u64));
         thread::sleep(span(timeline.cooldown_ns));
         self.clockwork.set(Phase::Stop);

@@ -15,5 +15,5 @@ mod tally;
 pub mod trips;
 pub mod vector;
 
-pub use crew::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Waited};
+pub use crew::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Unwatched, Waited, Watch};
 pub use tally::{Phase, Tally};
