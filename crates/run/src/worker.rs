@@ -91,7 +91,10 @@ impl From<LoadError> for Trouble {
     fn from(error: LoadError) -> Self {
         let fault = match &error {
             LoadError::Apart(_) => Fault::Apart,
-            LoadError::System { .. } | LoadError::Order(_) | LoadError::Peer(_) => Fault::Machine,
+            LoadError::System { .. }
+            | LoadError::Order(_)
+            | LoadError::Option(_)
+            | LoadError::Peer(_) => Fault::Machine,
         };
         Self { why: error.to_string(), fault }
     }

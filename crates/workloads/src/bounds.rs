@@ -1,18 +1,11 @@
-//! Limits of what a workload can be told beside messages and flows.
+//! Limits of an order beyond those of each option by itself, which the table of options has: what
+//! the time line, a message and options together may be.
 
 use crate::LoadError;
-use crate::harness::socket::Wait;
 use crate::{tcp, udp};
 use narrows_model::Bytes;
-use narrows_model::load::{Job, SocketParams, StreamParams, Timeline, TripParams};
+use narrows_model::load::{Job, Timeline};
 use narrows_model::workload::{MessageSize, Transport, Workload};
-
-/// The span of an end's buffers: beyond any cache.
-const SPAN_BYTES_MAX: u64 = 8 << 30;
-/// Requests a second over all flows: one in a hundred nanoseconds.
-const REQUESTS_MAX: u64 = 10_000_000;
-/// Segment sizes that a kernel takes.
-const MSS_BYTES: std::ops::RangeInclusive<u32> = 88..=32_767;
 
 fn order(says: String) -> Result<(), LoadError> {
     Err(LoadError::Order(says))
@@ -31,12 +24,9 @@ pub fn interval(line: &Timeline) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Limits of streams.
-pub fn stream(job: &Job, message: u64) -> Result<(), LoadError> {
+/// Whether the ways to send and to receive are there, and what else streams are told goes together.
+pub fn stream(job: &Job) -> Result<(), LoadError> {
     let Some(stream) = &job.params.stream else { return Ok(()) };
-    if *stream == StreamParams::default() {
-        return Ok(());
-    }
     let (sender, receiver) = (stream.sender.as_deref(), stream.receiver.as_deref());
     let delivers = match job.kind {
         Workload::Stream(Transport::Tcp) => {
@@ -46,22 +36,10 @@ pub fn stream(job: &Job, message: u64) -> Result<(), LoadError> {
         Workload::Stream(Transport::Udp) => {
             udp::senders::named(sender)?;
             udp::receivers::named(receiver)?;
-            if stream.span_bytes.is_some() || stream.touch {
-                return order("datagrams are sent from one buffer and not touched".into());
-            }
             true
         }
-        // What they can be told is looked at with the rest of RDMA.
-        Workload::Stream(Transport::Rdma(_)) => true,
-        _ => {
-            let other = &job.kind;
-            return order(format!("{other} is no stream: it has no span, sender or reverse"));
-        }
+        _ => true,
     };
-    let span = stream.span_bytes.map_or(message, |span| span.0);
-    if span > SPAN_BYTES_MAX {
-        return order(format!("a span of {span} B, must be at most {SPAN_BYTES_MAX}"));
-    }
     if !delivers && (stream.touch || stream.verify) {
         return order("what never reaches the program cannot be touched or verified".into());
     }
@@ -100,37 +78,10 @@ pub fn iperf3(job: &Job) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Limits of round trips.
+/// Limits of a response: those of a message.
 pub fn trip(job: &Job) -> Result<(), LoadError> {
-    let Some(trip) = &job.params.trip else { return Ok(()) };
-    if *trip != TripParams::default() && !job.kind.is_round_trip() {
-        return order(format!("{} has no responses", job.kind));
-    }
-    if let Some(size) = job.kind.message() {
-        message("response", job.params.response_bytes(), size)?;
-    }
-    match trip.per_second {
-        Some(rate) if !(1..=REQUESTS_MAX).contains(&rate) => {
-            order(format!("{rate} requests a second, must be 1 to {REQUESTS_MAX}"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Limits of sockets.
-pub fn socket(job: &Job) -> Result<(), LoadError> {
-    Wait::of(&job.params)?;
-    let Some(socket) = &job.params.socket else { return Ok(()) };
-    let SocketParams { mss_bytes, dscp, no_delay, .. } = socket;
-    if !job.kind.is_tcp() && (mss_bytes.is_some() || no_delay.is_some()) {
-        return order(format!("{} has no segments and no Nagle's algorithm", job.kind));
-    }
-    if let Some(mss) = mss_bytes.filter(|mss| !MSS_BYTES.contains(mss)) {
-        let (least, most) = (MSS_BYTES.start(), MSS_BYTES.end());
-        return order(format!("segment size is {mss} B, must be {least} to {most}"));
-    }
-    match dscp {
-        Some(dscp) if *dscp > 63 => order(format!("code point {dscp}, must be 0 to 63")),
+    match (&job.params.trip, job.kind.message()) {
+        (Some(_), Some(size)) => message("response", job.params.response_bytes(), size),
         _ => Ok(()),
     }
 }

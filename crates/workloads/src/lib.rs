@@ -15,6 +15,7 @@ pub mod udp;
 
 use harness::Crew;
 use narrows_model::load::{End, Job, ThreadUsage};
+use narrows_model::options;
 use narrows_model::workload::Workload;
 use std::net::SocketAddr;
 use thiserror::Error;
@@ -58,6 +59,9 @@ pub enum LoadError {
     /// The job cannot be done as ordered.
     #[error("{0}")]
     Order(String),
+    /// An option of the order does not fit its workload, or is out of bounds.
+    #[error(transparent)]
+    Option(#[from] options::Refusal),
     /// The two ends do not find each other.
     #[error("{0}")]
     Apart(String),
@@ -90,9 +94,6 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
     let kind = kind(&job.kind)?;
     let order = |says: String| Err(LoadError::Order(says));
     let params = &job.params;
-    if !(1..=1024).contains(&params.streams) {
-        return order(format!("streams is {}, must be 1 to 1024", params.streams));
-    }
     let message = params.message_bytes.0;
     if let Some(size) = job.kind.message() {
         bounds::message("message", params.message_bytes, size)?;
@@ -101,9 +102,9 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
             return order(format!("{buffers} B of buffers, must be at most {BUFFERS_BYTES_MAX}"));
         }
     }
-    bounds::stream(job, message)?;
+    options::check(&job.kind, params)?;
+    bounds::stream(job)?;
     bounds::trip(job)?;
-    bounds::socket(job)?;
     bounds::iperf3(job)?;
     rdma::settings::check(job)?;
     bounds::node(job)?;

@@ -58,7 +58,7 @@ fn messages_flows_and_buffers_have_ends() {
     let flows =
         |streams: u32, bytes: u64| said("tcp-stream", bytes, |j| j.params.streams = streams);
     assert_eq!((flows(1024, 1), flows(16, 64 * MIB)), (String::new(), String::new()));
-    refused(flows(1025, 1), "streams is 1025, must be 1 to 1024");
+    refused(flows(1025, 1), "parallel: 1025 is out of bounds, must be 1 to 1024");
     refused(flows(17, 64 * MIB), "1140850688 B of buffers, must be at most 1073741824");
     refused(said("tcp-stream", 1, |j| j.address = None), "needs an address");
     assert_ne!(said("tcp-stream", 1, |j| j.token = "00".into()), "");
@@ -113,11 +113,17 @@ fn streams_trips_and_sockets_have_ends() {
     let none = StreamParams::default;
     let span = |bytes: u64| StreamParams { span_bytes: Some(Bytes(bytes)), ..none() };
     assert_eq!(stream("tcp-stream", span(8 << 30)), "");
-    refused(stream("tcp-stream", span((8 << 30) + 1)), "must be at most 8589934592");
-    refused(stream("udp-stream", span(1000)), "one buffer and not touched");
-    refused(stream("udp-stream", StreamParams { touch: true, ..none() }), "one buffer and");
+    refused(
+        stream("tcp-stream", span((8 << 30) + 1)),
+        "buffer: 8589934593 B is out of bounds, must be 0 B to 8589934592 B",
+    );
+    refused(stream("udp-stream", span(1000)), "datagrams are sent from one buffer");
+    refused(stream("udp-stream", StreamParams { touch: true, ..none() }), "'touch' is for");
     assert_eq!(stream("udp-stream", StreamParams { verify: true, ..none() }), "");
-    refused(stream("tcp-rr", StreamParams { reverse: true, ..none() }), "tcp-rr is no stream");
+    refused(
+        stream("tcp-rr", StreamParams { reverse: true, ..none() }),
+        "'reverse' is for streams, not for tcp-rr",
+    );
     assert_eq!(stream("tcp-rr", none()), "");
     assert_eq!(stream("rdma-write-stream", StreamParams { reverse: true, ..none() }), "");
     let truncate = StreamParams { receiver: Some("truncate".into()), ..none() };
@@ -134,15 +140,18 @@ fn streams_trips_and_sockets_have_ends() {
     let answer = |bytes: u64| TripParams { response_bytes: Some(Bytes(bytes)), per_second: None };
     let rate = |n: u64| TripParams { response_bytes: None, per_second: Some(n) };
     assert_eq!(trip("tcp-rr", 1, answer(64 * MIB)), "");
-    refused(trip("tcp-rr", 1, answer(64 * MIB + 1)), "response size is 67108865 B");
+    refused(trip("tcp-rr", 1, answer(64 * MIB + 1)), "response: 67108865 B is out of bounds");
     refused(trip("udp-rr", 64, answer(65_508)), "response size is 65508 B");
     refused(trip("udp-rr", 64, answer(0)), "response size is 0 B");
     assert_eq!(
         (trip("tcp-rr", 1, rate(1)), trip("tcp-rr", 1, rate(10_000_000))),
         Default::default()
     );
-    refused(trip("tcp-rr", 1, rate(10_000_001)), "must be 1 to 10000000");
-    refused(trip("tcp-stream", 1, rate(1)), "tcp-stream has no responses");
+    refused(
+        trip("tcp-rr", 1, rate(10_000_001)),
+        "per_second: 10000001 is out of bounds, must be 1 to 10000000",
+    );
+    refused(trip("tcp-stream", 1, rate(1)), "for round trips of TCP and UDP, not for tcp-stream");
     assert_eq!(trip("tcp-stream", 1, TripParams::default()), "");
     let socket = |kind: &str, socket: SocketParams| {
         said(kind, 1000, |j| j.params.socket = Some(socket.clone()))
@@ -151,14 +160,14 @@ fn streams_trips_and_sockets_have_ends() {
     let mss = |bytes: u32| SocketParams { mss_bytes: Some(bytes), ..SocketParams::default() };
     assert_eq!((socket("tcp-stream", mss(88)), socket("tcp-rr", mss(32_767))), Default::default());
     refused(socket("tcp-stream", mss(87)), "must be 88 to 32767");
-    refused(socket("tcp-stream", mss(32_768)), "segment size is 32768 B");
-    refused(socket("udp-stream", mss(1000)), "no segments");
+    refused(socket("tcp-stream", mss(32_768)), "mss: 32768 is out of bounds");
+    refused(socket("udp-stream", mss(1000)), "'mss' is for TCP, not for udp-stream");
     let no_delay = SocketParams { no_delay: Some(false), ..SocketParams::default() };
-    refused(socket("udp-rr", no_delay.clone()), "no Nagle's algorithm");
+    refused(socket("udp-rr", no_delay.clone()), "'nagle' is for TCP, not for udp-rr");
     assert_eq!(socket("tcp-rr", no_delay), "");
     let dscp = |point: u8| SocketParams { dscp: Some(point), ..SocketParams::default() };
     assert_eq!(socket("udp-stream", dscp(63)), "");
-    refused(socket("udp-stream", dscp(64)), "code point 64, must be 0 to 63");
+    refused(socket("udp-stream", dscp(64)), "dscp: 64 is out of bounds, must be 0 to 63");
 }
 
 #[test]
@@ -197,18 +206,18 @@ fn rdma_has_limits_of_its_own() {
     let none = RdmaParams::default;
     let depth = |n: u32| rdma("rdma-write-stream", 8, RdmaParams { depth: Some(n), ..none() });
     assert_eq!((depth(1), depth(16_384)), Default::default());
-    refused(depth(0), "a depth of 0, must be 1 to 16384");
-    refused(depth(16_385), "a depth of 16385");
+    refused(depth(0), "depth: 0 is out of bounds, must be 1 to 16384");
+    refused(depth(16_385), "depth: 16385 is out of bounds");
     let list = |n: u32| rdma("rdma-write-stream", 8, RdmaParams { post_list: Some(n), ..none() });
     assert_eq!((list(1), list(128)), Default::default());
-    refused(list(0), "lists of 0");
+    refused(list(0), "post_list: 0 is out of bounds");
     refused(list(129), "lists of 129");
     let inline = |n: u32| rdma("rdma-send-rr", 8, RdmaParams { inline_bytes: Some(n), ..none() });
     assert_eq!(inline(4096), "");
-    refused(inline(4097), "4097 bytes inline, at most 4096");
+    refused(inline(4097), "inline: 4097 is out of bounds, must be 0 to 4096");
     let mtu = |n: u32| rdma("rdma-send-rr", 8, RdmaParams { path_mtu_bytes: Some(n), ..none() });
     assert_eq!([256, 512, 1024, 2048, 4096].map(mtu), [const { String::new() }; 5]);
-    refused(mtu(1500), "256, 512, 1024, 2048 or 4096");
+    refused(mtu(1500), "'1500' is none of 256, 512, 1024, 2048, 4096");
     // Reliable, unreliable, datagrams (InfiniBand specification, volume 1, table 81).
     let service = |kind: &str, name: &str| {
         said(kind, 8, |j| {
@@ -224,6 +233,22 @@ fn rdma_has_limits_of_its_own() {
     refused(service("rdma-write-rr", "uc"), "a lost write would never be answered");
     assert_eq!(service("rdma-write-rr", "rc"), "");
     refused(said("rdma-write-rr", 8, |_| {}), "wakes nobody");
+    let wait = SocketParams { wait: Some("busy-poll".into()), ..SocketParams::default() };
+    let polls = said("rdma-write-stream", 8, |j| j.params.socket = Some(wait.clone()));
+    refused(polls, "RDMA waits by sleeping");
+    let verify = |kind: &str, name: &str| {
+        said(kind, 8, |j| {
+            j.params.stream = Some(StreamParams { verify: true, ..StreamParams::default() });
+            j.params.rdma = Some(RdmaParams { service: Some(name.into()), ..none() });
+        })
+    };
+    assert_eq!(verify("rdma-write-stream", "rc"), "");
+    refused(verify("rdma-write-stream", "uc"), "whole and in order (rc)");
+    refused(verify("rdma-atomic-stream", "rc"), "an atomic operation counts");
+}
+
+#[test]
+fn what_only_sockets_have_is_not_for_rdma() {
     let with =
         |change: &dyn Fn(&mut Params)| said("rdma-write-stream", 8, |j| change(&mut j.params));
     for wrong in [
@@ -240,21 +265,13 @@ fn rdma_has_limits_of_its_own() {
                 Some(StreamParams { receiver: Some("recv".into()), ..StreamParams::default() });
         }),
     ] {
-        refused(wrong, "RDMA has no socket, pace, touch");
+        refused(wrong, ", not for rdma-write-stream");
     }
     let dscp = SocketParams { dscp: Some(1), ..SocketParams::default() };
-    refused(with(&|p| p.socket = Some(dscp.clone())), "a traffic class");
-    let wait = SocketParams { wait: Some("busy-poll".into()), ..SocketParams::default() };
-    refused(with(&|p| p.socket = Some(wait.clone())), "RDMA waits by sleeping");
-    let verify = |kind: &str, name: &str| {
-        said(kind, 8, |j| {
-            j.params.stream = Some(StreamParams { verify: true, ..StreamParams::default() });
-            j.params.rdma = Some(RdmaParams { service: Some(name.into()), ..none() });
-        })
-    };
-    assert_eq!(verify("rdma-write-stream", "rc"), "");
-    refused(verify("rdma-write-stream", "uc"), "whole and in order (rc)");
-    refused(verify("rdma-atomic-stream", "rc"), "an atomic operation counts");
+    refused(
+        with(&|p| p.socket = Some(dscp.clone())),
+        "'dscp' is for TCP and UDP, not for rdma-write-stream",
+    );
 }
 
 fn took(kind: &str, message: u64, end: End, change: impl Fn(&mut Job)) -> Takes {

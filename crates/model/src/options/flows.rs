@@ -113,7 +113,8 @@ pub static PARALLEL: Opt<u32> = Opt::new(Declared {
     kept: Kept::Field {
         read: |params| {
             // Those of a memory kernel are threads.
-            (params.working_set_bytes.0 == 0).then_some(Value::Number(params.streams.into()))
+            let network = params.working_set_bytes.0 == 0 && params.memory.is_none();
+            network.then_some(Value::Number(params.streams.into()))
         },
         write: |params, value, _| {
             if let Value::Number(flows) = value {

@@ -13,8 +13,8 @@ pub static THREADS: Opt<u32> = Opt::new(Declared {
     help: "Threads of a memory kernel",
     kept: Kept::Field {
         read: |params| {
-            let threads = Value::Number(params.streams.into());
-            params.memory.is_some().then_some(threads)
+            let kernel = params.working_set_bytes.0 > 0 || params.memory.is_some();
+            kernel.then_some(Value::Number(params.streams.into()))
         },
         write: |params, value, _| {
             if let Value::Number(threads) = value {
@@ -41,7 +41,10 @@ pub static SIZE: Opt<Bytes> = Opt::new(Declared {
         ..Flag::PLAIN
     }],
     kept: Kept::Field {
-        read: |params| params.memory.as_ref().map(|_| Value::Size(params.working_set_bytes)),
+        read: |params| {
+            let bytes = params.working_set_bytes;
+            (bytes.0 > 0).then_some(Value::Size(bytes))
+        },
         write: |params, value, _| {
             if let Value::Size(bytes) = value {
                 params.working_set_bytes = *bytes;
