@@ -8,6 +8,7 @@ use std::net::IpAddr;
 
 /// What a workload needs to know. Every field is set; defaults are made by the plan, not here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Params {
     /// Bytes a write, a datagram, a request and its response.
     pub message_bytes: Bytes,
@@ -109,6 +110,7 @@ impl Params {
 
 /// A memory kernel beside another workload: a condition, not what is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Beside {
     /// The kernel.
     pub kind: Workload,
@@ -142,7 +144,7 @@ impl Default for Beside {
 
 /// What a stream can be told beside messages and flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct StreamParams {
     /// The end that listens sends, and the end that connects receives.
     pub reverse: bool,
@@ -173,7 +175,7 @@ impl StreamParams {
 
 /// What round trips can be told beside messages and flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct TripParams {
     /// Bytes of a response; `None` is those of the request.
     pub response_bytes: Option<Bytes>,
@@ -184,7 +186,7 @@ pub struct TripParams {
 
 /// What sockets can be told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct SocketParams {
     /// How threads wait for bytes: `block`, `busy-poll`, `spin`; `None` blocks.
     pub wait: Option<String>,
@@ -199,7 +201,7 @@ pub struct SocketParams {
 
 /// Where the connecting end's packets leave from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Bind {
     /// Own address.
     pub address: Option<IpAddr>,
@@ -209,6 +211,7 @@ pub struct Bind {
 
 /// What a memory kernel can be told beside threads and working set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MemoryParams {
     /// Node that the buffers are taken from; `None` leaves it to the kernel, which takes the node
     /// of the thread that touches first.
@@ -257,6 +260,7 @@ pub enum End {
 
 /// The time line of one run, counted from the signal to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Timeline {
     /// Run before the window opens.
     pub warmup_ns: Nanos,
@@ -279,6 +283,7 @@ impl Timeline {
 
 /// One end's work order: everything a worker needs, and nothing it could run as a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Job {
     /// The workload.
     pub kind: Workload,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What RDMA can be told beside messages and flows. A flow is a queue pair with a thread of its
 /// own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct RdmaParams {
     /// The device of the end that receives or answers.
     #[serde(skip_serializing_if = "RdmaPlace::is_default")]
@@ -72,7 +72,7 @@ impl RdmaParams {
 
 /// A port of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct RdmaPlace {
     /// The device; `None` is the one that has the end's own IP address.
     #[serde(skip_serializing_if = "Option::is_none")]

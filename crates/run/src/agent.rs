@@ -178,6 +178,12 @@ impl Session<'_> {
             let request = match request {
                 // The controller hung up between two requests: a session's ordinary end.
                 Err(RunError::Unreachable(_)) => return Ok(()),
+                // A newer controller tells what this agent does not know: to leave it out would be
+                // to measure something else.
+                Err(RunError::Refused(why)) => {
+                    wire.send(&Reply::Refused { why: why.clone() })?;
+                    return Err(RunError::Refused(why));
+                }
                 request => request?,
             };
             if let Some(request) = request {

@@ -1,5 +1,6 @@
 //! What an agent can run.
 
+use narrows_model::options;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,8 @@ pub struct Offers {
     pub senders: Vec<String>,
     /// Ways to receive.
     pub receivers: Vec<String>,
+    /// Options that not every agent of the protocol knows, by the words of the table.
+    pub options: Vec<String>,
 }
 
 impl Offers {
@@ -36,6 +39,7 @@ impl Offers {
                 named("udp", udp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
             ]
             .concat(),
+            options: options::capabilities().map(str::to_owned).collect(),
         }
     }
 
@@ -50,8 +54,16 @@ impl Offers {
         let kind = (!self.kinds.contains(&trial.kind)).then(|| trial.kind.to_string());
         let missing = kind
             .or_else(|| lacks(&self.senders, stream.sender))
-            .or_else(|| lacks(&self.receivers, stream.receiver));
+            .or_else(|| lacks(&self.receivers, stream.receiver))
+            .or_else(|| self.unknown_option(trial));
         missing.map_or(Ok(()), Err)
+    }
+
+    /// The first option of a trial that the agent does not know.
+    fn unknown_option(&self, trial: &Trial) -> Option<String> {
+        let mut words = options::told(&trial.params).filter_map(|(option, _)| option.capability);
+        let unknown = words.find(|word| !self.options.iter().any(|known| known == word));
+        unknown.map(|word| format!("the option {word}"))
     }
 }
 

@@ -286,7 +286,10 @@ impl Wire {
                     continue;
                 }
                 return serde_json::from_slice(&message).map(Some).map_err(|error| {
-                    RunError::Refused(format!("{} sent nonsense: {error}", self.peer))
+                    let peer = &self.peer;
+                    RunError::Refused(format!(
+                        "{peer} said what this narrows does not understand: {error}"
+                    ))
                 });
             }
             if self.wait_readable(deadline)? {

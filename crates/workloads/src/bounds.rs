@@ -5,6 +5,7 @@ use crate::LoadError;
 use crate::{tcp, udp};
 use narrows_model::Bytes;
 use narrows_model::load::{Job, Timeline};
+use narrows_model::options;
 use narrows_model::workload::{MessageSize, Transport, Workload};
 
 fn order(says: String) -> Result<(), LoadError> {
@@ -75,7 +76,10 @@ pub fn iperf3(job: &Job) -> Result<(), LoadError> {
     if !job.kind.is_stream() || stream.bidirectional || stream.verify {
         return order("an iperf3 server has streams of one direction, and its own payload".into());
     }
-    Ok(())
+    match options::told(&job.params).find(|(option, _)| option.capability.is_some()) {
+        Some((option, _)) => order(format!("an iperf3 server cannot be told '{}'", option.key)),
+        None => Ok(()),
+    }
 }
 
 /// Limits of a response: those of a message.

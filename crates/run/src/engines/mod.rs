@@ -11,6 +11,7 @@ pub mod words;
 
 use crate::steps::Broken;
 use narrows_model::load::CpuList;
+use narrows_model::options::told;
 use narrows_model::record::{External, Stage};
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
@@ -84,6 +85,9 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, String> {
     let via = trial.params.rdma.as_ref().and_then(|rdma| rdma.via.as_deref());
     if let Some(library) = via {
         return Err(format!("{name} does not go through {library}"));
+    }
+    if let Some((option, _)) = told(&trial.params).find(|(option, _)| option.capability.is_some()) {
+        return Err(format!("{name} cannot be told '{}'", option.key));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = (engine.program)(trial);
