@@ -27,7 +27,6 @@ pub fn set_up(trial: &Trial, summary: &Summary, used: &RdmaEffective) -> Vec<Str
     parts.extend(used.inline.then(|| "inline".to_owned()));
     parts.extend((used.pages != "transparent").then(|| format!("{} pages", used.pages)));
     parts.push(if spins(params) { "busy-polling" } else { "blocking" }.to_owned());
-    parts.extend(asked(params));
     parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all correct")));
     if used.service == "uc" && trial.kind == WRITES {
         parts.push("counted as sent: nothing confirms what UC writes".to_owned());
@@ -58,14 +57,4 @@ fn set_up_of_fabric(
 
 fn spins(params: &Params) -> bool {
     params.socket.as_ref().and_then(|socket| socket.wait.as_deref()) == Some("spin")
-}
-
-/// What was asked for that cannot be read back.
-fn asked(params: &Params) -> Vec<String> {
-    let Some(rdma) = &params.rdma else { return Vec::new() };
-    let mut parts = Vec::new();
-    parts.extend(rdma.service_level.map(|level| format!("service level {level}")));
-    parts.extend(rdma.traffic_class.map(|class| format!("traffic class {class}")));
-    parts.extend(rdma.relaxed_ordering.then(|| "relaxed ordering asked for".to_owned()));
-    parts
 }

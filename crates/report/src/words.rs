@@ -3,6 +3,7 @@
 use crate::Analysis;
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{Binding, Effective};
+use narrows_model::options;
 use narrows_model::result::{Estimate, Prediction, Unit, Weight};
 use narrows_model::study::Ended;
 use narrows_model::trial::{Path, Trial};
@@ -287,18 +288,9 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
         Some(rdma) => parts.extend(crate::rdma::set_up(trial, summary, rdma)),
         None => parts.extend(engine(used)),
     }
-    if let Some(stream) = &params.stream {
-        parts.extend(stream.touch.then(|| "read again on receipt".to_owned()));
-        parts.extend(stream.reverse.then(|| "from the peer to here".to_owned()));
-        parts.extend(stream.bidirectional.then(|| "both ways at once".to_owned()));
-    }
-    if let Some(trip) = &params.trip {
-        parts.extend(trip.response_bytes.map(|bytes| format!("{bytes} responses")));
-        parts.extend(trip.per_second.map(|rate| format!("open loop, {rate} due a second")));
-    }
-    parts.extend(conditions(trial, used));
+    parts.extend(options::words(params, used));
+    parts.extend(conditions(trial));
     parts.extend(used.congestion.clone().filter(|_| used.rdma.is_none()));
-    parts.extend(params.rate_bps.map(|rate| format!("paced at {}", BitsPerSecond(rate as f64))));
     parts.join(", ")
 }
 
@@ -328,17 +320,9 @@ fn bound(cpus: &[u32], binding: Binding) -> String {
     format!("{}{each}", cpus_of(cpus))
 }
 
-/// Other conditions that were asked for.
-fn conditions(trial: &Trial, used: &Effective) -> Vec<String> {
+/// Where the ends ran, as far as it was asked for.
+fn conditions(trial: &Trial) -> Vec<String> {
     let mut parts = Vec::new();
-    if let Some(socket) = &trial.params.socket {
-        let used = used.mss_bytes.map_or("unknown".to_owned(), |mss| format!("{mss} B"));
-        let asked = socket.mss_bytes;
-        parts.extend(asked.map(|mss| format!("segments of {mss} B asked for, {used} at first")));
-        let nagle = |no_delay: bool| if no_delay { "off" } else { "on" };
-        parts.extend(socket.no_delay.map(|off| format!("Nagle's algorithm {}", nagle(off))));
-        parts.extend(socket.dscp.map(|dscp| format!("DSCP {dscp}")));
-    }
     let place = &trial.place;
     parts.extend(place.source_node.map(|node| format!("sender's buffers on node {node}")));
     parts.extend(place.sink_node.map(|node| format!("receiver's buffers on node {node}")));
