@@ -77,6 +77,9 @@ fn words_become_parameters_and_ordinary_ones_nothing() {
     assert_eq!(cold.stream.and_then(|stream| stream.span_bytes), Some(Bytes::mib(64)), "at least");
     let own = params("buffer = '3M'").stream.and_then(|stream| stream.span_bytes);
     assert_eq!(own, Some(Bytes::mib(3)));
+    let quick = params("quickack = true");
+    assert_eq!(flows::QUICKACK.of(&quick), Some(true));
+    assert_eq!(params("quickack = false"), params(""), "off is as if nothing was said");
     for wrong in ["nagle = 'no'", "buffer = 'warm'", "dscp = 64", "dscp = '46'", "mtv = 1500"] {
         assert!(toml::from_str::<Settings>(wrong).is_err(), "{wrong}");
     }

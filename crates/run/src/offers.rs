@@ -74,6 +74,7 @@ mod tests {
     #[test]
     fn a_trial_that_an_agent_lacks_is_named() {
         use narrows_model::load::{Params, StreamParams, Timeline};
+        use narrows_model::options::{Scene, Value, flows};
         use narrows_model::trial::{Path, Placement, TrialId};
         use narrows_model::{Bytes, Nanos};
         let trial = |kind: &str, sender: Option<&str>| {
@@ -105,5 +106,13 @@ mod tests {
         assert_eq!(own.can(&trial("udp-stream", Some("sendfile"))), Err("udp sendfile".into()));
         assert_eq!(own.can(&trial("memory-read", None)), Err("memory-read".into()));
         assert_eq!(Offers::default().can(&trial("tcp-rr", None)), Err("tcp-rr".into()));
+        // An agent of before an option was there knows nothing of it.
+        let mut quick = trial("tcp-stream", None);
+        let value = Value::Switch(true);
+        let scene = Scene { workload: &quick.kind, cache: Bytes(0) };
+        flows::QUICKACK.declared.put(&mut quick.params, &value, &scene);
+        assert_eq!(own.can(&quick), Ok(()));
+        let older = Offers { options: Vec::new(), ..own };
+        assert_eq!(older.can(&quick), Err("the option quickack".into()));
     }
 }

@@ -477,3 +477,19 @@ pub static DSCP: Opt<u8> = Opt::new(Declared {
     shown: |value, _| Some(format!("DSCP {value}")),
     ..OLD
 });
+
+/// Whether ends acknowledge at once what they have read.
+pub static QUICKACK: Opt<bool> = Opt::new(Declared {
+    key: "quickack",
+    help: "Ends acknowledge at once what they have read, and do not wait for more to acknowledge \
+           or for something to send (TCP_QUICKACK, set again after each read)",
+    flags: &[Flag { on: TCP, long: "quickack", not_with: &["connect"], ..Flag::PLAIN }],
+    fits: Fits {
+        what: "streams and round trips of TCP",
+        holds: |load| load.is_tcp() && (load.is_stream() || load.is_round_trip()),
+    },
+    kept: Kept::Key,
+    shown: |_, _| Some("acknowledged at once (TCP_QUICKACK)".to_owned()),
+    capability: Some("quickack"),
+    ..Declared::PLAIN
+});

@@ -47,6 +47,7 @@ pub static ALL: &[&Declared] = &[
     &flows::NAGLE.declared,
     &flows::MSS.declared,
     &flows::DSCP.declared,
+    &flows::QUICKACK.declared,
     &trips::RESPONSE.declared,
     &trips::PER_SECOND.declared,
     &places::AFFINITY.declared,

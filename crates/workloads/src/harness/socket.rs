@@ -225,6 +225,12 @@ pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
     }
 }
 
+/// Acknowledges what has come at once. The kernel forgets by itself that it was told to (tcp(7)),
+/// so a receiver says it after each read.
+pub fn acknowledge(socket: &Socket) -> Result<(), LoadError> {
+    socket.set_tcp_quickack(true).map_err(LoadError::system("setting TCP_QUICKACK"))
+}
+
 /// True for an error that only means "nothing for now".
 pub fn is_pause(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)

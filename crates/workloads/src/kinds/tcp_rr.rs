@@ -11,6 +11,7 @@ use crate::harness::pace::Pace;
 use crate::harness::trips::Trips;
 use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
+use narrows_model::options::flows;
 use narrows_model::workload::Workload;
 use socket2::Socket;
 use std::io::{Read, Write};
@@ -38,13 +39,14 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
     let request = vec![1u8; told.message()];
     let mut response = vec![0u8; params.response_bytes().0 as usize];
     let mut trips = Trips::none()?;
+    let quick = flows::QUICKACK.of(params).unwrap_or(false);
     lane.wait_at_gate();
     let mut pace = Pace::of_requests(params, told.index);
     loop {
         let phase = lane.phase();
         let Some(began) = pace.due(lane) else { break };
         if send(lane, &mut flow, &request)? == Moved::Over
-            || fill(lane, &mut flow, &mut response)? == Moved::Over
+            || fill(lane, &mut flow, &mut response, quick)? == Moved::Over
         {
             break;
         }
@@ -60,9 +62,10 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
 fn answer(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
     let mut request = vec![0u8; told.message()];
     let response = vec![1u8; told.job.params.response_bytes().0 as usize];
+    let quick = flows::QUICKACK.of(&told.job.params).unwrap_or(false);
     lane.wait_at_gate();
     loop {
-        if fill(lane, &mut flow, &mut request)? == Moved::Over
+        if fill(lane, &mut flow, &mut request, quick)? == Moved::Over
             || send(lane, &mut flow, &response)? == Moved::Over
         {
             return Ok(LaneEnd::default());
@@ -89,7 +92,12 @@ fn send(lane: &mut Lane, flow: &mut Socket, bytes: &[u8]) -> Result<Moved, LoadE
     Ok(Moved::Whole)
 }
 
-fn fill(lane: &mut Lane, flow: &mut Socket, bytes: &mut [u8]) -> Result<Moved, LoadError> {
+fn fill(
+    lane: &mut Lane,
+    flow: &mut Socket,
+    bytes: &mut [u8],
+    quick: bool,
+) -> Result<Moved, LoadError> {
     let mut done = 0;
     while done < bytes.len() {
         let phase = lane.phase();
@@ -102,7 +110,12 @@ fn fill(lane: &mut Lane, flow: &mut Socket, bytes: &mut [u8]) -> Result<Moved, L
                 return Err(LoadError::Peer("the other end closed during the run".into()));
             }
             Ok(0) => return Ok(Moved::Over),
-            Ok(n) => done += n,
+            Ok(n) => {
+                done += n;
+                if quick {
+                    socket::acknowledge(flow)?;
+                }
+            }
             Err(error) if socket::is_pause(&error) => {}
             Err(_) if phase == Phase::Cooldown => return Ok(Moved::Over),
             Err(error) => return Err(LoadError::system("receiving")(error)),

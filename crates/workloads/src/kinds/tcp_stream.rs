@@ -13,6 +13,7 @@ use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::tcp::receivers::{self, In};
 use crate::tcp::senders::{self, Out};
 use crate::{Kind, LoadError};
+use narrows_model::options::flows;
 use narrows_model::workload::Workload;
 use socket2::Socket;
 use std::hint::black_box;
@@ -73,6 +74,7 @@ fn receive(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
     let inward = In { message: told.message(), span, node: told.job.node, spins: told.spins() };
     let mut receiver = (kind.make)(&inward)?;
     let mut checker = stream.verify.then(|| Checker::new(span)).transpose()?;
+    let quick = flows::QUICKACK.of(&told.job.params).unwrap_or(false);
     let mut look = |bytes: &[u8]| {
         if stream.touch {
             black_box(bytes.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)));
@@ -93,7 +95,12 @@ fn receive(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
                 return Err(LoadError::Peer("the source closed before the window ended".into()));
             }
             Ok(0) => break,
-            Ok(n) => lane.tally.moved(1, n as u64),
+            Ok(n) => {
+                lane.tally.moved(1, n as u64);
+                if quick {
+                    socket::acknowledge(&flow)?;
+                }
+            }
             Err(error) if socket::is_pause(&error) => {}
             Err(_) if phase == Phase::Cooldown => break,
             Err(error) => {
