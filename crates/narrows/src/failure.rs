@@ -1,6 +1,7 @@
 //! What the user sees when something cannot be done: one line of error, one hint, the exit code.
 
 use crate::cause::{Cause, Exit};
+use narrows_hostctl::HostError;
 use narrows_model::shown::line;
 use narrows_rdma::NativeError;
 use narrows_run::RunError;
@@ -115,6 +116,12 @@ fn without_rdma(kind: ErrorKind) -> Cause {
         ErrorKind::OutOfMemory => Cause::RDMA_MEMORY,
         ErrorKind::NotFound => Cause::RDMA_KERNEL,
         _ => Cause::NO_RDMA,
+    }
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        RunError::from(error).into()
     }
 }
 

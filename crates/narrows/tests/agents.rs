@@ -3,7 +3,7 @@
 mod common;
 
 use common::{err, folder, is_root, narrows, out, run, serve, skip, study};
-use narrows_run::launch::namespaces::Namespaces;
+use narrows_hostctl::namespaces::Namespaces;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Served, err, folder, is_root, narrows, out, run, serve, skip};
-use narrows_run::launch::namespaces::Namespaces;
+use narrows_hostctl::namespaces::Namespaces;
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 

@@ -3,9 +3,9 @@
 mod common;
 
 use common::narrows;
+use narrows_hostctl::child;
 use narrows_model::load::{CpuList, End, Job, Params, SocketParams, StreamParams, Timeline};
 use narrows_model::{Bytes, Nanos};
-use narrows_run::child;
 use narrows_run::session::{Answer, Order};
 use narrows_workloads::takes;
 use std::io::{BufRead, BufReader, Lines, Write};

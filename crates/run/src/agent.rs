@@ -4,8 +4,9 @@
 //! It runs only typed workloads within [`crate::limits`], never a command of a peer, in no
 //! namespace a peer names; one controller at a time measures, others are told so. It starts
 //! nothing itself: the [`crate::starter`] does, and is the parent of this process, which has no
-//! capability and makes no file, socket or process ([`crate::confine::listener`]).
+//! capability and makes no file, socket or process ([`narrows_hostctl::confine::listener`]).
 
+use crate::RunError;
 use crate::door::{self, Guest, Service, Standing};
 pub use crate::events::{Event, Kind};
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
@@ -15,7 +16,7 @@ use crate::limits::{LINE_MAX, Limits, WORKER_SPARE};
 use crate::listen::{self, TURN};
 use crate::session::{Answer, Order};
 use crate::wire::{Patience, Reply, Request, Wire};
-use crate::{RunError, confine, privilege};
+use narrows_hostctl::{confine, privilege};
 use narrows_model::record::{Fault, Stage};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;

@@ -1,9 +1,9 @@
 //! A worker as its controller sees it: a child process, or one that an agent lends.
 
 use crate::RunError;
-use crate::launch::container::Launcher;
 use crate::oom::Watched;
 use crate::session::{Answer, Order};
+use narrows_hostctl::container::Launcher;
 use narrows_model::record::LostBy;
 use nix::sys::signal::Signal;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -10,34 +10,26 @@
 
 pub mod address;
 pub mod agent;
-pub mod child;
-pub mod confine;
 pub mod controller;
 mod door;
 mod end;
 pub mod engines;
 mod events;
-pub mod guard;
 pub mod halves;
 mod heart;
 pub mod iperf3;
 pub mod key;
-pub mod launch;
 pub mod limits;
 pub mod listen;
 pub mod offers;
-pub mod offloads;
 pub mod oom;
-mod origin;
 mod pair;
 mod peer;
-pub mod privilege;
 pub mod session;
 mod stamp;
 pub mod starter;
 mod steps;
 mod throttle;
-pub mod tune;
 pub mod wire;
 pub mod worker;
 
@@ -46,6 +38,7 @@ pub use pair::{Meeting, run_two};
 pub use peer::{Family, Peer};
 pub use steps::Broken;
 
+use narrows_hostctl::HostError;
 use narrows_model::record::LostBy;
 use thiserror::Error;
 
@@ -118,4 +111,14 @@ pub enum RunError {
     /// What was measured cannot be stored.
     #[error(transparent)]
     Store(#[from] narrows_store::StoreError),
+}
+
+impl From<HostError> for RunError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Machine(why) => Self::Machine(why),
+            HostError::Elsewhere(why) => Self::Elsewhere(why),
+            HostError::Order(why) => Self::Order(why),
+        }
+    }
 }

@@ -2,14 +2,15 @@
 //! socketpair, and trusts it with nothing: it takes short, typed calls, holds every order to the
 //! owner's limits itself, and has one worker at a time.
 
+use crate::RunError;
 use crate::end::{End, WorkerProcess};
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
-use crate::launch::container::Launcher;
 use crate::limits::{LINE_MAX, Limits, NotLent, WORKER_SPARE};
 use crate::offers::Offers;
 use crate::session::{Answer, Order};
 use crate::wire::{Reply, Request};
-use crate::{RunError, child};
+use narrows_hostctl::child;
+use narrows_hostctl::container::Launcher;
 use narrows_model::host::{Host, PciHop};
 use narrows_model::record::{Fault, Stage};
 use std::net::{IpAddr, TcpListener};

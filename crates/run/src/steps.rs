@@ -2,8 +2,8 @@
 
 use crate::RunError;
 use crate::end::{End, WorkerProcess};
-use crate::launch::container::Launcher;
 use crate::session::{Answer, Order};
+use narrows_hostctl::container::Launcher;
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Job};
 use narrows_model::record::{Fault, Lost, LostBy, Stage};

@@ -34,7 +34,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_MEMLOCK) {
         let _ = setrlimit(Resource::RLIMIT_MEMLOCK, most, most);
     }
-    crate::child::obey_confine()?;
+    narrows_hostctl::child::obey_confine()?;
     let mut end = WorkerEnd::default();
     let mut say = |answer: &Answer| {
         let text = serde_json::to_string(answer);
@@ -179,7 +179,7 @@ impl WorkerEnd {
             setns(file, CloneFlags::CLONE_NEWNET)
                 .map_err(|error| format!("entering the network namespace {namespace}: {error}"))?;
         }
-        crate::child::obey_hold(job.params.flows()).map_err(|error| error.to_string())?;
+        narrows_hostctl::child::obey_hold(job.params.flows()).map_err(|error| error.to_string())?;
         let kind = narrows_workloads::check(&job)?;
         let prepared = (kind.prepare)(&job)?;
         let ports = prepared.ports();

@@ -1,11 +1,12 @@
 //! What is left to the processes of an agent, as the kernel tells it, and what the starter of
 //! workers does for a listener that was taken over.
 
+use narrows_hostctl::{HostError, child, confine, privilege};
 use narrows_model::Bytes;
+use narrows_run::RunError;
 use narrows_run::halves::Setup;
 use narrows_run::limits::Limits;
 use narrows_run::starter::{self, Lend};
-use narrows_run::{RunError, child, confine, privilege};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::kill;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
@@ -80,7 +81,7 @@ fn as_worker() {
 
 /// What a process that talks with strangers says of itself once it is confined, from before its
 /// own calls are cut off (`/proc` cannot be read after), and by what it then may.
-fn as_talker(confine: fn() -> Result<(), RunError>) {
+fn as_talker(confine: fn() -> Result<(), HostError>) {
     let listening = TcpListener::bind("127.0.0.1:0").expect("listens");
     let at = listening.local_addr().expect("address");
     // Its parent looks at it from outside.

@@ -1,7 +1,7 @@
 //! A worker that the kernel kills because its control group is out of memory: its end names that.
 //! Needs root, to make a group with a limit.
 
-use narrows_run::launch::container::Launcher;
+use narrows_hostctl::container::Launcher;
 use narrows_run::{End, RunError, WorkerProcess};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

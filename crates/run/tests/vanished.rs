@@ -3,9 +3,9 @@
 
 mod common;
 
+use narrows_hostctl::namespaces::Namespaces;
 use narrows_run::agent::Event;
 use narrows_run::key::Key;
-use narrows_run::launch::namespaces::Namespaces;
 use narrows_run::limits::Limits;
 use narrows_run::wire::Patience;
 use narrows_run::{Peer, RunError};

@@ -4,15 +4,16 @@
 use crate::outside::{Clock, Disk, Ends, HostSettings};
 use crate::session::Site;
 use crate::settings::{HUGE_PAGES, Setting, SettingError};
+use narrows_hostctl::guard::{self, Guard};
+use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces, sysctl_path};
+use narrows_hostctl::{HostError, offloads};
 use narrows_model::Nanos;
 use narrows_model::record::Record;
 use narrows_model::study::{Ended, Session};
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
+use narrows_run::Broken;
 use narrows_run::controller::{Controller, unready};
-use narrows_run::guard::{self, Guard};
-use narrows_run::launch::namespaces::{MTU_BYTES, Namespaces, sysctl_path};
-use narrows_run::{Broken, RunError, offloads};
 use narrows_store::{Store, StoreError};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -133,7 +134,7 @@ impl<'a> LiveSettings<'a> {
         pair: &Namespaces,
         setting: &Setting,
         value: &str,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), HostError> {
         match setting {
             Setting::Mtu => {
                 let bytes = value.parse().map_err(|_| no_number(value))?;
@@ -155,24 +156,24 @@ impl<'a> LiveSettings<'a> {
                 Ok(())
             }
             Setting::Interrupt(file) => {
-                Err(RunError::Order(format!("{file} is no setting of a namespace")))
+                Err(HostError::Order(format!("{file} is no setting of a namespace")))
             }
         }
     }
 
-    fn guard(&mut self) -> Result<&mut Guard, RunError> {
+    fn guard(&mut self) -> Result<&mut Guard, HostError> {
         if self.guard.is_none() {
             self.guard = Some(Guard::start(self.binary)?);
         }
-        self.guard.as_mut().ok_or_else(|| RunError::Machine("the guard is gone".into()))
+        self.guard.as_mut().ok_or_else(|| HostError::Machine("the guard is gone".into()))
     }
 }
 
-fn no_number(value: &str) -> RunError {
-    RunError::Order(format!("'{value}' is no number of bytes"))
+fn no_number(value: &str) -> HostError {
+    HostError::Order(format!("'{value}' is no number of bytes"))
 }
 
-fn refused(setting: &Setting, why: RunError) -> SettingError {
+fn refused(setting: &Setting, why: HostError) -> SettingError {
     SettingError::Refused { setting: setting.clone(), why }
 }
 

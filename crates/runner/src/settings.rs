@@ -1,15 +1,15 @@
 //! Settings of the host that a study varies: made for each trial, and back for the others.
 
 use crate::outside::HostSettings;
+use narrows_hostctl::{HostError, offloads};
 use narrows_model::options::{flows, places};
 use narrows_model::trial::{Path, Trial, TrialId};
 use narrows_plan::study::{Cell, Settings as Asked};
-use narrows_run::{RunError, offloads};
 use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
 
-pub use narrows_run::launch::namespaces::HUGE_PAGES;
+pub use narrows_hostctl::namespaces::HUGE_PAGES;
 
 /// One setting that a study can vary, in the order in which they are made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,7 +61,7 @@ pub enum SettingError {
         /// Which one.
         setting: Setting,
         /// What the system says.
-        why: RunError,
+        why: HostError,
     },
 }
 

@@ -5,6 +5,8 @@
 #[path = "../../run/tests/common/mod.rs"]
 mod common;
 
+use narrows_hostctl::container::Launcher;
+use narrows_hostctl::guard;
 use narrows_model::host::Host;
 use narrows_model::load::{
     Beside, Binding, CpuList, End, EndReport, Job, MemoryParams, Params, StreamParams, Timeline,
@@ -17,11 +19,10 @@ use narrows_plan::Step;
 use narrows_run::controller::{Controller, Ends};
 use narrows_run::iperf3::{client::Iperf3Server, server::Server};
 use narrows_run::key::Key;
-use narrows_run::launch::container::Launcher;
 use narrows_run::limits::Limits;
 use narrows_run::session::{Answer, Order};
 use narrows_run::wire::Patience;
-use narrows_run::{Peer, guard, worker};
+use narrows_run::{Peer, worker};
 use narrows_runner::live::LiveClock;
 use narrows_runner::{Course, CourseEnd};
 use narrows_store::Store;

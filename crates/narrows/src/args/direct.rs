@@ -4,8 +4,8 @@ use super::OutArgs;
 use super::table::{Rdma, Tcp, Told, Udp};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use narrows_hostctl::container::Container;
 use narrows_model::workload::RdmaVerb;
-use narrows_run::launch::container::Container;
 use std::path::PathBuf;
 
 /// Who is measured, how often, from where, and where results go: of every direct measurement.

@@ -4,6 +4,6 @@ use crate::failure::Failure;
 
 /// Notes settings from standard input and writes them back at its end.
 pub fn run() -> Result<u8, Failure> {
-    narrows_run::guard::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
+    narrows_hostctl::guard::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
     Ok(0)
 }

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::{self, Planned};
 use crate::{cmd, stop};
 use narrows_host::Root;
+use narrows_hostctl::container::Launcher;
 use narrows_model::options::{kernels, runs};
 use narrows_model::study::Study;
 use narrows_model::trial::Path;
@@ -15,7 +16,6 @@ use narrows_plan::blocks;
 use narrows_plan::memory::{self as plan, Wanted};
 use narrows_run::controller::{Controller, Ends};
 use narrows_run::key;
-use narrows_run::launch::container::Launcher;
 use narrows_store::Store;
 use std::net::Ipv4Addr;
 

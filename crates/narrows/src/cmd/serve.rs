@@ -5,15 +5,16 @@ use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
 use narrows_host::Root;
+use narrows_hostctl::netns;
+use narrows_hostctl::{confine, privilege};
 use narrows_run::agent;
 use narrows_run::halves::Setup;
 use narrows_run::iperf3;
 use narrows_run::iperf3::server::{self, Event};
 use narrows_run::key::Key;
-use narrows_run::launch::netns;
 use narrows_run::limits::Limits;
 use narrows_run::starter::{Lend, Listener};
-use narrows_run::{address, confine, privilege, wire};
+use narrows_run::{address, wire};
 use std::sync::atomic::AtomicBool;
 
 /// Runs the command until it is stopped.

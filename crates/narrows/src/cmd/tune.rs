@@ -8,10 +8,10 @@ use crate::failure::{Failure, MACHINE};
 use crate::output;
 use narrows_explain::tune::{Advice, Advised, Measured, Profile, advise};
 use narrows_host::Root;
+use narrows_hostctl::HostError;
+use narrows_hostctl::tune::{Ledger, Undone};
 use narrows_model::host::Host;
 use narrows_report::advised;
-use narrows_run::RunError;
-use narrows_run::tune::{Ledger, Undone};
 use narrows_stats::Change;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -196,9 +196,9 @@ fn verdict(before: &Path, after: &Path) -> Result<String, Failure> {
 }
 
 /// Root helps with what cannot be written, and not with a journal that belongs elsewhere.
-fn not_undone(error: RunError) -> Failure {
+fn not_undone(error: HostError) -> Failure {
     match error {
-        RunError::Machine(says) => Failure::of(Cause::NOT_UNDONE, says),
+        HostError::Machine(says) => Failure::of(Cause::NOT_UNDONE, says),
         error => error.into(),
     }
 }

@@ -192,7 +192,7 @@ fn placed(
     }
     line.push(program.to_owned());
     line.extend(words.iter().cloned());
-    let mut command = crate::child::command(&line[0]);
+    let mut command = narrows_hostctl::child::command(&line[0]);
     command.args(&line[1..]);
     command
 }

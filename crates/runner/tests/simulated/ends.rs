@@ -55,7 +55,7 @@ impl SimEnd {
 
 impl End for SimEnd {
     fn order(&mut self, order: &Order) -> Result<(), RunError> {
-        self.turn = self.turn.after(order).map_err(RunError::Order)?;
+        self.turn = self.turn.after(order).map_err(|why| RunError::Order(why.to_string()))?;
         if self.on_the_way("an order")? {
             self.answers.push_back(match order {
                 Order::Prepare { .. } => Answer::Prepared { ports: vec![5001] },
@@ -109,7 +109,7 @@ impl SimEnds {
     }
 
     fn pages() -> Setting {
-        Setting::Kernel(narrows_run::launch::namespaces::HUGE_PAGES.to_owned())
+        Setting::Kernel(narrows_hostctl::namespaces::HUGE_PAGES.to_owned())
     }
 
     fn end(&self, trial: &Trial, block: u32) -> SimEnd {

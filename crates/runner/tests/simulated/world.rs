@@ -1,6 +1,7 @@
 //! A world in which a study runs: disk, clock, settings and ends that fail by chance, and a process
 //! that may be killed at every step.
 
+use narrows_hostctl::HostError;
 use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::record::Record;
@@ -222,7 +223,7 @@ impl World {
         known.ok_or_else(|| refused(setting, "there is none"))
     }
 
-    /// Changes a setting as [`narrows_run::guard::Guard`] does: what it was is noted first, by
+    /// Changes a setting as [`narrows_hostctl::guard::Guard`] does: what it was is noted first, by
     /// another process.
     pub fn set(&mut self, setting: &Setting, value: &str) -> Result<(), SettingError> {
         if self.step("before a setting is noted") {
@@ -281,7 +282,7 @@ impl World {
 }
 
 pub fn refused(setting: &Setting, why: &str) -> SettingError {
-    SettingError::Refused { setting: setting.clone(), why: RunError::Machine(why.to_owned()) }
+    SettingError::Refused { setting: setting.clone(), why: HostError::Machine(why.to_owned()) }
 }
 
 /// The process is dead, or its peer: the course ends.

@@ -6,7 +6,7 @@
 //! that process was killed too; after a reboot neither the settings nor the journal are left.
 
 use crate::origin::Origin;
-use crate::{RunError, offloads};
+use crate::{HostError, offloads};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -35,8 +35,8 @@ pub struct Guard {
     heard: BufReader<ChildStdout>,
 }
 
-fn machine(what: &str, error: impl std::fmt::Display) -> RunError {
-    RunError::Machine(format!("{what}: {error}"))
+fn machine(what: &str, error: impl std::fmt::Display) -> HostError {
+    HostError::Machine(format!("{what}: {error}"))
 }
 
 fn is_setting(path: &str) -> bool {
@@ -45,7 +45,7 @@ fn is_setting(path: &str) -> bool {
 }
 
 /// A setting's value: a file's text, or what ethtool says.
-pub fn read(path: &str) -> Result<String, RunError> {
+pub fn read(path: &str) -> Result<String, HostError> {
     match offloads::parts(path) {
         Some((device, feature)) => {
             Ok(offloads::word(offloads::get(device, feature, None)?).to_owned())
@@ -57,7 +57,7 @@ pub fn read(path: &str) -> Result<String, RunError> {
     }
 }
 
-fn write(path: &str, value: &str) -> Result<(), RunError> {
+fn write(path: &str, value: &str) -> Result<(), HostError> {
     match offloads::parts(path) {
         Some((device, feature)) => offloads::set(device, feature, value == "on", None),
         None => std::fs::write(path, value).map_err(|error| machine(path, error)),
@@ -66,7 +66,7 @@ fn write(path: &str, value: &str) -> Result<(), RunError> {
 
 impl Guard {
     /// Starts the process that puts back.
-    pub fn start(binary: &Path) -> Result<Self, RunError> {
+    pub fn start(binary: &Path) -> Result<Self, HostError> {
         let started = crate::child::command(binary)
             .arg("guard")
             .stdin(Stdio::piped())
@@ -81,7 +81,7 @@ impl Guard {
     }
 
     /// Changes a setting.
-    pub fn set(&mut self, path: &str, value: &str) -> Result<(), RunError> {
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), HostError> {
         if !is_setting(path) {
             return Err(machine(path, "not a setting that is changed"));
         }
@@ -133,7 +133,7 @@ impl Journal {
 
 /// Puts back what guards that were killed have left changed: how many settings. Those whose guard
 /// still lives are left alone.
-pub fn restore() -> Result<usize, RunError> {
+pub fn restore() -> Result<usize, HostError> {
     let entries = match std::fs::read_dir(JOURNALS) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
@@ -160,7 +160,7 @@ pub fn restore() -> Result<usize, RunError> {
 
 /// The process that puts back: notes settings until its input ends, then writes them, the last
 /// change first.
-pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError> {
+pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), HostError> {
     let mut settings: Vec<Was> = Vec::new();
     let mut journal = None;
     for line in input.lines() {
@@ -191,7 +191,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
 }
 
 /// Writes settings, the last change first.
-fn put_back(settings: &[Was]) -> Result<(), RunError> {
+fn put_back(settings: &[Was]) -> Result<(), HostError> {
     let mut failed = Vec::new();
     for was in settings.iter().rev() {
         // A change that was refused left nothing to put back.
@@ -204,7 +204,7 @@ fn put_back(settings: &[Was]) -> Result<(), RunError> {
     }
     match failed.is_empty() {
         true => Ok(()),
-        false => Err(RunError::Machine(failed.join("; "))),
+        false => Err(HostError::Machine(failed.join("; "))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Offloads of an interface, read and switched by ethtool(8), which must be there.
 
-use crate::RunError;
+use crate::HostError;
 
 /// Words of `ethtool -K` and the names under which `ethtool -k` lists them.
 pub const FEATURES: [(&str, &str); 7] = [
@@ -14,17 +14,17 @@ pub const FEATURES: [(&str, &str); 7] = [
 ];
 
 /// The name under which a feature is listed.
-fn listed(feature: &str) -> Result<&'static str, RunError> {
+fn listed(feature: &str) -> Result<&'static str, HostError> {
     let found = FEATURES.iter().find(|(word, _)| *word == feature);
     found.map(|(_, name)| *name).ok_or_else(|| {
         let words: Vec<&str> = FEATURES.iter().map(|(word, _)| *word).collect();
-        RunError::Order(format!("'{feature}' is no offload; there are {}", words.join(", ")))
+        HostError::Order(format!("'{feature}' is no offload; there are {}", words.join(", ")))
     })
 }
 
 /// Runs ethtool, in a network namespace where one is given by its file.
-fn ethtool(words: &[&str], namespace: Option<&str>) -> Result<String, RunError> {
-    let wrong = |why: String| RunError::Machine(format!("ethtool {}: {why}", words.join(" ")));
+fn ethtool(words: &[&str], namespace: Option<&str>) -> Result<String, HostError> {
+    let wrong = |why: String| HostError::Machine(format!("ethtool {}: {why}", words.join(" ")));
     let mut command = match namespace {
         None => crate::child::command("ethtool"),
         Some(file) => {
@@ -41,11 +41,11 @@ fn ethtool(words: &[&str], namespace: Option<&str>) -> Result<String, RunError> 
 }
 
 /// Whether an offload is on.
-pub fn get(device: &str, feature: &str, namespace: Option<&str>) -> Result<bool, RunError> {
+pub fn get(device: &str, feature: &str, namespace: Option<&str>) -> Result<bool, HostError> {
     let name = listed(feature)?;
     let text = ethtool(&["-k", device], namespace)?;
     state(&text, name)
-        .ok_or_else(|| RunError::Machine(format!("ethtool -k {device} does not list {name}")))
+        .ok_or_else(|| HostError::Machine(format!("ethtool -k {device} does not list {name}")))
 }
 
 /// `generic-receive-offload: off [fixed]`.
@@ -59,12 +59,19 @@ fn state(text: &str, name: &str) -> Option<bool> {
 }
 
 /// Switches an offload, and sees that it is so: a driver may refuse in silence.
-pub fn set(device: &str, feature: &str, on: bool, namespace: Option<&str>) -> Result<(), RunError> {
+pub fn set(
+    device: &str,
+    feature: &str,
+    on: bool,
+    namespace: Option<&str>,
+) -> Result<(), HostError> {
     listed(feature)?;
     ethtool(&["-K", device, feature, word(on)], namespace)?;
     match get(device, feature, namespace)? == on {
         true => Ok(()),
-        false => Err(RunError::Machine(format!("{device} does not switch {feature} {}", word(on)))),
+        false => {
+            Err(HostError::Machine(format!("{device} does not switch {feature} {}", word(on))))
+        }
     }
 }
 

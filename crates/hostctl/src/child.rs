@@ -67,7 +67,7 @@ pub fn confine(worker: &mut Command) {
 }
 
 /// Obeys [`confine`] in the worker.
-pub fn obey_confine() -> Result<(), crate::RunError> {
+pub fn obey_confine() -> Result<(), crate::HostError> {
     match std::env::var_os(CONFINED) {
         Some(_) => crate::confine::worker(),
         None => Ok(()),

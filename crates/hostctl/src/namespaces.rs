@@ -4,7 +4,7 @@
 //! process, so the kernel takes them and the pair away when it ends, however it ends. The host's
 //! own interfaces, addresses and routes are not touched.
 
-use crate::{RunError, offloads};
+use crate::{HostError, offloads};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
@@ -37,7 +37,7 @@ pub struct Namespaces {
 
 impl Namespaces {
     /// Makes the pair. Needs the capability CAP_SYS_ADMIN, which root has.
-    pub fn make() -> Result<Self, RunError> {
+    pub fn make() -> Result<Self, HostError> {
         let files = [new_namespace()?, new_namespace()?];
         inside(&files[0], || {
             let to = files[1].as_raw_fd();
@@ -49,7 +49,7 @@ impl Namespaces {
     }
 
     /// Sets the MTU of both ends.
-    pub fn set_mtu(&self, mtu_bytes: u32) -> Result<(), RunError> {
+    pub fn set_mtu(&self, mtu_bytes: u32) -> Result<(), HostError> {
         for (end, file) in self.files.iter().enumerate() {
             inside(file, || {
                 let mut link = LinkMessage::default();
@@ -62,26 +62,26 @@ impl Namespaces {
     }
 
     /// A kernel setting of the network (`net.ipv4.tcp_rmem`) in the first namespace.
-    pub fn sysctl(&self, name: &str) -> Result<String, RunError> {
+    pub fn sysctl(&self, name: &str) -> Result<String, HostError> {
         let path = sysctl_path(name)?;
         let read = || std::fs::read_to_string(&path).map_err(machine(&path));
         Ok(inside(&self.files[0], read)?.trim_end().to_owned())
     }
 
     /// Sets one in both namespaces, which take it with them when they go.
-    pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), RunError> {
+    pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), HostError> {
         let path = sysctl_path(name)?;
         let write = || std::fs::write(&path, value).map_err(machine(&path));
         self.files.iter().rev().try_for_each(|file| inside(file, write))
     }
 
     /// Whether an offload is on at the first end.
-    pub fn offload(&self, feature: &str) -> Result<bool, RunError> {
+    pub fn offload(&self, feature: &str) -> Result<bool, HostError> {
         offloads::get(NAMES[0], feature, Some(&self.path(0)))
     }
 
     /// Switches an offload of both ends.
-    pub fn set_offload(&self, feature: &str, on: bool) -> Result<(), RunError> {
+    pub fn set_offload(&self, feature: &str, on: bool) -> Result<(), HostError> {
         let mut both = NAMES.iter().enumerate();
         both.try_for_each(|(end, device)| offloads::set(device, feature, on, Some(&self.path(end))))
     }
@@ -89,7 +89,7 @@ impl Namespaces {
     /// Has every connection between the ends begin with a congestion control, whatever program
     /// makes it; `None` is the system's default. By route: set on a socket after another has begun
     /// to pace it, some stay paced.
-    pub fn set_congestion(&self, name: Option<&str>) -> Result<(), RunError> {
+    pub fn set_congestion(&self, name: Option<&str>) -> Result<(), HostError> {
         for (end, device) in NAMES.iter().enumerate() {
             let mut command = crate::child::command("nsenter");
             command.arg(format!("--net={}", self.path(end)));
@@ -98,7 +98,7 @@ impl Namespaces {
             let ran = command.output().map_err(machine("ip route"))?;
             if !ran.status.success() {
                 let why = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
-                return Err(RunError::Machine(format!("ip route: {why}")));
+                return Err(HostError::Machine(format!("ip route: {why}")));
             }
         }
         Ok(())
@@ -124,25 +124,25 @@ impl Namespaces {
     }
 }
 
-fn machine(doing: &str) -> impl Fn(std::io::Error) -> RunError {
-    move |error| RunError::Machine(format!("{doing}: {error}"))
+fn machine(doing: &str) -> impl Fn(std::io::Error) -> HostError {
+    move |error| HostError::Machine(format!("{doing}: {error}"))
 }
 
 /// Makes a namespace from a thread of its own, which leaves only the open file behind.
-fn new_namespace() -> Result<File, RunError> {
+fn new_namespace() -> Result<File, HostError> {
     let made = thread::spawn(|| {
         unshare(CloneFlags::CLONE_NEWNET)
             .map_err(|error| machine("making a network namespace")(error.into()))?;
         File::open("/proc/thread-self/ns/net").map_err(machine("opening /proc/thread-self/ns/net"))
     });
-    made.join().map_err(|_| RunError::Machine("a thread panicked".into()))?
+    made.join().map_err(|_| HostError::Machine("a thread panicked".into()))?
 }
 
 /// Does something inside a namespace, on a thread of its own.
 fn inside<T: Send>(
     namespace: &File,
-    doing: impl FnOnce() -> Result<T, RunError> + Send,
-) -> Result<T, RunError> {
+    doing: impl FnOnce() -> Result<T, HostError> + Send,
+) -> Result<T, HostError> {
     let done = thread::scope(|scope| {
         let inner = scope.spawn(|| {
             setns(namespace, CloneFlags::CLONE_NEWNET)
@@ -151,11 +151,11 @@ fn inside<T: Send>(
         });
         inner.join()
     });
-    done.map_err(|_| RunError::Machine("a thread panicked".into()))?
+    done.map_err(|_| HostError::Machine("a thread panicked".into()))?
 }
 
 /// A veth pair with its second end in the other namespace.
-fn make_pair(other_namespace: i32) -> Result<(), RunError> {
+fn make_pair(other_namespace: i32) -> Result<(), HostError> {
     let mut peer = LinkMessage::default();
     peer.attributes = vec![
         LinkAttribute::IfName(NAMES[1].into()),
@@ -178,23 +178,23 @@ fn make_pair(other_namespace: i32) -> Result<(), RunError> {
 pub const HUGE_PAGES: &str = "vm.nr_hugepages";
 
 /// The file of a kernel setting of the network, by its name with dots.
-pub fn sysctl_path(name: &str) -> Result<String, RunError> {
+pub fn sysctl_path(name: &str) -> Result<String, HostError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
     let known = name.starts_with("net.") || name == HUGE_PAGES;
     match known && name.chars().all(plain) && !name.contains("..") {
         true => Ok(format!("/proc/sys/{}", name.replace('.', "/"))),
-        false => Err(RunError::Order(format!(
+        false => Err(HostError::Order(format!(
             "'{name}' is no setting of the network, and not {HUGE_PAGES}"
         ))),
     }
 }
 
-fn index(end: usize) -> Result<u32, RunError> {
+fn index(end: usize) -> Result<u32, HostError> {
     if_nametoindex(NAMES[end]).map_err(|error| machine("finding the veth end")(error.into()))
 }
 
 /// Gives one end its address and switches it on.
-fn bring_up(end: usize) -> Result<(), RunError> {
+fn bring_up(end: usize) -> Result<(), HostError> {
     let index = index(end)?;
     let mut address = AddressMessage::default();
     address.header.family = AddressFamily::Inet;
@@ -213,7 +213,7 @@ fn bring_up(end: usize) -> Result<(), RunError> {
 }
 
 /// Sends one request to the kernel of the current namespace and waits for its verdict.
-fn ask(message: RouteNetlinkMessage, doing: &str) -> Result<(), RunError> {
+fn ask(message: RouteNetlinkMessage, doing: &str) -> Result<(), HostError> {
     let mut request = NetlinkMessage::from(message);
     request.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
     request.finalize();
@@ -228,7 +228,7 @@ fn ask(message: RouteNetlinkMessage, doing: &str) -> Result<(), RunError> {
     };
     let answer = exchange().map_err(machine(doing))?;
     let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
-        .map_err(|error| RunError::Machine(format!("{doing}: {error}")))?;
+        .map_err(|error| HostError::Machine(format!("{doing}: {error}")))?;
     match answer.payload {
         NetlinkPayload::Error(error) if error.code.is_some() => Err(machine(doing)(error.to_io())),
         _ => Ok(()),

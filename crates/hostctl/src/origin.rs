@@ -1,6 +1,6 @@
 //! Where a change of settings was made: a network namespace of one boot of a machine.
 
-use crate::RunError;
+use crate::HostError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -21,25 +21,25 @@ pub struct Origin {
 
 impl Origin {
     /// That of this thread, now.
-    pub fn here() -> Result<Self, RunError> {
-        let failed = |what: &str, error| RunError::Machine(format!("{what}: {error}"));
+    pub fn here() -> Result<Self, HostError> {
+        let failed = |what: &str, error| HostError::Machine(format!("{what}: {error}"));
         let namespace = std::fs::metadata(NAMESPACE).map_err(|error| failed(NAMESPACE, error))?;
         let boot = std::fs::read_to_string(BOOT).map_err(|error| failed(BOOT, error))?;
         Ok(Self { namespace: namespace.ino(), boot: boot.trim().to_owned() })
     }
 
     /// Whether a change made there may be undone here.
-    pub fn check(made: Option<&Self>, what: &str) -> Result<(), RunError> {
+    pub fn check(made: Option<&Self>, what: &str) -> Result<(), HostError> {
         let here = Self::here()?;
         match made {
             Some(made) if *made == here => Ok(()),
-            Some(made) if made.boot != here.boot => Err(RunError::Elsewhere(format!(
+            Some(made) if made.boot != here.boot => Err(HostError::Elsewhere(format!(
                 "{what} was written before this boot; its settings are gone with that boot"
             ))),
-            Some(made) => Err(RunError::Elsewhere(format!(
+            Some(made) => Err(HostError::Elsewhere(format!(
                 "{what} was written in {made}, and this is {here}: nothing is put back here"
             ))),
-            None => Err(RunError::Elsewhere(format!(
+            None => Err(HostError::Elsewhere(format!(
                 "{what} does not say in which network namespace it was written"
             ))),
         }

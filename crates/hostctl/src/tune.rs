@@ -4,7 +4,7 @@
 //! from its end. The journal outlives a crash in the middle; after a reboot neither the settings
 //! nor the journal are left. What somebody else has changed since is left as it is, and said.
 
-use crate::RunError;
+use crate::HostError;
 use crate::guard::JOURNALS;
 use crate::origin::Origin;
 use serde::{Deserialize, Serialize};
@@ -67,14 +67,14 @@ impl Default for Ledger {
     }
 }
 
-fn machine(what: impl std::fmt::Display, error: impl std::fmt::Display) -> RunError {
-    RunError::Machine(format!("{what}: {error}"))
+fn machine(what: impl std::fmt::Display, error: impl std::fmt::Display) -> HostError {
+    HostError::Machine(format!("{what}: {error}"))
 }
 
 impl Ledger {
     /// Writes a setting's files. The first that is refused ends it; what was written until then is
     /// in the journal.
-    pub fn apply(&self, setting: &str, files: &[String], value: &str) -> Result<(), RunError> {
+    pub fn apply(&self, setting: &str, files: &[String], value: &str) -> Result<(), HostError> {
         if let Some(folder) = self.path.parent() {
             let _ = std::fs::DirBuilder::new().mode(0o700).create(folder);
         }
@@ -102,7 +102,7 @@ impl Ledger {
     }
 
     /// Puts one setting back, or all, the last change first.
-    pub fn undo(&self, only: Option<&str>) -> Result<Vec<Undone>, RunError> {
+    pub fn undo(&self, only: Option<&str>) -> Result<Vec<Undone>, HostError> {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -130,7 +130,7 @@ impl Ledger {
     }
 
     /// The journal with only these changes, or none.
-    fn keep(&self, changes: &[Change]) -> Result<(), RunError> {
+    fn keep(&self, changes: &[Change]) -> Result<(), HostError> {
         let at = |error: std::io::Error| machine(self.path.display(), error);
         if changes.is_empty() {
             return std::fs::remove_file(&self.path).map_err(at);
@@ -159,7 +159,7 @@ fn path_of(undone: &Undone) -> &str {
 }
 
 /// A setting's value as it is written back; of several words the kernel's chosen one in brackets.
-fn value_of(path: &str) -> Result<String, RunError> {
+fn value_of(path: &str) -> Result<String, HostError> {
     let text = std::fs::read_to_string(path).map_err(|error| machine(path, error))?;
     Ok(match text.split(['[', ']']).nth(1) {
         Some(chosen) => chosen.to_owned(),
@@ -167,7 +167,7 @@ fn value_of(path: &str) -> Result<String, RunError> {
     })
 }
 
-fn put_back(change: &Change) -> Result<Undone, RunError> {
+fn put_back(change: &Change) -> Result<Undone, HostError> {
     let same = |a: &str, b: &str| a.split_whitespace().eq(b.split_whitespace());
     let now = value_of(&change.path)?;
     let Change { setting, path, was, wrote, .. } = change.clone();
@@ -243,7 +243,7 @@ mod tests {
             assert!(journal.contains(from), "{journal}");
             std::fs::write(&ledger.path, journal.replace(from, to)).expect("written");
             let refused = ledger.undo(None).expect_err("refused");
-            assert!(matches!(refused, RunError::Elsewhere(_)), "{refused}");
+            assert!(matches!(refused, HostError::Elsewhere(_)), "{refused}");
             assert_eq!(read(&one), "2", "nothing was written");
             assert!(ledger.path.exists(), "the journal is kept");
         };

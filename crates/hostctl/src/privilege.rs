@@ -1,6 +1,6 @@
 //! Giving up root for good, but for what loads need.
 
-use crate::RunError;
+use crate::HostError;
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl;
 use nix::sys::resource::Resource;
@@ -18,7 +18,7 @@ const KEPT: [Capability; 1] = [Capability::CAP_NET_ADMIN];
 /// by which children can still start `binary`, however deep in root's folders it lies.
 ///
 /// Does nothing for a process that is not root: `None`.
-pub fn drop_root(user: &str, binary: &Path) -> Result<Option<PathBuf>, RunError> {
+pub fn drop_root(user: &str, binary: &Path) -> Result<Option<PathBuf>, HostError> {
     if !geteuid().is_root() {
         return Ok(None);
     }
@@ -56,7 +56,7 @@ pub fn drop_root(user: &str, binary: &Path) -> Result<Option<PathBuf>, RunError>
 
 /// Becomes `user` for good where this process is root, and gives up every capability: what is left
 /// can start nothing that has more.
-pub fn drop_root_and_all(user: &str) -> Result<(), RunError> {
+pub fn drop_root_and_all(user: &str) -> Result<(), HostError> {
     if geteuid().is_root() {
         let ids = ids(user)?;
         empty_bounding_set()?;
@@ -66,7 +66,7 @@ pub fn drop_root_and_all(user: &str) -> Result<(), RunError> {
 }
 
 /// Gives up every capability for good, and new privileges by any program.
-pub fn drop_all() -> Result<(), RunError> {
+pub fn drop_all() -> Result<(), HostError> {
     empty_bounding_set()?;
     for set in [CapSet::Ambient, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted] {
         caps::clear(None, set).map_err(failed("capabilities"))?;
@@ -76,7 +76,7 @@ pub fn drop_all() -> Result<(), RunError> {
 
 /// Nothing that is started from now on can have more than this process has. Needs CAP_SETPCAP:
 /// without it the set stays, and no new privileges is what holds.
-fn empty_bounding_set() -> Result<(), RunError> {
+fn empty_bounding_set() -> Result<(), HostError> {
     if !caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
         return Ok(());
     }
@@ -88,18 +88,18 @@ fn empty_bounding_set() -> Result<(), RunError> {
     Ok(())
 }
 
-fn become_user((uid, gid): (Uid, Gid)) -> Result<(), RunError> {
+fn become_user((uid, gid): (Uid, Gid)) -> Result<(), HostError> {
     setgroups(&[]).map_err(failed("groups"))?;
     setresgid(gid, gid, gid).map_err(failed("group"))?;
     setresuid(uid, uid, uid).map_err(failed("user"))
 }
 
-fn failed<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> RunError {
-    move |why| RunError::Machine(format!("giving up root: {what}: {why}"))
+fn failed<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> HostError {
+    move |why| HostError::Machine(format!("giving up root: {what}: {why}"))
 }
 
-fn ids(user: &str) -> Result<(Uid, Gid), RunError> {
-    let unknown = || RunError::Order(format!("there is no user {user}"));
+fn ids(user: &str) -> Result<(Uid, Gid), HostError> {
+    let unknown = || HostError::Order(format!("there is no user {user}"));
     let found = User::from_name(user).ok().flatten().ok_or_else(unknown)?;
     let group = Group::from_gid(found.gid).ok().flatten();
     Ok((found.uid, group.map_or(found.gid, |group| group.gid)))

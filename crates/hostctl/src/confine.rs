@@ -7,7 +7,7 @@
 //! namespaces it is in, what is mounted, or trace other processes. The starter and workers can copy
 //! memory from and to a process of the same user that has no more capabilities than they have.
 
-use crate::RunError;
+use crate::HostError;
 use nix::libc;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -121,19 +121,19 @@ const NEW_NAMESPACES: libc::c_int = libc::CLONE_NEWNS
 
 type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
 
-fn failed(error: impl std::fmt::Display) -> RunError {
-    RunError::Machine(format!("filtering system calls: {error}"))
+fn failed(error: impl std::fmt::Display) -> HostError {
+    HostError::Machine(format!("filtering system calls: {error}"))
 }
 
 fn condition(
     argument: u8,
     operator: SeccompCmpOp,
     value: u64,
-) -> Result<SeccompCondition, RunError> {
+) -> Result<SeccompCondition, HostError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(failed)
 }
 
-fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, RunError> {
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, HostError> {
     SeccompRule::new(conditions).map_err(failed)
 }
 
@@ -141,7 +141,7 @@ fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, RunError> {
 fn one_of(
     argument: u8,
     values: impl IntoIterator<Item = libc::c_int>,
-) -> Result<Vec<SeccompRule>, RunError> {
+) -> Result<Vec<SeccompRule>, HostError> {
     let each = |value: libc::c_int| {
         rule(vec![condition(argument, SeccompCmpOp::Eq, u64::from(value as u32))?])
     };
@@ -149,7 +149,7 @@ fn one_of(
 }
 
 /// A rule for what an argument is where a mask is set.
-fn masked(argument: u8, mask: libc::c_int, value: libc::c_int) -> Result<SeccompRule, RunError> {
+fn masked(argument: u8, mask: libc::c_int, value: libc::c_int) -> Result<SeccompRule, HostError> {
     let mask = SeccompCmpOp::MaskedEq(u64::from(mask as u32));
     rule(vec![condition(argument, mask, u64::from(value as u32))?])
 }
@@ -158,7 +158,7 @@ fn filter(
     rules: Rules,
     otherwise: SeccompAction,
     listed: SeccompAction,
-) -> Result<BpfProgram, RunError> {
+) -> Result<BpfProgram, HostError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into().map_err(failed)?;
     let filter = SeccompFilter::new(rules, otherwise, listed, arch).map_err(failed)?;
     filter.try_into().map_err(failed)
@@ -170,7 +170,7 @@ fn denied() -> SeccompAction {
 
 /// These and no others, for all threads from now on. The flags of clone3(2) lie behind a pointer,
 /// which no filter sees: it is as if the kernel had none, and the C library takes clone(2).
-fn allow_only(mut rules: Rules) -> Result<(), RunError> {
+fn allow_only(mut rules: Rules) -> Result<(), HostError> {
     let unknown = [(libc::SYS_clone3, Vec::new())].into();
     let unknown = filter(unknown, SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS as u32))?;
     rules.insert(libc::SYS_clone3, Vec::new());
@@ -180,7 +180,7 @@ fn allow_only(mut rules: Rules) -> Result<(), RunError> {
 }
 
 /// What the starter of workers may call: all threads from now on, and all its children.
-pub fn starter() -> Result<(), RunError> {
+pub fn starter() -> Result<(), HostError> {
     let mut rules: Rules = CALLS.iter().chain(OLD_CALLS).map(|call| (*call, Vec::new())).collect();
     rules.insert(libc::SYS_socket, one_of(0, FAMILIES)?);
     rules.insert(libc::SYS_clone, vec![masked(0, NEW_NAMESPACES, 0)?]);
@@ -188,12 +188,12 @@ pub fn starter() -> Result<(), RunError> {
 }
 
 /// What a listener may call: it talks over the sockets it has and those that come to it.
-pub fn listener() -> Result<(), RunError> {
+pub fn listener() -> Result<(), HostError> {
     allow_only(talking()?)
 }
 
 /// What a server for iperf3 clients may call: a listener's calls, and sockets for datagrams.
-pub fn iperf3() -> Result<(), RunError> {
+pub fn iperf3() -> Result<(), HostError> {
     let mut rules = talking()?;
     let datagrams = |family: libc::c_int| {
         let family = condition(0, SeccompCmpOp::Eq, u64::from(family as u32))?;
@@ -207,7 +207,7 @@ pub fn iperf3() -> Result<(), RunError> {
 
 /// Talking, in threads; no memory that can be executed, no signal to another process, and of the
 /// calls that do many things those that the standard library makes of a socket and a thread.
-fn talking() -> Result<Rules, RunError> {
+fn talking() -> Result<Rules, HostError> {
     let all = TALKING.iter().chain(OLD_TALKING);
     let mut rules: Rules = all.map(|call| (*call, Vec::new())).collect();
     let descriptors =
@@ -224,7 +224,7 @@ fn talking() -> Result<Rules, RunError> {
 }
 
 /// What a worker may not call beside that: it makes threads, and no processes.
-pub fn worker() -> Result<(), RunError> {
+pub fn worker() -> Result<(), HostError> {
     let mut rules: Rules =
         [libc::SYS_execve, libc::SYS_execveat, libc::SYS_kill, libc::SYS_pidfd_open]
             .map(|call| (call, Vec::new()))

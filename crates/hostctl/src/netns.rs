@@ -1,6 +1,6 @@
 //! A network namespace that is there already: of `ip netns`, of a container's process, or a path.
 
-use crate::RunError;
+use crate::HostError;
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ fn file(name: &str) -> PathBuf {
 }
 
 /// Takes the calling thread, and all that it starts from here on, into the namespace.
-pub fn enter(name: &str) -> Result<(), RunError> {
+pub fn enter(name: &str) -> Result<(), HostError> {
     let path = file(name);
     let failed = |error: std::io::Error| {
         let path = path.display();
-        RunError::Machine(format!("entering the network namespace {name} ({path}): {error}"))
+        HostError::Machine(format!("entering the network namespace {name} ({path}): {error}"))
     };
     let opened = File::open(&path).map_err(failed)?;
     setns(opened, CloneFlags::CLONE_NEWNET).map_err(|error| failed(error.into()))

@@ -1,0 +1,32 @@
+//! What narrows changes on the host that it runs on: settings that are put back ([`guard`]) or stay
+//! until they are undone ([`tune`]), two joined network namespaces, containers, and what its own
+//! processes may do.
+
+#![forbid(unsafe_code)]
+
+pub mod child;
+pub mod confine;
+pub mod container;
+pub mod guard;
+pub mod namespaces;
+pub mod netns;
+pub mod offloads;
+mod origin;
+pub mod privilege;
+pub mod tune;
+
+use thiserror::Error;
+
+/// Why the host does not do what it was told.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// This machine does not allow it.
+    #[error("{0}")]
+    Machine(String),
+    /// A journal of settings belongs to another network namespace, or to another boot.
+    #[error("{0}")]
+    Elsewhere(String),
+    /// The order makes no sense.
+    #[error("{0}")]
+    Order(String),
+}
