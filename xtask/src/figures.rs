@@ -14,7 +14,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 /// The options whose spread over files is counted: words of the command line.
-const OPTIONS: &[&str] = &["dscp", "congestion", "mss", "pace"];
+const OPTIONS: &[&str] = &["dscp", "congestion", "mss", "pace", "quickack"];
 
 /// What one pass over one file adds.
 #[derive(Default)]

@@ -235,3 +235,15 @@ pub fn acknowledge(socket: &Socket) -> Result<(), LoadError> {
 pub fn is_pause(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::options::{Takes, flows};
+
+    #[test]
+    fn every_way_to_wait_is_declared() {
+        let Takes::Word(declared) = flows::WAIT.declared.takes else { panic!("words") };
+        assert_eq!(declared, Wait::ALL.map(Wait::name));
+    }
+}
