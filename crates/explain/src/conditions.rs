@@ -6,7 +6,7 @@ use crate::{Case, Judged, heaviest_first, judge};
 use narrows_model::result::{Evidence, Finding, LookedAt, Missing, Prediction, Verdict};
 use narrows_model::study::{Session, StoredStudy};
 use narrows_predict::predict;
-use narrows_stats::summarise;
+use narrows_stats::{Summary, summarise};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -124,6 +124,38 @@ fn populations(study: &StoredStudy) -> Vec<Population> {
         match all.iter_mut().find(|known| known.levels == levels) {
             Some(known) => known.sessions.push(session.number),
             None => all.push(Population { levels, sessions: vec![session.number] }),
+        }
+    }
+    all
+}
+
+/// A session's host with what was measured in its population.
+pub struct Seen {
+    /// Its number; `None` stands for all, where a study has but one.
+    pub session: Option<u32>,
+    /// The part of the study.
+    pub study: StoredStudy,
+    /// What its records say.
+    pub summaries: Vec<Summary>,
+}
+
+/// Every session of a study as it is judged and predicted by itself.
+pub fn sessions(study: &StoredStudy, summaries: &[Summary]) -> Vec<Seen> {
+    if study.sessions.len() < 2 {
+        let (study, summaries) = (study.clone(), summaries.to_vec());
+        return vec![Seen { session: None, study, summaries }];
+    }
+    let mut all = Vec::new();
+    for population in populations(study) {
+        let part = measured_in(study, &population);
+        let summaries = summarise(&part);
+        let of = study.sessions.iter();
+        for session in of.filter(|session| population.sessions.contains(&session.number)) {
+            let mut own = part.clone();
+            own.host = session.host.clone();
+            own.peer_hosts.clone_from(&session.peer_hosts);
+            let summaries = summaries.clone();
+            all.push(Seen { session: Some(session.number), study: own, summaries });
         }
     }
     all

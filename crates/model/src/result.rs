@@ -3,6 +3,7 @@
 pub use crate::verdict::{Answer, Gap, Inapplicable, LookedAt, Missing, NothingSeen, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Unit of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -70,6 +71,8 @@ pub enum Provenance {
     Measured(String),
     /// Read from this host.
     Read(String),
+    /// Stated by whoever asked.
+    Given(String),
     /// From a standard or data sheet.
     DataSheet(String),
     /// Fitted on a published table.
@@ -84,6 +87,7 @@ impl Provenance {
         match self {
             Self::Measured(_) => "measured",
             Self::Read(_) => "read",
+            Self::Given(_) => "given",
             Self::DataSheet(_) => "data sheet",
             Self::Fitted(_) => "fitted",
             Self::Assumed(_) => "assumed",
@@ -94,9 +98,24 @@ impl Provenance {
         match self {
             Self::Measured(at)
             | Self::Read(at)
+            | Self::Given(at)
             | Self::DataSheet(at)
             | Self::Fitted(at)
             | Self::Assumed(at) => at,
+        }
+    }
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Measured(what) => write!(f, "measured here: {what}"),
+            Self::Read(_) => f.write_str("read here"),
+            Self::Given(_) => f.write_str("said"),
+            Self::DataSheet(which) => write!(f, "data sheet: {which}"),
+            Self::Fitted(on) => write!(f, "fitted on {on}"),
+            Self::Assumed(why) if why.is_empty() => f.write_str("assumed"),
+            Self::Assumed(why) => write!(f, "assumed: {why}"),
         }
     }
 }

@@ -392,13 +392,13 @@ fn a_described_server_is_changed_priced_and_drawn() {
     let drawn = picture.to_str().expect("a path");
     let change = ["--set", "memory.socket0=1,1,1/1,1,1", "--svg", drawn];
     let said = out(&run(&mut predict(&change)));
-    assert!(said.contains("today 83.6, +6 %") && said.contains("cost: 420 (3 dimm"), "{said}");
+    assert!(said.contains("today 83.6, +7 %") && said.contains("cost: 420 (3 dimm"), "{said}");
     let svg = std::fs::read_to_string(&picture).expect("a picture");
     assert!(svg.starts_with("<svg ") && svg.contains(", today 83.6"), "{svg}");
     // What is so today is no change.
     let said = out(&run(&mut predict(&["--given", "mtu=9000", "--set", "nic.count=2"])));
     assert!(said.contains("MTU 9000 B: said") && said.contains("without a price: 1 nic"), "{said}");
-    let json = out(&run(&mut predict(&["--json", "--set", "path=udp"])));
+    let json = out(&run(&mut predict(&["--json", "--set", "path=udp", "--set", "streams=120"])));
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["reaches"][0]["resources"][0]["parameters"][0]["from"], "said");
     fails(&mut predict(&["--price", "disk=3"]), 2, "parts are dimm and nic");

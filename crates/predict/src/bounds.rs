@@ -77,6 +77,8 @@ pub static FRAME: Bound =
     whole(64.0, 9_216.0, "B", "IEEE 802.3, and the largest usual jumbo frame");
 /// A core's clock.
 pub static GHZ: Bound = real(0.1, 10.0, "GHz", "processors that are sold");
+/// CPUs of a host.
+pub static CPUS: Bound = whole(1.0, 8_192.0, "", "the most that Linux is built for");
 /// Rate of a port.
 pub static LINK_GBPS: Bound = real(0.01, 1_600.0, "Gb/s", "IEEE 802.3: 10BASE-T to 802.3dj");
 /// What a NIC's engine does.

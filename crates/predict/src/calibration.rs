@@ -5,6 +5,7 @@ use crate::server::fastest;
 use crate::stream_cost::{Point, StreamCost};
 use crate::traffic::Traffic;
 use narrows_model::host::Host;
+use narrows_model::result::Provenance;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial;
 use narrows_model::workload::Metric;
@@ -26,7 +27,7 @@ pub struct Measured {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// `measured here: tcp-stream`.
+    /// What was measured: `tcp-stream, 5 runs`.
     pub from: String,
 }
 
@@ -35,6 +36,11 @@ impl Measured {
     pub fn half(&self) -> f64 {
         let half = (self.high / self.low).ln().abs() / 2.0;
         if half.is_finite() { half.hypot(FROM_DAY_TO_DAY) } else { 1.0 }
+    }
+
+    /// As where a number is from.
+    pub fn origin(&self) -> Provenance {
+        Provenance::Measured(self.from.clone())
     }
 
     fn of(summary: &Summary, factor: f64) -> Option<Self> {
@@ -46,7 +52,7 @@ impl Measured {
             value: estimate.value * factor,
             low: low * factor,
             high: high * factor,
-            from: format!("measured here: {}, {} runs", summary.label, summary.done),
+            from: format!("{}, {} runs", summary.label, summary.done),
         })
     }
 }
@@ -88,6 +94,18 @@ impl Calibration {
             one.network(study, all, &kind, path);
         }
         one
+    }
+
+    /// The same without what went through the NIC: what was reached there is what is asked about.
+    pub fn but_the_nic(study: &StoredStudy, all: &[Summary]) -> Self {
+        let inside: Vec<Summary> =
+            all.iter().filter(|summary| summary.path != trial::Path::Peer).cloned().collect();
+        Self::of(study, &inside)
+    }
+
+    /// Whether streams tell what a CPU can do.
+    pub fn has_streams(&self) -> bool {
+        [&self.tcp_stream, &self.udp_stream].iter().any(|cost| !cost.points().is_empty())
     }
 
     /// Nothing measured that the model could use.

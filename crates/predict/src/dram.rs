@@ -1,6 +1,5 @@
 //! `dram`: what the populated channels of a socket carry at most.
 
-use crate::Stated;
 use narrows_model::BytesPerSecond;
 use narrows_model::host::{Host, Slot};
 use narrows_model::result::{Ceiling, Estimate, Method, Provenance, Unit};
@@ -43,7 +42,7 @@ pub fn socket_peaks(slots: &[Slot]) -> Result<BTreeMap<u32, SocketPeak>, String>
 
 /// The peak of one node's socket for a kernel, bytes counted a second. Stated only where sockets
 /// and nodes with memory are one to one.
-pub fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Stated {
+pub(crate) fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Result<Ceiling, String> {
     let slots = host.memory.slots.value();
     let slots = slots.ok_or_else(|| {
         format!("dram: memory slots: {}", host.memory.slots.gap().unwrap_or_default())

@@ -3,24 +3,16 @@
 //! Link-layer overhead follows the acknowledge and flow-control intervals of the PCI Express base
 //! specification (2.5, 5 and 8 GT/s). They were written down from memory: only 8 GT/s x8 with 256 B
 //! is checked here, against the figure of a published model; a slip elsewhere moves a ceiling by a
-//! few per cent at most. The packet overhead is that of memory writes with 64-bit addresses (24 B)
-//! and read completions (20 B).
+//! few per cent at most. The packet overhead is that of memory writes with 64-bit addresses, 24 B.
 
-use crate::{Protocol, Stated, framing, modelled};
 use narrows_model::host::{Nic, PciHop, PciLink};
-use narrows_model::result::{Ceiling, Provenance};
 use narrows_model::units::three_digits;
 
 /// Largest payload of one packet when the machine does not tell: common on servers.
 pub const MAX_PAYLOAD_BYTES: f64 = 256.0;
-/// A machine may also use the least that the specification has.
-const MAX_PAYLOAD_BYTES_LOW: f64 = 128.0;
-/// Or what large-page servers set.
-const MAX_PAYLOAD_BYTES_HIGH: f64 = 512.0;
 
 /// Header and framing of a memory write with a 64-bit address.
 pub const WRITE_HEADER_BYTES: f64 = 24.0;
-const COMPLETION_HEADER_BYTES: f64 = 20.0;
 /// Bytes of a data-link packet (acknowledge, flow-control update).
 const LINK_PACKET_BYTES: f64 = 8.0;
 /// A skip ordered set of 4 symbols every 1538.
@@ -229,69 +221,6 @@ pub fn packet_share(size: f64, max_payload: f64, header: f64) -> f64 {
     size / (size + (size / max_payload).ceil() * header)
 }
 
-/// Payload bits per second of the lower direction: frames written to memory (receive), or
-/// completions of reads (transmit).
-fn frames_bps(joint: &Joint<'_>, mtu: f64, protocol: Protocol, max_payload: f64) -> f64 {
-    let payload = match protocol {
-        Protocol::Tcp => framing::tcp_payload_bytes(mtu, true),
-        Protocol::Udp => mtu - 28.0,
-    };
-    let frame = mtu + 14.0;
-    let header = WRITE_HEADER_BYTES.max(COMPLETION_HEADER_BYTES);
-    let (speed, width) = joint.now.map_or((8.0, 8), |now| (now.speed_gts, now.width));
-    // Where only the rate is told, the intervals of eight lanes stand for its own.
-    joint.raw_bps * packet_bps(speed, width, max_payload) / raw_bps(speed, width)
-        * packet_share(frame, max_payload, header)
-        * (payload / frame)
-}
-
-/// The slowest link on the way to a NIC.
-pub fn of_nic(nic: &Nic, protocol: Protocol) -> Stated {
-    let joints = joints(nic);
-    let Some(slowest) = joints.iter().min_by(|a, b| a.raw_bps.total_cmp(&b.raw_bps)) else {
-        return Err(match nic.path.last() {
-            None => format!("pcie: {} is not on PCI", nic.name),
-            Some(hop) => format!("pcie: no link state for {} ({})", hop.address, nic.name),
-        });
-    };
-    let mtu = nic.mtu_bytes.value().map_or(1500.0, |mtu| mtu.0 as f64);
-    let rate = |max_payload| frames_bps(slowest, mtu, protocol, max_payload);
-    let set = nic.path.last().and_then(|hop| hop.express.value());
-    let [low, middle, high] = match set {
-        Some(set) => [set.max_payload_bytes.0 as f64; 3],
-        None => [MAX_PAYLOAD_BYTES_LOW, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES_HIGH],
-    };
-    let packets = match set {
-        Some(set) => format!("{} B", set.max_payload_bytes.0),
-        None => format!("{middle} ({low} to {high}) B"),
-    };
-    let size_from = match (set, nic.path.last()) {
-        (Some(_), Some(hop)) => Provenance::Read(hop.express.source().0.clone()),
-        _ => Provenance::Assumed("largest packet payload 256 B, between 128 and 512".into()),
-    };
-    let link_from = match slowest.now {
-        Some(_) => slowest.lower.link.source(),
-        None => slowest.lower.rate_bytes_per_second.source(),
-    };
-    Ok(Ceiling {
-        resource: "pcie".into(),
-        range: modelled(rate(middle), rate(low), rate(high)),
-        says: format!(
-            "{} to {}, full frames in packets of {packets}, without descriptors",
-            slowest.says(),
-            slowest.lower.address
-        ),
-        only_if: None,
-        provenance: vec![
-            Provenance::Read(link_from.0.clone()),
-            Provenance::DataSheet(
-                "PCI Express base specification, overheads (intervals not re-read)".into(),
-            ),
-            size_from,
-        ],
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,12 +267,8 @@ mod tests {
         ];
         let nic = nic(path, 100e9);
         assert_eq!(joints(&nic).len(), 2);
-        let ceiling = of_nic(&nic, Protocol::Tcp).expect("ceiling");
-        assert!(ceiling.says.contains("x8 to switch up"), "{}", ceiling.says);
-        assert!((45e9..57e9).contains(&ceiling.range.value), "{:?}", ceiling.range);
-        assert!(
-            ceiling.range.low < ceiling.range.value && ceiling.range.value < ceiling.range.high
-        );
+        let slow = joints(&nic).into_iter().min_by(|a, b| a.raw_bps.total_cmp(&b.raw_bps));
+        assert_eq!(slow.map(|joint| joint.lower.address.as_str()), Some("switch up"));
     }
 
     #[test]
@@ -371,29 +296,10 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_was_read_replaces_the_assumed_range() {
-        let mut nic = nic(vec![hop("port", "", 8.0, 8), hop("nic", "", 8.0, 8)], 100e9);
-        let assumed = of_nic(&nic, Protocol::Tcp).expect("ceiling");
-        nic.path[1].express = Fact::known(
-            narrows_model::host::Express {
-                max_payload_bytes: Bytes(256),
-                max_read_request_bytes: Bytes(512),
-                relaxed_ordering: true,
-                ..narrows_model::host::Express::default()
-            },
-            "test",
-        );
-        let read = of_nic(&nic, Protocol::Tcp).expect("ceiling");
-        assert_eq!(read.range.value, assumed.range.value);
-        assert_eq!((read.range.low, read.range.high), (read.range.value, read.range.value));
-        assert!(matches!(&read.provenance[2], Provenance::Read(from) if from == "test"));
-    }
-
-    #[test]
     fn registers_of_built_in_controllers_are_not_believed() {
         let x1 = |name: &str| vec![hop("port", "", 2.5, 1), hop("nic", name, 2.5, 1)];
-        assert!(of_nic(&nic(x1("Ethernet Connection X722"), 1e9), Protocol::Tcp).is_err());
-        assert!(of_nic(&nic(x1("any"), 10e9), Protocol::Tcp).is_err());
-        assert!(of_nic(&nic(x1("any"), 1e9), Protocol::Tcp).is_ok());
+        assert!(joints(&nic(x1("Ethernet Connection X722"), 1e9)).is_empty());
+        assert!(joints(&nic(x1("any"), 10e9)).is_empty());
+        assert_eq!(joints(&nic(x1("any"), 1e9)).len(), 1);
     }
 }

@@ -27,7 +27,8 @@ pub fn cost(before: &Server, after: &Server, prices: &[(String, f64)]) -> Cost {
     let speed = |server: &Server| server.mts.as_ref().map(|mts| mts.value);
     let dimms = if speed(before) == speed(after) { has.saturating_sub(had) } else { has };
     let ports = |server: &Server| if server.direct { 1 } else { server.nics.len() as u32 };
-    let same = before.link.value == after.link.value && before.direct == after.direct;
+    let rate = |server: &Server| server.link.as_ref().map(|link| link.value);
+    let same = rate(before) == rate(after) && before.direct == after.direct;
     let nics = if same { ports(after).saturating_sub(ports(before)) } else { ports(after) };
     let mut cost = Cost { total: 0.0, parts: Vec::new(), unpriced: Vec::new() };
     for (part, count) in PARTS.into_iter().zip([dimms, nics]).filter(|(_, count)| *count > 0) {

@@ -7,7 +7,13 @@
 use crate::resources::Stated;
 use crate::server::Server;
 use crate::traffic::Traffic;
-use serde::Serialize;
+use narrows_model::result::Provenance;
+use serde::{Serialize, Serializer};
+
+/// In words, as programs have read it so far.
+fn told<S: Serializer>(from: &Provenance, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(from)
+}
 
 /// A number in a resource's arithmetic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,12 +24,13 @@ pub struct Parameter {
     pub value: f64,
     /// Its unit.
     pub unit: &'static str,
-    /// Where it is from: read, said, measured here, data sheet, fitted on a table, assumed.
-    pub from: String,
+    /// Where it is from.
+    #[serde(serialize_with = "told")]
+    pub from: Provenance,
 }
 
 /// What one resource allows, in the unit of the path.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resource {
     /// Its name: `wire`, `pcie`, `chipset`, `memory`, `inter-socket`, `cpu`, `nic`.
     pub name: &'static str,
@@ -80,6 +87,11 @@ impl Server {
         paths.into_iter().filter(asked).filter_map(|path| self.reach(path)).collect()
     }
 
+    /// Between two ends on this host.
+    pub(crate) fn inside(&self, traffic: Traffic) -> Reach {
+        reach(traffic, self.resources_inside(traffic))
+    }
+
     /// One path; over several processors the sum of what each carries.
     pub(crate) fn reach(&self, traffic: Traffic) -> Option<Reach> {
         let sets = self.sets();
@@ -100,7 +112,7 @@ fn reach(traffic: Traffic, stated: Vec<Stated>) -> Reach {
     for stated in stated {
         match stated {
             Ok(resource) => resources.push(resource),
-            Err(gap) => missing.push(gap),
+            Err(gap) => missing.push(gap.to_string()),
         }
     }
     sort(&mut resources);

@@ -35,7 +35,8 @@ pub fn search(server: &Server, modules: u32, keep: usize) -> Result<(u64, Vec<Fo
     let platform =
         platform.ok_or("a search needs to know how the processors interleave: cpu=NAME")?;
     let port = Group { socket: 0, nics: 1, work: 0 };
-    let wires = [Traffic::Tcp, Traffic::Udp].map(|path| server.wire(path, &port).value);
+    let wires = [Traffic::Tcp, Traffic::Udp]
+        .map(|traffic| server.port_gbps(traffic, &port).unwrap_or(f64::INFINITY));
     let each = choices(server, platform, modules);
     let none = [Choice { modules: Vec::new(), count: 0, sets: Vec::new(), like_it: 1 }];
     let others: &[Choice] = if sockets == 1 { &none } else { &each };

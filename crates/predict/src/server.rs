@@ -4,11 +4,13 @@ use crate::bounds::{self, Bound};
 use crate::calibration::Calibration;
 use crate::parameters::Parameters;
 use crate::pcie;
+use crate::populated::populated;
+use crate::processors::{self, Processor};
 use crate::roads::{self, Uplink};
 use crate::sockets::ways;
-use narrows_dimm::interleave::sets;
 use narrows_dimm::platform::{self, Platform};
 use narrows_model::host::{Host, Nic};
+use narrows_model::result::Provenance;
 use std::collections::BTreeMap;
 
 /// A number and where it is from.
@@ -16,14 +18,14 @@ use std::collections::BTreeMap;
 pub struct Known {
     /// It.
     pub value: f64,
-    /// `read here`, `said`, `assumed`, `measured here: ...`.
-    pub from: String,
+    /// Where it is from.
+    pub from: Provenance,
 }
 
 impl Known {
     /// A number from somewhere.
-    pub fn new(value: f64, from: impl Into<String>) -> Self {
-        Self { value, from: from.into() }
+    pub fn new(value: f64, from: Provenance) -> Self {
+        Self { value, from }
     }
 }
 
@@ -34,12 +36,14 @@ pub struct Slot {
     pub gts: f64,
     /// Lanes.
     pub lanes: u32,
+    /// Bits a second after line coding.
+    pub raw_bps: f64,
     /// Payload of a packet in bytes.
     pub payload: f64,
     /// Where rate and lanes are from.
-    pub from: String,
+    pub from: Provenance,
     /// Where the payload is from.
-    pub payload_from: String,
+    pub payload_from: Provenance,
 }
 
 /// A key of `--set`.
@@ -72,7 +76,8 @@ pub static KEYS: &[Key] = &[
     number_key("message", "bytes of a message", &bounds::MESSAGE),
     number_key("streams", "streams or queue pairs at once", &bounds::STREAMS),
     number_key("frame", "smallest packets, check sequence included", &bounds::FRAME),
-    number_key("cpu.ghz", "clock of the core that looks for packets", &bounds::GHZ),
+    number_key("cpu.count", "CPUs that the host has", &bounds::CPUS),
+    number_key("cpu.ghz", "clock of a core while few are busy", &bounds::GHZ),
     word_key("link", "ethernet or infiniband"),
     number_key("nic.gbps", "rate of a port", &bounds::LINK_GBPS),
     number_key("nic.mpps", "millions of packets a second that the NIC can", &bounds::MPPS),
@@ -91,27 +96,35 @@ pub static KEYS: &[Key] = &[
 pub struct Server {
     /// The processors' family, where it is known.
     pub platform: Option<&'static Platform>,
+    /// What one of its cores does in a clock.
+    pub processor: Processor,
     /// Modules of every channel by socket, controllers one after the other; none where they are
     /// not known.
     pub modules: Vec<Vec<u32>>,
+    /// Why they are not.
+    pub memory_gap: Option<String>,
     /// Slots of every channel.
     pub slots_per_channel: u32,
     /// Speed of the modules in MT/s.
     pub mts: Option<Known>,
     /// Rate of a port in Gb/s.
-    pub link: Known,
+    pub link: Option<Known>,
     /// Whether that is InfiniBand's.
     pub infiniband: bool,
     /// The interface's MTU.
     pub mtu: Known,
+    /// Whether TCP's segments have timestamps.
+    pub timestamps: bool,
     /// Bytes of a message.
     pub message: Known,
-    /// Streams at once, where that was said.
-    pub streams: Option<f64>,
+    /// Streams at once.
+    pub streams: Known,
     /// Bytes of the smallest packets.
     pub frame: Known,
     /// Clock of a core in GHz.
     pub clock_ghz: Option<Known>,
+    /// CPUs of the host.
+    pub cpus: Option<Known>,
     /// What one core copies, each byte counted once, in GB/s.
     pub core_gb_s: Option<Known>,
     /// What the NIC can, in millions of packets a second.
@@ -127,7 +140,7 @@ pub struct Server {
     /// The chipset's uplink above it.
     pub uplink: Option<Slot>,
     /// Links between two sockets, their number and rate in GT/s.
-    pub socket_links: Option<(f64, f64, String)>,
+    pub socket_links: Option<(f64, f64, Provenance)>,
     /// Words of the paths that are asked for; none for all.
     pub paths: Vec<String>,
     /// The model's parameters.
@@ -136,68 +149,71 @@ pub struct Server {
 
 /// Payload of a PCI Express packet where it is neither said nor read.
 const PAYLOAD_BYTES: f64 = 256.0;
+/// Streams at once where nobody says.
+const STREAMS: f64 = 4.0;
 
 /// What was said, by key.
 pub type Said = BTreeMap<String, String>;
 
-/// The server that a host's facts and what was said make. An error names what the model needs and
-/// does not know. With `copy` measured on it, memory need not be described.
+/// The server that a host's facts and what was said make, asked about its fastest NIC. An error
+/// names what the model needs and does not know. With a copy measured on it, memory need not be
+/// described.
 pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Server, String> {
-    let lacks = |what: &str| format!("{what}; say it with --given");
+    let server = of_nic(host, fastest(host), said, measured)?;
+    let bare = server.parameters.copy_gb_s.is_some() || measured.has_streams();
+    match (&server.memory_gap, &server.link) {
+        (Some(gap), _) if !bare => Err(format!("{gap}; say it with --given")),
+        (_, None) => Err("no NIC tells its speed: nic.gbps=100; say it with --given".to_owned()),
+        _ => Ok(server),
+    }
+}
+
+/// The same through one NIC, or inside the host where there is none. What the host does not tell is
+/// missing for the resources that need it; an error is something said, or read, that cannot be.
+pub fn of_nic(
+    host: &Host,
+    nic: Option<&Nic>,
+    said: &Said,
+    measured: &Calibration,
+) -> Result<Server, String> {
     known_keys(said)?;
     let number = |key: &str| number(said, key);
-    let copy = number("memory.copy_gb_s")?;
-    let streams = [&measured.tcp_stream, &measured.udp_stream];
-    let bare = copy.is_some()
-        || measured.copy_gb_s.is_some()
-        || streams.iter().any(|cost| !cost.points().is_empty());
     let platform = match said.get("cpu") {
         Some(name) => Some(
             platform::named(name).ok_or(format!("cpu: '{name}' is no processor of platforms/"))?,
         ),
         None => platform::of(host),
     };
-    if platform.is_none() && !bare {
-        return Err(lacks("the processor's family is not known: cpu=NAME, or memory.copy_gb_s=20"));
-    }
-    let (modules, slots_per_channel) = populated(host, said, platform, bare)?;
-    let unknown = platform.filter(|platform| platform.ways.is_empty());
-    if let (Some(platform), false) = (unknown, bare) {
-        return Err(format!("how {} interleaves is not known to narrows", platform.name));
-    }
-    let nic = fastest(host);
-    // What was said stands in for what was read, and need not be looked at then.
-    let or_read = |key: &str, value: Option<f64>, bound: &'static Bound| match number(key)? {
-        Some(said) => Ok(Some(said)),
-        None => value.map(|value| read(key, value, bound)).transpose(),
-    };
-    let rate = nic.and_then(|nic| Some(nic.speed_bps.value()?.0 / 1e9));
-    let link = or_read("nic.gbps", rate, &bounds::LINK_GBPS)?;
-    let own_mtu = nic.and_then(|nic| Some(nic.mtu_bytes.value()?.0 as f64));
-    let mtu = or_read("mtu", own_mtu, &bounds::MTU)?;
-    let mts = or_read("memory.mts", configured(host), &bounds::MTS)?;
-    if mts.is_none() && !modules.is_empty() {
-        return Err(lacks("the speed of memory is not known: memory.mts=2933"));
-    }
-    let assumed = |value: f64| Known::new(value, "assumed");
+    let Told { link, mtu, mts, cpus } = told(host, nic, said)?;
+    let memory = populated(host, said, platform, mts.is_some())?;
+    let assumed = |value: f64, why: &str| Known::new(value, Provenance::Assumed(why.to_owned()));
     let direct = word(said, "nic.direct", &["yes", "no"])? == Some("yes");
-    let parameters = Parameters::of(copy, measured);
+    let mut parameters = Parameters::of(number("memory.copy_gb_s")?, measured);
+    let mut memory_gap = memory.gap;
+    if let Some(gap) = elsewhere(nic, measured).filter(|_| memory.modules.is_empty()) {
+        parameters.copy_gb_s = None;
+        memory_gap = Some(gap);
+    }
     Ok(Server {
         platform,
-        slots_per_channel,
+        processor: processors::of(platform),
+        slots_per_channel: memory.slots_per_channel,
         mts,
-        link: link.ok_or_else(|| lacks("no NIC tells its speed: nic.gbps=100"))?,
+        link,
         infiniband: word(said, "link", &["ethernet", "infiniband"])? == Some("infiniband"),
-        mtu: mtu.unwrap_or_else(|| assumed(1500.0)),
-        message: number("message")?.unwrap_or_else(|| assumed(65_536.0)),
-        streams: number("streams")?.map(|known| known.value),
-        frame: number("frame")?.unwrap_or_else(|| assumed(64.0)),
+        mtu: mtu.unwrap_or_else(|| assumed(1500.0, "")),
+        timestamps: has_timestamps(host),
+        message: number("message")?.unwrap_or_else(|| assumed(65_536.0, "")),
+        streams: number("streams")?
+            .unwrap_or_else(|| assumed(STREAMS, "as many as LP1241's runs of TCP had")),
+        frame: number("frame")?.unwrap_or_else(|| assumed(64.0, "")),
         clock_ghz: number("cpu.ghz")?,
+        cpus,
         core_gb_s: number("memory.core_gb_s")?,
         engine_mpps: number("nic.mpps")?,
-        nics: nics(said, nic, direct, modules.len())?,
+        nics: nics(said, nic, direct, memory.modules.len())?,
         direct,
-        work: work(said, modules.len())?,
+        work: work(said, memory.modules.len())?,
         slot: match said.get("nic.pcie") {
             Some(text) => Some(slot("nic.pcie", text)?),
             None => nic.and_then(own_slot),
@@ -208,9 +224,63 @@ pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Serve
         },
         socket_links: socket_links(said, platform)?,
         paths: said.get("path").map(|text| words(text)).unwrap_or_default(),
-        modules,
+        modules: memory.modules,
+        memory_gap,
         parameters,
     })
+}
+
+/// Numbers that the host tells where nobody says them.
+struct Told {
+    link: Option<Known>,
+    mtu: Option<Known>,
+    mts: Option<Known>,
+    cpus: Option<Known>,
+}
+
+fn told(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<Told, String> {
+    // A rate that an interface without a device shows is no wire's.
+    let rate = nic.filter(|nic| nic.physical).and_then(|nic| nic.speed_bps.value());
+    let mtu = nic.and_then(|nic| Some(nic.mtu_bytes.value()?.0 as f64));
+    // Another processor than the host's has CPUs of its own.
+    let cpus = cpus(host).filter(|_| !said.contains_key("cpu"));
+    Ok(Told {
+        link: or_read(said, "nic.gbps", rate.map(|rate| rate.0 / 1e9), &bounds::LINK_GBPS)?,
+        mtu: or_read(said, "mtu", mtu, &bounds::MTU)?,
+        mts: or_read(said, "memory.mts", configured(host), &bounds::MTS)?,
+        cpus: or_read(said, "cpu.count", cpus, &bounds::CPUS)?,
+    })
+}
+
+/// What was said stands in for what was read, which need not be looked at then.
+fn or_read(
+    said: &Said,
+    key: &str,
+    value: Option<f64>,
+    bound: &'static Bound,
+) -> Result<Option<Known>, String> {
+    match number(said, key)? {
+        Some(said) => Ok(Some(said)),
+        None => value.map(|value| read(key, value, bound)).transpose(),
+    }
+}
+
+/// Whether TCP has timestamps: on is the kernel's default.
+fn has_timestamps(host: &Host) -> bool {
+    let said = host.tuning.get("net.ipv4.tcp_timestamps").and_then(|fact| fact.value());
+    said.is_none_or(|value| value != "0")
+}
+
+/// CPUs that the kernel runs on; none known of a host that is described.
+fn cpus(host: &Host) -> Option<f64> {
+    host.cpu.online.value().map(|online| online.len() as f64).filter(|count| *count >= 1.0)
+}
+
+/// Why a measured copy says nothing of a NIC: it was on another node.
+fn elsewhere(nic: Option<&Nic>, measured: &Calibration) -> Option<String> {
+    let (nic, node) = (nic?, measured.node?);
+    let own = *nic.node.value()?;
+    (own != node).then(|| format!("{} is on node {own}, measured was node {node}", nic.name))
 }
 
 /// The NIC with the fastest port.
@@ -240,14 +310,14 @@ fn number(said: &Said, key: &str) -> Result<Option<Known>, String> {
     let bound = KEYS.iter().find(|known| known.name == key).and_then(|known| known.bound);
     let bound = bound.ok_or_else(|| format!("{key} is not one number"))?;
     let value = bound.check(value).map_err(|why| format!("{key}={why}"))?;
-    Ok(Some(Known::new(value, "said")))
+    Ok(Some(Known::new(value, given())))
 }
 
 /// A number that was read, within the same bound.
 fn read(key: &str, value: f64, bound: &'static Bound) -> Result<Known, String> {
     let again = format!("say what it is with --given {key}=...");
     let value = bound.check(value).map_err(|why| format!("{key}, read here: {why}; {again}"))?;
-    Ok(Known::new(value, "read here"))
+    Ok(Known::new(value, Provenance::Read(key.to_owned())))
 }
 
 fn word<'a>(said: &Said, key: &str, known: &[&'a str]) -> Result<Option<&'a str>, String> {
@@ -260,7 +330,8 @@ fn words(text: &str) -> Vec<String> {
     text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
 }
 
-fn socket(key: &str, text: &str) -> Result<usize, String> {
+/// The number of a processor in a key or its value.
+pub(crate) fn socket_of(key: &str, text: &str) -> Result<usize, String> {
     let at: f64 = text.trim().parse().map_err(|_| format!("{key}={text} is no processor"))?;
     let at = bounds::SOCKET.check(at).map_err(|why| format!("{key}={why}"))?;
     Ok(at as usize)
@@ -269,7 +340,7 @@ fn socket(key: &str, text: &str) -> Result<usize, String> {
 /// The processor that works, which has to be one of those that are known.
 fn work(said: &Said, sockets: usize) -> Result<Option<usize>, String> {
     let Some(text) = said.get("work.socket") else { return Ok(None) };
-    let at = socket("work.socket", text)?;
+    let at = socket_of("work.socket", text)?;
     match sockets > 0 && at >= sockets {
         true => Err(format!("work.socket={at}: there are {sockets} processors, from 0 on")),
         false => Ok(Some(at)),
@@ -285,9 +356,10 @@ fn nics(
 ) -> Result<Vec<usize>, String> {
     let node = nic.and_then(|nic| nic.node.value()).map_or(0, |node| *node as usize);
     let told = match said.get("nic.socket") {
-        Some(text) => {
-            words(text).iter().map(|text| socket("nic.socket", text)).collect::<Result<_, _>>()?
-        }
+        Some(text) => words(text)
+            .iter()
+            .map(|text| socket_of("nic.socket", text))
+            .collect::<Result<_, _>>()?,
         None => vec![node],
     };
     let count = match number(said, "nic.count")? {
@@ -324,33 +396,49 @@ fn slot(key: &str, text: &str) -> Result<Slot, String> {
     let rates = [2.5, 5.0, 8.0, 16.0, 32.0];
     let gts = rates.get(generation.wrapping_sub(1)).copied().ok_or_else(wrong)?;
     let lanes = number(lanes, &bounds::LANES)? as u32;
-    let from = "said".to_owned();
     let (payload, payload_from) = match payload {
-        Some(text) => (number(text, &bounds::PAYLOAD)?, from.clone()),
-        None => (PAYLOAD_BYTES, "assumed: what most ports have".to_owned()),
+        Some(text) => (number(text, &bounds::PAYLOAD)?, given()),
+        None => (PAYLOAD_BYTES, most_ports()),
     };
-    Ok(Slot { gts, lanes, payload, from, payload_from })
+    let raw_bps = pcie::raw_bps(gts, lanes);
+    Ok(Slot { gts, lanes, raw_bps, payload, from: given(), payload_from })
 }
 
 fn own_slot(nic: &Nic) -> Option<Slot> {
     let joints = pcie::joints(nic);
-    let told = joints.iter().filter(|joint| joint.now.is_some());
-    let slowest = told.min_by(|a, b| a.payload_bps().total_cmp(&b.payload_bps()))?;
-    let now = slowest.now?;
+    let slowest = joints.iter().min_by(|a, b| a.payload_bps().total_cmp(&b.payload_bps()))?;
     // As it was read; without that what most ports have.
-    let set = slowest.lower.express.value().map(|set| set.max_payload_bytes.0 as f64);
+    let express = &slowest.lower.express;
+    let set = express.value().map(|set| set.max_payload_bytes.0 as f64);
     let set = set.filter(|bytes| bounds::PAYLOAD.check(*bytes).is_ok());
     let payload_from = match set {
-        Some(_) => "read here",
-        None => "assumed: what most ports have",
+        Some(_) => Provenance::Read(express.source().0.clone()),
+        None => most_ports(),
     };
+    let link_from = match slowest.now {
+        Some(_) => slowest.lower.link.source(),
+        None => slowest.lower.rate_bytes_per_second.source(),
+    };
+    // Where only the rate is told, the intervals of eight lanes stand for its own.
+    let (gts, lanes) = slowest.now.map_or((8.0, 8), |now| (now.speed_gts, now.width));
     Some(Slot {
-        gts: now.speed_gts,
-        lanes: now.width,
+        gts,
+        lanes,
+        raw_bps: slowest.raw_bps,
         payload: set.unwrap_or(PAYLOAD_BYTES),
-        from: "read here".to_owned(),
-        payload_from: payload_from.to_owned(),
+        from: Provenance::Read(link_from.0.clone()),
+        payload_from,
     })
+}
+
+/// Where a payload that nobody told is from.
+fn most_ports() -> Provenance {
+    Provenance::Assumed("what most ports have".to_owned())
+}
+
+/// Where what was said is from.
+fn given() -> Provenance {
+    Provenance::Given("--given or --set".to_owned())
 }
 
 fn own_uplink(nic: &Nic) -> Option<Slot> {
@@ -358,9 +446,10 @@ fn own_uplink(nic: &Nic) -> Option<Slot> {
     let root = nic.path.first().filter(|_| nic.path.len() > 1)?;
     match roads::uplink(root) {
         Uplink::Chipset { link: Some((gts, lanes)) } => {
-            let from = "data sheet of the chipset, by its ports' names".to_owned();
-            let payload_from = "assumed: the least that there is".to_owned();
-            Some(Slot { gts, lanes, payload: 128.0, from, payload_from })
+            let from = Provenance::DataSheet("of the chipset, by its ports' names".to_owned());
+            let payload_from = Provenance::DataSheet("the least that there is".to_owned());
+            let raw_bps = pcie::raw_bps(gts, lanes);
+            Some(Slot { gts, lanes, raw_bps, payload: 128.0, from, payload_from })
         }
         _ => None,
     }
@@ -369,10 +458,11 @@ fn own_uplink(nic: &Nic) -> Option<Slot> {
 fn socket_links(
     said: &Said,
     platform: Option<&Platform>,
-) -> Result<Option<(f64, f64, String)>, String> {
+) -> Result<Option<(f64, f64, Provenance)>, String> {
     let Some(text) = said.get("sockets.links") else {
         let of = platform.and_then(|platform| platform.socket_links);
-        let from = "the most of the family, by data sheets, from knowledge".to_owned();
+        let from = "the most of the family, from knowledge".to_owned();
+        let from = Provenance::DataSheet(from);
         return Ok(of.map(|(links, gts)| (f64::from(links), gts, from)));
     };
     let wrong = || format!("sockets.links={text} is not LINKSxRATE, such as 3x10.4");
@@ -381,93 +471,13 @@ fn socket_links(
         let value: f64 = text.trim().parse().map_err(|_| wrong())?;
         bound.check(value).map_err(|why| format!("sockets.links={why}"))
     };
-    Ok(Some((good(links, &bounds::LINKS)?, good(gts, &bounds::GT_S)?, "said".to_owned())))
+    Ok(Some((good(links, &bounds::LINKS)?, good(gts, &bounds::GT_S)?, given())))
 }
 
 fn configured(host: &Host) -> Option<f64> {
     let slots = host.memory.slots.value()?;
     let speeds = slots.iter().filter_map(|slot| slot.module.as_ref()?.configured_mts);
     speeds.min().map(f64::from)
-}
-
-/// Modules of every channel, as they are and as was said, and the slots of a channel.
-fn populated(
-    host: &Host,
-    said: &Said,
-    platform: Option<&Platform>,
-    bare: bool,
-) -> Result<(Vec<Vec<u32>>, u32), String> {
-    let lacks = |what: &str| format!("{what}: memory.socket0=1,1,1/0,0,0; say it with --given");
-    let asked = said.keys().any(|key| key.starts_with("memory.socket"));
-    let Some(platform) = platform.filter(|platform| !platform.ways.is_empty() || !bare) else {
-        return match asked {
-            true => Err("how these processors interleave is not known: cpu=NAME".to_owned()),
-            false => Ok((Vec::new(), 1)),
-        };
-    };
-    let (mut modules, slots) = match population(host, platform) {
-        Ok(found) => found,
-        Err(_) if asked || bare => (Vec::new(), 2),
-        Err(why) => return Err(lacks(&why)),
-    };
-    for (key, text) in said {
-        let Some(socket) = key.strip_prefix("memory.socket") else { continue };
-        let at = self::socket(key, socket)?;
-        if at > modules.len() {
-            let next = modules.len();
-            return Err(format!("{key}: the next processor is memory.socket{next}"));
-        }
-        let channels = channels(text, platform).map_err(|why| format!("--set {key}: {why}"))?;
-        let empty = vec![0; platform.channels_per_socket() as usize];
-        modules.resize(modules.len().max(at + 1), empty);
-        modules[at] = channels;
-    }
-    Ok((modules, slots))
-}
-
-/// `1,1,1/0,0,0`: modules of each channel, controllers separated by slashes.
-fn channels(text: &str, platform: &Platform) -> Result<Vec<u32>, String> {
-    let number = |word: &str| {
-        let modules: f64 = word.trim().parse().ok()?;
-        bounds::MODULES.check(modules).ok().map(|modules| modules as u32)
-    };
-    let all: Option<Vec<u32>> = text.split(['/', ',']).map(number).collect();
-    let all = all.ok_or(format!("'{text}' is not modules of each channel, such as 1,1,1/0,0,0"))?;
-    let own = platform.channels_per_socket();
-    match all.len() == own as usize {
-        true => Ok(all),
-        false => Err(format!("{} has {own} channels a socket", platform.name)),
-    }
-}
-
-/// Modules of every channel as they are, and the slots of a channel.
-fn population(host: &Host, platform: &Platform) -> Result<(Vec<Vec<u32>>, u32), String> {
-    let slots = host.memory.slots.value().ok_or("memory slots are not known")?;
-    let known = sets(slots, platform, 1)?;
-    let each = platform.channels_per_socket() as usize;
-    let mut by_socket = BTreeMap::<u32, BTreeMap<(u32, usize, String), (u32, u32)>>::new();
-    for slot in slots {
-        let Some(at) = &slot.at else { continue };
-        let controller =
-            known.controllers.get(&(at.socket, at.channel.clone())).copied().unwrap_or(0);
-        let key = (controller, at.channel.len(), at.channel.clone());
-        let channel = by_socket.entry(at.socket).or_default().entry(key).or_default();
-        channel.0 += 1;
-        channel.1 += u32::from(slot.module.as_ref().is_some_and(|module| module.is_dram));
-    }
-    let most = by_socket.values().flat_map(BTreeMap::values).map(|channel| channel.0).max();
-    let modules: Vec<Vec<u32>> = by_socket
-        .values()
-        .map(|channels| {
-            let mut all: Vec<u32> = channels.values().map(|channel| channel.1).collect();
-            all.resize(each, 0);
-            all
-        })
-        .collect();
-    match modules.is_empty() {
-        true => Err("no memory slot tells its channel".to_owned()),
-        false => Ok((modules, most.unwrap_or(1))),
-    }
 }
 
 impl Server {

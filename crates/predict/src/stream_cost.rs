@@ -81,7 +81,7 @@ impl StreamCost {
         let fitted = 8.0 * message_bytes / (message_ns + byte_ns * message_bytes);
         let sizes: Vec<String> =
             self.points.iter().map(|point| point.message_bytes.to_string()).collect();
-        let from = format!("measured here with messages of {} B", sizes.join(", "));
+        let from = format!("messages of {} B", sizes.join(", "));
         if self.is_between(message_bytes) {
             let half = self.half(message_ns, byte_ns);
             return Some(one(fitted, fitted * (-half).exp(), fitted * half.exp(), from));

@@ -28,7 +28,7 @@ fn the_studys_step_comes_out_and_its_untried_neighbour() {
     assert!((uneven.0 - 61.7).abs() < 0.5 && uneven.1 == "memory", "{uneven:?}");
     // Three on one controller are one set of three: the model says that this is fast.
     let one_side = tcp(&machine(&[("memory.socket0", "1,1,1/0,0,0")]));
-    assert!((one_side.0 - 88.3).abs() < 0.5 && one_side.1 == "wire", "{one_side:?}");
+    assert!((one_side.0 - 89.4).abs() < 0.5 && one_side.1 == "wire", "{one_side:?}");
     let narrow = tcp(&machine(&[("memory.socket0", "1,1,1/1,1,1"), ("nic.pcie", "3x8")]));
     assert_eq!(narrow.1, "pcie");
     let slot = machine(&[("memory.socket0", "1,1,1/1,1,1"), ("nic.pcie", "3x8")]);
@@ -107,7 +107,8 @@ fn a_second_nic_helps_where_memory_has_room() {
     let far = tcp(&machine(&[BALANCED, OTHER, ("nic.socket", "0,1")])).0;
     assert!((far / one - 2.0).abs() < 1e-9, "{one} {far}");
     let near = tcp(&machine(&[BALANCED, OTHER, ("nic.count", "2")]));
-    assert!((near.0 / one - 2.0).abs() < 1e-9 && near.1 == "wire", "{near:?}");
+    // Twice the streams on one processor are not quite twice as many.
+    assert!((1.9..2.0).contains(&(near.0 / one)) && near.1 == "wire", "{near:?}");
     // The narrow set is shared by both.
     let (narrow, both) = (tcp(&machine(&[UNEVEN])), tcp(&machine(&[UNEVEN, ("nic.count", "2")])));
     assert!(both.1 == "memory" && (both.0 / narrow.0 - 1.0).abs() < 1e-9, "{narrow:?} {both:?}");
@@ -119,7 +120,7 @@ fn one_port_with_two_slots_is_one_port() {
     let both = machine(&direct).reaches().remove(0);
     let one = machine(&[BALANCED, OTHER, ("nic.pcie", "3x8")]).reaches().remove(0);
     assert_eq!((both.narrowest.as_deref(), one.narrowest.as_deref()), (Some("wire"), Some("pcie")));
-    assert!((both.value - 88.3).abs() < 0.1 && one.value < 56.0, "{both:?} {one:?}");
+    assert!((both.value - 90.7).abs() < 0.1 && one.value < 56.0, "{both:?} {one:?}");
     let said = [("cpu", "Xeon Platinum 8280"), ("memory.mts", "2933"), ("nic.gbps", "100")];
     let said = said.iter().chain(&[BALANCED, ("nic.direct", "yes")]);
     let said = said.map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -175,7 +176,7 @@ fn small_messages_of_rdma_are_headers() {
 
 fn measured(value: f64) -> Option<Measured> {
     let (low, high) = (value * 0.99, value * 1.01);
-    Some(Measured { value, low, high, from: "measured here: a test".to_owned() })
+    Some(Measured { value, low, high, from: "a test".to_owned() })
 }
 
 /// Of messages as they are where nothing else is asked.
@@ -199,15 +200,17 @@ fn measurements_take_the_place_of_assumptions() {
     let server = of_host(&Host::default(), &said, &copy).expect("a server");
     let tcp = server.reaches().remove(0);
     assert_eq!(tcp.narrowest.as_deref(), Some("cpu"));
-    assert!((tcp.value - 36.0).abs() < 1e-9, "{tcp:?}");
+    // Four streams act as 3.48, and the wire of 94 Gb/s is far.
+    let four = 9.0 * 4f64.powf(0.9);
+    assert!(tcp.value <= four && tcp.value > 0.998 * four, "{tcp:?}");
     // Of messages of another size one stream says how much at most and at least.
     let short = said.into_iter().chain([("message".to_owned(), "4096".to_owned())]).collect();
     let short = of_host(&Host::default(), &short, &copy).expect("a server").reaches().remove(0);
     let cpu = short.resources.iter().find(|one| one.name == "cpu").expect("cpu");
-    assert!(cpu.low < 2.3 && cpu.high > 35.0 && cpu.value < 36.0, "{cpu:?}");
+    assert!(cpu.low < 2.3 && cpu.high > 30.0 && cpu.value < four, "{cpu:?}");
     let memory = tcp.resources.iter().find(|one| one.name == "memory").expect("memory");
     assert!((memory.value - 8.0 * 20.0 / 2.16).abs() < 1e-9, "{memory:?}");
-    let from = |one: &Resource| one.parameters.iter().any(|p| p.from.contains("measured here"));
+    let from = |one: &Resource| one.parameters.iter().any(|p| p.from.word() == "measured");
     assert!(from(memory), "{memory:?}");
     // A copy of the one set's rate gives the share of the peak; one of several sets does not.
     let copy = Calibration { copy_gb_s: measured(70.0), ..Calibration::default() };
@@ -224,7 +227,7 @@ fn a_rate_above_the_wires_is_not_believed() {
     let then = machine(&[BALANCED]);
     let found = then.parameters.clone().calibrated(&then, &above);
     assert!(found.unused[0].contains("more than the wire"), "{:?}", found.unused);
-    assert!((found.tcp.theta.kappa - 0.938).abs() < 1e-9);
+    assert!(found.tcp.reached.is_none() && found.tcp.cpu.is_none());
 }
 
 #[test]
@@ -256,7 +259,8 @@ fn what_two_processors_share_is_counted_once() {
         ..Calibration::default()
     };
     let server = of_host(&Host::default(), &said, &copy).expect("a server");
-    assert!((server.reaches().remove(0).value - 36.0).abs() < 1e-9);
+    let four = 9.0 * 4f64.powf(0.9);
+    assert!((server.reaches().remove(0).value / four - 1.0).abs() < 1e-3);
 }
 
 #[test]

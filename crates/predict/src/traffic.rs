@@ -35,6 +35,9 @@ pub enum Traffic {
 pub const EAGER_BYTES: f64 = 12_288.0;
 
 impl Traffic {
+    /// What a write over verbs is taken to be on Ethernet.
+    pub const ROCE_WRITE: Self = Self::Rdma(Rdma::RoceV2, Verb::Write);
+
     /// All kinds over Ethernet, or all over InfiniBand, that the model speaks of.
     pub fn all(infiniband: bool) -> Vec<Self> {
         use Verb::{Read, Send, Write};
@@ -83,10 +86,11 @@ impl Traffic {
         if self == Self::Packets { "M packets/s" } else { "Gb/s" }
     }
 
-    /// Payload share of a link's bits, of messages of `message` bytes at an MTU.
-    pub fn framing(self, message: f64, mtu: f64) -> f64 {
+    /// Payload share of a link's bits, of messages of `message` bytes at an MTU, TCP with or
+    /// without timestamps.
+    pub fn framing(self, message: f64, mtu: f64, timestamps: bool) -> f64 {
         match self {
-            Self::Tcp | Self::ZeroCopy | Self::Packets => framing::tcp(mtu, true),
+            Self::Tcp | Self::ZeroCopy | Self::Packets => framing::tcp(mtu, timestamps),
             Self::Udp => framing::udp(mtu, message.min(UDP_MOST)),
             Self::Rdma(kind, verb) => framing::verb(kind, message, packet(kind, mtu), own(verb)),
             Self::Mpi(kind) => framing::verb(kind, message, packet(kind, mtu), own(Verb::Send)),

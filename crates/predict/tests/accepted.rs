@@ -88,7 +88,7 @@ fn what_is_said_and_accepted_gives_ranges_around_figures() {
             for one in &reach.resources {
                 assert!(good((one.low, one.value, one.high)), "{path} of {said:?}: {one:?}");
                 let nobody = one.parameters.iter().find(|p| {
-                    p.from == "said"
+                    p.from.word() == "given"
                         && !said.values().any(|text| text.contains(&p.value.to_string()))
                         && !["rate", "GT/s"].contains(&p.name)
                 });

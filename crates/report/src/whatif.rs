@@ -175,7 +175,7 @@ fn sources(change: &Change<'_>) -> String {
             digits(figure.value),
             digits(figure.low),
             digits(figure.high),
-            figure.from
+            figure.origin()
         );
     }
     for unused in &change.server.parameters.unused {

@@ -90,7 +90,8 @@ fn with_port(gbps: f64) -> Host {
     host
 }
 
-/// A frame of 1538 bytes on the wire carries 1448 of TCP (RFC 7323 timestamps): 0.9415.
+/// A frame of 1538 bytes on the wire carries 1448 of TCP (RFC 7323 timestamps): 0.9415; at 100 Gb/s
+/// four streams on a processor that is not known are near enough to leave 0.95 of it.
 #[test]
 fn each_session_has_what_its_own_host_should_reach() {
     let mut study = study(&[("a", FULL), ("b", FULL), ("a", FULL)]);
@@ -105,7 +106,7 @@ fn each_session_has_what_its_own_host_should_reach() {
         (ceiling.expect("a wire").range.value / 1e8).round() / 10.0
     };
     let told: Vec<(f64, Vec<u32>)> = tcp.map(|one| (wire(one), one.sessions.clone())).collect();
-    assert_eq!(told, [(9.4, vec![0, 2]), (94.1, vec![1])]);
+    assert_eq!(told, [(9.4, vec![0, 2]), (89.4, vec![1])]);
     let json: serde_json::Value = serde_json::from_str(&written(&study, "json")).expect("JSON");
     let sessions: Vec<&serde_json::Value> = json["predictions"]
         .as_array()

@@ -1,66 +1,245 @@
 //! `cpu`: what the CPUs that copy, or look for packets, can do.
+//!
+//! A stream has a thread that copies at each end and a CPU that takes packets in. A byte costs
+//! cycles to copy, a packet and a message cycles of their own; a core of another family does more
+//! or less in a clock. Streams do not simply add: each further one makes the others dearer.
 
-use super::{Group, Stated, ends, of, parameter, resource};
+use super::{Gap, Group, Stated, assumed, ends, of, parameter, resource};
+use crate::parameters::Scaled;
+use crate::reach::{Parameter, Resource};
 use crate::server::Server;
 use crate::stream_cost::Allowed;
 use crate::traffic::{Traffic, UDP_MOST};
+use narrows_model::result::Provenance;
+
+/// Cycles of a Skylake core for each byte that a receiver copies out of the socket.
+const BYTE_CYCLES: f64 = 0.62;
+/// Cycles of the receiving side for each packet that segments are merged from.
+const PACKET_CYCLES: f64 = 300.0;
+/// Cycles of a call that hands a message to the kernel or takes it.
+const CALL_CYCLES: f64 = 1_500.0;
+/// Cycles of a datagram beyond its copy: both are dearer than TCP's, since nothing is merged.
+const DATAGRAM_CYCLES: f64 = 3_500.0;
+/// Cycles of each further fragment of a datagram.
+const FRAGMENT_CYCLES: f64 = 1_000.0;
+/// Streams act as so many to this power: 19.7, 36.2 and 41.9 Gb/s of one, two and four streams were
+/// measured on two CPUs.
+const STREAMS_POWER: f64 = 0.9;
+/// Half the 80 % range of the table, as a logarithm: of a family that it has, and of others.
+const HALF: f64 = 0.30;
+const HALF_UNKNOWN: f64 = 0.55;
+
+/// What one stream's busiest CPU allows.
+struct Stream {
+    gbps: f64,
+    /// Ends of its range over the figure.
+    range: (f64, f64),
+    says: String,
+    with: Vec<Parameter>,
+}
+
+/// Where the two ends of a stream are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// One on this host, through its NIC.
+    One,
+    /// Both, so that there is no packet smaller than a message.
+    Both,
+}
 
 impl Server {
-    /// Streams or cores of a group: of those that were said its share.
+    /// Streams of a group: of those that were said its share; where nobody said, each port has as
+    /// many as are assumed.
     fn streams(&self, group: &Group) -> f64 {
-        self.streams.unwrap_or(1.0) * group.nics as f64 / self.nics.len().max(1) as f64
+        match &self.streams.from {
+            Provenance::Assumed(_) => self.streams.value * self.ports(group),
+            _ => self.streams.value * self.share(group),
+        }
+    }
+
+    /// Cores of a group that look for packets: one, unless that was said.
+    fn cores(&self, group: &Group) -> f64 {
+        let all = match &self.streams.from {
+            Provenance::Assumed(_) => 1.0,
+            _ => self.streams.value,
+        };
+        all * self.share(group)
+    }
+
+    fn share(&self, group: &Group) -> f64 {
+        group.nics as f64 / self.nics.len().max(1) as f64
     }
 
     pub(super) fn cpu(&self, traffic: Traffic, group: &Group) -> Stated {
-        let measured = match traffic {
-            Traffic::Tcp => self.parameters.tcp_stream.at(self.message.value),
-            Traffic::Udp => self.parameters.udp_stream.at(self.message.value.min(UDP_MOST)),
-            Traffic::Packets => return self.core(group),
-            Traffic::ZeroCopy => None,
+        match traffic {
+            Traffic::Packets => self.core(group),
             // The device does the work.
             Traffic::Rdma(..) | Traffic::Mpi(_) => {
-                return Err("cpu: a completion's cost is not known; large messages hide it".into());
+                Err(Gap::new("cpu", "a completion's cost is not known; large messages hide it"))
             }
+            Traffic::Tcp | Traffic::ZeroCopy | Traffic::Udp => {
+                let one = self.stream(traffic);
+                Ok(self.several(one, self.streams(group), self.cpus.as_ref().map(|n| n.value)))
+            }
+        }
+    }
+
+    /// Streams inside the host, which have a CPU for each of their two ends. Of what this host was
+    /// measured to do nothing is used: that would be the figure itself.
+    pub(super) fn cpu_inside(&self, traffic: Traffic) -> Stated {
+        let cpus = self.cpus.as_ref().map(|n| n.value);
+        let mut one = self.by_table(traffic, Ends::Both);
+        if cpus == Some(1.0) {
+            one.gbps /= 2.0;
+            one.says += ", both ends on one CPU";
+        }
+        Ok(self.several(one, self.streams.value, cpus.map(|cpus| (cpus / 2.0).max(1.0))))
+    }
+
+    /// Several streams on as many CPUs as there are.
+    fn several(&self, one: Stream, streams: f64, cpus: Option<f64>) -> Resource {
+        let busy = streams.min(cpus.unwrap_or(streams));
+        let act_as = busy.powf(STREAMS_POWER);
+        let mut says = one.says;
+        let mut with = one.with;
+        if streams > 1.0 {
+            says += &format!(", {streams} streams");
+            with.push(parameter("streams", "", &self.streams));
+        }
+        if act_as > 1.0 {
+            let on = if busy < streams { format!(" on {busy} CPUs") } else { String::new() };
+            says += &format!("{on} act as {act_as:.2}");
+            with.push(of(
+                "power of streams",
+                STREAMS_POWER,
+                "",
+                &assumed("from one host's 1 to 4"),
+            ));
+        }
+        if let Some(cpus) = &self.cpus {
+            with.push(parameter("CPUs", "", cpus));
+        }
+        resource("cpu", act_as * one.gbps, one.range, says).with(with)
+    }
+
+    /// What is left where all goes over one stream.
+    pub(super) fn one_stream(&self, traffic: Traffic) -> Option<Resource> {
+        let one = (self.streams.value > 1.0).then(|| self.stream(traffic))?;
+        let mut stream = resource("stream", one.gbps, one.range, one.says).with(one.with);
+        stream.only_if = Some("all goes over one stream".to_owned());
+        Some(stream)
+    }
+
+    /// One stream: as measured on this host, else by the table.
+    fn stream(&self, traffic: Traffic) -> Stream {
+        let message = match traffic {
+            Traffic::Udp => self.message.value.min(UDP_MOST),
+            _ => self.message.value,
         };
-        let Some(Allowed { gbps: one, parts_ns }) = measured else {
-            return Err("cpu: what a stream costs was not measured: --from a study of check".into());
+        let measured = match traffic {
+            Traffic::Tcp => self.parameters.tcp_stream.at(message),
+            Traffic::Udp => self.parameters.udp_stream.at(message),
+            _ => None,
         };
-        let streams = self.streams(group);
-        let says = format!("{streams} x {:.1} Gb/s until a stream's CPU is full", one.value);
-        let range = (one.low / one.value, one.high / one.value);
-        let mut with = vec![of("a stream's CPU", one.value, "Gb/s", &one.from)];
+        let one = match measured {
+            Some(measured) => self.by_measurement(measured),
+            None => self.by_table(traffic, Ends::One),
+        };
+        match &self.parameters.kernel(traffic).cpu {
+            Some(scaled) => one.scaled(scaled),
+            None => one,
+        }
+    }
+
+    fn by_measurement(&self, measured: Allowed) -> Stream {
+        let Allowed { gbps: one, parts_ns } = measured;
+        let from = Provenance::Measured(one.from.clone());
+        let mut with = vec![of("a stream's CPU", one.value, "Gb/s", &from)];
         with.push(parameter("message", "B", &self.message));
         if let Some((message, byte)) = parts_ns {
-            let from = "fitted on the streams measured here";
+            let from = &Provenance::Measured("the line through the streams".to_owned());
             with.push(of("CPU a message", message, "ns", from));
             with.push(of("CPU a byte", byte, "ns", from));
         }
-        let mut cpu = resource("cpu", streams * one.value, range, says).with(with);
-        if self.streams.is_none() {
-            cpu.only_if = Some("all goes over one stream".to_owned());
+        Stream {
+            gbps: one.value,
+            range: (one.low / one.value, one.high / one.value),
+            says: format!("{:.1} Gb/s until a stream's CPU is full", one.value),
+            with,
         }
-        Ok(cpu)
+    }
+
+    /// By the processor's family.
+    fn by_table(&self, traffic: Traffic, ends_at: Ends) -> Stream {
+        let clock = self.clock_ghz.as_ref().map_or(self.processor.clock_ghz, |known| known.value);
+        let cycles = self.cycles_a_byte(traffic, ends_at) / self.processor.work_per_clock;
+        let half = if self.processor.is_known() { HALF } else { HALF_UNKNOWN };
+        let table = match self.processor.is_known() {
+            true => format!("{}'s row of processors/families.json", self.processor.family),
+            false => "a processor that the table does not have, in its middle".to_owned(),
+        };
+        let table = assumed(&table);
+        let clock_from = self.clock_ghz.as_ref().map_or(&table, |known| &known.from);
+        let with = vec![
+            of("clock", clock, "GHz", clock_from),
+            of("work a clock", self.processor.work_per_clock, "x Skylake's", &table),
+            of("cycles a byte", cycles, "", &assumed("docs/predict.md has its parts")),
+            parameter("message", "B", &self.message),
+        ];
+        let gbps = 8.0 * clock / cycles;
+        let says = format!("{gbps:.1} Gb/s a stream: {cycles:.2} cycles a byte at {clock} GHz");
+        Stream { gbps, range: ends(half), says, with }
+    }
+
+    /// Cycles of a Skylake core for a payload byte, of the busier end.
+    fn cycles_a_byte(&self, traffic: Traffic, ends_at: Ends) -> f64 {
+        if traffic == Traffic::Udp {
+            let message = self.message.value.min(UDP_MOST);
+            // Eight bytes of UDP are in the first fragment.
+            let each = ((self.mtu.value - 20.0) / 8.0).floor() * 8.0;
+            let further = ((message + 8.0) / each).ceil() - 1.0;
+            let own = DATAGRAM_CYCLES + FRAGMENT_CYCLES * further.max(0.0);
+            return BYTE_CYCLES + own / message;
+        }
+        let (payload, _) = traffic.frame(self.mtu.value);
+        let packets = if ends_at == Ends::One { PACKET_CYCLES / payload } else { 0.0 };
+        BYTE_CYCLES + packets + CALL_CYCLES / self.message.value
     }
 
     /// A core that looks for packets.
     fn core(&self, group: &Group) -> Stated {
-        let (clock, memory) = self.clock_ghz.as_ref().zip(self.core_gb_s.as_ref()).ok_or(
-            "cpu: clock of a core and what it copies: cpu.ghz=3.4, memory.core_gb_s=11".to_owned(),
-        )?;
+        let (clock, memory) =
+            self.clock_ghz.as_ref().zip(self.core_gb_s.as_ref()).ok_or_else(|| {
+                Gap::new(
+                    "cpu",
+                    "clock of a core and what it copies: cpu.ghz=3.4, memory.core_gb_s=11",
+                )
+            })?;
         let (cycles, wait) = (self.parameters.cycles, self.parameters.wait_bytes);
         let mpps = 1e3 / (cycles / clock.value + wait / memory.value);
-        let streams = self.streams(group);
+        let cores = self.cores(group);
         let says = format!(
-            "{streams} core at {} GHz: {cycles} cycles and {wait} B of waiting for memory a packet",
+            "{cores} core at {} GHz: {cycles} cycles and {wait} B of waiting for memory a packet",
             clock.value
         );
-        let fitted = "fitted on ntop's servers";
+        let fitted = &Provenance::Fitted("ntop's servers".to_owned());
         let with = vec![
             parameter("clock", "GHz", clock),
             parameter("a core's copy", "GB/s", memory),
             of("c", cycles, "cycles", fitted),
             of("B", wait, "B", fitted),
         ];
-        Ok(resource("cpu", streams * mpps, ends(0.13), says).with(with))
+        Ok(resource("cpu", cores * mpps, ends(0.13), says).with(with))
+    }
+}
+
+impl Stream {
+    /// As what was measured through the NIC says.
+    fn scaled(mut self, scaled: &Scaled) -> Self {
+        self.gbps *= scaled.by;
+        self.range = ends(scaled.half);
+        self.says += &format!(", times {:.2} ({})", scaled.by, scaled.from);
+        self.with.push(of("as measured", scaled.by, "x", &scaled.from));
+        self
     }
 }

@@ -1,10 +1,14 @@
 //! `memory`: what the narrowest interleave set, or a measured copy, carries.
 
-use super::{Group, Stated, ends, of, parameter, resource};
+use super::{Gap, Group, Stated, assumed, ends, of, parameter, resource};
 use crate::parameters::Parameters;
 use crate::server::Server;
 use crate::sockets::{Pages, Theta};
 use crate::traffic::Traffic;
+
+/// Bytes on the bus for each payload byte when both ends are on this host and no byte stays in a
+/// cache: two copies, each reads, fetches the line it is about to write, and writes.
+const INSIDE_COLD: f64 = 6.0;
 
 impl Server {
     /// The socket whose memory is used, and whether it is another than the one that works.
@@ -43,8 +47,12 @@ impl Server {
                 let words = format!("{:.1} GB/s cross the bus in a copy", copy.value);
                 (8.0 * copy.value / theta.m, words)
             }
-            (None, true) => return Err("memory: neither its modules nor a copy are known".into()),
-            (_, false) if own.is_empty() => return Err("memory: no processor has any".into()),
+            (None, true) => {
+                let gap = self.memory_gap.as_deref();
+                let gap = gap.unwrap_or("neither its modules nor a copy are known");
+                return Err(Gap::new("memory", gap));
+            }
+            (_, false) if own.is_empty() => return Err(Gap::new("memory", "no processor has any")),
             _ => {
                 let far = sets.iter().enumerate().any(|(at, sets)| at != used && !sets.is_empty());
                 let words: Vec<String> = own.iter().map(ToString::to_string).collect();
@@ -61,14 +69,15 @@ impl Server {
         let kernel = self.parameters.kernel(traffic);
         let fitted = matches!(traffic, Traffic::Tcp | Traffic::Udp);
         let half = kernel.memory_half.filter(|_| fitted);
-        let half = half.unwrap_or_else(|| Parameters::half_of_fit(self));
+        let half = half.unwrap_or_else(|| Parameters::half_of_memory(self));
         let (least, most, _) = traffic.moved(self.message.value);
         let mut range = ends(self.parameters.eta_half.map_or(half, |own| own.hypot(half)));
         if !fitted {
             range = (range.0 * theta.m / most, range.1 * theta.m / least);
         }
         says += &format!(", {:.2} bytes of it a payload byte", theta.m);
-        with.push(of("m", theta.m, "B/B", if fitted { &kernel.m_from } else { "assumed" }));
+        let m_from = if fitted { kernel.m_from.clone() } else { assumed("") };
+        with.push(of("m", theta.m, "B/B", &m_from));
         // Processors whose work uses the same memory have it together.
         let sharing = self.groups().iter().filter(|other| self.used(other, sets).0 == used).count();
         let mut gbps = gbps / sharing.max(1) as f64;
@@ -83,5 +92,23 @@ impl Server {
             }
         }
         Ok(resource("memory", gbps, range, says).with(with))
+    }
+
+    /// Memory behind a path inside the host, if nothing stays in the caches.
+    pub(super) fn memory_inside(&self) -> Stated {
+        let copy = self.parameters.copy_gb_s.as_ref();
+        let copy = copy.ok_or_else(|| Gap::new("memory", "a copy was not measured"))?;
+        let says = format!(
+            "{:.1} GB/s cross the bus in a copy, {INSIDE_COLD} bytes of it a payload byte: two \
+             copies, each read, fetch and write",
+            copy.value
+        );
+        let with = vec![
+            parameter("copy over the bus", "GB/s", copy),
+            of("m", INSIDE_COLD, "B/B", &assumed("two copies that miss every cache")),
+        ];
+        let mut one = resource("memory", 8.0 * copy.value / INSIDE_COLD, (1.0, 1.0), says);
+        one.only_if = Some("the data is in no cache".to_owned());
+        Ok(one.with(with))
     }
 }

@@ -1,6 +1,6 @@
 //! `nic`: packets a second of its engine.
 
-use super::{Group, Stated, parameter, resource};
+use super::{Gap, Group, Stated, parameter, resource};
 use crate::server::Server;
 use crate::traffic::Traffic;
 
@@ -8,7 +8,7 @@ impl Server {
     /// The NIC's own limit in packets.
     pub(super) fn engine(&self, traffic: Traffic, group: &Group) -> Stated {
         let Some(most) = &self.engine_mpps else {
-            return Err("nic: its packet rate is in no data sheet here: nic.mpps=100".to_owned());
+            return Err(Gap::new("nic", "its packet rate is in no data sheet here: nic.mpps=100"));
         };
         let n = self.ports(group);
         let with = vec![parameter("packets", "M/s", most)];

@@ -1,10 +1,16 @@
 //! `pcie` and `chipset`: what a slot, or the uplink above it, carries.
 
-use super::{Group, Stated, of, resource};
+use super::{Gap, Group, Stated, of, resource};
 use crate::pcie;
 use crate::reach::Resource;
 use crate::server::{Server, Slot};
 use crate::traffic::Traffic;
+use narrows_model::result::Provenance;
+
+/// Payloads that a port may be set to, where nobody told: the specification's least, and what
+/// servers with large pages set.
+const LEAST_PAYLOAD: f64 = 128.0;
+const MOST_PAYLOAD: f64 = 512.0;
 
 /// Header and framing of a PCI Express packet.
 const HEADER: f64 = 24.0;
@@ -17,7 +23,7 @@ impl Server {
         let slot = self.slot.as_ref();
         Some(match slot {
             Some(slot) => Ok(self.bus("pcie", traffic, slot, group.nics)),
-            None => Err("pcie: the slot is not known: nic.pcie=4x16".to_owned()),
+            None => Err(Gap::new("pcie", "the slot is not known: nic.pcie=4x16")),
         })
     }
 
@@ -29,8 +35,8 @@ impl Server {
         slot: &Slot,
         count: usize,
     ) -> Resource {
-        let packets = pcie::packet_bps(slot.gts, slot.lanes, slot.payload);
-        let says = format!("{} GT/s x{}, payload {} B", slot.gts, slot.lanes, slot.payload);
+        let packets = slot.packets_bps(slot.payload);
+        let says = format!("{}, payload {} B", slot.says(), slot.payload);
         let says = if count > 1 { format!("{count} times {says}") } else { says };
         let with = vec![
             of("lanes", f64::from(slot.lanes), "", &slot.from),
@@ -47,9 +53,35 @@ impl Server {
         let message = self.message.value;
         let is_short = !traffic.is_kernel() && message < payload;
         let (payload, frame) = if is_short { (message, message) } else { (payload, frame) };
-        let share = pcie::packet_share(frame, slot.payload, HEADER) * payload / frame;
-        let beside = frame / pcie::packet_share(frame, slot.payload, HEADER);
-        let least = beside / (beside + BESIDE_FRAME);
-        resource(name, count as f64 * packets * share / 1e9, (least, 1.0), says).with(with)
+        let rate = |size: f64| {
+            let share = pcie::packet_share(frame, size, HEADER) * payload / frame;
+            count as f64 * slot.packets_bps(size) * share / 1e9
+        };
+        let value = rate(slot.payload);
+        // Where nobody told the payload, it may be another.
+        let (least, most) = match slot.payload_from {
+            Provenance::Assumed(_) => (rate(LEAST_PAYLOAD), rate(MOST_PAYLOAD)),
+            _ => (value, value),
+        };
+        let around = frame / pcie::packet_share(frame, slot.payload, HEADER);
+        let least = least * around / (around + BESIDE_FRAME);
+        resource(name, value, (least / value, most / value), says).with(with)
+    }
+}
+
+impl Slot {
+    /// Bits a second left for packets with so much payload each.
+    fn packets_bps(&self, payload: f64) -> f64 {
+        let intervals = pcie::packet_bps(self.gts, self.lanes, payload);
+        intervals * self.raw_bps / pcie::raw_bps(self.gts, self.lanes)
+    }
+
+    /// `8 GT/s x16`, or the rate where only that is told.
+    fn says(&self) -> String {
+        let told = pcie::raw_bps(self.gts, self.lanes);
+        match (self.raw_bps / told - 1.0).abs() < 1e-6 {
+            true => format!("{} GT/s x{}", self.gts, self.lanes),
+            false => format!("{:.2} GB/s", self.raw_bps / 8e9),
+        }
     }
 }

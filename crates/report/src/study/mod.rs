@@ -8,13 +8,13 @@ pub mod text;
 
 use crate::words;
 use narrows_dimm::population::{Balance, Population, Socket, controllers_equal};
+use narrows_explain::conditions::{Seen, sessions};
 use narrows_model::host::Host;
 use narrows_model::result::{Estimate, Method, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path as Join, Trial};
-use narrows_model::workload::{Metric, Transport, Workload};
-use narrows_predict::calibration::Calibration;
-use narrows_predict::of_host;
+use narrows_model::workload::{Metric, Workload};
+use narrows_predict::of_cell;
 use narrows_stats::{
     Drift, Equivalence, Grouping, Label, Placed, Summary, drift, equivalence, levels,
     repeats_needed, summarise, value_of,
@@ -172,10 +172,10 @@ pub fn results(
         (name, cells.clone())
     });
     let named: Vec<(String, Vec<usize>)> = named.collect();
-    let populations = populations(stored);
     let beside = other.map(medians).unwrap_or_default();
+    let known = Known { populations: populations(stored), seen: seen(stored, summaries) };
     let panel = |(name, cells): (String, Vec<usize>)| {
-        let mut panel = panel(stored, summaries, &populations, name, &cells, &across, margin);
+        let mut panel = panel(stored, summaries, &known, name, &cells, &across, margin);
         for row in &mut panel.rows {
             let same = same_levels(&stored.trials[row.trial]);
             row.beside = beside.get(&same).filter(|(unit, _)| *unit == panel.unit).map(|(_, m)| *m);
@@ -242,10 +242,16 @@ fn medians(other: &StoredStudy) -> BTreeMap<Vec<(String, String)>, (Unit, f64)> 
     cells.filter_map(median).collect()
 }
 
+/// What is known of the machine in each session.
+struct Known {
+    populations: BTreeMap<u32, Vec<Populated>>,
+    seen: Vec<Seen>,
+}
+
 fn panel(
     stored: &StoredStudy,
     summaries: &[Summary],
-    populations: &BTreeMap<u32, Vec<Populated>>,
+    known: &Known,
     name: String,
     cells: &[usize],
     across: &str,
@@ -254,7 +260,7 @@ fn panel(
     let row = |at: &usize| {
         let (trial, summary) = (&stored.trials[*at], &summaries[*at]);
         let estimate = summary.estimate;
-        let population = population(stored, trial, populations);
+        let population = population(stored, trial, &known.populations);
         let memory = population.iter().map(|(_, memory)| *memory).max();
         Row {
             level: trial.level(across).unwrap_or(&trial.label).to_owned(),
@@ -266,7 +272,7 @@ fn panel(
             is_range: estimate.is_none_or(|e| e.by == Method::Range),
             n: estimate.map_or(0, |e| e.n),
             done: summary.done,
-            predicted: predicted(stored, trial),
+            predicted: predicted(stored, &known.seen, trial),
             beside: None,
             even: memory.map(|memory| memory <= Memory::ControllersAlike),
             memory,
@@ -302,31 +308,18 @@ fn panel(
     }
 }
 
-/// What the model says of a cell: of the host as it was in the session that measured it.
-fn predicted(stored: &StoredStudy, trial: &Trial) -> Option<Estimate> {
-    let path = match trial.kind {
-        Workload::Stream(Transport::Tcp) => "tcp",
-        Workload::Stream(Transport::Udp) => "udp",
-        _ => return None,
-    };
-    if trial.path != Join::Peer {
-        return None;
-    }
+/// What the model says of a cell: of the host as it was in the session that measured it, with what
+/// else was measured on it then.
+fn predicted(stored: &StoredStudy, seen: &[Seen], trial: &Trial) -> Option<Estimate> {
     let session = stored.records_of(trial).next()?.session;
-    let session = stored.sessions.iter().find(|known| known.number == session)?;
-    let message = trial.params.message_bytes.0.to_string();
-    let said = [("path", path.to_owned()), ("message", message)];
-    let said = said.into_iter().map(|(key, word)| (key.to_owned(), word)).collect();
-    let server = of_host(&session.host, &said, &Calibration::default()).ok()?;
-    let reach = server.reaches().into_iter().find(|reach| reach.path == path)?;
-    Some(Estimate {
-        value: reach.value * 1e9,
-        low: reach.low * 1e9,
-        high: reach.high * 1e9,
-        unit: Unit::BitsPerSecond,
-        n: 0,
-        by: Method::Model,
-    })
+    let of = seen.iter().find(|seen| seen.session.is_none_or(|number| number == session))?;
+    of_cell(&of.study, &of.summaries, trial)?.range
+}
+
+/// The sessions of a study that has cells to be predicted.
+fn seen(stored: &StoredStudy, summaries: &[Summary]) -> Vec<Seen> {
+    let asks = stored.trials.iter().any(|trial| trial.path == Join::Peer);
+    if asks { sessions(stored, summaries) } else { Vec::new() }
 }
 
 /// Failed runs of a panel's cells, each reason once.

@@ -1,0 +1,113 @@
+//! Which channels of a host hold modules: as it tells, and as was said.
+
+use crate::bounds;
+use crate::server::{Said, socket_of};
+use narrows_dimm::interleave::sets;
+use narrows_dimm::platform::Platform;
+use narrows_model::host::Host;
+use std::collections::BTreeMap;
+
+/// What is known of a host's modules.
+pub(crate) struct Populated {
+    /// Modules of every channel by socket; none where that is not known.
+    pub modules: Vec<Vec<u32>>,
+    /// Slots of every channel; two where that is not known.
+    pub slots_per_channel: u32,
+    /// What is missing to know them.
+    pub gap: Option<String>,
+}
+
+impl Populated {
+    fn not_known(gap: impl Into<String>) -> Self {
+        Self { modules: Vec::new(), slots_per_channel: 2, gap: Some(gap.into()) }
+    }
+}
+
+/// Modules as they are and as was said. An error is something said that cannot be.
+pub(crate) fn populated(
+    host: &Host,
+    said: &Said,
+    platform: Option<&Platform>,
+    has_speed: bool,
+) -> Result<Populated, String> {
+    let asked = said.keys().any(|key| key.starts_with("memory.socket"));
+    let Some(platform) = platform.filter(|platform| !platform.ways.is_empty()) else {
+        return match (asked, platform) {
+            (true, _) => Err("how these processors interleave is not known: cpu=NAME".to_owned()),
+            (false, Some(one)) => {
+                Ok(Populated::not_known(format!("how {} interleaves is not known", one.name)))
+            }
+            (false, None) => Ok(Populated::not_known(
+                "the processor's family is not known: cpu=NAME, or memory.copy_gb_s=20",
+            )),
+        };
+    };
+    let (mut modules, slots_per_channel) = match population(host, platform) {
+        Ok(found) => found,
+        Err(_) if asked => (Vec::new(), 2),
+        Err(why) => {
+            return Ok(Populated::not_known(format!("{why}: memory.socket0=1,1,1/0,0,0")));
+        }
+    };
+    for (key, text) in said {
+        let Some(socket) = key.strip_prefix("memory.socket") else { continue };
+        let at = socket_of(key, socket)?;
+        if at > modules.len() {
+            let next = modules.len();
+            return Err(format!("{key}: the next processor is memory.socket{next}"));
+        }
+        let channels = channels(text, platform).map_err(|why| format!("--set {key}: {why}"))?;
+        let empty = vec![0; platform.channels_per_socket() as usize];
+        modules.resize(modules.len().max(at + 1), empty);
+        modules[at] = channels;
+    }
+    match has_speed {
+        true => Ok(Populated { modules, slots_per_channel, gap: None }),
+        false => Ok(Populated::not_known("the speed of memory is not known: memory.mts=2933")),
+    }
+}
+
+/// `1,1,1/0,0,0`: modules of each channel, controllers separated by slashes.
+fn channels(text: &str, platform: &Platform) -> Result<Vec<u32>, String> {
+    let number = |word: &str| {
+        let modules: f64 = word.trim().parse().ok()?;
+        bounds::MODULES.check(modules).ok().map(|modules| modules as u32)
+    };
+    let all: Option<Vec<u32>> = text.split(['/', ',']).map(number).collect();
+    let all = all.ok_or(format!("'{text}' is not modules of each channel, such as 1,1,1/0,0,0"))?;
+    let own = platform.channels_per_socket();
+    match all.len() == own as usize {
+        true => Ok(all),
+        false => Err(format!("{} has {own} channels a socket", platform.name)),
+    }
+}
+
+/// Modules of every channel as they are, and the slots of a channel.
+fn population(host: &Host, platform: &Platform) -> Result<(Vec<Vec<u32>>, u32), String> {
+    let slots = host.memory.slots.value().ok_or("memory slots are not known")?;
+    let known = sets(slots, platform, 1)?;
+    let each = platform.channels_per_socket() as usize;
+    let mut by_socket = BTreeMap::<u32, BTreeMap<(u32, usize, String), (u32, u32)>>::new();
+    for slot in slots {
+        let Some(at) = &slot.at else { continue };
+        let controller =
+            known.controllers.get(&(at.socket, at.channel.clone())).copied().unwrap_or(0);
+        let key = (controller, at.channel.len(), at.channel.clone());
+        let channel = by_socket.entry(at.socket).or_default().entry(key).or_default();
+        channel.0 += 1;
+        channel.1 += u32::from(slot.module.as_ref().is_some_and(|module| module.is_dram));
+    }
+    let most = by_socket.values().flat_map(BTreeMap::values).map(|channel| channel.0).max();
+    let modules: Vec<Vec<u32>> = by_socket
+        .values()
+        .map(|channels| {
+            let mut all: Vec<u32> = channels.values().map(|channel| channel.1).collect();
+            all.resize(each, 0);
+            all
+        })
+        .collect();
+    match modules.is_empty() {
+        true => Err("no memory slot tells its channel".to_owned()),
+        false => Ok((modules, most.unwrap_or(1))),
+    }
+}

@@ -1,0 +1,209 @@
+//! What the model says of a study: of its memory kernels, of the paths inside its host, of every
+//! NIC, and of what was measured to a peer. All of it is the answer of [`Server`], so that every
+//! command that asks the same gets the same.
+
+use crate::calibration::Calibration;
+use crate::dram;
+use crate::reach::{Reach, Resource};
+use crate::server::{Said, Server, of_nic};
+use crate::traffic::Traffic;
+use narrows_model::host::Nic;
+use narrows_model::load::Params;
+use narrows_model::result::{Ceiling, Estimate, Method, Prediction, Unit};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path, Trial};
+use narrows_model::workload::{Metric, RdmaVerb, Transport, Workload};
+use narrows_stats::Summary;
+
+/// Gb/s to bits a second.
+const GIGA: f64 = 1e9;
+
+/// Predictions for memory and the local path, when they were measured, for every physical NIC, and
+/// for the interface that leads to the peer.
+pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
+    let mut predictions = kernels(study, summaries);
+    let measured = Calibration::but_the_nic(study, summaries);
+    for (traffic, kind) in
+        [(Traffic::Tcp, Workload::TCP_STREAM), (Traffic::Udp, Workload::UDP_STREAM)]
+    {
+        predictions.extend(inside(study, summaries, traffic, &kind));
+        let to_peer = summaries.iter().find(|s| s.path == Path::Peer && s.kind == kind);
+        for nic in &study.host.nics {
+            let leads = study.study.interface.as_ref() == Some(&nic.name);
+            // A direct measurement asks about its own path only.
+            if leads || nic.physical && study.study.peer.is_none() {
+                let of = to_peer.filter(|_| leads);
+                let trial = of.and_then(|of| trial_of(study, of));
+                let asked = trial.map(|trial| asked(&trial.params)).unwrap_or_default();
+                let server = through(study, Some(nic), &asked, &measured);
+                let stated = server.and_then(|server| through_nic(&server, traffic));
+                let of = of.and_then(|of| of.estimate);
+                predictions.push(prediction(&nic.name, &traffic.name(), stated, of));
+            }
+        }
+    }
+    predictions
+}
+
+/// What the model says of a cell that was measured to a peer: through the interface that leads
+/// there, else through the host's fastest.
+pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Option<Prediction> {
+    let traffic = match trial.kind {
+        Workload::TCP_STREAM => Traffic::Tcp,
+        Workload::UDP_STREAM => Traffic::Udp,
+        Workload::Stream(Transport::Rdma(RdmaVerb::Write)) => Traffic::ROCE_WRITE,
+        _ => return None,
+    };
+    if trial.path != Path::Peer {
+        return None;
+    }
+    let leads = |nic: &&Nic| study.study.interface.as_ref() == Some(&nic.name);
+    let nic = study.host.nics.iter().find(leads).or_else(|| crate::fastest(&study.host))?;
+    let measured = Calibration::but_the_nic(study, summaries);
+    let server = through(study, Some(nic), &asked(&trial.params), &measured);
+    let stated = server.and_then(|server| through_nic(&server, traffic));
+    let of = summaries.iter().find(|summary| summary.label == trial.label);
+    Some(prediction(&nic.name, &traffic.name(), stated, of.and_then(|of| of.estimate)))
+}
+
+/// What each memory kernel should reach, beside what it reached.
+fn kernels(study: &StoredStudy, all: &[Summary]) -> Vec<Prediction> {
+    let kernels = all.iter().filter(|summary| summary.metric == Metric::MemoryBandwidth);
+    let predicted = kernels.map(|kernel| {
+        let trial = trial_of(study, kernel);
+        let node = trial.and_then(|trial| trial.params.memory.as_ref()?.node);
+        let stated = dram::peak(&study.host, node.or(study.study.memory_node), kernel);
+        let (ceilings, missing) = match stated {
+            Ok(ceiling) => (vec![ceiling], Vec::new()),
+            Err(gap) => (Vec::new(), vec![gap]),
+        };
+        let lowest = ceilings.first();
+        Prediction {
+            path: "memory".to_owned(),
+            protocol: kernel.label.clone(),
+            range: lowest.map(|lowest| lowest.range),
+            narrowest: lowest.map(|lowest| lowest.resource.clone()),
+            ceilings,
+            measured: kernel.estimate,
+            missing,
+            sessions: Vec::new(),
+        }
+    });
+    predicted.collect()
+}
+
+/// The paths inside the host that were measured.
+fn inside(
+    study: &StoredStudy,
+    all: &[Summary],
+    traffic: Traffic,
+    kind: &Workload,
+) -> Vec<Prediction> {
+    let is_one = |summary: &&Summary| {
+        let local = matches!(summary.path, Path::Loopback | Path::Namespaces);
+        local && summary.kind == *kind && study.study.peer.is_none()
+    };
+    // The streams themselves tell nothing of what they should have reached; the memory does.
+    let memory: Vec<Summary> =
+        all.iter().filter(|one| one.metric == Metric::MemoryBandwidth).cloned().collect();
+    let measured = Calibration::of(study, &memory);
+    let predicted = all.iter().filter(is_one).map(|summary| {
+        let path = match summary.path {
+            Path::Loopback => "this host's stack (loopback)",
+            _ => "this host's stack (veth)",
+        };
+        let mut asked = trial_of(study, summary).map(|one| asked(&one.params)).unwrap_or_default();
+        if let Some(mtu) = study.study.path_mtu_bytes {
+            asked.insert("mtu".to_owned(), mtu.0.to_string());
+        }
+        let server = through(study, None, &asked, &measured);
+        // `tcp-stream cubic` is a prediction of its own, called `tcp cubic`.
+        let variant = summary.label.strip_prefix(kind.as_str()).unwrap_or_default();
+        let name = format!("{}{variant}", traffic.name());
+        let stated = server.map(|server| server.inside(traffic));
+        prediction(path, &name, stated, summary.estimate)
+    });
+    predicted.collect()
+}
+
+fn trial_of<'a>(study: &'a StoredStudy, summary: &Summary) -> Option<&'a Trial> {
+    study.trials.iter().find(|trial| trial.label == summary.label)
+}
+
+/// What a trial asks: its messages and how many streams of them.
+fn asked(params: &Params) -> Said {
+    let mut said = Said::from([("streams".to_owned(), params.streams.max(1).to_string())]);
+    if params.message_bytes.0 > 0 {
+        said.insert("message".to_owned(), params.message_bytes.0.to_string());
+    }
+    said
+}
+
+/// The study's host as it is asked about, with what was measured on it.
+fn through(
+    study: &StoredStudy,
+    nic: Option<&Nic>,
+    asked: &Said,
+    measured: &Calibration,
+) -> Result<Server, String> {
+    let mut server = of_nic(&study.host, nic, asked, measured)?;
+    let own = server.parameters.clone();
+    server.parameters = own.calibrated(&server, measured);
+    Ok(server)
+}
+
+fn through_nic(server: &Server, traffic: Traffic) -> Result<Reach, String> {
+    server.reach(traffic).ok_or_else(|| "wire: there is no NIC".to_owned())
+}
+
+/// An answer as a study has it, in bits a second.
+fn prediction(
+    path: &str,
+    protocol: &str,
+    stated: Result<Reach, String>,
+    measured: Option<Estimate>,
+) -> Prediction {
+    let (path, protocol) = (path.to_owned(), protocol.to_owned());
+    let nothing = Prediction {
+        path,
+        protocol,
+        range: None,
+        narrowest: None,
+        ceilings: Vec::new(),
+        measured,
+        missing: Vec::new(),
+        sessions: Vec::new(),
+    };
+    match stated {
+        Err(gap) => Prediction { missing: vec![gap], ..nothing },
+        Ok(reach) => Prediction {
+            range: reach.narrowest.is_some().then(|| bits(reach.value, reach.low, reach.high)),
+            narrowest: reach.narrowest.clone(),
+            ceilings: reach.resources.iter().map(ceiling).collect(),
+            missing: reach.missing,
+            ..nothing
+        },
+    }
+}
+
+fn ceiling(resource: &Resource) -> Ceiling {
+    let mut provenance = Vec::new();
+    for parameter in &resource.parameters {
+        if !provenance.contains(&parameter.from) {
+            provenance.push(parameter.from.clone());
+        }
+    }
+    Ceiling {
+        resource: resource.name.to_owned(),
+        range: bits(resource.value, resource.low, resource.high),
+        says: resource.says.clone(),
+        only_if: resource.only_if.clone(),
+        provenance,
+    }
+}
+
+/// A modelled rate with its range.
+fn bits(value: f64, low: f64, high: f64) -> Estimate {
+    let [value, low, high] = [value, low, high].map(|gbps| gbps * GIGA);
+    Estimate { value, low, high, unit: Unit::BitsPerSecond, n: 0, by: Method::Model }
+}
