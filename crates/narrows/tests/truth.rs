@@ -253,3 +253,91 @@ fn data_that_was_corrupted_on_its_way_is_a_verdict() {
     let result = bench.result(0, &UDP);
     assert!(!result["labels"].to_string().contains("corrupted"), "{result}");
 }
+
+/// A count of the kernel's in a namespace: `Udp: InDatagrams`.
+fn udp_count(place: &str, column: &str) -> u64 {
+    let output = Command::new("nsenter").args([place, "cat", "/proc/net/snmp"]).output();
+    let text = out(&output.expect("nsenter"));
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+    let mut all = names.split_whitespace().zip(values.split_whitespace());
+    let found = all.find(|(name, _)| *name == column).expect(column);
+    found.1.parse().expect("a number")
+}
+
+/// Sends a signal to a process.
+fn signal(pid: u32, name: &str) {
+    let done = Command::new("kill").args([name, &pid.to_string()]).status();
+    assert!(done.expect("kill").success(), "{name} {pid}");
+}
+
+/// Waits until something holds, for half a minute at most; whether it did.
+fn until(holds: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < end {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+/// An iperf3 server that does not read for a while: its socket's buffer holds some hundred of the
+/// datagrams, the kernel drops the rest and counts them, and nothing tells the client where.
+#[test]
+fn what_an_iperf3_servers_socket_drops_has_no_place_and_advice_that_finds_it() {
+    if !is_root() {
+        return skip("iperf3_socket", "needs root for network namespaces");
+    }
+    if Command::new("iperf3").arg("-v").output().is_err() {
+        return skip("iperf3_socket", "iperf3 is not there");
+    }
+    let namespaces = Namespaces::make().expect("namespaces");
+    let enter = |path: String| format!("--net={path}");
+    let (there, here) = (enter(namespaces.sink_path()), enter(namespaces.source_path()));
+    let address = namespaces.sink_address().to_string();
+    let mut server = Command::new("nsenter");
+    server.args([&there, "iperf3", "-s", "-B", &address]).stdout(std::process::Stdio::null());
+    let mut server = server.spawn().expect("iperf3");
+    let pid = server.id();
+    let listens = || {
+        let output = Command::new("nsenter").args([&there, "cat", "/proc/net/tcp"]).output();
+        out(&output.expect("nsenter")).contains(":1451 ")
+    };
+    assert!(until(listens), "iperf3 does not listen");
+    let dropped = udp_count(&there, "RcvbufErrors");
+    let pauser = std::thread::spawn({
+        let there = there.clone();
+        move || {
+            let flows = until(|| udp_count(&there, "InDatagrams") > 200);
+            signal(pid, "-STOP");
+            std::thread::sleep(Duration::from_millis(700));
+            signal(pid, "-CONT");
+            flows
+        }
+    });
+    let mut command = Command::new("nsenter");
+    command.args([&here, env!("CARGO_BIN_EXE_narrows"), "udp", &address, "--iperf3", "-J"]);
+    command.args(["-b", "80M", "-l", "1200", "-t", "2", "--repeats", "1"]);
+    let output = run(command.arg("--out").arg(folder("truth-iperf3-socket")));
+    assert!(pauser.join().expect("a thread"), "no datagrams: {}", err(&output));
+    let dropped = udp_count(&there, "RcvbufErrors") - dropped;
+    let _ = server.kill();
+    let _ = server.wait();
+    let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    let result = &json["results"][0];
+    let (lost, unplaced) =
+        (count(result, "lost_datagrams"), count(result, "lost_unplaced_datagrams"));
+    assert!(dropped > 1000, "the kernel dropped {dropped}");
+    // The server's window is a little longer than ours.
+    assert!(lost * 10 > dropped * 9 && lost * 10 < dropped * 11, "{lost} lost, {dropped} dropped");
+    assert!(unplaced * 10 > lost * 9, "{unplaced} of {lost} have no place: {result}");
+    let findings = json["findings"].as_array().expect("findings");
+    let found = findings.iter().find(|found| found["rule"] == "datagrams-dropped");
+    let found = found.unwrap_or_else(|| panic!("no finding: {}", json["findings"]));
+    let advice = found["remedy"].as_str().expect("a remedy");
+    assert!(advice.contains("nstat -az UdpRcvbufErrors"), "{found}");
+    assert!(!found.to_string().contains("switch"), "{found}");
+    assert!(found["says"].as_str().is_some_and(|says| says.contains("unknown")), "{found}");
+}
