@@ -59,6 +59,76 @@ fn several_levels_go_into_one_file_by_and_by() {
     fails(&mut import(&one, &["--into", "nowhere.narrows"]), 2, "nowhere.narrows");
 }
 
+/// A file as flent writes it, of a batch: its title names the factors.
+fn flent_file(dir: &Path, title: &str, host: &str, upload_mbps: f64) -> PathBuf {
+    let file = dir.join(format!("{}.flent", title.replace([' ', ':'], "-")));
+    let algorithm = if title.contains("cc:bbr") { "bbr" } else { "cubic" };
+    let json = serde_json::json!({
+        "version": 4, "x_values": [0.0, 0.2], "raw_values": {},
+        "metadata": {
+            "NAME": "tcp_1up", "TITLE": title, "HOST": host, "LENGTH": 60,
+            "TIME": format!("2031-02-03T04:05:{:02}.5Z", title.len()),
+            "SYSCTLS": {"net.ipv4.tcp_congestion_control": algorithm},
+            "SERIES_META": {"TCP upload": {"UNITS": "Mbits/s"}, "Ping (ms) ICMP": {"UNITS": "ms"}}
+        },
+        "results": {"TCP upload": [upload_mbps, upload_mbps], "Ping (ms) ICMP": [20.0, 21.0]}
+    });
+    std::fs::write(&file, json.to_string()).expect("a file");
+    file
+}
+
+#[test]
+fn what_flents_files_differ_in_are_factors_and_the_rest_are_notes() {
+    let dir = folder("imports-flent");
+    let to = dir.join("all.narrows");
+    let path = to.to_str().expect("a path");
+    let files = [
+        flent_file(&dir, "qdisc:fq cc:cubic rep:01", "h", 90.0),
+        flent_file(&dir, "qdisc:fq cc:cubic rep:02", "h", 91.0),
+        flent_file(&dir, "qdisc:fq cc:bbr rep:01", "h", 80.0),
+        flent_file(&dir, "qdisc:cake cc:cubic rep:01", "h", 70.0),
+    ];
+    assert!(run(&mut import(&files, &["-o", path])).status.success());
+    let cells = || -> Vec<(String, usize)> {
+        let stored = narrows_store::read(&to).expect("a study");
+        let of = |trial| stored.records_of(trial).count();
+        stored.trials.iter().map(|trial| (trial.label.clone(), of(trial))).collect()
+    };
+    let cell = |name: &str, runs| (name.to_owned(), runs);
+    // The algorithm in the settings tells nothing that the title does not.
+    let first = vec![
+        cell("ping-latency, tcp_1up, Ping (ms) ICMP, fq, cubic", 2),
+        cell("tcp-stream, tcp_1up, TCP upload, fq, cubic", 2),
+        cell("ping-latency, tcp_1up, Ping (ms) ICMP, fq, bbr", 1),
+        cell("tcp-stream, tcp_1up, TCP upload, fq, bbr", 1),
+        cell("ping-latency, tcp_1up, Ping (ms) ICMP, cake, cubic", 1),
+        cell("tcp-stream, tcp_1up, TCP upload, cake, cubic", 1),
+    ];
+    let sorted = |mut all: Vec<(String, usize)>| {
+        all.sort();
+        all
+    };
+    assert_eq!(sorted(cells()), sorted(first.clone()));
+    let stored = narrows_store::read(&to).expect("a study");
+    let notes = &stored.trials[0].notes;
+    let noted = |factor: &str, level: &str| {
+        notes.iter().any(|note| note.factor == factor && note.level == level)
+    };
+    assert!(noted("host", "h") && noted("length", "60"), "{notes:?}");
+    assert!(noted("sysctls.net.ipv4.tcp_congestion_control", "cubic"), "{notes:?}");
+    // A further repetition of a cell, and a run to another host.
+    let more = [
+        flent_file(&dir, "qdisc:fq cc:bbr rep:02", "h", 81.0),
+        flent_file(&dir, "qdisc:fq cc:bbr rep:03", "other", 50.0),
+    ];
+    for file in more {
+        assert!(run(&mut import(&[file], &["--into", path])).status.success());
+    }
+    let all = cells();
+    assert!(all.contains(&cell("tcp-stream, tcp_1up, TCP upload, fq, bbr", 2)), "{all:?}");
+    assert!(all.contains(&cell("tcp-stream, tcp_1up, TCP upload, fq, bbr, other", 1)), "{all:?}");
+}
+
 #[test]
 fn packed_files_are_unpacked_and_endless_ones_left() {
     let dir = folder("imports-packed");

@@ -11,7 +11,7 @@ use narrows_model::record::{External, Fault, Outcome, Record, Stage, Stamp};
 use narrows_model::study::{Ended, Reading, StoredStudy, Study};
 use narrows_model::trial::{Level, Trial, TrialId};
 use narrows_store::Store;
-use narrows_store::import::{self, Output, Run, Tool};
+use narrows_store::import::{self, Output, Run, Told, Tool};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
@@ -29,15 +29,22 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
         Some(file) => Gathered::of(file)?,
         None => Gathered::default(),
     };
+    let mut parsed = Vec::new();
     for file in &args.files {
         let text = read(file)?;
         let (tool, output) = parse(file, &text, args.tool.as_deref())?;
-        let at: Vec<Level> = args
-            .at
-            .iter()
-            .map(|(factor, level)| Level { factor: factor.clone(), level: level.clone() })
-            .collect();
-        gathered.add(file, &text, tool, output, &at);
+        // Of a file with many runs each would keep all of it.
+        let text = if output.runs.len() == 1 { kept(&text) } else { String::new() };
+        parsed.push(Parsed { file, text, tool, output });
+    }
+    let at: Vec<Level> = args
+        .at
+        .iter()
+        .map(|(factor, level)| Level { factor: factor.clone(), level: level.clone() })
+        .collect();
+    settle(&mut parsed, &gathered.stated);
+    for one in parsed {
+        gathered.add(one, &at);
     }
     if let Some(file) = &args.into {
         gathered.add_to(file)?;
@@ -112,6 +119,40 @@ fn parse(file: &Path, text: &str, tool: Option<&str>) -> Result<(&'static Tool, 
     Ok((tool, output))
 }
 
+/// A file's runs.
+struct Parsed<'a> {
+    file: &'a Path,
+    /// The end of its text, where it holds one run.
+    text: String,
+    tool: &'static Tool,
+    output: Output,
+}
+
+/// What runs of one tool state, by the tool's name.
+type StatedBy = BTreeMap<String, Vec<Vec<Level>>>;
+
+/// Makes factors of what tells runs of one tool apart, over all files and what was imported before.
+fn settle(parsed: &mut [Parsed<'_>], before: &StatedBy) {
+    let tools: BTreeSet<&'static str> = parsed.iter().map(|one| one.tool.name).collect();
+    for tool in tools {
+        let of_tool = parsed.iter_mut().filter(|one| one.tool.name == tool);
+        let mut runs: Vec<&mut Run> = of_tool.flat_map(|one| &mut one.output.runs).collect();
+        let own: BTreeSet<String> =
+            runs.iter().flat_map(|run| &run.levels).map(|level| level.factor.clone()).collect();
+        let new = runs.iter().map(|run| Told {
+            levels: run.levels.iter().collect(),
+            stated: run.stated.iter().collect(),
+        });
+        // Of a run that is there already, levels and notes are what it stated.
+        let known = before.get(tool).into_iter().flatten().map(|all| {
+            let (levels, stated) = all.iter().partition(|one| own.contains(&one.factor));
+            Told { levels, stated }
+        });
+        let factors = import::telling(&new.chain(known).collect::<Vec<Told<'_>>>());
+        runs.iter_mut().for_each(|run| run.settle(&factors));
+    }
+}
+
 #[derive(Default)]
 struct Gathered {
     trials: Vec<Trial>,
@@ -122,6 +163,8 @@ struct Gathered {
     known: BTreeSet<TrialId>,
     /// Cells of what is imported now.
     cells: BTreeSet<TrialId>,
+    /// What the runs state that the file has already.
+    stated: StatedBy,
 }
 
 impl Gathered {
@@ -140,8 +183,14 @@ impl Gathered {
             let next = repeats.entry(record.trial.clone()).or_insert(0);
             *next = record.repeat.saturating_add(1).max(*next);
         }
+        let mut stated = StatedBy::new();
+        for trial in &stored.trials {
+            let tool = trial.engine.as_ref().map(|engine| engine.tool.clone());
+            let all = [trial.levels.as_slice(), &trial.notes].concat();
+            stated.entry(tool.unwrap_or_default()).or_default().push(all);
+        }
         let known = stored.trials.into_iter().map(|trial| trial.id).collect();
-        Ok(Self { repeats, known, ..Self::default() })
+        Ok(Self { repeats, known, stated, ..Self::default() })
     }
 
     fn add_to(&self, file: &Path) -> Result<(), Failure> {
@@ -164,8 +213,8 @@ impl Gathered {
         Ok(0)
     }
 
-    fn add(&mut self, file: &Path, text: &str, tool: &Tool, output: Output, at: &[Level]) {
-        let one = output.runs.len() == 1;
+    fn add(&mut self, parsed: Parsed<'_>, at: &[Level]) {
+        let Parsed { file, text, tool, output } = parsed;
         for run in output.runs {
             let levels: Vec<Level> = at.iter().cloned().chain(run.levels.clone()).collect();
             let trial =
@@ -177,8 +226,7 @@ impl Gathered {
                 command: None,
                 file: Some(file.display().to_string()),
                 figures: run.figures.clone(),
-                // Of a file with many runs each would keep all of them.
-                output: if one { kept(text) } else { String::new() },
+                output: text.clone(),
             };
             self.records.push(record(&trial.id, *repeat, &run, external));
             *repeat += 1;

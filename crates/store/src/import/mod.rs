@@ -22,6 +22,7 @@ use narrows_model::record::Figure;
 use narrows_model::result::Unit;
 use narrows_model::trial::Level;
 use narrows_model::workload::Workload;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A tool whose output can be read.
 pub struct Tool {
@@ -70,6 +71,9 @@ pub struct Run {
     pub kind: Workload,
     /// What tells it from others of its kind: message size, streams.
     pub levels: Vec<Level>,
+    /// What the source says of how it was made: factors, where runs that are imported together
+    /// differ in them, and notes where all are alike.
+    pub stated: Vec<Level>,
     /// What else the source says of it.
     pub notes: Vec<Level>,
     /// Its figures, the one that counts first.
@@ -81,7 +85,8 @@ pub struct Run {
 impl Run {
     fn new(kind: impl Into<Workload>) -> Self {
         let (levels, notes, figures) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kind: kind.into(), levels, notes, figures, failed: None }
+        let stated = Vec::new();
+        Self { kind: kind.into(), levels, stated, notes, figures, failed: None }
     }
 
     fn level(mut self, factor: &str, level: impl ToString) -> Self {
@@ -100,6 +105,60 @@ impl Run {
             None => {}
         }
         self
+    }
+}
+
+/// What tells a run from others: its levels, and what else is stated of it.
+pub struct Told<'a> {
+    /// Its levels.
+    pub levels: Vec<&'a Level>,
+    /// What may be a factor, what the user named first.
+    pub stated: Vec<&'a Level>,
+}
+
+/// The factors that tell runs of the same levels apart. A factor that tells apart only what those
+/// before it do already is none: files of two machines differ in all that is said of a machine.
+pub fn telling(runs: &[Told<'_>]) -> BTreeSet<String> {
+    let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
+    for one in runs.iter().flat_map(|run| &run.stated) {
+        if seen.insert(&one.factor) {
+            order.push(&one.factor);
+        }
+    }
+    let by_factor = |levels: &[&'_ Level]| -> BTreeMap<String, String> {
+        levels.iter().map(|one| (one.factor.clone(), one.level.clone())).collect()
+    };
+    let stated: Vec<_> = runs.iter().map(|run| by_factor(&run.stated)).collect();
+    let mut classes = renumbered(runs.iter().map(|run| by_factor(&run.levels)));
+    let mut telling = BTreeSet::new();
+    for factor in order {
+        let levels = stated.iter().map(|levels| levels.get(factor));
+        let finer = renumbered(classes.iter().zip(levels));
+        if finer.iter().max() > classes.iter().max() {
+            telling.insert(factor.clone());
+            classes = finer;
+        }
+    }
+    telling
+}
+
+/// The same number for what is equal, from 0.
+fn renumbered<T: Ord>(all: impl Iterator<Item = T>) -> Vec<usize> {
+    let mut numbers = BTreeMap::new();
+    let number = |one| {
+        let next = numbers.len();
+        *numbers.entry(one).or_insert(next)
+    };
+    all.map(number).collect()
+}
+
+impl Run {
+    /// Makes levels of what it states of these factors, and notes of the rest.
+    pub fn settle(&mut self, factors: &BTreeSet<String>) {
+        for one in std::mem::take(&mut self.stated) {
+            let to = if factors.contains(&one.factor) { &mut self.levels } else { &mut self.notes };
+            to.push(one);
+        }
     }
 }
 
