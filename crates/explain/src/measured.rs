@@ -26,7 +26,7 @@ pub struct Cell<'a> {
 impl Cell<'_> {
     /// Median over the runs of what each one's sending end tells.
     pub fn of_source(&self, value: impl Fn(&EndReport) -> Option<f64>) -> Option<f64> {
-        let ends = self.done.iter().filter_map(|record| record.source.as_deref());
+        let ends = self.done.iter().filter_map(|record| record.sender());
         median(&ends.filter_map(value).collect::<Vec<f64>>())
     }
 
@@ -56,7 +56,7 @@ pub fn cells<'a>(case: &'a Case<'a>) -> impl Iterator<Item = Cell<'a>> {
     case.study.trials.iter().filter_map(move |trial| {
         let summary = case.summaries.iter().find(|summary| summary.label == trial.label)?;
         let mut done = runs.remove(&trial.id).unwrap_or_default();
-        done.retain(|record| record.outcome == Outcome::Done && record.source.is_some());
+        done.retain(|record| record.outcome == Outcome::Done && record.sender().is_some());
         (!done.is_empty()).then_some(Cell { trial, summary, done })
     })
 }
@@ -255,9 +255,9 @@ pub mod testing {
     use super::*;
     use narrows_model::Nanos;
     use narrows_model::host::Host;
-    use narrows_model::load::{FlowTally, Params, ThreadUsage, Timeline};
+    use narrows_model::load::{FlowTally, Params, Role, ThreadUsage, Timeline};
     use narrows_model::reading::Scope;
-    use narrows_model::record::Stamp;
+    use narrows_model::record::{Reported, Stamp};
     use narrows_model::study::StoredStudy;
     use narrows_model::trial::Trial;
     use narrows_model::trial::{Path, Placement, TrialId};
@@ -310,9 +310,7 @@ pub mod testing {
             repeat,
             block: repeat,
             outcome: Outcome::Done,
-            sink: Some(Box::new(end(false))),
-            source: Some(Box::new(end(true))),
-            beside: None,
+            reports: Reported::list(Some(Box::new(end(false))), Some(Box::new(end(true))), None),
             around: Stamp::default(),
             session: 0,
             external: None,
@@ -326,7 +324,8 @@ pub mod testing {
     /// A study of round trips to a peer, each as long, three runs of a thousand.
     pub fn trips(p50_us: u64) -> StoredStudy {
         let mut study = stream("tcp-rr");
-        for end in study.records.iter_mut().filter_map(|record| record.source.as_deref_mut()) {
+        for end in study.records.iter_mut().filter_map(|record| record.of_mut(Role::Sender).next())
+        {
             end.round_trips = vec![(Nanos(p50_us * 1000), 1000)];
         }
         study
@@ -335,7 +334,7 @@ pub mod testing {
     /// Sets a reading of every run's sending end.
     pub fn read(study: &mut StoredStudy, source: &str, key: &str, value: u64) {
         for record in &mut study.records {
-            if let Some(end) = &mut record.source {
+            if let Some(end) = record.of_mut(Role::Sender).next() {
                 end.readings.put_words(source, key, value);
             }
         }
@@ -354,7 +353,7 @@ pub mod testing {
         }
         read(&mut study, "tcp-info", "flow2.highest:rtt_ns", 300_000);
         for record in study.records.iter_mut().filter(|_| busy) {
-            for end in [&mut record.sink, &mut record.source].into_iter().flatten() {
+            for end in record.reports.iter_mut().map(|one| &mut *one.report) {
                 end.threads[0].system_ns = end.threads[0].wall_ns;
             }
         }

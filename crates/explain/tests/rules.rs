@@ -5,8 +5,8 @@ use narrows_dimm::population::{Balance, balance, sockets};
 use narrows_explain::{Case, judge};
 use narrows_host::{Root, memory::parse_smbios, read};
 use narrows_model::host::*;
-use narrows_model::load::{CpuList, EndReport, FlowTally, Params, ThreadUsage, Timeline};
-use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::load::{CpuList, EndReport, FlowTally, Params, Role, ThreadUsage, Timeline};
+use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::{Finding, Verdict, Weight};
 use narrows_model::study::{StoredStudy, Study};
 use narrows_model::trial::{Path, Placement, Trial, TrialId};
@@ -354,9 +354,7 @@ fn record(label: &str, repeat: u32, bytes: u64, congestion: &str, foreign: f64) 
         repeat,
         block: repeat,
         outcome: Outcome::Done,
-        sink: Some(Box::new(end.clone())),
-        source: Some(Box::new(end)),
-        beside: None,
+        reports: Reported::list(Some(Box::new(end.clone())), Some(Box::new(end)), None),
         around,
         session: 0,
         external: None,
@@ -392,7 +390,7 @@ fn a_default_that_costs_throughput_is_found_with_what_a_change_is_worth() {
     // Asked for cubic, got bbr: nothing was compared.
     let mut same = compared(3.0);
     for record in &mut same.records {
-        for end in [&mut record.sink, &mut record.source].into_iter().flatten() {
+        for end in record.reports.iter_mut().map(|one| &mut *one.report) {
             end.effective.congestion = Some("bbr".into());
         }
     }
@@ -582,8 +580,9 @@ fn to_a_peer(busy: f64) -> StoredStudy {
             user_ns: Nanos((share * 1e9) as u64),
             ..ThreadUsage::default()
         };
-        for (end, share) in [(&mut record.sink, busy), (&mut record.source, 0.5)] {
-            end.as_mut().expect("an end").threads = vec![usage(share)];
+        for one in &mut record.reports {
+            let share = if one.role == Role::Receiver { busy } else { 0.5 };
+            one.report.threads = vec![usage(share)];
         }
         study.records.push(record);
     }

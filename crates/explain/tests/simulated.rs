@@ -5,9 +5,9 @@
 use narrows_explain::{Case, judge};
 use narrows_model::host::*;
 use narrows_model::load::{
-    CpuList, EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline,
+    CpuList, EndReport, FlowTally, Params, Role, StreamParams, ThreadUsage, Timeline,
 };
-use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::Verdict;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Placement, Trial, TrialId};
@@ -220,9 +220,11 @@ fn healthy(seed: u64) -> StoredStudy {
                 repeat,
                 block: repeat,
                 outcome: Outcome::Done,
-                sink: Some(Box::new(end(&mut noise, false, "there"))),
-                source: Some(Box::new(end(&mut noise, true, "here"))),
-                beside: None,
+                reports: Reported::list(
+                    Some(Box::new(end(&mut noise, false, "there"))),
+                    Some(Box::new(end(&mut noise, true, "here"))),
+                    None,
+                ),
                 around: Stamp::default(),
                 session: 0,
                 external: None,
@@ -250,11 +252,19 @@ fn slots(study: &mut StoredStudy, change: impl Fn(&mut Vec<Slot>)) {
 }
 
 fn sources(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
-    study.records.iter_mut().filter_map(|run| run.source.as_deref_mut()).for_each(&mut change);
+    study
+        .records
+        .iter_mut()
+        .filter_map(|run| run.of_mut(Role::Sender).next())
+        .for_each(&mut change);
 }
 
 fn sinks(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
-    study.records.iter_mut().filter_map(|run| run.sink.as_deref_mut()).for_each(&mut change);
+    study
+        .records
+        .iter_mut()
+        .filter_map(|run| run.of_mut(Role::Receiver).next())
+        .for_each(&mut change);
 }
 
 fn read(end: &mut EndReport, source: &str, key: &str, value: u64) {
@@ -402,7 +412,7 @@ const CAUSES: &[Cause] = &[
         rules: &["datagrams-dropped"],
         plant: |study, noise| {
             let runs = study.records.iter_mut().filter(|run| run.trial.0 == "udp-stream");
-            for end in runs.filter_map(|run| run.sink.as_deref_mut()) {
+            for end in runs.filter_map(|run| run.of_mut(Role::Receiver).next()) {
                 end.flows[0].lost = noise.about(3_500.0);
             }
         },

@@ -3,7 +3,7 @@
 use narrows_explain::tune::{Advised, Measured, Profile, Stale, advise};
 use narrows_model::host::Host;
 use narrows_model::load::{EndReport, FlowTally, Params, Timeline};
-use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Fact, Nanos};
@@ -58,9 +58,7 @@ fn check(gain: f64) -> StoredStudy {
                 repeat,
                 block: repeat,
                 outcome: Outcome::Done,
-                sink: end(bytes, false, used),
-                source: end(bytes, true, used),
-                beside: None,
+                reports: Reported::list(end(bytes, false, used), end(bytes, true, used), None),
                 around: Stamp::default(),
                 session: 0,
                 external: None,

@@ -248,14 +248,18 @@ impl Binding {
     }
 }
 
-/// Which end of a trial a worker is.
+/// What an end of a trial does. Files and orders have the words of narrows 0.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum End {
-    /// The end that listens and receives (or answers); the only end of a memory trial.
-    Sink,
-    /// The end that connects and sends (or asks).
-    Source,
+pub enum Role {
+    /// It receives, or answers; the only end of a memory trial.
+    #[serde(rename = "sink", alias = "receiver")]
+    Receiver,
+    /// It sends, or asks.
+    #[serde(rename = "source", alias = "sender")]
+    Sender,
+    /// It loads its host's memory until the others are done.
+    Background,
 }
 
 /// The time line of one run, counted from the signal to go.
@@ -288,7 +292,7 @@ pub struct Job {
     /// The workload.
     pub kind: Workload,
     /// This end's part in it.
-    pub end: End,
+    pub end: Role,
     /// Its parameters.
     pub params: Params,
     /// CPUs for this end's threads.

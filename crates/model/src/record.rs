@@ -1,15 +1,17 @@
 //! A record: one run of one trial, as it was measured. Never edited afterwards.
 
-use crate::load::EndReport;
+use crate::load::{EndReport, Role};
 use crate::reading::Readings;
 use crate::result::Unit;
 use crate::trial::TrialId;
 use crate::{Bytes, Nanos};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// One run of one trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "Stored")]
 pub struct Record {
     /// Which trial.
     pub trial: TrialId,
@@ -19,21 +21,141 @@ pub struct Record {
     pub block: u32,
     /// How it ended.
     pub outcome: Outcome,
-    /// What the sink end reported.
-    pub sink: Option<Box<EndReport>>,
-    /// What the source end reported.
-    pub source: Option<Box<EndReport>>,
-    /// What the memory kernel beside it reported, where there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Box<EndReport>>,
+    /// What the ends reported, in order of the trial's ends of each role.
+    pub reports: Vec<Reported>,
     /// The state of the host around the run.
     pub around: Stamp,
     /// The study's session it belongs to.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub session: u32,
     /// What an outside tool reported, in place of ends of ours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<External>,
+}
+
+/// What one end reported.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reported {
+    /// What the end did.
+    pub role: Role,
+    /// What it measured.
+    pub report: Box<EndReport>,
+}
+
+impl Reported {
+    /// The reports of a run of at most one end of each role.
+    pub fn list(
+        receiver: Option<Box<EndReport>>,
+        sender: Option<Box<EndReport>>,
+        background: Option<Box<EndReport>>,
+    ) -> Vec<Self> {
+        let of = |role| move |report| Self { role, report };
+        let receiver = receiver.map(of(Role::Receiver));
+        let sender = sender.map(of(Role::Sender));
+        let background = background.map(of(Role::Background));
+        receiver.into_iter().chain(sender).chain(background).collect()
+    }
+}
+
+impl Record {
+    /// Reports of all ends of a role.
+    pub fn of(&self, role: Role) -> impl Iterator<Item = &EndReport> {
+        self.reports.iter().filter(move |one| one.role == role).map(|one| &*one.report)
+    }
+
+    /// The same, to be changed: a record that was measured is not.
+    pub fn of_mut(&mut self, role: Role) -> impl Iterator<Item = &mut EndReport> {
+        self.reports.iter_mut().filter(move |one| one.role == role).map(|one| &mut *one.report)
+    }
+
+    /// What the end that receives reported; the first where there are several.
+    pub fn receiver(&self) -> Option<&EndReport> {
+        self.of(Role::Receiver).next()
+    }
+
+    /// What the end that sends reported; the first where there are several.
+    pub fn sender(&self) -> Option<&EndReport> {
+        self.of(Role::Sender).next()
+    }
+
+    /// What the background load reported.
+    pub fn background(&self) -> Option<&EndReport> {
+        self.of(Role::Background).next()
+    }
+
+    /// Reports of the ends that are measured, receivers before senders.
+    pub fn measured(&self) -> impl Iterator<Item = &EndReport> {
+        self.of(Role::Receiver).chain(self.of(Role::Sender))
+    }
+}
+
+/// A record as files have it: the first end of each role by itself, as narrows 0.1 wrote them, then
+/// all others.
+#[derive(Deserialize)]
+struct Stored {
+    trial: TrialId,
+    repeat: u32,
+    block: u32,
+    outcome: Outcome,
+    sink: Option<Box<EndReport>>,
+    source: Option<Box<EndReport>>,
+    #[serde(default)]
+    beside: Option<Box<EndReport>>,
+    #[serde(default)]
+    more: Vec<Reported>,
+    around: Stamp,
+    #[serde(default)]
+    session: u32,
+    #[serde(default)]
+    external: Option<External>,
+}
+
+impl From<Stored> for Record {
+    fn from(stored: Stored) -> Self {
+        let Stored { trial, repeat, block, outcome, around, session, external, .. } = stored;
+        let mut reports = Reported::list(stored.sink, stored.source, stored.beside);
+        reports.extend(stored.more);
+        Self { trial, repeat, block, outcome, reports, around, session, external }
+    }
+}
+
+/// The same of a record that stays where it is.
+#[derive(Serialize)]
+struct Storing<'a> {
+    trial: &'a TrialId,
+    repeat: u32,
+    block: u32,
+    outcome: &'a Outcome,
+    sink: Option<&'a EndReport>,
+    source: Option<&'a EndReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beside: Option<&'a EndReport>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more: Vec<&'a Reported>,
+    around: &'a Stamp,
+    #[serde(skip_serializing_if = "is_zero")]
+    session: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    external: &'a Option<External>,
+}
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut seen = BTreeSet::new();
+        let more = self.reports.iter().filter(|one| !seen.insert(one.role)).collect();
+        Storing {
+            trial: &self.trial,
+            repeat: self.repeat,
+            block: self.block,
+            outcome: &self.outcome,
+            sink: self.receiver(),
+            source: self.sender(),
+            beside: self.background(),
+            more,
+            around: &self.around,
+            session: self.session,
+            external: &self.external,
+        }
+        .serialize(to)
+    }
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -56,9 +56,7 @@ fn make(file: &Path, runs: usize) -> f64 {
         repeat: (at / LEVELS) as u32,
         block: (at / LEVELS) as u32,
         outcome: Outcome::Done,
-        sink: None,
-        source: None,
-        beside: None,
+        reports: Vec::new(),
         around: Stamp { began_unix_ns: Nanos(at as u64 * 1_000_000_000), ..Stamp::default() },
         session: 0,
         external: Some(External {

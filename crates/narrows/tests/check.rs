@@ -196,7 +196,7 @@ fn ctrl_c_leaves_a_valid_partial_result_and_a_clean_machine() {
     assert!(says.contains("interrupted: stopped by the user"), "{says}");
     let stored = narrows_store::read(&study(&dir)).expect("study");
     assert!(stored.records.len() >= 3 && stored.records.len() < 100);
-    let failed: Vec<_> = stored.records.iter().filter(|r| r.sink.is_none()).collect();
+    let failed: Vec<_> = stored.records.iter().filter(|r| r.receiver().is_none()).collect();
     assert!(failed.is_empty(), "the run that was stopped is no failed run: {failed:?}");
     assert!(dir.join("report.html").exists());
     no_workers_left();
@@ -239,7 +239,7 @@ fn a_worker_that_is_killed_is_one_failed_run() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let stored = narrows_store::read(&study(&dir)).expect("study");
     assert_eq!(stored.records.len(), stored.planned_runs());
-    let failed = stored.records.iter().filter(|record| record.sink.is_none()).count();
+    let failed = stored.records.iter().filter(|record| record.receiver().is_none()).count();
     assert_eq!(failed, 1);
     assert!(out(&output).contains("1 run failed"), "{}", out(&output));
 }

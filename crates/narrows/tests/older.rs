@@ -38,3 +38,56 @@ fn a_study_of_0_1_means_what_it_meant() {
     ];
     assert_eq!(seen, told);
 }
+
+#[test]
+fn what_0_1_wrote_is_written_again_letter_by_letter() {
+    let database = rusqlite::Connection::open(OF_0_1).expect("the file");
+    let rows = |table: &str| -> Vec<String> {
+        let mut all = database.prepare(&format!("SELECT json FROM {table}")).expect("a table");
+        let rows = all.query_map([], |row| row.get(0)).expect("rows");
+        rows.collect::<Result<_, _>>().expect("texts")
+    };
+    let (records, trials) = (rows("record"), rows("trial"));
+    assert_eq!((records.len(), trials.len()), (2, 2));
+    for text in &records {
+        let record: narrows_model::record::Record = serde_json::from_str(text).expect("a record");
+        assert_eq!(serde_json::to_string(&record).expect("text"), *text);
+    }
+    for text in &trials {
+        let trial: narrows_model::trial::Trial = serde_json::from_str(text).expect("a trial");
+        assert_eq!(serde_json::to_string(&trial).expect("text"), *text);
+    }
+}
+
+#[test]
+fn a_run_has_a_report_of_each_of_its_ends() {
+    use narrows_model::load::{EndReport, FlowTally, Role};
+    use narrows_model::record::Reported;
+    use narrows_model::{Bytes, Nanos};
+    let stored = narrows_store::read(OF_0_1.as_ref()).expect("a study");
+    let trial = stored.trials.iter().find(|trial| trial.kind.is_tcp()).expect("a stream");
+    let record = stored.records_of(trial).next().expect("a run");
+    let roles: Vec<Role> = record.reports.iter().map(|one| one.role).collect();
+    assert_eq!(roles, [Role::Receiver, Role::Sender, Role::Background]);
+    // Two ends receive at once: what came is what came to both, each in its own window.
+    let end = |bytes: u64, window_ns: u64| EndReport {
+        window_ns: Nanos(window_ns),
+        flows: vec![FlowTally { bytes: Bytes(bytes), ..FlowTally::default() }],
+        ..EndReport::default()
+    };
+    let of = |role, report| Reported { role, report: Box::new(report) };
+    let mut many = record.clone();
+    many.reports = vec![
+        of(Role::Receiver, end(1000, 1_000_000_000)),
+        of(Role::Sender, end(9, 1_000_000_000)),
+        of(Role::Receiver, end(1000, 500_000_000)),
+        of(Role::Sender, end(9, 1_000_000_000)),
+    ];
+    let (value, _) = narrows_stats::value_of(trial, &many).expect("a value");
+    assert_eq!(value.value, 8.0 * (1000.0 + 2000.0));
+    let text = serde_json::to_string(&many).expect("text");
+    let read: narrows_model::record::Record = serde_json::from_str(&text).expect("a record");
+    let bytes = |role| read.of(role).map(|end| end.window_ns.0).collect::<Vec<u64>>();
+    assert_eq!(bytes(Role::Receiver), [1_000_000_000, 500_000_000]);
+    assert_eq!(bytes(Role::Sender), [1_000_000_000, 1_000_000_000]);
+}

@@ -163,7 +163,7 @@ fn a_full_disk_stops_the_check_and_keeps_what_was_measured() {
     let kept = dir.with_extension("copy");
     let stored = narrows_store::read(&kept).expect("what was measured can be read");
     assert!(!stored.records.is_empty());
-    assert!(stored.records.iter().all(|record| record.sink.is_some()));
+    assert!(stored.records.iter().all(|record| record.receiver().is_some()));
 }
 
 #[test]
@@ -208,14 +208,14 @@ fn orders_beyond_the_limits_are_refused_before_anything_starts() {
 
 /// An order as an end of another version may send it.
 fn raw_order(kind: &str) -> String {
-    use narrows_model::load::{CpuList, End, Job, Params, Timeline};
+    use narrows_model::load::{CpuList, Job, Params, Role, Timeline};
     use narrows_model::{Bytes, Nanos};
     let span = Nanos(50_000_000);
     let timeline =
         Timeline { warmup_ns: Nanos(0), window_ns: span, cooldown_ns: Nanos(0), interval_ns: None };
     let job = Job {
         kind: kind.into(),
-        end: End::Sink,
+        end: Role::Receiver,
         params: Params::of_network(Bytes(64), 1),
         cpus: CpuList::default(),
         binding: Default::default(),

@@ -350,7 +350,7 @@ fn mtu_and_kernel_settings_are_made_for_their_cells() {
     for (trial, (label, mss)) in stored.trials.iter().zip(wanted) {
         assert_eq!(trial.label, label);
         for record in stored.records_of(trial) {
-            let source = record.source.as_ref().expect("a source");
+            let source = record.sender().expect("a source");
             assert_eq!(source.effective.mss_bytes, Some(mss), "{label}");
         }
         assert_eq!(stored.records_of(trial).count(), 2);
@@ -381,7 +381,7 @@ fn offloads_and_huge_pages_are_made_for_their_cells() {
     let payload = |label: &str| {
         let trial = stored.trials.iter().find(|trial| trial.label == label).expect("a cell");
         let record = stored.records_of(trial).next().expect("a run");
-        let source = record.source.as_ref().expect("a source");
+        let source = record.sender().expect("a source");
         let packets =
             source.readings.total(narrows_model::reading::keys::TX_PACKETS).expect("packets");
         source.flows[0].bytes.0 / packets.max(1)
@@ -390,7 +390,7 @@ fn offloads_and_huge_pages_are_made_for_their_cells() {
     assert!(payload("cut by the sender") <= 1_500, "{}", payload("cut by the sender"));
     let huge = stored.trials.iter().find(|trial| trial.label == "pages").expect("a cell");
     for record in stored.records_of(huge) {
-        let sink = record.sink.as_ref().expect("a report");
+        let sink = record.receiver().expect("a report");
         assert_eq!(sink.effective.pages.as_deref(), Some("2M"));
     }
     assert_eq!(std::fs::read_to_string(pages).expect("huge pages"), before);
@@ -480,12 +480,12 @@ fn kinds_are_not_mixed_and_reverse_is_reverse() {
     let stored = narrows_store::read(&dir.join("kinds.narrows")).expect("a study");
     for trial in stored.trials.iter().filter(|trial| trial.kind.as_str() == "tcp-stream") {
         for record in stored.records_of(trial) {
-            let received = |end: &Option<Box<narrows_model::load::EndReport>>| {
-                let flows = &end.as_ref().expect("an end").flows;
+            let received = |end: Option<&narrows_model::load::EndReport>| {
+                let flows = &end.expect("an end").flows;
                 flows.iter().filter(|flow| !flow.sends).map(|flow| flow.bytes.0).sum::<u64>()
             };
-            let back = received(&record.source) > 0;
-            assert!(received(&record.sink) > 0, "{}", trial.label);
+            let back = received(record.sender()) > 0;
+            assert!(received(record.receiver()) > 0, "{}", trial.label);
             assert_eq!(back, trial.label == "both", "{}", trial.label);
         }
     }

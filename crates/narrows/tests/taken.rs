@@ -4,7 +4,7 @@ mod common;
 
 use common::narrows;
 use narrows_hostctl::child;
-use narrows_model::load::{CpuList, End, Job, Params, SocketParams, StreamParams, Timeline};
+use narrows_model::load::{CpuList, Job, Params, Role, SocketParams, StreamParams, Timeline};
 use narrows_model::{Bytes, Nanos};
 use narrows_run::session::{Answer, Order};
 use narrows_workloads::takes;
@@ -56,7 +56,7 @@ impl Drop for Worker {
     }
 }
 
-fn job(kind: &str, end: End, message: u64, stream: &StreamParams) -> Job {
+fn job(kind: &str, end: Role, message: u64, stream: &StreamParams) -> Job {
     let span = Nanos(50_000_000);
     let streams = kind.ends_with("-stream").then(|| stream.clone());
     Job {
@@ -88,12 +88,12 @@ fn job(kind: &str, end: End, message: u64, stream: &StreamParams) -> Job {
 /// Takes two workers to the gate; the peak memory of the end that receives and of that which sends.
 fn peaks(kind: &str, message: u64, stream: &StreamParams) -> Result<(u64, u64), String> {
     let (mut sink, mut source) = (Worker::start(None), Worker::start(None));
-    sink.order(&Order::Prepare { job: Box::new(job(kind, End::Sink, message, stream)) });
+    sink.order(&Order::Prepare { job: Box::new(job(kind, Role::Receiver, message, stream)) });
     let ports = match sink.hear() {
         Answer::Prepared { ports } => ports,
         other => return Err(format!("{other:?}")),
     };
-    source.order(&Order::Prepare { job: Box::new(job(kind, End::Source, message, stream)) });
+    source.order(&Order::Prepare { job: Box::new(job(kind, Role::Sender, message, stream)) });
     source.hear();
     sink.order(&Order::Arm { peer: vec![] });
     let to = |port| SocketAddr::from(([127, 0, 0, 1], port));
@@ -146,15 +146,16 @@ fn what_is_counted_is_what_a_worker_takes() {
         let counted = |end, message| {
             takes::count(&job(kind, end, message, &stream)).expect("counted").buffer_bytes as f64
         };
-        for (end, small, large, share) in
-            [(End::Sink, small.0, large.0, shares[0]), (End::Source, small.1, large.1, shares[1])]
-        {
+        for (end, small, large, share) in [
+            (Role::Receiver, small.0, large.0, shares[0]),
+            (Role::Sender, small.1, large.1, shares[1]),
+        ] {
             let count = share * (counted(end, message) - counted(end, 64));
             let took = large as f64 - small as f64;
             // A mebibyte either way is the allocator's and the scheduler's.
             let near = |a: f64, b: f64| a <= b * 1.1 + MIB as f64;
             // What fills a file in memory is given back at once, thread by thread.
-            let passing = sender == Some("sendfile") && end == End::Source;
+            let passing = sender == Some("sendfile") && end == Role::Sender;
             assert!(near(took, count), "{what} {end:?}: {took} of {count}");
             assert!(passing || near(count, took), "{what} {end:?}: {took} of {count}");
             compared += usize::from(count > 4.0 * MIB as f64);
@@ -169,7 +170,7 @@ fn a_worker_cannot_take_more_than_it_is_held_to() {
     let prepared = |most| {
         let mut worker = Worker::start(most);
         let stream = StreamParams::default();
-        let order = job("tcp-stream", End::Source, 64 << 20, &stream);
+        let order = job("tcp-stream", Role::Sender, 64 << 20, &stream);
         worker.order(&Order::Prepare { job: Box::new(order) });
         worker.hear();
         let sink = std::net::TcpListener::bind("127.0.0.1:0").expect("listen");

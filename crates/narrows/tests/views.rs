@@ -5,7 +5,7 @@ mod common;
 use common::folder;
 use narrows_model::host::Host;
 use narrows_model::load::{EndReport, FlowTally, IpVersion, Params, Timeline};
-use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
@@ -37,9 +37,7 @@ fn run_of(number: usize, kind: &str, sink: StoredEnd, source: StoredEnd) -> (Tri
         repeat: 0,
         block: 0,
         outcome: Outcome::Done,
-        sink,
-        source,
-        beside: None,
+        reports: Reported::list(sink, source, None),
         around: Stamp::default(),
         session: 0,
         external: None,

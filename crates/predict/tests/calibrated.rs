@@ -3,7 +3,7 @@
 
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
-use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
@@ -164,9 +164,7 @@ fn studied(busy_percent: u64) -> StoredStudy {
         repeat,
         block: repeat,
         outcome: Outcome::Done,
-        sink: Some(Box::new(end(false))),
-        source: Some(Box::new(end(true))),
-        beside: None,
+        reports: Reported::list(Some(Box::new(end(false))), Some(Box::new(end(true))), None),
         around: Stamp::default(),
         session: 0,
         external: None,

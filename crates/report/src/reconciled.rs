@@ -1,7 +1,7 @@
 //! Runs whose payload cannot be, in words.
 
 use crate::words::value;
-use narrows_model::load::End;
+use narrows_model::load::Role;
 use narrows_model::result::Unit;
 use narrows_model::workload::Metric;
 use narrows_stats::{Label, Side, Summary};
@@ -29,7 +29,7 @@ fn side_says(summary: &Summary, side: &Side) -> String {
     let by = match side.tcp_info_bytes {
         Some(tcp) if tcp < side.carried_at_most => "TCP received".to_owned(),
         _ => {
-            let end = if side.interface_of == End::Sink { "receiver" } else { "sender" };
+            let end = if side.interface_of == Role::Receiver { "receiver" } else { "sender" };
             format!("{} of the {end} carried", side.interface)
         }
     };

@@ -44,9 +44,7 @@ fn study(across: &str, medians: &[f64], runs: u32, recommend: Option<bool>) -> S
                 repeat,
                 block: repeat,
                 outcome: Outcome::Done,
-                sink: None,
-                source: None,
-                beside: None,
+                reports: Vec::new(),
                 around: Stamp::default(),
                 session: 0,
                 external: Some(External {

@@ -5,7 +5,7 @@ use narrows_explain::Case;
 use narrows_explain::conditions::{Judgement, sessions};
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{EndReport, FlowTally, Params, ThreadUsage, Timeline};
-use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::Prediction;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Level, Path, Placement, Trial, TrialId};
@@ -51,9 +51,7 @@ fn study(path: Path, streams: u32) -> StoredStudy {
         repeat,
         block: repeat,
         outcome: Outcome::Done,
-        sink: Some(Box::new(end(false))),
-        source: Some(Box::new(end(true))),
-        beside: None,
+        reports: Reported::list(Some(Box::new(end(false))), Some(Box::new(end(true))), None),
         around: Stamp::default(),
         session: 0,
         external: None,

@@ -11,8 +11,10 @@ use crate::stamp::StampBefore;
 use crate::steps::{Broken, arm, armed, finished, go, go_until_told, prepare, start};
 use narrows_hostctl::container::Launcher;
 use narrows_model::Nanos;
-use narrows_model::load::{Beside, End as Role, EndReport, Job, MemoryParams, Params, Timeline};
-use narrows_model::record::{External, Fault, Lost, LostBy, Outcome, Record, Stage, Stamp};
+use narrows_model::load::{Beside, EndReport, Job, MemoryParams, Params, Role, Timeline};
+use narrows_model::record::{
+    External, Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp,
+};
 use narrows_model::trial::{Path as Join, Trial};
 use narrows_plan::Step;
 use std::net::IpAddr;
@@ -167,7 +169,7 @@ impl Controller<'_> {
         if trial.path == Join::Memory {
             let token = key::token().map_err(Broken::Fatal)?;
             let mut worker = start(&self.launcher)?;
-            prepare(&mut worker, job(trial, Role::Sink, &token), stop)?;
+            prepare(&mut worker, job(trial, Role::Receiver, &token), stop)?;
             arm(&mut worker, Vec::new())?;
             armed(&mut worker, stop)?;
             go(&mut worker)?;
@@ -252,12 +254,13 @@ fn record(trial: &Trial, step: &Step, outcome: Outcome, ran: Option<Ran>, around
     let (trial, repeat, block) = (trial.id.clone(), step.repeat, step.block);
     let (session, external) = (0, None);
     let [sink, source, beside] = [sink, source, beside].map(|end| end.map(Box::new));
-    Record { trial, repeat, block, outcome, sink, source, beside, around, session, external }
+    let reports = Reported::list(sink, source, beside);
+    Record { trial, repeat, block, outcome, reports, around, session, external }
 }
 
 /// The source's work order of a trial, to be checked before anything is started.
 pub fn source_job(trial: &Trial) -> Result<Job, RunError> {
-    let job = job(trial, Role::Source, &key::token()?);
+    let job = job(trial, Role::Sender, &key::token()?);
     Ok(Job { address: Some(std::net::Ipv4Addr::LOCALHOST.into()), ..job })
 }
 
@@ -269,7 +272,7 @@ fn beside_job(trial: &Trial, wanted: &Beside) -> Result<Job, Broken> {
     let memory = MemoryParams { node: wanted.node, ..MemoryParams::default() };
     Ok(Job {
         kind: wanted.kind.clone(),
-        end: Role::Sink,
+        end: Role::Background,
         params: Params::of_memory(wanted.threads, wanted.working_set_bytes, memory),
         cpus: wanted.cpus.clone(),
         binding: wanted.binding,
@@ -291,5 +294,5 @@ fn beside_job(trial: &Trial, wanted: &Beside) -> Result<Job, Broken> {
 
 /// The work order of a memory trial, to be checked before anything is started.
 pub fn sink_job(trial: &Trial) -> Result<Job, RunError> {
-    Ok(job(trial, Role::Sink, &key::token()?))
+    Ok(job(trial, Role::Receiver, &key::token()?))
 }

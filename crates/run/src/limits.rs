@@ -3,7 +3,7 @@
 
 use crate::session::Order;
 use narrows_model::Bytes;
-use narrows_model::load::{End as Role, Job};
+use narrows_model::load::{Job, Role};
 use narrows_workloads::LoadError;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -147,7 +147,7 @@ impl Limits {
         match order {
             Order::Prepare { mut job } => {
                 narrows_workloads::kind(&job.kind)?;
-                let listens = (job.end == Role::Sink) != job.params.is_reverse();
+                let listens = (job.end == Role::Receiver) != job.params.is_reverse();
                 if !job.kind.is_network() || !listens {
                     return Err(NotLent::DoesNotListen);
                 }
@@ -182,7 +182,7 @@ impl Limits {
         if let Some(most) = self.memory_bytes.filter(|most| asked > *most) {
             return Err(NotLent::Memory { asked, sockets, most });
         }
-        let sends = job.end == Role::Source || params.is_bidirectional();
+        let sends = job.end == Role::Sender || params.is_bidirectional();
         match (self.rate_bps, params.rate_bps) {
             (Some(most_bps), rate) if sends && rate.is_none_or(|rate| rate > most_bps) => {
                 Err(NotLent::Rate { most_bps })
@@ -226,27 +226,28 @@ mod tests {
     #[test]
     fn a_peer_chooses_neither_address_nor_namespace_nor_target() {
         let own: IpAddr = "192.0.2.7".parse().expect("address");
-        let kept = Limits::default().within(order("tcp-stream", Role::Sink), own).expect("a sink");
+        let kept =
+            Limits::default().within(order("tcp-stream", Role::Receiver), own).expect("a sink");
         let Order::Prepare { job } = kept else { panic!("{kept:?}") };
         assert_eq!((job.address, job.namespace), (Some(own), None));
         assert_eq!((job.bind, job.ports, job.iperf3), (None, None, None));
         for (kind, end) in [
-            ("tcp-stream", Role::Source),
-            ("udp-stream", Role::Source),
-            ("memory-copy", Role::Sink),
-            ("sh -c reboot", Role::Sink),
+            ("tcp-stream", Role::Sender),
+            ("udp-stream", Role::Sender),
+            ("memory-copy", Role::Receiver),
+            ("sh -c reboot", Role::Receiver),
         ] {
             assert!(Limits::default().within(order(kind, end), own).is_err(), "{kind} {end:?}");
         }
-        let newer = Limits::default().within(order("quic-stream", Role::Sink), own);
+        let newer = Limits::default().within(order("quic-stream", Role::Receiver), own);
         let why = newer.err().map(|why| why.to_string());
         assert_eq!(why.as_deref(), Some("no workload is called 'quic-stream'"));
-        let mut reversed = order("tcp-stream", Role::Source);
+        let mut reversed = order("tcp-stream", Role::Sender);
         let Order::Prepare { job } = &mut reversed else { panic!("{reversed:?}") };
         job.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
         assert!(Limits::default().within(reversed.clone(), own).is_ok(), "it listens and sends");
         let Order::Prepare { job } = &mut reversed else { panic!("{reversed:?}") };
-        job.end = Role::Sink;
+        job.end = Role::Receiver;
         assert!(Limits::default().within(reversed, own).is_err(), "it would connect");
         let aimed = Order::Arm { peer: vec!["203.0.113.9:53".parse().expect("address")] };
         let kept = Limits::default().within(aimed, own).expect("it listens");
@@ -258,7 +259,7 @@ mod tests {
     fn the_owner_sets_limits_and_who_may_come() {
         let own: IpAddr = "192.0.2.7".parse().expect("address");
         let refused = |limits: Limits, change: &dyn Fn(&mut Job)| {
-            let mut asked = order("tcp-stream", Role::Sink);
+            let mut asked = order("tcp-stream", Role::Receiver);
             let Order::Prepare { job } = &mut asked else { panic!("{asked:?}") };
             change(job);
             limits.within(asked, own).err().map(|why| why.to_string())

@@ -7,7 +7,7 @@ use crate::key;
 use crate::peer::Peer;
 use crate::steps::{Broken, arm, armed, finished, go, prepare, start};
 use narrows_hostctl::container::Launcher;
-use narrows_model::load::{Bind, End as Role, EndReport, Job};
+use narrows_model::load::{Bind, Binding, CpuList, EndReport, Job, Role};
 use narrows_model::record::Stage;
 use narrows_model::trial::Trial;
 use std::net::{IpAddr, SocketAddr};
@@ -46,7 +46,7 @@ pub fn run_two(
     let token = key::token().map_err(Broken::Fatal)?;
     let reverse = trial.params.is_reverse();
     let (listens, connects) =
-        if reverse { (Role::Source, Role::Sink) } else { (Role::Sink, Role::Source) };
+        if reverse { (Role::Sender, Role::Receiver) } else { (Role::Receiver, Role::Sender) };
     let [of_listener, of_connector] = meeting.namespaces;
     let listens = Job { namespace: of_listener, ..job(trial, listens, &token) };
     let connects = Job { namespace: of_connector, ..job(trial, connects, &token) };
@@ -70,7 +70,7 @@ fn both(
     finish: Duration,
     stop: &AtomicBool,
 ) -> Result<(EndReport, EndReport), Broken> {
-    let sink_listens = listener_job.end == Role::Sink;
+    let sink_listens = listener_job.end == Role::Receiver;
     let connector_job = Job { bind: bind.cloned(), ..connector_job };
     let ports = prepare(listener, Job { address: Some(address), ..listener_job }, stop)?;
     prepare(connector, Job { address: Some(address), ..connector_job }, stop)?;
@@ -100,7 +100,7 @@ pub fn beside_iperf3(
     stop: &AtomicBool,
 ) -> Result<(EndReport, Option<EndReport>), Broken> {
     let reverse = trial.params.is_reverse();
-    let own = if reverse { Role::Sink } else { Role::Source };
+    let own = if reverse { Role::Receiver } else { Role::Sender };
     let test = server.begin(trial).map_err(Broken::Fatal)?;
     let own = Job {
         address: Some(server.at().ip()),
@@ -208,8 +208,8 @@ fn ready<'a>(
 ) -> Result<Together<'a>, Broken> {
     let token = key::token().map_err(Broken::Fatal)?;
     let (listens, connects) = match trial.params.is_reverse() {
-        false => (Role::Sink, Role::Source),
-        true => (Role::Source, Role::Sink),
+        false => (Role::Receiver, Role::Sender),
+        true => (Role::Sender, Role::Receiver),
     };
     let address = Some(peer.address());
     peer.start().map_err(Broken::Fatal)?;
@@ -232,12 +232,17 @@ pub fn finish_within(trial: &Trial) -> Duration {
     Duration::from_nanos(line_ns) + FINISH_SPARE
 }
 
+/// No CPU in particular.
+static NOWHERE: CpuList = CpuList(Vec::new());
+
 /// The work order of one end of a trial.
 pub fn job(trial: &Trial, end: Role, token: &str) -> Job {
     let place = &trial.place;
     let (cpus, binding, node) = match end {
-        Role::Sink => (&place.sink, place.sink_binding, place.sink_node),
-        Role::Source => (&place.source, place.source_binding, place.source_node),
+        Role::Receiver => (&place.sink, place.sink_binding, place.sink_node),
+        Role::Sender => (&place.source, place.source_binding, place.source_node),
+        // Its place is in its own order.
+        Role::Background => (&NOWHERE, Binding::Each, None),
     };
     Job {
         kind: trial.kind.clone(),

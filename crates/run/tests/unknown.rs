@@ -3,7 +3,7 @@
 
 mod common;
 
-use narrows_model::load::{CpuList, End, Job, Params, Timeline};
+use narrows_model::load::{CpuList, Job, Params, Role, Timeline};
 use narrows_model::{Bytes, Nanos};
 use narrows_run::key::Key;
 use narrows_run::limits::Limits;
@@ -32,7 +32,7 @@ fn order() -> Value {
     let span = Nanos::from_millis(1);
     let job = Job {
         kind: "tcp-stream".into(),
-        end: End::Sink,
+        end: Role::Receiver,
         params: Params::of_network(Bytes(64), 1),
         cpus: CpuList::default(),
         binding: Default::default(),

@@ -9,7 +9,7 @@ use narrows_hostctl::container::Launcher;
 use narrows_hostctl::guard;
 use narrows_model::host::Host;
 use narrows_model::load::{
-    Beside, Binding, CpuList, End, EndReport, Job, MemoryParams, Params, StreamParams, Timeline,
+    Beside, Binding, CpuList, EndReport, Job, MemoryParams, Params, Role, StreamParams, Timeline,
 };
 use narrows_model::record::{Lost, LostBy, Outcome, Record, Stage};
 use narrows_model::study::StoredStudy;
@@ -122,8 +122,8 @@ fn run(trials: &[Trial], ends: Ends<'_>, together: bool) -> Vec<Record> {
 /// make a window longer, never shorter.
 fn ends(record: &Record, flows: usize) -> (&EndReport, &EndReport) {
     assert_eq!(record.outcome, Outcome::Done, "{:?}", record.trial);
-    let sink = record.sink.as_deref().expect("a sink");
-    let source = record.source.as_deref().expect("a source");
+    let sink = record.receiver().expect("a sink");
+    let source = record.sender().expect("a source");
     for end in [sink, source] {
         assert_eq!(end.flows.len(), flows, "{record:?}");
         let window = end.window_ns.0 as f64 / WINDOW.0 as f64;
@@ -174,7 +174,7 @@ fn both_ends_on_this_host() {
     assert!(records.iter().all(|record| record.session == 3));
     for (record, flows) in records.iter().zip([2, 1, 2, 2]) {
         one_way(record, flows);
-        assert!(record.beside.is_none());
+        assert!(record.background().is_none());
     }
     // A bucket of TCP's pace may be full when the window opens.
     assert!(bits_per_second(ends(&records[2], 2).0) < 3.0 * PACE_BPS as f64);
@@ -183,8 +183,8 @@ fn both_ends_on_this_host() {
     let (_, source) = ends(&records[4], 1);
     assert!(source.round_trips.iter().map(|(_, count)| count).sum::<u64>() > 0);
     let memory = &records[5];
-    assert!(memory.source.is_none() && memory.sink.as_ref().expect("a sink").flows[0].bytes.0 > 0);
-    let load = records[6].beside.as_deref().expect("the load beside");
+    assert!(memory.sender().is_none() && memory.receiver().expect("a sink").flows[0].bytes.0 > 0);
+    let load = records[6].background().expect("the load beside");
     assert!(load.flows[0].bytes.0 > 0, "{load:?}");
     // It lasts from before the first window to after the last, whatever the run took.
     let close = |end: &EndReport| end.opened_ns.0 + end.window_ns.0;
@@ -243,7 +243,7 @@ fn a_load_lasts_until_it_is_told_and_has_its_place() {
         let memory = MemoryParams { node, ..MemoryParams::default() };
         let job = Job {
             kind: "memory-copy".into(),
-            end: End::Sink,
+            end: Role::Receiver,
             params: Params::of_memory(2, Bytes(4 << 20), memory),
             cpus: CpuList(own.clone()),
             binding,
@@ -331,7 +331,7 @@ fn a_load_that_is_lost_leaves_its_cause_in_the_record() {
     let records = run(&trials, here, false);
     killer.join().expect("killed");
     assert_eq!(records[0].outcome, Outcome::Done, "the run itself went on");
-    let load = records[0].beside.as_deref().expect("a report of the load");
+    let load = records[0].background().expect("a report of the load");
     let lost = Lost { at: Stage::Run, cause: LostBy::Killed { signal: 9 } };
     assert_eq!(load.lost, Some(lost));
 }
@@ -423,8 +423,8 @@ fn iperf3_as_server_and_as_client() {
     let records = run(&trials, Ends::Iperf3(&found), false);
     for (record, flows) in records.iter().zip([2, 1, 2]) {
         assert_eq!(record.outcome, Outcome::Done, "{:?}", record.trial);
-        let sink = record.sink.as_deref().expect("a sink");
-        let source = record.source.as_deref().expect("a source");
+        let sink = record.receiver().expect("a sink");
+        let source = record.sender().expect("a source");
         assert_eq!((sink.flows.len(), source.flows.len()), (flows, flows));
         for end in [sink, source] {
             assert!((0.8..10.0).contains(&end.window_ns.seconds()), "{end:?}");
@@ -433,7 +433,7 @@ fn iperf3_as_server_and_as_client() {
         let ratio = bits_per_second(sink) / bits_per_second(source);
         assert!((0.3..3.0).contains(&ratio), "{ratio} of what was sent arrived");
     }
-    let datagrams = records[2].sink.as_deref().expect("a sink");
+    let datagrams = records[2].receiver().expect("a sink");
     assert!(datagrams.flows.iter().all(|flow| flow.messages > 0), "{datagrams:?}");
     paced(datagrams);
     stop.store(true, SeqCst);

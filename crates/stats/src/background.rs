@@ -23,7 +23,7 @@ pub(crate) fn ended_early(trial: &Trial, done: &[Done<'_>]) -> usize {
 /// Why loads were lost, each cause once.
 pub(crate) fn lost(done: &[Done<'_>]) -> Vec<Lost> {
     let mut causes: Vec<Lost> = Vec::new();
-    for why in done.iter().filter_map(|run| run.record.beside.as_deref()?.lost.as_ref()) {
+    for why in done.iter().filter_map(|run| run.record.background()?.lost.as_ref()) {
         if !causes.contains(why) {
             causes.push(why.clone());
         }
@@ -34,11 +34,10 @@ pub(crate) fn lost(done: &[Done<'_>]) -> Vec<Lost> {
 /// Bytes a second over the slices that overlap the windows of the run's ends on the load's host;
 /// `None` where it did not last from the first of them to the last.
 fn of_run(record: &Record) -> Option<f64> {
-    let load = record.beside.as_deref().filter(|load| load.lost.is_none())?;
+    let load = record.background().filter(|load| load.lost.is_none())?;
     let machine = load.effective.machine.as_deref();
-    let ends = || [&record.sink, &record.source].into_iter().filter_map(|end| end.as_deref());
     // The clock is that of a host: an end on another one cannot be compared.
-    let here = || ends().filter(|end| end.effective.machine.as_deref() == machine);
+    let here = || record.measured().filter(|end| end.effective.machine.as_deref() == machine);
     let close = |end: &EndReport| end.opened_ns.0.saturating_add(end.window_ns.0);
     let from = here().map(|end| end.opened_ns.0).min()?;
     let to = here().map(close).max()?;
@@ -65,7 +64,7 @@ fn of_run(record: &Record) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::record::{Outcome, Stamp};
+    use narrows_model::record::{Outcome, Reported, Stamp};
     use narrows_model::trial::TrialId;
 
     const MS: u64 = 1_000_000;
@@ -98,9 +97,7 @@ mod tests {
             repeat: 0,
             block: 0,
             outcome: Outcome::Done,
-            sink,
-            source,
-            beside: load.map(Box::new),
+            reports: Reported::list(sink, source, load.map(Box::new)),
             around: Stamp::default(),
             session: 0,
             external: None,

@@ -1,6 +1,6 @@
 //! Runs whose data did not arrive as it was sent.
 
-use narrows_model::load::{Corruption, End};
+use narrows_model::load::{Corruption, Role};
 use narrows_model::record::Record;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub struct Corrupted {
     /// Repeat of the run within its cell, from 0.
     pub repeat: u32,
     /// The end that received them.
-    pub end: End,
+    pub end: Role,
     /// Flow and byte that differed first.
     pub corruption: Corruption,
 }
@@ -25,10 +25,9 @@ impl std::fmt::Display for Corrupted {
 
 impl Corrupted {
     pub(crate) fn of(record: &Record) -> Option<Self> {
-        let ends = [(End::Sink, &record.sink), (End::Source, &record.source)];
-        ends.into_iter().find_map(|(end, report)| {
-            let corruption = report.as_ref()?.corrupted?;
-            Some(Self { repeat: record.repeat, end, corruption })
+        record.reports.iter().find_map(|one| {
+            let corruption = one.report.corrupted?;
+            Some(Self { repeat: record.repeat, end: one.role, corruption })
         })
     }
 }

@@ -40,16 +40,14 @@ impl Noise {
 /// Softirq time is left out: the traffic's own softirq work is partly counted as our processes' and
 /// partly not, depending on where the kernel ran it.
 pub fn noise(record: &Record) -> Option<Noise> {
-    let ends = [&record.sink, &record.source].map(Option::as_ref);
-    let told = ends.into_iter().flatten().filter_map(|end| in_window(record, end));
+    let told = record.measured().filter_map(|end| in_window(record, end));
     told.reduce(Noise::worse).or_else(|| around(record))
 }
 
 /// Over one end's window, less the threads of all ends on the same machine.
 fn in_window(record: &Record, end: &EndReport) -> Option<Noise> {
     let machine = end.effective.machine.as_ref()?;
-    let ends = [&record.sink, &record.source, &record.beside];
-    let here = ends.into_iter().flatten().filter(|other| {
+    let here = record.reports.iter().map(|one| &one.report).filter(|other| {
         // The memory kernel beside a run is on the controller's host and says so too.
         other.effective.machine.as_ref() == Some(machine)
     });
@@ -80,7 +78,7 @@ mod tests {
     use super::*;
     use narrows_model::Nanos;
     use narrows_model::load::ThreadUsage;
-    use narrows_model::record::{Outcome, Stamp};
+    use narrows_model::record::{Outcome, Reported, Stamp};
     use narrows_model::trial::TrialId;
 
     fn record(user: u64, idle: u64, steal: u64, own: u64) -> Record {
@@ -94,9 +92,7 @@ mod tests {
             repeat: 0,
             block: 0,
             outcome: Outcome::Done,
-            sink: None,
-            source: None,
-            beside: None,
+            reports: Vec::new(),
             around,
             session: 0,
             external: None,
@@ -131,21 +127,23 @@ mod tests {
 
     #[test]
     fn each_end_has_its_own_noise_and_two_on_one_machine_are_not_each_others() {
+        let ends = |sink: EndReport, source: Option<EndReport>| {
+            Reported::list(Some(Box::new(sink)), source.map(Box::new), None)
+        };
         let mut apart = record(1000, 0, 0, 0);
-        apart.sink = Some(Box::new(end("a", 600, 600)));
-        apart.source = Some(Box::new(end("b", 900, 500)));
+        apart.reports = ends(end("a", 600, 600), Some(end("b", 900, 500)));
         // Around the run all was foreign; in the windows only the source's host had others.
         let noise_of = noise(&apart).expect("cpu");
         assert_eq!(noise_of.foreign_share, 0.4);
-        apart.source = Some(Box::new(end("b", 500, 500)));
+        apart.reports = ends(end("a", 600, 600), Some(end("b", 500, 500)));
         assert!(!noise(&apart).expect("cpu").is_noisy());
         let mut together = record(1000, 0, 0, 0);
-        together.sink = Some(Box::new(end("a", 900, 400)));
-        together.source = Some(Box::new(end("a", 900, 500)));
+        together.reports = ends(end("a", 900, 400), Some(end("a", 900, 500)));
         assert!(!noise(&together).expect("cpu").is_noisy());
         // An end that does not say where it ran: around the run, as before.
-        together.sink.as_mut().expect("sink").effective.machine = None;
-        together.source = None;
+        let mut silent = end("a", 900, 400);
+        silent.effective.machine = None;
+        together.reports = ends(silent, None);
         assert_eq!(noise(&together).expect("cpu").foreign_share, 1.0);
     }
 }

@@ -10,7 +10,7 @@
 
 use crate::total;
 use crate::traffic::interface;
-use narrows_model::load::{End, EndReport, FlowTally};
+use narrows_model::load::{EndReport, FlowTally, Role};
 use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::trial::{Path, Trial};
@@ -49,7 +49,7 @@ pub struct Reconciled {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Side {
     /// The end that counted.
-    pub end: End,
+    pub end: Role,
     /// What its program received in the window: bytes of streams, else round trips or connections.
     pub counted: u64,
     /// What its interface, or in its place the other end's, carried at most: payload bytes, or
@@ -58,7 +58,7 @@ pub struct Side {
     /// Name of the interface whose counters were read.
     pub interface: String,
     /// The end whose interface it is.
-    pub interface_of: End,
+    pub interface_of: Role,
     /// Payload that TCP received between the looks.
     pub tcp_info_bytes: Option<u64>,
     /// What waited in the sockets of this end as its window opened and closed (UDP).
@@ -162,7 +162,7 @@ impl Reconciled {
     }
 
     /// What an end read in its window, in bytes, beyond what arrived there.
-    pub(crate) fn backlog_bytes(&self, end: End) -> u64 {
+    pub(crate) fn backlog_bytes(&self, end: Role) -> u64 {
         let side = self.sides.iter().find(|side| side.end == end && side.exceeds());
         side.filter(|_| self.is_without_backlog()).map_or(0, |side| {
             side.counted.saturating_sub(side.arrived().map_or(side.counted, |came| came.bytes))
@@ -251,7 +251,7 @@ fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, 
     if record.external.is_some() || trial.path == Path::Imported {
         return Err(Missing::OtherTool);
     }
-    let (sink, source) = (record.sink.as_deref(), record.source.as_deref());
+    let (sink, source) = (record.receiver(), record.sender());
     let ends = || sink.into_iter().chain(source);
     if trial.kind.is_rdma() || ends().any(|end| end.effective.rdma.is_some()) {
         return Err(Missing::Rdma);
@@ -263,12 +263,12 @@ fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, 
     let both = ends().all(|end| end.flows.iter().any(FlowTally::counts));
     let sides: Vec<Option<Side>> = match (metric, sink, source) {
         (Metric::Goodput, Some(sink), Some(source)) if both => vec![
-            look(End::Sink, sink, Some(source)).side(),
-            look(End::Source, source, Some(sink)).side(),
+            look(Role::Receiver, sink, Some(source)).side(),
+            look(Role::Sender, source, Some(sink)).side(),
         ],
-        (Metric::Goodput, Some(sink), _) => vec![look(End::Sink, sink, source).side()],
+        (Metric::Goodput, Some(sink), _) => vec![look(Role::Receiver, sink, source).side()],
         // The end that asks counts the answers.
-        (_, _, Some(source)) => vec![look(End::Source, source, None).side()],
+        (_, _, Some(source)) => vec![look(Role::Sender, source, None).side()],
         _ => Vec::new(),
     };
     let sides: Vec<Side> = sides.into_iter().flatten().collect();
@@ -279,7 +279,7 @@ fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, 
 struct Look<'a> {
     trial: &'a Trial,
     metric: Metric,
-    end: End,
+    end: Role,
     report: &'a EndReport,
     other: Option<&'a EndReport>,
 }
@@ -291,7 +291,7 @@ impl Look<'_> {
 
     /// `None` where no interface tells.
     fn side(&self) -> Option<Side> {
-        let far = if self.end == End::Sink { End::Source } else { End::Sink };
+        let far = if self.end == Role::Receiver { Role::Sender } else { Role::Receiver };
         let near = self
             .carried(self.report, [keys::RX_PACKETS, keys::RX_BYTES])
             .map(|n| (self.end, self.report, n));

@@ -10,7 +10,7 @@ use crate::sessions::{Reproducibility, Sessions, by_session, reproducibility};
 use crate::traffic::{self, BusyCpus, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles, box_plot, median, median_interval, noise, percentiles, total};
 use narrows_model::Bytes;
-use narrows_model::load::{Effective, End, EndReport, FlowTally, Unacknowledged, ZeroCopy};
+use narrows_model::load::{Effective, EndReport, FlowTally, Role, Unacknowledged, ZeroCopy};
 use narrows_model::reading::{Counter, keys};
 use narrows_model::record::{Lost, Outcome, Record};
 use narrows_model::result::{Estimate, Unit};
@@ -251,7 +251,7 @@ fn run_value(trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
         let done = Done::of(record)?;
         let backlog = |end| reconciled.as_ref().map_or(0.0, |run| done.backlog(run, end));
         let mut value = done.value(metric)?;
-        value.value -= 8.0 * (backlog(End::Sink) + backlog(End::Source));
+        value.value -= 8.0 * (backlog(Role::Receiver) + backlog(Role::Sender));
         return Some(value);
     };
     let first = external.figures.first().filter(|figure| figure.unit == metric.unit())?;
@@ -363,9 +363,9 @@ pub(crate) struct Done<'a> {
 
 impl<'a> Done<'a> {
     pub(crate) fn of(record: &'a Record) -> Option<Self> {
-        let sink = record.sink.as_ref().filter(|sink| sink.window_ns.0 > 0)?;
+        let sink = record.receiver().filter(|sink| sink.window_ns.0 > 0)?;
         let done = record.outcome == Outcome::Done && Corrupted::of(record).is_none();
-        done.then_some(Self { record, sink, source: record.source.as_deref() })
+        done.then_some(Self { record, sink, source: record.sender() })
     }
 
     fn value(&self, metric: Metric) -> Option<Value> {
@@ -394,7 +394,7 @@ impl<'a> Done<'a> {
     /// What both directions received a second, each in the window of the end that counts it.
     fn received(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
         let source = self.counting_source().map_or(0.0, |source| Self::rate(source, &what));
-        Self::rate(self.sink, &what) + source
+        self.record.of(Role::Receiver).map(|sink| Self::rate(sink, &what)).sum::<f64>() + source
     }
 
     /// The source, where it counts what arrived: both ends receive, or the sink takes no part.
@@ -408,8 +408,8 @@ impl<'a> Done<'a> {
     }
 
     /// Bytes a second of an end's backlog, which were read and had come before its window.
-    fn backlog(&self, run: &Reconciled, end: End) -> f64 {
-        let report = if end == End::Sink { Some(self.sink) } else { self.source };
+    fn backlog(&self, run: &Reconciled, end: Role) -> f64 {
+        let report = if end == Role::Receiver { Some(self.sink) } else { self.source };
         report.map_or(0.0, |report| {
             run.backlog_bytes(end) as f64 / report.window_ns.seconds().max(1e-9)
         })
@@ -417,7 +417,7 @@ impl<'a> Done<'a> {
 
     /// Bytes a second that went back, without what had come before the window.
     fn back_bytes(&self, trial: &Trial) -> f64 {
-        let end = if self.is_one_sided() { End::Sink } else { End::Source };
+        let end = if self.is_one_sided() { Role::Receiver } else { Role::Sender };
         let run = reconcile(trial, Metric::Goodput, self.record);
         self.back(|flow| flow.bytes.0) - run.map_or(0.0, |run| self.backlog(&run, end))
     }
@@ -446,7 +446,7 @@ impl<'a> Done<'a> {
         let of = |end: &EndReport| {
             total(end.flows.iter().filter(|flow| flow.counts()).map(|flow| flow.bytes.0))
         };
-        of(self.sink) + self.counting_source().map_or(0, of)
+        total(self.record.of(Role::Receiver).map(of)) + self.counting_source().map_or(0, of)
     }
 
     fn is_one_machine(&self) -> bool {

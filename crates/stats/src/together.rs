@@ -41,8 +41,9 @@ pub fn together(study: &StoredStudy, summaries: &[Summary]) -> Option<Together> 
 fn overlap(study: &StoredStudy, repeat: u32) -> Option<f64> {
     let windows = study.trials.iter().map(|trial| {
         let record = study.records_of(trial).find(|record| record.repeat == repeat)?;
-        let here = if trial.params.is_reverse() { &record.sink } else { &record.source };
-        let here = here.as_ref().filter(|end| end.opened_ns.0 > 0)?;
+        let reverse = trial.params.is_reverse();
+        let here = if reverse { record.receiver() } else { record.sender() };
+        let here = here.filter(|end| end.opened_ns.0 > 0)?;
         Some((here.opened_ns.0, here.opened_ns.0.saturating_add(here.window_ns.0)))
     });
     let windows = windows.collect::<Option<Vec<(u64, u64)>>>()?;

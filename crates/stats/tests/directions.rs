@@ -2,7 +2,7 @@
 //! that asks where the other's NIC alone takes part.
 
 use narrows_model::load::{EndReport, FlowTally, Params, Timeline};
-use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::trial::{Path, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_stats::value_of;
@@ -47,9 +47,7 @@ fn rate(kind: &str, sink: &[(u64, bool, bool)], source: &[(u64, bool, bool)]) ->
         repeat: 0,
         block: 0,
         outcome: Outcome::Done,
-        sink: end(sink),
-        source: end(source),
-        beside: None,
+        reports: Reported::list(end(sink), end(source), None),
         around: Stamp::default(),
         session: 0,
         external: None,

@@ -3,7 +3,7 @@
 use narrows_model::host::Host;
 use narrows_model::load::ThreadUsage;
 use narrows_model::load::{EndReport, FlowTally, IpVersion, Params, StreamParams, Timeline};
-use narrows_model::record::{Outcome, Record, Stamp};
+use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
@@ -81,9 +81,7 @@ fn record(sink: EndReport, source: EndReport) -> Record {
         repeat: 0,
         block: 0,
         outcome: Outcome::Done,
-        sink: Some(Box::new(sink)),
-        source: Some(Box::new(source)),
-        beside: None,
+        reports: Reported::list(Some(Box::new(sink)), Some(Box::new(source)), None),
         around: Stamp::default(),
         session: 0,
         external: None,
@@ -264,7 +262,7 @@ fn what_cannot_be_reconciled_says_why() {
         }
     };
     let each = |record: &mut Record, change: fn(&mut EndReport)| {
-        record.sink.iter_mut().chain(&mut record.source).for_each(|end| change(end));
+        record.reports.iter_mut().for_each(|one| change(&mut one.report));
     };
     assert_eq!(missing(&|run| each(run, |end| end.looked_ns = None)), Missing::OlderRecord);
     assert_eq!(missing(&|run| each(run, |end| end.readings.clear())), Missing::InterfaceCounters);

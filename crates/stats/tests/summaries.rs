@@ -5,7 +5,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{
     Beside, EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline,
 };
-use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Stage, Stamp};
+use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp};
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Placement, Trial, TrialId};
@@ -60,9 +60,7 @@ fn record(trial: &Trial, repeat: u32, sink: EndReport, source: Option<EndReport>
         repeat,
         block: repeat,
         outcome: Outcome::Done,
-        sink: Some(Box::new(sink)),
-        source: source.map(Box::new),
-        beside: None,
+        reports: Reported::list(Some(Box::new(sink)), source.map(Box::new), None),
         around: Stamp::default(),
         session: 0,
         external: None,
@@ -232,8 +230,9 @@ fn a_run_whose_background_load_did_not_last_is_labelled() {
                 ..end(vec![flow(ms * 1000, 1)], vec![])
             };
             let ends = || end(vec![flow(1000, 1)], vec![]);
-            let run = record(&trial, repeat, ends(), Some(ends()));
-            Record { beside: load_ms.map(load).map(Box::new), ..run }
+            let mut run = record(&trial, repeat, ends(), Some(ends()));
+            run.reports.extend(Reported::list(None, None, load_ms.map(load).map(Box::new)));
+            run
         };
         let summary = one(trial.clone(), [0, 1].into_iter().zip(loads).map(run).collect());
         let labelled = summary.labels.contains(&Label::BackgroundEnded);
@@ -257,8 +256,9 @@ fn why_background_loads_were_lost_is_told_once_for_each_cause() {
         // What it counted before says nothing of the run, however long its window seems.
         let load = EndReport { lost: Some(lost.clone()), ..end(vec![flow(9, 1)], vec![]) };
         let ends = || end(vec![flow(1000, 1)], vec![]);
-        let run = record(&trial, repeat, ends(), Some(ends()));
-        Record { beside: Some(Box::new(load)), ..run }
+        let mut run = record(&trial, repeat, ends(), Some(ends()));
+        run.reports.extend(Reported::list(None, None, Some(Box::new(load))));
+        run
     };
     let summary = one(trial.clone(), (0..).zip([&killed, &full, &killed]).map(run).collect());
     assert_eq!((summary.background, summary.background_ended), (None, 3));

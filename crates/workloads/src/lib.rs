@@ -14,7 +14,7 @@ pub mod tcp;
 pub mod udp;
 
 use harness::Crew;
-use narrows_model::load::{End, Job, ThreadUsage};
+use narrows_model::load::{Job, Role, ThreadUsage};
 use narrows_model::options;
 use narrows_model::workload::Workload;
 use std::net::SocketAddr;
@@ -124,7 +124,7 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
             params.working_set_bytes
         ));
     }
-    if job.kind.is_memory() && job.end == End::Source {
+    if job.kind.is_memory() && job.end == Role::Sender {
         return order(format!("{} has one end only", job.kind));
     }
     harness::meet::token(&job.token)?;

@@ -4,7 +4,7 @@ use crate::harness::ends::Flow;
 use crate::harness::{meet, socket};
 use crate::rdma::settings;
 use crate::{LoadError, tcp, udp};
-use narrows_model::load::{End, Job};
+use narrows_model::load::{Job, Role};
 use narrows_model::workload::{Transport, Workload};
 
 /// The room for a datagram of any size.
@@ -36,8 +36,8 @@ pub fn count(job: &Job) -> Result<Takes, LoadError> {
     let mut takes = Takes::default();
     let own = job.params.streams;
     for (flows, sends) in [
-        (own, job.end == End::Source),
-        (job.params.flows().saturating_sub(own), job.end != End::Source),
+        (own, job.end == Role::Sender),
+        (job.params.flows().saturating_sub(own), job.end != Role::Sender),
     ] {
         if flows == 0 {
             continue;

@@ -2,7 +2,7 @@
 //! and what a stranger gets.
 
 use narrows_model::load::{Corruption, StretchOf, ThreadUsage, TripParams};
-use narrows_model::load::{CpuList, End, EndReport, Job, Params, StreamParams, Timeline};
+use narrows_model::load::{CpuList, EndReport, Job, Params, Role, StreamParams, Timeline};
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::LoadError;
 use narrows_workloads::harness::Unwatched;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const TOKEN: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
 
-fn job(kind: &str, end: End, message_bytes: u64) -> Job {
+fn job(kind: &str, end: Role, message_bytes: u64) -> Job {
     Job {
         kind: kind.into(),
         end,
@@ -85,7 +85,7 @@ fn proved(to: SocketAddr) -> UdpSocket {
 
 #[test]
 fn lost_late_and_doubled_datagrams_are_counted_apart() {
-    let mut sink = job("udp-stream", End::Sink, 64);
+    let mut sink = job("udp-stream", Role::Receiver, 64);
     // Half a second to spare on each side of where a datagram should fall: the machine may be busy.
     sink.timeline.warmup_ns = Nanos::from_millis(500);
     sink.timeline.window_ns = Nanos::from_millis(1000);
@@ -109,7 +109,7 @@ fn lost_late_and_doubled_datagrams_are_counted_apart() {
 
 #[test]
 fn no_datagram_goes_to_an_address_that_has_not_proved_itself() {
-    let mut reverse = job("udp-stream", End::Source, 1000);
+    let mut reverse = job("udp-stream", Role::Sender, 1000);
     reverse.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
     reverse.timeline.window_ns = Nanos::from_millis(100);
     let (at, run) = listening(reverse);
@@ -150,7 +150,7 @@ fn greeted(at: SocketAddr) -> TcpStream {
 #[test]
 fn a_wrong_byte_is_found_by_verification_and_by_nothing_else() {
     for (verify, found) in [(true, true), (false, false)] {
-        let mut sink = job("tcp-stream", End::Sink, 4096);
+        let mut sink = job("tcp-stream", Role::Receiver, 4096);
         sink.params.stream = Some(StreamParams { verify, ..StreamParams::default() });
         let (at, run) = listening(sink);
         let mut stream = greeted(at);
@@ -172,7 +172,7 @@ fn a_wrong_byte_is_found_by_verification_and_by_nothing_else() {
 
 #[test]
 fn strangers_do_not_count_as_flows_and_responses_have_their_size() {
-    let mut sink = job("tcp-rr", End::Sink, 10);
+    let mut sink = job("tcp-rr", Role::Receiver, 10);
     sink.params.trip = Some(TripParams { response_bytes: Some(Bytes(300)), per_second: None });
     let (at, run) = listening(sink);
     // Wrong token, a flow that is not there, and one that hangs up.
@@ -197,7 +197,7 @@ fn strangers_do_not_count_as_flows_and_responses_have_their_size() {
 #[test]
 fn what_is_beyond_limits_or_makes_no_sense_is_refused() {
     let refused = |change: &dyn Fn(&mut Job), says: &str| {
-        let mut job = job("tcp-stream", End::Sink, 4096);
+        let mut job = job("tcp-stream", Role::Receiver, 4096);
         change(&mut job);
         let Err(error) = narrows_workloads::check(&job) else { panic!("not refused: {says}") };
         assert!(error.to_string().contains(says), "{error}");
@@ -258,7 +258,7 @@ fn marked(sequence: u64, length: usize) -> Vec<u8> {
 
 #[test]
 fn datagrams_of_the_senders_window_are_counted_once_each_however_late_they_come() {
-    let mut sink = job("udp-stream", End::Sink, 64);
+    let mut sink = job("udp-stream", Role::Receiver, 64);
     sink.timeline.window_ns = Nanos::from_millis(200);
     let (at, run) = listening(sink);
     let socket = proved(at);
@@ -277,7 +277,7 @@ fn datagrams_of_the_senders_window_are_counted_once_each_however_late_they_come(
 
 #[test]
 fn a_sender_counts_what_it_marks_and_says_that_it_is_over() {
-    let mut source = job("udp-stream", End::Source, 100);
+    let mut source = job("udp-stream", Role::Sender, 100);
     source.params.rate_bps = Some(800_000);
     source.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
     source.timeline.window_ns = Nanos::from_millis(200);

@@ -1,6 +1,6 @@
 //! Limits of an order at their ends, and what an order takes of a host, worked out by hand.
 
-use narrows_model::load::{CpuList, End, Job, Params, SocketParams, StreamParams};
+use narrows_model::load::{CpuList, Job, Params, Role, SocketParams, StreamParams};
 use narrows_model::load::{Timeline, TripParams};
 use narrows_model::rdma::RdmaParams;
 use narrows_model::{Bytes, Nanos};
@@ -11,7 +11,7 @@ fn job(kind: &str, message: u64) -> Job {
     let ms = Nanos::from_millis;
     Job {
         kind: kind.into(),
-        end: End::Sink,
+        end: Role::Receiver,
         params: Params::of_network(Bytes(message), 1),
         cpus: CpuList::default(),
         binding: Default::default(),
@@ -94,15 +94,15 @@ fn a_time_line_has_a_window_and_ends_in_an_hour() {
 
 #[test]
 fn memory_kernels_have_one_end_and_a_page() {
-    let memory = |bytes: u64, end: End| {
+    let memory = |bytes: u64, end: Role| {
         said("memory-copy", 0, |j| {
             j.params.working_set_bytes = Bytes(bytes);
             (j.end, j.address) = (end, None);
         })
     };
-    assert_eq!(memory(4096, End::Sink), "");
-    refused(memory(4095, End::Sink), "must be 4 KiB or more");
-    refused(memory(4096, End::Source), "has one end only");
+    assert_eq!(memory(4096, Role::Receiver), "");
+    refused(memory(4095, Role::Receiver), "must be 4 KiB or more");
+    refused(memory(4096, Role::Sender), "has one end only");
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn what_only_sockets_have_is_not_for_rdma() {
     );
 }
 
-fn took(kind: &str, message: u64, end: End, change: impl Fn(&mut Job)) -> Takes {
+fn took(kind: &str, message: u64, end: Role, change: impl Fn(&mut Job)) -> Takes {
     let mut job = job(kind, message);
     job.end = end;
     change(&mut job);
@@ -291,51 +291,51 @@ fn what_an_end_takes_is_the_sum_of_its_flows() {
         let span_bytes = Some(Bytes(16 * MIB));
         job.params.stream = Some(StreamParams { span_bytes, ..StreamParams::default() });
     };
-    assert_eq!(took("tcp-stream", MIB, End::Source, span), bytes(16 * MIB, 0));
+    assert_eq!(took("tcp-stream", MIB, Role::Sender, span), bytes(16 * MIB, 0));
     let both = |job: &mut Job| {
         span(job);
         let stream = job.params.stream.as_mut().expect("a stream");
         (stream.bidirectional, stream.verify) = (true, true);
     };
     // Four flows share the span; those that receive hold it and what it is compared with.
-    assert_eq!(took("tcp-stream", MIB, End::Source, both), bytes((2 + 2 * 2) * 4 * MIB, 0));
-    assert_eq!(took("tcp-stream", MIB, End::Sink, both), bytes((2 + 2 * 2) * 4 * MIB, 0));
+    assert_eq!(took("tcp-stream", MIB, Role::Sender, both), bytes((2 + 2 * 2) * 4 * MIB, 0));
+    assert_eq!(took("tcp-stream", MIB, Role::Receiver, both), bytes((2 + 2 * 2) * 4 * MIB, 0));
     let queue = |job: &mut Job| job.params.socket_buffer_bytes = Some(Bytes(MIB));
-    assert_eq!(took("tcp-stream", MIB, End::Sink, queue), bytes(MIB, 4 * MIB));
-    assert_eq!(took("udp-stream", 1000, End::Source, |_| {}), bytes(1000, 16 * MIB));
+    assert_eq!(took("tcp-stream", MIB, Role::Receiver, queue), bytes(MIB, 4 * MIB));
+    assert_eq!(took("udp-stream", 1000, Role::Sender, |_| {}), bytes(1000, 16 * MIB));
     let gso = |job: &mut Job| {
         let sender = Some("gso".into());
         job.params.stream = Some(StreamParams { sender, ..StreamParams::default() });
     };
     // 65507 bytes are 65 of 1000, of which one send has 64 at most; of 1472 there are 44.
-    assert_eq!(took("udp-stream", 1000, End::Source, gso).buffer_bytes, 64_000);
-    assert_eq!(took("udp-stream", 1472, End::Source, gso).buffer_bytes, 44 * 1472);
+    assert_eq!(took("udp-stream", 1000, Role::Sender, gso).buffer_bytes, 64_000);
+    assert_eq!(took("udp-stream", 1472, Role::Sender, gso).buffer_bytes, 44 * 1472);
     let trip = |job: &mut Job| {
         job.params.trip = Some(TripParams { response_bytes: Some(Bytes(5)), per_second: None });
     };
-    assert_eq!(took("tcp-rr", 3, End::Sink, trip).buffer_bytes, 8);
-    assert_eq!(took("udp-rr", 64, End::Sink, trip).buffer_bytes, 2 * 65_536);
+    assert_eq!(took("tcp-rr", 3, Role::Receiver, trip).buffer_bytes, 8);
+    assert_eq!(took("udp-rr", 64, Role::Receiver, trip).buffer_bytes, 2 * 65_536);
     let large = |job: &mut Job| {
         job.params.trip =
             Some(TripParams { response_bytes: Some(Bytes(60_000)), per_second: None });
     };
-    assert_eq!(took("udp-rr", 60_000, End::Sink, large).buffer_bytes, 120_000 + 65_536);
+    assert_eq!(took("udp-rr", 60_000, Role::Receiver, large).buffer_bytes, 120_000 + 65_536);
     let memory = |job: &mut Job| job.params.working_set_bytes = Bytes(7 * MIB);
-    assert_eq!(took("memory-copy", 0, End::Sink, memory), bytes(7 * MIB, 0));
+    assert_eq!(took("memory-copy", 0, Role::Receiver, memory), bytes(7 * MIB, 0));
     // An RDMA flow: its span, and 64 B for each of 4 x 128 receives, 128 requests and one more.
     let queues = 64 * (512 + 128 + 1);
-    assert_eq!(took("rdma-write-stream", 64, End::Source, |_| {}).buffer_bytes, 64 + queues);
-    assert_eq!(took("rdma-send-stream", 64, End::Sink, |_| {}).buffer_bytes, 64 + queues);
+    assert_eq!(took("rdma-write-stream", 64, Role::Sender, |_| {}).buffer_bytes, 64 + queues);
+    assert_eq!(took("rdma-send-stream", 64, Role::Receiver, |_| {}).buffer_bytes, 64 + queues);
     let datagrams = |job: &mut Job| {
         job.params.rdma = Some(RdmaParams { service: Some("ud".into()), ..RdmaParams::default() });
     };
     // Before each datagram there are 40 bytes of a header (GRH).
-    let ud = took("rdma-send-stream", 64, End::Sink, datagrams);
+    let ud = took("rdma-send-stream", 64, Role::Receiver, datagrams);
     assert_eq!(ud.buffer_bytes, 104 + queues);
     let verify = |job: &mut Job| {
         job.params.stream = Some(StreamParams { verify: true, ..StreamParams::default() });
     };
-    let compared = took("rdma-send-stream", 64, End::Sink, verify).buffer_bytes;
+    let compared = took("rdma-send-stream", 64, Role::Receiver, verify).buffer_bytes;
     assert_eq!(compared, 512 * 64 + 64 + queues);
 }
 

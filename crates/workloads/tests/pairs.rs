@@ -1,7 +1,7 @@
 //! Both ends of every network workload on this host, and every memory kernel: what is counted fits
 //! together, and what was asked for is in force.
 
-use narrows_model::load::{CpuList, End, EndReport, Job, MemoryParams, Params, SocketParams};
+use narrows_model::load::{CpuList, EndReport, Job, MemoryParams, Params, Role, SocketParams};
 use narrows_model::load::{IpVersion, StreamParams, StretchOf, ThreadUsage, Timeline, TripParams};
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::harness::Unwatched;
@@ -12,7 +12,7 @@ fn job(kind: &str, message: u64, window_ms: u64) -> Job {
     let ms = Nanos::from_millis;
     Job {
         kind: kind.into(),
-        end: End::Sink,
+        end: Role::Receiver,
         params: Params::of_network(Bytes(message), 1),
         cpus: CpuList::default(),
         binding: Default::default(),
@@ -35,8 +35,8 @@ fn job(kind: &str, message: u64, window_ms: u64) -> Job {
 
 /// Reports of the sink and the source.
 fn pair(order: &Job) -> (EndReport, EndReport) {
-    let of = |end: End| Job { end, ..order.clone() };
-    let (sink, source) = (of(End::Sink), of(End::Source));
+    let of = |end: Role| Job { end, ..order.clone() };
+    let (sink, source) = (of(Role::Receiver), of(Role::Sender));
     let reverse = order.params.is_reverse();
     let (first, second) = if reverse { (source, sink) } else { (sink, source) };
     let prepare = |job: &Job| {

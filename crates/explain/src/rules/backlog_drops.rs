@@ -24,7 +24,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         if !cell.is_network_stream() {
             return Err(Blind::OtherKind);
         }
-        let ends = cell.done.iter().filter_map(|record| record.sink.as_deref());
+        let ends = cell.done.iter().filter_map(|record| record.receiver());
         let shares: Vec<f64> = ends
             .filter_map(|end| {
                 let dropped = end.readings.total(keys::BACKLOG_DROPPED)? as f64;
@@ -53,12 +53,15 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::load::Role;
 
     #[test]
     fn a_full_backlog_is_found() {
         let study = |dropped: u64| {
             let mut study = stream("udp-stream");
-            for end in study.records.iter_mut().filter_map(|record| record.sink.as_deref_mut()) {
+            for end in
+                study.records.iter_mut().filter_map(|record| record.of_mut(Role::Receiver).next())
+            {
                 end.readings.put_words("softnet", "processed_packets", 100_000);
                 end.readings.put_words("softnet", "dropped_packets", dropped);
             }

@@ -73,16 +73,16 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, stream};
     use crate::setting::testing::{is_clear, is_found};
-    use narrows_model::load::{Stretch, StretchOf};
+    use narrows_model::load::{Role, Stretch, StretchOf};
 
     #[test]
     fn the_place_and_the_advice_follow_from_whose_counters_were_read() {
         let study = |lost: u64, both: bool, one_host: bool| {
             let mut study = stream("udp-stream");
             for record in &mut study.records {
-                let (sink, source) = (&mut record.sink, &mut record.source);
-                for (end, way) in [(sink, "rx"), (source, "tx")] {
-                    let Some(end) = end.as_deref_mut() else { continue };
+                for one in &mut record.reports {
+                    let way = if one.role == Role::Receiver { "rx" } else { "tx" };
+                    let end = &mut one.report;
                     let carried = 20_000 - if way == "rx" { lost } else { 0 };
                     end.flows[0].messages = carried;
                     let of = StretchOf::SourceWindow;

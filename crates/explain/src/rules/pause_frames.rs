@@ -45,8 +45,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 fn look(cell: &Cell<'_>, link_bps: f64) -> Looked {
     let of = |way: Way, of_sink: bool| {
         let ends = cell.done.iter().filter_map(|record| match of_sink {
-            true => record.sink.as_deref(),
-            false => record.source.as_deref(),
+            true => record.receiver(),
+            false => record.sender(),
         });
         median(&ends.filter_map(|end| frames_per_second(end, way)).collect::<Vec<f64>>())
     };
@@ -104,16 +104,17 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, stream};
     use crate::setting::testing::{is_clear, is_found};
+    use narrows_model::load::Role;
     use narrows_model::study::StoredStudy;
 
     /// A study whose ends counted so many frames of a way in a second.
     fn study(source: Option<(&str, u64)>, sink: Option<(&str, u64)>) -> StoredStudy {
         let mut study = stream("tcp-stream");
         for record in &mut study.records {
-            let ends = [(&mut record.source, source), (&mut record.sink, sink)];
-            for (end, read) in ends {
-                let (Some(end), Some((key, count))) = (end, read) else { continue };
-                end.readings.put_words("pause", &format!("eth0.{key}_frames"), count);
+            for one in &mut record.reports {
+                let read = if one.role == Role::Sender { source } else { sink };
+                let Some((key, count)) = read else { continue };
+                one.report.readings.put_words("pause", &format!("eth0.{key}_frames"), count);
             }
         }
         study
@@ -146,7 +147,8 @@ mod tests {
         assert!(!is_found(&of_study(&RULE, &stream("tcp-stream"))));
         // Another interface's frames tell nothing.
         let mut other = study(Some(("received:rx_pause", 5000)), None);
-        for end in other.records.iter_mut().filter_map(|record| record.source.as_deref_mut()) {
+        for end in other.records.iter_mut().filter_map(|record| record.of_mut(Role::Sender).next())
+        {
             end.effective.interface = Some("eth1".into());
         }
         let other = of_study(&RULE, &other);

@@ -55,7 +55,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         .done
         .iter()
         .filter_map(|record| {
-            let ends = [record.source.as_deref(), record.sink.as_deref()];
+            let ends = [record.sender(), record.receiver()];
             let shares = ends.into_iter().flatten().filter_map(repeated);
             shares.max_by(|a, b| a.0.total_cmp(&b.0))
         })

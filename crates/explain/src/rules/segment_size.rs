@@ -66,6 +66,7 @@ mod tests {
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::Bytes;
     use narrows_model::host::Nic;
+    use narrows_model::load::Role;
 
     #[test]
     fn short_segments_of_a_jumbo_interface_are_found() {
@@ -74,7 +75,9 @@ mod tests {
             let nic = Nic { name: "e0".into(), mtu_bytes: known(Bytes(mtu)), ..Nic::default() };
             study.host.nics.push(nic);
             study.trials[0].params.socket_buffer_bytes = asked.then_some(Bytes(4096));
-            for end in study.records.iter_mut().filter_map(|record| record.source.as_deref_mut()) {
+            for end in
+                study.records.iter_mut().filter_map(|record| record.of_mut(Role::Sender).next())
+            {
                 end.effective.interface = Some("e0".into());
                 end.effective.mss_bytes = Some(segment);
             }

@@ -62,7 +62,7 @@ mod tests {
     use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::host::{CpuPlace, Nic};
-    use narrows_model::load::CpuList;
+    use narrows_model::load::{CpuList, Role};
 
     #[test]
     fn another_node_than_the_nic_is_found() {
@@ -74,7 +74,9 @@ mod tests {
             study.host.nics.push(nic);
             study.trials[0].place.source = CpuList(vec![cpu]);
             study.trials[0].place.source_node = memory;
-            for end in study.records.iter_mut().filter_map(|record| record.source.as_deref_mut()) {
+            for end in
+                study.records.iter_mut().filter_map(|record| record.of_mut(Role::Sender).next())
+            {
                 end.effective.interface = Some("e0".into());
             }
             read(&mut study, "tcp-info", "flow0.rtt_ns", 1);

@@ -51,7 +51,7 @@ impl Measured {
             return Err(Stale::OtherCommand);
         }
         let done = study.records.iter().filter(|record| record.outcome == Outcome::Done);
-        let ends = done.filter_map(|record| record.source.as_deref());
+        let ends = done.filter_map(|record| record.sender());
         let mut boots = ends.filter_map(|end| end.effective.machine.as_deref()).peekable();
         if boots.peek().is_none() {
             return Err(Stale::NothingMeasured);

@@ -147,14 +147,13 @@ fn trials(stored: &StoredStudy) -> Vec<String> {
 fn run_problems(record: &Record) -> Vec<&'static str> {
     let mut problems = Vec::new();
     if record.outcome == Outcome::Done {
-        match (&record.sink, &record.external) {
+        match (record.receiver(), &record.external) {
             (None, None) => problems.push("it is done and says nothing"),
             (Some(sink), _) if sink.window_ns.0 == 0 => problems.push("its window has no length"),
             _ => {}
         }
     }
-    let ends = [&record.sink, &record.source];
-    if ends.into_iter().flatten().any(|end| !slices_fit(end)) {
+    if record.measured().any(|end| !slices_fit(end)) {
         problems.push("its slices hold more bytes than its flows");
     }
     problems

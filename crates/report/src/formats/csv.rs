@@ -2,6 +2,7 @@
 
 use super::Format;
 use crate::Analysis;
+use narrows_model::load::{EndReport, Role};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::trial::Trial;
 use narrows_model::workload::Metric;
@@ -67,10 +68,6 @@ fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
         Outcome::Done => "done".to_owned(),
         Outcome::Failed { why, .. } => format!("failed: {why}"),
     };
-    let bytes = |end: &Option<Box<narrows_model::load::EndReport>>| {
-        let flows = end.as_ref().map(|end| end.flows.iter().map(|flow| flow.bytes.0));
-        flows.map_or(String::new(), |bytes| bytes.fold(0, u64::saturating_add).to_string())
-    };
     [
         trial.label.clone(),
         trial.kind.to_string(),
@@ -81,10 +78,18 @@ fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
         value.map_or(String::new(), |value| value.value.to_string()),
         unit.unwrap_or_default(),
         value.map_or(String::new(), |value| value.noisy.to_string()),
-        record.sink.as_ref().map_or(String::new(), |end| end.window_ns.seconds().to_string()),
-        bytes(&record.source),
-        bytes(&record.sink),
+        record.receiver().map_or(String::new(), |end| end.window_ns.seconds().to_string()),
+        bytes(record, Role::Sender),
+        bytes(record, Role::Receiver),
     ]
+}
+
+/// Bytes of all flows of the ends of a role; nothing where there is no such end.
+fn bytes(record: &Record, role: Role) -> String {
+    let of =
+        |end: &EndReport| end.flows.iter().map(|flow| flow.bytes.0).fold(0, u64::saturating_add);
+    let all = record.of(role).map(of).reduce(u64::saturating_add);
+    all.map_or(String::new(), |bytes| bytes.to_string())
 }
 
 fn metric(metric: Metric) -> String {

@@ -55,7 +55,7 @@ fn chosen(analysis: &Analysis<'_>) -> Option<Value> {
                 "trial": trial.label, "repeat": record.repeat, "runs": summary.values.len(),
             },
         },
-        "intervals": intervals(record.sink.as_ref()?),
+        "intervals": intervals(record.receiver()?),
         "end": end(summary, record, trial),
     }))
 }
@@ -73,15 +73,15 @@ fn connected(analysis: &Analysis<'_>, flows: u32) -> Vec<Value> {
 /// per cent of one CPU.
 fn cpu(record: &Record, reverse: bool) -> Value {
     let (here, there) = match reverse {
-        true => (&record.sink, &record.source),
-        false => (&record.source, &record.sink),
+        true => (record.receiver(), record.sender()),
+        false => (record.sender(), record.receiver()),
     };
-    let percent = |end: &Option<Box<EndReport>>, time: fn(&ThreadUsage) -> Nanos| {
-        let end = end.as_ref().filter(|end| !end.threads.is_empty())?;
+    let percent = |end: Option<&EndReport>, time: fn(&ThreadUsage) -> Nanos| {
+        let end = end.filter(|end| !end.threads.is_empty())?;
         let used: f64 = end.threads.iter().map(|thread| time(thread).seconds()).sum();
         Some(100.0 * used / end.window_ns.seconds().max(1e-9))
     };
-    let of = |end: &Option<Box<EndReport>>| {
+    let of = |end: Option<&EndReport>| {
         let user = percent(end, |thread| thread.user_ns);
         let system = percent(end, |thread| thread.system_ns);
         (user.zip(system).map(|(user, system)| user + system), user, system)
@@ -121,14 +121,14 @@ fn end(summary: &Summary, record: &Record, trial: &Trial) -> Value {
     let mut end = Map::new();
     end.insert("cpu_utilization_percent".into(), cpu(record, trial.params.is_reverse()));
     if trial.params.is_bidirectional() {
-        if let Some(source) = &record.source {
+        if let Some(source) = record.sender() {
             end.insert("sum_received_bidir_reverse".into(), sum(source, false));
         }
-        if let Some(sink) = &record.sink {
+        if let Some(sink) = record.receiver() {
             end.insert("sum_sent_bidir_reverse".into(), sum(sink, true));
         }
     }
-    if let Some(sink) = &record.sink {
+    if let Some(sink) = record.receiver() {
         let mut received = sum(sink, false);
         if let (Some(loss), Value::Object(received)) = (loss, &mut received) {
             let (lost, packets) = (loss.lost_datagrams, loss.all_datagrams());
@@ -144,7 +144,7 @@ fn end(summary: &Summary, record: &Record, trial: &Trial) -> Value {
         }
         end.insert("sum_received".into(), received);
     }
-    if let Some(source) = &record.source {
+    if let Some(source) = record.sender() {
         let mut sent = sum(source, true);
         let again = source.readings.total(keys::RETRANSMITTED);
         if let (Some(again), Value::Object(sent)) = (again, &mut sent) {

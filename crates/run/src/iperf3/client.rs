@@ -6,7 +6,7 @@ use super::{
 };
 use crate::RunError;
 use crate::key;
-use narrows_model::load::{End, EndReport, FlowTally, Stretch, StretchOf, ThreadUsage};
+use narrows_model::load::{EndReport, FlowTally, Role, Stretch, StretchOf, ThreadUsage};
 use narrows_model::trial::Trial;
 use narrows_model::{Bytes, Nanos};
 use std::io::Write;
@@ -232,7 +232,7 @@ fn own_results(trial: &Trial, ours: &EndReport) -> Results {
 /// The server's end as a report; a figure that cannot be is refused, not passed on.
 fn their_report(trial: &Trial, theirs: &Results) -> Result<EndReport, RunError> {
     let nonsense = |what: &str| RunError::Refused(format!("the iperf3 server reported {what}"));
-    let ends = if trial.params.is_reverse() { End::Source } else { End::Sink };
+    let ends = if trial.params.is_reverse() { Role::Sender } else { Role::Receiver };
     if theirs.streams.len() != trial.params.streams as usize {
         return Err(nonsense(&format!("{} streams", theirs.streams.len())));
     }
@@ -255,7 +255,7 @@ fn their_report(trial: &Trial, theirs: &Results) -> Result<EndReport, RunError> 
             stretch: udp.then(|| whole_run(stream, ends)),
             jitter_ns: (stream.jitter > 0.0 && stream.jitter < 1e3)
                 .then_some(Nanos((stream.jitter * 1e9) as u64)),
-            sends: ends == End::Source,
+            sends: ends == Role::Sender,
             ..FlowTally::default()
         });
     }
@@ -264,8 +264,8 @@ fn their_report(trial: &Trial, theirs: &Results) -> Result<EndReport, RunError> 
 
 /// All datagrams that its end sent, or got: a receiving server takes the number of the last that
 /// came for all, and what it missed before that for lost.
-fn whole_run(stream: &StreamResults, end: End) -> Stretch {
-    let missed = if end == End::Sink { stream.errors.max(0) } else { 0 };
+fn whole_run(stream: &StreamResults, end: Role) -> Stretch {
+    let missed = if end == Role::Receiver { stream.errors.max(0) } else { 0 };
     let datagrams = stream.packets.saturating_sub(missed).max(0) as u64;
     Stretch { of: StretchOf::WholeRun, datagrams }
 }

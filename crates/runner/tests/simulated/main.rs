@@ -229,7 +229,7 @@ fn after_process(world: &World, before: usize, start: u32) {
 /// Of finished runs, what does not depend on when they were made.
 fn finished(records: &[Record]) -> Vec<(TrialId, u32, Option<u64>)> {
     let done = records.iter().filter(|record| record.outcome == Outcome::Done);
-    let bytes = |record: &Record| Some(record.sink.as_ref()?.flows.first()?.bytes.0);
+    let bytes = |record: &Record| Some(record.receiver()?.flows.first()?.bytes.0);
     done.map(|record| (record.trial.clone(), record.block, bytes(record))).collect()
 }
 

@@ -5,7 +5,7 @@ use super::meet::{self, Token};
 use super::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, socket};
 use crate::{LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
-use narrows_model::load::{Effective, End, Job, StreamParams};
+use narrows_model::load::{Effective, Job, Role, StreamParams};
 use socket2::Socket;
 use std::net::SocketAddr;
 
@@ -60,7 +60,7 @@ pub struct LaneMaker {
 
 /// Whether this end is the one that listens.
 pub fn listens(job: &Job) -> bool {
-    (job.end == End::Sink) != job.params.is_reverse()
+    (job.end == Role::Receiver) != job.params.is_reverse()
 }
 
 /// Starts a thread a flow: first this end's own part, then, where both send, the other's.
@@ -72,7 +72,7 @@ fn muster(
     meter: ThreadMeter,
 ) -> Result<Crew, LoadError> {
     let own = job.params.streams as usize;
-    let sends = job.end == End::Source;
+    let sends = job.end == Role::Sender;
     let mut lanes: Vec<LaneWork> = Vec::new();
     for (index, flow) in flows.iter().enumerate() {
         let flow = flow.try_clone().map_err(LoadError::system("copying a socket handle"))?;

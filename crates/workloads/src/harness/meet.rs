@@ -336,14 +336,14 @@ mod tests {
     use super::*;
 
     fn job() -> Job {
-        use narrows_model::load::{CpuList, End, Params, Timeline};
+        use narrows_model::load::{CpuList, Params, Role, Timeline};
         use narrows_model::{Bytes, Nanos};
         let span = Nanos(1_000_000);
         let timeline =
             Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span, interval_ns: None };
         Job {
             kind: "tcp-stream".into(),
-            end: End::Sink,
+            end: Role::Receiver,
             params: Params::of_network(Bytes(64), 2),
             cpus: CpuList::default(),
             binding: Default::default(),

@@ -5,7 +5,7 @@ use crate::harness::buffer::Pages;
 use crate::harness::ends::Flow;
 use crate::harness::socket::Wait;
 use crate::{BUFFERS_BYTES_MAX, LoadError};
-use narrows_model::load::{End, Job};
+use narrows_model::load::{Job, Role};
 use narrows_model::rdma::RdmaPlace;
 use narrows_model::workload::{RdmaVerb, Workload};
 use narrows_rdma::verbs::Kind as Service;
@@ -139,7 +139,7 @@ impl Settings {
         let queue_pair_words = asked.has_queue_pair_words();
         let news_max = (depth + 1).saturating_sub(post_list).max(1);
         Ok(Self {
-            place: if job.end == End::Sink { asked.sink } else { asked.source },
+            place: if job.end == Role::Receiver { asked.sink } else { asked.source },
             connection,
             service,
             depth,
@@ -214,7 +214,7 @@ pub fn flow_bytes(told: &Flow) -> Result<u64, LoadError> {
     let memory = if told.job.kind.is_round_trip() {
         let slot = (message + header).next_multiple_of(64);
         message.next_multiple_of(64) + super::trips::RECEIVES as usize * slot
-    } else if told.job.end == End::Source || is_one_sided(verb) {
+    } else if told.job.end == Role::Sender || is_one_sided(verb) {
         span
     } else {
         let slots = span / message.max(1);
@@ -287,7 +287,7 @@ mod tests {
         let span = Nanos(1_000_000);
         Job {
             kind: kind.into(),
-            end: End::Sink,
+            end: Role::Receiver,
             params: Params { rdma: Some(rdma), ..Params::of_network(Bytes(message), 1) },
             cpus: CpuList::default(),
             binding: Default::default(),
