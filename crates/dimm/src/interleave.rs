@@ -6,6 +6,7 @@
 //! do; what is over forms another. The rules reproduce the regions behind the tables of LP1241 on
 //! two controllers of three channels; elsewhere they are from makers' population guides.
 
+use crate::missing::Missing;
 use crate::platform::Platform;
 use narrows_model::host::{Host, Slot};
 use narrows_model::{Bytes, BytesPerSecond};
@@ -68,9 +69,9 @@ pub fn clusters(host: &Host, platform: &Platform, sockets: usize) -> u32 {
 }
 
 /// The sets of every socket; an error says what is not known.
-pub fn sets(slots: &[Slot], platform: &Platform, clusters: u32) -> Result<Sets, String> {
+pub fn sets(slots: &[Slot], platform: &Platform, clusters: u32) -> Result<Sets, Missing> {
     if platform.ways.is_empty() {
-        return Err(format!("how {} interleaves", platform.name));
+        return Err(Missing::WaysOf(platform.name.clone()));
     }
     let mut sets = Sets::default();
     for socket in
@@ -99,7 +100,7 @@ fn channels(
     slots: &[Slot],
     socket: u32,
     platform: &Platform,
-) -> Result<(Vec<Channel>, bool), String> {
+) -> Result<(Vec<Channel>, bool), Missing> {
     let mut channels: BTreeMap<(usize, String), Channel> = BTreeMap::new();
     let mut told = true;
     for slot in slots {
@@ -115,9 +116,7 @@ fn channels(
         });
         told &= at.controller.is_some_and(|number| platform.group_of(number).is_some());
         let Some(module) = slot.module.as_ref().filter(|module| module.is_dram) else { continue };
-        let size = module.size_bytes.ok_or_else(|| {
-            format!("the size of the module in {}: firmware does not know it", slot.locator)
-        })?;
+        let size = module.size_bytes.ok_or_else(|| Missing::SizeOf(slot.locator.clone()))?;
         // A channel runs at the speed of its slowest module; one unknown leaves it unknown.
         let first = channel.left_mib == 0;
         channel.mts = match (first, channel.mts, module.configured_mts) {
@@ -129,21 +128,18 @@ fn channels(
     }
     let mut channels: Vec<Channel> = channels.into_values().collect();
     if channels.len() > platform.channels_per_socket() as usize {
-        return Err(format!(
-            "why socket {socket} has {} channels where {} has {}",
-            channels.len(),
-            platform.name,
-            platform.channels_per_socket()
-        ));
+        return Err(Missing::MoreChannels {
+            socket,
+            named: u32::try_from(channels.len()).unwrap_or(u32::MAX),
+            family: platform.name.clone(),
+            has: platform.channels_per_socket(),
+        });
     }
     let assumed = !told && platform.controllers > 1;
     // Where some have no name, the first named need not be the first.
     if assumed && channels.len() < platform.channels_per_socket() as usize {
-        return Err(format!(
-            "which memory controller of socket {socket} has which channel: firmware names {} of {}",
-            channels.len(),
-            platform.channels_per_socket()
-        ));
+        let (named, all) = (channels.len(), platform.channels_per_socket());
+        return Err(Missing::Controllers { socket, named, all });
     }
     if !told {
         for (index, channel) in channels.iter_mut().enumerate() {

@@ -8,6 +8,7 @@ pub mod board;
 pub mod checks;
 pub mod interleave;
 pub mod locator;
+pub mod missing;
 pub mod moves;
 mod number;
 pub mod pattern;

@@ -1,6 +1,7 @@
 //! How the memory channels of each socket are populated, and into which interleave sets.
 
 use crate::interleave::{self, Sets};
+use crate::missing::{FamilyFor, Missing};
 use crate::platform::{self, Platform};
 use narrows_model::host::{Host, Memory, Slot};
 use schemars::JsonSchema;
@@ -17,23 +18,22 @@ pub struct Population {
     /// Parts that a socket's memory is split into.
     pub clusters: u32,
     /// The interleave sets, or what is missing for them.
-    pub sets: Result<Sets, String>,
+    pub sets: Result<Sets, Missing>,
     /// How even it is.
     pub balance: Balance,
 }
 
 impl Population {
     /// Looks at a host; an error says what is not known.
-    pub fn of(host: &Host) -> Result<Self, String> {
+    pub fn of(host: &Host) -> Result<Self, Missing> {
         let slots = host.memory.slots.value();
-        let slots = slots.ok_or_else(|| {
-            format!("memory slots: {}", host.memory.slots.gap().unwrap_or_default())
-        })?;
+        let gap = || Missing::Slots(host.memory.slots.gap().unwrap_or_default());
+        let slots = slots.ok_or_else(gap)?;
         let platform = platform::of(host);
         // The controllers' driver lists no empty channels, and without the family nobody does.
         let by_driver = slots_from(&host.memory) == SlotsFrom::Driver;
         if by_driver && platform.is_none() {
-            return Err("the processor's family, to know which channels are empty".to_owned());
+            return Err(Missing::Family(FamilyFor::EmptyChannels));
         }
         let sockets = with_processor(whole(sockets(slots)?, platform, by_driver), host);
         let sockets = of_family(sockets, platform)?;
@@ -41,14 +41,12 @@ impl Population {
             platform.map_or(1, |platform| interleave::clusters(host, platform, sockets.len()));
         let sets = match platform {
             Some(platform) => interleave::sets(slots, platform, clusters),
-            None => Err("the processor's family".to_owned()),
+            None => Err(Missing::Family(FamilyFor::Sets)),
         };
         let balance = balance(&sockets, sets.as_ref().ok());
         let nameless = slots.iter().any(|slot| slot.module.is_none() && slot.at.is_none());
         if balance == Balance::Balanced && nameless && platform.is_none() {
-            return Err("the processor's family, to know how many channels the empty slots that \
-                        firmware does not name are on"
-                .to_owned());
+            return Err(Missing::Family(FamilyFor::NamelessSlots));
         }
         Ok(Self { sockets, platform, clusters, sets, balance })
     }
@@ -119,14 +117,16 @@ fn whole(
 fn of_family(
     mut sockets: Vec<Socket>,
     platform: Option<&'static Platform>,
-) -> Result<Vec<Socket>, String> {
+) -> Result<Vec<Socket>, Missing> {
     let Some(platform) = platform else { return Ok(sockets) };
     let all = platform.channels_per_socket();
     for socket in &mut sockets {
         let named = u32::try_from(socket.channels.len()).unwrap_or(u32::MAX);
-        socket.unnamed = all.checked_sub(named).ok_or_else(|| {
-            let (socket, family) = (socket.socket, &platform.name);
-            format!("why socket {socket} has {named} channels where {family} has {all}")
+        socket.unnamed = all.checked_sub(named).ok_or_else(|| Missing::MoreChannels {
+            socket: socket.socket,
+            named,
+            family: platform.name.clone(),
+            has: all,
         })?;
     }
     Ok(sockets)
@@ -161,16 +161,13 @@ pub enum Balance {
 }
 
 /// The population by socket, or what is not known of it.
-pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, String> {
+pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, Missing> {
     let mut sockets: BTreeMap<u32, Socket> = BTreeMap::new();
     for slot in slots {
         let module = slot.module.as_ref().filter(|module| module.is_dram);
         let Some(at) = &slot.at else {
             if module.is_some() {
-                let locator = &slot.locator;
-                return Err(format!(
-                    "the channel of slot '{locator}', which its name does not tell"
-                ));
+                return Err(Missing::ChannelOf(slot.locator.clone()));
             }
             continue;
         };
@@ -178,9 +175,7 @@ pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, String> {
         let socket = sockets.entry(at.socket).or_insert_with(empty);
         let channel = socket.channels.entry(at.channel.clone()).or_default();
         if let Some(module) = module {
-            let size = module.size_bytes.ok_or_else(|| {
-                format!("the size of the module in {}: firmware does not know it", slot.locator)
-            })?;
+            let size = module.size_bytes.ok_or_else(|| Missing::SizeOf(slot.locator.clone()))?;
             channel.push(size.0 >> 20);
             channel.sort_unstable();
         }
@@ -188,7 +183,7 @@ pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, String> {
     let sockets: Vec<Socket> = sockets.into_values().collect();
     match sockets.iter().any(|socket| !socket.populated().is_empty()) {
         true => Ok(sockets),
-        false => Err("a memory module in any slot".to_owned()),
+        false => Err(Missing::Modules),
     }
 }
 
@@ -336,7 +331,10 @@ mod tests {
         assert_eq!((sockets[0].populated().len(), sockets[0].width()), (1, 4));
         assert_eq!(balance(&sockets, None), Balance::NearBalanced);
         let five: &[&[u64]] = &[&[32], &[32], &[32], &[32], &[32]];
-        assert!(of_family(host(&[five]), platform).is_err_and(|why| why.contains("5 channels")));
+        assert!(
+            of_family(host(&[five]), platform)
+                .is_err_and(|why| why.to_string().contains("5 channels"))
+        );
     }
 
     #[test]

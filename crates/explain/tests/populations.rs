@@ -2,6 +2,7 @@
 //! servers.
 
 use narrows_dimm::interleave::Set;
+use narrows_dimm::missing::{FamilyFor, Missing};
 use narrows_dimm::population::{Balance, Population, controllers_equal};
 use narrows_host::open;
 use narrows_model::host::{Host, Module, Slot, SlotPlace};
@@ -214,7 +215,10 @@ fn modules_that_only_the_driver_lists_leave_the_other_channels_empty() {
     assert_eq!((population.balance, ways(&population, 0)), (Balance::NearBalanced, vec![4]));
     assert_eq!(population.sockets[0].channels.len(), 6);
     host.cpu.model = Fact::known("an unknown processor".to_owned(), "planted");
-    assert!(Population::of(&host).is_err_and(|missing| missing.contains("family")));
+    assert!(
+        Population::of(&host)
+            .is_err_and(|missing| missing == Missing::Family(FamilyFor::EmptyChannels))
+    );
 }
 
 /// A server of one named processor with 0 to 2 modules on each channel of each socket.

@@ -85,7 +85,7 @@ fn channels(text: &str, platform: &Platform) -> Result<Vec<u32>, String> {
 /// Modules of every channel as they are, and the slots of a channel.
 fn population(host: &Host, platform: &Platform) -> Result<(Vec<Vec<u32>>, u32), String> {
     let slots = host.memory.slots.value().ok_or("memory slots are not known")?;
-    let known = sets(slots, platform, 1)?;
+    let known = sets(slots, platform, 1).map_err(|missing| missing.to_string())?;
     let each = platform.channels_per_socket() as usize;
     let mut by_socket = BTreeMap::<u32, BTreeMap<(u32, usize, String), (u32, u32)>>::new();
     for slot in slots {

@@ -79,6 +79,7 @@ pub fn ways(modules: &[u32], platform: &Platform) -> Result<Vec<usize>, String> 
         .enumerate()
         .flat_map(|(at, n)| (0..(*n).max(1)).map(move |_| one(at, *n > 0)))
         .collect();
-    let found = sets(&slots, platform, 1)?.by_socket.into_values().flatten();
+    let found = sets(&slots, platform, 1).map_err(|missing| missing.to_string())?;
+    let found = found.by_socket.into_values().flatten();
     Ok(found.map(|set| set.ways()).filter(|ways| *ways > 0).collect())
 }

@@ -144,7 +144,7 @@ fn memory(host: &Host) -> MemoryResult {
                 sets: Vec::new(),
                 controllers_by_label_order: false,
                 moves: Vec::new(),
-                missing: vec![missing],
+                missing: vec![missing.to_string()],
             };
         }
     };
@@ -154,7 +154,7 @@ fn memory(host: &Host) -> MemoryResult {
     let moves = moves(slots, &population).filter(|_| needs).unwrap_or_default();
     let (sets, by_label_order, missing) = match &population.sets {
         Ok(sets) => (Some(sets), sets.by_label_order, Vec::new()),
-        Err(missing) => (None, false, vec![missing.clone()]),
+        Err(missing) => (None, false, vec![missing.to_string()]),
     };
     let sets = sets.into_iter().flat_map(|sets| &sets.by_socket).flat_map(|(socket, sets)| {
         sets.iter().map(|set| SetResult {

@@ -30,7 +30,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     }
     let population = match Population::of(host) {
         Ok(population) => population,
-        Err(missing) => return Verdict::unknown(Missing::knowledge(missing)),
+        Err(missing) => return Verdict::unknown(Missing::knowledge(missing.to_string())),
     };
     let from = host.memory.slots.source().0.clone();
     if population.balance == Balance::Balanced {
