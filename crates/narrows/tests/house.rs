@@ -24,7 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("runner", &["host", "hostctl", "model", "plan", "run", "stats", "store", "workloads"]),
     ("stats", &["model"]),
     ("store", &["model"]),
-    ("validate", &["dimm", "predict", "stats"]),
+    ("validate", &["dimm", "model", "predict", "stats"]),
     ("workloads", &["model", "rdma"]),
 ];
 

@@ -37,6 +37,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("cpu2", Form::Text),
     ("cpu_base_ghz", Form::Number(&bounds::GHZ)),
     ("cpu_turbo_ghz", Form::Number(&bounds::GHZ)),
+    ("cpus", Form::Number(&bounds::CPUS)),
     ("dimm", Form::Text),
     ("dimms", Form::Number(&bounds::DIMMS)),
     ("direction", Form::Text),
@@ -74,6 +75,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("server", Form::Prose),
     ("size", Form::Number(&bounds::MESSAGE)),
     ("sockets", Form::Number(&bounds::SOCKETS)),
+    ("streams", Form::Number(&bounds::STREAMS)),
     ("tcp_cmd", Form::Prose),
     ("test", Form::Text),
     ("timestamps", Form::Flag),
@@ -281,6 +283,7 @@ const NEEDS: &[(&str, &[&str])] = &[
     ("memory bandwidth by population", &["ways|channels|dimms", "mts|dimm", "gb_s|mb_s"]),
     ("loaded latency", &["idle_ns", "utilisation|peak_gb_s|mts|dimm", "ns"]),
     ("packets by frame", &["frame|frame_bytes", "link_gbps|nic", "mpps|kpps|pps"]),
+    ("TCP by processor and streams", &["streams", "tcp_gbps", "cpu", "link_gbps|nic"]),
     ("TCP and UDP by framing", &["mtu|mtu_bytes", "link_gbps|nic", "tcp_gbps|udp_gbps|gbps"]),
 ];
 

@@ -13,6 +13,7 @@ mod links;
 mod packets;
 mod rdma;
 mod sockets;
+mod tcp;
 mod traffic;
 mod unused;
 
@@ -377,7 +378,7 @@ pub fn predict(tables: &[Table]) -> Vec<Answer> {
 
 /// Of the questions whose tables are answered one by one.
 fn of_one(table: &Table) -> Vec<Answer> {
-    let single = [rdma::answer, packets::answer, traffic::answer, figures::answer];
+    let single = [rdma::answer, packets::answer, tcp::answer, traffic::answer, figures::answer];
     let single = single.into_iter().filter_map(|answer| answer(table));
     single.chain(links::answers(table)).collect()
 }

@@ -3,7 +3,9 @@
 //! or `channels`, `mts`), load (`utilisation`, `idle_ns`), or of wires (`link_gbps`, `protocol`,
 //! `mtu`), and a figure.
 
-use super::{Answer, Cell, Kind, LATENCIES, PACKETS, RATES, Row, Table, median_of_others, sockets};
+use super::{
+    Answer, Cell, Kind, LATENCIES, PACKETS, RATES, Row, Table, median_of_others, sockets, tcp,
+};
 use narrows_predict::{framing, pcie};
 
 /// Largest read request and payload where none is given.
@@ -62,7 +64,8 @@ fn answer(table: &Table, shape: &Shape) -> Option<Answer> {
     let mut answer =
         Answer { question: shape.question, files: vec![table.name.clone()], ..Answer::default() };
     let mut published = Vec::new();
-    for row in table.rows() {
+    // What streams reached over a slot or a wire is not what these carry.
+    for row in table.rows().filter(|row| !tcp::is_one(row)) {
         for (name, what, one) in row.figures(shape.figures) {
             let solved = table.reads.counting(|| (shape.solve)(&row, &what));
             let Some((value, (low, high), says)) = solved else { continue };

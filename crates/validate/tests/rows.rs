@@ -407,3 +407,44 @@ fn rows_are_called_by_their_names_then_numbers_then_words() {
     let units = format!("[units]\ntcp_gbps = 'Gb/s'\n[[row]]\n{wire}tcp_gbps = 1\n");
     assert_eq!(answers(&units)[0].cells[0].unit, "Gb/s");
 }
+
+/// A row with streams asks the engine with what it tells, and nothing else.
+#[test]
+fn tcp_by_processor_is_the_engines_answer() {
+    let row = |more: &str| {
+        let row = format!(
+            "cpu = 'Intel Xeon Gold 6128'\nlink_gbps = 100\nstreams = 1\ntcp_gbps = 40.0\n{more}"
+        );
+        one(&row)
+    };
+    let (question, cell) = row("mtu = 9000\ncpu_turbo_ghz = 3.4");
+    assert_eq!(question, "TCP by processor and streams");
+    // 0.62 cycles a byte, 300 a packet of 8948 B, 1500 a message of 64 KiB; the wire is far.
+    let cycles = 0.62 + 300.0 / 8948.0 + 1500.0 / 65_536.0;
+    let value = cell.predicted.expect("a figure");
+    assert!((value / (8.0 * 3.4 / cycles) - 1.0).abs() < 0.01, "{cell:?}");
+    assert_eq!((cell.narrowest.as_str(), cell.kind), ("cpu", Kind::Prediction));
+    assert!(cell.low < cell.predicted && cell.predicted < cell.high, "{cell:?}");
+    assert_eq!(row("calibrates = true").1.kind, Kind::Calibration);
+    assert!(row("").1.predicted < Some(value), "packets of 1448 B cost more");
+}
+
+/// The tables that the project ships are read, and each row names its source.
+#[test]
+fn shipped_tables_are_read_and_name_their_sources() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
+    let files: Vec<_> = std::fs::read_dir(folder).expect("tables").flatten().collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let text = std::fs::read_to_string(file.path()).expect("a table");
+        let table = Table::parse("shipped", &text).unwrap_or_else(|why| panic!("{why}"));
+        let answers = predict(&[table]);
+        let cells: Vec<&Cell> = answers.iter().flat_map(|answer| &answer.cells).collect();
+        assert_eq!(cells.len(), text.matches("note = ").count(), "a source each");
+        for cell in cells {
+            let (published, low, high) = (cell.published, cell.low, cell.high);
+            println!("{}: {published:?} {:?} ({low:?} to {high:?})", cell.row, cell.predicted);
+            assert!(cell.predicted.is_some(), "{cell:?}");
+        }
+    }
+}
