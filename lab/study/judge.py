@@ -31,9 +31,9 @@ first, wrong, cut, second, third, fourth = [
     Sitting(name) for name in ["first", "wrong", "cut", "second", "third", "fourth"]]
 
 
-def grid(sitting):
+def grid(session):
     """Runs of each population, as `study status` prints them: TCP, memory."""
-    said, _ = sitting.said("status")
+    said, _ = session.said("status")
     return re.findall(r"^  [1-4]\s+(\S+)\s+(\S+)$", said, re.M)
 
 
@@ -50,7 +50,7 @@ check("wrong", "move the DIMM of DIMM 7 to DIMM 14" in said, f"does not say what
 check("wrong", grid(wrong) == [DONE, LEFT, LEFT, LEFT], f"{grid(wrong)}")
 
 check("cut", len(cut.cut) == 1 and 6 < int(cut.cut[0]) < 12, f"the power did not fail in between: {cut.cut}")
-check("cut", "resume" not in cut.cases, "the sitting ended all the same")
+check("cut", "resume" not in cut.cases, "the session ended all the same")
 
 said, rc = second.said("resume")
 check("second", rc == 0, f"exit code {rc}: {said[-400:]}")
@@ -82,12 +82,12 @@ check("export", len(done) == 24 and len(keys) == 24, f"{len(done)} runs done, {l
 # What was done before the power failed was not done again.
 before = int(cut.cut[0]) - 6 if cut.cut else 0
 kept = [len(boots[session]) for session in sorted(boots)]
-check("export", sum(kept) == 24, f"runs by sitting: {kept}")
-check("export", len(kept) == 5 and kept[0] == 6 and kept[1] >= before, f"runs by sitting: {kept}, {before} were done")
-everyone = [sitting.boot for sitting in [first, wrong, cut, second, third, fourth]]
+check("export", sum(kept) == 24, f"runs by session: {kept}")
+check("export", len(kept) == 5 and kept[0] == 6 and kept[1] >= before, f"runs by session: {kept}, {before} were done")
+everyone = [session.boot for session in [first, wrong, cut, second, third, fourth]]
 check("boots", len({boot[0] for boot in everyone if boot}) == 6, f"{everyone}")
 
-print(f"six boots of a machine, one study: runs by sitting {kept}, the power failed after {before} of six")
+print(f"six boots of a machine, one study: runs by session {kept}, the power failed after {before} of six")
 print(f"{len(WRONG)} not as they should be")
 for line in WRONG:
     print(f"wrong: {line}")
