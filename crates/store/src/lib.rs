@@ -24,6 +24,7 @@ mod draft;
 pub mod import;
 mod layout;
 mod read;
+mod unusable;
 
 pub use chain::{Break, Chain, Noted, What};
 pub use draft::Draft;

@@ -2,7 +2,7 @@
 //! counts in bits stays bits, megabytes are those that the tool means.
 
 use narrows_model::result::Unit;
-use narrows_store::import::{TOOLS, recognise, tool};
+use narrows_store::import::{TOOLS, Unrecognised, recognise, tool};
 
 /// `kind [factor=level ...] name=value unit ...! why it failed`, a line a run, after the version.
 fn read(name: &str, text: &str) -> Vec<String> {
@@ -43,7 +43,7 @@ fn tools_are_found_by_name_and_by_nothing_else() {
     assert!(names.is_sorted() && names.len() == 16, "{names:?}");
     let both = "%TX %RX\nsockperf: Summary: x\n";
     let error = recognise(both).err().expect("two tools");
-    assert_eq!(error, "it may be of nuttcp or sockperf");
+    assert_eq!(error, Unrecognised::Several(vec!["nuttcp", "sockperf"]));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use narrows_model::record::{External, Fault, Outcome, Record, Stage, Stamp};
 use narrows_model::study::{Ended, Reading, StoredStudy, Study};
 use narrows_model::trial::{Level, Trial, TrialId};
 use narrows_store::Store;
-use narrows_store::import::{self, Output, Run, Told, Tool};
+use narrows_store::import::{self, Output, Run, Told, Tool, Unrecognised};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
@@ -103,7 +103,7 @@ fn bounded(source: impl Read) -> Result<Vec<u8>, String> {
 }
 
 fn parse(file: &Path, text: &str, tool: Option<&str>) -> Result<(&'static Tool, Output), Failure> {
-    let wrong = |why: String| {
+    let wrong = |why: Unrecognised| {
         let names: Vec<&str> = import::TOOLS.iter().map(|tool| tool.name).collect();
         let says = format!("{}: {why}; tools are {}", file.display(), names.join(", "));
         Failure::of(Cause::UNKNOWN_TOOL, says)

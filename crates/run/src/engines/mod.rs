@@ -156,7 +156,7 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
 /// Reads what a client printed; its exit status says little, so figures decide.
 fn external(engine: &Engine, text: &str, line: String) -> Result<External, String> {
     let tool = import::tool(engine.name).ok_or("its output is not known")?;
-    let output = (tool.parse)(text)?;
+    let output = (tool.parse)(text).map_err(|why| why.to_string())?;
     let run = output.runs.into_iter().next().ok_or("it printed no run")?;
     if let Some(why) = run.failed {
         return Err(why);

@@ -2,7 +2,7 @@
 //! one series of samples each in `results`. What a series is counted in stands in the metadata
 //! (`SERIES_META`, `UNITS`) from flent 0.11 on; older files tell by the series' name alone.
 
-use super::{Output, Run, Tool, nothing};
+use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 use narrows_model::trial::Level;
 use serde_json::{Map, Value};
@@ -20,10 +20,10 @@ fn recognises(text: &str) -> bool {
 }
 
 /// One run a series with a unit that is known: the median of its samples.
-fn parse(text: &str) -> Result<Output, String> {
-    let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let series = json["results"].as_object().ok_or("it has no results")?;
-    let metadata = json["metadata"].as_object().ok_or("it has no metadata")?;
+fn parse(text: &str) -> Result<Output, Unusable> {
+    let json: Value = serde_json::from_str(text)?;
+    let series = json["results"].as_object().ok_or(Unusable::Lacks("results"))?;
+    let metadata = json["metadata"].as_object().ok_or(Unusable::Lacks("metadata"))?;
     let name = json["metadata"]["NAME"].as_str().unwrap_or("flent");
     let stated = Stated::of(metadata);
     let mut runs = Vec::new();

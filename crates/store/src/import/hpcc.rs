@@ -1,6 +1,6 @@
 //! HPC Challenge: the summary of its output file.
 
-use super::{Output, Run, Tool, nothing};
+use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -11,8 +11,9 @@ fn recognises(text: &str) -> bool {
 }
 
 /// What concerns memory and network of its summary.
-fn parse(text: &str) -> Result<Output, String> {
-    let summary = text.split("Begin of Summary section.").nth(1).ok_or("it has no summary")?;
+fn parse(text: &str) -> Result<Output, Unusable> {
+    let summary =
+        text.split("Begin of Summary section.").nth(1).ok_or(Unusable::Lacks("summary"))?;
     let value = |key: &str| {
         let mut lines = summary.lines().filter_map(|line| line.trim().split_once('='));
         lines.find(|(name, _)| *name == key)?.1.parse::<f64>().ok()

@@ -1,6 +1,6 @@
 //! Intel MPI Benchmarks.
 
-use super::{Output, Run, Tool, nothing, rows};
+use super::{Output, Run, Tool, Unusable, nothing, rows};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -12,7 +12,7 @@ fn recognises(text: &str) -> bool {
 
 /// One run a message size of each benchmark. Of times over processes the average counts; the time
 /// of a ping-pong is half of its round trip.
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     let mut runs = Vec::new();
     let mut names =
         text.split("# Benchmarking ").skip(1).filter_map(|rest| rest.split_whitespace().next());

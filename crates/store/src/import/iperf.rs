@@ -1,6 +1,6 @@
 //! iperf 2: `-y C`, and its ordinary text.
 
-use super::{Output, Run, Tool, nothing, quantity};
+use super::{Output, Run, Tool, Unusable, nothing, quantity};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -18,17 +18,17 @@ fn is_csv(text: &str) -> bool {
 
 /// A client's TCP rate is what it wrote; over UDP only the server's report, which it may have
 /// missed, tells what arrived. Without that a UDP run has failed.
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     if is_csv(text) { csv(text) } else { words(text) }
 }
 
-fn csv(text: &str) -> Result<Output, String> {
+fn csv(text: &str) -> Result<Output, Unusable> {
     let mut streams = Vec::new();
     let mut sums = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let fields: Vec<&str> = line.split(',').collect();
         let rate = fields.get(8).and_then(|rate| rate.parse::<f64>().ok());
-        let rate = rate.ok_or_else(|| format!("no rate in: {line}"))?;
+        let rate = rate.ok_or_else(|| Unusable::NoRateIn(line.to_owned()))?;
         // With datagrams: jitter, lost, sent, share lost, out of order.
         let datagrams = fields.get(11).and_then(|sent| sent.parse::<i64>().ok());
         let sum = fields[5].parse::<i64>().is_ok_and(|id| id < 0);
@@ -52,7 +52,7 @@ fn missing(mut run: Run, sent: f64) -> Run {
     run.figure("sent", Some(sent), Unit::BitsPerSecond)
 }
 
-fn words(text: &str) -> Result<Output, String> {
+fn words(text: &str) -> Result<Output, Unusable> {
     let udp = text.contains("UDP port");
     let rate = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -65,12 +65,13 @@ fn words(text: &str) -> Result<Output, String> {
     let told: Vec<f64> = lines.iter().filter(is_report).filter_map(|line| rate(line)).collect();
     let own: Vec<&str> = lines.iter().filter(|line| !is_report(line)).copied().collect();
     if own.is_empty() {
-        return Err("it states no rate".to_owned());
+        return Err(Unusable::NoRate);
     }
     let flows = own.iter().filter(|line| !line.starts_with("[SUM]")).count().max(1);
     let run = Run::new(if udp { "udp-stream" } else { "tcp-stream" }).level("streams", flows);
     let sum = own.iter().rfind(|line| line.starts_with("[SUM]")).and_then(|line| rate(line));
-    let sent = sum.or_else(|| own.iter().map(|line| rate(line)).sum()).ok_or("it has no rate")?;
+    let sent =
+        sum.or_else(|| own.iter().map(|line| rate(line)).sum()).ok_or(Unusable::Lacks("rate"))?;
     let run = match udp {
         true if told.len() < flows => missing(run, sent),
         true => run.figure("received", Some(told.iter().sum()), Unit::BitsPerSecond),

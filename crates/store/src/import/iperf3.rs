@@ -4,7 +4,7 @@
 //! direction are other cells. Its text states less than its JSON, above all no rate that was asked
 //! for.
 
-use super::{Output, Run, Tool, nothing, quantity};
+use super::{Output, Run, Tool, Unusable, nothing, quantity};
 use narrows_model::result::Unit;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -28,15 +28,15 @@ fn recognises(text: &str) -> bool {
 
 /// The receiver's rate counts, not the sender's. A file with `error` is a failed run, whatever the
 /// tool's exit status was.
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     if !is_json(text) {
         return words(text);
     }
     // Some versions write several documents into one file, one behind the other.
     let mut output = Output::default();
     for json in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-        let json = json.map_err(|error| error.to_string())?;
-        let start = json.get("start").ok_or("it has no start")?;
+        let json = json?;
+        let start = json.get("start").ok_or(Unusable::Lacks("start"))?;
         let version = start["version"].as_str().map(|text| text.replace("iperf ", ""));
         output.version = output.version.or(version);
         output.runs.push(run(&json));
@@ -180,7 +180,7 @@ fn lost(end: &Value, both: bool) -> Option<f64> {
 const BEGINNINGS: [&str; 2] = ["Connecting to host ", "Accepted connection from "];
 
 /// Several tests may stand in one text.
-fn words(text: &str) -> Result<Output, String> {
+fn words(text: &str) -> Result<Output, Unusable> {
     let version = text.lines().find_map(|line| Some(line.strip_prefix("iperf 3")?.trim()));
     let version = version.map(|rest| format!("3{rest}"));
     let mut tests: Vec<Vec<&str>> = Vec::new();

@@ -1,6 +1,6 @@
 //! likwid-bench.
 
-use super::{Output, Run, Tool, nothing};
+use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -10,14 +10,14 @@ fn recognises(text: &str) -> bool {
     text.contains("MByte/s:") && text.contains("Iterations per thread:")
 }
 
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     let after = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;
         Some(line.trim().to_owned())
     };
     let number = |key: &str| after(key).and_then(|text| text.parse::<f64>().ok());
     if !recognises(text) {
-        return Err("it has no result of likwid-bench".to_owned());
+        return Err(Unusable::Lacks("result of likwid-bench"));
     }
     let test = after("Test:").unwrap_or_default();
     let kernel = match test.split('_').next() {

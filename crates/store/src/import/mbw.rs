@@ -1,6 +1,6 @@
 //! mbw.
 
-use super::{Output, Run, Tool, nothing};
+use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -12,7 +12,7 @@ fn recognises(text: &str) -> bool {
 
 /// It counts each byte once that a copy reads and writes: its rates are half of what others call a
 /// copy's. They are kept as it prints them.
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     let runs = text.lines().filter(|line| recognises(line) && !line.starts_with("AVG"));
     let runs = runs.map(|line| {
         let after = |key: &str| line.split(key).nth(1)?.split_whitespace().next();

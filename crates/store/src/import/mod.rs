@@ -18,6 +18,8 @@ mod qperf;
 mod sockperf;
 mod stream;
 
+pub use crate::unusable::{Unrecognised, Unusable};
+
 use narrows_model::record::Figure;
 use narrows_model::result::Unit;
 use narrows_model::trial::Level;
@@ -31,7 +33,7 @@ pub struct Tool {
     /// Whether a text looks like its output.
     pub recognises: fn(&str) -> bool,
     /// The runs in a text; an error says what is wrong with it.
-    pub parse: fn(&str) -> Result<Output, String>,
+    pub parse: fn(&str) -> Result<Output, Unusable>,
 }
 
 /// All tools, by name.
@@ -168,14 +170,15 @@ pub fn tool(name: &str) -> Option<&'static Tool> {
 }
 
 /// The only tool that a text can be from.
-pub fn recognise(text: &str) -> Result<&'static Tool, String> {
-    let found: Vec<&&Tool> = TOOLS.iter().filter(|tool| (tool.recognises)(text)).collect();
+pub fn recognise(text: &str) -> Result<&'static Tool, Unrecognised> {
+    let found = TOOLS.iter().copied().filter(|tool| (tool.recognises)(text));
+    let found: Vec<&'static Tool> = found.collect();
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err("no tool's output that narrows knows".to_owned()),
+        [] => Err(Unrecognised::Unknown),
         several => {
-            let names: Vec<&str> = several.iter().map(|tool| tool.name).collect();
-            Err(format!("it may be of {}", names.join(" or ")))
+            let names = several.iter().map(|tool| tool.name).collect();
+            Err(Unrecognised::Several(names))
         }
     }
 }
@@ -243,9 +246,9 @@ fn rows(text: &str, is_heading: impl Fn(&str) -> bool) -> Vec<(String, Vec<Vec<f
     tables
 }
 
-fn nothing(runs: Vec<Run>, version: Option<String>) -> Result<Output, String> {
+fn nothing(runs: Vec<Run>, version: Option<String>) -> Result<Output, Unusable> {
     match runs.is_empty() {
-        true => Err("it holds no run".to_owned()),
+        true => Err(Unusable::NoRun),
         false => Ok(Output { version, runs }),
     }
 }

@@ -1,6 +1,6 @@
 //! netperf: its classic tables, and the lines that its omni tests print as values with commas.
 
-use super::{Output, Run, Tool, nothing};
+use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ fn recognises(text: &str) -> bool {
     text.contains("MIGRATED ") && text.contains(" TEST from ")
 }
 
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     // Some keep its outputs as strings in JSON.
     let text = match serde_json::from_str::<Value>(text) {
         Ok(json) => strings(&json),

@@ -1,6 +1,6 @@
 //! numademo, of numactl.
 
-use super::{Output, Run, Tool, nothing};
+use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -46,7 +46,7 @@ fn row(line: &str) -> Option<Row> {
 /// Bytes that a test goes through once, a second: what a copy reads and writes is counted once, as
 /// the program has it. The same policy stands in its output several times, each under another line
 /// that says where the thread runs or which node is preferred: those are levels of their own.
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     let mut runs = Vec::new();
     let (mut running, mut preferred) = (None, None);
     for line in text.lines().map(str::trim) {

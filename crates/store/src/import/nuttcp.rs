@@ -1,6 +1,6 @@
 //! nuttcp's line.
 
-use super::{Output, Run, Tool, nothing, quantity};
+use super::{Output, Run, Tool, Unusable, nothing, quantity};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -10,7 +10,7 @@ fn recognises(text: &str) -> bool {
     text.contains("%TX") && text.contains("%RX")
 }
 
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     let runs = text.lines().filter(|line| recognises(line)).map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let before = |unit: &str| {

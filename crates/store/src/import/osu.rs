@@ -1,6 +1,6 @@
 //! OSU micro-benchmarks, and the Python ones that mpi4py has after them.
 
-use super::{Output, Run, Tool, nothing, rows};
+use super::{Output, Run, Tool, Unusable, nothing, rows};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -19,18 +19,16 @@ fn title(text: &str) -> Option<&str> {
 }
 
 /// A bandwidth whose column is headed as a latency (`osu_bw.py` of mpi4py 4.1) is either: refused.
-fn contradiction(name: &str, heading: &str) -> Result<(), String> {
+fn contradiction(name: &str, heading: &str) -> Result<(), Unusable> {
     let time = heading.contains("us)") || heading.contains("us]");
     if time && name.contains("bandwidth") {
-        return Err("its title says bandwidth and its column's heading latency (us): \
-             which of them its figures are is not known"
-            .to_owned());
+        return Err(Unusable::Contradicts);
     }
     Ok(())
 }
 
-fn parse(text: &str) -> Result<Output, String> {
-    let title = title(text).ok_or("it has no title of OSU's")?;
+fn parse(text: &str) -> Result<Output, Unusable> {
+    let title = title(text).ok_or(Unusable::Lacks("title of OSU's"))?;
     let (name, version) = title.split_once(" Test").unwrap_or((title, ""));
     let name = name.trim().to_lowercase().replace([' ', '_'], "-");
     let version = version.trim().trim_start_matches('v');
@@ -67,7 +65,7 @@ mod tests {
         let run = &parse(text).expect("runs").runs[0];
         assert_eq!((run.kind.as_str(), run.figures[0].value), ("mpi-latency", 510.0));
         let text = text.replace("MPI Latency", "MPI Bandwidth");
-        assert!(parse(&text).expect_err("which of them").contains("bandwidth"));
+        assert!(matches!(parse(&text), Err(Unusable::Contradicts)));
     }
 
     #[test]

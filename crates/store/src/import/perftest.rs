@@ -1,6 +1,6 @@
 //! perftest (`ib_write_bw`, `ib_send_lat`, ...): its tables and its JSON.
 
-use super::{Output, Run, Tool, nothing, rows};
+use super::{Output, Run, Tool, Unusable, nothing, rows};
 use narrows_model::result::Unit;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ fn recognises(text: &str) -> bool {
 
 /// Zero, infinity and "not a number" are failures, which its exit status does not tell. Its
 /// `MB/sec` are 2^20 bytes. Its latency is half of a round trip for sends and writes.
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     if text.trim_start().starts_with('{') {
         return json(text);
     }
@@ -55,8 +55,8 @@ fn test(text: &str) -> Option<String> {
     Some(if name.starts_with("rdma-") { name } else { format!("rdma-{name}") })
 }
 
-fn json(text: &str) -> Result<Output, String> {
-    let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+fn json(text: &str) -> Result<Output, Unusable> {
+    let json: Value = serde_json::from_str(text)?;
     let title = json["test_info"]["test"].as_str().unwrap_or_default();
     let of = test(title).unwrap_or_else(|| "rdma".to_owned());
     let results = match &json["results"] {

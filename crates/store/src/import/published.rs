@@ -5,7 +5,7 @@
 //! stands before the unit. Of the others those that are numbers are factors, and those that are
 //! words notes.
 
-use super::{Output, Run, Tool, nothing};
+use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 use narrows_model::trial::Level;
 
@@ -26,9 +26,11 @@ fn recognises(text: &str) -> bool {
     text.contains("[source]") && text.contains("[[row]]")
 }
 
-fn parse(text: &str) -> Result<Output, String> {
-    let table: toml::Table = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-    let rows = table.get("row").and_then(toml::Value::as_array).ok_or("it has no [[row]]")?;
+fn parse(text: &str) -> Result<Output, Unusable> {
+    let table: toml::Table =
+        toml::from_str(text).map_err(|error| Unusable::Toml(error.message().to_owned()))?;
+    let rows =
+        table.get("row").and_then(toml::Value::as_array).ok_or(Unusable::Lacks("[[row]]"))?;
     let mut runs = Vec::new();
     for row in rows.iter().filter_map(toml::Value::as_table) {
         let (mut factors, mut notes) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! qperf's sections.
 
-use super::{Output, Run, Tool, nothing, quantity};
+use super::{Output, Run, Tool, Unusable, nothing, quantity};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -19,7 +19,7 @@ fn recognises(text: &str) -> bool {
 
 /// Its latency is one way: half a round trip. Zero is not a figure but a failure, which its exit
 /// status does not tell.
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     let mut runs: Vec<Run> = Vec::new();
     for line in text.lines().map(str::trim_end) {
         if let Some(name) = section(line) {

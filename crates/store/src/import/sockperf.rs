@@ -1,6 +1,6 @@
 //! sockperf: ping-pong, under load, throughput.
 
-use super::{Output, Run, Tool, nothing, plain};
+use super::{Output, Run, Tool, Unusable, nothing, plain};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -12,7 +12,7 @@ fn recognises(text: &str) -> bool {
 
 /// Its latency is half of a round trip. Its throughput is what the client sent: nobody received it
 /// for certain, so that a run of it has no figure that counts.
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     let text = plain(text);
     let version = text.split("version #").nth(1).and_then(|rest| rest.split([' ', '=']).next());
     let proto = if text.contains("# TCP") { "tcp" } else { "udp" };

@@ -1,6 +1,6 @@
 //! McCalpin's STREAM.
 
-use super::{Output, Run, Tool, nothing};
+use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 
 /// The tool.
@@ -14,9 +14,9 @@ fn recognises(text: &str) -> bool {
 /// Its best rates count bytes as the program names them, without what a store reads first. A result
 /// that it found wrong has failed, and so has one of 5.10 (`Best Rate MB/s`), which validates every
 /// run, without its word. Versions before 5 (`Rate (MB/s)`) may have no such line.
-fn parse(text: &str) -> Result<Output, String> {
+fn parse(text: &str) -> Result<Output, Unusable> {
     if !recognises(text) {
-        return Err("it has no table of STREAM".to_owned());
+        return Err(Unusable::Lacks("table of STREAM"));
     }
     let unsaid = text.contains("Best Rate MB/s") && !text.contains("Solution Validates");
     let valid = !unsaid && !text.contains("Failed Validation");
