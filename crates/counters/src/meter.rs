@@ -48,7 +48,7 @@ impl Look {
 
     /// How many totals and states there are; for tests.
     #[cfg(test)]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.totals.len() + self.states.len()
     }
 }
