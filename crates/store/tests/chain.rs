@@ -104,9 +104,12 @@ fn older(name: &str, version: i64) -> std::path::PathBuf {
                 + include_str!("../src/layouts/2-views.sql")
         }
     };
+    let chained = if version < 3 { &[][..] } else { &["session", "link", "head"] };
     let rows: String = ["part", "trial", "record"]
+        .iter()
+        .chain(chained)
         .map(|table| format!("INSERT INTO {table} SELECT * FROM new.{table};"))
-        .concat();
+        .collect();
     let set = format!(
         "PRAGMA application_id = 0x4e525257; PRAGMA user_version = {version}; {layout} \
          ATTACH '{}' AS new; {rows} DETACH new;",
@@ -115,6 +118,31 @@ fn older(name: &str, version: i64) -> std::path::PathBuf {
     change(&file, &set);
     assert_eq!(read(&file).expect("old"), read(&new).expect("new"));
     file
+}
+
+#[test]
+fn a_file_of_layout_3_keeps_its_chain_and_gets_the_views_of_today() {
+    let file = older("chain-three", 3);
+    let head = chain_head(&file).expect("a head").expect("a chain");
+    let Chain::Whole { links, .. } = chain(&file, Some(&head)).expect("a chain") else {
+        panic!("{:?}", chain(&file, None))
+    };
+    let views = || -> i64 {
+        let database = rusqlite::Connection::open(&file).expect("database");
+        let count = "SELECT count(*) FROM sqlite_schema WHERE type = 'view' AND name = 'side'";
+        database.query_row(count, [], |row| row.get(0)).expect("a count")
+    };
+    assert_eq!(views(), 0);
+    let store = Store::open(&file).expect("it goes on");
+    store.put_record(&record("a", 2)).expect("a run");
+    drop(store);
+    assert_eq!(views(), 1);
+    let Chain::Whole { links: more, adopted, .. } = chain(&file, Some(&head)).expect("a chain")
+    else {
+        panic!("{:?}", chain(&file, None))
+    };
+    assert_eq!((more, adopted), (links + 1, 0));
+    assert_eq!(read(&file).expect("a study").records.len(), 5);
 }
 
 #[test]
