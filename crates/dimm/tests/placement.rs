@@ -220,6 +220,21 @@ fn a_map_with_holes_or_too_many_channels_or_processors_is_not_given() {
 }
 
 #[test]
+fn where_counts_alone_speak_equal_modules_must_not_be_even_the_other_way() {
+    let of = |full: &[u32]| {
+        let names = row("Node0_Dimm#", 0..=7, full);
+        planted("Somebody", "X", &[E5], &with_bank(&names, "NODE 1"))
+    };
+    let want = "node-and-number: 0.0 0.0 0.1 0.1 0.2 0.2 0.3 0.3";
+    assert_eq!(of(&[0, 2, 4, 6]).told(), want);
+    assert_eq!(of(&[0, 1, 2, 4]).told(), want, "uneven either way");
+    // Three modules: two and one on neighbours, one each if slots counted through the channels.
+    assert_eq!(of(&[0, 1, 2]).told(), "nothing");
+    let pairs = WhyNot::Contradiction(Contradiction::Pairs);
+    assert_eq!(of(&[0, 1, 2]).why_not("node-and-number"), Some(pairs));
+}
+
+#[test]
 fn an_array_of_slots_is_on_one_socket() {
     let names = ["CPU1_DIMM_A1*", "CPU2_DIMM_A1*", "CPU1_DIMM_B1*", "CPU2_DIMM_B1*"];
     let names = names.map(str::to_owned);
