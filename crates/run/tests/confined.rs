@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -91,7 +91,8 @@ fn as_talker(confine: fn() -> Result<(), HostError>) {
     io::stdin().read_line(&mut line).expect("looked at");
     println!("exec {}", io_word(Command::new("/bin/true").status()));
     println!("file {}", io_word(std::fs::File::open("/etc/passwd")));
-    println!("made {}", io_word(std::fs::File::create("/tmp/narrows-made")));
+    let made = std::env::temp_dir().join(format!("narrows-made-{}", std::process::id()));
+    println!("made {}", io_word(std::fs::File::create(made)));
     println!("tcp {}", io_word(TcpListener::bind("127.0.0.1:0")));
     println!("call {}", io_word(TcpStream::connect(at)));
     println!("unix {}", io_word(UnixStream::pair()));
@@ -203,7 +204,6 @@ fn who_speaks_with_strangers_has_its_connections_and_nothing_else() {
         assert!(may.contains(&format!("udp {udp}\n")), "{part}: {may}");
         assert!(may.contains("accept operation would block\n"), "{part}: {may}");
     }
-    assert!(!Path::new("/tmp/narrows-made").exists());
 }
 
 /// A starter whose listener is this test, and whose workers write down what they are ordered.
@@ -377,6 +377,19 @@ fn a_worker_that_says_too_much_fails_its_run_and_not_the_agent() {
     let reply = forged.hear()["reply"].to_string();
     assert!(reply.contains("bytes in one word") && reply.len() < 1000, "{}", reply.len());
     assert!(forged.reply(&json!({"to": "start"})).contains("started"), "it serves on");
+    forged.end().expect("it was stopped");
+}
+
+#[test]
+fn a_worker_that_closes_its_output_and_goes_on_is_ended() {
+    let mut forged = Forged::with_worker("silent", "exec >&-\nexec sleep 60");
+    forged.say(&json!({"call": "begin", "session": 1, "address": "127.0.0.1"}));
+    assert!(forged.reply(&json!({"to": "start"})).contains("started"));
+    let worker = forged.wait_for_lines(1)[0].clone();
+    // Within the time that the link waits for a word: 20 s.
+    let reply = forged.hear()["reply"].to_string();
+    assert!(reply.contains("failed"), "{reply}");
+    assert!(!is_there(&worker), "{worker}");
     forged.end().expect("it was stopped");
 }
 
