@@ -4,6 +4,7 @@
 //! A *code line* holds a token; comments and blank lines do not. A *function* is from its
 //! signature to its closing brace.
 
+use crate::cycles;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
@@ -237,69 +238,6 @@ fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     Ok(found)
 }
 
-/// One crate's top modules: their code lines and which of each other they name.
-#[derive(Default)]
-struct Modules {
-    lines: BTreeMap<String, usize>,
-    uses: BTreeMap<String, BTreeSet<String>>,
-}
-
-impl Modules {
-    /// Code lines of the modules that can be reached from themselves.
-    fn lines_in_cycles(&self) -> usize {
-        self.lines
-            .iter()
-            .filter(|(module, _)| self.reaches_itself(module))
-            .map(|(_, lines)| lines)
-            .sum()
-    }
-
-    fn reaches_itself(&self, start: &str) -> bool {
-        let mut seen = BTreeSet::new();
-        let mut next: Vec<&String> = self.uses.get(start).into_iter().flatten().collect();
-        while let Some(module) = next.pop() {
-            if module == start {
-                return true;
-            }
-            if seen.insert(module) {
-                next.extend(self.uses.get(module).into_iter().flatten());
-            }
-        }
-        false
-    }
-}
-
-/// Every `crate::NAME` of a token stream, also within groups of a `use`.
-fn crate_names(tokens: TokenStream, found: &mut BTreeSet<String>) {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    for (at, token) in tokens.iter().enumerate() {
-        if let TokenTree::Group(group) = token {
-            crate_names(group.stream(), found);
-        }
-        let is_crate = matches!(token, TokenTree::Ident(name) if name == "crate");
-        let path = tokens.get(at + 3);
-        match path {
-            Some(TokenTree::Ident(name)) if is_crate => {
-                found.insert(name.to_string());
-            }
-            Some(TokenTree::Group(group)) if is_crate => {
-                let mut first = true;
-                for token in group.stream() {
-                    match token {
-                        TokenTree::Ident(name) if first => {
-                            found.insert(name.to_string());
-                            first = false;
-                        }
-                        TokenTree::Punct(mark) if mark.as_char() == ',' => first = true,
-                        _ => first = false,
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
 fn read_file(path: &Path) -> Result<(syn::File, Counts), Box<dyn Error>> {
     let text = fs::read_to_string(path)?;
     let file = syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -317,7 +255,6 @@ fn per_thousand(count: usize, lines: usize) -> f64 {
 /// Prints the counts of the crates below `top`, one a line.
 pub fn print(top: &Path) -> Result<(), Box<dyn Error>> {
     let mut total = Counts::default();
-    let mut in_cycles = 0;
     let mut arrows = 0;
     let mut spread: BTreeMap<&str, (BTreeSet<PathBuf>, BTreeSet<String>)> = BTreeMap::new();
     let mut rooms: Vec<PathBuf> =
@@ -325,11 +262,8 @@ pub fn print(top: &Path) -> Result<(), Box<dyn Error>> {
     rooms.sort();
     for room in &rooms {
         let source = room.join("src");
-        let mut modules = Modules::default();
         for path in rust_files(&source)? {
             let (file, counts) = read_file(&path)?;
-            let below = path.strip_prefix(&source)?.with_extension("");
-            let module = below.iter().next().unwrap_or_default().to_string_lossy().into_owned();
             let tokens: TokenStream = file
                 .items
                 .iter()
@@ -344,20 +278,13 @@ pub fn print(top: &Path) -> Result<(), Box<dyn Error>> {
                     crates.insert(room.to_string_lossy().into_owned());
                 }
             }
-            if module != "lib" && module != "main" {
-                let mut named = BTreeSet::new();
-                crate_names(tokens, &mut named);
-                named.remove(&module);
-                *modules.lines.entry(module.clone()).or_default() += counts.code_lines;
-                modules.uses.entry(module).or_default().extend(named);
-            }
             total.add(counts);
         }
-        in_cycles += modules.lines_in_cycles();
         let manifest = fs::read_to_string(room.join("Cargo.toml"))?;
         let normal = manifest.split("[dev-dependencies]").next().unwrap_or_default();
         arrows += normal.lines().filter(|line| line.starts_with("narrows-")).count();
     }
+    let in_cycles = cycles::of_crates(top)?.values().flat_map(BTreeMap::values).sum();
     show(&mut total, in_cycles, arrows);
     for (option, (files, crates)) in &spread {
         let (files, crates) = (files.len(), crates.len());

@@ -3,6 +3,7 @@
 //! libfabric-dev). Each library becomes a structure of functions that are looked up at run time.
 //! With `-- figures` it counts the sources instead (`figures.rs`).
 
+mod cycles;
 mod figures;
 
 use bindgen::Builder;
@@ -183,8 +184,10 @@ fn make(library: &Library, top: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    if std::env::args().nth(1).as_deref() == Some("figures") {
-        return figures::print(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    match std::env::args().nth(1).as_deref() {
+        Some("figures") => return figures::print(&house),
+        _ => {}
     }
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rdma/src");
     for library in [VERBS, CM, FABRIC] {

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod conditions;
+mod evidence;
 mod measured;
 pub mod rules;
 mod setting;

@@ -2,7 +2,7 @@
 
 use crate::Case;
 use crate::Rule;
-use crate::rules::evidence;
+use crate::evidence::evidence;
 use crate::survey::Survey;
 use narrows_model::Bytes;
 use narrows_model::load::EndReport;

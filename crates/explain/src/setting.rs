@@ -1,6 +1,6 @@
 //! What rules about single settings share.
 
-use crate::rules::evidence;
+use crate::evidence::evidence;
 use crate::{Case, Rule};
 use narrows_model::Fact;
 use narrows_model::result::{Finding, Inapplicable, Missing, Verdict, Weight};

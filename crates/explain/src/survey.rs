@@ -1,7 +1,7 @@
 //! What a rule saw on its way to a verdict. The verdict follows from that alone: clear only when
 //! something was looked at and nothing of what should have been is missing.
 
-use crate::rules::evidence;
+use crate::evidence::evidence;
 use narrows_model::Fact;
 use narrows_model::host::{Host, Nic};
 use narrows_model::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};

@@ -381,3 +381,48 @@ fn a_workload_is_a_type_and_no_word() {
         }
     }
 }
+
+#[path = "../../../xtask/src/cycles.rs"]
+mod cycles;
+
+/// Modules that still import each other in a circle, by crate: none may come.
+const CYCLES: &[(&str, &[&str])] = &[
+    ("dimm", &["number", "placement"]),
+    ("host", &["nic", "pci"]),
+    ("model", &["load", "options", "record", "result", "trial", "verdict"]),
+    (
+        "predict",
+        &["calibration", "parameters", "populated", "reach", "resources", "server", "stream_cost"],
+    ),
+    ("rdma", &["fabric", "verbs", "work"]),
+    ("report", &["plots", "reconciled", "study", "words"]),
+    ("stats", &["background", "label", "loss", "reconcile", "sessions", "summary", "traffic"]),
+];
+
+#[test]
+fn no_modules_import_each_other_in_a_circle() {
+    let known: BTreeMap<&str, &[&str]> = CYCLES.iter().copied().collect();
+    for (room, modules) in cycles::of_crates(&top()).expect("sources") {
+        let may = known.get(room.as_str()).copied().unwrap_or_default();
+        for module in modules.keys() {
+            assert!(may.contains(&module.as_str()), "{room}: {module} is in a cycle of imports");
+        }
+    }
+}
+
+#[test]
+fn cycles_are_seen() {
+    let dir = std::env::temp_dir().join(format!("narrows-cycles-{}", std::process::id()));
+    fs::create_dir_all(dir.join("c")).expect("folder");
+    let write = |name: &str, text: &str| fs::write(dir.join(name), text).expect("file");
+    write("a.rs", "use crate::{\n    Error,\n    b::{self, inner},\n};\n");
+    write("b.rs", "fn f() { crate::c::g() }\n");
+    write("c/mod.rs", "// use crate::a;\nuse super::b;\n");
+    let modules = cycles::Modules::read(&dir).expect("sources");
+    assert!(modules.in_cycles().is_empty(), "{:?}", modules.in_cycles());
+    write("c/d.rs", "use crate::a::f;\n");
+    let modules = cycles::Modules::read(&dir).expect("sources");
+    let names: Vec<&str> = modules.in_cycles().into_keys().collect();
+    fs::remove_dir_all(&dir).expect("removed");
+    assert_eq!(names, ["a", "b", "c"]);
+}

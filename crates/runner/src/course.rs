@@ -1,7 +1,8 @@
 //! Makes runs one after the other and stores each at once.
 
-use crate::outside::{Clock, Disk, Ends, HostSettings};
-use crate::settings::{SettingError, Settings};
+use crate::outside::{Clock, Disk, Ends, HostSettings, Progress};
+use crate::setting::SettingError;
+use crate::settings::Settings;
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
@@ -25,18 +26,6 @@ pub struct Course<'a> {
     pub stop: &'a AtomicBool,
     /// Number of the study's session.
     pub session: u32,
-}
-
-/// What a course has done so far.
-pub struct Progress<'a> {
-    /// Runs that are over.
-    pub done: usize,
-    /// Runs in all.
-    pub total: usize,
-    /// The run that begins.
-    pub label: &'a str,
-    /// How long the rest should take.
-    pub left: Duration,
 }
 
 /// How a course ended.

@@ -1,7 +1,7 @@
 //! Runs a study: blocks of runs, in sessions, until nothing is left that fits the machine.
 
-use crate::course::{Course, CourseEnd, Progress, expected_seconds};
-use crate::outside::Outside;
+use crate::course::{Course, CourseEnd, expected_seconds};
+use crate::outside::{Outside, Progress};
 use crate::schedule::Schedule;
 use crate::session::SessionPlan;
 use crate::settings::Settings;

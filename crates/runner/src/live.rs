@@ -3,9 +3,9 @@
 
 use crate::outside::{Clock, Disk, Ends, HostSettings};
 use crate::session::Site;
-use crate::settings::{HUGE_PAGES, Setting, SettingError};
+use crate::setting::{Setting, SettingError};
 use narrows_hostctl::guard::{self, Guard};
-use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces, sysctl_path};
+use narrows_hostctl::namespaces::{HUGE_PAGES, MTU_BYTES, Namespaces, sysctl_path};
 use narrows_hostctl::{HostError, offloads};
 use narrows_model::Nanos;
 use narrows_model::record::Record;

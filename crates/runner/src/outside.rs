@@ -1,7 +1,6 @@
 //! What the engine needs of the world. The engine has no other way out.
 
-use crate::course::Progress;
-use crate::settings::{Setting, SettingError};
+use crate::setting::{Setting, SettingError};
 use narrows_model::Nanos;
 use narrows_model::record::Record;
 use narrows_model::study::{Ended, Session};
@@ -55,6 +54,18 @@ pub trait HostSettings {
     fn set(&mut self, setting: &Setting, value: &str) -> Result<(), SettingError>;
     /// Nothing is to be changed any more: what is still changed is put back.
     fn release(&mut self);
+}
+
+/// What a course has done so far.
+pub struct Progress<'a> {
+    /// Runs that are over.
+    pub done: usize,
+    /// Runs in all.
+    pub total: usize,
+    /// The run that begins.
+    pub label: &'a str,
+    /// How long the rest should take.
+    pub left: Duration,
 }
 
 /// Whoever looks on.

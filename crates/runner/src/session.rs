@@ -2,10 +2,10 @@
 
 use crate::refusal::Refusal;
 use crate::study::Defined;
-use narrows_model::Nanos;
 use narrows_model::host::Host;
-use narrows_model::study::{Found, Session};
+use narrows_model::study::{Found, Session, Study, Title};
 use narrows_model::trial::{Path, Trial};
+use narrows_model::{Nanos, SCHEMA_VERSION};
 use narrows_plan::study::{Change, Count, Ends, Machine, Planned, change, standing, trials};
 use std::collections::BTreeMap;
 
@@ -140,5 +140,45 @@ impl SessionPlan {
             (at != Some(to)).then(|| change(factor, level, machine))
         });
         differs.collect()
+    }
+}
+
+/// How a study is begun, beside its definition.
+pub struct Begun<'a> {
+    /// Seed of the order of runs.
+    pub seed: u64,
+    /// Cut short to be tried.
+    pub quick: bool,
+    /// The peer as the user named it.
+    pub peer: Option<&'a str>,
+    /// Unix time.
+    pub began_unix_ns: Nanos,
+}
+
+impl Begun<'_> {
+    /// The head of its file.
+    pub fn head(&self, defined: &Defined, plan: &SessionPlan) -> Study {
+        let definition = &defined.definition;
+        let title = Title { name: definition.name.clone(), about: definition.about.clone() };
+        Study {
+            schema_version: SCHEMA_VERSION,
+            narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: "study".to_owned(),
+            seed: self.seed,
+            repeats: definition.repeats,
+            path: plan.site.path,
+            peer: self.peer.map(str::to_owned),
+            title: Some(title),
+            reading: definition.report.clone(),
+            precision: definition.precision,
+            spread: definition.spread,
+            quick: self.quick,
+            together: false,
+            interface: plan.site.interface.clone(),
+            began_unix_ns: self.began_unix_ns,
+            path_mtu_bytes: None,
+            cache_bytes: plan.site.host.last_level_cache_bytes(),
+            memory_node: None,
+        }
     }
 }

@@ -1,69 +1,13 @@
 //! Settings of the host that a study varies: made for each trial, and back for the others.
 
 use crate::outside::HostSettings;
-use narrows_hostctl::{HostError, offloads};
+use crate::setting::{Setting, SettingError};
+use narrows_hostctl::namespaces::HUGE_PAGES;
+use narrows_hostctl::offloads;
 use narrows_model::options::{flows, places};
 use narrows_model::trial::{Path, Trial, TrialId};
 use narrows_plan::study::{Cell, Settings as Asked};
 use std::collections::BTreeMap;
-use std::fmt;
-use thiserror::Error;
-
-pub use narrows_hostctl::namespaces::HUGE_PAGES;
-
-/// One setting that a study can vary, in the order in which they are made.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Setting {
-    /// MTU of the interface between the ends, bytes.
-    Mtu,
-    /// An offload of that interface by ethtool's word, `on` or `off`.
-    Offload(String),
-    /// CPUs that an interrupt goes to, by its file.
-    Interrupt(String),
-    /// Congestion control of the routes between the ends; empty for the system's default.
-    Congestion,
-    /// A kernel setting by its name, as sysctl(8) has it.
-    Kernel(String),
-}
-
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mtu => f.write_str("mtu"),
-            Self::Offload(feature) => write!(f, "offload {feature}"),
-            Self::Interrupt(path) => write!(f, "irq: {path}"),
-            Self::Congestion => f.write_str("congestion"),
-            Self::Kernel(name) => write!(f, "sysctl {name}"),
-        }
-    }
-}
-
-/// Why a setting could not be made.
-#[derive(Debug, Error)]
-pub enum SettingError {
-    /// It belongs to an interface, and none is known.
-    #[error("{0}: the interface between the ends is not known")]
-    NoInterface(Setting),
-    /// There is nothing to steer.
-    #[error("irq: no NIC with interrupts of its own joins the ends")]
-    NoInterrupts,
-    /// The kernel sets aside as many pages as it finds in one piece.
-    #[error("{HUGE_PAGES}: {had} of {wanted} pages could be had")]
-    TooFewPages {
-        /// Pages that were set aside.
-        had: String,
-        /// Pages that were asked for.
-        wanted: String,
-    },
-    /// It cannot be read or written.
-    #[error("{setting}: {why}")]
-    Refused {
-        /// Which one.
-        setting: Setting,
-        /// What the system says.
-        why: HostError,
-    },
-}
 
 /// What the trials of a study ask for, and what has been changed for them.
 pub struct Settings {

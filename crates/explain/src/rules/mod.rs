@@ -61,6 +61,7 @@ mod work_on_remote_node;
 mod zone_reclaim;
 
 use crate::Rule;
+use crate::evidence::evidence;
 
 /// All rules, by name.
 pub static RULES: &[&Rule] = &[
@@ -124,10 +125,3 @@ pub static RULES: &[&Rule] = &[
     &work_on_remote_node::RULE,
     &zone_reclaim::RULE,
 ];
-
-use narrows_model::result::Evidence;
-
-/// A piece of evidence.
-pub(crate) fn evidence(says: impl Into<String>, from: impl Into<String>) -> Evidence {
-    Evidence { says: says.into(), from: from.into() }
-}
