@@ -1,13 +1,16 @@
 //! `cargo run --manifest-path xtask/Cargo.toml`: makes the bindings of `crates/rdma` again from
 //! the headers of this machine (Debian: libclang-dev, libibverbs-dev, librdmacm-dev,
 //! libfabric-dev). Each library becomes a structure of functions that are looked up at run time.
-//! With `-- figures` it counts the sources instead (`figures.rs`).
+//! With `-- figures` it counts the sources instead, with `-- drawing` it draws the house in
+//! ARCHITECTURE.md.
 
 mod cycles;
+mod drawing;
 mod figures;
 
 use bindgen::Builder;
 use std::error::Error;
+use std::fs;
 use std::path::Path;
 
 /// One library, or one part of it.
@@ -187,6 +190,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match std::env::args().nth(1).as_deref() {
         Some("figures") => return figures::print(&house),
+        Some("drawing") => {
+            let (_, should) = drawing::architecture(&house)?;
+            return Ok(fs::write(house.join("ARCHITECTURE.md"), should)?);
+        }
         _ => {}
     }
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rdma/src");

@@ -384,6 +384,8 @@ fn a_workload_is_a_type_and_no_word() {
 
 #[path = "../../../xtask/src/cycles.rs"]
 mod cycles;
+#[path = "../../../xtask/src/drawing.rs"]
+mod drawing;
 
 /// Modules that still import each other in a circle, by crate: none may come.
 const CYCLES: &[(&str, &[&str])] = &[
@@ -425,4 +427,11 @@ fn cycles_are_seen() {
     let names: Vec<&str> = modules.in_cycles().into_keys().collect();
     fs::remove_dir_all(&dir).expect("removed");
     assert_eq!(names, ["a", "b", "c"]);
+}
+
+#[test]
+fn the_drawing_of_the_house_is_current() {
+    let (is, should) = drawing::architecture(&top()).expect("ARCHITECTURE.md");
+    let again = "cargo run --manifest-path xtask/Cargo.toml -- drawing";
+    assert_eq!(is, should, "draw it again: {again}");
 }
