@@ -1,5 +1,6 @@
 //! What an agent can run.
 
+use narrows_model::load::Params;
 use narrows_model::options;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
@@ -55,13 +56,13 @@ impl Offers {
         let missing = kind
             .or_else(|| lacks(&self.senders, stream.sender))
             .or_else(|| lacks(&self.receivers, stream.receiver))
-            .or_else(|| self.unknown_option(trial));
+            .or_else(|| self.unknown_option(&trial.params));
         missing.map_or(Ok(()), Err)
     }
 
-    /// The first option of a trial that the agent does not know.
-    fn unknown_option(&self, trial: &Trial) -> Option<String> {
-        let mut words = options::told(&trial.params).filter_map(|(option, _)| option.capability);
+    /// The first option that a workload is told and the agent does not know.
+    pub fn unknown_option(&self, params: &Params) -> Option<String> {
+        let mut words = options::told(params).filter_map(|(option, _)| option.capability);
         let unknown = words.find(|word| !self.options.iter().any(|known| known == word));
         unknown.map(|word| format!("the option {word}"))
     }
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_trial_that_an_agent_lacks_is_named() {
-        use narrows_model::load::{Params, StreamParams, Timeline};
+        use narrows_model::load::{StreamParams, Timeline};
         use narrows_model::options::{Scene, Value, flows};
         use narrows_model::trial::{Path, Placement, TrialId};
         use narrows_model::{Bytes, Nanos};

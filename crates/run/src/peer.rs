@@ -199,9 +199,7 @@ impl Peer {
     /// Whether the agent, once it has described itself, can run its end of a trial.
     pub fn can(&self, trial: &Trial) -> Result<(), RunError> {
         let peer = &self.peer;
-        self.offers.can(trial).map_err(|what| {
-            RunError::Refused(format!("{peer} does not offer {what}: is it an older narrows?"))
-        })
+        self.offers.can(trial).map_err(|what| not_offered(peer, &what))
     }
 
     /// Starts a worker at the agent.
@@ -254,6 +252,10 @@ impl Peer {
     }
 }
 
+fn not_offered(peer: &str, what: &str) -> RunError {
+    RunError::Refused(format!("{peer} does not offer {what}: is it an older narrows?"))
+}
+
 fn path_mtu(stream: &TcpStream) -> Option<Bytes> {
     let mtu = getsockopt(stream, sockopt::IpMtu).ok()?;
     u64::try_from(mtu).ok().map(Bytes)
@@ -290,7 +292,13 @@ impl Drop for Peer {
 impl End for Peer {
     fn order(&mut self, order: &Order) -> Result<(), RunError> {
         match order {
-            Order::Prepare { job } => self.line = job.timeline.length(),
+            Order::Prepare { job } => {
+                // An older agent would read the order without it, and measure something else.
+                if let Some(what) = self.offers.unknown_option(&job.params) {
+                    return Err(not_offered(&self.peer, &what));
+                }
+                self.line = job.timeline.length();
+            }
             Order::Arm { .. } | Order::GoUntilTold => {}
             Order::Go => {
                 let until = Instant::now() + self.line.min(self.patience.excused_max);

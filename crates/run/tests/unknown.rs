@@ -3,15 +3,18 @@
 
 mod common;
 
+use narrows_model::host::Host;
 use narrows_model::load::{CpuList, Job, Params, Role, Timeline};
 use narrows_model::{Bytes, Nanos};
+use narrows_run::End as _;
+use narrows_run::Peer;
 use narrows_run::key::Key;
 use narrows_run::limits::Limits;
 use narrows_run::session::{Answer, Order};
 use narrows_run::wire::{Patience, Reply, Request, Wire};
 use narrows_run::worker;
 use serde_json::{Value, json};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -105,4 +108,48 @@ fn an_agent_refuses_what_it_does_not_know() {
     }
     stop.store(true, SeqCst);
     serving.join().expect("the agent ends");
+}
+
+/// An agent of the same protocol from before options had words: it offers none, and would read an
+/// order without those that it does not know. Ends when the controller hangs up; how many orders
+/// came.
+fn older_agent(listening: &TcpListener, key: &Key) -> usize {
+    let (stream, _) = listening.accept().expect("a controller");
+    let mut wire = Wire::answer(stream, key).expect("the key");
+    wire.hear_proof(LONG).expect("proof");
+    wire.voice().beat().expect("said");
+    let mut orders = 0;
+    loop {
+        match wire.receive::<Request>(LONG) {
+            Ok(Some(Request::Describe)) => {
+                let offers = json!({ "kinds": ["tcp-stream"] });
+                let host = json!({ "from": "host", "host": Host::default(), "offers": offers });
+                wire.send(&host).expect("said");
+            }
+            Ok(Some(Request::Order { .. })) => orders += 1,
+            Ok(_) => {}
+            Err(_) => return orders,
+        }
+    }
+}
+
+#[test]
+fn an_older_agent_is_not_told_what_it_does_not_offer() {
+    let key = Key::random().expect("key");
+    let listening = TcpListener::bind("127.0.0.1:0").expect("port");
+    let port = listening.local_addr().expect("address").port();
+    let own = key.clone();
+    let serving = thread::spawn(move || older_agent(&listening, &own));
+    let patience = Patience::default();
+    let mut peer = Peer::connect_with("127.0.0.1", port, None, &key, patience).expect("an agent");
+    peer.describe().expect("a host");
+    let plain: Order = serde_json::from_value(order()).expect("an order");
+    peer.order(&plain).expect("nothing new in it");
+    let mut newer = order();
+    newer["job"]["params"]["told"] = json!({ "quickack": true });
+    let newer: Order = serde_json::from_value(newer).expect("an order");
+    let refused = peer.order(&newer).expect_err("not offered").to_string();
+    assert!(refused.contains("does not offer the option quickack"), "{refused}");
+    drop(peer);
+    assert_eq!(serving.join().expect("an agent"), 1, "the plain one");
 }
