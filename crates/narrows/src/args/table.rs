@@ -10,6 +10,7 @@ use narrows_model::workload::Workload;
 use narrows_plan::study::{Settings, nodes, seats};
 use narrows_plan::{BackgroundLoad, Where};
 use narrows_workloads::{tcp, udp};
+use std::error::Error;
 use std::marker::PhantomData;
 
 /// A command whose options are in the table.
@@ -141,7 +142,10 @@ fn words(names: impl IntoIterator<Item = &'static str>) -> ValueParser {
 }
 
 /// A text that has this reader.
-fn readable<T: 'static>(read: fn(&str) -> Result<T, String>) -> ValueParser {
+fn readable<T: 'static, E>(read: fn(&str) -> Result<T, E>) -> ValueParser
+where
+    E: Into<Box<dyn Error + Send + Sync + 'static>> + 'static,
+{
     let parser = move |text: &str| read(text).map(|_| Value::Text(text.to_owned()));
     ValueParser::new(parser)
 }

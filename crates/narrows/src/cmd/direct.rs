@@ -16,7 +16,7 @@ use narrows_model::study::Study;
 use narrows_model::trial::{Path, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
-use narrows_plan::study::Settings;
+use narrows_plan::study::{Settings, StudyError};
 use narrows_plan::{BackgroundLoad, Where, blocks, direct as plan};
 use narrows_run::controller::{Controller, Ends};
 use narrows_run::iperf3::{self, client::Iperf3Server};
@@ -163,10 +163,10 @@ impl Measurement<'_> {
     /// What the workload is told; `cache` is the largest last-level cache of the hosts.
     fn params(&self, host: &Host, cache: Bytes) -> Result<Params, Failure> {
         let load = self.settings.background();
-        let load = load.map_err(|why| Failure::of(Cause::NO_PLACE, why))?;
+        let load = load.map_err(|why| Failure::of(Cause::NO_PLACE, why.to_string()))?;
         let beside = load.map(|load| beside(&load, host)).transpose()?;
         let params = self.settings.params(cache, Bytes(0));
-        let params = params.map_err(|why| Failure::of(Cause::LIMIT, why))?;
+        let params = params.map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
         Ok(Params { beside, ..params })
     }
 
@@ -337,15 +337,15 @@ impl Measurement<'_> {
         let settings = &self.settings;
         let (mut local, mut remote) = (CpuList::default(), CpuList::default());
         let mut bindings = (Binding::Each, Binding::Each);
-        if let Some((here, there)) = settings.places().map_err(no_place("-A"))? {
+        if let Some((here, there)) = settings.places().map_err(slip)? {
             bindings = (here.binding, there.binding);
             local = cpus("-A", sides.host, here.at, sides.interface)?;
             let turn = index * params.flows() as usize % local.0.len().max(1);
             local.0.rotate_left(turn);
             remote = remote_cpus(there.at, &local, sides.peer_hosts.get(index))?;
         }
-        let (local_node, remote_node) = settings.nodes().map_err(no_place("--memory-node"))?;
-        let irq = settings.interrupts().map_err(no_place("--irq"))?;
+        let (local_node, remote_node) = settings.nodes().map_err(slip)?;
+        let irq = settings.interrupts().map_err(slip)?;
         let irq = irq.map(|place| cpus("--irq", sides.host, place, sides.interface)).transpose()?;
         let place = Placement {
             source: local,
@@ -364,6 +364,10 @@ impl Measurement<'_> {
 
 fn nanos(seconds: f64) -> Nanos {
     Nanos((seconds * 1e9) as u64)
+}
+
+fn slip(error: StudyError) -> Failure {
+    Failure::of(Cause::NO_PLACE, error.to_string())
 }
 
 fn no_place(option: &str) -> impl Fn(String) -> Failure {

@@ -33,7 +33,7 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
         settings.tell(&flows::WAIT, "spin".to_owned());
     }
     let params = settings.params(Bytes(0), Bytes(0));
-    let params = params.map_err(|why| Failure::of(Cause::RDMA_WORDS, why))?;
+    let params = params.map_err(|why| Failure::of(Cause::RDMA_WORDS, why.to_string()))?;
     rdma::available(params.rdma.as_ref())?;
     let sizes = if args.all { POWERS.map(|power| Bytes(1 << power)).collect() } else { vec![] };
     direct::run(Measurement {

@@ -96,6 +96,7 @@ pub fn trials(cells: &[Cell], ends: &Ends<'_>) -> Result<Vec<Planned>, StudyErro
 fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     let settings = &cell.settings;
     let wrong = |why: String| StudyError::new(format!("cell '{}'", cell.label()), why);
+    let slip = |error: StudyError| wrong(error.to_string());
     let kind = settings.kind();
     let memory = kind.is_memory();
     let mut why_not = None;
@@ -109,8 +110,8 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     });
     let caches = ends.peer.map_or(Bytes(0), Host::last_level_cache_bytes);
     let cache = caches.max(ends.host.last_level_cache_bytes());
-    let mut params = settings.params(cache, spot.working_set_bytes).map_err(wrong)?;
-    if let Some(load) = settings.background().map_err(wrong)? {
+    let mut params = settings.params(cache, spot.working_set_bytes).map_err(slip)?;
+    if let Some(load) = settings.background().map_err(slip)? {
         if let Some(engine) = settings.engine() {
             let tool = engine.tool;
             return Err(wrong(format!(
@@ -128,9 +129,9 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
             ..Placement::default()
         },
         false => {
-            let places = settings.places().map_err(wrong)?;
-            let nodes = settings.nodes().map_err(wrong)?;
-            let irq = settings.interrupts().map_err(wrong)?;
+            let places = settings.places().map_err(slip)?;
+            let nodes = settings.nodes().map_err(slip)?;
+            let irq = settings.interrupts().map_err(slip)?;
             let irq = irq.map(|place| cpus(ends.host, place, ends.interface)).transpose();
             let place = placed(places, nodes, ends, &spot, &params)
                 .and_then(|place| Ok(Placement { irq: irq?.map(CpuList), ..place }));

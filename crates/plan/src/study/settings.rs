@@ -1,11 +1,12 @@
 //! What one cell asks for: options of the table in [`narrows_model::options`], and states of the
 //! host that have names of their own.
 
+use super::StudyError;
 use crate::{BackgroundLoad, Seat, Where};
 use narrows_model::Bytes;
 use narrows_model::load::{MemoryParams, Params};
 use narrows_model::options::{
-    ALL, Key, KeyOf, Opt, Options, Scene, Section, Told, Value, ValueOf, places, runs,
+    ALL, Key, KeyOf, Opt, Options, Scene, Section, Told, Value, ValueOf, places, rdma, runs,
 };
 use narrows_model::trial::Engine;
 use narrows_model::workload::Workload;
@@ -70,7 +71,7 @@ impl Settings {
 
     /// What the workload is told, as a job has it. `cache` is the largest last-level cache of the
     /// hosts, `working_set` what a memory kernel has without a size.
-    pub fn params(&self, cache: Bytes, working_set: Bytes) -> Result<Params, String> {
+    pub fn params(&self, cache: Bytes, working_set: Bytes) -> Result<Params, StudyError> {
         let workload = self.kind();
         let memory = workload.is_memory();
         let mut params = if memory {
@@ -95,7 +96,8 @@ impl Settings {
         if let Some(rdma) = &params.rdma
             && let (None, Some(provider)) = (&rdma.via, &rdma.provider)
         {
-            return Err(format!("'{provider}' is a provider of libfabric: say --via libfabric"));
+            let why = format!("'{provider}' is a provider of libfabric: say via libfabric too");
+            return Err(StudyError::new(rdma::PROVIDER.declared.key, why));
         }
         Ok(params)
     }
@@ -112,44 +114,56 @@ impl Settings {
     }
 
     /// CPUs of both ends, as places.
-    pub fn places(&self) -> Result<Option<(Seat, Seat)>, String> {
+    pub fn places(&self) -> Result<Option<(Seat, Seat)>, StudyError> {
         self.told(&places::AFFINITY).as_deref().map(seats).transpose()
     }
 
     /// Where interrupts go, as a place.
-    pub fn interrupts(&self) -> Result<Option<Where>, String> {
-        self.told(&places::IRQ).as_deref().map(str::parse).transpose()
+    pub fn interrupts(&self) -> Result<Option<Where>, StudyError> {
+        let place = self.told(&places::IRQ).as_deref().map(str::parse).transpose();
+        place.map_err(|why: String| StudyError::new(places::IRQ.declared.key, why))
     }
 
     /// Nodes of both ends' buffers.
-    pub fn nodes(&self) -> Result<(Option<u32>, Option<u32>), String> {
+    pub fn nodes(&self) -> Result<(Option<u32>, Option<u32>), StudyError> {
         self.told(&places::MEMORY_NODE).as_deref().map_or(Ok((None, None)), nodes)
     }
 
     /// The background load.
-    pub fn background(&self) -> Result<Option<BackgroundLoad>, String> {
+    pub fn background(&self) -> Result<Option<BackgroundLoad>, StudyError> {
         let load = self.told(&places::MEMORY_LOAD).as_deref().map(str::parse).transpose();
-        load.map_err(|why| format!("memory_load: {why}"))
+        load.map_err(|why: String| StudyError::new(places::MEMORY_LOAD.declared.key, why))
     }
 }
 
 /// Reads the places of two ends, `LOCAL,REMOTE`.
-pub fn seats(text: &str) -> Result<(Seat, Seat), String> {
-    let both = text.split_once(',').ok_or(format!("affinity '{text}' is not LOCAL,REMOTE"))?;
-    Ok((both.0.parse()?, both.1.parse()?))
+pub fn seats(text: &str) -> Result<(Seat, Seat), StudyError> {
+    let wrong = |why: String| StudyError::new(places::AFFINITY.declared.key, why);
+    let both = text.split_once(',').ok_or_else(|| wrong(no_pair(text)))?;
+    Ok((both.0.parse().map_err(wrong)?, both.1.parse().map_err(wrong)?))
 }
 
 /// Reads the nodes of two ends, `LOCAL,REMOTE`; a dash leaves an end's to the kernel.
-pub fn nodes(text: &str) -> Result<(Option<u32>, Option<u32>), String> {
-    let both = text.split_once(',').ok_or(format!("memory_node '{text}' is not LOCAL,REMOTE"))?;
+pub fn nodes(text: &str) -> Result<(Option<u32>, Option<u32>), StudyError> {
+    let both = text.split_once(',');
+    let both = both.ok_or_else(|| StudyError::new(MEMORY_NODE, no_pair(text)))?;
     Ok((node(both.0)?, node(both.1)?))
 }
 
-fn node(text: &str) -> Result<Option<u32>, String> {
+/// The key of what [`nodes`] reads.
+const MEMORY_NODE: &str = places::MEMORY_NODE.declared.key;
+
+fn no_pair(text: &str) -> String {
+    format!("'{text}' is not LOCAL,REMOTE")
+}
+
+fn node(text: &str) -> Result<Option<u32>, StudyError> {
     match text.trim() {
         "-" => Ok(None),
         number => {
-            number.parse().map(Some).map_err(|_| format!("'{number}' is no node, nor a dash"))
+            let wrong =
+                |_| StudyError::new(MEMORY_NODE, format!("'{number}' is no node, nor a dash"));
+            number.parse().map(Some).map_err(wrong)
         }
     }
 }
