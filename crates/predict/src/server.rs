@@ -159,7 +159,9 @@ pub type Said = BTreeMap<String, String>;
 /// names what the model needs and does not know. With a copy measured on it, memory need not be
 /// described.
 pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Server, String> {
-    let server = of_nic(host, fastest(host), said, measured)?;
+    // Where no port tells its rate, the first one's MTU and slot still count.
+    let nic = fastest(host).or_else(|| host.physical_nics().next());
+    let server = of_nic(host, nic, said, measured)?;
     let bare = server.parameters.copy_gb_s.is_some() || measured.has_streams();
     match (&server.memory_gap, &server.link) {
         (Some(gap), _) if !bare => Err(format!("{gap}; say it with --given")),

@@ -379,3 +379,17 @@ fn the_kernel_reaches_what_framing_and_cpus_leave() {
     assert!((of("100", "4") - 0.95).abs() < 0.01, "{}", of("100", "4"));
     assert!(of("100", "64") > 0.998 && of("400", "4") < 0.4);
 }
+
+/// A port that tells no rate still has the MTU that is asked about.
+#[test]
+fn a_rate_that_is_said_is_of_the_port_that_tells_none() {
+    let card = Nic {
+        name: "eth0".into(),
+        physical: true,
+        mtu_bytes: Fact::known(Bytes(1400), "planted"),
+        ..Nic::default()
+    };
+    let host = Host { nics: vec![card], ..Host::default() };
+    let server = of_host(&host, &said(&[]), &Calibration::default()).expect("a server");
+    assert_eq!(server.mtu.value, 1400.0);
+}
