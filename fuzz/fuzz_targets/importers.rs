@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows_store::import::{TOOLS, recognise};
+use narrows_interop::import::{TOOLS, recognise};
 
 fuzz_target!(|text: &str| {
     let _ = recognise(text);

@@ -4,6 +4,7 @@ mod common;
 
 use common::folder;
 use narrows_host::open;
+use narrows_interop::import::TOOLS;
 use narrows_model::host::Host;
 use narrows_model::trial::Path as Join;
 use narrows_plan::study::{Definition, Ends, cells, trials};
@@ -11,7 +12,6 @@ use narrows_predict::calibration::Calibration;
 use narrows_predict::{description, of_host};
 use narrows_report::results::Results;
 use narrows_report::views;
-use narrows_store::import::TOOLS;
 use narrows_validate::{Table, predict};
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 fn samples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/iperf3")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../interop/tests/iperf3")
 }
 
 fn import(files: &[PathBuf], more: &[&str]) -> Command {

@@ -2,7 +2,6 @@
 
 use crate::RunError;
 use crate::end::WorkerProcess;
-use crate::engines::{self, Place};
 use crate::iperf3::client::Iperf3Server;
 use crate::key;
 use crate::pair::{self, Meeting, Pair, beside_iperf3, finish_within, job, run_two};
@@ -10,6 +9,7 @@ use crate::peer::Peer;
 use crate::stamp::StampBefore;
 use crate::steps::{Broken, arm, armed, finished, go, go_until_told, prepare, start};
 use narrows_hostctl::container::Launcher;
+use narrows_interop::engines::{self, Place};
 use narrows_model::Nanos;
 use narrows_model::load::{Beside, EndReport, Job, MemoryParams, Params, Role, Timeline};
 use narrows_model::record::{
@@ -106,7 +106,7 @@ impl Controller<'_> {
                 serves: false,
             },
         };
-        engines::run(trial, &place, self.stop)
+        engines::run(trial, &place, self.stop).map_err(Broken::from)
     }
 
     /// Runs all trials at once and makes their records.

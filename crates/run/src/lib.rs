@@ -13,7 +13,6 @@ pub mod agent;
 pub mod controller;
 mod door;
 mod end;
-pub mod engines;
 mod events;
 pub mod halves;
 mod heart;

@@ -4,6 +4,7 @@ use crate::RunError;
 use crate::end::{End, WorkerProcess};
 use crate::session::{Answer, Order};
 use narrows_hostctl::container::Launcher;
+use narrows_interop::engines;
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Job};
 use narrows_model::record::{Fault, Lost, LostBy, Stage};
@@ -28,6 +29,15 @@ pub enum Broken {
     Stopped,
     /// Nothing can run any more.
     Fatal(RunError),
+}
+
+impl From<engines::Ended> for Broken {
+    fn from(ended: engines::Ended) -> Self {
+        match ended {
+            engines::Ended::Failed(at, why) => Self::Failed(at, why),
+            engines::Ended::Stopped => Self::Stopped,
+        }
+    }
 }
 
 pub fn start(launcher: &Launcher) -> Result<WorkerProcess, Broken> {

@@ -7,11 +7,12 @@ use crate::session::Site;
 use crate::study::Defined;
 use narrows_host::Root;
 use narrows_hostctl::namespaces::Namespaces;
+use narrows_interop::engines;
 use narrows_model::host::Host;
 use narrows_model::trial::{Path, Trial};
 use narrows_run::controller::{Ends, sink_job, source_job};
 use narrows_run::key::Key;
-use narrows_run::{Peer, RunError, address, engines};
+use narrows_run::{Peer, RunError, address};
 use std::net::Ipv4Addr;
 
 /// The machines of a session, reached.

@@ -21,10 +21,8 @@ use thiserror::Error;
 
 mod chain;
 mod draft;
-pub mod import;
 mod layout;
 mod read;
-mod unusable;
 
 pub use chain::{Break, Chain, Noted, What};
 pub use draft::Draft;

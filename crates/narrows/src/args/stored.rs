@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
-use narrows_store::import::TOOLS;
+use narrows_interop::import::TOOLS;
 use std::path::PathBuf;
 
 /// Options of `compare`.

@@ -9,13 +9,12 @@ mod qperf;
 mod sockperf;
 pub mod words;
 
-use crate::steps::Broken;
+use crate::import;
 use narrows_model::load::CpuList;
 use narrows_model::options::told;
 use narrows_model::record::{External, Stage};
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
-use narrows_store::import;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io::Read;
@@ -106,6 +105,15 @@ pub fn check_words(own: &narrows_model::trial::Engine) -> Result<(), Refused> {
     words::check(engine.name, engine.server_words, &own.server)
 }
 
+/// How a tool's run ended before it gave its figures.
+#[derive(Debug)]
+pub enum Ended {
+    /// It failed so far on its way, and why.
+    Failed(Stage, String),
+    /// The user stopped it.
+    Stopped,
+}
+
 /// Where the two ends of a tool are.
 pub struct Place<'a> {
     /// Address that the client goes to.
@@ -119,11 +127,11 @@ pub struct Place<'a> {
 }
 
 /// Runs a tool's client, and its server where it is to be here.
-pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<External, Broken> {
-    let failed = |at: Stage| move |why: String| Broken::Failed(at, why);
+pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<External, Ended> {
+    let failed = |at: Stage| move |why: String| Ended::Failed(at, why);
     let engine = engine(trial).map_err(failed(Stage::Start))?;
     let own = trial.engine.clone().unwrap_or_default();
-    check_words(&own).map_err(|why| Broken::Failed(Stage::Start, why.to_string()))?;
+    check_words(&own).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
     let server = match place.serves {
         false => None,
         true => {
@@ -149,7 +157,7 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     drop(server);
     external(engine, &text, line).map_err(|why| {
         let told: String = text.lines().rev().take(3).collect::<Vec<_>>().join(" / ");
-        Broken::Failed(Stage::Collect, format!("{} ({status}): {why}: {told}", engine.name))
+        Ended::Failed(Stage::Collect, format!("{} ({status}): {why}: {told}", engine.name))
     })
 }
 
@@ -225,18 +233,18 @@ impl Running {
     }
 
     /// Waits for its end: its exit status in words, and what it printed.
-    fn end(mut self, within: Duration, stop: &AtomicBool) -> Result<(String, String), Broken> {
+    fn end(mut self, within: Duration, stop: &AtomicBool) -> Result<(String, String), Ended> {
         let began = Instant::now();
         let status = loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => break status.to_string(),
-                Ok(None) if stop.load(SeqCst) => return Err(Broken::Stopped),
+                Ok(None) if stop.load(SeqCst) => return Err(Ended::Stopped),
                 Ok(None) if began.elapsed() > within => {
                     let why = format!("the tool did not end within {} s", within.as_secs());
-                    return Err(Broken::Failed(Stage::Run, why));
+                    return Err(Ended::Failed(Stage::Run, why));
                 }
                 Ok(None) => thread::sleep(LOOK_UP),
-                Err(error) => return Err(Broken::Failed(Stage::Run, error.to_string())),
+                Err(error) => return Err(Ended::Failed(Stage::Run, error.to_string())),
             }
         };
         let text = self.text.take().and_then(|text| text.join().ok()).unwrap_or_default();
@@ -312,7 +320,7 @@ mod tests {
         let tool = shell("sleep 600 & sleep 600");
         let (group, began) = (tool.child.id(), Instant::now());
         match tool.end(Duration::from_millis(300), &stop) {
-            Err(Broken::Failed(Stage::Run, why)) => assert!(why.contains("did not end"), "{why}"),
+            Err(Ended::Failed(Stage::Run, why)) => assert!(why.contains("did not end"), "{why}"),
             _ => panic!("it did not end"),
         }
         let waited = began.elapsed();
@@ -330,6 +338,6 @@ mod tests {
     fn a_stop_is_heard_while_a_tool_runs() {
         let stop = AtomicBool::new(true);
         let ended = shell("sleep 600").end(Duration::from_secs(600), &stop);
-        assert!(matches!(ended, Err(Broken::Stopped)));
+        assert!(matches!(ended, Err(Ended::Stopped)));
     }
 }

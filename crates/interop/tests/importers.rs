@@ -1,8 +1,8 @@
 //! Every importer on a text whose every figure, unit, level and failure is known: what a tool
 //! counts in bits stays bits, megabytes are those that the tool means.
 
+use narrows_interop::import::{TOOLS, Unrecognised, recognise, tool};
 use narrows_model::result::Unit;
-use narrows_store::import::{TOOLS, Unrecognised, recognise, tool};
 
 /// `kind [factor=level ...] name=value unit ...! why it failed`, a line a run, after the version.
 fn read(name: &str, text: &str) -> Vec<String> {
