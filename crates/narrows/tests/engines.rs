@@ -209,7 +209,7 @@ fn conditions_are_set_read_back_and_refused_in_words() {
         (&["-A", "same-core,0"], 2, "same-core is for the second"),
         (&["--touch", "--receiver", "splice"], 2, "cannot be touched"),
         (&["--rr", "--memory-node", "0,0"], 2, "places no buffers on a node"),
-        (&["--connect", "--buffer", "cold"], 2, "is no stream"),
+        (&["--connect", "--buffer", "cold"], 2, "is for streams"),
         (&["--irq", "0"], 2, "--irq: "),
     ] {
         let output = run(&mut bench.command("tcp", more));
