@@ -204,7 +204,7 @@ fn what_is_beyond_limits_or_makes_no_sense_is_refused() {
     };
     let stream = |job: &mut Job, stream: StreamParams| job.params.stream = Some(stream);
     let none = StreamParams::default;
-    refused(&|j| j.params.streams = 0, "streams is 0");
+    refused(&|j| j.params.streams = 0, "parallel: 0 is out of bounds");
     refused(&|j| stream(j, StreamParams { sender: Some("x".into()), ..none() }), "no TCP sender");
     refused(
         &|j| stream(j, StreamParams { span_bytes: Some(Bytes(u64::MAX)), ..none() }),
