@@ -357,7 +357,7 @@ fn tests_that_truth_names_are_there() {
     }
     let truth = read(&top().join("docs/truth.md"));
     let words = truth.split(|c: char| !c.is_alphanumeric() && c != '_');
-    // A name of four words or more is a test's; shorter ones are fields and files, capitals a slot's.
+    // A name of four words or more is a test's; shorter ones are fields, capitals a slot's.
     let test = |word: &&str| word.matches('_').count() >= 3 && !word.contains(char::is_uppercase);
     let names: BTreeSet<&str> = words.filter(test).collect();
     assert!(names.len() > 50, "{} tests are named", names.len());
