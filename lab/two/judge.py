@@ -110,7 +110,7 @@ check("rxe-ud-lossy", lost is not None and lost >= by_queue - max(5, 0.1 * by_qu
 said, rc, _ = case("osu")
 check("osu", rc == 0 and "failed" not in said, f"exit code {rc}: {said[-600:]}")
 page, rc, _ = case("osu-page")
-for head in ["Medians", "CPU of the busiest thread, source / sink"]:
+for head in ["Medians", "CPU of the busiest thread, sender / receiver"]:
     table = page.split(f"## {head}", 1)[-1].split("\n## ", 1)[0]
     for test in ["TCP stream", "TCP round trip", "RDMA write", "RDMA read", "RDMA send round trip"]:
         row = next((line for line in table.splitlines() if line.startswith(f"| {test}")), "")
