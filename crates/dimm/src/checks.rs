@@ -151,9 +151,13 @@ fn sockets(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contra
     let named = on(&mut places.iter());
     let found = on(&mut slots().filter(|(slot, _)| holds_dram(slot)).map(|(_, at)| at));
     let (fitted, listed) = (board.fitted(), board.sockets.len());
+    // Firmware may leave the empty one of two sockets out and name its slots nonetheless.
+    let unlisted = (fitted, listed, found, named) == (1, 1, 1, 2);
     match () {
         () if fitted > 0 && found > fitted => Err(Contradiction::Sockets { found, fitted }),
-        () if listed > 0 && named > listed => Err(Contradiction::Named { named, listed }),
+        () if listed > 0 && named > listed && !unlisted => {
+            Err(Contradiction::Named { named, listed })
+        }
         () => Ok(()),
     }
 }

@@ -301,3 +301,19 @@ fn a_users_map_comes_first_and_is_checked_like_the_others() {
     assert_eq!(wrong.failed.first(), Some(&("mine".into(), WhyNot::Contradiction(channels))));
     assert!(wrong.placed.is_none());
 }
+
+#[test]
+fn an_empty_socket_that_firmware_leaves_out_hides_no_module() {
+    let slots: Vec<(String, String)> = (1..=16)
+        .map(|n| (format!("DIMM {n}{}", if n == 3 { "*" } else { "" }), n))
+        .map(bank)
+        .collect();
+    let slots: Vec<(&str, &str)> = slots.iter().map(|(l, b)| (l.as_str(), b.as_str())).collect();
+    let board = planted("Lenovo", "ThinkSystem SD530 -[7X21CTO1WW]-", &[SKYLAKE], &slots);
+    assert!(board.told().starts_with("lenovo-sr590: 0."), "{}", board.told());
+}
+
+/// The bank of a slot on a board with eight slots a processor.
+fn bank((locator, slot): (String, u32)) -> (String, String) {
+    (locator, format!("CPU {}", if slot < 9 { 1 } else { 2 }))
+}
