@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows_run::key::Key;
-use narrows_run::session::{Answer, Order};
-use narrows_run::wire::{Reply, Request, Wire};
+use narrows_control::key::Key;
+use narrows_control::session::{Answer, Order};
+use narrows_control::wire::{Reply, Request, Wire};
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;

@@ -5,4 +5,5 @@
 
 pub mod engines;
 pub mod import;
+pub mod iperf3;
 mod unusable;

@@ -1,10 +1,12 @@
 //! What the user sees when something cannot be done: one line of error, one hint, the exit code.
 
 use crate::cause::{Cause, Exit};
+use narrows_control::ControlError;
 use narrows_hostctl::HostError;
+use narrows_interop::iperf3::Iperf3Error;
 use narrows_model::shown::line;
 use narrows_rdma::NativeError;
-use narrows_run::RunError;
+use narrows_runner::RunError;
 use narrows_store::StoreError;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -74,21 +76,50 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let says = error.to_string();
         let cause = match error {
-            RunError::UnknownHost { .. } => Cause::UNKNOWN_HOST,
-            RunError::Unreachable(_) => Cause::UNREACHABLE,
-            RunError::NoIperf3(_) => Cause::NO_IPERF3,
-            RunError::Listen { error, .. } => unheard(error.kind()),
-            RunError::Vanished { .. } => Cause::VANISHED,
-            RunError::Refused(_) | RunError::HungUp(_) => Cause::REFUSED,
-            RunError::Declined(_) => Cause::DECLINED,
-            RunError::Elsewhere(_) => Cause::ELSEWHERE,
-            RunError::Key(_) => Cause::BAD_KEY,
-            RunError::Order(_) => Cause::ORDER,
-            RunError::Machine(_)
-            | RunError::OutOfMemory(_)
-            | RunError::WorkerEnded(_)
-            | RunError::Halves(_) => Cause::MACHINE,
+            RunError::Control(error) => return error.into(),
+            RunError::Iperf3(error) => return error.into(),
             RunError::Store(error) => return error.into(),
+            RunError::NoPeer | RunError::Workload(_) => Cause::ORDER,
+            RunError::Pipe(_) => Cause::UNREACHABLE,
+            RunError::Audience(_) => Cause::MACHINE,
+        };
+        Self::of(cause, says)
+    }
+}
+
+impl From<ControlError> for Failure {
+    fn from(error: ControlError) -> Self {
+        let says = error.to_string();
+        let cause = match error {
+            ControlError::UnknownHost { .. } => Cause::UNKNOWN_HOST,
+            ControlError::Unreachable(_) => Cause::UNREACHABLE,
+            ControlError::Listen { error, .. } => unheard(error.kind()),
+            ControlError::Vanished { .. } => Cause::VANISHED,
+            ControlError::Refused(_) | ControlError::HungUp(_) => Cause::REFUSED,
+            ControlError::Declined(_) => Cause::DECLINED,
+            ControlError::Key(_) => Cause::BAD_KEY,
+            ControlError::Order(_) => Cause::ORDER,
+            ControlError::Host(error) => return error.into(),
+            ControlError::Machine(_)
+            | ControlError::OutOfMemory(_)
+            | ControlError::WorkerEnded(_)
+            | ControlError::Halves(_) => Cause::MACHINE,
+        };
+        Self::of(cause, says)
+    }
+}
+
+impl From<Iperf3Error> for Failure {
+    fn from(error: Iperf3Error) -> Self {
+        let says = error.to_string();
+        let cause = match error {
+            Iperf3Error::UnknownHost { .. } => Cause::UNKNOWN_HOST,
+            Iperf3Error::NoRoute { .. } | Iperf3Error::Closed { .. } => Cause::NO_IPERF3,
+            Iperf3Error::Busy { .. } => Cause::DECLINED,
+            Iperf3Error::Refused { .. }
+            | Iperf3Error::OutOfTurn { .. }
+            | Iperf3Error::Nonsense(_) => Cause::REFUSED,
+            Iperf3Error::Own(error) => return error.into(),
         };
         Self::of(cause, says)
     }
@@ -121,7 +152,12 @@ fn without_rdma(kind: ErrorKind) -> Cause {
 
 impl From<HostError> for Failure {
     fn from(error: HostError) -> Self {
-        RunError::from(error).into()
+        let cause = match &error {
+            HostError::Machine(_) => Cause::MACHINE,
+            HostError::Elsewhere(_) => Cause::ELSEWHERE,
+            HostError::Order(_) => Cause::ORDER,
+        };
+        Self::of(cause, error.to_string())
     }
 }
 

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Served, children, err, folder, narrows, out, run, serve, skip};
-use narrows_run::key::Key;
-use narrows_run::wire::Wire;
+use narrows_control::key::Key;
+use narrows_control::wire::Wire;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde_json::{Value, json};

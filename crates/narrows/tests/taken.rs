@@ -3,10 +3,10 @@
 mod common;
 
 use common::narrows;
+use narrows_control::session::{Answer, Order};
 use narrows_hostctl::child;
 use narrows_model::load::{CpuList, Job, Params, Role, SocketParams, StreamParams, Timeline};
 use narrows_model::{Bytes, Nanos};
-use narrows_run::session::{Answer, Order};
 use narrows_workloads::takes;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::SocketAddr;

@@ -1,12 +1,13 @@
 //! Makes runs one after the other and stores each at once.
 
+use crate::error::RunError;
 use crate::outside::{Clock, Disk, Ends, HostSettings, Progress};
 use crate::setting::SettingError;
 use crate::settings::Settings;
+use crate::steps::Broken;
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
-use narrows_run::{Broken, RunError};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 

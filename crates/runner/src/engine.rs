@@ -1,6 +1,7 @@
 //! Runs a study: blocks of runs, in sessions, until nothing is left that fits the machine.
 
 use crate::course::{Course, CourseEnd, expected_seconds};
+use crate::error::RunError;
 use crate::outside::{Outside, Progress};
 use crate::schedule::Schedule;
 use crate::session::SessionPlan;
@@ -10,7 +11,6 @@ use narrows_model::Nanos;
 use narrows_model::record::Record;
 use narrows_model::study::{Ended, StoredStudy};
 use narrows_plan::Step;
-use narrows_run::RunError;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

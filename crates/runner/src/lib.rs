@@ -7,29 +7,38 @@
 
 #![forbid(unsafe_code)]
 
+pub mod controller;
 mod course;
 mod difference;
 mod engine;
+mod error;
 pub mod live;
 mod machines;
 pub mod outside;
+mod pair;
 mod refusal;
 mod same;
 mod schedule;
 mod session;
 mod setting;
 mod settings;
+mod stamp;
+mod steps;
 mod study;
+pub mod worker;
 
 pub use course::{Course, CourseEnd};
 pub use difference::{Difference, Part, differences};
 pub use engine::Engine;
+pub use error::RunError;
 pub use machines::{Agent, Machines, check_engines};
 pub use outside::Progress;
+pub use pair::{Meeting, run_two};
 pub use refusal::Refusal;
 pub use same::unlike;
 pub use schedule::Schedule;
 pub use session::{Begun, SessionPlan, Site};
 pub use setting::{Setting, SettingError};
 pub use settings::Settings;
+pub use steps::Broken;
 pub use study::Defined;

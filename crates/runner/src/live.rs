@@ -1,9 +1,11 @@
 //! The real world: [`Store`] is the disk, a controller has the ends, the kernel keeps the time and
 //! the settings.
 
+use crate::controller::{Controller, unready};
 use crate::outside::{Clock, Disk, Ends, HostSettings};
 use crate::session::Site;
 use crate::setting::{Setting, SettingError};
+use crate::steps::Broken;
 use narrows_hostctl::guard::{self, Guard};
 use narrows_hostctl::namespaces::{HUGE_PAGES, MTU_BYTES, Namespaces, sysctl_path};
 use narrows_hostctl::{HostError, offloads};
@@ -12,8 +14,6 @@ use narrows_model::record::Record;
 use narrows_model::study::{Ended, Session};
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
-use narrows_run::Broken;
-use narrows_run::controller::{Controller, unready};
 use narrows_store::{Store, StoreError};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,18 +1,19 @@
 //! The real machines of a session: this host, its peer or its two namespaces, and why a trial
 //! cannot run there.
 
+use crate::controller::{Ends, sink_job, source_job};
+use crate::error::RunError;
 use crate::live::LiveSettings;
 use crate::refusal::Refusal;
 use crate::session::Site;
 use crate::study::Defined;
+use narrows_control::key::Key;
+use narrows_control::{Peer, address};
 use narrows_host::Root;
 use narrows_hostctl::namespaces::Namespaces;
 use narrows_interop::engines;
 use narrows_model::host::Host;
 use narrows_model::trial::{Path, Trial};
-use narrows_run::controller::{Ends, sink_job, source_job};
-use narrows_run::key::Key;
-use narrows_run::{Peer, RunError, address};
 use std::net::Ipv4Addr;
 
 /// The machines of a session, reached.
@@ -85,12 +86,8 @@ impl Machines {
         }
         let can = self.peers.first().map_or(Ok(()), |peer| peer.can(trial));
         let job = if trial.path == Path::Memory { sink_job(trial) } else { source_job(trial) };
-        let job = job.and_then(|job| {
-            narrows_workloads::check(&job)
-                .map(drop)
-                .map_err(|error| RunError::Order(error.to_string()))
-        });
-        can.and(job).err().map(|error| error.to_string())
+        let job = job.and_then(|job| Ok(narrows_workloads::check(&job).map(drop)?));
+        can.map_err(RunError::from).and(job).err().map(|error| error.to_string())
     }
 
     /// What is missing for RDMA at either end.

@@ -1,12 +1,13 @@
 //! What the engine needs of the world. The engine has no other way out.
 
+use crate::error::RunError;
 use crate::setting::{Setting, SettingError};
+use crate::steps::Broken;
 use narrows_model::Nanos;
 use narrows_model::record::Record;
 use narrows_model::study::{Ended, Session};
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
-use narrows_run::{Broken, RunError};
 use narrows_store::StoreError;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

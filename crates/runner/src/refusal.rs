@@ -1,10 +1,10 @@
 //! Why a session of a study does not begin.
 
 use crate::difference::Difference;
+use crate::error::RunError;
 use narrows_interop::engines;
 use narrows_model::trial::Path;
 use narrows_plan::study::{StudyError, Unread};
-use narrows_run::RunError;
 use std::fmt;
 use thiserror::Error;
 

@@ -2,11 +2,17 @@
 //! is its own worker, as narrows is. What is asked for is compared with what was measured: paces in
 //! bits, windows, who sends, how many flows.
 
-#[path = "../../run/tests/common/mod.rs"]
+#[path = "../../control/tests/common/mod.rs"]
 mod common;
 
+use narrows_control::Peer;
+use narrows_control::key::Key;
+use narrows_control::limits::Limits;
+use narrows_control::session::{Answer, Order};
+use narrows_control::wire::Patience;
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::guard;
+use narrows_interop::iperf3::{client::Iperf3Server, server::Server};
 use narrows_model::host::Host;
 use narrows_model::load::{
     Beside, Binding, CpuList, EndReport, Job, MemoryParams, Params, Role, StreamParams, Timeline,
@@ -16,14 +22,9 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
-use narrows_run::controller::{Controller, Ends};
-use narrows_run::iperf3::{client::Iperf3Server, server::Server};
-use narrows_run::key::Key;
-use narrows_run::limits::Limits;
-use narrows_run::session::{Answer, Order};
-use narrows_run::wire::Patience;
-use narrows_run::{Peer, worker};
+use narrows_runner::controller::{Controller, Ends};
 use narrows_runner::live::LiveClock;
+use narrows_runner::worker;
 use narrows_runner::{Course, CourseEnd};
 use narrows_store::Store;
 use std::io::{BufRead, BufReader, Lines, Write, stdin, stdout};

@@ -13,10 +13,10 @@ pub use tune::TuneArgs;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use narrows_control::limits::Net;
 use narrows_model::workload::Kernel;
 use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::formats::FORMATS;
-use narrows_run::limits::Net;
 use std::net::IpAddr;
 use std::path::PathBuf;
 

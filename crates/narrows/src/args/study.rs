@@ -35,7 +35,7 @@ pub struct SessionArgs {
     #[arg(long, value_name = "HOST")]
     pub peer: Option<String>,
     /// Port of the agent
-    #[arg(long, short = 'p', default_value_t = narrows_run::wire::PORT)]
+    #[arg(long, short = 'p', default_value_t = narrows_control::wire::PORT)]
     pub port: u16,
     /// The agent's key; better given in the environment
     #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]

@@ -5,10 +5,13 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output::{self, Planned};
 use crate::{cmd, stop};
+use narrows_control::key::{self, Key};
+use narrows_control::{Family, Peer, address, wire};
 use narrows_host::Root;
 use narrows_hostctl::container::{Container, Launcher};
 use narrows_hostctl::guard::Guard;
 use narrows_hostctl::netns;
+use narrows_interop::iperf3::{self, client::Iperf3Server};
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{Beside, Bind, Binding, CpuList, Params};
 use narrows_model::options::runs;
@@ -18,10 +21,7 @@ use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::study::{Settings, StudyError};
 use narrows_plan::{BackgroundLoad, Where, blocks, direct as plan};
-use narrows_run::controller::{Controller, Ends};
-use narrows_run::iperf3::{self, client::Iperf3Server};
-use narrows_run::key::{self, Key};
-use narrows_run::{Family, Peer, address, wire};
+use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
 use std::net::IpAddr;
 use std::path::Path as File;
@@ -444,7 +444,7 @@ fn cpus(
 
 /// Refuses here what the agent would refuse there.
 fn check(trial: &Trial) -> Result<(), Failure> {
-    let job = narrows_run::controller::source_job(trial)?;
+    let job = narrows_runner::controller::source_job(trial)?;
     narrows_workloads::check(&job)
         .map(drop)
         .map_err(|error| Failure::of(Cause::LIMIT, error.to_string()))

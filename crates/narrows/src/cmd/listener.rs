@@ -1,8 +1,8 @@
 //! `narrows listener`: the part of an agent that speaks with strangers, started by `narrows serve`.
 
 use crate::failure::Failure;
-use narrows_run::RunError;
-use narrows_run::agent::{self, Event};
+use narrows_control::ControlError;
+use narrows_control::agent::{self, Event};
 use std::io::{stdin, stdout};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -21,6 +21,6 @@ pub fn run() -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn own(copied: std::io::Result<OwnedFd>) -> Result<OwnedFd, RunError> {
-    copied.map_err(|error| RunError::Machine(error.to_string()))
+fn own(copied: std::io::Result<OwnedFd>) -> Result<OwnedFd, ControlError> {
+    copied.map_err(|error| ControlError::Machine(error.to_string()))
 }

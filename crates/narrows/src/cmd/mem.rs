@@ -5,6 +5,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output::{self, Planned};
 use crate::{cmd, stop};
+use narrows_control::key;
 use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
 use narrows_model::options::{kernels, runs};
@@ -14,8 +15,7 @@ use narrows_model::workload::Kernel;
 use narrows_model::{Nanos, SCHEMA_VERSION};
 use narrows_plan::blocks;
 use narrows_plan::memory::{self as plan, Wanted};
-use narrows_run::controller::{Controller, Ends};
-use narrows_run::key;
+use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
 use std::net::Ipv4Addr;
 
@@ -36,7 +36,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         note!("no matrix: fewer than two nodes here have memory");
     }
     for trial in &trials {
-        let job = narrows_run::controller::sink_job(trial)?;
+        let job = narrows_runner::controller::sink_job(trial)?;
         narrows_workloads::check(&job)
             .map_err(|error| Failure::of(Cause::LIMIT, error.to_string()))?;
     }

@@ -4,17 +4,17 @@ use super::direct::key;
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
+use narrows_control::events::Event;
+use narrows_control::halves::Setup;
+use narrows_control::key::Key;
+use narrows_control::limits::Limits;
+use narrows_control::starter::{Lend, Listener};
+use narrows_control::{address, listen, wire};
 use narrows_host::Root;
 use narrows_hostctl::netns;
 use narrows_hostctl::{confine, privilege};
-use narrows_run::agent;
-use narrows_run::halves::Setup;
-use narrows_run::iperf3;
-use narrows_run::iperf3::server::{self, Event};
-use narrows_run::key::Key;
-use narrows_run::limits::Limits;
-use narrows_run::starter::{Lend, Listener};
-use narrows_run::{address, wire};
+use narrows_interop::iperf3;
+use narrows_interop::iperf3::server;
 use std::sync::atomic::AtomicBool;
 
 /// Runs the command until it is stopped.
@@ -28,8 +28,8 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     }
     let given = key(args.key.as_deref(), args.key_file.as_deref())?;
     let key = given.map_or_else(Key::random, Ok)?;
-    let listening = agent::listen(args.bind, args.port.unwrap_or(wire::PORT))?;
-    let port = listening.local_addr().map_or(0, |at| at.port());
+    let (listening, at) = listen::open(args.bind, args.port.unwrap_or(wire::PORT))?;
+    let port = at.port();
     let lend = lend(args)?;
     // Before this process gives up what the listener needs to give up still more.
     let listener = Listener::start(&lend.binary, listening)?;

@@ -58,7 +58,7 @@ fn checked(folder: &Path, host: &Host) -> Option<Measured> {
     };
     let mut checks: Vec<_> = studies.filter_map(head).collect();
     checks.sort();
-    let boot = narrows_run::worker::machine()?;
+    let boot = narrows_runner::worker::machine()?;
     for (_, path) in checks.into_iter().rev() {
         let Ok(stored) = narrows_store::read(&path) else { continue };
         let name = path.display().to_string();

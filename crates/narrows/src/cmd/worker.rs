@@ -4,6 +4,6 @@ use crate::failure::Failure;
 
 /// Obeys orders from standard input.
 pub fn run() -> Result<u8, Failure> {
-    narrows_run::worker::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
+    narrows_runner::worker::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
     Ok(0)
 }

@@ -2,16 +2,17 @@
 //! seed, the cell and the block.
 
 use crate::world::{Shared, Where, fatal};
+use narrows_control::session::{Answer, Order, Turn};
+use narrows_control::{ControlError, End};
 use narrows_model::load::{EndReport, FlowTally};
 use narrows_model::record::{Fault, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::trial::{Path, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
 use narrows_plan::study::Cell;
-use narrows_run::controller::record_of;
-use narrows_run::session::{Answer, Order, Turn};
-use narrows_run::{Broken, End, Meeting, RunError, run_two};
+use narrows_runner::controller::record_of;
 use narrows_runner::outside::{Ends, HostSettings};
+use narrows_runner::{Broken, Meeting, run_two};
 use narrows_runner::{Setting, SettingError};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -28,10 +29,10 @@ struct SimEnd {
 
 impl SimEnd {
     /// What each word can meet with on its way.
-    fn on_the_way(&self, word: &str) -> Result<bool, RunError> {
+    fn on_the_way(&self, word: &str) -> Result<bool, ControlError> {
         let mut world = self.world.borrow_mut();
         if world.step(word) {
-            return Err(RunError::Unreachable("dead".to_owned()));
+            return Err(ControlError::Unreachable("dead".to_owned()));
         }
         let faults = world.faults;
         if world.chance(faults.peer_gone) {
@@ -39,11 +40,11 @@ impl SimEnd {
             world.peer_is_gone = true;
         }
         if world.peer_is_gone {
-            return Err(RunError::Unreachable("the connection is over".to_owned()));
+            return Err(ControlError::Unreachable("the connection is over".to_owned()));
         }
         if world.failure(faults.worker_dies) {
             world.log.push(format!("worker died: {word}"));
-            return Err(RunError::WorkerEnded(LostBy::Killed { signal: 9 }));
+            return Err(ControlError::WorkerEnded(LostBy::Killed { signal: 9 }));
         }
         let lost = world.failure(faults.message_lost);
         if lost {
@@ -54,8 +55,8 @@ impl SimEnd {
 }
 
 impl End for SimEnd {
-    fn order(&mut self, order: &Order) -> Result<(), RunError> {
-        self.turn = self.turn.after(order).map_err(|why| RunError::Order(why.to_string()))?;
+    fn order(&mut self, order: &Order) -> Result<(), ControlError> {
+        self.turn = self.turn.after(order).map_err(|why| ControlError::Order(why.to_string()))?;
         if self.on_the_way("an order")? {
             self.answers.push_back(match order {
                 Order::Prepare { .. } => Answer::Prepared { ports: vec![5001] },
@@ -67,7 +68,7 @@ impl End for SimEnd {
         Ok(())
     }
 
-    fn answer(&mut self, within: Duration) -> Result<Option<Answer>, RunError> {
+    fn answer(&mut self, within: Duration) -> Result<Option<Answer>, ControlError> {
         if let Some(answer) = self.answers.pop_front()
             && self.on_the_way("an answer")?
         {

@@ -1,13 +1,14 @@
 //! A world in which a study runs: disk, clock, settings and ends that fail by chance, and a process
 //! that may be killed at every step.
 
+use narrows_control::ControlError;
 use narrows_hostctl::HostError;
 use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::record::Record;
 use narrows_model::study::{Ended, Session, StoredStudy, Study};
 use narrows_model::trial::Trial;
-use narrows_run::{Broken, RunError};
+use narrows_runner::Broken;
 use narrows_runner::outside::{Audience, Clock, Disk};
 use narrows_runner::{Progress, Setting, SettingError};
 use narrows_store::StoreError;
@@ -287,7 +288,7 @@ pub fn refused(setting: &Setting, why: &str) -> SettingError {
 
 /// The process is dead, or its peer: the course ends.
 pub fn fatal(why: &str) -> Broken {
-    Broken::Fatal(RunError::Unreachable(why.to_owned()))
+    Broken::Fatal(ControlError::Unreachable(why.to_owned()).into())
 }
 
 /// The disk of a world.
@@ -351,7 +352,7 @@ impl Clock for SimClock {
 pub struct SimAudience(pub Shared);
 
 impl Audience for SimAudience {
-    fn begins(&mut self) -> Result<(), RunError> {
+    fn begins(&mut self) -> Result<(), narrows_runner::RunError> {
         self.0.borrow_mut().step("as a session begins");
         Ok(())
     }

@@ -8,9 +8,8 @@ use crate::progress::Shown;
 use crate::watch::{State, Watch};
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
-use narrows_run::RunError;
 use narrows_runner::outside::Audience;
-use narrows_runner::{Defined, Progress, SessionPlan, SettingError};
+use narrows_runner::{Defined, Progress, RunError, SessionPlan, SettingError};
 use std::path::Path;
 use std::time::Duration;
 
@@ -53,7 +52,7 @@ impl Audience for Onlooker<'_> {
             Err(failure) => {
                 let says = failure.says().to_owned();
                 self.failure = Some(failure);
-                Err(RunError::Machine(says))
+                Err(RunError::Audience(says))
             }
         }
     }

@@ -8,11 +8,11 @@ use crate::cause::Cause;
 use crate::cmd::{direct, own_binary};
 use crate::failure::{Failure, PRECISION, VERDICT};
 use crate::{output, stop};
+use narrows_control::key;
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::guard;
 use narrows_plan::study::Left;
-use narrows_run::controller::Controller;
-use narrows_run::key;
+use narrows_runner::controller::Controller;
 use narrows_runner::live::LiveClock;
 use narrows_runner::outside::Outside;
 use narrows_runner::{

@@ -1,0 +1,95 @@
+//! The pre-shared key of an agent, and the tokens of trials: 256 and 128 random bits.
+
+use crate::error::ControlError;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// A key that controller and agent share; it is never stored or printed except by `serve` itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// A new random key.
+    pub fn random() -> Result<Self, ControlError> {
+        let mut bytes = [0; 32];
+        fill(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+
+    /// Reads 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Result<Self, ControlError> {
+        let text = text.trim();
+        let wrong = || ControlError::Key("a key is 64 hexadecimal digits".to_owned());
+        let mut key = [0; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(wrong());
+        }
+        for (byte, pair) in key.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(key))
+    }
+
+    /// Reads a file that holds 64 hexadecimal digits and that nobody but its owner can read.
+    pub fn read(path: &Path) -> Result<Self, ControlError> {
+        let wrong = |why: String| ControlError::Key(format!("key file {}: {why}", path.display()));
+        let data = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+        if !data.is_file() || data.len() > 1024 {
+            return Err(wrong("not a file of 64 hexadecimal digits".to_owned()));
+        }
+        if data.permissions().mode() & 0o077 != 0 {
+            return Err(wrong("others can read it; `chmod 600` it".to_owned()));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        Self::parse(&text).map_err(|_| wrong("not 64 hexadecimal digits".to_owned()))
+    }
+
+    /// As hexadecimal digits, for the command that `serve` prints.
+    pub fn show(&self) -> String {
+        hex(&self.0)
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// A new token for one run.
+pub fn token() -> Result<String, ControlError> {
+    let mut bytes = [0; 16];
+    fill(&mut bytes)?;
+    Ok(hex(&bytes))
+}
+
+/// 64 bits of chance.
+pub fn chance() -> Result<u64, ControlError> {
+    let mut bytes = [0; 8];
+    fill(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+fn fill(bytes: &mut [u8]) -> Result<(), ControlError> {
+    getrandom::fill(bytes)
+        .map_err(|error| ControlError::Machine(format!("the system gave no random bytes: {error}")))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_survive_being_pasted_and_nothing_else_is_a_key() {
+        let key = Key::random().expect("random");
+        assert!(Key::parse(&format!(" {}\n", key.show())).expect("own key") == key);
+        for bad in ["", "12", &"g".repeat(64), &"a".repeat(63), &"é".repeat(32)] {
+            assert!(Key::parse(bad).is_err(), "{bad}");
+        }
+        assert_ne!(token().expect("token"), token().expect("token"));
+    }
+}

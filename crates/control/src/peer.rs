@@ -1,0 +1,319 @@
+//! An agent on another host, as the controller sees it.
+
+use crate::end::End;
+use crate::error::ControlError;
+use crate::heart::Heart;
+use crate::key::Key;
+use crate::offers::Offers;
+use crate::session::{Answer, Order};
+use crate::wire::{Patience, Reply, Request, Voice, Wire};
+use narrows_model::Bytes;
+use narrows_model::host::Host;
+use narrows_model::trial::Trial;
+use nix::sys::socket::{getsockopt, sockopt};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// How long one look for a word takes.
+const LOOK_UP: Duration = Duration::from_millis(100);
+/// How long an agent may take to answer to the proof of the key.
+const PROOF_WITHIN: Duration = Duration::from_secs(5);
+/// How long to wait after each hang-up before the next try.
+const CROWDED_PAUSES: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_millis(20),
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+];
+const DESCRIBE_WITHIN: Duration = Duration::from_secs(20);
+
+/// Which addresses of a name to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4 alone.
+    V4,
+    /// IPv6 alone.
+    V6,
+}
+
+impl Family {
+    /// Whether an address is of the family.
+    pub fn has(self, address: IpAddr) -> bool {
+        address.is_ipv4() == (self == Self::V4)
+    }
+}
+
+/// A connection to an agent. As an [`End`] it is the agent's current worker.
+pub struct Peer {
+    voice: Voice,
+    peer: String,
+    replies: Receiver<Result<Reply, ControlError>>,
+    excused: Arc<Mutex<Option<Instant>>>,
+    patience: Patience,
+    line: Duration,
+    _heart: Heart,
+    address: IpAddr,
+    own_address: IpAddr,
+    path_mtu: Option<Bytes>,
+    offers: Offers,
+}
+
+/// A channel to an agent that has proved the key, as this side has.
+struct Met {
+    own: SocketAddr,
+    path_mtu: Option<Bytes>,
+    wire: Wire,
+}
+
+/// Why there is none.
+enum Missed {
+    /// Another address may do.
+    Connecting(std::io::Error),
+    /// The agent was reached.
+    Greeting(ControlError),
+}
+
+/// Connects, again when the agent hangs up: one that is crowded by strangers may have to drop this
+/// side before it can prove its key.
+fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
+    let mut pauses = CROWDED_PAUSES.into_iter();
+    let mut hung_up = None;
+    loop {
+        let stream = TcpStream::connect_timeout(&address, CONNECT_WITHIN);
+        // Whoever answered once and is gone now is told by what it did, not by its absence.
+        let stream = stream.map_err(|error| match hung_up.take() {
+            Some(why) => Missed::Greeting(ControlError::HungUp(why)),
+            None => Missed::Connecting(error),
+        })?;
+        let own = stream.local_addr().map_err(Missed::Connecting)?;
+        let path_mtu = path_mtu(&stream);
+        let met = Wire::call(stream, key).and_then(|mut wire| {
+            let proved = wire.voice().beat().and_then(|()| wire.hear_proof(PROOF_WITHIN));
+            match proved {
+                Err(ControlError::Unreachable(why)) => Err(ControlError::HungUp(why)),
+                proved => proved.map(|()| wire),
+            }
+        });
+        match met {
+            Ok(wire) => return Ok(Met { own, path_mtu, wire }),
+            Err(ControlError::HungUp(why)) => match pauses.next() {
+                Some(pause) => {
+                    thread::sleep(pause);
+                    hung_up = Some(why);
+                }
+                None => return Err(Missed::Greeting(ControlError::HungUp(why))),
+            },
+            Err(error) => return Err(Missed::Greeting(error)),
+        }
+    }
+}
+
+impl Peer {
+    /// Connects to the agent at `host:port`, trying each address that the name has.
+    pub fn connect(
+        host: &str,
+        port: u16,
+        family: Option<Family>,
+        key: &Key,
+    ) -> Result<Self, ControlError> {
+        Self::connect_with(host, port, family, key, Patience::default())
+    }
+
+    /// The same with a patience of its own.
+    pub fn connect_with(
+        host: &str,
+        port: u16,
+        family: Option<Family>,
+        key: &Key,
+        patience: Patience,
+    ) -> Result<Self, ControlError> {
+        let unreachable =
+            |why: String| ControlError::Unreachable(format!("{host} port {port}: {why}"));
+        let unknown = |why: String| ControlError::UnknownHost { host: host.to_owned(), why };
+        let addresses = (host, port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
+        let addresses = addresses.filter(|at| family.is_none_or(|family| family.has(at.ip())));
+        let mut last = unknown("the name has no such address".to_owned());
+        for address in addresses {
+            match greet(address, key) {
+                Ok(Met { own, path_mtu, mut wire }) => {
+                    wire.expect_beats(patience.silent_max);
+                    let excused = Arc::default();
+                    let (voice, peer) = (wire.voice().clone(), wire.peer().to_owned());
+                    let heart = Heart::start(voice.clone(), patience.beat_every)?;
+                    return Ok(Self {
+                        replies: listen(wire, Arc::clone(&excused))?,
+                        voice,
+                        peer,
+                        excused,
+                        patience,
+                        line: Duration::ZERO,
+                        _heart: heart,
+                        address: address.ip(),
+                        own_address: own.ip(),
+                        path_mtu,
+                        offers: Offers::default(),
+                    });
+                }
+                Err(Missed::Connecting(error)) => last = unreachable(error.to_string()),
+                Err(Missed::Greeting(error)) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    /// The agent's address.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// This host's address on the way to the agent.
+    pub fn own_address(&self) -> IpAddr {
+        self.own_address
+    }
+
+    /// Largest IP packet on the way to the agent, as far as the kernel knows (IPv4).
+    pub fn path_mtu(&self) -> Option<Bytes> {
+        self.path_mtu
+    }
+
+    /// True when the peer is this very host: its address is our own.
+    pub fn is_own_host(&self) -> bool {
+        self.address == self.own_address
+    }
+
+    /// The agent's host, as it reads itself; what the agent offers is kept.
+    pub fn describe(&mut self) -> Result<Host, ControlError> {
+        match self.ask(&Request::Describe, DESCRIBE_WITHIN)? {
+            Reply::Host { host, offers } => {
+                self.offers = offers;
+                Ok(*host)
+            }
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Whether the agent, once it has described itself, can run its end of a trial.
+    pub fn can(&self, trial: &Trial) -> Result<(), ControlError> {
+        let peer = &self.peer;
+        self.offers.can(trial).map_err(|what| not_offered(peer, &what))
+    }
+
+    /// Starts a worker at the agent.
+    pub fn start(&mut self) -> Result<(), ControlError> {
+        match self.ask(&Request::Start, CONNECT_WITHIN)? {
+            Reply::Started => Ok(()),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Ends the agent's worker.
+    pub fn stop(&mut self) -> Result<(), ControlError> {
+        self.voice.send(&Request::Stop)
+    }
+
+    fn ask(&mut self, request: &Request, within: Duration) -> Result<Reply, ControlError> {
+        self.voice.send(request)?;
+        loop {
+            match self.reply(within)? {
+                // A late word of a worker that was stopped.
+                Some(Reply::Answer { .. }) => {}
+                Some(reply) => return Ok(reply),
+                None => {
+                    let peer = &self.peer;
+                    return Err(ControlError::Unreachable(format!(
+                        "{peer} did not answer in {within:?}"
+                    )));
+                }
+            }
+        }
+    }
+
+    /// The next word of the agent; `None` when there was none in time.
+    fn reply(&self, within: Duration) -> Result<Option<Reply>, ControlError> {
+        match self.replies.recv_timeout(within) {
+            Ok(reply) => reply.map(Some),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(ControlError::Unreachable(format!("{}: the connection is over", self.peer)))
+            }
+        }
+    }
+
+    fn unexpected(&self, reply: &Reply) -> ControlError {
+        let peer = &self.peer;
+        match reply {
+            Reply::Refused { why } => ControlError::Declined(format!("{peer} declined: {why}")),
+            other => ControlError::Refused(format!("{peer} answered out of turn: {other:?}")),
+        }
+    }
+}
+
+fn not_offered(peer: &str, what: &str) -> ControlError {
+    ControlError::Refused(format!("{peer} does not offer {what}: is it an older narrows?"))
+}
+
+fn path_mtu(stream: &TcpStream) -> Option<Bytes> {
+    let mtu = getsockopt(stream, sockopt::IpMtu).ok()?;
+    u64::try_from(mtu).ok().map(Bytes)
+}
+
+/// Listens all the time, whatever the controller does meanwhile: a peer that vanishes is noticed,
+/// and its beats do not pile up.
+fn listen(
+    mut wire: Wire,
+    excused: Arc<Mutex<Option<Instant>>>,
+) -> Result<Receiver<Result<Reply, ControlError>>, ControlError> {
+    let (say, replies) = channel();
+    let listening = thread::Builder::new().name("agent replies".into()).spawn(move || {
+        loop {
+            wire.excuse(*excused.lock().unwrap_or_else(PoisonError::into_inner));
+            let heard = wire.receive::<Reply>(LOOK_UP).transpose();
+            let Some(heard) = heard else { continue };
+            let over = heard.is_err();
+            if say.send(heard).is_err() || over {
+                break;
+            }
+        }
+    });
+    listening.map_err(|error| ControlError::Machine(format!("starting a thread: {error}")))?;
+    Ok(replies)
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.voice.hang_up();
+    }
+}
+
+impl End for Peer {
+    fn order(&mut self, order: &Order) -> Result<(), ControlError> {
+        match order {
+            Order::Prepare { job } => {
+                // An older agent would read the order without it, and measure something else.
+                if let Some(what) = self.offers.unknown_option(&job.params) {
+                    return Err(not_offered(&self.peer, &what));
+                }
+                self.line = job.timeline.length();
+            }
+            Order::Arm { .. } | Order::GoUntilTold => {}
+            Order::Go => {
+                let until = Instant::now() + self.line.min(self.patience.excused_max);
+                *self.excused.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+            }
+        }
+        self.voice.send(&Request::Order { order: order.clone() })
+    }
+
+    fn answer(&mut self, within: Duration) -> Result<Option<Answer>, ControlError> {
+        match self.reply(within)? {
+            Some(Reply::Answer { answer }) => Ok(Some(answer)),
+            Some(other) => Err(self.unexpected(&other)),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The half of an agent that starts workers. It speaks with nobody but the listener, through a
+//! socketpair, and trusts it with nothing: it takes short, typed calls, holds every order to the
+//! owner's limits itself, and has one worker at a time.
+
+use crate::end::{End, WorkerProcess};
+use crate::error::ControlError;
+use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
+use crate::limits::{LINE_MAX, Limits, NotLent, WORKER_SPARE};
+use crate::offers::Offers;
+use crate::session::{Answer, Order};
+use crate::wire::{Reply, Request};
+use narrows_hostctl::child;
+use narrows_hostctl::container::Launcher;
+use narrows_model::host::{Host, PciHop};
+use narrows_model::record::{Fault, Stage};
+use std::net::{IpAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How long the starter waits for a call while there is no worker.
+const IDLE_TURN: Duration = Duration::from_millis(500);
+/// While a worker prepares, so that its answers are not held up.
+const READY_TURN: Duration = Duration::from_millis(2);
+/// While a run goes on, so that it is not disturbed.
+const RUN_TURN: Duration = Duration::from_millis(20);
+
+/// What an agent lends.
+#[derive(Clone)]
+pub struct Lend {
+    /// This program, for workers.
+    pub binary: PathBuf,
+    /// What a peer may order.
+    pub limits: Limits,
+    /// The address that the agent listens on, if it is one.
+    pub bind: Option<IpAddr>,
+    /// This host as it was read with more rights than the agent has now, if it was: what only root
+    /// can read is taken from it.
+    pub host: Option<Host>,
+}
+
+/// The listener's process. It ends with this.
+pub struct Listener {
+    process: Child,
+    orders: UnixStream,
+}
+
+impl Listener {
+    /// Starts it, with the socket that it listens on and a socketpair, and nothing else. It waits
+    /// to be told what it is to be. To be called before this process gives up capset(2).
+    pub fn start(binary: &Path, listening: TcpListener) -> Result<Self, ControlError> {
+        let failed = |why: std::io::Error| {
+            ControlError::Machine(format!("starting the listener, {}: {why}", binary.display()))
+        };
+        let (orders, theirs) = UnixStream::pair().map_err(failed)?;
+        let mut command = child::command(binary);
+        command.arg("listener").stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(listening));
+        // Ctrl-C reaches the starter alone, which ends its children.
+        let process = command.process_group(0).spawn().map_err(failed)?;
+        Ok(Self { process, orders })
+    }
+
+    /// Tells it what to be, and starts workers for it until `stop`.
+    pub fn serve(
+        mut self,
+        setup: &Setup,
+        lend: Lend,
+        stop: &AtomicBool,
+    ) -> Result<(), ControlError> {
+        let orders = self.orders.try_clone();
+        let orders = orders.map_err(|error| ControlError::Machine(error.to_string()))?;
+        let served = serve(orders, setup, lend, stop);
+        match served.is_err().then(|| self.ended()).flatten() {
+            Some(status) => {
+                Err(ControlError::Halves(format!("the listener ended early ({status})")))
+            }
+            None => served,
+        }
+    }
+
+    /// How it ended, if it did: its end of the socketpair closes a little before.
+    fn ended(&mut self) -> Option<ExitStatus> {
+        (0..100).find_map(|_| {
+            thread::sleep(Duration::from_millis(2));
+            self.process.try_wait().ok().flatten()
+        })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Serves a listener until `stop`, or until it ends, which is an error.
+pub fn serve(
+    orders: UnixStream,
+    setup: &Setup,
+    lend: Lend,
+    stop: &AtomicBool,
+) -> Result<(), ControlError> {
+    let mut link = Link::over(orders, CALL_BYTES_MAX)?;
+    link.send(setup, SAID_BYTES_MAX)?;
+    let mut starter = Starter { lend, session: None };
+    while !stop.load(SeqCst) {
+        let reply = match link.hear::<Call>(starter.turn()) {
+            Ok(call) => call.and_then(|call| starter.meet(call)),
+            // Who asks this process to stop may have asked the listener too.
+            Err(_) if stop.load(SeqCst) => break,
+            Err(error) => return Err(error),
+        };
+        for said in [reply, starter.hear()].into_iter().flatten() {
+            tell(&mut link, said)?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells the listener, or, where it is more than one word may be, that it cannot be told.
+fn tell(link: &mut Link, said: Said) -> Result<(), ControlError> {
+    match link.send(&said, SAID_BYTES_MAX) {
+        Err(ControlError::Order(why)) => {
+            let (at, fault) = (Stage::Run, Fault::Machine);
+            let reply = Reply::Answer { answer: Answer::Failed { at, why, fault } };
+            link.send(&Said { reply, ..said }, SAID_BYTES_MAX)
+        }
+        told => told,
+    }
+}
+
+/// Why no worker has an order.
+#[derive(Debug, Error)]
+enum NotGiven {
+    #[error(transparent)]
+    Beyond(#[from] NotLent),
+    #[error("no worker was started")]
+    NoWorker,
+    #[error(transparent)]
+    Worker(#[from] ControlError),
+}
+
+struct Starter {
+    lend: Lend,
+    session: Option<Session>,
+}
+
+/// What is lent to one controller.
+struct Session {
+    number: u64,
+    address: IpAddr,
+    worker: Option<Lent>,
+}
+
+/// A worker; it ends with the session, or when its time is over.
+struct Lent {
+    process: WorkerProcess,
+    until: Instant,
+    runs: bool,
+}
+
+impl Starter {
+    /// How long to wait for a call.
+    fn turn(&self) -> Duration {
+        match self.session.as_ref().and_then(|session| session.worker.as_ref()) {
+            None => IDLE_TURN,
+            Some(worker) if worker.runs => RUN_TURN,
+            Some(_) => READY_TURN,
+        }
+    }
+
+    fn meet(&mut self, call: Call) -> Option<Said> {
+        match call {
+            Call::Begin { session, address } => {
+                self.session = None;
+                match self.may_listen_on(address) {
+                    true => self.session = Some(Session { number: session, address, worker: None }),
+                    false => {
+                        let why = format!("this agent does not lend ends on {address}");
+                        return Some(Said { session, reply: Reply::Refused { why } });
+                    }
+                }
+                None
+            }
+            Call::End => {
+                self.session = None;
+                None
+            }
+            Call::Ask { request } => {
+                let session = self.session.as_mut()?;
+                let reply = session.meet(request, &self.lend)?;
+                Some(Said { session: session.number, reply })
+            }
+        }
+    }
+
+    /// Whether a controller can have called that address.
+    fn may_listen_on(&self, address: IpAddr) -> bool {
+        let bind = self.lend.bind.filter(|bind| !bind.is_unspecified());
+        let one = !address.is_unspecified() && !address.is_multicast();
+        one && bind.is_none_or(|bind| bind.to_canonical() == address.to_canonical())
+    }
+
+    /// What the worker says.
+    fn hear(&mut self) -> Option<Said> {
+        let session = self.session.as_mut()?;
+        let answer = session.hear()?;
+        Some(Said { session: session.number, reply: Reply::Answer { answer } })
+    }
+}
+
+impl Session {
+    fn meet(&mut self, request: Request, lend: &Lend) -> Option<Reply> {
+        match request {
+            Request::Describe => {
+                let host = Box::new(describe(lend));
+                Some(Reply::Host { host, offers: Offers::own() })
+            }
+            Request::Start => Some(self.start(lend)),
+            Request::Stop => {
+                self.worker = None;
+                None
+            }
+            Request::Order { order } => {
+                let given = lend.limits.within(order, self.address).map_err(NotGiven::from);
+                let why = given.and_then(|order| self.give(&order)).err()?.to_string();
+                let (at, fault) = (Stage::Start, Fault::Machine);
+                Some(Reply::Answer { answer: Answer::Failed { at, why, fault } })
+            }
+        }
+    }
+
+    fn start(&mut self, lend: &Lend) -> Reply {
+        // Before another is there: the owner's limits are for one.
+        self.worker = None;
+        let plain = Launcher::plain(lend.binary.clone());
+        let memory_bytes = lend.limits.memory_bytes;
+        match WorkerProcess::start(&Launcher { memory_bytes, confined: true, ..plain }) {
+            Ok(process) => {
+                let until = Instant::now() + WORKER_SPARE;
+                self.worker = Some(Lent { process, until, runs: false });
+                Reply::Started
+            }
+            Err(error) => Reply::Refused { why: error.to_string() },
+        }
+    }
+
+    fn give(&mut self, order: &Order) -> Result<(), NotGiven> {
+        let worker = self.worker.as_mut().ok_or(NotGiven::NoWorker)?;
+        match order {
+            Order::Prepare { job } => {
+                let line = job.timeline.length().min(LINE_MAX);
+                worker.until = Instant::now() + WORKER_SPARE + line;
+            }
+            Order::Arm { .. } => {}
+            Order::Go | Order::GoUntilTold => worker.runs = true,
+        }
+        Ok(worker.process.order(order)?)
+    }
+
+    fn hear(&mut self) -> Option<Answer> {
+        let worker = self.worker.as_mut()?;
+        let why = match worker.process.answer(Duration::from_millis(1)) {
+            Ok(None) if Instant::now() > worker.until => {
+                "its time was over before it was done".to_owned()
+            }
+            Ok(answer) => return answer,
+            Err(error) => error.to_string(),
+        };
+        self.worker = None;
+        Some(Answer::Failed { at: Stage::Run, why, fault: Fault::Machine })
+    }
+}
+
+/// This host now, with what only more rights could read from when the agent had them.
+fn describe(lend: &Lend) -> Host {
+    let mut host = narrows_host::read(&narrows_host::Root::live());
+    let Some(before) = &lend.host else { return host };
+    if host.memory.slots.value().is_none() {
+        host.memory.clone_from(&before.memory);
+    }
+    for nic in &mut host.nics {
+        if let Some(before) = before.nic(&nic.name).filter(|before| same(&before.path, &nic.path)) {
+            nic.path.clone_from(&before.path);
+        }
+    }
+    for device in &mut host.devices {
+        let mut known = before.devices.iter();
+        if let Some(before) = known.find(|before| same(&before.path, &device.path)) {
+            device.path.clone_from(&before.path);
+        }
+    }
+    host.cpu.sockets = before.cpu.sockets.clone();
+    host.expansion_slots = before.expansion_slots.clone();
+    host
+}
+
+/// Whether two paths go through the same functions.
+fn same(a: &[PciHop], b: &[PciHop]) -> bool {
+    a.iter().map(|hop| &hop.address).eq(b.iter().map(|hop| &hop.address))
+}

@@ -1,0 +1,264 @@
+//! Runs with two ends, and many of them at once.
+
+use crate::steps::{Broken, arm, armed, fatal, finished, go, prepare, start};
+use narrows_control::Peer;
+use narrows_control::key;
+use narrows_control::{End, WorkerProcess};
+use narrows_hostctl::container::Launcher;
+use narrows_interop::iperf3::Iperf3Error;
+use narrows_interop::iperf3::client::Iperf3Server;
+use narrows_model::load::{Bind, Binding, CpuList, EndReport, Job, Role};
+use narrows_model::record::Stage;
+use narrows_model::trial::Trial;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long an end may take beyond its time line.
+const FINISH_SPARE: Duration = Duration::from_secs(30);
+
+/// How often a wait looks whether the user wants to stop.
+const LOOK_UP: Duration = Duration::from_millis(50);
+
+/// What the sink and the source of one run report.
+pub type Pair = (EndReport, EndReport);
+
+/// Where the two ends of one trial meet.
+pub struct Meeting {
+    /// Address on which the end that listens does so.
+    pub address: IpAddr,
+    /// What the end that connects is bound to.
+    pub bind: Option<Bind>,
+    /// Namespaces of the end that listens and of the end that connects, where they have their own.
+    pub namespaces: [Option<String>; 2],
+}
+
+/// Takes the two ends of a network trial through one run; the reports of sink and source. The sink
+/// listens, or in reverse the source.
+pub fn run_two(
+    trial: &Trial,
+    listener: &mut dyn End,
+    connector: &mut dyn End,
+    meeting: Meeting,
+    stop: &AtomicBool,
+) -> Result<Pair, Broken> {
+    let token = key::token().map_err(fatal)?;
+    let reverse = trial.params.is_reverse();
+    let (listens, connects) =
+        if reverse { (Role::Sender, Role::Receiver) } else { (Role::Receiver, Role::Sender) };
+    let [of_listener, of_connector] = meeting.namespaces;
+    let listens = Job { namespace: of_listener, ..job(trial, listens, &token) };
+    let connects = Job { namespace: of_connector, ..job(trial, connects, &token) };
+    let at = (meeting.address, meeting.bind.as_ref());
+    let ran = both(listener, connector, listens, connects, at, finish_within(trial), stop);
+    ran.map(
+        |(listened, connected)| {
+            if reverse { (connected, listened) } else { (listened, connected) }
+        },
+    )
+}
+
+/// Takes the two ends of a network trial through one run; the reports of the end that listens and
+/// of the end that connects.
+fn both(
+    listener: &mut dyn End,
+    connector: &mut dyn End,
+    listener_job: Job,
+    connector_job: Job,
+    (address, bind): (IpAddr, Option<&Bind>),
+    finish: Duration,
+    stop: &AtomicBool,
+) -> Result<(EndReport, EndReport), Broken> {
+    let sink_listens = listener_job.end == Role::Receiver;
+    let connector_job = Job { bind: bind.cloned(), ..connector_job };
+    let ports = prepare(listener, Job { address: Some(address), ..listener_job }, stop)?;
+    prepare(connector, Job { address: Some(address), ..connector_job }, stop)?;
+    arm(listener, Vec::new())?;
+    arm(connector, ports.into_iter().map(|port| SocketAddr::new(address, port)).collect())?;
+    armed(connector, stop)?;
+    armed(listener, stop)?;
+    // The sink goes first, so that it is there when the source's bytes come.
+    if sink_listens {
+        go(listener)?;
+        go(connector)?;
+    } else {
+        go(connector)?;
+        go(listener)?;
+    }
+    let connected = finished(connector, finish, stop)?;
+    let listened = finished(listener, FINISH_SPARE, stop)?;
+    Ok((listened, connected))
+}
+
+/// Takes this host's end and an iperf3 server through one run.
+pub fn beside_iperf3(
+    server: &Iperf3Server,
+    trial: &Trial,
+    near: &mut dyn End,
+    finish: Duration,
+    stop: &AtomicBool,
+) -> Result<(EndReport, Option<EndReport>), Broken> {
+    let reverse = trial.params.is_reverse();
+    let own = if reverse { Role::Receiver } else { Role::Sender };
+    let test = server.begin(trial).map_err(fatal)?;
+    let own = Job {
+        address: Some(server.at().ip()),
+        bind: trial.place.bind.clone(),
+        iperf3: Some(test.cookie().to_owned()),
+        ..job(trial, own, &key::token().map_err(fatal)?)
+    };
+    prepare(near, own, stop)?;
+    arm(near, vec![server.at(); trial.params.streams as usize])?;
+    armed(near, stop)?;
+    test.running().map_err(broken_test)?;
+    go(near)?;
+    let ours = match reverse {
+        false => {
+            let ours = finished(near, finish, stop)?;
+            test.over().map_err(broken_test)?;
+            ours
+        }
+        // A server that sends must be told before our end closes its connections: in its cool-down.
+        true => {
+            wait(trial, stop)?;
+            test.over().map_err(broken_test)?;
+            finished(near, finish, stop)?
+        }
+    };
+    let theirs = test.results(trial, &ours).map_err(broken_test)?;
+    Ok(if reverse { (ours, Some(theirs)) } else { (theirs, Some(ours)) })
+}
+
+/// A test that broke off is a failed run; one whose connection broke lost its other end.
+fn broken_test(error: Iperf3Error) -> Broken {
+    match error {
+        Iperf3Error::Closed { .. } => Broken::Apart(Stage::Run, error.to_string()),
+        other => Broken::Failed(Stage::Run, other.to_string()),
+    }
+}
+
+/// Waits from the word to go until the middle of the cool-down.
+fn wait(trial: &Trial, stop: &AtomicBool) -> Result<(), Broken> {
+    let line = &trial.timeline;
+    let line_ns = line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0 / 2;
+    let until = Instant::now() + Duration::from_nanos(line_ns);
+    while Instant::now() < until {
+        if stop.load(SeqCst) {
+            return Err(Broken::Stopped);
+        }
+        thread::sleep(until.saturating_duration_since(Instant::now()).min(LOOK_UP));
+    }
+    Ok(())
+}
+
+/// One of many pairs of ends: the listening one at an agent, the connecting one here.
+struct Together<'a> {
+    peer: &'a mut Peer,
+    near: WorkerProcess,
+    trial: &'a Trial,
+}
+
+impl Together<'_> {
+    /// Reports in the order sink, source.
+    fn pair(&self, listened: EndReport, connected: EndReport) -> Pair {
+        match self.trial.params.is_reverse() {
+            true => (connected, listened),
+            false => (listened, connected),
+        }
+    }
+}
+
+/// Runs one trial a peer, all at once: all are ready before the first begins. First all ends that
+/// receive go, then all that send, so that every window has all flows in it but for the time that
+/// the words to go take.
+pub fn together(
+    peers: &mut [Peer],
+    trials: &[&Trial],
+    launcher: &Launcher,
+    stop: &AtomicBool,
+) -> Result<Vec<Pair>, Broken> {
+    let mut pairs = Vec::new();
+    for (peer, trial) in peers.iter_mut().zip(trials) {
+        pairs.push(ready(peer, trial, launcher, stop)?);
+    }
+    for receives in [true, false] {
+        for Together { peer, near, trial } in &mut pairs {
+            let listener_receives = !trial.params.is_reverse();
+            match receives == listener_receives {
+                true => go(*peer)?,
+                false => go(near)?,
+            }
+        }
+    }
+    let mut ran = Vec::new();
+    for pair in &mut pairs {
+        let connected = finished(&mut pair.near, finish_within(pair.trial), stop)?;
+        let listened = finished(pair.peer, FINISH_SPARE, stop)?;
+        pair.peer.stop().map_err(fatal)?;
+        ran.push(pair.pair(listened, connected));
+    }
+    Ok(ran)
+}
+
+/// Takes one pair to the gate.
+fn ready<'a>(
+    peer: &'a mut Peer,
+    trial: &'a Trial,
+    launcher: &Launcher,
+    stop: &AtomicBool,
+) -> Result<Together<'a>, Broken> {
+    let token = key::token().map_err(fatal)?;
+    let (listens, connects) = match trial.params.is_reverse() {
+        false => (Role::Receiver, Role::Sender),
+        true => (Role::Sender, Role::Receiver),
+    };
+    let address = Some(peer.address());
+    peer.start().map_err(fatal)?;
+    let mut near = start(launcher)?;
+    let ports = prepare(peer, Job { address, ..job(trial, listens, &token) }, stop)?;
+    let connector = job(trial, connects, &token);
+    prepare(&mut near, Job { address, bind: trial.place.bind.clone(), ..connector }, stop)?;
+    arm(peer, Vec::new())?;
+    let to = peer.address();
+    arm(&mut near, ports.into_iter().map(|port| SocketAddr::new(to, port)).collect())?;
+    armed(&mut near, stop)?;
+    armed(peer, stop)?;
+    Ok(Together { peer, near, trial })
+}
+
+/// How long a run's first report may take from the word to go.
+pub fn finish_within(trial: &Trial) -> Duration {
+    let line = &trial.timeline;
+    let line_ns = line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0;
+    Duration::from_nanos(line_ns) + FINISH_SPARE
+}
+
+/// No CPU in particular.
+static NOWHERE: CpuList = CpuList(Vec::new());
+
+/// The work order of one end of a trial.
+pub fn job(trial: &Trial, end: Role, token: &str) -> Job {
+    let place = &trial.place;
+    let (cpus, binding, node) = match end {
+        Role::Receiver => (&place.sink, place.sink_binding, place.sink_node),
+        Role::Sender => (&place.source, place.source_binding, place.source_node),
+        // Its place is in its own order.
+        Role::Background => (&NOWHERE, Binding::Each, None),
+    };
+    Job {
+        kind: trial.kind.clone(),
+        end,
+        params: trial.params.clone(),
+        cpus: cpus.clone(),
+        binding,
+        timeline: trial.timeline,
+        address: None,
+        token: token.to_owned(),
+        namespace: None,
+        node,
+        bind: None,
+        iperf3: None,
+        ports: None,
+    }
+}

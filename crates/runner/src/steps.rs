@@ -1,0 +1,140 @@
+//! The steps of one end through one run, each an order and its answer.
+
+use crate::error::RunError;
+use narrows_control::ControlError;
+use narrows_control::session::{Answer, Order};
+use narrows_control::{End, WorkerProcess};
+use narrows_hostctl::container::Launcher;
+use narrows_interop::engines;
+use narrows_model::Nanos;
+use narrows_model::load::{EndReport, Job};
+use narrows_model::record::{Fault, Lost, LostBy, Stage};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+/// How long an end may take to make its buffers or meet the other end.
+const PREPARE_WITHIN: Duration = Duration::from_secs(90);
+/// How often a wait looks whether the user wants to stop.
+const LOOK_UP: Duration = Duration::from_millis(50);
+
+/// How one run ended before its end.
+pub enum Broken {
+    /// It failed: a record.
+    Failed(Stage, String),
+    /// The same: the two ends did not find each other, or lost each other.
+    Apart(Stage, String),
+    /// The same: an end died, or was not heard any more.
+    Lost(Lost),
+    /// The user stopped it: no record, nothing was measured.
+    Stopped,
+    /// Nothing can run any more.
+    Fatal(RunError),
+}
+
+impl From<engines::Ended> for Broken {
+    fn from(ended: engines::Ended) -> Self {
+        match ended {
+            engines::Ended::Failed(at, why) => Self::Failed(at, why),
+            engines::Ended::Stopped => Self::Stopped,
+        }
+    }
+}
+
+/// Nothing can run any more.
+pub fn fatal(why: impl Into<RunError>) -> Broken {
+    Broken::Fatal(why.into())
+}
+
+pub fn start(launcher: &Launcher) -> Result<WorkerProcess, Broken> {
+    WorkerProcess::start(launcher).map_err(fatal)
+}
+
+pub fn prepare(end: &mut dyn End, job: Job, stop: &AtomicBool) -> Result<Vec<u16>, Broken> {
+    say(end, &Order::Prepare { job: Box::new(job) }, Stage::Prepare)?;
+    match hear(end, PREPARE_WITHIN, Stage::Prepare, stop)? {
+        Answer::Prepared { ports } => Ok(ports),
+        other => Err(out_of_turn(&other, Stage::Prepare)),
+    }
+}
+
+pub fn arm(end: &mut dyn End, peer: Vec<SocketAddr>) -> Result<(), Broken> {
+    say(end, &Order::Arm { peer }, Stage::Prepare)
+}
+
+pub fn armed(end: &mut dyn End, stop: &AtomicBool) -> Result<(), Broken> {
+    match hear(end, PREPARE_WITHIN, Stage::Prepare, stop)? {
+        Answer::Armed => Ok(()),
+        other => Err(out_of_turn(&other, Stage::Prepare)),
+    }
+}
+
+pub fn go(end: &mut dyn End) -> Result<(), Broken> {
+    say(end, &Order::Go, Stage::Run)
+}
+
+/// Lets a load go that lasts until it is told, and waits until its window is open.
+pub fn go_until_told(end: &mut dyn End, stop: &AtomicBool) -> Result<(), Broken> {
+    say(end, &Order::GoUntilTold, Stage::Run)?;
+    match hear(end, PREPARE_WITHIN, Stage::Run, stop)? {
+        Answer::Running => Ok(()),
+        other => Err(out_of_turn(&other, Stage::Run)),
+    }
+}
+
+pub fn finished(
+    end: &mut dyn End,
+    within: Duration,
+    stop: &AtomicBool,
+) -> Result<EndReport, Broken> {
+    match hear(end, within, Stage::Run, stop)? {
+        Answer::Finished { report } => Ok(*report),
+        other => Err(out_of_turn(&other, Stage::Collect)),
+    }
+}
+
+fn out_of_turn(answer: &Answer, at: Stage) -> Broken {
+    Broken::Failed(at, format!("an end answered out of turn: {answer:?}"))
+}
+
+fn say(end: &mut dyn End, order: &Order, at: Stage) -> Result<(), Broken> {
+    end.order(order).map_err(|error| broken(error, at))
+}
+
+/// Waits for an answer, looking up now and then whether the user wants to stop. Time is counted in
+/// looks that heard nothing, so that it needs no clock.
+fn hear(
+    end: &mut dyn End,
+    within: Duration,
+    at: Stage,
+    stop: &AtomicBool,
+) -> Result<Answer, Broken> {
+    let mut waited = Duration::ZERO;
+    while waited < within {
+        if stop.load(SeqCst) {
+            return Err(Broken::Stopped);
+        }
+        match end.answer(LOOK_UP).map_err(|error| broken(error, at))? {
+            Some(Answer::Failed { at, why, fault }) => {
+                return Err(match fault {
+                    Fault::Apart => Broken::Apart(at, why),
+                    _ => Broken::Failed(at, why),
+                });
+            }
+            Some(answer) => return Ok(answer),
+            None => waited += LOOK_UP,
+        }
+    }
+    let waited_ns = Nanos(within.as_nanos() as u64);
+    Err(Broken::Lost(Lost { at, cause: LostBy::Silent { waited_ns } }))
+}
+
+/// A worker that dies is one failed run; a peer that goes away ends the course.
+fn broken(error: ControlError, at: Stage) -> Broken {
+    match error {
+        ControlError::Machine(why) => Broken::Failed(at, why),
+        ControlError::OutOfMemory(killed) => Broken::Lost(Lost { at, cause: (&killed).into() }),
+        ControlError::WorkerEnded(cause) => Broken::Lost(Lost { at, cause }),
+        other => fatal(other),
+    }
+}

@@ -1,0 +1,230 @@
+//! One end of one trial, in a process of its own: fresh affinity, exact CPU accounting, killable.
+//!
+//! Orders come as lines of JSON on standard input, answers leave as lines on standard output. The
+//! worker dies with the process that started it.
+
+use crate::error::RunError;
+use narrows_control::ControlError;
+use narrows_control::session::{Answer, Order, Turn};
+use narrows_counters::{END, HOST, Meters, Scene};
+use narrows_model::load::Job;
+use narrows_model::reading::{Readings, Source};
+use narrows_model::record::{Fault, Stage};
+use narrows_workloads::harness::{Crew, Waited, Watch};
+use narrows_workloads::{LoadError, Prepared, ThreadMeter};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::Signal;
+use std::fs::File;
+use std::io::{self, BufRead, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+/// The meter of the load threads' CPU time.
+const THREAD_METER: ThreadMeter = narrows_counters::thread::usage;
+
+/// Obeys orders from `input` until one run is done, one step failed, or the input ends.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError> {
+    // If the parent died before this call, its end of the pipe is closed and the loop ends.
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+    // As much memory as may be locked: RDMA locks its buffers.
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_MEMLOCK) {
+        let _ = setrlimit(Resource::RLIMIT_MEMLOCK, most, most);
+    }
+    narrows_hostctl::child::obey_confine().map_err(ControlError::from)?;
+    let mut end = WorkerEnd::default();
+    let mut say = |answer: &Answer| {
+        let text = serde_json::to_string(answer).map_err(io::Error::from)?;
+        writeln!(output, "{text}")?;
+        Ok(output.flush()?)
+    };
+    for line in input.lines() {
+        let answer = match serde_json::from_str::<Order>(&line?) {
+            Ok(order) => end.obey(order, &mut say),
+            Err(error) => Trouble::from(format!("bad order: {error}")).at(Stage::Start),
+        };
+        let last = matches!(answer, Answer::Finished { .. } | Answer::Failed { .. });
+        say(&answer)?;
+        if last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The beginning of the id that the kernel draws at each boot.
+pub fn machine() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    id.get(..8).map(str::to_owned)
+}
+
+/// What went wrong at this end, and what kind of fault it is.
+struct Trouble {
+    why: String,
+    fault: Fault,
+}
+
+impl Trouble {
+    fn at(self, at: Stage) -> Answer {
+        Answer::Failed { at, why: self.why, fault: self.fault }
+    }
+}
+
+impl From<String> for Trouble {
+    fn from(why: String) -> Self {
+        Self { why, fault: Fault::Machine }
+    }
+}
+
+impl From<&str> for Trouble {
+    fn from(why: &str) -> Self {
+        why.to_owned().into()
+    }
+}
+
+impl From<LoadError> for Trouble {
+    fn from(error: LoadError) -> Self {
+        let fault = match &error {
+            LoadError::Apart(_) => Fault::Apart,
+            LoadError::System { .. }
+            | LoadError::Order(_)
+            | LoadError::Option(_)
+            | LoadError::Peer(_) => Fault::Machine,
+        };
+        Self { why: error.to_string(), fault }
+    }
+}
+
+/// Gives an answer.
+type Say<'a> = dyn FnMut(&Answer) -> Result<(), RunError> + 'a;
+
+/// Waits so long, or until the orders end.
+fn wait_for_the_end(time: Duration) -> Waited {
+    let until = Instant::now() + time;
+    let orders = std::io::stdin();
+    let mut orders = [PollFd::new(orders.as_fd(), PollFlags::POLLIN)];
+    loop {
+        let left = until.saturating_duration_since(Instant::now()).as_millis();
+        let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        match poll(&mut orders, left) {
+            Ok(0) if Instant::now() < until => {}
+            Ok(0) => return Waited::Out,
+            Err(Errno::EINTR) => {}
+            // No more orders are due: whatever there is to read is the end.
+            Ok(_) | Err(_) => return Waited::Told,
+        }
+    }
+}
+
+/// Reads counters around a window and in it.
+#[derive(Default)]
+struct Watching<'a> {
+    wanted: &'a [Source],
+    meters: Meters,
+    readings: Readings,
+}
+
+/// Calls with what sources may look at.
+fn with_scene<T>(sockets: &[socket2::Socket], call: impl FnOnce(&Scene<'_>) -> T) -> T {
+    let sockets: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
+    call(&Scene { sockets: &sockets })
+}
+
+impl Watch for Watching<'_> {
+    fn opened(&mut self, sockets: &[socket2::Socket]) {
+        self.meters = with_scene(sockets, |scene| Meters::open(self.wanted, scene));
+    }
+
+    fn slice(&mut self, sockets: &[socket2::Socket]) {
+        with_scene(sockets, |scene| self.meters.sample(scene));
+    }
+
+    fn closed(&mut self, sockets: &[socket2::Socket]) {
+        let meters = std::mem::take(&mut self.meters);
+        self.readings = with_scene(sockets, |scene| meters.close(scene));
+    }
+}
+
+#[derive(Default)]
+struct WorkerEnd {
+    turn: Turn,
+    job: Option<Job>,
+    prepared: Option<Box<dyn Prepared>>,
+    crew: Option<Crew>,
+}
+
+impl WorkerEnd {
+    fn obey(&mut self, order: Order, say: &mut Say<'_>) -> Answer {
+        match self.turn.after(&order) {
+            Ok(turn) => self.turn = turn,
+            Err(why) => return Trouble::from(why.to_string()).at(Stage::Start),
+        }
+        let (at, answer) = match order {
+            Order::Prepare { job } => (Stage::Prepare, self.prepare(*job)),
+            Order::Arm { peer } => (Stage::Prepare, self.arm(&peer)),
+            Order::Go => (Stage::Run, self.go(None)),
+            Order::GoUntilTold => (Stage::Run, self.go(Some(say))),
+        };
+        answer.unwrap_or_else(|trouble| trouble.at(at))
+    }
+
+    fn prepare(&mut self, job: Job) -> Result<Answer, Trouble> {
+        if let Some(namespace) = &job.namespace {
+            let file = File::open(namespace).map_err(|error| format!("{namespace}: {error}"))?;
+            setns(file, CloneFlags::CLONE_NEWNET)
+                .map_err(|error| format!("entering the network namespace {namespace}: {error}"))?;
+        }
+        narrows_hostctl::child::obey_hold(job.params.flows()).map_err(|error| error.to_string())?;
+        let kind = narrows_workloads::check(&job)?;
+        let prepared = (kind.prepare)(&job)?;
+        let ports = prepared.ports();
+        self.prepared = Some(prepared);
+        self.job = Some(job);
+        Ok(Answer::Prepared { ports })
+    }
+
+    fn arm(&mut self, peer: &[std::net::SocketAddr]) -> Result<Answer, Trouble> {
+        let prepared = self.prepared.take().ok_or("not prepared")?;
+        let crew = prepared.arm(peer, THREAD_METER)?;
+        self.crew = Some(crew);
+        Ok(Answer::Armed)
+    }
+
+    /// Runs the time line, or, where it is to say that it runs, until the orders end.
+    fn go(&mut self, until_told: Option<&mut Say<'_>>) -> Result<Answer, Trouble> {
+        let (crew, job) = self.crew.take().zip(self.job.take()).ok_or("not armed")?;
+        let wanted: &[Source] = if job.address.is_some() { &END } else { &HOST };
+        let interface = crew.sockets().first().and_then(|socket| {
+            let own = socket.local_addr().ok()?.as_socket()?;
+            // Between two addresses of one host packets pass the loopback device, whichever
+            // interfaces have the addresses.
+            let other = socket.peer_addr().ok().and_then(|at| at.as_socket());
+            let local =
+                other.is_some_and(|at| narrows_control::address::interface(at.ip()).is_some());
+            let through = if local { Ipv4Addr::LOCALHOST.into() } else { own.ip() };
+            narrows_control::address::interface(through)
+        });
+        let mut watching = Watching { wanted, ..Watching::default() };
+        let ran = match until_told {
+            None => crew.run(&job.timeline, &mut watching),
+            Some(say) => {
+                let mut running = false;
+                crew.run_until_told(&job.timeline, &mut watching, |time| {
+                    // The window is open by now.
+                    let heard = running || say(&Answer::Running).is_ok();
+                    running = true;
+                    if heard { wait_for_the_end(time) } else { Waited::Told }
+                })
+            }
+        };
+        let mut report = ran?;
+        report.readings = watching.readings;
+        report.effective.interface = interface;
+        report.effective.machine = machine();
+        Ok(Answer::Finished { report: Box::new(report) })
+    }
+}
