@@ -293,6 +293,27 @@ fn published_tables_are_predicted_and_wrong_ones_refused() {
     assert!(text.contains("none that narrows knows"), "{text}");
 }
 
+/// A table to begin with reads as it is printed; a folder is scored, and a row without a source is
+/// refused with its file and number.
+#[test]
+fn tables_of_ones_own_are_begun_and_scored() {
+    let dir = folder("score");
+    let table = out(&run(narrows().args(["predict", "--published", "new"])));
+    std::fs::write(dir.join("mine.toml"), &table).expect("a table");
+    let text = out(&run(narrows().args(["predict", "--score"]).arg(&dir)));
+    assert!(text.contains("held-out: 1 figures, mean error "), "{text}");
+    let document = out(&run(narrows().args(["predict", "--json", "--score"]).arg(&dir)));
+    let document: serde_json::Value = serde_json::from_str(&document).expect("JSON");
+    assert_eq!(document["families"][0]["part"], "held-out");
+    assert_eq!(document["families"][0]["figures"], 1);
+    let bare = "[[row]]\nways = 6\nmts = 2933\ngb_s = 1\n";
+    std::fs::write(dir.join("other.toml"), bare).expect("a table");
+    let score = |dir: &Path| narrows().args(["predict", "--score"]).arg(dir).output();
+    let refused = err(&score(&dir).expect("it runs"));
+    assert!(refused.contains("other.toml, row 1: it names no source"), "{refused}");
+    fails(narrows().args(["predict", "--score"]).arg(dir.join("nowhere")), 2, "nowhere");
+}
+
 #[test]
 fn another_study_stands_beside_and_figures_are_files() {
     let dir = folder("beside");

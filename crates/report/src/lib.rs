@@ -16,6 +16,7 @@ pub mod published;
 mod rdma;
 mod reconciled;
 pub mod results;
+pub mod score;
 pub mod sessions;
 mod sources;
 pub mod stream;

@@ -1,7 +1,7 @@
 //! The fields that a table may have, and what each question needs and uses of them. A field that is
 //! not here is refused: it is misspelt, or something that the model would pass over in silence.
 
-use super::{Fields, LATENCIES, PACKETS, RATES, Row, Table, as_number};
+use super::{Fields, LATENCIES, PACKETS, Part, RATES, Row, Table, as_number};
 use narrows_predict::bounds::{self, Bound};
 use std::fmt;
 use toml::Value;
@@ -74,6 +74,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("remote", Form::Number(&bounds::SHARE)),
     ("server", Form::Prose),
     ("size", Form::Number(&bounds::MESSAGE)),
+    ("source", Form::Prose),
     ("sockets", Form::Number(&bounds::SOCKETS)),
     ("streams", Form::Number(&bounds::STREAMS)),
     ("tcp_cmd", Form::Prose),
@@ -179,6 +180,9 @@ pub fn check(table: &Fields) -> Result<(), Refused> {
             number(value, &bounds::FIGURE).map_err(|why| wrong("[extra]", field, &why))?;
         }
     }
+    for (field, value) in section("source").into_iter().flatten() {
+        source(field, value)?;
+    }
     for (field, value) in section("system").into_iter().flatten() {
         one("[system]", field, value)?;
     }
@@ -194,6 +198,15 @@ pub fn check(table: &Fields) -> Result<(), Refused> {
     match section("units").into_iter().flatten().find(|(field, _)| !has(field)) {
         Some((field, _)) => Err(wrong("[units]", field, "is a column that no row has")),
         None => Ok(()),
+    }
+}
+
+/// A source is described in words, which nothing is computed of but whether it was fitted.
+fn source(field: &str, value: &Value) -> Result<(), Refused> {
+    let is_part = |part: &Part| value.as_str() == Some(part.word());
+    match field == "part" && ![Part::HeldOut, Part::Fitted].iter().any(is_part) {
+        true => Err(wrong("[source]", field, "is neither held-out nor fitted")),
+        false => Ok(()),
     }
 }
 

@@ -12,10 +12,15 @@ mod fit;
 mod links;
 mod packets;
 mod rdma;
+mod score;
 mod sockets;
 mod tcp;
+mod template;
 mod traffic;
 mod unused;
+
+pub use score::{Family, overall, score};
+pub use template::TEMPLATE;
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -186,10 +191,34 @@ const PACKETS: &[(&str, f64)] = &[("mpps", 1e6), ("kpps", 1e3), ("pps", 1.0)];
 /// Nanoseconds.
 const LATENCIES: &[(&str, f64)] = &[("ns", 1.0)];
 
+/// Whether constants of the model were chosen with a table in view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Nothing was chosen with it in view: what the model says of it is a test.
+    HeldOut,
+    /// Some constants were chosen with it in view.
+    Fitted,
+    /// The table does not say.
+    Undeclared,
+}
+
+impl Part {
+    /// For people, and in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::HeldOut => "held-out",
+            Self::Fitted => "fitted",
+            Self::Undeclared => "undeclared",
+        }
+    }
+}
+
 /// One file.
 #[derive(Clone)]
 pub struct Table {
     name: String,
+    source: Fields,
     system: Fields,
     units: Fields,
     extra: Fields,
@@ -215,6 +244,7 @@ impl Table {
         }
         let table = Self {
             name: name.to_owned(),
+            source: fields("source").unwrap_or_default(),
             system: fields("system").unwrap_or_default(),
             units: fields("units").unwrap_or_default(),
             extra: fields("extra").unwrap_or_default(),
@@ -223,6 +253,27 @@ impl Table {
         };
         unused::check(&table).map_err(|why| format!("{name}: {why}"))?;
         Ok(table)
+    }
+
+    /// Whether constants were chosen with it in view.
+    pub fn part(&self) -> Part {
+        let word = self.source.get("part").and_then(Value::as_str);
+        let known = [Part::HeldOut, Part::Fitted];
+        let found = known.into_iter().find(|part| word == Some(part.word()));
+        found.unwrap_or(Part::Undeclared)
+    }
+
+    /// The first row that names no source, neither of its own nor as its table's, counted from 1.
+    pub fn unsourced(&self) -> Option<usize> {
+        let named = |fields: &Fields, key: &str| {
+            let text = fields.get(key).and_then(Value::as_str);
+            text.is_some_and(|text| !text.trim().is_empty())
+        };
+        if ["title", "url"].iter().any(|key| named(&self.source, key)) {
+            return None;
+        }
+        let own = |row: &Fields| named(row, "source") || named(row, "note");
+        self.rows.iter().position(|row| !own(row)).map(|at| at + 1)
     }
 
     fn rows(&self) -> impl Iterator<Item = Row<'_>> {
@@ -326,7 +377,7 @@ impl<'a> Row<'a> {
     /// What tells the row from others: its name, then numbers, then words, without its figures.
     fn label(&self) -> String {
         const NAMES: [&str; 5] = ["name", "server", "path", "protocol", "case"];
-        const ASIDE: [&str; 5] = ["note", "bound", "tool", "value", "unit"];
+        const ASIDE: [&str; 6] = ["note", "source", "bound", "tool", "value", "unit"];
         // A rate beside a latency is what was asked of memory then.
         let latencies = self.figures(LATENCIES);
         let rates = [RATES, PACKETS].into_iter().flat_map(|units| self.figures(units));

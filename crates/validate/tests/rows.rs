@@ -58,12 +58,18 @@ fn slots_and_buses_carry_what_their_specifications_leave() {
 #[test]
 fn memory_is_its_channels_and_load_makes_it_slow() {
     let ways = |row: &str, want: f64| {
-        told(row, "memory bandwidth by population", "memory", want, (0.85, 1.15));
+        told(
+            row,
+            "memory bandwidth by population",
+            "memory",
+            want,
+            ((-0.09f64).exp(), 0.09f64.exp()),
+        );
     };
     // 6 x 2933 MT/s x 8 B = 140.784 GB/s.
     ways("ways = 6\nmts = 2933\ngb_s = 1", 140.784 * 0.71);
-    ways("ways = 6\nmts = 2933\nread_gb_s = 1", 140.784 * 0.80);
-    ways("ways = 6\nmts = 2933\nkernel = 'triad'\nmb_s = 1", 140_784.0 * 0.67);
+    ways("ways = 6\nmts = 2933\nread_gb_s = 1", 140.784 * 0.861);
+    ways("ways = 6\nmts = 2933\nkernel = 'triad'\nmb_s = 1", 140_784.0 * 0.713);
     ways("channels = 3\nsockets = 4\ndimm = '32 GB DDR4-2933 RDIMM'\ngb_s = 1", 281.568 * 0.71);
     let load = |row: &str, want: f64| told(row, "loaded latency", "memory", want, (0.85, 1.2));
     // 80 ns and 0.555 u / (1.617 - u) more.
@@ -427,24 +433,4 @@ fn tcp_by_processor_is_the_engines_answer() {
     assert!(cell.low < cell.predicted && cell.predicted < cell.high, "{cell:?}");
     assert_eq!(row("calibrates = true").1.kind, Kind::Calibration);
     assert!(row("").1.predicted < Some(value), "packets of 1448 B cost more");
-}
-
-/// The tables that the project ships are read, and each row names its source.
-#[test]
-fn shipped_tables_are_read_and_name_their_sources() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
-    let files: Vec<_> = std::fs::read_dir(folder).expect("tables").flatten().collect();
-    assert!(!files.is_empty());
-    for file in files {
-        let text = std::fs::read_to_string(file.path()).expect("a table");
-        let table = Table::parse("shipped", &text).unwrap_or_else(|why| panic!("{why}"));
-        let answers = predict(&[table]);
-        let cells: Vec<&Cell> = answers.iter().flat_map(|answer| &answer.cells).collect();
-        assert_eq!(cells.len(), text.matches("note = ").count(), "a source each");
-        for cell in cells {
-            let (published, low, high) = (cell.published, cell.low, cell.high);
-            println!("{}: {published:?} {:?} ({low:?} to {high:?})", cell.row, cell.predicted);
-            assert!(cell.predicted.is_some(), "{cell:?}");
-        }
-    }
 }

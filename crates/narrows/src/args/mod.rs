@@ -283,9 +283,14 @@ pub struct MemArgs {
 #[derive(ClapArgs)]
 pub struct PredictArgs {
     /// Published tables (TOML): what the model says of them, in-sample and left out, beside simple
-    /// guesses
+    /// guesses; `new` prints a table to begin with
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["from", "set", "search"])]
     pub published: Vec<PathBuf>,
+    /// A folder of published tables: error and coverage of the model by question, those that
+    /// constants were chosen on apart
+    #[arg(long, value_name = "DIR",
+          conflicts_with_all = ["from", "set", "search", "published"])]
+    pub score: Option<PathBuf>,
     /// The host: a capture, a folder, an SMBIOS table, dmidecode's text, a study, or a description
     /// (TOML); without it this one
     ///

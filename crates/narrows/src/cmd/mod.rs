@@ -14,6 +14,7 @@ pub mod listener;
 pub mod man;
 pub mod mem;
 pub mod predict;
+mod published;
 pub mod rdma;
 pub mod report;
 pub mod serve;

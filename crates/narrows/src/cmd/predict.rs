@@ -11,9 +11,8 @@ use narrows_predict::calibration::Calibration;
 use narrows_predict::description::{self, Description};
 use narrows_predict::prices::{PARTS, cost};
 use narrows_predict::{Found, Said, Server, of_host, search};
+use narrows_report::Analysis;
 use narrows_report::whatif::{Change, population, svg, text};
-use narrows_report::{Analysis, published};
-use narrows_validate::{Table, predict};
 use std::path::Path;
 
 /// Populations that a search shows.
@@ -31,7 +30,10 @@ struct Base {
 /// Runs the command.
 pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     if !args.published.is_empty() {
-        return tables(args);
+        return super::published::beside(&args.published, args.json);
+    }
+    if let Some(folder) = &args.score {
+        return super::published::scored(folder, args.json);
     }
     let base = base(args)?;
     let given: Said =
@@ -217,30 +219,4 @@ fn line(found: &Found) -> String {
         found.tcp_gbps,
         found.udp_gbps
     )
-}
-
-fn tables(args: &PredictArgs) -> Result<u8, Failure> {
-    let mut tables = Vec::new();
-    for file in &args.published {
-        let text = std::fs::read_to_string(file).map_err(|error| Failure::unread(file, &error))?;
-        let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        let table = Table::parse(&name, &text);
-        tables.push(table.map_err(|why| Failure::of(Cause::NO_TABLE, why))?);
-    }
-    let answers = predict(&tables);
-    output::print_json_or_text(
-        args.json,
-        &match args.json {
-            false => published::text(&answers),
-            true => {
-                let document = serde_json::json!({
-                    "schema_version": narrows_model::SCHEMA_VERSION,
-                    "answers": answers,
-                    "summary": published::summary(&answers).trim(),
-                });
-                serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
-            }
-        },
-    )?;
-    Ok(0)
 }

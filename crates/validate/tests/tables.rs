@@ -1,0 +1,65 @@
+//! The tables of this folder: every row has its source, every table says whether constants were
+//! chosen on it, and the model does as well on the others as docs/validate.md says.
+
+use narrows_validate::{Family, Part, Table, overall, score};
+use std::path::Path;
+
+fn tables() -> Vec<Table> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
+    let entries = std::fs::read_dir(folder).expect("the folder");
+    let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.sort();
+    let read = |file: &std::path::PathBuf| {
+        let text = std::fs::read_to_string(file).expect("a file");
+        let name = file.file_stem().expect("a name").to_string_lossy();
+        Table::parse(&name, &text).expect("a table")
+    };
+    files.iter().map(read).collect()
+}
+
+fn held_out<'a>(families: &'a [Family], question: &str) -> &'a Family {
+    let of = |family: &&Family| family.part == Part::HeldOut && family.question == question;
+    families.iter().find(of).expect("a family")
+}
+
+#[test]
+fn every_row_has_a_source_and_every_table_a_part() {
+    let tables = tables();
+    for table in &tables {
+        assert_eq!(table.unsourced(), None);
+    }
+    let parts = [Part::HeldOut, Part::Fitted]
+        .map(|part| tables.iter().filter(|table| table.part() == part).count());
+    assert!(parts.iter().sum::<usize>() == tables.len() && parts[0] > parts[1], "{parts:?}");
+}
+
+/// Bars a little above what docs/validate.md prints, so that a worse model is seen.
+#[test]
+fn left_out_tables_are_predicted_within_their_bars() {
+    let families = score(&tables());
+    for family in &families {
+        println!(
+            "{:?} {}: {} figures, mean {:.3}, median {:.3}, inside {}/{}, unpredicted {}",
+            family.part,
+            family.question,
+            family.figures,
+            family.mean_error,
+            family.median_error,
+            family.inside,
+            family.ranged,
+            family.unpredicted
+        );
+    }
+    let (figures, error, coverage) = overall(&families, Part::HeldOut).expect("figures");
+    println!("held out: {figures}, {error:.3}, {coverage:?}");
+    for (question, most_error, least_inside) in [
+        ("memory bandwidth by population", 0.08, 0.55),
+        ("links between sockets", 0.06, 0.9),
+        ("loaded latency", 0.12, 0.7),
+    ] {
+        let family = held_out(&families, question);
+        assert!(family.mean_error < most_error, "{family:?}");
+        assert!(family.coverage().is_some_and(|share| share >= least_inside), "{family:?}");
+        assert_eq!(family.unpredicted, 0, "{family:?}");
+    }
+}
