@@ -1,5 +1,6 @@
 //! How the memory channels of each socket are populated, and into which interleave sets.
 
+use crate::board::is_memory_slot;
 use crate::interleave::{self, Sets};
 use crate::missing::{FamilyFor, Missing};
 use crate::platform::{self, Platform};
@@ -36,7 +37,7 @@ impl Population {
             return Err(Missing::Family(FamilyFor::EmptyChannels));
         }
         let sockets = with_processor(whole(sockets(slots)?, platform, by_driver), host);
-        let sockets = of_family(sockets, platform)?;
+        let sockets = of_family(with_unnamed(sockets, slots, host), platform)?;
         let clusters =
             platform.map_or(1, |platform| interleave::clusters(host, platform, sockets.len()));
         let sets = match platform {
@@ -51,6 +52,11 @@ impl Population {
         Ok(Self { sockets, platform, clusters, sets, balance })
     }
 
+    /// Whether every channel of every socket holds a module.
+    pub fn is_full(&self) -> bool {
+        self.sockets.iter().all(|socket| socket.populated().len() == socket.width())
+    }
+
     /// The balance of every socket by itself; `None` for one without memory.
     pub fn by_socket(&self) -> Vec<Option<Balance>> {
         by_socket(&self.sockets, self.sets.as_ref().ok())
@@ -62,7 +68,7 @@ impl Population {
 /// lists fewer, those that hold memory are the ones that are fitted.
 fn with_processor(sockets: Vec<Socket>, host: &Host) -> Vec<Socket> {
     let listed = host.cpu.sockets.value();
-    let fitted = listed.map_or(0, |listed| listed.iter().filter(|socket| socket.populated).count());
+    let fitted = fitted(host);
     let filled = sockets.iter().filter(|socket| !socket.populated().is_empty()).count();
     let no_more = fitted > 0 && filled == fitted;
     let listed = listed.filter(|listed| listed.len() == sockets.len());
@@ -72,6 +78,24 @@ fn with_processor(sockets: Vec<Socket>, host: &Host) -> Vec<Socket> {
         .filter(|(index, socket)| !(is_empty(*index) && socket.populated().is_empty()))
         .map(|(_, socket)| socket)
         .collect()
+}
+
+/// Processors that firmware says are fitted; 0 where it does not tell.
+fn fitted(host: &Host) -> usize {
+    let listed = host.cpu.sockets.value();
+    listed.map_or(0, |listed| listed.iter().filter(|socket| socket.populated).count())
+}
+
+/// Where a board calls every empty slot alike, no slot names a processor without memory. It is
+/// fitted all the same, and nothing is on its channels: without it half a machine looks whole.
+fn with_unnamed(mut sockets: Vec<Socket>, slots: &[Slot], host: &Host) -> Vec<Socket> {
+    let nameless = |slot: &Slot| is_memory_slot(slot) && slot.module.is_none() && slot.at.is_none();
+    let nameless = slots.iter().any(nameless);
+    let next = sockets.iter().map(|socket| socket.socket + 1).max().unwrap_or(0);
+    let missing = fitted(host).saturating_sub(sockets.len());
+    let bare = |socket: u32| Socket { socket, channels: BTreeMap::new(), unnamed: 0 };
+    sockets.extend((next..).take(if nameless { missing } else { 0 }).map(bare));
+    sockets
 }
 
 /// Where the slots of a host are from.
@@ -152,7 +176,8 @@ pub struct Socket {
 pub enum Balance {
     /// Every channel holds the same modules.
     Balanced,
-    /// The populated channels hold the same modules; some channels are empty.
+    /// The memory of each socket is one interleave set, and some channels are empty or hold as much
+    /// in other modules.
     NearBalanced,
     /// Each socket is even in itself, but the sockets differ.
     SocketAsymmetric,
@@ -207,17 +232,28 @@ impl Socket {
 
     /// How even its own memory is, by its interleave sets where those are known; `None` for a
     /// socket without memory. The only rule for one socket: a host's balance follows from it.
+    ///
+    /// One set over all channels is not yet balanced: two modules of 4 GiB beside one of 8 are one
+    /// set, and their channels have other ranks and speeds.
     pub fn balance(&self, sets: Option<&[interleave::Set]>) -> Option<Balance> {
         let populated = self.populated().len();
+        let is_split = sets.map_or_else(|| !self.has_equal_capacity(), is_split);
         match () {
             () if populated == 0 => None,
-            () if !self.is_even() || sets.is_some_and(is_split) => Some(Balance::Unbalanced),
-            () if populated == self.width() => Some(Balance::Balanced),
+            () if is_split => Some(Balance::Unbalanced),
+            () if populated == self.width() && self.is_even() => Some(Balance::Balanced),
             () => Some(Balance::NearBalanced),
         }
     }
 
-    fn is_even(&self) -> bool {
+    /// Whether the populated channels hold as much as each other, in whatever modules.
+    fn has_equal_capacity(&self) -> bool {
+        let sizes = |modules: &[u64]| modules.iter().copied().fold(0, u64::saturating_add);
+        self.populated().windows(2).all(|pair| sizes(pair[0].1) == sizes(pair[1].1))
+    }
+
+    /// Whether the populated channels hold the same modules.
+    pub fn is_even(&self) -> bool {
         let populated = self.populated();
         populated.windows(2).all(|pair| pair[0].1 == pair[1].1)
     }
@@ -347,5 +383,6 @@ mod tests {
         assert_eq!(balance(&host(&[full, half]), None), Balance::SocketAsymmetric);
         assert_eq!(balance(&host(&[full, uneven]), None), Balance::Unbalanced);
         assert_eq!(balance(&host(&[&[&[32], &[16]]]), None), Balance::Unbalanced);
+        assert_eq!(balance(&host(&[&[&[32], &[16, 16]]]), None), Balance::NearBalanced);
     }
 }

@@ -147,6 +147,40 @@ fn dells_slots_count_through_the_channels_of_the_letters_processor() {
 }
 
 #[test]
+fn ibms_sixteen_slots_on_three_channels_are_three_three_and_two() {
+    let rows = row("DIMM#", 1..=16, &[3, 6, 8, 11, 14, 16]);
+    let m2 =
+        planted("IBM", "System x3550 M2 -[794622V]-", &["Xeon E5504"; 2], &with_bank(&rows, ""));
+    let want = "0.0 0.0 0.0 0.1 0.1 0.1 0.2 0.2 1.3 1.3 1.3 1.4 1.4 1.4 1.5 1.5";
+    assert_eq!(m2.told(), format!("ibm-three-three-two: {want}"));
+    assert_eq!(Population::of(&m2.host()).expect("population").balance, Balance::Balanced);
+    // A blade that no rule names: counted, and so given only where equal modules are even.
+    let hs22 = |full: &[u32]| {
+        let rows = row("DIMM #", 1..=12, full);
+        planted("IBM", "BladeCenter HS22 -[7870A1G]-", &["Xeon X5670"; 2], &with_bank(&rows, ""))
+    };
+    let even = "0.0 0.0 0.1 0.1 0.2 0.2 1.3 1.3 1.4 1.4 1.5 1.5";
+    assert_eq!(hs22(&[2, 4, 6, 8, 10, 12]).told(), format!("ibm-counted: {even}"));
+    assert_eq!(hs22(&[1, 2, 3, 7, 8, 9]).told(), "nothing");
+}
+
+#[test]
+fn a_processor_whose_empty_slots_have_no_name_is_there_all_the_same() {
+    let named: Vec<String> = "ABCD".chars().map(|c| format!("P1-DIMM{c}1*")).collect();
+    let nameless = vec!["NO DIMM".to_owned(); 12];
+    let rows = [named, nameless].concat();
+    let board = |processors: &[&str]| {
+        let board = planted("Supermicro", "X10DRi", processors, &with_bank(&rows, "NO DIMM"));
+        Population::of(&board.host()).expect("population")
+    };
+    let two = board(&[E5, E5]);
+    assert_eq!((two.sockets.len(), two.balance), (2, Balance::SocketAsymmetric));
+    assert_eq!(two.sockets[1].width(), 4);
+    let one = board(&[E5, ""]);
+    assert_eq!((one.sockets.len(), one.balance), (1, Balance::Balanced));
+}
+
+#[test]
 fn letters_run_on_only_where_there_are_as_many_as_channels() {
     let of = |letters: &str, processors: &[&str]| {
         let rows: Vec<String> = letters.chars().map(|c| format!("DIMM_{c}1*")).collect();

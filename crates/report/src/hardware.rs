@@ -12,6 +12,9 @@ pub fn class(population: &Population) -> String {
         (Balance::SocketAsymmetric, _) => {
             "socket-asymmetric: the sockets hold different memory".to_owned()
         }
+        (Balance::NearBalanced, _) if population.is_full() => {
+            "near-balanced: channels hold as much in different modules".to_owned()
+        }
         (Balance::NearBalanced, Ok(_)) => {
             "near-balanced: one interleave set a socket, some channels empty".to_owned()
         }

@@ -42,9 +42,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         sockets.iter().map(|socket| evidence(show(socket), from.clone())).collect();
     evidence.extend(sets_say(&population));
     let (weight, says) = match population.balance {
-        Balance::NearBalanced => {
-            (Weight::Advice, format!("Memory channels are empty: {}", empty(sockets)))
-        }
+        Balance::NearBalanced => (Weight::Advice, one_set(&population)),
         Balance::SocketAsymmetric => {
             (Weight::Fault, "The sockets hold different memory".to_owned())
         }
@@ -110,6 +108,14 @@ fn gib(mib: u64) -> String {
     } else {
         format!("{:.1}", mib as f64 / 1024.0)
     }
+}
+
+/// What keeps one set a socket from being balanced: empty channels, else other modules.
+fn one_set(population: &Population) -> String {
+    if population.is_full() {
+        return "Channels hold as much as each other in different modules".to_owned();
+    }
+    format!("Memory channels are empty: {}", empty(&population.sockets))
 }
 
 fn empty(population: &[Socket]) -> String {
@@ -198,6 +204,9 @@ fn remedy(class: Balance, population: &[Socket], slots: &[Slot]) -> String {
     let all: usize = population.iter().map(modules).sum();
     let channels: usize = population.iter().map(Socket::width).sum();
     match class {
+        Balance::NearBalanced if population.iter().any(|socket| !socket.is_even()) => {
+            "use like modules on all channels: each runs at what its own modules allow".to_owned()
+        }
         Balance::NearBalanced => format!(
             "for full bandwidth put one more like module into each empty channel ({} in all)",
             population.iter().map(|s| s.width() - s.populated().len()).sum::<usize>()
