@@ -5,6 +5,7 @@ use narrows_model::options;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What an agent can run, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +19,27 @@ pub struct Offers {
     pub receivers: Vec<String>,
     /// Options that not every agent of the protocol knows, by the words of the table.
     pub options: Vec<String>,
+}
+
+/// What a trial asks of an agent that does not offer it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotOffered {
+    /// The workload itself.
+    Workload(Workload),
+    /// A way to send or to receive, `tcp` or `udp` first.
+    Way(String),
+    /// The word of an option's capability.
+    Option(&'static str),
+}
+
+impl fmt::Display for NotOffered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Workload(workload) => workload.fmt(f),
+            Self::Way(way) => f.write_str(way),
+            Self::Option(word) => write!(f, "the option {word}"),
+        }
+    }
 }
 
 impl Offers {
@@ -44,15 +66,16 @@ impl Offers {
         }
     }
 
-    /// Whether a trial can be run; what is missing in words.
-    pub fn can(&self, trial: &Trial) -> Result<(), String> {
+    /// Whether a trial can be run, or the first that is missing for it.
+    pub fn can(&self, trial: &Trial) -> Result<(), NotOffered> {
         let stream = trial.params.stream.clone().unwrap_or_default();
         let of = if trial.kind.is_udp() { "udp" } else { "tcp" };
         let lacks = |list: &[String], name: Option<String>| {
             let name = name.map(|name| format!("{of} {name}"));
-            name.filter(|name| !list.contains(name))
+            name.filter(|name| !list.contains(name)).map(NotOffered::Way)
         };
-        let kind = (!self.kinds.contains(&trial.kind)).then(|| trial.kind.to_string());
+        let kind = Some(trial.kind.clone()).filter(|kind| !self.kinds.contains(kind));
+        let kind = kind.map(NotOffered::Workload);
         let missing = kind
             .or_else(|| lacks(&self.senders, stream.sender))
             .or_else(|| lacks(&self.receivers, stream.receiver))
@@ -61,10 +84,10 @@ impl Offers {
     }
 
     /// The first option that a workload is told and the agent does not know.
-    pub fn unknown_option(&self, params: &Params) -> Option<String> {
+    pub fn unknown_option(&self, params: &Params) -> Option<NotOffered> {
         let mut words = options::told(params).filter_map(|(option, _)| option.capability);
         let unknown = words.find(|word| !self.options.iter().any(|known| known == word));
-        unknown.map(|word| format!("the option {word}"))
+        unknown.map(NotOffered::Option)
     }
 }
 
@@ -104,9 +127,13 @@ mod tests {
         assert_eq!(own.can(&trial("tcp-stream", Some("sendfile"))), Ok(()));
         assert_eq!(own.can(&trial("udp-rr", None)), Ok(()));
         // A sender of TCP is none of UDP, and memory kernels are not lent.
-        assert_eq!(own.can(&trial("udp-stream", Some("sendfile"))), Err("udp sendfile".into()));
-        assert_eq!(own.can(&trial("memory-read", None)), Err("memory-read".into()));
-        assert_eq!(Offers::default().can(&trial("tcp-rr", None)), Err("tcp-rr".into()));
+        assert_eq!(
+            own.can(&trial("udp-stream", Some("sendfile"))),
+            Err(NotOffered::Way("udp sendfile".into()))
+        );
+        let lacks = |kind: &str| Err(NotOffered::Workload(kind.into()));
+        assert_eq!(own.can(&trial("memory-read", None)), lacks("memory-read"));
+        assert_eq!(Offers::default().can(&trial("tcp-rr", None)), lacks("tcp-rr"));
         // An agent of before an option was there knows nothing of it.
         let mut quick = trial("tcp-stream", None);
         let value = Value::Switch(true);
@@ -114,6 +141,6 @@ mod tests {
         flows::QUICKACK.declared.put(&mut quick.params, &value, &scene);
         assert_eq!(own.can(&quick), Ok(()));
         let older = Offers { options: Vec::new(), ..own };
-        assert_eq!(older.can(&quick), Err("the option quickack".into()));
+        assert_eq!(older.can(&quick), Err(NotOffered::Option("quickack")));
     }
 }

@@ -4,7 +4,7 @@ use crate::end::End;
 use crate::error::ControlError;
 use crate::heart::Heart;
 use crate::key::Key;
-use crate::offers::Offers;
+use crate::offers::{NotOffered, Offers};
 use crate::session::{Answer, Order};
 use crate::wire::{Patience, Reply, Request, Voice, Wire};
 use narrows_model::Bytes;
@@ -253,7 +253,7 @@ impl Peer {
     }
 }
 
-fn not_offered(peer: &str, what: &str) -> ControlError {
+fn not_offered(peer: &str, what: &NotOffered) -> ControlError {
     ControlError::Refused(format!("{peer} does not offer {what}: is it an older narrows?"))
 }
 

@@ -5,6 +5,7 @@ use narrows_model::Bytes;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
+use thiserror::Error;
 
 /// How many peers libfabric is to expect.
 const FABRIC_PEERS: &str = "FI_UNIVERSE_SIZE";
@@ -23,16 +24,21 @@ pub enum Container {
     },
 }
 
-impl FromStr for Container {
-    type Err = String;
+/// Why a text names no container: it is not `bwrap`, nor `podman:` and an image.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{0}' is not bwrap and not podman:IMAGE")]
+pub struct NoContainer(pub String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Container {
+    type Err = NoContainer;
+
+    fn from_str(text: &str) -> Result<Self, NoContainer> {
         match text.split_once(':') {
             None if text == "bwrap" => Ok(Self::Bwrap),
             Some(("podman", image)) if !image.is_empty() && !image.starts_with('-') => {
                 Ok(Self::Podman { image: image.to_owned(), network: "host".to_owned() })
             }
-            _ => Err(format!("'{text}' is not bwrap and not podman:IMAGE")),
+            _ => Err(NoContainer(text.to_owned())),
         }
     }
 }

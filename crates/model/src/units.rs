@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
@@ -149,8 +150,31 @@ pub fn three_digits(x: f64) -> String {
     }
 }
 
+/// Why a text is no size and no rate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotAQuantity {
+    /// No number, or a suffix that is not K, M or G.
+    Number(String),
+    /// Below zero, or without end.
+    Size(String),
+    /// Part of a byte, or more than 1e15 of them.
+    WholeBytes(String),
+}
+
+impl fmt::Display for NotAQuantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(text) => write!(f, "'{text}' is not a number with an optional K, M or G"),
+            Self::Size(text) => write!(f, "'{text}' is not a size"),
+            Self::WholeBytes(text) => write!(f, "'{text}' is not a whole number of bytes"),
+        }
+    }
+}
+
+impl Error for NotAQuantity {}
+
 /// Splits `text` into a number and a binary suffix K, M or G (iperf's rule: powers of two).
-fn with_suffix(text: &str, step: f64) -> Result<f64, String> {
+fn with_suffix(text: &str, step: f64) -> Result<f64, NotAQuantity> {
     let text = text.trim();
     let (digits, power) = match text.chars().last() {
         Some('k' | 'K') => (&text[..text.len() - 1], 1),
@@ -158,31 +182,29 @@ fn with_suffix(text: &str, step: f64) -> Result<f64, String> {
         Some('g' | 'G') => (&text[..text.len() - 1], 3),
         _ => (text, 0),
     };
-    let number: f64 = digits
-        .parse()
-        .map_err(|_| format!("'{text}' is not a number with an optional K, M or G"))?;
+    let number: f64 = digits.parse().map_err(|_| NotAQuantity::Number(text.to_owned()))?;
     if !number.is_finite() || number < 0.0 {
-        return Err(format!("'{text}' is not a size"));
+        return Err(NotAQuantity::Size(text.to_owned()));
     }
     Ok(number * step.powi(power))
 }
 
 impl FromStr for Bytes {
-    type Err = String;
+    type Err = NotAQuantity;
     /// Reads `64K`, `1M`, `1472`; suffixes are powers of two, as in iperf.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, NotAQuantity> {
         let bytes = with_suffix(text, 1024.0)?;
         if bytes > 1e15 || bytes.fract() != 0.0 {
-            return Err(format!("'{text}' is not a whole number of bytes"));
+            return Err(NotAQuantity::WholeBytes(text.to_owned()));
         }
         Ok(Self(bytes as u64))
     }
 }
 
 impl FromStr for BitsPerSecond {
-    type Err = String;
+    type Err = NotAQuantity;
     /// Reads `1G`, `500M`; suffixes are powers of ten, as rates are.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, NotAQuantity> {
         with_suffix(text, 1000.0).map(Self)
     }
 }

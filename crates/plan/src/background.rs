@@ -1,16 +1,12 @@
 //! A background load as a user names it: a memory kernel on some CPUs and some node's memory.
 
-use crate::{Seat, cpus};
+use crate::place::{Seat, cpus};
+use crate::unplaced::{MEMORY, THREADS_MAX, Unnamed, Unplaced};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::load::{Beside, Binding, CpuList};
 use narrows_model::workload::{Kernel, Workload};
 use std::str::FromStr;
-
-/// Most threads of a load.
-const THREADS_MAX: u32 = 1024;
-/// What parts the node of the memory from the rest.
-const MEMORY: &str = "/memory:";
 
 /// A memory kernel on this host while runs are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,14 +22,13 @@ pub struct BackgroundLoad {
 }
 
 impl FromStr for BackgroundLoad {
-    type Err = String;
+    type Err = Unnamed;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Unnamed> {
         let (load, node) = match text.split_once(MEMORY) {
             Some((load, node)) => {
                 let node = node.trim().parse();
-                let wrong = |_| format!("'{text}' names no node after '{MEMORY}'");
-                (load, Some(node.map_err(wrong)?))
+                (load, Some(node.map_err(|_| Unnamed::Node(text.to_owned()))?))
             }
             None => (text, None),
         };
@@ -42,13 +37,9 @@ impl FromStr for BackgroundLoad {
             None => (load, None),
         };
         let (kernel, threads) = load.split_once(':').unwrap_or((load, "1"));
-        let kernel = Kernel::named(kernel).ok_or_else(|| {
-            let all = Kernel::ALL.map(Kernel::name);
-            format!("'{kernel}' is none of {}", all.join(", "))
-        })?;
+        let kernel = Kernel::named(kernel).ok_or_else(|| Unnamed::Kernel(kernel.to_owned()))?;
         let threads = threads.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
-        let threads = threads
-            .ok_or_else(|| format!("'{load}' has no number of threads from 1 to {THREADS_MAX}"))?;
+        let threads = threads.ok_or_else(|| Unnamed::Threads(load.to_owned()))?;
         Ok(Self { kernel, threads, seat, node })
     }
 }
@@ -56,15 +47,15 @@ impl FromStr for BackgroundLoad {
 impl BackgroundLoad {
     /// The load on a host, in no more than half of its node's memory; or why there is no such
     /// place.
-    pub fn on(&self, host: &Host, working_set_bytes: Bytes) -> Result<Beside, String> {
+    pub fn on(&self, host: &Host, working_set_bytes: Bytes) -> Result<Beside, Unplaced> {
         let node = |id: u32| {
             let found = host.nodes.iter().find(|node| node.id == id);
-            found.ok_or_else(|| format!("there is no node {id}"))
+            found.ok_or(Unplaced::Node(id))
         };
         let memory = self.node.map(node).transpose()?;
         let most = memory.and_then(|node| node.memory_bytes.value());
         if most == Some(&Bytes(0)) {
-            return Err(format!("node {} has no memory", self.node.unwrap_or_default()));
+            return Err(Unplaced::NoMemory(self.node.unwrap_or_default()));
         }
         let binding = self.seat.as_ref().map_or(Binding::Each, |seat| seat.binding);
         let own = self.seat.as_ref().map(|seat| cpus(host, seat.at.clone(), None)).transpose()?;
@@ -120,9 +111,9 @@ mod tests {
         assert_eq!((back.binding, back.working_set_bytes), (Binding::All, Bytes::gib(4)));
         let free = on("read/memory:0").expect("a place");
         assert_eq!((free.threads, free.cpus.0, free.node), (1, vec![], Some(0)));
-        assert!(on("read@node:0/memory:3").is_err_and(|why| why.contains("no node 3")));
-        assert!(on("read@node:0/memory:2").is_err_and(|why| why.contains("no memory")));
-        assert!(on("read@node:7").is_err_and(|why| why.contains("node 7")));
+        assert!(on("read@node:0/memory:3").is_err_and(|why| why == Unplaced::Node(3)));
+        assert!(on("read@node:0/memory:2").is_err_and(|why| why == Unplaced::NoMemory(2)));
+        assert!(on("read@node:7").is_err_and(|why| why == Unplaced::NoCpu(7)));
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod direct;
 pub mod memory;
 mod place;
 pub mod study;
+mod unplaced;
 
 use blake2::{Blake2s256, Digest};
 use narrows_model::Nanos;
@@ -21,6 +22,7 @@ use rand_pcg::Pcg64;
 
 pub use background::BackgroundLoad;
 pub use place::{Seat, Spot, Where, choose, cpus, on_node};
+pub use unplaced::{Unnamed, Unplaced};
 
 /// One run in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The trials of `narrows mem`: kernels by threads, node by node, latency by size, loaded latency.
 
+use crate::unplaced::Unplaced;
 use crate::{Spot, choose, on_node, trial};
 use narrows_model::host::Host;
 use narrows_model::load::{CpuList, MemoryParams, Params, Timeline};
@@ -44,15 +45,14 @@ pub struct Wanted {
 }
 
 /// The place and the trials, or why there are none.
-pub fn trials(host: &Host, wanted: &Wanted, window: Nanos) -> Result<(Spot, Vec<Trial>), String> {
+pub fn trials(host: &Host, wanted: &Wanted, window: Nanos) -> Result<(Spot, Vec<Trial>), Unplaced> {
     let spot = match wanted.node {
-        Some(node) => on_node(host, node)
-            .ok_or_else(|| format!("this process may use no CPU of node {node}"))?,
+        Some(node) => on_node(host, node).ok_or(Unplaced::NoCpu(node))?,
         None => choose(host),
     };
     let has = |node: u32| host.nodes.iter().any(|have| have.id == node);
     if let Some(node) = wanted.memory_node.filter(|node| !has(*node)) {
-        return Err(format!("there is no node {node}"));
+        return Err(Unplaced::Node(node));
     }
     let plan = Plan { wanted, window };
     let mut trials = plan.kernels(&spot)?;
@@ -66,7 +66,7 @@ pub fn trials(host: &Host, wanted: &Wanted, window: Nanos) -> Result<(Spot, Vec<
         trials.extend(plan.matrix(host));
     }
     if trials.is_empty() {
-        return Err("nothing to measure: a matrix needs two nodes with memory".to_owned());
+        return Err(Unplaced::Nothing);
     }
     Ok((spot, trials))
 }
@@ -111,7 +111,7 @@ impl Plan<'_> {
         }
     }
 
-    fn kernels(&self, spot: &Spot) -> Result<Vec<Trial>, String> {
+    fn kernels(&self, spot: &Spot) -> Result<Vec<Trial>, Unplaced> {
         let all = spot.cpus.len().max(1) as u32;
         let threads = match self.wanted.threads.is_empty() {
             true if all == 1 => vec![1],
@@ -119,7 +119,7 @@ impl Plan<'_> {
             false => self.wanted.threads.clone(),
         };
         if let Some(many) = threads.iter().find(|threads| !(1..=all).contains(*threads)) {
-            return Err(format!("{many} threads: this place has {all} CPUs"));
+            return Err(Unplaced::Threads { threads: *many, cpus: all });
         }
         let bytes = self.wanted.working_set_bytes.unwrap_or(spot.working_set_bytes);
         let mut trials = Vec::new();
@@ -152,9 +152,9 @@ impl Plan<'_> {
         sizes.into_iter().map(of).collect()
     }
 
-    fn loaded(&self, spot: &Spot) -> Result<Vec<Trial>, String> {
+    fn loaded(&self, spot: &Spot) -> Result<Vec<Trial>, Unplaced> {
         if spot.cpus.len() < 2 {
-            return Err("loaded latency needs two CPUs of one node".to_owned());
+            return Err(Unplaced::OneCpu);
         }
         let bytes = self.wanted.working_set_bytes.unwrap_or(spot.working_set_bytes);
         let bytes = Bytes(bytes.0.min(CHAIN_BYTES_MAX));

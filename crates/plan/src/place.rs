@@ -1,5 +1,6 @@
 //! Where to run: the node next to the NIC, two cores of it, and a working set beyond its caches.
 
+use crate::unplaced::{Unnamed, Unplaced};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::load::{Binding, CpuList};
@@ -69,9 +70,9 @@ pub enum Where {
 }
 
 impl FromStr for Where {
-    type Err = String;
+    type Err = Unnamed;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Unnamed> {
         let number = |text: &str| text.trim().parse::<u32>().ok();
         let range = |text: &str| match text.split_once('-') {
             Some((first, last)) => Some((number(first)?, number(last)?)),
@@ -89,12 +90,7 @@ impl FromStr for Where {
                 parts.map(|parts| Self::Cpus(parts.into_iter().flat_map(|(a, b)| a..=b).collect()))
             }
         }
-        .ok_or_else(|| {
-            format!(
-                "'{text}' is not a CPU, a range such as 0-3, a list such as 0+2+4-7, node:N, nic, \
-                 other-node or same-core"
-            )
-        })
+        .ok_or_else(|| Unnamed::Cpus(text.to_owned()))
     }
 }
 
@@ -109,9 +105,9 @@ pub struct Seat {
 }
 
 impl FromStr for Seat {
-    type Err = String;
+    type Err = Unnamed;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Unnamed> {
         let (at, binding) = match text.trim().strip_suffix("/all") {
             Some(at) => (at, Binding::All),
             None => (text, Binding::Each),
@@ -121,7 +117,7 @@ impl FromStr for Seat {
 }
 
 /// The CPUs of a place on a host, cores first; `interface` leads to the peer.
-pub fn cpus(host: &Host, place: Where, interface: Option<&str>) -> Result<Vec<u32>, String> {
+pub fn cpus(host: &Host, place: Where, interface: Option<&str>) -> Result<Vec<u32>, Unplaced> {
     let nic_node = || {
         let leading = interface.and_then(|name| host.nic(name));
         let node = leading.and_then(|nic| nic.node.value().copied());
@@ -129,24 +125,24 @@ pub fn cpus(host: &Host, place: Where, interface: Option<&str>) -> Result<Vec<u3
     };
     let of = |node: u32| {
         let spot = on_node(host, node);
-        spot.map(|s| s.cpus).ok_or_else(|| format!("no CPU of node {node} may be used"))
+        spot.map(|s| s.cpus).ok_or(Unplaced::NoCpu(node))
     };
     match place {
         Where::Cpus(cpus) => {
             let online = host.cpu.online.value();
             let missing = cpus.iter().find(|cpu| online.is_some_and(|all| !all.contains(cpu)));
-            missing.map_or(Ok(()), |cpu| Err(format!("there is no CPU {cpu}")))?;
+            missing.map_or(Ok(()), |cpu| Err(Unplaced::Cpu(*cpu)))?;
             Ok(cpus)
         }
         Where::Node(node) => of(node),
-        Where::SameCore => Err("same-core is for the second of two ends".to_owned()),
+        Where::SameCore => Err(Unplaced::FirstOfTwo),
         // On a host with one node every CPU is near.
         Where::Nic => nic_node().map_or_else(|| Ok(choose(host).cpus), of),
         Where::OtherNode => {
-            let near = nic_node().ok_or("the NIC's node is not known")?;
+            let near = nic_node().ok_or(Unplaced::NicNode)?;
             let mut others = host.nodes.iter().filter(|node| node.id != near);
             let found = others.find_map(|node| on_node(host, node.id));
-            found.map(|spot| spot.cpus).ok_or_else(|| format!("there is no node but {near}"))
+            found.map(|spot| spot.cpus).ok_or(Unplaced::OnlyNode(near))
         }
     }
 }

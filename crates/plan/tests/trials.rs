@@ -7,7 +7,7 @@ use narrows_model::trial::{Path, Placement, Trial};
 use narrows_model::workload::Kernel;
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::memory::{self, Wanted};
-use narrows_plan::{check, direct, imported, run_ns, seed_from};
+use narrows_plan::{Unplaced, check, direct, imported, run_ns, seed_from};
 
 fn known<T>(value: T) -> Fact<T> {
     Fact::known(value, "made")
@@ -109,7 +109,7 @@ fn what_was_imported_is_named_by_its_levels() {
     assert_ne!(imported("iperf", "tcp-rr".into(), levels, vec![]).id, of.id, "of another tool");
 }
 
-fn mem(wanted: &Wanted) -> Result<Vec<Trial>, String> {
+fn mem(wanted: &Wanted) -> Result<Vec<Trial>, Unplaced> {
     memory::trials(&host(), wanted, Nanos(3)).map(|(_, trials)| trials)
 }
 
@@ -146,15 +146,15 @@ fn kernels_run_on_one_cpu_and_on_all() {
     let wrong = |wanted: Wanted| mem(&wanted).expect_err("no trials");
     assert_eq!(
         wrong(Wanted { threads: vec![3], ..wanted.clone() }),
-        "3 threads: this place has 2 CPUs"
+        Unplaced::Threads { threads: 3, cpus: 2 }
     );
     assert_eq!(
         wrong(Wanted { threads: vec![0], ..wanted.clone() }),
-        "0 threads: this place has 2 CPUs"
+        Unplaced::Threads { threads: 0, cpus: 2 }
     );
-    assert!(wrong(Wanted { node: Some(2), ..wanted.clone() }).contains("no CPU of node 2"));
-    assert_eq!(wrong(Wanted { memory_node: Some(3), ..wanted }), "there is no node 3");
-    assert!(wrong(Wanted::default()).contains("nothing to measure"));
+    assert_eq!(wrong(Wanted { node: Some(2), ..wanted.clone() }), Unplaced::NoCpu(2));
+    assert_eq!(wrong(Wanted { memory_node: Some(3), ..wanted }), Unplaced::Node(3));
+    assert_eq!(wrong(Wanted::default()), Unplaced::Nothing);
 }
 
 #[test]

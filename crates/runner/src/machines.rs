@@ -82,7 +82,7 @@ impl Machines {
             return Some(why);
         }
         if trial.engine.is_some() {
-            return engines::engine(trial).err();
+            return engines::engine(trial).err().map(|why| why.to_string());
         }
         let can = self.peers.first().map_or(Ok(()), |peer| peer.can(trial));
         let job = if trial.path == Path::Memory { sink_job(trial) } else { source_job(trial) };

@@ -24,6 +24,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 pub use words::Refused;
 
 /// How long a server may take until it listens.
@@ -70,29 +71,79 @@ pub static ENGINES: &[&Engine] = &[
     &sockperf::ENGINE,
 ];
 
+/// Why no outside tool makes a trial's load.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoEngine {
+    /// No tool of this name is known.
+    #[error("engine '{0}' is none of {names}", names = names(ENGINES.iter().map(|e| e.name)))]
+    Unknown(String),
+    /// The tool makes other loads.
+    #[error("{tool} makes {}, and no {workload}", names(.makes.iter().map(Workload::as_str)))]
+    OtherLoad {
+        /// Name of the tool.
+        tool: &'static str,
+        /// What it makes.
+        makes: &'static [Workload],
+        /// What the trial asks for.
+        workload: Workload,
+    },
+    /// The trial goes through a library that the tool does not use.
+    #[error("{tool} does not go through {library}")]
+    Library {
+        /// Name of the tool.
+        tool: &'static str,
+        /// Name of the library.
+        library: String,
+    },
+    /// The trial is told an option that the tool has not.
+    #[error("{tool} cannot be told '{option}'")]
+    Option {
+        /// Name of the tool.
+        tool: &'static str,
+        /// Key of the option.
+        option: &'static str,
+    },
+    /// The program is not on the path.
+    #[error("{program} is not installed: apt install {package}")]
+    NotInstalled {
+        /// Name of the program.
+        program: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+}
+
+fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    all.collect::<Vec<_>>().join(", ")
+}
+
 /// The tool that makes a trial's load; an error says why it cannot.
-pub fn engine(trial: &Trial) -> Result<&'static Engine, String> {
+pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
     let name = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
-    let engine = ENGINES.iter().copied().find(|engine| engine.name == name).ok_or_else(|| {
-        let all: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
-        format!("engine '{name}' is none of {}", all.join(", "))
-    })?;
+    let engine = ENGINES
+        .iter()
+        .copied()
+        .find(|engine| engine.name == name)
+        .ok_or_else(|| NoEngine::Unknown(name.to_owned()))?;
     if !engine.kinds.contains(&trial.kind) {
-        let kinds: Vec<&str> = engine.kinds.iter().map(Workload::as_str).collect();
-        return Err(format!("{name} makes {}, and no {}", kinds.join(", "), trial.kind));
+        return Err(NoEngine::OtherLoad {
+            tool: engine.name,
+            makes: engine.kinds,
+            workload: trial.kind.clone(),
+        });
     }
     let via = trial.params.rdma.as_ref().and_then(|rdma| rdma.via.as_deref());
     if let Some(library) = via {
-        return Err(format!("{name} does not go through {library}"));
+        return Err(NoEngine::Library { tool: engine.name, library: library.to_owned() });
     }
     if let Some((option, _)) = told(&trial.params).find(|(option, _)| option.capability.is_some()) {
-        return Err(format!("{name} cannot be told '{}'", option.key));
+        return Err(NoEngine::Option { tool: engine.name, option: option.key });
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = (engine.program)(trial);
     match std::env::split_paths(&path).any(|dir| dir.join(program).is_file()) {
         true => Ok(engine),
-        false => Err(format!("{program} is not installed: apt install {}", engine.package)),
+        false => Err(NoEngine::NotInstalled { program, package: engine.package }),
     }
 }
 
@@ -129,7 +180,7 @@ pub struct Place<'a> {
 /// Runs a tool's client, and its server where it is to be here.
 pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<External, Ended> {
     let failed = |at: Stage| move |why: String| Ended::Failed(at, why);
-    let engine = engine(trial).map_err(failed(Stage::Start))?;
+    let engine = engine(trial).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
     let own = trial.engine.clone().unwrap_or_default();
     check_words(&own).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
     let server = match place.serves {

@@ -20,7 +20,7 @@ use narrows_model::trial::{Path, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::study::{Settings, StudyError};
-use narrows_plan::{BackgroundLoad, Where, blocks, direct as plan};
+use narrows_plan::{BackgroundLoad, Unplaced, Where, blocks, direct as plan};
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
 use std::net::IpAddr;
@@ -370,7 +370,7 @@ fn slip(error: StudyError) -> Failure {
     Failure::of(Cause::NO_PLACE, error.to_string())
 }
 
-fn no_place(option: &str) -> impl Fn(String) -> Failure {
+fn no_place(option: &str) -> impl Fn(Unplaced) -> Failure {
     move |why| Failure::of(Cause::NO_PLACE, format!("{option}: {why}"))
 }
 

@@ -31,7 +31,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         None => narrows_plan::choose(&host).cpus.len(),
     } as u32;
     let (spot, trials) = plan::trials(&host, &wanted(args, host.nodes.len(), cpus), window)
-        .map_err(|why| Failure::of(Cause::NO_MEMORY, why))?;
+        .map_err(|why| Failure::of(Cause::NO_MEMORY, why.to_string()))?;
     if args.matrix && plan::nodes_with_memory(&host).len() < 2 {
         note!("no matrix: fewer than two nodes here have memory");
     }

@@ -1,7 +1,7 @@
 //! The cells of a study, and their trials on a machine.
 
 use super::{Definition, Settings, StudyError};
-use crate::{Seat, Spot, Where, choose, cpus, on_node};
+use crate::{Seat, Spot, Unplaced, Where, choose, cpus, on_node};
 use blake2::{Blake2s256, Digest};
 use narrows_model::host::Host;
 use narrows_model::load::{CpuList, Params, Timeline};
@@ -136,7 +136,7 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
             let place = placed(places, nodes, ends, &spot, &params)
                 .and_then(|place| Ok(Placement { irq: irq?.map(CpuList), ..place }));
             place.unwrap_or_else(|why| {
-                why_not = Some(why);
+                why_not = Some(why.to_string());
                 Placement::default()
             })
         }
@@ -193,7 +193,7 @@ fn placed(
     ends: &Ends<'_>,
     spot: &Spot,
     params: &Params,
-) -> Result<Placement, String> {
+) -> Result<Placement, Unplaced> {
     let (reverse, flows) = (params.is_reverse(), params.flows());
     let one_host = ends.path != Path::Peer;
     let bindings = places.as_ref().map(|(here, there)| (here.binding, there.binding));

@@ -2,7 +2,7 @@
 //! host that have names of their own.
 
 use super::StudyError;
-use crate::{BackgroundLoad, Seat, Where};
+use crate::{BackgroundLoad, Seat, Unnamed, Where};
 use narrows_model::Bytes;
 use narrows_model::load::{MemoryParams, Params};
 use narrows_model::options::{
@@ -121,7 +121,7 @@ impl Settings {
     /// Where interrupts go, as a place.
     pub fn interrupts(&self) -> Result<Option<Where>, StudyError> {
         let place = self.told(&places::IRQ).as_deref().map(str::parse).transpose();
-        place.map_err(|why: String| StudyError::new(places::IRQ.declared.key, why))
+        place.map_err(|why: Unnamed| StudyError::new(places::IRQ.declared.key, why.to_string()))
     }
 
     /// Nodes of both ends' buffers.
@@ -132,30 +132,29 @@ impl Settings {
     /// The background load.
     pub fn background(&self) -> Result<Option<BackgroundLoad>, StudyError> {
         let load = self.told(&places::MEMORY_LOAD).as_deref().map(str::parse).transpose();
-        load.map_err(|why: String| StudyError::new(places::MEMORY_LOAD.declared.key, why))
+        load.map_err(|why: Unnamed| {
+            StudyError::new(places::MEMORY_LOAD.declared.key, why.to_string())
+        })
     }
 }
 
 /// Reads the places of two ends, `LOCAL,REMOTE`.
 pub fn seats(text: &str) -> Result<(Seat, Seat), StudyError> {
-    let wrong = |why: String| StudyError::new(places::AFFINITY.declared.key, why);
-    let both = text.split_once(',').ok_or_else(|| wrong(no_pair(text)))?;
+    let wrong = |why: Unnamed| StudyError::new(places::AFFINITY.declared.key, why.to_string());
+    let both = text.split_once(',').ok_or_else(|| wrong(Unnamed::Pair(text.to_owned())))?;
     Ok((both.0.parse().map_err(wrong)?, both.1.parse().map_err(wrong)?))
 }
 
 /// Reads the nodes of two ends, `LOCAL,REMOTE`; a dash leaves an end's to the kernel.
 pub fn nodes(text: &str) -> Result<(Option<u32>, Option<u32>), StudyError> {
     let both = text.split_once(',');
-    let both = both.ok_or_else(|| StudyError::new(MEMORY_NODE, no_pair(text)))?;
+    let both = both
+        .ok_or_else(|| StudyError::new(MEMORY_NODE, Unnamed::Pair(text.to_owned()).to_string()))?;
     Ok((node(both.0)?, node(both.1)?))
 }
 
 /// The key of what [`nodes`] reads.
 const MEMORY_NODE: &str = places::MEMORY_NODE.declared.key;
-
-fn no_pair(text: &str) -> String {
-    format!("'{text}' is not LOCAL,REMOTE")
-}
 
 fn node(text: &str) -> Result<Option<u32>, StudyError> {
     match text.trim() {
