@@ -215,7 +215,7 @@ impl Session<'_> {
                 self.line = job.timeline.length().min(LINE_MAX);
                 self.worker_until = now + WORKER_SPARE + self.line;
             }
-            Request::Order { order: Order::Go } => {
+            Request::Order { order: Order::Go { .. } } => {
                 wire.excuse(Some(now + self.line.min(self.serving.patience.excused_max)));
             }
             Request::Order { .. } | Request::Describe => {}

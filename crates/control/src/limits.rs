@@ -161,7 +161,7 @@ impl Limits {
             }
             // An end that listens connects to nobody.
             Order::Arm { .. } => Ok(Order::Arm { peer: Vec::new() }),
-            Order::Go => Ok(Order::Go),
+            order @ (Order::Go { .. } | Order::Release) => Ok(order),
             Order::GoUntilTold => Err(NotLent::Endless),
         }
     }

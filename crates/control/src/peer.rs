@@ -300,8 +300,8 @@ impl End for Peer {
                 }
                 self.line = job.timeline.length();
             }
-            Order::Arm { .. } | Order::GoUntilTold => {}
-            Order::Go => {
+            Order::Arm { .. } | Order::GoUntilTold | Order::Release => {}
+            Order::Go { .. } => {
                 let until = Instant::now() + self.line.min(self.patience.excused_max);
                 *self.excused.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
             }

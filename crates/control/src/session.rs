@@ -6,9 +6,15 @@
 //!                 <-  Prepared(ports)
 //!   Arm(ports)    ->                    the sink first, then the source
 //!                 <-  Armed             once its connections stand
-//!   Go            ->
+//!   Go(hold)      ->
+//!                 <-  Closed              its window is over, its load goes on
+//!   Release       ->                    once every window is over
 //!                 <-  Finished(report)
 //! ```
+//! An end that stopped its load as soon as its own window is over would take its flows out of a
+//! window that opened later: on a busy host that is later than any cool-down lasts. An end of
+//! before `hold` was there says `Finished` in place of `Closed`.
+//!
 //! A background load is told `GoUntilTold` in place of `Go`, says `Running` when its window opens,
 //! and reports `Finished` when its orders end (the controller closes the pipe).
 //!
@@ -35,7 +41,13 @@ pub enum Order {
         peer: Vec<SocketAddr>,
     },
     /// Run the time line.
-    Go,
+    Go {
+        /// Keep the load up after the window, until `Release`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        hold: bool,
+    },
+    /// Stop the load: every window is over.
+    Release,
     /// Run with a window that lasts until the orders end. Never taken from a peer.
     GoUntilTold,
 }
@@ -53,6 +65,8 @@ pub enum Answer {
     Armed,
     /// The window that lasts until told has opened.
     Running,
+    /// The window is over; the load is held until `Release`.
+    Closed,
     /// The run is over.
     Finished {
         /// What was measured.
@@ -80,6 +94,8 @@ pub enum Turn {
     Arm,
     /// `Go`.
     Go,
+    /// `Release`.
+    Release,
     /// Nothing more.
     Done,
 }
@@ -98,7 +114,9 @@ impl Turn {
         match (self, order) {
             (Self::Prepare, Order::Prepare { .. }) => Ok(Self::Arm),
             (Self::Arm, Order::Arm { .. }) => Ok(Self::Go),
-            (Self::Go, Order::Go | Order::GoUntilTold) => Ok(Self::Done),
+            (Self::Go, Order::Go { hold: true }) => Ok(Self::Release),
+            (Self::Go, Order::Go { hold: false } | Order::GoUntilTold)
+            | (Self::Release, Order::Release) => Ok(Self::Done),
             (due, _) => Err(OutOfTurn { due }),
         }
     }
@@ -112,11 +130,24 @@ mod tests {
     fn only_one_order_of_orders_is_allowed() {
         let arm = Order::Arm { peer: vec![] };
         assert!(Turn::Prepare.after(&arm).is_err());
-        assert!(Turn::Prepare.after(&Order::Go).is_err());
+        let go = |hold| Order::Go { hold };
+        assert!(Turn::Prepare.after(&go(false)).is_err());
         assert_eq!(Turn::Arm.after(&arm), Ok(Turn::Go));
-        assert_eq!(Turn::Go.after(&Order::Go), Ok(Turn::Done));
+        assert_eq!(Turn::Go.after(&go(false)), Ok(Turn::Done));
+        assert_eq!(Turn::Go.after(&go(true)), Ok(Turn::Release));
+        assert_eq!(Turn::Release.after(&Order::Release), Ok(Turn::Done));
+        assert!(Turn::Go.after(&Order::Release).is_err());
+        assert!(Turn::Release.after(&go(true)).is_err());
         assert_eq!(Turn::Go.after(&Order::GoUntilTold), Ok(Turn::Done));
         assert!(Turn::Arm.after(&Order::GoUntilTold).is_err());
-        assert!(Turn::Done.after(&Order::Go).is_err());
+        assert!(Turn::Done.after(&go(false)).is_err());
+    }
+
+    #[test]
+    fn words_of_before_hold_are_understood() {
+        let go: Order = serde_json::from_str(r#"{"say": "go"}"#).expect("an order");
+        assert_eq!(go, Order::Go { hold: false });
+        let text = serde_json::to_string(&go).expect("JSON");
+        assert_eq!(text, r#"{"say":"go"}"#, "and told an older end as it was");
     }
 }

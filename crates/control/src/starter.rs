@@ -259,8 +259,8 @@ impl Session {
                 let line = job.timeline.length().min(LINE_MAX);
                 worker.until = Instant::now() + WORKER_SPARE + line;
             }
-            Order::Arm { .. } => {}
-            Order::Go | Order::GoUntilTold => worker.runs = true,
+            Order::Arm { .. } | Order::Release => {}
+            Order::Go { .. } | Order::GoUntilTold => worker.runs = true,
         }
         Ok(worker.process.order(order)?)
     }

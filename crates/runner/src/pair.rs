@@ -1,6 +1,9 @@
 //! Runs with two ends, and many of them at once.
 
-use crate::steps::{Broken, arm, armed, fatal, finished, go, prepare, start};
+use crate::steps::{
+    Broken, FINISH_SPARE, arm, armed, closed, fatal, finished, go, go_and_hold, prepare, released,
+    start,
+};
 use narrows_control::Peer;
 use narrows_control::key;
 use narrows_control::{End, WorkerProcess};
@@ -14,9 +17,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// How long an end may take beyond its time line.
-const FINISH_SPARE: Duration = Duration::from_secs(30);
 
 /// How often a wait looks whether the user wants to stop.
 const LOOK_UP: Duration = Duration::from_millis(50);
@@ -80,14 +80,16 @@ fn both(
     armed(listener, stop)?;
     // The sink goes first, so that it is there when the source's bytes come.
     if sink_listens {
-        go(listener)?;
-        go(connector)?;
+        go_and_hold(listener)?;
+        go_and_hold(connector)?;
     } else {
-        go(connector)?;
-        go(listener)?;
+        go_and_hold(connector)?;
+        go_and_hold(listener)?;
     }
-    let connected = finished(connector, finish, stop)?;
-    let listened = finished(listener, FINISH_SPARE, stop)?;
+    let early = closed(connector, finish, stop)?;
+    let late = closed(listener, FINISH_SPARE, stop)?;
+    let connected = released(connector, early, stop)?;
+    let listened = released(listener, late, stop)?;
     Ok((listened, connected))
 }
 
@@ -186,15 +188,20 @@ pub fn together(
         for Together { peer, near, trial } in &mut pairs {
             let listener_receives = !trial.params.is_reverse();
             match receives == listener_receives {
-                true => go(*peer)?,
-                false => go(near)?,
+                true => go_and_hold(*peer)?,
+                false => go_and_hold(near)?,
             }
         }
     }
-    let mut ran = Vec::new();
+    let mut early = Vec::new();
     for pair in &mut pairs {
-        let connected = finished(&mut pair.near, finish_within(pair.trial), stop)?;
-        let listened = finished(pair.peer, FINISH_SPARE, stop)?;
+        let near = closed(&mut pair.near, finish_within(pair.trial), stop)?;
+        early.push((near, closed(pair.peer, FINISH_SPARE, stop)?));
+    }
+    let mut ran = Vec::new();
+    for (pair, (near, far)) in pairs.iter_mut().zip(early) {
+        let connected = released(&mut pair.near, near, stop)?;
+        let listened = released(pair.peer, far, stop)?;
         pair.peer.stop().map_err(fatal)?;
         ran.push(pair.pair(listened, connected));
     }

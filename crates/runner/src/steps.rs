@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// How long an end may take to make its buffers or meet the other end.
 const PREPARE_WITHIN: Duration = Duration::from_secs(90);
+/// How long an end may take beyond its time line.
+pub const FINISH_SPARE: Duration = Duration::from_secs(30);
 /// How often a wait looks whether the user wants to stop.
 const LOOK_UP: Duration = Duration::from_millis(50);
 
@@ -70,7 +72,39 @@ pub fn armed(end: &mut dyn End, stop: &AtomicBool) -> Result<(), Broken> {
 }
 
 pub fn go(end: &mut dyn End) -> Result<(), Broken> {
-    say(end, &Order::Go, Stage::Run)
+    say(end, &Order::Go { hold: false }, Stage::Run)
+}
+
+/// Lets an end go that keeps its load up after its window, until it is [`released`].
+pub fn go_and_hold(end: &mut dyn End) -> Result<(), Broken> {
+    say(end, &Order::Go { hold: true }, Stage::Run)
+}
+
+/// Waits until an end's window is over; its report where it is one of an older narrows, which
+/// holds nothing.
+pub fn closed(
+    end: &mut dyn End,
+    within: Duration,
+    stop: &AtomicBool,
+) -> Result<Option<EndReport>, Broken> {
+    match hear(end, within, Stage::Run, stop)? {
+        Answer::Closed => Ok(None),
+        Answer::Finished { report } => Ok(Some(*report)),
+        other => Err(out_of_turn(&other, Stage::Run)),
+    }
+}
+
+/// Lets an end stop its load, now that every window is over; its report, with what [`closed`] said.
+pub fn released(
+    end: &mut dyn End,
+    early: Option<EndReport>,
+    stop: &AtomicBool,
+) -> Result<EndReport, Broken> {
+    if let Some(report) = early {
+        return Ok(report);
+    }
+    say(end, &Order::Release, Stage::Run)?;
+    finished(end, FINISH_SPARE, stop)
 }
 
 /// Lets a load go that lasts until it is told, and waits until its window is open.

@@ -42,7 +42,8 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
         writeln!(output, "{text}")?;
         Ok(output.flush()?)
     };
-    for line in input.lines() {
+    let mut lines = input.lines();
+    while let Some(line) = lines.next() {
         let answer = match serde_json::from_str::<Order>(&line?) {
             Ok(order) => end.obey(order, &mut say),
             Err(error) => Trouble::from(format!("bad order: {error}")).at(Stage::Start),
@@ -50,6 +51,10 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
         let last = matches!(answer, Answer::Finished { .. } | Answer::Failed { .. });
         say(&answer)?;
         if last {
+            // The word that ended a held load may be half written: whoever writes it is heard out.
+            if end.turn == Turn::Release {
+                lines.next();
+            }
             break;
         }
     }
@@ -99,10 +104,23 @@ impl From<LoadError> for Trouble {
     }
 }
 
+/// How long a load is held for other windows: beyond that the controller is not heard any more.
+const HOLD_MAX: Duration = Duration::from_secs(20);
+
 /// Gives an answer.
 type Say<'a> = dyn FnMut(&Answer) -> Result<(), RunError> + 'a;
 
-/// Waits so long, or until the orders end.
+/// How long a load may last.
+enum Lasts<'a> {
+    /// As the time line says.
+    Line,
+    /// The same, and after its window until every other window is over too.
+    Held(&'a mut Say<'a>),
+    /// Until the orders end.
+    UntilTold(&'a mut Say<'a>),
+}
+
+/// Waits so long, or until there is an order, or no more of them.
 fn wait_for_the_end(time: Duration) -> Waited {
     let until = Instant::now() + time;
     let orders = std::io::stdin();
@@ -114,7 +132,7 @@ fn wait_for_the_end(time: Duration) -> Waited {
             Ok(0) if Instant::now() < until => {}
             Ok(0) => return Waited::Out,
             Err(Errno::EINTR) => {}
-            // No more orders are due: whatever there is to read is the end.
+            // Whatever there is to read says that it is over: the word for that, or the end.
             Ok(_) | Err(_) => return Waited::Told,
         }
     }
@@ -166,8 +184,11 @@ impl WorkerEnd {
         let (at, answer) = match order {
             Order::Prepare { job } => (Stage::Prepare, self.prepare(*job)),
             Order::Arm { peer } => (Stage::Prepare, self.arm(&peer)),
-            Order::Go => (Stage::Run, self.go(None)),
-            Order::GoUntilTold => (Stage::Run, self.go(Some(say))),
+            Order::Go { hold: false } => (Stage::Run, self.go(Lasts::Line)),
+            Order::Go { hold: true } => (Stage::Run, self.go(Lasts::Held(say))),
+            Order::GoUntilTold => (Stage::Run, self.go(Lasts::UntilTold(say))),
+            // Heard by the run that it ends; here it is late.
+            Order::Release => (Stage::Run, Err(Trouble::from("no load is held"))),
         };
         answer.unwrap_or_else(|trouble| trouble.at(at))
     }
@@ -194,8 +215,8 @@ impl WorkerEnd {
         Ok(Answer::Armed)
     }
 
-    /// Runs the time line, or, where it is to say that it runs, until the orders end.
-    fn go(&mut self, until_told: Option<&mut Say<'_>>) -> Result<Answer, Trouble> {
+    /// Runs the time line, or as long as it is told.
+    fn go(&mut self, lasts: Lasts<'_>) -> Result<Answer, Trouble> {
         let (crew, job) = self.crew.take().zip(self.job.take()).ok_or("not armed")?;
         let wanted: &[Source] = if job.address.is_some() { &END } else { &HOST };
         let interface = crew.sockets().first().and_then(|socket| {
@@ -209,9 +230,14 @@ impl WorkerEnd {
             narrows_control::address::interface(through)
         });
         let mut watching = Watching { wanted, ..Watching::default() };
-        let ran = match until_told {
-            None => crew.run(&job.timeline, &mut watching),
-            Some(say) => {
+        let ran = match lasts {
+            Lasts::Line => crew.run(&job.timeline, &mut watching),
+            Lasts::Held(say) => crew.run_held(&job.timeline, &mut watching, || {
+                if say(&Answer::Closed).is_ok() {
+                    wait_for_the_end(HOLD_MAX);
+                }
+            }),
+            Lasts::UntilTold(say) => {
                 let mut running = false;
                 crew.run_until_told(&job.timeline, &mut watching, |time| {
                     // The window is open by now.

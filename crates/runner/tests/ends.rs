@@ -22,7 +22,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
-use narrows_runner::controller::{Controller, Ends};
+use narrows_runner::controller::{Controller, Ends, sink_job, source_job};
 use narrows_runner::live::LiveClock;
 use narrows_runner::worker;
 use narrows_runner::{Course, CourseEnd};
@@ -214,6 +214,65 @@ impl Told {
     }
 }
 
+impl Drop for Told {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Told {
+    fn start() -> Self {
+        let mut command = Command::new(binary());
+        command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("a worker");
+        let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        Self { child, answers }
+    }
+}
+
+/// The two ends of a run on a host so slow that one of them is told to go when the window of the
+/// other is over, its cool-down too.
+fn a_window_that_opens_late_has_its_load() {
+    let sink_first = [("tcp-stream", true), ("tcp-rr", true), ("udp-stream", true)];
+    let source_first = sink_first.map(|(kind, _)| (kind, false));
+    for (kind, sink_is_first) in sink_first.into_iter().chain(source_first) {
+        let trial = trial("late", kind, Join::Loopback, slow(network(2)));
+        let token = "5a".repeat(16);
+        let order = |end| {
+            let job = match end {
+                Role::Receiver => sink_job(&trial),
+                Role::Sender | Role::Background => source_job(&trial),
+            };
+            let (address, token) = (Some(HERE), token.clone());
+            Order::Prepare { job: Box::new(Job { address, token, ..job.expect("an order") }) }
+        };
+        let (mut sink, mut source) = (Told::start(), Told::start());
+        sink.order(&order(Role::Receiver));
+        let Answer::Prepared { ports } = sink.answer() else { panic!("{kind}: not prepared") };
+        source.order(&order(Role::Sender));
+        assert!(matches!(source.answer(), Answer::Prepared { .. }), "{kind}");
+        sink.order(&Order::Arm { peer: vec![] });
+        let at = ports.into_iter().map(|port| (HERE, port).into()).collect();
+        source.order(&Order::Arm { peer: at });
+        assert_eq!((sink.answer(), source.answer()), (Answer::Armed, Answer::Armed));
+        let (first, second) =
+            if sink_is_first { (&mut sink, &mut source) } else { (&mut source, &mut sink) };
+        for end in [&mut *first, &mut *second] {
+            end.order(&Order::Go { hold: true });
+            assert_eq!(end.answer(), Answer::Closed, "{kind}");
+            thread::sleep(Duration::from_millis(400));
+        }
+        for end in [second, first] {
+            let ended = end.child.try_wait().expect("a child");
+            assert!(ended.is_none(), "{kind}, sink first {sink_is_first}: {ended:?}");
+            end.order(&Order::Release);
+            let answer = end.answer();
+            assert!(matches!(answer, Answer::Finished { .. }), "{kind}: {answer:?}");
+        }
+    }
+}
+
 /// What the kernel says of threads: those of `Cpus_allowed_list` that have a lane's name.
 fn allowed_by_lane(pid: u32) -> Vec<Vec<u32>> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("tasks").flatten();
@@ -236,11 +295,7 @@ fn a_load_lasts_until_it_is_told_and_has_its_place() {
     let own = allowed(&own);
     let node = std::path::Path::new("/sys/devices/system/node/node0").exists().then_some(0);
     for binding in [Binding::All, Binding::Each] {
-        let mut command = Command::new(binary());
-        command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("a worker");
-        let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        let mut load = Told { child, answers };
+        let mut load = Told::start();
         let memory = MemoryParams { node, ..MemoryParams::default() };
         let job = Job {
             kind: "memory-copy".into(),
@@ -449,6 +504,7 @@ fn main() {
     }
     let tests: &[(&str, fn())] = &[
         ("both_ends_on_this_host", both_ends_on_this_host),
+        ("a_window_that_opens_late_has_its_load", a_window_that_opens_late_has_its_load),
         (
             "a_load_lasts_until_it_is_told_and_has_its_place",
             a_load_lasts_until_it_is_told_and_has_its_place,

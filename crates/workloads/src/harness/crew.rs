@@ -235,10 +235,22 @@ impl Crew {
 
     /// Runs the time line; the report's own readings are left empty.
     pub fn run(self, timeline: &Timeline, watch: &mut dyn Watch) -> Result<EndReport, LoadError> {
-        self.run_while(timeline, watch, |time| {
+        self.run_held(timeline, watch, || {})
+    }
+
+    /// The same; after the window the load lasts until `hold` returns, and at least as long as the
+    /// cool-down.
+    pub fn run_held(
+        self,
+        timeline: &Timeline,
+        watch: &mut dyn Watch,
+        hold: impl FnOnce(),
+    ) -> Result<EndReport, LoadError> {
+        let wait = |time| {
             thread::sleep(time);
             Waited::Out
-        })
+        };
+        self.run_while(timeline, watch, wait, hold)
     }
 
     /// The same, with a window that lasts until `wait` says that it was told so; of the time line
@@ -250,7 +262,7 @@ impl Crew {
         wait: impl FnMut(Duration) -> Waited,
     ) -> Result<EndReport, LoadError> {
         let endless = Timeline { window_ns: Nanos(u64::MAX), ..*timeline };
-        self.run_while(&endless, watch, wait)
+        self.run_while(&endless, watch, wait, || {})
     }
 
     fn run_while(
@@ -258,6 +270,7 @@ impl Crew {
         timeline: &Timeline,
         watch: &mut dyn Watch,
         mut wait: impl FnMut(Duration) -> Waited,
+        hold: impl FnOnce(),
     ) -> Result<EndReport, LoadError> {
         let span = |ns: Nanos| Duration::from_nanos(ns.0);
         self.clockwork.set(Phase::Warmup);
@@ -285,7 +298,9 @@ impl Crew {
             .map(|(open, close)| Nanos(close.saturating_sub(open).saturating_sub(keeper_ns.0)));
         watch.closed(&self.sockets);
         let looked_ns = Some(Nanos(look_began.elapsed().as_nanos() as u64));
-        thread::sleep(span(timeline.cooldown_ns));
+        let closed = Instant::now();
+        hold();
+        thread::sleep(span(timeline.cooldown_ns).saturating_sub(closed.elapsed()));
         self.clockwork.set(Phase::Stop);
         let report = EndReport {
             window_ns,
