@@ -62,6 +62,12 @@ pub fn memory_limit(root: &Root) -> Fact<Bytes> {
     })
 }
 
+/// The `cpu.stat` files of the control groups that may hold this process's CPU time back, its own
+/// first, as paths of this machine.
+pub fn cpu_stats(root: &Root) -> Vec<String> {
+    folders(root, "cpu").into_iter().map(|folder| format!("/{folder}/cpu.stat")).collect()
+}
+
 /// The tightest quota of CPU time, in CPUs.
 pub fn cpu_quota(root: &Root) -> Fact<f64> {
     tightest(root, "cpu", |folder| {

@@ -22,6 +22,7 @@ mod tuning;
 mod unopened;
 mod virt;
 
+pub use cgroup::cpu_stats;
 pub use open::open;
 pub use root::Root;
 pub use unopened::{Malformed, NoHost, NotATable};

@@ -14,8 +14,12 @@ use std::fmt;
 pub enum Source {
     /// `/proc/stat`.
     Cpu,
+    /// The control group of the end's process: `cpu.stat`.
+    Group,
     /// `/proc/net/dev`.
     Interface,
+    /// `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/snmp6`, by the kernel's own names.
+    Netstat,
     /// What drivers count of Ethernet pause frames.
     Pause,
     /// `/proc/pressure`.
@@ -33,9 +37,11 @@ pub enum Source {
 }
 
 impl Source {
-    const WORDS: [(Self, &'static str); 9] = [
+    const WORDS: [(Self, &'static str); 11] = [
         (Self::Cpu, "cpu"),
+        (Self::Group, "group"),
         (Self::Interface, "interface"),
+        (Self::Netstat, "netstat"),
         (Self::Pause, "pause"),
         (Self::Pressure, "pressure"),
         (Self::Rdma, "rdma"),
@@ -91,10 +97,12 @@ pub enum Unit {
     Events,
     /// Nanoseconds.
     Nanos,
+    /// Options of TCP, a bit each.
+    Options,
 }
 
 impl Unit {
-    const WORDS: [(Self, &'static str); 8] = [
+    const WORDS: [(Self, &'static str); 9] = [
         (Self::Bytes, "bytes"),
         (Self::Packets, "packets"),
         (Self::Datagrams, "datagrams"),
@@ -103,6 +111,7 @@ impl Unit {
         (Self::Polls, "polls"),
         (Self::Events, "events"),
         (Self::Nanos, "ns"),
+        (Self::Options, "options"),
     ];
 
     fn word(self) -> &'static str {
@@ -207,8 +216,8 @@ impl Gauge {
 
 /// The counters that something asks for by name, and all gauges.
 pub mod keys {
-    use super::Source::{Cpu, Interface, Socket, Softnet, TcpInfo};
-    use super::Unit::{Bytes, Nanos, Packets, Segments};
+    use super::Source::{Cpu, Group, Interface, Netstat, Socket, Softnet, TcpInfo};
+    use super::Unit::{Bytes, Events, Nanos, Options, Packets, Segments};
     use super::{Counter, Gauge};
 
     /// Time of a CPU in user mode, niced or not.
@@ -260,6 +269,79 @@ pub mod keys {
     /// Time in which the sender's buffer held a connection back.
     pub const LIMITED_BY_BUFFER: Counter = Counter::of(TcpInfo, "limited_by_send_buffer", Nanos);
 
+    /// Segments that a connection received, pure acknowledgements included.
+    pub const SEGMENTS_IN: Counter = Counter::of(TcpInfo, "received", Segments);
+    /// Segments with payload that a connection received.
+    pub const DATA_IN: Counter = Counter::of(TcpInfo, "received_data", Segments);
+    /// Segments with payload that a connection sent, those that it sent again included.
+    pub const DATA_OUT: Counter = Counter::of(TcpInfo, "sent_data", Segments);
+    /// Time in which a connection had something to send or unacknowledged.
+    pub const BUSY: Counter = Counter::of(TcpInfo, "busy", Nanos);
+    /// Segments that arrived with a mark of congestion (ECN, RFC 3168), as their sender was told.
+    pub const MARKED: Counter = Counter::of(TcpInfo, "delivered_marked", Segments);
+    /// Times that a sender saw later segments acknowledged before earlier ones that were not lost.
+    pub const REORDERING: Counter = Counter::of(TcpInfo, "reordering_seen", Events);
+    /// Segments that came before others that were sent earlier.
+    pub const OUT_OF_ORDER: Counter = Counter::of(TcpInfo, "received_out_of_order", Segments);
+    /// Times that a sender's retransmission timer ran out (Linux 6.7).
+    pub const TIMEOUTS: Counter = Counter::of(TcpInfo, "timeouts", Events);
+    /// Periods in which the control group had used up its CPU time.
+    pub const THROTTLED: Counter = Counter::of(Group, "throttled", Events);
+    /// Periods of the control group's quota.
+    pub const QUOTA_PERIODS: Counter = Counter::of(Group, "periods", Events);
+
+    /// A counter of the network namespace by the kernel's name for it.
+    pub const fn kernel(name: &'static str) -> Counter {
+        Counter::of(Netstat, name, Events)
+    }
+    /// Connections that a full accept queue refused.
+    pub const LISTEN_OVERFLOWS: Counter = kernel("TcpExt.ListenOverflows");
+    /// First packets of connections sent again.
+    pub const SYN_RETRANSMITTED: Counter = kernel("TcpExt.TCPSynRetrans");
+    /// Segments that came twice: those that were received already.
+    pub const CAME_TWICE: Counter = kernel("TcpExt.TCPDSACKOldSent");
+    /// The same, of segments that were received out of order.
+    pub const CAME_TWICE_EARLY: Counter = kernel("TcpExt.TCPDSACKOfoSent");
+    /// Segments whose checksum was wrong.
+    pub const TCP_CHECKSUM: Counter = kernel("Tcp.InCsumErrors");
+    /// Datagrams whose checksum was wrong.
+    pub const UDP_CHECKSUM: Counter = kernel("Udp.InCsumErrors");
+    /// Segments that a TCP socket sent, as the namespace counts them.
+    pub const TCP_OUT: Counter = kernel("Tcp.OutSegs");
+    /// Fragments that came and were to be joined.
+    pub const FRAGMENTS_IN: Counter = kernel("Ip.ReasmReqds");
+    /// Packets whose fragments could not be joined.
+    pub const FRAGMENTS_FAILED: Counter = kernel("Ip.ReasmFails");
+    /// Fragments that were made.
+    pub const FRAGMENTS_OUT: Counter = kernel("Ip.FragCreates");
+    /// Packets that arrived marked by a router (ECN).
+    pub const CONGESTION_MARKS: Counter = kernel("IpExt.InCEPkts");
+    /// Messages of routers and hosts that something cannot be reached or is too big.
+    pub const UNREACHABLE_IN: Counter = kernel("Icmp.InDestUnreachs");
+    /// Segments dropped since a socket's backlog was full.
+    pub const SOCKET_BACKLOG: Counter = kernel("TcpExt.TCPBacklogDrop");
+    /// Segments dropped since a receive queue was full.
+    pub const RECEIVE_QUEUE: Counter = kernel("TcpExt.TCPRcvQDrop");
+    /// Times that a sender's retransmission timer ran out, of all connections of the namespace.
+    pub const KERNEL_TIMEOUTS: Counter = kernel("TcpExt.TCPTimeouts");
+
+    /// Bits of [`TCP_OPTIONS`] (include/uapi/linux/tcp.h, `TCPI_OPT_*`).
+    pub const OPTION_TIMESTAMPS: u64 = 1;
+    /// Selective acknowledgements were agreed on.
+    pub const OPTION_SACK: u64 = 2;
+    /// Scaled windows were agreed on.
+    pub const OPTION_WINDOW_SCALE: u64 = 4;
+    /// Congestion marks were agreed on.
+    pub const OPTION_ECN: u64 = 8;
+
+    /// What both ends of a connection agreed on.
+    pub const TCP_OPTIONS: Gauge = Gauge::of(TcpInfo, "agreed", Options);
+    /// Largest segment that this end told its peer to send.
+    pub const ADVERTISED_MSS: Gauge = Gauge::of(TcpInfo, "advertised_mss", Bytes);
+    /// Window that the peer offers (Linux 5.4).
+    pub const SEND_WINDOW: Gauge = Gauge::of(TcpInfo, "send_window", Bytes);
+    /// Window that this end offers (Linux 6.2).
+    pub const RECEIVE_WINDOW: Gauge = Gauge::of(TcpInfo, "receive_window", Bytes);
     /// Kernel memory of what waits in a flow's socket.
     pub const WAITING: Gauge = Gauge::of(Socket, "waiting", Bytes);
     /// Largest segment that a connection sends.
@@ -277,10 +359,21 @@ pub mod keys {
 
     /// Gauges that change while a window is open, so that they are told at its edges and, where
     /// they are sampled, by their extremes too.
-    pub const CHANGING: [Gauge; 3] = [WAITING, RTT, CONGESTION_WINDOW];
+    pub const CHANGING: [Gauge; 4] = [WAITING, RTT, CONGESTION_WINDOW, SEND_WINDOW];
     /// All gauges: what is none of them counts.
-    pub const GAUGES: [Gauge; 7] =
-        [WAITING, SEND_MSS, RECEIVE_MSS, PATH_MTU, RTT, RTT_MIN, CONGESTION_WINDOW];
+    pub const GAUGES: [Gauge; 11] = [
+        WAITING,
+        SEND_MSS,
+        RECEIVE_MSS,
+        PATH_MTU,
+        RTT,
+        RTT_MIN,
+        CONGESTION_WINDOW,
+        TCP_OPTIONS,
+        ADVERTISED_MSS,
+        SEND_WINDOW,
+        RECEIVE_WINDOW,
+    ];
 }
 
 /// One reading's name.
@@ -361,7 +454,9 @@ fn scope_of(source: Source, text: &str) -> Option<(Scope, &str)> {
             let at = [".received:", ".sent:"].iter().filter_map(|way| text.find(way)).min()?;
             Some(of_nic((&text[..at], &text[at + 1..])))
         }
-        Source::Pressure | Source::Softnet | Source::Udp => Some((Scope::Host, text)),
+        Source::Group | Source::Netstat | Source::Pressure | Source::Softnet | Source::Udp => {
+            Some((Scope::Host, text))
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! One source of counters a file, listed by name.
 
 mod cpu;
+mod group;
 mod interface;
+mod netstat;
 mod pause;
 mod pressure;
 mod rdma;
@@ -15,7 +17,9 @@ use crate::Registered;
 /// All sources, by name.
 pub static SOURCES: &[&Registered] = &[
     &cpu::SOURCE,
+    &group::SOURCE,
     &interface::SOURCE,
+    &netstat::SOURCE,
     &pause::SOURCE,
     &pressure::SOURCE,
     &rdma::SOURCE,

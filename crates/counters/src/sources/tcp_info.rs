@@ -17,25 +17,36 @@ pub static SOURCE: Registered = Registered {
 type Field = (usize, usize, u64);
 
 /// States.
-const GAUGES: [(Field, Gauge); 6] = [
+const GAUGES: [(Field, Gauge); 10] = [
+    ((5, 1, 1), keys::TCP_OPTIONS),
     ((16, 4, 1), keys::SEND_MSS),
     ((20, 4, 1), keys::RECEIVE_MSS),
     ((60, 4, 1), keys::PATH_MTU),
     ((68, 4, 1000), keys::RTT),
     ((80, 4, 1), keys::CONGESTION_WINDOW),
+    ((84, 4, 1), keys::ADVERTISED_MSS),
     ((148, 4, 1000), keys::RTT_MIN),
+    ((228, 4, 1), keys::SEND_WINDOW),
+    ((232, 4, 1), keys::RECEIVE_WINDOW),
 ];
 
 /// Totals since the connection began.
-const COUNTERS: [(Field, Counter); 8] = [
+const COUNTERS: [(Field, Counter); 15] = [
     ((100, 4, 1), keys::RETRANSMITTED),
     ((120, 8, 1), Counter::of(Source::TcpInfo, "acknowledged", Unit::Bytes)),
     ((128, 8, 1), keys::TCP_RECEIVED),
     ((136, 4, 1), keys::SENT),
-    ((140, 4, 1), Counter::of(Source::TcpInfo, "received", Unit::Segments)),
+    ((140, 4, 1), keys::SEGMENTS_IN),
+    ((152, 4, 1), keys::DATA_IN),
+    ((156, 4, 1), keys::DATA_OUT),
+    ((168, 8, 1000), keys::BUSY),
     ((176, 8, 1000), keys::LIMITED_BY_WINDOW),
     ((184, 8, 1000), keys::LIMITED_BY_BUFFER),
+    ((196, 4, 1), keys::MARKED),
     ((216, 4, 1), keys::DUPLICATES),
+    ((220, 4, 1), keys::REORDERING),
+    ((224, 4, 1), keys::OUT_OF_ORDER),
+    ((240, 2, 1), keys::TIMEOUTS),
 ];
 
 fn look(scene: &Scene<'_>) -> Option<Look> {
@@ -82,6 +93,8 @@ fn parse(bytes: &[u8], flow: u32, look: &mut Look) {
 fn value(bytes: &[u8], (at, width, factor): Field) -> Option<u64> {
     let bytes = bytes.get(at..at + width)?;
     let value = match width {
+        1 => (*bytes.first()?).into(),
+        2 => u16::from_ne_bytes(bytes.try_into().ok()?).into(),
         4 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
         _ => u64::from_ne_bytes(bytes.try_into().ok()?),
     };
@@ -115,6 +128,15 @@ mod tests {
         assert!((500..=65_536).contains(&of(&sent, "send_mss_bytes")));
         assert!(of(&sent, "path_mtu_bytes") > of(&sent, "send_mss_bytes"));
         assert!((1..2_000_000_000).contains(&of(&sent, "rtt_ns")));
+        // Older kernels know fewer of them.
+        if let Some(window) = sent.of("tcp-info", "flow0.send_window_bytes") {
+            assert!((1000..100_000_000).contains(&window), "{window}");
+        }
+        assert!((500..=65_536).contains(&of(&sent, "advertised_mss_bytes")));
+        let agreed = of(&sent, "agreed_options");
+        assert!(agreed & keys::OPTION_SACK != 0 || agreed == 0, "{agreed}");
+        assert!(of(&sent, "sent_data_segments") >= 1);
+        assert!(of(&received, "received_data_segments") >= 1);
     }
 
     #[test]
