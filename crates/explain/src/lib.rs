@@ -4,10 +4,13 @@
 #![forbid(unsafe_code)]
 
 pub mod conditions;
+mod ends;
 mod evidence;
 mod measured;
+mod peers;
 pub mod rules;
 mod setting;
+mod signals;
 mod survey;
 pub mod tune;
 
@@ -66,7 +69,11 @@ pub fn judge_host(host: &Host) -> Vec<Judged> {
 }
 
 fn verdict(rule: &Rule, case: &Case<'_>) -> Judged {
-    Judged { rule: rule.name.to_owned(), asks: rule.asks.to_owned(), verdict: (rule.judge)(case) }
+    let verdict = match rule.of_host {
+        true => peers::verdict(rule, case),
+        false => (rule.judge)(case),
+    };
+    Judged { rule: rule.name.to_owned(), asks: rule.asks.to_owned(), verdict }
 }
 
 /// All findings, the heaviest first, and among equals the one worth most.

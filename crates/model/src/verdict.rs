@@ -239,6 +239,15 @@ impl Missing {
     pub fn measurement(of: impl Into<String>) -> Self {
         Self::Measurement { of: of.into() }
     }
+    /// The same, of another host than this one.
+    #[must_use]
+    pub fn at(self, host: &str) -> Self {
+        match self {
+            Self::Fact { name, gap } => Self::Fact { name: format!("{name} at {host}"), gap },
+            Self::Measurement { of } => Self::Measurement { of },
+            Self::Knowledge { of } => Self::Knowledge { of: format!("{of} at {host}") },
+        }
+    }
     /// Something that does not follow from what was read.
     pub fn knowledge(of: impl Into<String>) -> Self {
         Self::Knowledge { of: of.into() }

@@ -63,6 +63,14 @@ fn to_have(
     Some(words)
 }
 
+/// Whether the kernel computes every checksum of what leaves, and need not: what is cut into segments
+/// needs checksums too, so that segmentation goes with them.
+fn sums_are_off(nic: &Nic, features: &BTreeMap<String, bool>) -> bool {
+    let told = || CUT_NEEDS[1].iter().filter(|(name, _)| features.contains_key(*name));
+    let is_on = told().any(|(name, _)| features.get(*name) == Some(&true));
+    !is_on && told().any(|(name, _)| !nic.fixed_offloads.contains(*name))
+}
+
 fn judge(case: &Case<'_>) -> Verdict {
     let mut survey = Survey::default();
     let used: Vec<&str> =
@@ -80,6 +88,10 @@ fn judge(case: &Case<'_>) -> Verdict {
             .filter(|(name, _)| features.get(*name) == Some(&false))
             .filter_map(|wanted| Some((wanted.1, to_have(nic, features, wanted)?)))
             .collect();
+        let mut missing = missing;
+        if sums_are_off(nic, features) {
+            missing.insert(0, ("checksums (tx)", vec!["tx"]));
+        }
         let off: Vec<&str> = missing.iter().map(|(word, _)| *word).collect();
         let mut switches: Vec<&str> = Vec::new();
         for word in missing.iter().flat_map(|(_, words)| words) {
@@ -158,6 +170,10 @@ mod tests {
         assert!(is_clear(&with(&[gso, pieces], &["tx-scatter-gather"])));
         let sums = [gso, ("tx-scatter-gather", true), ("tx-checksum-ipv4", false)];
         assert!(is_clear(&with(&sums, &["tx-checksum-ipv4"])));
+        // Checksums that could be computed by the NIC are named before what needs them.
+        let sums = with(&sums, &[]);
+        assert_eq!(remedy(&sums), "ethtool -K eth0 tx on gso on");
+        assert!(format!("{sums:?}").contains("checksums (tx), gso off"), "{sums:?}");
         let generic = [gso, ("tx-checksum-ipv4", false), ("tx-checksum-ip-generic", true)];
         assert_eq!(remedy(&with(&generic, &["tx-checksum-ipv4"])), "ethtool -K eth0 gso on");
     }

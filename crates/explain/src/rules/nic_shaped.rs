@@ -18,6 +18,11 @@ pub static RULE: Rule = Rule {
 /// Disciplines that limit or delay by themselves (tc(8)).
 const SHAPERS: [&str; 7] = ["cbq", "cbs", "hfsc", "htb", "netem", "taprio", "tbf"];
 
+/// Whether a discipline limits or delays by itself.
+pub fn is_shaper(qdisc: &str) -> bool {
+    SHAPERS.contains(&qdisc)
+}
+
 fn judge(case: &Case<'_>) -> Verdict {
     let used: Vec<&str> =
         case.summaries.iter().filter_map(|s| s.effective.interface.as_deref()).collect();
@@ -29,7 +34,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         }
         let name = format!("queueing discipline of {}", nic.name);
         let Some(qdisc) = survey.need(name, &nic.qdisc) else { continue };
-        if !SHAPERS.contains(&qdisc.as_str()) {
+        if !is_shaper(qdisc) {
             let says = format!("qdisc {qdisc} on {}", nic.name);
             survey.fine(says, nic.qdisc.source().0.clone());
         } else {

@@ -3,10 +3,13 @@
 //! Sender and receiver on one CPU take turns: the rate is that of neither, and tools that are
 //! pinned by a copied command line do it often. Also found for the two threads of one core.
 
-use crate::measured::{self, Blind, finding};
+use crate::ends::End;
+use crate::measured::{self, Blind, Cell, finding};
 use crate::{Case, Rule};
 use narrows_model::host::Host;
+use narrows_model::load::CpuList;
 use narrows_model::result::{Verdict, Weight};
+use narrows_model::trial::Path;
 
 pub static RULE: Rule =
     Rule { name: "same-cpu", asks: "Did both ends share a CPU?", of_host: false, judge };
@@ -15,18 +18,20 @@ fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let idle = Some("pins both ends of a path inside one machine");
     measured::judge(case, "a run inside one machine with both ends pinned", idle, |cell| {
-        let place = &cell.trial.place;
-        if place.is_free() || !cell.summary.is_one_host() {
+        if !cell.summary.is_one_host() {
             return Err(Blind::OtherKind);
         }
-        if place.sink.0.is_empty() || place.source.0.is_empty() {
+        let (Some(sinks), Some(sources)) = (
+            cpus(cell, &cell.trial.place.sink, cell.receiver()),
+            cpus(cell, &cell.trial.place.source, cell.sender()),
+        ) else {
             return Err(Blind::OtherKind);
-        }
-        let shared = place.sink.0.iter().find_map(|sink| {
-            let with = place.source.0.iter().find(|source| share_core(host, *sink, **source))?;
+        };
+        let shared = sinks.iter().find_map(|sink| {
+            let with = sources.iter().find(|source| share_core(host, *sink, **source))?;
             Some((*sink, *with))
         });
-        let seen = format!("sink on {:?}, source on {:?}", place.sink.0, place.source.0);
+        let seen = format!("receiver on CPUs {sinks:?}, sender on CPUs {sources:?}");
         let wrong = shared.map(|(sink, source)| {
             let what = if sink == source {
                 format!("CPU {sink}")
@@ -34,11 +39,23 @@ fn judge(case: &Case<'_>) -> Verdict {
                 format!("the core of CPUs {sink} and {source}")
             };
             let says = format!("Both ends of {} shared {what}", cell.trial.label);
-            let remedy = "name different cores for the two ends (-A LOCAL,REMOTE)";
+            let remedy = "give the two ends different cores: -A LOCAL,REMOTE, and see what bound the \
+                          processes (taskset -pc PID, cpuset of their control groups)";
             finding(&RULE, cell, Weight::Caution, says, seen.clone(), remedy)
         });
         cell.saw(seen, wrong)
     })
+}
+
+/// The CPUs that an end was pinned to, or, where only one is left to its process, that one.
+fn cpus(cell: &Cell<'_>, pinned: &CpuList, end: Option<End<'_>>) -> Option<Vec<u32>> {
+    if !pinned.0.is_empty() {
+        return Some(pinned.0.clone());
+    }
+    // A process that others bound (taskset, a cpuset) chose nothing itself.
+    let allowed = end?.host.cpu.allowed.value()?;
+    let is_one = allowed.len() == 1 && cell.trial.path == Path::Peer;
+    is_one.then(|| allowed.clone())
 }
 
 fn share_core(host: &Host, one: u32, other: u32) -> bool {
@@ -53,10 +70,10 @@ fn share_core(host: &Host, one: u32, other: u32) -> bool {
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_idle};
-    use narrows_model::host::CpuPlace;
-    use narrows_model::load::CpuList;
-    use narrows_model::trial::Path;
+    use narrows_model::host::{Cpu, CpuPlace};
+    use narrows_model::trial::Placement;
 
     #[test]
     fn one_cpu_and_one_core_are_found() {
@@ -75,5 +92,20 @@ mod tests {
         assert!(is_found(&of_study(&RULE, &study(0, 2))));
         assert!(is_clear(&of_study(&RULE, &study(0, 1))));
         assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));
+        let bound = |own: u32, far: u32| {
+            let mut study = study(0, 0);
+            (study.trials[0].path, study.trials[0].place) = (Path::Peer, Placement::default());
+            for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                end.report.effective.machine = Some("one".into());
+            }
+            let host = |cpu: u32| {
+                let cpu = Cpu { allowed: known(vec![cpu]), ..Cpu::default() };
+                Host { cpu, ..Host::default() }
+            };
+            (study.host, study.peer_hosts) = (host(own), vec![host(far)]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&bound(1, 1)), "by taskset");
+        assert!(is_clear(&bound(0, 1)));
     }
 }

@@ -1,0 +1,141 @@
+//! The rules about one host, asked of every host of a study: the one that narrows ran on, and the
+//! peers. What holds a path back is as often the far end.
+
+use crate::{Case, Rule};
+use narrows_model::host::Host;
+use narrows_model::load::{EndReport, Role};
+use narrows_model::record::Record;
+use narrows_model::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path, Trial};
+use narrows_stats::Summary;
+
+/// Which end of a path to another host is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Own,
+    Peer,
+}
+
+/// What a rule about one host says of all hosts of a study.
+pub fn verdict(rule: &Rule, case: &Case<'_>) -> Verdict {
+    let own = own_case(rule, case);
+    let peers = &case.study.peer_hosts;
+    // Of one machine that is both ends everything but what a namespace has of its own would be
+    // said twice.
+    let is_one_machine = case.summaries.iter().any(|summary| summary.one_machine);
+    peers.iter().enumerate().fold(own, |all, (number, peer)| {
+        let name = match peers.len() {
+            1 => "the peer".to_owned(),
+            _ => format!("peer {}", number + 1),
+        };
+        joined(all, of_peer(rule, case, peer), &name, is_one_machine)
+    })
+}
+
+fn own_case(rule: &Rule, case: &Case<'_>) -> Verdict {
+    let summaries = seen_from(case, Whose::Own);
+    let (study, predictions) = (case.study, case.predictions);
+    (rule.judge)(&Case { study, summaries: &summaries, predictions })
+}
+
+fn of_peer(rule: &Rule, case: &Case<'_>, peer: &Host) -> Verdict {
+    let study = StoredStudy::unmeasured(peer.clone());
+    let summaries = seen_from(case, Whose::Peer);
+    (rule.judge)(&Case { study: &study, summaries: &summaries, predictions: &[] })
+}
+
+/// The summaries with the interface that an end used, of paths to another host.
+fn seen_from(case: &Case<'_>, whose: Whose) -> Vec<Summary> {
+    let by_trial = case.study.by_trial();
+    let of = |summary: &Summary| {
+        let mut summary = summary.clone();
+        let trial = case.study.trials.iter().find(|trial| trial.label == summary.label);
+        if let Some(trial) = trial.filter(|trial| trial.path == Path::Peer) {
+            let records = by_trial.get(&trial.id).into_iter().flatten();
+            let mut ends = records.filter_map(|record| end(trial, record, whose));
+            summary.effective.interface = ends.find_map(|end| end.effective.interface.clone());
+        } else if whose == Whose::Peer {
+            summary.effective.interface = None;
+        }
+        summary
+    };
+    case.summaries.iter().map(of).collect()
+}
+
+fn end<'r>(trial: &Trial, record: &'r Record, whose: Whose) -> Option<&'r EndReport> {
+    let sends = (whose == Whose::Own) != trial.params.is_reverse();
+    record.of(if sends { Role::Sender } else { Role::Receiver }).next()
+}
+
+/// One answer of two hosts: what was found at either; clear only when both are.
+fn joined(own: Verdict, peer: Verdict, name: &str, is_one_machine: bool) -> Verdict {
+    match (own, peer) {
+        (Verdict::Found { mut findings }, Verdict::Found { findings: far }) => {
+            for finding in far {
+                match findings.iter_mut().find(|own| own.says == finding.says) {
+                    Some(own) if !is_one_machine => own.says += &format!("; the same at {name}"),
+                    Some(_) => {}
+                    None => findings.push(at(finding, name)),
+                }
+            }
+            Verdict::Found { findings }
+        }
+        (_, Verdict::Found { findings }) => {
+            Verdict::Found { findings: findings.into_iter().map(|far| at(far, name)).collect() }
+        }
+        (own @ Verdict::Found { .. }, _) => own,
+        (own, _) if is_one_machine => own,
+        (own, Verdict::NotApplicable { .. }) => own,
+        (own, Verdict::Clear { looked_at }) => cleared(own, &looked_at, name),
+        (own, Verdict::Unknown { missing, looked_at }) => {
+            let missing = missing.into_iter().map(|lacks| lacks.at(name)).collect();
+            unknown(own, missing, looked_at, name)
+        }
+    }
+}
+
+fn cleared(own: Verdict, far: &LookedAt, name: &str) -> Verdict {
+    let far: Vec<Evidence> = far.all().iter().map(|seen| seen_at(seen, name)).collect();
+    match own {
+        Verdict::Clear { looked_at } => {
+            let all = [looked_at.all().to_vec(), far].concat();
+            LookedAt::try_from(all).map_or_else(
+                |_| Verdict::NotApplicable { why: Inapplicable::NotSo { because: String::new() } },
+                |looked_at| Verdict::Clear { looked_at },
+            )
+        }
+        Verdict::Unknown { missing, looked_at } => {
+            Verdict::Unknown { missing, looked_at: [looked_at, far].concat() }
+        }
+        Verdict::NotApplicable { why } => LookedAt::try_from(far)
+            .map_or(Verdict::NotApplicable { why }, |looked_at| Verdict::Clear { looked_at }),
+        found => found,
+    }
+}
+
+fn unknown(own: Verdict, lacks: Vec<Missing>, far: Vec<Evidence>, name: &str) -> Verdict {
+    let far: Vec<Evidence> = far.iter().map(|seen| seen_at(seen, name)).collect();
+    let (missing, looked_at) = match own {
+        Verdict::Clear { looked_at } => (lacks, [looked_at.all().to_vec(), far].concat()),
+        Verdict::Unknown { missing, looked_at } => {
+            ([missing, lacks].concat(), [looked_at, far].concat())
+        }
+        Verdict::NotApplicable { .. } => (lacks, far),
+        found @ Verdict::Found { .. } => return found,
+    };
+    Verdict::Unknown { missing, looked_at }
+}
+
+fn seen_at(seen: &Evidence, name: &str) -> Evidence {
+    Evidence { says: seen.says.clone(), from: format!("{name}: {}", seen.from) }
+}
+
+fn at(finding: Finding, name: &str) -> Finding {
+    Finding {
+        says: format!("{} (at {name})", finding.says),
+        remedy: format!("at {name}: {}", finding.remedy),
+        evidence: finding.evidence.iter().map(|seen| seen_at(seen, name)).collect(),
+        ..finding
+    }
+}
