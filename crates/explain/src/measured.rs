@@ -9,12 +9,15 @@ use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::result::{Evidence, Finding, Inapplicable, Missing, Verdict, Weight};
+use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use narrows_stats::{Label, Summary, median};
 
 /// One measured cell.
 pub struct Cell<'a> {
+    /// The study that it is of.
+    pub study: &'a StoredStudy,
     /// What was asked for.
     pub trial: &'a Trial,
     /// What its records say.
@@ -27,6 +30,12 @@ impl Cell<'_> {
     /// Median over the runs of what each one's sending end tells.
     pub fn of_source(&self, value: impl Fn(&EndReport) -> Option<f64>) -> Option<f64> {
         let ends = self.done.iter().filter_map(|record| record.sender());
+        median(&ends.filter_map(value).collect::<Vec<f64>>())
+    }
+
+    /// The same of each one's receiving end.
+    pub fn of_sink(&self, value: impl Fn(&EndReport) -> Option<f64>) -> Option<f64> {
+        let ends = self.done.iter().filter_map(|record| record.receiver());
         median(&ends.filter_map(value).collect::<Vec<f64>>())
     }
 
@@ -57,7 +66,7 @@ pub fn cells<'a>(case: &'a Case<'a>) -> impl Iterator<Item = Cell<'a>> {
         let summary = case.summaries.iter().find(|summary| summary.label == trial.label)?;
         let mut done = runs.remove(&trial.id).unwrap_or_default();
         done.retain(|record| record.outcome == Outcome::Done && record.sender().is_some());
-        (!done.is_empty()).then_some(Cell { trial, summary, done })
+        (!done.is_empty()).then_some(Cell { study: case.study, trial, summary, done })
     })
 }
 
@@ -108,7 +117,7 @@ impl Cell<'_> {
     }
 
     /// The cell as the source of what was seen.
-    fn runs(&self) -> String {
+    pub fn runs(&self) -> String {
         format!("{} runs of {}", self.done.len(), self.trial.label)
     }
 
@@ -178,10 +187,18 @@ pub struct Limit {
     pub means: &'static str,
     /// Whose buffer it is: `receiver` or `sender`.
     pub whose: &'static str,
-    /// The setting that bounds that buffer where none was asked for.
-    pub setting: &'static str,
+    /// Why it is as small as it is and what to do, where no size was asked for.
+    pub why: fn(&Cell<'_>) -> Why,
     /// The buffer in force.
     pub buffer: fn(&Summary) -> Option<Bytes>,
+}
+
+/// What keeps a buffer or a window small.
+pub struct Why {
+    /// In a sentence, without its end.
+    pub says: String,
+    /// What to do about it.
+    pub remedy: String,
 }
 
 /// Share of the time from which a limit counts. Windows of 8 to 128 KiB planted between namespaces
@@ -209,7 +226,7 @@ pub fn judge_limit(case: &Case<'_>, rule: &Rule, limit: &Limit) -> Verdict {
 
 /// The flows' smoothed round trips in words: each flow has its own, so of several the median is
 /// told with the lowest and the highest of all, those in the window included where they were read.
-fn round_trips(cell: &Cell<'_>) -> Option<String> {
+pub fn round_trips(cell: &Cell<'_>) -> Option<String> {
     let at = |end: &EndReport, moment| -> Vec<f64> {
         end.readings.each(keys::RTT, moment).map(|(_, ns)| ns as f64).collect()
     };
@@ -236,15 +253,19 @@ fn limited_finding(rule: &Rule, cell: &Cell<'_>, limit: &Limit, share: f64) -> F
         seen += &format!("; buffer in force {bytes}");
     }
     seen += &round_trips(cell).unwrap_or_default();
-    let says = format!(
-        "The {}'s buffer held TCP back in {}: neither end's CPU was full",
-        limit.whose, cell.trial.label
-    );
-    let remedy = match cell.trial.params.socket_buffer_bytes {
-        Some(_) => "ask for a larger buffer (--window), or none: the kernel then sizes it itself"
-            .to_owned(),
-        None => format!("raise the largest of {} at the {}", limit.setting, limit.whose),
+    let why = match cell.trial.params.socket_buffer_bytes {
+        Some(asked) => Why {
+            says: format!("{asked} were asked for"),
+            remedy: "ask for a larger buffer (--window), or none: the kernel then sizes it itself"
+                .to_owned(),
+        },
+        None => (limit.why)(cell),
     };
+    let says = format!(
+        "The {}'s buffer held TCP back in {}: {}; neither end's CPU was full",
+        limit.whose, cell.trial.label, why.says
+    );
+    let remedy = why.remedy;
     finding(rule, cell, Weight::Advice, says, seen, &remedy)
 }
 
@@ -255,11 +276,9 @@ pub mod testing {
     use super::*;
     use narrows_model::Nanos;
     use narrows_model::host::Host;
-    use narrows_model::load::{FlowTally, Params, Role, ThreadUsage, Timeline};
+    use narrows_model::load::{FlowTally, Interval, Params, Role, ThreadUsage, Timeline};
     use narrows_model::reading::Scope;
     use narrows_model::record::{Reported, Stamp};
-    use narrows_model::study::StoredStudy;
-    use narrows_model::trial::Trial;
     use narrows_model::trial::{Path, Placement, TrialId};
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -336,6 +355,30 @@ pub mod testing {
         for record in &mut study.records {
             if let Some(end) = record.of_mut(Role::Sender).next() {
                 end.readings.put_words(source, key, value);
+            }
+        }
+    }
+
+    /// Sets a reading of every run's receiving end.
+    pub fn read_sink(study: &mut StoredStudy, source: &str, key: &str, value: u64) {
+        for record in &mut study.records {
+            if let Some(end) = record.of_mut(Role::Receiver).next() {
+                end.readings.put_words(source, key, value);
+            }
+        }
+    }
+
+    /// Gives each run ten slices at the receiver with these bytes.
+    pub fn slices(study: &mut StoredStudy, bytes: &[u64]) {
+        let length_ns = Nanos(SECOND_NS / bytes.len() as u64);
+        for record in &mut study.records {
+            if let Some(end) = record.of_mut(Role::Receiver).next() {
+                let of = |(number, bytes): (u64, &u64)| Interval {
+                    start_ns: Nanos(number * length_ns.0),
+                    length_ns,
+                    bytes: Bytes(*bytes),
+                };
+                end.intervals = (0..).zip(bytes).map(of).collect();
             }
         }
     }

@@ -124,13 +124,14 @@ pub fn read(root: &Root) -> BTreeMap<String, Fact<String>> {
         let path = format!("sys/devices/system/cpu/vulnerabilities/{name}");
         facts.insert(format!("cpu.mitigation.{name}"), text(root, &path));
     }
-    let own: [(&str, Fact<String>); 8] = [
+    let own: [(&str, Fact<String>); 9] = [
         ("cpu.energy-preference", of_all_cpus(root, "energy_performance_preference")),
         ("cpu.governor", of_all_cpus(root, "scaling_governor")),
         ("cpu.turbo", turbo(root)),
         ("iommu", iommu(root)),
         ("kernel.command-line", command_line(root)),
         ("net.filter-modules", filters(root)),
+        ("net.route.window", root.asked("narrows/route-windows", crate::ask::routes::windows)),
         ("process.memlock", memlock(root)),
         ("irq.balance-daemon", daemon(root)),
     ];

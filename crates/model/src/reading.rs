@@ -325,6 +325,13 @@ pub mod keys {
     /// Times that a sender's retransmission timer ran out, of all connections of the namespace.
     pub const KERNEL_TIMEOUTS: Counter = kernel("TcpExt.TCPTimeouts");
 
+    /// Times that a sender repaired a loss by selective acknowledgements.
+    pub const RECOVERIES: Counter = kernel("TcpExt.TCPSackRecovery");
+    /// Times that it repaired one without them.
+    pub const RECOVERIES_WITHOUT_SACK: Counter = kernel("TcpExt.TCPRenoRecovery");
+    /// Acknowledgements that waited for something to go with (RFC 1122: at most half a second).
+    pub const DELAYED_ACKS: Counter = kernel("TcpExt.DelayedACKs");
+
     /// Bits of [`TCP_OPTIONS`] (include/uapi/linux/tcp.h, `TCPI_OPT_*`).
     pub const OPTION_TIMESTAMPS: u64 = 1;
     /// Selective acknowledgements were agreed on.

@@ -32,7 +32,9 @@ const KEPT: [(&str, &[&str]); 6] = [
             "TCPOFOQueue",
             "TCPRcvCollapsed",
             "TCPRcvQDrop",
+            "TCPRenoRecovery",
             "TCPReqQFullDrop",
+            "TCPSackRecovery",
             "TCPSpuriousRTOs",
             "TCPSynRetrans",
             "TCPTimeouts",
@@ -144,6 +146,9 @@ mod tests {
             keys::SOCKET_BACKLOG,
             keys::RECEIVE_QUEUE,
             keys::KERNEL_TIMEOUTS,
+            keys::RECOVERIES,
+            keys::RECOVERIES_WITHOUT_SACK,
+            keys::DELAYED_ACKS,
         ];
         let is_kept = |name: &str| {
             KEPT.iter().any(|(row, columns)| {

@@ -3,9 +3,12 @@
 //! A sender may have no more on its way than the window that the receiver offers, which is about
 //! half of its buffer. The kernel counts the time in which it had data and no window
 //! (`tcpi_rwnd_limited`, include/uapi/linux/tcp.h). With a CPU full at either end the window is not
-//! the cause.
+//! the cause. What keeps the window small is told apart by what the connection agreed on and by the
+//! receiver's settings: unscaled windows, autotuning that is off, a route's window, and only then
+//! the largest buffer.
 
-use crate::measured::{Limit, judge_limit};
+use crate::ends::End;
+use crate::measured::{Cell, Limit, Why, judge_limit};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::Verdict;
@@ -21,19 +24,81 @@ const LIMIT: Limit = Limit {
     counter: keys::LIMITED_BY_WINDOW,
     means: "the sender had data and no window",
     whose: "receiver",
-    setting: "net.ipv4.tcp_rmem",
+    why,
     buffer: |summary| summary.sink_receive_buffer_bytes,
 };
+
+const SCALING: &str = "net.ipv4.tcp_window_scaling";
+const AUTOTUNING: &str = "net.ipv4.tcp_moderate_rcvbuf";
+const BUFFERS: &str = "net.ipv4.tcp_rmem";
+/// Windows of routes, by interface (`Window` in /proc/net/route).
+const ROUTES: &str = "net.route.window";
 
 fn judge(case: &Case<'_>) -> Verdict {
     judge_limit(case, &RULE, &LIMIT)
 }
 
+fn why(cell: &Cell<'_>) -> Why {
+    let ends = [cell.sender(), cell.receiver()];
+    if cell.agreed(keys::OPTION_WINDOW_SCALE) == Some(false) {
+        return unscaled(ends.iter().flatten().find(|end| end.is_off(SCALING)));
+    }
+    let Some(end) = cell.receiver() else { return small_buffer("at the receiver", None) };
+    if end.is_off(AUTOTUNING) {
+        return Why {
+            says: format!("autotuning of receive buffers is off {} ({AUTOTUNING} is 0)", end.at),
+            remedy: format!("{}: sysctl -w {AUTOTUNING}=1", end.at),
+        };
+    }
+    if let Some(routes) = end.setting(ROUTES) {
+        return Why {
+            says: format!("a route {} bounds the window ({routes} B)", end.at),
+            remedy: format!("{}: ip route show; take `window` off the route", end.at),
+        };
+    }
+    let most = end.setting(BUFFERS).and_then(|text| text.split_whitespace().nth(2)?.parse().ok());
+    let used = cell.summary.sink_receive_buffer_bytes.map(|bytes| bytes.0);
+    match (most, used) {
+        (Some(most), Some(used)) if 2 * used < most => Why {
+            says: format!("the window stayed small though {BUFFERS} allows {most} B {}", end.at),
+            remedy: "see what bounds it at the receiver: ip route show (window), nstat -az \
+                     TcpExtPruneCalled, net.ipv4.tcp_mem; or a longer warm-up (--warm-up)"
+                .to_owned(),
+        },
+        (most, _) => small_buffer(end.at, most),
+    }
+}
+
+fn unscaled(off: Option<&End<'_>>) -> Why {
+    match off {
+        Some(end) => Why {
+            says: format!("window scaling is off {}, so that it ends at 64 KiB", end.at),
+            remedy: format!("{}: sysctl -w {SCALING}=1", end.at),
+        },
+        None => Why {
+            says: "window scaling was not agreed on, and it is on at both ends: something between \
+                   them takes the option away"
+                .to_owned(),
+            remedy: "look for a firewall or load balancer that removes or rewrites TCP's options"
+                .to_owned(),
+        },
+    }
+}
+
+fn small_buffer(at: &str, most: Option<u64>) -> Why {
+    let now = most.map_or(String::new(), |most| format!(", now {most} B"));
+    Why {
+        says: "it is as large as it may become".to_owned(),
+        remedy: format!("raise the largest of {BUFFERS} {at}{now}, to rate x round trip x 2"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_limit, of_study, stream};
-    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use crate::measured::testing::{of_limit, of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known};
+    use narrows_model::host::Host;
 
     #[test]
     fn time_at_the_limit_is_found_and_a_busy_end_is_another_matter() {
@@ -47,5 +112,40 @@ mod tests {
         assert!(is_clear(&of_limit(&RULE, LIMIT.counter, 20, false)));
         assert!(is_clear(&of_limit(&RULE, LIMIT.counter, 93, true)));
         assert!(is_unknown(&of_study(&RULE, &stream("udp-stream"))));
+    }
+
+    #[test]
+    fn the_remedy_is_that_of_what_keeps_the_window_small() {
+        let remedy = |agreed: u64, own: &[(&str, &str)], far: &[(&str, &str)]| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.limited_by_receive_window_ns", 950_000_000);
+            read(&mut study, "tcp-info", "flow0.agreed_options", agreed);
+            let host = |settings: &[(&str, &str)]| {
+                let mut host = Host::default();
+                for (name, value) in settings {
+                    host.tuning.insert((*name).into(), known((*value).into()));
+                }
+                host
+            };
+            (study.host, study.peer_hosts) = (host(own), vec![host(far)]);
+            match of_study(&RULE, &study) {
+                Verdict::Found { findings } => {
+                    format!("{}; {}", findings[0].says, findings[0].remedy)
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        let far = remedy(3, &[], &[(SCALING, "0")]);
+        assert!(far.contains("off at the peer") && !far.contains("tcp_rmem"), "{far}");
+        let own = remedy(3, &[(SCALING, "0")], &[]);
+        assert!(own.contains("off here") && !own.contains("tcp_rmem"), "{own}");
+        let taken = remedy(3, &[(SCALING, "1")], &[(SCALING, "1")]);
+        assert!(taken.contains("between them takes the option away"), "{taken}");
+        let untuned = remedy(7, &[], &[(AUTOTUNING, "0")]);
+        assert!(untuned.contains("sysctl -w net.ipv4.tcp_moderate_rcvbuf=1"), "{untuned}");
+        let routed = remedy(7, &[], &[(ROUTES, "eth0 30000")]);
+        assert!(routed.contains("ip route show") && !routed.contains("tcp_rmem"), "{routed}");
+        let small = remedy(7, &[], &[(BUFFERS, "4096 65536 131072")]);
+        assert!(small.contains("tcp_rmem at the peer, now 131072 B"), "{small}");
     }
 }

@@ -4,7 +4,7 @@
 //! the buffer was full and the network would have taken more (`tcpi_sndbuf_limited`,
 //! include/uapi/linux/tcp.h). With a CPU full at either end the buffer is not the cause.
 
-use crate::measured::{Limit, judge_limit};
+use crate::measured::{Cell, Limit, Why, judge_limit};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::Verdict;
@@ -20,12 +20,25 @@ const LIMIT: Limit = Limit {
     counter: keys::LIMITED_BY_BUFFER,
     means: "the send buffer was full and the window open",
     whose: "sender",
-    setting: "net.ipv4.tcp_wmem",
+    why,
     buffer: |summary| summary.effective.send_buffer_bytes,
 };
 
+const BUFFERS: &str = "net.ipv4.tcp_wmem";
+
 fn judge(case: &Case<'_>) -> Verdict {
     judge_limit(case, &RULE, &LIMIT)
+}
+
+fn why(cell: &Cell<'_>) -> Why {
+    let end = cell.sender();
+    let at = end.map_or("at the sender", |end| end.at);
+    let most = end.and_then(|end| end.setting(BUFFERS)?.split_whitespace().nth(2));
+    let now = most.map_or(String::new(), |most| format!(", now {most} B"));
+    Why {
+        says: "it is as large as it may become".to_owned(),
+        remedy: format!("raise the largest of {BUFFERS} {at}{now}, to rate x round trip x 2"),
+    }
 }
 
 #[cfg(test)]

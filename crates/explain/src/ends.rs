@@ -1,0 +1,58 @@
+//! The two ends of a cell: what is known of the host that each of them ran on.
+
+use crate::measured::Cell;
+use narrows_model::host::{Host, Nic};
+use narrows_model::load::EndReport;
+use narrows_model::trial::Path;
+
+/// One end of a cell.
+#[derive(Clone, Copy)]
+pub struct End<'a> {
+    /// The facts of its host.
+    pub host: &'a Host,
+    /// Where it is, as findings call it: `here` or `at the peer`.
+    pub at: &'static str,
+    /// What it reported in the first run.
+    pub report: Option<&'a EndReport>,
+}
+
+impl<'a> End<'a> {
+    /// A setting's value.
+    pub fn setting(&self, name: &str) -> Option<&'a str> {
+        self.host.tuning.get(name)?.value().map(|value| value.trim())
+    }
+
+    /// Whether a switch is known to be off.
+    pub fn is_off(&self, name: &str) -> bool {
+        self.setting(name) == Some("0")
+    }
+
+    /// The interface that the flows used.
+    pub fn nic(&self) -> Option<&'a Nic> {
+        self.host.nic(self.report?.effective.interface.as_deref()?)
+    }
+}
+
+impl<'a> Cell<'a> {
+    /// The end that sent; `None` where its host is not known, as with several peers.
+    pub fn sender(&self) -> Option<End<'a>> {
+        let report = self.done.first().and_then(|record| record.sender());
+        self.end(!self.trial.params.is_reverse(), report)
+    }
+
+    /// The end that received.
+    pub fn receiver(&self) -> Option<End<'a>> {
+        let report = self.done.first().and_then(|record| record.receiver());
+        self.end(self.trial.params.is_reverse(), report)
+    }
+
+    fn end(&self, is_own: bool, report: Option<&'a EndReport>) -> Option<End<'a>> {
+        if is_own || self.trial.path != Path::Peer {
+            return Some(End { host: &self.study.host, at: "here", report });
+        }
+        match self.study.peer_hosts.as_slice() {
+            [peer] => Some(End { host: peer, at: "at the peer", report }),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `tcp-options-removed`: does something on the path take TCP's options away?
+//!
+//! Window scaling, selective acknowledgements and timestamps are agreed on in the first packets. A
+//! firewall that clears options it does not know leaves both ends with a TCP of 1988: windows of 64
+//! KiB, and a whole window sent again for each loss. Where both ends have an option switched on and
+//! their connection has it not, it was taken away in between.
+
+use crate::ends::End;
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::reading::keys;
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "tcp-options-removed",
+    asks: "Does something on the path take TCP's options away?",
+    of_host: false,
+    judge,
+};
+
+/// An option, the setting that offers it, its name, and what its lack costs.
+const OPTIONS: [(u64, &str, &str, &str); 3] = [
+    (
+        keys::OPTION_WINDOW_SCALE,
+        "net.ipv4.tcp_window_scaling",
+        "window scaling",
+        "no more than 64 KiB can be on the way",
+    ),
+    (
+        keys::OPTION_SACK,
+        "net.ipv4.tcp_sack",
+        "selective acknowledgements (SACK)",
+        "losses cost a round trip each",
+    ),
+    (
+        keys::OPTION_TIMESTAMPS,
+        "net.ipv4.tcp_timestamps",
+        "timestamps",
+        "round trips and old segments are told less well",
+    ),
+];
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() {
+        return Err(Blind::OtherKind);
+    }
+    let (Some(sender), Some(receiver)) = (cell.sender(), cell.receiver()) else {
+        return Err(cell.lacks("settings of both ends"));
+    };
+    let mut taken = Vec::new();
+    for (option, setting, name, cost) in OPTIONS {
+        let agreed = cell.agreed(option).ok_or_else(|| cell.lacks("TCP's agreed options"))?;
+        let is_on = |end: &End<'_>| end.setting(setting).is_some_and(|value| value != "0");
+        if !agreed && is_on(&sender) && is_on(&receiver) {
+            taken.push((name, cost));
+        }
+    }
+    let (Some((name, cost)), names) = (taken.first(), taken.iter().map(|(name, _)| *name)) else {
+        return cell.saw("the connection has every option that both ends offer", None);
+    };
+    let names = names.collect::<Vec<&str>>().join(", ");
+    let seen = format!("not agreed on, and switched on at both ends: {names}");
+    let says = format!(
+        "Something on the path takes TCP options away in {}: {names}. Without {name} {cost}",
+        cell.trial.label
+    );
+    let remedy = "look for a firewall, NAT or load balancer between that normalises or clears TCP's \
+                  options, and let them pass";
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known};
+    use narrows_model::host::Host;
+
+    #[test]
+    fn an_option_that_both_ends_offer_and_have_not_is_found() {
+        let of = |agreed: u64, far: &str| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.agreed_options", agreed);
+            let host = |sack: &str| {
+                let mut host = Host::default();
+                for (_, setting, ..) in OPTIONS {
+                    host.tuning.insert(setting.into(), known("1".into()));
+                }
+                host.tuning.insert("net.ipv4.tcp_sack".into(), known(sack.into()));
+                host
+            };
+            (study.host, study.peer_hosts) = (host("1"), vec![host(far)]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&of(7, "1")));
+        assert!(is_found(&of(5, "1")));
+        assert!(is_clear(&of(5, "0")), "an end has it off");
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}

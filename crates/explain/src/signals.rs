@@ -1,0 +1,200 @@
+//! What the counters of a TCP stream say of its path: rates, queues, losses.
+
+use crate::measured::Cell;
+use narrows_model::load::EndReport;
+use narrows_model::reading::{Counter, Gauge, Moment, keys};
+use narrows_stats::median;
+
+/// Bytes of the headers of a packet that carries a segment: IPv4 and TCP with timestamps. With IPv6
+/// it is 20 more, which changes a rate by 1.4 %.
+const PACKET_HEADERS_BYTES: f64 = 52.0;
+
+/// Rates in bits a second, of payload.
+pub struct Rates {
+    /// The median of the runs.
+    pub middle: f64,
+    /// The slowest.
+    pub low: f64,
+    /// The fastest.
+    pub high: f64,
+}
+
+impl Rates {
+    /// How far apart the runs are: the range as a share of the median.
+    pub fn spread(&self) -> f64 {
+        (self.high - self.low) / self.middle.max(1.0)
+    }
+}
+
+/// Round trips of a cell in nanoseconds.
+pub struct Trips {
+    /// The shortest that any flow saw since it began.
+    pub shortest_ns: f64,
+    /// The shortest smoothed one of the window: with a queue that never empties it is far above the
+    /// first.
+    pub least_ns: f64,
+    /// The middle of the window.
+    pub middle_ns: f64,
+}
+
+impl Trips {
+    /// How long packets waited at the least while the stream ran.
+    pub fn waited_ns(&self) -> f64 {
+        (self.least_ns - self.shortest_ns).max(0.0)
+    }
+}
+
+/// Segments of a cell, as shares of those that were sent.
+pub struct Losses {
+    /// Sent again, and missing until then.
+    pub lost: f64,
+    /// Reported by the receiver as had already.
+    pub had: f64,
+    /// Sent again, for whichever reason.
+    pub again: f64,
+    /// Came before others that were sent earlier.
+    pub early: f64,
+    /// How many were sent, in the median run.
+    pub sent: f64,
+}
+
+impl Cell<'_> {
+    /// Rates of the runs that have one.
+    pub fn rates(&self) -> Option<Rates> {
+        let values: Vec<f64> = self.summary.values.iter().map(|value| value.value).collect();
+        let middle = median(&values)?;
+        let low = values.iter().copied().reduce(f64::min)?;
+        let high = values.iter().copied().reduce(f64::max)?;
+        (middle > 0.0).then_some(Rates { middle, low, high })
+    }
+
+    /// How much the rate changed between the slices of a run: standard deviation over mean, median
+    /// of the runs.
+    pub fn unsteadiness(&self) -> Option<f64> {
+        self.of_sink(|end| {
+            let rates = slice_rates(end);
+            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+            let squares = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>();
+            (rates.len() >= SLICES_MIN && mean > 0.0)
+                .then(|| (squares / rates.len() as f64).sqrt() / mean)
+        })
+    }
+
+    /// The fastest slices of the runs.
+    pub fn fastest_slices(&self) -> Option<Rates> {
+        let ends = self.done.iter().filter_map(|record| record.receiver());
+        let fastest = |end: &EndReport| {
+            let rates = slice_rates(end);
+            (rates.len() >= SLICES_MIN).then(|| rates.into_iter().reduce(f64::max)).flatten()
+        };
+        // Bytes a nanosecond.
+        let all: Vec<f64> = ends.filter_map(fastest).map(|rate| 8e9 * rate).collect();
+        let low = all.iter().copied().reduce(f64::min)?;
+        let high = all.iter().copied().reduce(f64::max)?;
+        Some(Rates { middle: median(&all)?, low, high })
+    }
+
+    /// Nanoseconds of a run in whole slices in which nothing came, median of the runs.
+    pub fn silent_ns(&self) -> Option<f64> {
+        self.of_sink(|end| {
+            (end.intervals.len() >= SLICES_MIN).then(|| {
+                let silent = end.intervals.iter().filter(|slice| slice.bytes.0 == 0);
+                silent.map(|slice| slice.length_ns.0 as f64).sum()
+            })
+        })
+    }
+
+    /// Round trips, as the sender's TCP measured them.
+    pub fn trips(&self) -> Option<Trips> {
+        let of = |gauge, at| self.of_source(|end| median(&each(end, gauge, at)));
+        let shortest = |end: &EndReport| {
+            each(end, keys::RTT_MIN, Moment::Closing).into_iter().reduce(f64::min)
+        };
+        let closing = of(keys::RTT, Moment::Closing)?;
+        let least_ns = of(keys::RTT, Moment::Lowest).unwrap_or(closing);
+        let highest = of(keys::RTT, Moment::Highest).unwrap_or(closing);
+        let middle_ns = median(&[least_ns, closing, highest])?;
+        Some(Trips { shortest_ns: self.of_source(shortest)?, least_ns, middle_ns })
+    }
+
+    /// A count of the sender's flows, in the median run.
+    pub fn sent_count(&self, counter: Counter) -> Option<f64> {
+        self.of_source(|end| end.readings.total(counter).map(|count| count as f64))
+    }
+
+    /// The same of the receiver's.
+    pub fn received_count(&self, counter: Counter) -> Option<f64> {
+        self.of_sink(|end| end.readings.total(counter).map(|count| count as f64))
+    }
+
+    /// What became of the segments.
+    pub fn losses(&self) -> Option<Losses> {
+        let sent = self.sent_count(keys::SENT).filter(|sent| *sent > 0.0)?;
+        let again = self.sent_count(keys::RETRANSMITTED)?;
+        let had = self.sent_count(keys::DUPLICATES).unwrap_or(0.0);
+        let early = self.received_count(keys::OUT_OF_ORDER).unwrap_or(0.0);
+        let lost = self.of_source(|end| {
+            let again = end.readings.total(keys::RETRANSMITTED)?;
+            // What the receiver had already was late, and not lost (duplicate SACK, RFC 2883).
+            let had = end.readings.total(keys::DUPLICATES).unwrap_or(0);
+            Some(again.saturating_sub(had) as f64)
+        })?;
+        Some(Losses {
+            lost: lost / sent,
+            had: had / sent,
+            again: again / sent,
+            early: early / sent,
+            sent,
+        })
+    }
+
+    /// Largest segment that was sent, in bytes.
+    pub fn segment_bytes(&self) -> Option<f64> {
+        self.of_source(|end| {
+            each(end, keys::SEND_MSS, Moment::Closing).into_iter().reduce(f64::max)
+        })
+    }
+
+    /// A rate of payload as a rate of IP packets.
+    pub fn in_packets(&self, payload_bps: f64) -> f64 {
+        let segment = self.segment_bytes().unwrap_or(1448.0).max(1.0);
+        payload_bps * (segment + PACKET_HEADERS_BYTES) / segment
+    }
+
+    /// Whether TCP itself says that a window or a buffer held the sender back.
+    pub fn is_limited_by_buffers(&self) -> bool {
+        [keys::LIMITED_BY_WINDOW, keys::LIMITED_BY_BUFFER]
+            .into_iter()
+            .any(|limit| self.limited_share(limit).is_some_and(|share| share >= BUFFERS_SHARE))
+    }
+
+    /// Whether someone asked for less than what goes.
+    pub fn is_paced(&self) -> bool {
+        self.trial.params.rate_bps.is_some_and(|rate| rate > 0)
+    }
+
+    /// An option that the ends of a connection agreed on, by its bit; `None` where it was not read.
+    pub fn agreed(&self, option: u64) -> Option<bool> {
+        let flags = self.of_source(|end| {
+            each(end, keys::TCP_OPTIONS, Moment::Closing).into_iter().reduce(f64::min)
+        })?;
+        Some(flags as u64 & option != 0)
+    }
+}
+
+/// Fewer slices do not tell how steady a rate is.
+const SLICES_MIN: usize = 5;
+/// From this share of the time on, a window or a buffer is a limit beside others.
+const BUFFERS_SHARE: f64 = 0.25;
+
+/// Rates of a run's slices; a short rest at its end is left out.
+fn slice_rates(end: &EndReport) -> Vec<f64> {
+    let longest = end.intervals.iter().map(|slice| slice.length_ns.0).max().unwrap_or(0);
+    let whole = end.intervals.iter().filter(|slice| 2 * slice.length_ns.0 >= longest);
+    whole.map(|slice| slice.bytes.0 as f64 / slice.length_ns.0.max(1) as f64).collect()
+}
+
+/// A state of each flow.
+fn each(end: &EndReport, gauge: Gauge, at: Moment) -> Vec<f64> {
+    end.readings.each(gauge, at).map(|(_, value)| value as f64).collect()
+}
