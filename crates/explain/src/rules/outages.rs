@@ -1,0 +1,73 @@
+//! `path-outages`: were there times in which nothing came at all?
+//!
+//! A link that flaps, a route that changes, a policer that empties TCP's window: nothing comes for
+//! whole slices of the window, and the sender's timer runs out (at least 200 ms in Linux) before it
+//! goes on. The mean hides it.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::reading::keys;
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "path-outages",
+    asks: "Were there times in which nothing came at all?",
+    of_host: false,
+    judge,
+};
+
+/// Share of the window without a byte, in the median run.
+const SILENT_SHARE: f64 = 0.05;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a TCP stream over slices of its window", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() {
+        return Err(Blind::OtherKind);
+    }
+    let silent_ns = cell.silent_ns().ok_or_else(|| cell.lacks("slices of the window"))?;
+    let window_ns = cell.of_sink(|end| Some(end.window_ns.0 as f64)).unwrap_or(1.0).max(1.0);
+    let timeouts = cell.sent_count(keys::TIMEOUTS).or(cell.sent_count(keys::KERNEL_TIMEOUTS));
+    let timeouts = timeouts.ok_or_else(|| cell.lacks("TCP's count of its timeouts"))?;
+    let seen = format!(
+        "nothing came for {:.0} of {:.0} ms; the sender's timer ran out {timeouts:.0} times",
+        silent_ns / 1e6,
+        window_ns / 1e6
+    );
+    let wrong = silent_ns / window_ns >= SILENT_SHARE && timeouts >= 1.0;
+    let wrong = wrong.then(|| {
+        let says = format!(
+            "Nothing came for {:.0} ms of {:.1} s in {}, and TCP waited for its timer: outages",
+            silent_ns / 1e6,
+            window_ns / 1e9,
+            cell.trial.label
+        );
+        let remedy = "look for a link that flaps or a route that changes (ip monitor, the switch's \
+                      log), a policer with a small burst, or bursts of loss";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, slices, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+
+    #[test]
+    fn silent_slices_with_timeouts_are_found() {
+        let of = |bytes: &[u64], timeouts: u64| {
+            let mut study = stream("tcp-stream");
+            slices(&mut study, bytes);
+            read(&mut study, "tcp-info", "flow0.timeouts_events", timeouts);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(&[9, 0, 0, 9, 9, 9, 9, 9, 9, 9], 1)));
+        assert!(is_clear(&of(&[9, 0, 0, 9, 9, 9, 9, 9, 9, 9], 0)));
+        assert!(is_clear(&of(&[9; 10], 1)));
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}

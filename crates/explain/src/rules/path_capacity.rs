@@ -1,0 +1,155 @@
+//! `path-capacity`: does something between the ends carry less than both of them could?
+//!
+//! A shaper, a slower link or a cloud's allowance shows itself in three ways at once: the rate is
+//! the same in every run and every slice of it, packets wait in a queue before it that never
+//! empties (TCP's smoothed round trip stays far above the shortest that was seen), and nothing at
+//! the ends is full: no CPU, no window, no buffer. The rate is then its capacity, and rate x
+//! waiting time its queue. A shaper on the sender's own interface is `nic-shaped`'s to name, and a
+//! link that is full is what it should be.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "path-capacity",
+    asks: "Does something between the ends carry less than both of them could?",
+    of_host: false,
+    judge,
+};
+
+/// Runs of one shaped path differ by less. Token buckets of 100 to 400 Mb/s between namespaces gave
+/// 0.00 to 0.06, one with a queue of ten packets 0.15; loss gave 0.2 and more.
+const SPREAD_MAX: f64 = 0.25;
+/// The same of the slices of a run: 0.01 to 0.11 there, 0.4 and more under loss.
+const UNSTEADY_MAX: f64 = 0.25;
+/// A shorter queue is one of wake-ups and interrupts: 20 to 100 us without a shaper, 800 and more
+/// with one.
+const WAITED_MIN_NS: f64 = 300e3;
+/// And the wait must be of some weight beside the path itself.
+const WAITED_SHARE_MIN: f64 = 0.2;
+/// From here on a link is full: headers, and a little that is not used.
+const LINK_SHARE: f64 = 0.9;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() || cell.is_paced() {
+        return Err(Blind::OtherKind);
+    }
+    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
+    let rates = cell.rates().ok_or_else(|| cell.lacks("a rate"))?;
+    let unsteady = cell.unsteadiness().ok_or_else(|| cell.lacks("slices of the window"))?;
+    let waited_ns = trips.waited_ns();
+    let seen = format!(
+        "runs within {:.0} % of each other, slices within {:.0} %; round trips of {:.2} ms at the \
+         least, {:.2} ms without load",
+        100.0 * rates.spread(),
+        100.0 * unsteady,
+        trips.least_ns / 1e6,
+        trips.shortest_ns / 1e6
+    );
+    let queued = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE_MIN * trips.shortest_ns);
+    let is_steady = rates.spread() <= SPREAD_MAX && unsteady <= UNSTEADY_MAX;
+    let free = !cell.is_busy() && !cell.is_limited_by_buffers();
+    let capacity_bps = cell.in_packets(rates.middle);
+    if !(queued && is_steady && free) || is_own(cell, capacity_bps) {
+        return cell.saw(seen, None);
+    }
+    let wait_ns = (trips.middle_ns - trips.shortest_ns).max(waited_ns);
+    let queue_bytes = capacity_bps / 8.0 * wait_ns / 1e9;
+    let says = format!(
+        "Something between the ends carries {} and no more in {}: a shaper or a slower link, with a \
+         queue of about {:.0} KiB in which packets wait {:.1} ms",
+        range(cell, rates.low, rates.high, capacity_bps),
+        cell.trial.label,
+        queue_bytes / 1024.0,
+        wait_ns / 1e6
+    );
+    let remedy = "raise what limits it (tc -s qdisc on hosts and routers between, the rate that a \
+                  provider allows), or take it as the path's capacity; a shorter queue there \
+                  (fq_codel) spares other traffic the wait";
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
+}
+
+/// The capacity in words, with the range of the runs where there is one.
+fn range(cell: &Cell<'_>, low: f64, high: f64, capacity_bps: f64) -> String {
+    let (low, high) = (cell.in_packets(low) / 1e6, cell.in_packets(high) / 1e6);
+    match high - low < 0.5 {
+        true => format!("{:.0} Mb/s of packets", capacity_bps / 1e6),
+        false => format!("{:.0} Mb/s of packets ({low:.0} to {high:.0})", capacity_bps / 1e6),
+    }
+}
+
+/// Whether the limit is an end's own: its link is full, or its interface is shaped.
+fn is_own(cell: &Cell<'_>, capacity_bps: f64) -> bool {
+    let ends = [cell.sender(), cell.receiver()];
+    let nics = ends.iter().flatten().filter_map(|end| end.nic());
+    let links = nics.filter(|nic| nic.physical).filter_map(|nic| nic.speed_bps.value());
+    let is_full = links.map(|speed| speed.0).any(|speed| capacity_bps >= LINK_SHARE * speed);
+    let qdisc = cell.sender().and_then(|end| end.nic()?.qdisc.value().cloned());
+    is_full || qdisc.is_some_and(|qdisc| super::nic_shaped::is_shaper(&qdisc))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, slices, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known};
+    use narrows_model::BitsPerSecond;
+    use narrows_model::host::{Host, Nic};
+    use narrows_model::load::Role;
+    use narrows_model::study::StoredStudy;
+
+    /// Ten slices, each with a tenth of what was received, more or less by so much.
+    fn study(unsteady: u64, least_us: u64) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        let each =
+            |n: u64| if n % 2 == 0 { 125_000_000 + unsteady } else { 125_000_000 - unsteady };
+        slices(&mut study, &(0..10).map(each).collect::<Vec<u64>>());
+        read(&mut study, "tcp-info", "flow0.rtt_min_ns", 20_000);
+        read(&mut study, "tcp-info", "flow0.rtt_ns", 1_000 * least_us + 500);
+        read(&mut study, "tcp-info", "flow0.lowest:rtt_ns", 1_000 * least_us);
+        read(&mut study, "tcp-info", "flow0.highest:rtt_ns", 1_000 * least_us + 900);
+        read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+        study
+    }
+
+    #[test]
+    fn a_constant_rate_with_a_queue_is_a_capacity() {
+        let verdict = of_study(&RULE, &study(3_000_000, 20_000));
+        let Verdict::Found { findings } = &verdict else { panic!("{verdict:?}") };
+        // 10 Gb/s of payload are 10.36 of packets; 20 ms of those are 25 MiB.
+        assert!(findings[0].says.contains("10359 Mb/s"), "{}", findings[0].says);
+        assert!(findings[0].says.contains("wait 20.0 ms"), "{}", findings[0].says);
+        assert!(is_clear(&of_study(&RULE, &study(60_000_000, 20_000))), "unsteady");
+        assert!(is_clear(&of_study(&RULE, &study(3_000_000, 90))), "no queue");
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn a_full_link_a_shaper_of_ones_own_and_a_full_window_are_other_things() {
+        let with = |nic: Nic| {
+            let mut study = study(3_000_000, 20_000);
+            for record in &mut study.records {
+                for end in record.of_mut(Role::Sender) {
+                    end.effective.interface = Some("e0".into());
+                }
+            }
+            study.host = Host { nics: vec![Nic { name: "e0".into(), ..nic }], ..Host::default() };
+            of_study(&RULE, &study)
+        };
+        let link = |speed: f64| {
+            let speed_bps = known(BitsPerSecond(speed));
+            with(Nic { physical: true, speed_bps, ..Nic::default() })
+        };
+        assert!(is_clear(&link(10e9)));
+        assert!(is_found(&link(25e9)));
+        assert!(is_clear(&with(Nic { qdisc: known("tbf".into()), ..Nic::default() })));
+        let mut limited = study(3_000_000, 20_000);
+        read(&mut limited, "tcp-info", "flow0.limited_by_receive_window_ns", 900_000_000);
+        assert!(is_clear(&of_study(&RULE, &limited)));
+    }
+}

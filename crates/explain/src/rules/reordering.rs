@@ -1,0 +1,81 @@
+//! `path-reordering`: do packets arrive in another order than they were sent?
+//!
+//! Several links in parallel, or queues that packets of one flow are spread over, let a later
+//! segment overtake an earlier one. TCP takes that for loss: it sends again what is not missing, and
+//! slows down. The receiver counts segments that came early (`tcpi_rcv_ooopack`), the sender those
+//! that it had sent in vain. Losses make segments come early too, so it is found only where nearly
+//! nothing was lost.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "path-reordering",
+    asks: "Do packets arrive in another order than they were sent?",
+    of_host: false,
+    judge,
+};
+
+/// Share of the segments that came early.
+const EARLY_SHARE: f64 = 0.002;
+/// Of those that were sent again, so many at the most were missing.
+const LOST_OF_EARLY_MAX: f64 = 0.05;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a TCP stream whose ends read TCP's own counters", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() {
+        return Err(Blind::OtherKind);
+    }
+    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    let early = cell
+        .received_count(narrows_model::reading::keys::OUT_OF_ORDER)
+        .ok_or_else(|| cell.lacks("the receiver's count of segments that came early"))?;
+    let seen = format!(
+        "{:.2} % of the segments came before earlier ones ({early:.0}); {:.3} % were sent again in \
+         vain, {:.3} % were lost",
+        100.0 * losses.early,
+        100.0 * losses.had,
+        100.0 * losses.lost
+    );
+    let wrong = losses.early >= EARLY_SHARE && losses.lost <= LOST_OF_EARLY_MAX * losses.early;
+    let wrong = wrong.then(|| {
+        let says = format!(
+            "The path reorders packets in {}: {:.1} % of the segments came before earlier ones, and \
+             nearly none was lost",
+            cell.trial.label,
+            100.0 * losses.early
+        );
+        let remedy = "keep the packets of a flow on one way: hash by flow and not by packet on \
+                      bonds and switches (xmit_hash_policy, not balance-rr), one queue a flow \
+                      (RPS and XPS), no per-packet load balancing";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, read_sink, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+
+    #[test]
+    fn early_segments_without_losses_are_found() {
+        let of = |early: u64, again: u64, had: u64| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.sent_segments", 100_000);
+            read(&mut study, "tcp-info", "flow0.retransmitted_segments", again);
+            read(&mut study, "tcp-info", "flow0.duplicates_reported_segments", had);
+            read_sink(&mut study, "tcp-info", "flow0.received_out_of_order_segments", early);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(3_000, 1_200, 1_190)));
+        assert!(is_clear(&of(3_000, 1_200, 0)), "losses make segments come early");
+        assert!(is_clear(&of(20, 0, 0)));
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}
