@@ -1,19 +1,25 @@
 //! One rule a file, listed by name.
 
+mod acks_lost;
 mod aspm;
 mod backlog_drops;
 mod clock_source;
 mod cold_buffers;
 pub mod congestion_control;
+mod congestion_marks;
 mod conntrack_full;
+mod corrupted;
 mod cpu_governor;
 mod cpu_quota;
 mod cpu_turbo;
 mod datagrams_dropped;
 pub mod dimm_balance;
+mod duplicated;
 mod emulated_nic;
 mod energy_preference;
+mod fragments;
 mod generator_bound;
+mod handshake;
 mod huge_pages_off;
 mod idle_slow_start;
 mod idle_states;
@@ -25,6 +31,7 @@ mod memory_limit;
 mod memory_mixed;
 mod memory_size;
 mod memory_speed;
+mod message_size;
 mod nic_coalescing;
 mod nic_duplex;
 mod nic_offloads;
@@ -34,25 +41,33 @@ mod nic_rings;
 mod nic_shaped;
 mod noisy_host;
 mod numa_balancing;
+mod outages;
+mod pacing;
 mod packet_budget;
+mod path_capacity;
 mod pause_frames;
 mod pcie_bifurcated;
 mod pcie_link;
 mod pcie_payload;
 mod pcie_read_request;
 mod pcie_shared;
+mod policed;
 mod port_range;
 mod rdma_port;
 mod rdma_retries;
 mod receive_autotuning;
 mod receive_window;
+mod reordering;
 mod retransmits;
+mod round_trips;
 mod rt_throttling;
 mod same_cpu;
 mod segment_size;
 mod send_buffer;
 mod send_buffers;
 mod socket_count;
+mod super_packets;
+mod tcp_options;
 mod tcp_sack;
 mod tcp_timestamps;
 mod udp_buffers;
@@ -65,20 +80,26 @@ use crate::evidence::evidence;
 
 /// All rules, by name.
 pub static RULES: &[&Rule] = &[
+    &acks_lost::RULE,
     &aspm::RULE,
     &backlog_drops::RULE,
     &clock_source::RULE,
     &cold_buffers::RULE,
     &congestion_control::RULE,
+    &congestion_marks::RULE,
     &conntrack_full::RULE,
+    &corrupted::RULE,
     &cpu_governor::RULE,
     &cpu_quota::RULE,
     &cpu_turbo::RULE,
     &datagrams_dropped::RULE,
     &dimm_balance::RULE,
+    &duplicated::RULE,
     &emulated_nic::RULE,
     &energy_preference::RULE,
+    &fragments::RULE,
     &generator_bound::RULE,
+    &handshake::RULE,
     &huge_pages_off::RULE,
     &idle_slow_start::RULE,
     &idle_states::RULE,
@@ -90,6 +111,7 @@ pub static RULES: &[&Rule] = &[
     &memory_mixed::RULE,
     &memory_size::RULE,
     &memory_speed::RULE,
+    &message_size::RULE,
     &nic_coalescing::RULE,
     &nic_duplex::RULE,
     &nic_offloads::RULE,
@@ -99,25 +121,33 @@ pub static RULES: &[&Rule] = &[
     &nic_shaped::RULE,
     &noisy_host::RULE,
     &numa_balancing::RULE,
+    &outages::RULE,
+    &pacing::RULE,
     &packet_budget::RULE,
+    &path_capacity::RULE,
     &pause_frames::RULE,
     &pcie_bifurcated::RULE,
     &pcie_link::RULE,
     &pcie_payload::RULE,
     &pcie_read_request::RULE,
     &pcie_shared::RULE,
+    &policed::RULE,
     &port_range::RULE,
     &rdma_port::RULE,
     &rdma_retries::RULE,
     &receive_autotuning::RULE,
     &receive_window::RULE,
+    &reordering::RULE,
     &retransmits::RULE,
+    &round_trips::RULE,
     &rt_throttling::RULE,
     &same_cpu::RULE,
     &segment_size::RULE,
     &send_buffer::RULE,
     &send_buffers::RULE,
     &socket_count::RULE,
+    &super_packets::RULE,
+    &tcp_options::RULE,
     &tcp_sack::RULE,
     &tcp_timestamps::RULE,
     &udp_buffers::RULE,

@@ -1,0 +1,73 @@
+//! `acknowledgements-lost`: are packets lost on the way back?
+//!
+//! The sender counts the segments that it received, the receiver those that it sent, and of a stream
+//! in one direction nearly all of these are acknowledgements. What is missing was lost on the way
+//! back, which no retransmit counts; the sender sends in jumps and waits for its timer.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::reading::keys;
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "acknowledgements-lost",
+    asks: "Are packets lost on the way back?",
+    of_host: false,
+    judge,
+};
+
+/// Windows of the two ends differ by milliseconds, and acknowledgements may be joined on the way: a
+/// twentieth is neither.
+const LOST_SHARE: f64 = 0.05;
+/// Fewer say nothing.
+const SENT_MIN: f64 = 100.0;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a TCP stream whose ends read TCP's own counters", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() || cell.trial.params.is_bidirectional() {
+        return Err(Blind::OtherKind);
+    }
+    let sent = cell.received_count(keys::SENT);
+    let came = cell.sent_count(keys::SEGMENTS_IN);
+    let (Some(sent), Some(came)) = (sent, came) else {
+        return Err(cell.lacks("both ends' counts of acknowledgements"));
+    };
+    let share = (1.0 - came / sent.max(1.0)).max(0.0);
+    let seen = format!("{sent:.0} acknowledgements sent, {came:.0} came in the median run");
+    let wrong = (sent >= SENT_MIN && share >= LOST_SHARE).then(|| {
+        let says = format!(
+            "{:.0} % of the acknowledgements were lost on the way back in {}",
+            100.0 * share,
+            cell.trial.label
+        );
+        let remedy = "look at the other direction: measure it by itself (--reverse), and see drops \
+                      and shapers of what leaves the receiver: tc -s qdisc, ethtool -S, an \
+                      asymmetric link";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, read_sink, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+
+    #[test]
+    fn acknowledgements_that_did_not_come_are_found() {
+        let of = |sent: u64, came: u64| {
+            let mut study = stream("tcp-stream");
+            read_sink(&mut study, "tcp-info", "flow0.sent_segments", sent);
+            read(&mut study, "tcp-info", "flow0.received_segments", came);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(17_000, 10_200)));
+        assert!(is_clear(&of(17_000, 16_900)));
+        assert!(is_clear(&of(50, 20)), "too few to tell");
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}

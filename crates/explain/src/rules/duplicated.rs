@@ -1,0 +1,69 @@
+//! `path-duplicates`: does the path deliver packets twice?
+//!
+//! A loop that is being broken, a mirror port or a bond in broadcast mode does. The receiver reports
+//! what it had already (duplicate SACK, RFC 2883); where that is clearly more than the sender sent
+//! again, somebody else made the copies.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "path-duplicates",
+    asks: "Does the path deliver packets twice?",
+    of_host: false,
+    judge,
+};
+
+/// Copies that nobody sent, as a share of the segments.
+const COPIES_SHARE: f64 = 0.001;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() {
+        return Err(Blind::OtherKind);
+    }
+    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    let copies = (losses.had - losses.again).max(0.0);
+    let seen = format!(
+        "{:.3} % of the segments came twice, {:.3} % had been sent again",
+        100.0 * losses.had,
+        100.0 * losses.again
+    );
+    let wrong = (copies >= COPIES_SHARE).then(|| {
+        let says = format!(
+            "The path delivers packets twice in {}: {:.1} % of the segments more than were sent \
+             again",
+            cell.trial.label,
+            100.0 * copies
+        );
+        let remedy = "look for a switching loop, a mirror port that feeds back, or a bond in \
+                      broadcast mode on the way";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+
+    #[test]
+    fn copies_that_nobody_sent_are_found() {
+        let of = |had: u64, again: u64| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.sent_segments", 100_000);
+            read(&mut study, "tcp-info", "flow0.retransmitted_segments", again);
+            read(&mut study, "tcp-info", "flow0.duplicates_reported_segments", had);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(5_000, 100)));
+        assert!(is_clear(&of(5_000, 5_000)), "sent again in vain");
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}

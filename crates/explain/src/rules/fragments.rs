@@ -1,0 +1,103 @@
+//! `fragments-lost`: did datagrams vanish because they are sent in fragments?
+//!
+//! A datagram larger than the MTU goes as several packets, of which only the first has ports. Many
+//! firewalls and NATs drop the others, and then every large datagram is lost and every small one
+//! comes. The sender counts the fragments that it made, the receiver those that came and the
+//! datagrams that it could not join.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::reading::keys;
+use narrows_model::result::{Verdict, Weight};
+use narrows_model::workload::Workload;
+
+pub static RULE: Rule = Rule {
+    name: "fragments-lost",
+    asks: "Did datagrams vanish because they are sent in fragments?",
+    of_host: false,
+    judge,
+};
+
+/// From this share of the datagrams on.
+const LOST_SHARE: f64 = 0.01;
+/// Below this share of the fragments that were made none passes.
+const NONE_SHARE: f64 = 0.01;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let idle = Some("sends datagrams in fragments");
+    measured::judge(case, "a UDP stream with datagrams above the MTU", idle, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if cell.trial.kind != Workload::UDP_STREAM {
+        return Err(Blind::OtherKind);
+    }
+    let made = cell.sent_count(keys::FRAGMENTS_OUT);
+    let came = cell.received_count(keys::FRAGMENTS_IN);
+    let failed = cell.received_count(keys::FRAGMENTS_FAILED);
+    let (Some(made), Some(came), Some(failed)) = (made, came, failed) else {
+        return Err(cell.lacks("both ends' counts of fragments"));
+    };
+    if made < 10.0 {
+        return Err(Blind::OtherKind);
+    }
+    let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
+    let lost = loss.lost_datagrams as f64 / loss.all_datagrams().max(1) as f64;
+    let seen = format!(
+        "{made:.0} fragments made, {came:.0} came, {failed:.0} datagrams could not be joined; {:.1} \
+         % of the datagrams lost",
+        100.0 * lost
+    );
+    let blocked = came <= NONE_SHARE * made;
+    if lost < LOST_SHARE || !(blocked || failed >= 1.0 || came < (1.0 - lost / 2.0) * made) {
+        return cell.saw(seen, None);
+    }
+    let label = &cell.trial.label;
+    let says = match blocked {
+        true => format!(
+            "No fragment passes in {label}: datagrams of {} B are above the MTU, and all that are \
+             sent in pieces are lost on the way",
+            cell.trial.params.message_bytes.0
+        ),
+        false => format!(
+            "{:.1} % of the datagrams were lost in {label} with their fragments: one missing piece \
+             costs the whole datagram",
+            100.0 * lost
+        ),
+    };
+    let remedy = "send datagrams below the path's MTU (--length 1400), or let fragments pass: see \
+                  firewalls and NATs between (nft list ruleset, ip frag-off rules), \
+                  net.ipv4.ipfrag_high_thresh at the receiver";
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, read_sink, stream};
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
+    use narrows_model::load::{Role, Stretch, StretchOf};
+
+    #[test]
+    fn fragments_that_do_not_pass_are_found() {
+        let of = |made: u64, came: u64, received: u64| {
+            let mut study = stream("udp-stream");
+            for record in &mut study.records {
+                for one in &mut record.reports {
+                    let carried = if one.role == Role::Receiver { received } else { 10_000 };
+                    let stretch = Stretch { of: StretchOf::SourceWindow, datagrams: carried };
+                    one.report.flows[0].messages = carried;
+                    one.report.flows[0].stretch = Some(stretch);
+                }
+            }
+            read(&mut study, "netstat", "Ip.FragCreates_events", made);
+            read_sink(&mut study, "netstat", "Ip.ReasmReqds_events", came);
+            read_sink(&mut study, "netstat", "Ip.ReasmFails_events", 0);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(30_000, 0, 0)));
+        assert!(is_clear(&of(30_000, 30_000, 10_000)));
+        assert!(is_idle(&of(0, 0, 10_000)));
+        assert!(is_unknown(&of_study(&RULE, &stream("udp-stream"))));
+    }
+}

@@ -1,0 +1,92 @@
+//! `sender-pacing`: did congestion control hold the sender back where nothing else did?
+//!
+//! bbr sends at a pace that it works out from the path, by the kernel's timers. Over a local path of
+//! tens of microseconds those are too coarse and its pace is unsteady: 1.5 to 3.5 times below cubic
+//! between namespaces. Found where a sender that paces had a short and free path, nothing was lost,
+//! nothing queued, no window, buffer or CPU was full, and the rate still changed from slice to slice.
+//! That it was not compared is said: another congestion control beside it tells.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "sender-pacing",
+    asks: "Did congestion control hold the sender back where nothing else did?",
+    of_host: false,
+    judge,
+};
+
+/// Those that pace by themselves.
+const PACING: [&str; 3] = ["bbr", "bbr2", "bbr3"];
+/// Longer paths are what bbr is made for.
+const SHORT_NS: f64 = 1e6;
+/// More than a link or a shaper would let the rate change.
+const UNSTEADY_MIN: f64 = 0.12;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let idle = Some("sends with a congestion control that paces");
+    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", idle, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    let used = cell.summary.effective.congestion.as_deref().unwrap_or_default();
+    if !cell.is_tcp_stream() || cell.is_paced() || !PACING.contains(&used) {
+        return Err(Blind::OtherKind);
+    }
+    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
+    let unsteady = cell.unsteadiness().ok_or_else(|| cell.lacks("slices of the window"))?;
+    let lost = cell.losses().map_or(0.0, |losses| losses.lost);
+    let seen = format!(
+        "{used}; shortest round trip {:.0} us, {:.3} % lost, slices of the window within {:.0} % of \
+         each other; neither CPU, window nor buffer was full",
+        trips.shortest_ns / 1e3,
+        100.0 * lost,
+        100.0 * unsteady
+    );
+    let free = !cell.is_busy() && !cell.is_limited_by_buffers() && lost < 0.001;
+    let held = free && trips.shortest_ns <= SHORT_NS && unsteady >= UNSTEADY_MIN;
+    let wrong = held.then(|| {
+        let says = format!(
+            "Congestion control {used} paced the sender in {}, and nothing else held it back",
+            cell.trial.label
+        );
+        let at = cell.sender().map_or("at the sender", |end| end.at);
+        let remedy = format!(
+            "compare: --congestion cubic; if that is faster, {at}: sysctl -w \
+             net.ipv4.tcp_congestion_control=cubic, or take `congctl` off the route (ip route show)"
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, slices, stream};
+    use crate::setting::testing::{is_clear, is_found, is_idle};
+    use narrows_model::load::Role;
+
+    #[test]
+    fn an_unsteady_pace_over_a_free_path_is_found() {
+        let of = |congestion: &str, jump: u64, shortest_us: u64| {
+            let mut study = stream("tcp-stream");
+            for record in &mut study.records {
+                for end in record.of_mut(Role::Sender) {
+                    end.effective.congestion = Some(congestion.into());
+                }
+            }
+            let each = |n: u64| 100_000_000 + jump * (n % 2);
+            slices(&mut study, &(0..10).map(each).collect::<Vec<u64>>());
+            for key in ["rtt_ns", "rtt_min_ns", "lowest:rtt_ns", "highest:rtt_ns"] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), 1000 * shortest_us);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of("bbr", 60_000_000, 10)));
+        assert!(is_clear(&of("bbr", 1_000_000, 10)), "steady");
+        assert!(is_clear(&of("bbr", 60_000_000, 20_000)), "a long path");
+        assert!(is_idle(&of("cubic", 60_000_000, 10)));
+    }
+}

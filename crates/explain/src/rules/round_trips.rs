@@ -1,0 +1,127 @@
+//! `round-trip-time`: are round trips long because of the path, because of queues on it, or because
+//! a small message waits?
+//!
+//! TCP keeps the shortest round trip that a connection ever had: that is the path with empty queues.
+//! What the median has beyond it was waited for. Forty milliseconds are the delayed acknowledgement
+//! that Nagle's algorithm waits for (RFC 1122, RFC 896); otherwise it is a queue, or a link whose
+//! delay changes.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::reading::{Moment, keys};
+use narrows_model::result::{Verdict, Weight};
+use narrows_model::workload::Workload;
+
+pub static RULE: Rule = Rule {
+    name: "round-trip-time",
+    asks: "Are round trips long because of the path, of queues, or of messages that wait?",
+    of_host: false,
+    judge,
+};
+
+/// What wake-ups and other processes add is shorter.
+const WAITED_MIN_NS: f64 = 1e6;
+/// And it must be of some weight beside the path.
+const WAITED_SHARE: f64 = 0.5;
+/// The kernel's delayed acknowledgement, and what is near it (`TCP_DELACK_MIN`, 40 ms).
+const DELAYED_NS: std::ops::Range<f64> = 36e6..56e6;
+/// A path of so much decides by itself what requests one after the other reach.
+const LONG_NS: f64 = 1e6;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let idle = Some("waits for answers over TCP");
+    measured::judge(case, "round trips over TCP (--rr)", idle, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    let trips = cell.summary.round_trips.as_ref();
+    if cell.trial.kind != Workload::TCP_RR {
+        return Err(Blind::OtherKind);
+    }
+    let middle = trips.and_then(|trips| trips.p50_ns).ok_or_else(|| cell.lacks("round trips"))?;
+    let (middle_ns, asks) = (middle.0 as f64, cell.trial.params.message_bytes.0);
+    let shortest_ns = cell
+        .of_source(|end| {
+            let all = end.readings.each(keys::RTT_MIN, Moment::Closing);
+            all.map(|(_, ns)| ns as f64).reduce(f64::min)
+        })
+        .ok_or_else(|| cell.lacks("TCP's shortest round trip"))?;
+    let waited_ns = (middle_ns - shortest_ns).max(0.0);
+    let seen = format!(
+        "half of the round trips took {:.2} ms or less; TCP's shortest was {:.2} ms",
+        middle_ns / 1e6,
+        shortest_ns / 1e6
+    );
+    let nagle = cell.summary.effective.no_delay == Some(false);
+    let label = &cell.trial.label;
+    let waits = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE * shortest_ns);
+    let (says, remedy) = if waits && nagle && DELAYED_NS.contains(&waited_ns) {
+        (
+            format!(
+                "Messages of {asks} B wait {:.0} ms in {label}: Nagle's algorithm keeps the last part \
+                 back until the peer's delayed acknowledgement comes",
+                waited_ns / 1e6
+            ),
+            "switch Nagle's algorithm off (--nagle off; TCP_NODELAY in the program), or write each \
+             message at once; --quickack at the peer shows the same",
+        )
+    } else if waits && !cell.is_busy() {
+        (
+            format!(
+                "Round trips vary in {label}: {:.1} ms in the middle where the path takes {:.1} ms; \
+                 packets wait in queues, or the delay itself changes (jitter)",
+                middle_ns / 1e6,
+                shortest_ns / 1e6
+            ),
+            "look for other traffic in the same queues, radio or tunnels on the way, power saving of \
+             NICs and CPUs; compare at another time of day",
+        )
+    } else if shortest_ns >= LONG_NS {
+        (
+            format!(
+                "The path itself takes {:.1} of the {:.1} ms of a round trip in {label}: distance, \
+                 and not the ends, sets the rate of requests",
+                shortest_ns / 1e6,
+                middle_ns / 1e6
+            ),
+            "nothing at the ends helps: keep more requests under way (--parallel), or bring the ends \
+             nearer; traceroute shows the way",
+        )
+    } else {
+        return cell.saw(seen, None);
+    };
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream, trips};
+    use crate::setting::testing::{is_clear, is_idle, is_unknown};
+    use narrows_model::load::Role;
+
+    #[test]
+    fn distance_queues_and_nagle_are_told_apart() {
+        let of = |middle_us: u64, shortest_us: u64, no_delay: bool| {
+            let mut study = trips(middle_us);
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 1000 * shortest_us);
+            for record in &mut study.records {
+                for end in record.of_mut(Role::Sender) {
+                    end.effective.no_delay = Some(no_delay);
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        let says = |verdict: Verdict| match verdict {
+            Verdict::Found { findings } => findings[0].says.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert!(is_clear(&of(40, 8, true)));
+        assert!(says(of(10_300, 10_100, true)).contains("distance"));
+        assert!(says(of(5_000, 700, true)).contains("jitter"));
+        assert!(says(of(44_000, 50, false)).contains("Nagle"));
+        assert!(says(of(44_000, 50, true)).contains("jitter"));
+        assert!(is_unknown(&of_study(&RULE, &trips(40))));
+        assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}

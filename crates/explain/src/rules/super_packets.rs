@@ -1,0 +1,105 @@
+//! `super-packets`: does a software interface get packets that are too small?
+//!
+//! The kernel hands an interface that cuts segments itself (veth, a tunnel, virtio) up to 64 KiB at
+//! once, and every part of the way is passed once for all of it. Where less is handed over although
+//! segmentation is switched on, somebody bounded it (`gso_max_segs`, `gso_max_size`), or it is undone
+//! again (a checksum that is not offloaded). Counters of a physical NIC may count what left the
+//! wire, so only others are judged.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::load::EndReport;
+use narrows_model::reading::{Scope, keys};
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "super-packets",
+    asks: "Does a software interface get packets that are too small?",
+    of_host: false,
+    judge,
+};
+
+/// Up to so many segments in a packet are few: 20 to 44 are ordinary.
+const SEGMENTS_MAX: f64 = 3.0;
+/// Messages from which on more could be handed over.
+const MESSAGE_MIN_BYTES: u64 = 16 << 10;
+/// Slower streams have no need of it.
+const RATE_MIN_BPS: f64 = 500e6;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let idle = Some("sends much over an interface made of software");
+    measured::judge(case, "a TCP stream over such an interface", idle, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    let asked = cell.trial.params.socket.as_ref().is_some_and(|socket| socket.mss_bytes.is_some());
+    let large = cell.trial.params.message_bytes.0 >= MESSAGE_MIN_BYTES;
+    let fast = cell.rates().is_some_and(|rates| rates.middle >= RATE_MIN_BPS);
+    let nic = cell.sender().and_then(|end| end.nic());
+    let soft = nic.is_some_and(|nic| !nic.physical);
+    if !cell.is_tcp_stream() || asked || !large || !fast || !soft || cell.is_paced() {
+        return Err(Blind::OtherKind);
+    }
+    // A path that loses much or is limited cuts its packets short by itself.
+    let lossy = cell.losses().is_some_and(|losses| losses.lost >= 0.001);
+    if lossy || cell.is_limited_by_buffers() {
+        return Err(Blind::OtherKind);
+    }
+    let segment = cell.segment_bytes().ok_or_else(|| cell.lacks("the size of segments"))?;
+    let packet = cell
+        .of_source(packet_bytes)
+        .ok_or_else(|| cell.lacks("packets of the sender's interface"))?;
+    let segments = packet / segment.max(1.0);
+    let seen = format!("{packet:.0} B a packet, {segments:.1} segments of {segment:.0} B");
+    let wrong = (segments < SEGMENTS_MAX).then(|| {
+        let name = nic.map_or("the sender's interface", |nic| nic.name.as_str());
+        let says = format!(
+            "{name} gets packets of {segments:.1} segments in {}: segmentation offload (GSO, TSO) is \
+             off, bounded or undone",
+            cell.trial.label
+        );
+        let remedy = format!(
+            "see at the sender: ip -d link show {name} (gso_max_size, gso_max_segs), ethtool -k \
+             {name} (tx-checksumming, scatter-gather, tso, gso); put back: ip link set {name} \
+             gso_max_size 65536 gso_max_segs 65535"
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// Mean size of what the sender's interface was given.
+fn packet_bytes(end: &EndReport) -> Option<f64> {
+    let of = || end.effective.interface.clone().map(Scope::Nic);
+    let packets = end.readings.of(keys::TX_PACKETS, of()?).filter(|packets| *packets > 0)?;
+    Some(end.readings.of(keys::TX_BYTES, of()?)? as f64 / packets as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found, is_idle};
+    use narrows_model::host::Nic;
+    use narrows_model::load::Role;
+
+    #[test]
+    fn packets_of_one_segment_are_found() {
+        let of = |packets: u64, physical: bool| {
+            let mut study = stream("tcp-stream");
+            for record in &mut study.records {
+                for end in record.of_mut(Role::Sender) {
+                    end.effective.interface = Some("v0".into());
+                }
+            }
+            study.host.nics.push(Nic { name: "v0".into(), physical, ..Nic::default() });
+            read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+            read(&mut study, "interface", "v0.tx_bytes", 1_300_000_000);
+            read(&mut study, "interface", "v0.tx_packets", packets);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(870_000, false)));
+        assert!(is_clear(&of(30_000, false)));
+        assert!(is_idle(&of(870_000, true)));
+    }
+}
