@@ -155,6 +155,12 @@ impl Cell<'_> {
         })
     }
 
+    /// The smallest MTU of the flows' paths that TCP knew of as the window closed.
+    pub fn path_mtu_bytes(&self) -> Option<f64> {
+        let of = |end: &EndReport| each(end, keys::PATH_MTU, Moment::Closing);
+        self.of_source(|end| of(end).into_iter().reduce(f64::min))
+    }
+
     /// A rate of payload as a rate of IP packets.
     pub fn in_packets(&self, payload_bps: f64) -> f64 {
         let segment = self.segment_bytes().unwrap_or(1448.0).max(1.0);

@@ -1,5 +1,5 @@
-//! `netstat`: what the kernel counts of TCP, IP, ICMP and UDP in the end's network namespace, by its
-//! own names, from `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/snmp6` (kernel,
+//! `netstat`: what the kernel counts of TCP, IP, ICMP and UDP in the end's network namespace, by
+//! its own names, from `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/snmp6` (kernel,
 //! Documentation/networking/snmp_counter.rst). Those are kept that tell why something was lost,
 //! late, refused or sent again.
 

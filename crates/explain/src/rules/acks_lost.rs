@@ -1,8 +1,8 @@
 //! `acknowledgements-lost`: are packets lost on the way back?
 //!
-//! The sender counts the segments that it received, the receiver those that it sent, and of a stream
-//! in one direction nearly all of these are acknowledgements. What is missing was lost on the way
-//! back, which no retransmit counts; the sender sends in jumps and waits for its timer.
+//! The sender counts the segments that it received, the receiver those that it sent, and of a
+//! stream in one direction nearly all of these are acknowledgements. What is missing was lost on
+//! the way back, which no retransmit counts; the sender sends in jumps and waits for its timer.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};

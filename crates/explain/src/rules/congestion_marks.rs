@@ -1,8 +1,8 @@
 //! `congestion-marks`: did routers mark packets as they were about to drop some?
 //!
-//! Where both ends agreed on it (ECN, RFC 3168), a queue marks a packet in place of dropping it, and
-//! the sender slows down as it would for a loss. Nothing is lost and nothing is sent again, so that
-//! no other counter tells why the rate is low.
+//! Where both ends agreed on it (ECN, RFC 3168), a queue marks a packet in place of dropping it,
+//! and the sender slows down as it would for a loss. Nothing is lost and nothing is sent again, so
+//! that no other counter tells why the rate is low.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -42,8 +42,8 @@ fn look(cell: &Cell<'_>) -> Looked {
             100.0 * share,
             cell.trial.label
         );
-        let remedy = "see which router marks and from which length of queue (fq_codel ce_threshold, \
-                      RED and WRED, a switch's ECN threshold); to compare: sysctl -w \
+        let remedy = "see which router marks and from which length of queue (fq_codel \
+                      ce_threshold, RED and WRED, a switch's ECN threshold); to compare: sysctl -w \
                       net.ipv4.tcp_ecn=0 at the sender";
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });

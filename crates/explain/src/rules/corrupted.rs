@@ -1,8 +1,9 @@
 //! `path-corruption`: do packets arrive with another content than they were sent with?
 //!
-//! The checksum of Ethernet holds on one link; what a switch, a NIC or a tunnel changes after it was
-//! checked is seen only by those of TCP and UDP, which the receiver's kernel counts (`InCsumErrors`).
-//! Such packets are dropped and look like loss. One is an accident; a row of them is a defect.
+//! The checksum of Ethernet holds on one link; what a switch, a NIC or a tunnel changes after it
+//! was checked is seen only by those of TCP and UDP, which the receiver's kernel counts
+//! (`InCsumErrors`). Such packets are dropped and look like loss. One is an accident; a row of them
+//! is a defect.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -40,8 +41,8 @@ fn look(cell: &Cell<'_>) -> Looked {
             cell.trial.label
         );
         let remedy = "a switch, NIC, transceiver or tunnel on the way changes packets: try other \
-                      cards and ports, ethtool -S for CRC errors, rx and tx checksum offload off at \
-                      both ends in turn (ethtool -K)";
+                      cards and ports, ethtool -S for CRC errors, rx and tx checksum offload off \
+                      at both ends in turn (ethtool -K)";
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, found)

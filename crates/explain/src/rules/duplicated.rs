@@ -1,8 +1,8 @@
 //! `path-duplicates`: does the path deliver packets twice?
 //!
-//! A loop that is being broken, a mirror port or a bond in broadcast mode does. The receiver reports
-//! what it had already (duplicate SACK, RFC 2883); where that is clearly more than the sender sent
-//! again, somebody else made the copies.
+//! A loop that is being broken, a mirror port or a bond in broadcast mode does. The receiver
+//! reports what it had already (duplicate SACK, RFC 2883); where that is clearly more than the
+//! sender sent again, somebody else made the copies.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};

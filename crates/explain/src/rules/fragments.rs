@@ -44,8 +44,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
     let lost = loss.lost_datagrams as f64 / loss.all_datagrams().max(1) as f64;
     let seen = format!(
-        "{made:.0} fragments made, {came:.0} came, {failed:.0} datagrams could not be joined; {:.1} \
-         % of the datagrams lost",
+        "{made:.0} fragments made, {came:.0} came, {failed:.0} datagrams could not be joined; \
+         {:.1} % of the datagrams lost",
         100.0 * lost
     );
     let blocked = came <= NONE_SHARE * made;

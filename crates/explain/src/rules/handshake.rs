@@ -3,8 +3,8 @@
 //! A first packet that is lost is sent again after a second, then after two more: the mean time to
 //! connect is that of the timer. The kernel counts first packets that were sent again
 //! (`TCPSynRetrans`), and at the other end those that found the accept queue full
-//! (`ListenOverflows`). The two together tell a full queue from a loss on the path, and a firewall's
-//! limit on new connections from neither.
+//! (`ListenOverflows`). The two together tell a full queue from a loss on the path, and a
+//! firewall's limit on new connections from neither.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -19,8 +19,10 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// In a run.
-const AGAIN_MIN: f64 = 2.0;
+/// Share of the first packets that were sent again, in the median run.
+const AGAIN_SHARE: f64 = 0.01;
+/// Connections turned away, in the median run.
+const REFUSED_MIN: f64 = 1.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some("makes connections in its window");
@@ -41,11 +43,11 @@ fn look(cell: &Cell<'_>) -> Looked {
          queue full",
         made.unwrap_or(0.0)
     );
-    if again < AGAIN_MIN {
+    if again < 1.0 || again < AGAIN_SHARE * made.unwrap_or(0.0) {
         return cell.saw(seen, None);
     }
     let label = &cell.trial.label;
-    let (says, remedy) = match refused >= AGAIN_MIN {
+    let (says, remedy) = match refused >= REFUSED_MIN {
         true => (
             format!(
                 "The accept queue of the listening end was full in {label}: {refused:.0} \
@@ -57,8 +59,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         ),
         false => (
             format!(
-                "First packets of connections were lost in {label}: {again:.0} SYN were sent again, \
-                 each after a second or more, and no accept queue was full"
+                "First packets of connections were lost in {label}: {again:.0} SYN were sent \
+                 again, each after a second or more, and no accept queue was full"
             ),
             "look for what drops SYN between the ends: a firewall's limit on new connections (nft \
              list ruleset, iptables -S: limit, hashlimit, connlimit), a full connection table, SYN \
@@ -88,9 +90,10 @@ mod tests {
             Verdict::Found { findings } => findings[0].says.clone(),
             other => panic!("{other:?}"),
         };
-        assert!(says(&of(40, 38)).contains("accept queue of the listening end was full"));
-        assert!(says(&of(40, 0)).contains("First packets of connections were lost"));
+        assert!(says(&of(400, 380)).contains("accept queue of the listening end was full"));
+        assert!(says(&of(400, 0)).contains("First packets of connections were lost"));
         assert!(is_clear(&of(0, 0)));
+        assert!(is_clear(&of(4, 0)), "of 20,000");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-connect"))));
         assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));
     }

@@ -46,8 +46,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         cell.trial.label,
         rate_hz / 1e3
     );
-    let remedy = "send more at once (--length 64K shows what the path carries), or join messages in \
-                  the program: writev, MSG_MORE, sendmmsg, UDP segmentation offload";
+    let remedy = "send more at once (--length 64K shows what the path carries), or join messages \
+                  in the program: writev, MSG_MORE, sendmmsg, UDP segmentation offload";
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
 }
 

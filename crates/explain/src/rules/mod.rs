@@ -3,6 +3,7 @@
 mod acks_lost;
 mod aspm;
 mod backlog_drops;
+mod black_hole;
 mod clock_source;
 mod cold_buffers;
 pub mod congestion_control;
@@ -83,6 +84,7 @@ pub static RULES: &[&Rule] = &[
     &acks_lost::RULE,
     &aspm::RULE,
     &backlog_drops::RULE,
+    &black_hole::RULE,
     &clock_source::RULE,
     &cold_buffers::RULE,
     &congestion_control::RULE,

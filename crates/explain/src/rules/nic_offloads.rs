@@ -63,8 +63,8 @@ fn to_have(
     Some(words)
 }
 
-/// Whether the kernel computes every checksum of what leaves, and need not: what is cut into segments
-/// needs checksums too, so that segmentation goes with them.
+/// Whether the kernel computes every checksum of what leaves, and need not: what is cut into
+/// segments needs checksums too, so that segmentation goes with them.
 fn sums_are_off(nic: &Nic, features: &BTreeMap<String, bool>) -> bool {
     let told = || CUT_NEEDS[1].iter().filter(|(name, _)| features.contains_key(*name));
     let is_on = told().any(|(name, _)| features.get(*name) == Some(&true));

@@ -1,10 +1,10 @@
 //! `sender-pacing`: did congestion control hold the sender back where nothing else did?
 //!
-//! bbr sends at a pace that it works out from the path, by the kernel's timers. Over a local path of
-//! tens of microseconds those are too coarse and its pace is unsteady: 1.5 to 3.5 times below cubic
-//! between namespaces. Found where a sender that paces had a short and free path, nothing was lost,
-//! nothing queued, no window, buffer or CPU was full, and the rate still changed from slice to slice.
-//! That it was not compared is said: another congestion control beside it tells.
+//! bbr sends at a pace that it works out from the path, by the kernel's timers. Over a local path
+//! of tens of microseconds those are too coarse and its pace is unsteady: 1.5 to 3.5 times below
+//! cubic between namespaces. Found where a sender that paces had a short and free path, nothing was
+//! lost, nothing queued, no window, buffer or CPU was full, and the rate still changed from slice
+//! to slice. That it was not compared is said: another congestion control beside it tells.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -38,8 +38,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     let unsteady = cell.unsteadiness().ok_or_else(|| cell.lacks("slices of the window"))?;
     let lost = cell.losses().map_or(0.0, |losses| losses.lost);
     let seen = format!(
-        "{used}; shortest round trip {:.0} us, {:.3} % lost, slices of the window within {:.0} % of \
-         each other; neither CPU, window nor buffer was full",
+        "{used}; shortest round trip {:.0} us, {:.3} % lost, slices of the window within {:.0} % \
+         of each other; neither CPU, window nor buffer was full",
         trips.shortest_ns / 1e3,
         100.0 * lost,
         100.0 * unsteady

@@ -61,8 +61,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     let wait_ns = (trips.middle_ns - trips.shortest_ns).max(waited_ns);
     let queue_bytes = capacity_bps / 8.0 * wait_ns / 1e9;
     let says = format!(
-        "Something between the ends carries {} and no more in {}: a shaper or a slower link, with a \
-         queue of about {:.0} KiB in which packets wait {:.1} ms",
+        "Something between the ends carries {} and no more in {}: a shaper or a slower link, with \
+         a queue of about {:.0} KiB in which packets wait {:.1} ms",
         range(cell, rates.low, rates.high, capacity_bps),
         cell.trial.label,
         queue_bytes / 1024.0,

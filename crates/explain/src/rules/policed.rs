@@ -2,8 +2,8 @@
 //!
 //! A policer has no queue: it lets a bucket of bytes pass at once and drops all that comes before
 //! the bucket has filled again. TCP loses segments in rows and the round trip stays short, while
-//! the fastest slices of all runs carry the same. Losses at random come one at a time; a shaper makes
-//! packets wait. What it was is certain only when the loss goes away at a lower rate.
+//! the fastest slices of all runs carry the same. Losses at random come one at a time; a shaper
+//! makes packets wait. What it was is certain only when the loss goes away at a lower rate.
 
 use super::retransmits::{ROW_MIN, row};
 use crate::measured::{self, Blind, Cell, Looked, finding};

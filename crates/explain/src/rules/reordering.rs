@@ -1,10 +1,10 @@
 //! `path-reordering`: do packets arrive in another order than they were sent?
 //!
 //! Several links in parallel, or queues that packets of one flow are spread over, let a later
-//! segment overtake an earlier one. TCP takes that for loss: it sends again what is not missing, and
-//! slows down. The receiver counts segments that came early (`tcpi_rcv_ooopack`), the sender those
-//! that it had sent in vain. Losses make segments come early too, so it is found only where nearly
-//! nothing was lost.
+//! segment overtake an earlier one. TCP takes that for loss: it sends again what is not missing,
+//! and slows down. The receiver counts segments that came early (`tcpi_rcv_ooopack`), the sender
+//! those that it had sent in vain. Losses make segments come early too, so it is found only where
+//! nearly nothing was lost.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -44,8 +44,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     let wrong = losses.early >= EARLY_SHARE && losses.lost <= LOST_OF_EARLY_MAX * losses.early;
     let wrong = wrong.then(|| {
         let says = format!(
-            "The path reorders packets in {}: {:.1} % of the segments came before earlier ones, and \
-             nearly none was lost",
+            "The path reorders packets in {}: {:.1} % of the segments came before earlier ones, \
+             and nearly none was lost",
             cell.trial.label,
             100.0 * losses.early
         );

@@ -1,8 +1,8 @@
 //! `tcp-retransmits`: did TCP have to send segments again?
 //!
 //! Those that the receiver had already were late and not lost; of the others it is not known where
-//! they went. Where both ends are one host no switch and no cable lie between. How many were lost at
-//! a time, by the kernel's count of its repairs, tells a cable from a queue: single losses are
+//! they went. Where both ends are one host no switch and no cable lie between. How many were lost
+//! at a time, by the kernel's count of its repairs, tells a cable from a queue: single losses are
 //! random, a queue that is full or a policer drops a row.
 //!
 //! A flow that loses a share p of its segments over a round trip cannot hold more than 1.22 MSS /
@@ -28,8 +28,9 @@ const BOUND_SHARE: f64 = 0.25;
 pub const ROW_MIN: f64 = 6.0;
 const BETWEEN_HOSTS: &str = "look for drops on the way: ethtool -S at both NICs, counters of the \
                              switch's ports, rings, a shaper or policer";
-const WITHIN_A_HOST: &str = "no switch is in between: see this host's own queues and filters, tc -s \
-                             qdisc and nft list ruleset, and nstat -az for pruned receive queues";
+const WITHIN_A_HOST: &str = "no switch is in between: see this host's own queues and filters, tc \
+                             -s qdisc and nft list ruleset, and nstat -az for pruned receive \
+                             queues";
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)

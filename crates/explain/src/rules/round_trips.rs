@@ -1,10 +1,10 @@
 //! `round-trip-time`: are round trips long because of the path, because of queues on it, or because
 //! a small message waits?
 //!
-//! TCP keeps the shortest round trip that a connection ever had: that is the path with empty queues.
-//! What the median has beyond it was waited for. Forty milliseconds are the delayed acknowledgement
-//! that Nagle's algorithm waits for (RFC 1122, RFC 896); otherwise it is a queue, or a link whose
-//! delay changes.
+//! TCP keeps the shortest round trip that a connection ever had: that is the path with empty
+//! queues. What the median has beyond it was waited for. Forty milliseconds are the delayed
+//! acknowledgement that Nagle's algorithm waits for (RFC 1122, RFC 896); otherwise it is a queue,
+//! or a link whose delay changes.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -25,6 +25,8 @@ const WAITED_MIN_NS: f64 = 1e6;
 const WAITED_SHARE: f64 = 0.5;
 /// The kernel's delayed acknowledgement, and what is near it (`TCP_DELACK_MIN`, 40 ms).
 const DELAYED_NS: std::ops::Range<f64> = 36e6..56e6;
+/// A larger message takes long by its length alone.
+const SMALL_BYTES: u64 = 1448;
 /// A path of so much decides by itself what requests one after the other reach.
 const LONG_NS: f64 = 1e6;
 
@@ -58,23 +60,23 @@ fn look(cell: &Cell<'_>) -> Looked {
     let (says, remedy) = if waits && nagle && DELAYED_NS.contains(&waited_ns) {
         (
             format!(
-                "Messages of {asks} B wait {:.0} ms in {label}: Nagle's algorithm keeps the last part \
-                 back until the peer's delayed acknowledgement comes",
+                "Messages of {asks} B wait {:.0} ms in {label}: Nagle's algorithm keeps the last \
+                 part back until the peer's delayed acknowledgement comes",
                 waited_ns / 1e6
             ),
             "switch Nagle's algorithm off (--nagle off; TCP_NODELAY in the program), or write each \
              message at once; --quickack at the peer shows the same",
         )
-    } else if waits && !cell.is_busy() {
+    } else if waits && !cell.is_busy() && asks <= SMALL_BYTES {
         (
             format!(
-                "Round trips vary in {label}: {:.1} ms in the middle where the path takes {:.1} ms; \
-                 packets wait in queues, or the delay itself changes (jitter)",
+                "Round trips vary in {label}: {:.1} ms in the middle where the path takes {:.1} \
+                 ms; packets wait in queues, or the delay itself changes (jitter)",
                 middle_ns / 1e6,
                 shortest_ns / 1e6
             ),
-            "look for other traffic in the same queues, radio or tunnels on the way, power saving of \
-             NICs and CPUs; compare at another time of day",
+            "look for other traffic in the same queues, radio or tunnels on the way, power saving \
+             of NICs and CPUs; compare at another time of day",
         )
     } else if shortest_ns >= LONG_NS {
         (
@@ -84,8 +86,8 @@ fn look(cell: &Cell<'_>) -> Looked {
                 shortest_ns / 1e6,
                 middle_ns / 1e6
             ),
-            "nothing at the ends helps: keep more requests under way (--parallel), or bring the ends \
-             nearer; traceroute shows the way",
+            "nothing at the ends helps: keep more requests under way (--parallel), or bring the \
+             ends nearer; traceroute shows the way",
         )
     } else {
         return cell.saw(seen, None);
@@ -98,12 +100,14 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream, trips};
     use crate::setting::testing::{is_clear, is_idle, is_unknown};
+    use narrows_model::Bytes;
     use narrows_model::load::Role;
 
     #[test]
     fn distance_queues_and_nagle_are_told_apart() {
         let of = |middle_us: u64, shortest_us: u64, no_delay: bool| {
             let mut study = trips(middle_us);
+            study.trials[0].params.message_bytes = Bytes(64);
             read(&mut study, "tcp-info", "flow0.rtt_min_ns", 1000 * shortest_us);
             for record in &mut study.records {
                 for end in record.of_mut(Role::Sender) {

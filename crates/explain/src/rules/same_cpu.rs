@@ -39,8 +39,8 @@ fn judge(case: &Case<'_>) -> Verdict {
                 format!("the core of CPUs {sink} and {source}")
             };
             let says = format!("Both ends of {} shared {what}", cell.trial.label);
-            let remedy = "give the two ends different cores: -A LOCAL,REMOTE, and see what bound the \
-                          processes (taskset -pc PID, cpuset of their control groups)";
+            let remedy = "give the two ends different cores: -A LOCAL,REMOTE, and see what bound \
+                          the processes (taskset -pc PID, cpuset of their control groups)";
             finding(&RULE, cell, Weight::Caution, says, seen.clone(), remedy)
         });
         cell.saw(seen, wrong)

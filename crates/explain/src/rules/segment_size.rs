@@ -4,7 +4,7 @@
 //! and headers a larger share of the wire. 120 B of headers and options are taken as ordinary (IPv6
 //! 40, TCP 20 to 60).
 
-use crate::measured::{self, Blind, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Verdict, Weight};
 use narrows_model::trial::Path;
@@ -19,43 +19,56 @@ pub static RULE: Rule = Rule {
 const HEADERS_BYTES: f64 = 120.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let host = &case.study.host;
-    let needs = "a TCP stream sent from here, over an interface whose MTU is known";
-    measured::judge(case, needs, None, |cell| {
-        let params = &cell.trial.params;
-        // The sending end must be this host's, and the size left to TCP.
-        let asked = params.socket.as_ref().is_some_and(|socket| socket.mss_bytes.is_some());
-        if params.is_reverse() || asked || params.socket_buffer_bytes.is_some() {
-            return Err(Blind::OtherKind);
-        }
-        // Only TCP has segments.
-        let segment = cell.summary.effective.mss_bytes.map(f64::from).ok_or(Blind::OtherKind)?;
-        let name = cell.summary.effective.interface.as_deref();
-        let nic = name.and_then(|name| host.nic(name));
-        // An interface inside a namespace that was made for the run is not among the host's.
-        if nic.is_none() && cell.trial.path != Path::Peer {
-            return Err(Blind::OtherKind);
-        }
-        let mtu = nic.and_then(|nic| nic.mtu_bytes.value());
-        let (Some(name), Some(mtu)) = (name, mtu.map(|mtu| mtu.0 as f64)) else {
-            return Err(cell.lacks("the MTU of the interface in use"));
+    let needs = "a TCP stream sent over an interface whose MTU is known";
+    measured::judge(case, needs, None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    let params = &cell.trial.params;
+    // The size must have been left to TCP.
+    let asked = params.socket.as_ref().is_some_and(|socket| socket.mss_bytes.is_some());
+    if asked || params.socket_buffer_bytes.is_some() {
+        return Err(Blind::OtherKind);
+    }
+    // Only TCP has segments. What a path allows is often learnt while the stream runs.
+    let first = cell.summary.effective.mss_bytes.map(f64::from).ok_or(Blind::OtherKind)?;
+    let segment = cell.segment_bytes().map_or(first, |last| last.min(first));
+    let nic = cell.sender().and_then(|end| end.nic());
+    // An interface inside a namespace that was made for the run is not among the host's.
+    if nic.is_none() && cell.trial.path != Path::Peer {
+        return Err(Blind::OtherKind);
+    }
+    let name = cell.summary.effective.interface.as_deref();
+    let mtu = nic.and_then(|nic| nic.mtu_bytes.value());
+    let (Some(name), Some(mtu)) = (name, mtu.map(|mtu| mtu.0 as f64)) else {
+        return Err(cell.lacks("the MTU of the interface in use"));
+    };
+    let first_path = cell.summary.effective.path_mtu_bytes.map(|bytes| bytes.0 as f64);
+    let path = cell.path_mtu_bytes().or(first_path);
+    let shrunk = segment + HEADERS_BYTES < mtu.min(65_535.0);
+    let via = path.map_or(String::new(), |path| format!(", path MTU {path:.0} B"));
+    let seen = format!("segment size {segment:.0} B{via}; {name} has MTU {mtu:.0} B");
+    let wrong = shrunk.then(|| {
+        // Where routers reported a smaller MTU TCP knows it; otherwise the peer or a box between
+        // told it in the handshake.
+        let why = match path.filter(|path| *path + HEADERS_BYTES / 2.0 < mtu) {
+            Some(path) => format!("the path's MTU is {path:.0} B"),
+            None => {
+                "the other end, its route or a box between asks for such a maximum segment size"
+                    .to_owned()
+            }
         };
-        let path = cell.summary.effective.path_mtu_bytes.map(|bytes| bytes.0 as f64);
-        let shrunk = segment + HEADERS_BYTES < mtu.min(65_535.0);
-        let via = path.map_or(String::new(), |path| format!(", path MTU {path:.0} B"));
-        let seen = format!("segment size {segment:.0} B{via}; {name} has MTU {mtu:.0} B");
-        let wrong = shrunk.then(|| {
-            let says = format!(
-                "TCP sends segments of {segment:.0} B in {}, {name} allows packets of {mtu:.0} B: \
-                 the other end or the path has a smaller MTU",
-                cell.trial.label
-            );
-            let remedy = "give every interface and switch of the path the same MTU, and check with: \
-                          ping -M do -s SIZE";
-            finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
-        });
-        cell.saw(seen, wrong)
-    })
+        let says = format!(
+            "TCP sends segments of {segment:.0} B in {}, {name} allows packets of {mtu:.0} B: \
+             {why}",
+            cell.trial.label
+        );
+        let remedy = "give every interface and switch of the path the same MTU, and check with: \
+                      ping -M do -s SIZE; see advmss of routes (ip route show) and clamping \
+                      (maxseg, TCPMSS in firewalls between)";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
 }
 
 #[cfg(test)]

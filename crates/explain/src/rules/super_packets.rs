@@ -2,9 +2,9 @@
 //!
 //! The kernel hands an interface that cuts segments itself (veth, a tunnel, virtio) up to 64 KiB at
 //! once, and every part of the way is passed once for all of it. Where less is handed over although
-//! segmentation is switched on, somebody bounded it (`gso_max_segs`, `gso_max_size`), or it is undone
-//! again (a checksum that is not offloaded). Counters of a physical NIC may count what left the
-//! wire, so only others are judged.
+//! segmentation is switched on, somebody bounded it (`gso_max_segs`, `gso_max_size`), or it is
+//! undone again (a checksum that is not offloaded). Counters of a physical NIC may count what left
+//! the wire, so only others are judged.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -54,8 +54,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     let wrong = (segments < SEGMENTS_MAX).then(|| {
         let name = nic.map_or("the sender's interface", |nic| nic.name.as_str());
         let says = format!(
-            "{name} gets packets of {segments:.1} segments in {}: segmentation offload (GSO, TSO) is \
-             off, bounded or undone",
+            "{name} gets packets of {segments:.1} segments in {}: segmentation offload (GSO, TSO) \
+             is off, bounded or undone",
             cell.trial.label
         );
         let remedy = format!(

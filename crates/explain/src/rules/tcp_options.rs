@@ -68,8 +68,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         "Something on the path takes TCP options away in {}: {names}. Without {name} {cost}",
         cell.trial.label
     );
-    let remedy = "look for a firewall, NAT or load balancer between that normalises or clears TCP's \
-                  options, and let them pass";
+    let remedy = "look for a firewall, NAT or load balancer between that normalises or clears \
+                  TCP's options, and let them pass";
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
 }
 

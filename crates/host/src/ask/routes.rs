@@ -1,5 +1,5 @@
-//! Windows that routes bound, from `/proc/net/route`. The file has the addresses of gateways, so that
-//! captures keep only what is told here.
+//! Windows that routes bound, from `/proc/net/route`. The file has the addresses of gateways, so
+//! that captures keep only what is told here.
 
 use narrows_model::Fact;
 
