@@ -99,7 +99,7 @@ mod tests {
     fn a_trial_that_an_agent_lacks_is_named() {
         use narrows_model::load::{StreamParams, Timeline};
         use narrows_model::options::{Scene, Value, flows};
-        use narrows_model::trial::{Path, Placement, TrialId};
+        use narrows_model::trial::{EndSpec, Path, TrialId};
         use narrows_model::{Bytes, Nanos};
         let trial = |kind: &str, sender: Option<&str>| {
             let sender = sender.map(str::to_owned);
@@ -110,7 +110,7 @@ mod tests {
                 label: kind.to_owned(),
                 kind: kind.into(),
                 params: Params { stream, ..Params::of_network(Bytes(64), 1) },
-                place: Placement::default(),
+                ends: EndSpec::anywhere(false),
                 path: Path::Peer,
                 timeline: Timeline {
                     warmup_ns: span,

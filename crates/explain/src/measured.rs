@@ -289,7 +289,7 @@ pub mod testing {
     use narrows_model::load::{FlowTally, Interval, Params, Role, ThreadUsage, Timeline};
     use narrows_model::reading::Scope;
     use narrows_model::record::{Reported, Stamp};
-    use narrows_model::trial::{Path, Placement, TrialId};
+    use narrows_model::trial::{EndSpec, Path, TrialId};
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -327,7 +327,7 @@ pub mod testing {
             label: kind.into(),
             kind: kind.into(),
             params: Params::of_network(Bytes(65_536), 1),
-            place: Placement::default(),
+            ends: EndSpec::anywhere(false),
             path: Path::Peer,
             timeline,
             levels: Vec::new(),

@@ -5,11 +5,11 @@ use narrows_dimm::population::{Balance, balance, sockets};
 use narrows_explain::{Case, judge};
 use narrows_host::{Root, memory::parse_smbios, read};
 use narrows_model::host::*;
-use narrows_model::load::{CpuList, EndReport, FlowTally, Params, Role, ThreadUsage, Timeline};
+use narrows_model::load::{EndReport, FlowTally, Params, Role, ThreadUsage, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::{Finding, Verdict, Weight};
 use narrows_model::study::{StoredStudy, Study};
-use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Path, Placement, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_stats::summarise;
 use serde_json::Value;
@@ -320,11 +320,7 @@ fn trial(label: &str) -> Trial {
         label: label.into(),
         kind: "tcp-stream".into(),
         params: Params::of_network(Bytes::kib(64), 1),
-        place: Placement {
-            sink: CpuList(vec![1]),
-            source: CpuList(vec![0]),
-            ..Placement::default()
-        },
+        ends: EndSpec::pair(Placement::on([1]), Placement::on([0]), false),
         path: Path::Namespaces,
         timeline: Timeline {
             warmup_ns: span,

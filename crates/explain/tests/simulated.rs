@@ -5,12 +5,12 @@
 use narrows_explain::{Case, judge};
 use narrows_model::host::*;
 use narrows_model::load::{
-    CpuList, EndReport, FlowTally, Params, Role, StreamParams, ThreadUsage, Timeline,
+    EndReport, FlowTally, Params, Role, StreamParams, ThreadUsage, Timeline,
 };
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::Verdict;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Path, Placement, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -151,8 +151,6 @@ fn trial(kind: &str) -> Trial {
         cooldown_ns: Nanos(0),
         interval_ns: None,
     };
-    let place =
-        Placement { source: CpuList(vec![9]), sink: CpuList(vec![9]), ..Placement::default() };
     Trial {
         id: TrialId(kind.into()),
         label: kind.into(),
@@ -161,7 +159,7 @@ fn trial(kind: &str) -> Trial {
             stream: Some(StreamParams::default()),
             ..Params::of_network(Bytes(65_536), 1)
         },
-        place,
+        ends: EndSpec::pair(Placement::on([9]), Placement::on([9]), false),
         path: Path::Peer,
         timeline,
         levels: Vec::new(),
@@ -330,7 +328,9 @@ const CAUSES: &[Cause] = &[
         name: "work on the other socket",
         rules: &["work-on-remote-node"],
         plant: |study, _| {
-            study.trials.iter_mut().for_each(|trial| trial.place.source = CpuList(vec![2]));
+            for end in study.trials.iter_mut().filter_map(|trial| trial.end_mut(Role::Sender)) {
+                end.place = Placement::on([2]);
+            }
         },
     },
     Cause {

@@ -5,7 +5,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{EndReport, FlowTally, Params, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Path, Trial, TrialId};
 use narrows_model::{Bytes, Fact, Nanos};
 
 const SETTING: &str = "net.ipv4.tcp_congestion_control";
@@ -44,7 +44,7 @@ fn check(gain: f64) -> StoredStudy {
                 congestion: (used != "bbr").then(|| used.into()),
                 ..Params::of_network(Bytes(65_536), 1)
             },
-            place: Placement::default(),
+            ends: EndSpec::anywhere(false),
             path: Path::Namespaces,
             timeline,
             levels: Vec::new(),

@@ -1,14 +1,18 @@
 //! What a workload is told to do, and what it reports: the words shared by both ends of a trial.
 
+mod stored;
+
+pub use stored::{StoredLoad, StoredParams};
+
 use crate::options::Options;
-use crate::workload::{Kernel, Workload};
+use crate::workload::Workload;
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// What a workload needs to know. Every field is set; defaults are made by the plan, not here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "StoredParams")]
 pub struct Params {
     /// Bytes a write, a datagram, a request and its response.
     pub message_bytes: Bytes,
@@ -36,9 +40,6 @@ pub struct Params {
     /// What sockets of any kind can be told; `None` where nothing of it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<SocketParams>,
-    /// A memory kernel that runs on the controller's host all the while.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Beside>,
     /// What RDMA can be told; `None` where nothing of it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rdma: Option<crate::rdma::RdmaParams>,
@@ -61,7 +62,6 @@ impl Params {
             stream: None,
             trip: None,
             socket: None,
-            beside: None,
             rdma: None,
             told: Options::default(),
         }
@@ -105,40 +105,6 @@ impl Params {
     pub fn response_bytes(&self) -> Bytes {
         let asked = self.trip.as_ref().and_then(|trip| trip.response_bytes);
         asked.unwrap_or(self.message_bytes)
-    }
-}
-
-/// A memory kernel beside another workload: a condition, not what is measured.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Beside {
-    /// The kernel.
-    pub kind: Workload,
-    /// Its threads.
-    pub threads: u32,
-    /// Their CPUs; empty: not pinned.
-    pub cpus: CpuList,
-    /// How they are bound to those.
-    #[serde(default, skip_serializing_if = "Binding::is_each")]
-    pub binding: Binding,
-    /// Node of their memory; `None` leaves it to the kernel, which takes that of the thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node: Option<u32>,
-    /// Working set over all threads.
-    pub working_set_bytes: Bytes,
-}
-
-impl Default for Beside {
-    /// One thread that reads nothing yet.
-    fn default() -> Self {
-        Self {
-            kind: Workload::Memory(Kernel::Read),
-            threads: 0,
-            cpus: CpuList::default(),
-            binding: Binding::default(),
-            node: None,
-            working_set_bytes: Bytes(0),
-        }
     }
 }
 
@@ -229,6 +195,13 @@ pub struct MemoryParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CpuList(pub Vec<u32>);
+
+impl CpuList {
+    /// True where no CPU was chosen.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 /// How an end's threads are bound to its CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,6 +1,12 @@
 //! A trial: one cell of an experiment, before it is run.
 
-use crate::load::{Bind, Binding, CpuList, Params, Timeline};
+mod ends;
+mod stored;
+
+pub use ends::{EndHost, EndSpec, MemoryLoad, Placement};
+pub use stored::Identity;
+
+use crate::load::{CpuList, Params, Role, Timeline};
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -25,46 +31,9 @@ pub enum Path {
     Imported,
 }
 
-/// Where both ends run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Placement {
-    /// CPUs of the sink end's threads.
-    pub sink: CpuList,
-    /// CPUs of the source end's threads.
-    pub source: CpuList,
-    /// How the sink end's threads are bound to its CPUs.
-    #[serde(default, skip_serializing_if = "Binding::is_each")]
-    pub sink_binding: Binding,
-    /// How the source end's threads are bound to its CPUs.
-    #[serde(default, skip_serializing_if = "Binding::is_each")]
-    pub source_binding: Binding,
-    /// Node of the sink end's buffers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sink_node: Option<u32>,
-    /// Node of the source end's buffers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source_node: Option<u32>,
-    /// CPUs that the interrupts of the controller's NIC are sent to while measuring.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub irq: Option<CpuList>,
-    /// What the controller's end runs in, when not on the host itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inside: Option<String>,
-    /// Where the packets of the controller's end leave from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bind: Option<Bind>,
-}
-
-impl Placement {
-    /// Whether the scheduler may move an end's threads between CPUs: it keeps two busy ones apart.
-    pub fn is_free(&self) -> bool {
-        let free = |binding: Binding, cpus: &CpuList| !binding.is_each() && cpus.0.len() > 1;
-        free(self.sink_binding, &self.sink) || free(self.source_binding, &self.source)
-    }
-}
-
-/// One cell: a workload, its parameters, its place and its path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One cell: a workload, its parameters, its ends and what joins them.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "stored::Stored")]
 pub struct Trial {
     /// Hash of the rest.
     pub id: TrialId,
@@ -74,20 +43,18 @@ pub struct Trial {
     pub kind: Workload,
     /// Its parameters.
     pub params: Params,
-    /// CPUs of both ends.
-    pub place: Placement,
+    /// Who takes part. The first sender and the first receiver are a pair, the second ones
+    /// another, and so on.
+    pub ends: Vec<EndSpec>,
     /// What joins the ends.
     pub path: Path,
     /// When to warm up, measure and cool down.
     pub timeline: Timeline,
     /// Factors of the study with this cell's levels, in the study's order; empty elsewhere.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Level>,
     /// What else the source of an imported cell says of it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Level>,
     /// The outside tool that makes the load; `None` is narrows itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
 }
 
@@ -114,7 +81,58 @@ pub struct Level {
     pub level: String,
 }
 
+/// Two ends that talk to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair<'a> {
+    /// The end that sends, or asks.
+    pub sender: &'a EndSpec,
+    /// The end that receives, or answers.
+    pub receiver: &'a EndSpec,
+}
+
 impl Trial {
+    /// All ends of a role, in order.
+    pub fn ends_of(&self, role: Role) -> impl Iterator<Item = &EndSpec> {
+        self.ends.iter().filter(move |end| end.role == role)
+    }
+
+    /// The pairs that talk to each other.
+    pub fn pairs(&self) -> impl Iterator<Item = Pair<'_>> {
+        let pairs = self.ends_of(Role::Sender).zip(self.ends_of(Role::Receiver));
+        pairs.map(|(sender, receiver)| Pair { sender, receiver })
+    }
+
+    /// The background load; the first where there are several.
+    pub fn background(&self) -> Option<&EndSpec> {
+        self.ends_of(Role::Background).next()
+    }
+
+    /// Place of the first end of a role; where there is none, of one that is placed nowhere.
+    pub fn place(&self, role: Role) -> &Placement {
+        self.ends_of(role).next().map_or(&ends::ANYWHERE, |end| &end.place)
+    }
+
+    /// The first end of a role, to be changed before the trial is run.
+    pub fn end_mut(&mut self, role: Role) -> Option<&mut EndSpec> {
+        self.ends.iter_mut().find(|end| end.role == role)
+    }
+
+    /// The end on the controller's host that is measured; the first where there are several.
+    pub fn controllers(&self) -> Option<&EndSpec> {
+        let here = |end: &&EndSpec| end.host == EndHost::Controller;
+        self.ends.iter().filter(|end| end.role != Role::Background).find(here)
+    }
+
+    /// CPUs that the interrupts of the controller's NIC are sent to while measuring.
+    pub fn irq(&self) -> Option<&CpuList> {
+        self.controllers()?.irq.as_ref()
+    }
+
+    /// What the id is a hash of.
+    pub fn identity(&self) -> Identity<'_> {
+        Identity(self)
+    }
+
     /// The level of a factor.
     pub fn level(&self, factor: &str) -> Option<&str> {
         self.levels.iter().find(|level| level.factor == factor).map(|level| level.level.as_str())

@@ -274,7 +274,7 @@ mod tests {
     use narrows_model::Nanos;
     use narrows_model::load::{Params, Timeline};
     use narrows_model::record::{External, Fault, Figure, Stage, Stamp};
-    use narrows_model::trial::{Path, Placement, TrialId};
+    use narrows_model::trial::{EndSpec, Path, TrialId};
     use ratatui::backend::TestBackend;
 
     fn trial(label: &str) -> Trial {
@@ -289,7 +289,7 @@ mod tests {
             label: label.into(),
             kind: "tcp-stream".into(),
             params: Params::of_network(narrows_model::Bytes(1), 1),
-            place: Placement::default(),
+            ends: EndSpec::anywhere(false),
             path: Path::Imported,
             timeline,
             levels: Vec::new(),

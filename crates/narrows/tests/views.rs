@@ -7,7 +7,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{EndReport, FlowTally, IpVersion, Params, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Path, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use rusqlite::Connection;
 
@@ -25,7 +25,7 @@ fn run_of(number: usize, kind: &str, sink: StoredEnd, source: StoredEnd) -> (Tri
         label: format!("{number} {kind}"),
         kind: kind.into(),
         params: Params::of_network(Bytes(1400), 1),
-        place: Placement::default(),
+        ends: EndSpec::anywhere(false),
         path: Path::Peer,
         timeline,
         levels: Vec::new(),

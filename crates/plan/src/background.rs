@@ -4,7 +4,8 @@ use crate::place::{Seat, cpus};
 use crate::unplaced::{MEMORY, THREADS_MAX, Unnamed, Unplaced};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
-use narrows_model::load::{Beside, Binding, CpuList};
+use narrows_model::load::{Binding, CpuList};
+use narrows_model::trial::{EndSpec, MemoryLoad, Placement};
 use narrows_model::workload::{Kernel, Workload};
 use std::str::FromStr;
 
@@ -45,9 +46,9 @@ impl FromStr for BackgroundLoad {
 }
 
 impl BackgroundLoad {
-    /// The load on a host, in no more than half of its node's memory; or why there is no such
-    /// place.
-    pub fn on(&self, host: &Host, working_set_bytes: Bytes) -> Result<Beside, Unplaced> {
+    /// The end that makes the load on a host, in no more than half of its node's memory; or why
+    /// there is no such place.
+    pub fn on(&self, host: &Host, working_set_bytes: Bytes) -> Result<EndSpec, Unplaced> {
         let node = |id: u32| {
             let found = host.nodes.iter().find(|node| node.id == id);
             found.ok_or(Unplaced::Node(id))
@@ -59,15 +60,14 @@ impl BackgroundLoad {
         }
         let binding = self.seat.as_ref().map_or(Binding::Each, |seat| seat.binding);
         let own = self.seat.as_ref().map(|seat| cpus(host, seat.at.clone(), None)).transpose()?;
-        Ok(Beside {
+        let load = MemoryLoad {
             kind: Workload::Memory(self.kernel),
             threads: self.threads,
-            cpus: CpuList(own.unwrap_or_default()),
-            binding,
-            node: self.node,
             working_set_bytes: most
                 .map_or(working_set_bytes, |most| Bytes(working_set_bytes.0.min(most.0 / 2))),
-        })
+        };
+        let cpus = CpuList(own.unwrap_or_default());
+        Ok(EndSpec::background(load, Placement { cpus, binding, node: self.node }))
     }
 }
 
@@ -99,18 +99,19 @@ mod tests {
     fn a_load_has_cpus_of_one_node_and_memory_of_another() {
         let on = |text: &str| {
             let load: BackgroundLoad = text.parse().expect("a load");
-            load.on(&two_nodes(), Bytes::gib(4))
+            let end = load.on(&two_nodes(), Bytes::gib(4))?;
+            Ok::<_, Unplaced>((end.place, end.load.expect("a load")))
         };
-        let crossing = on("copy:2@node:0/memory:1").expect("a place");
+        let (place, crossing) = on("copy:2@node:0/memory:1").expect("a place");
         assert_eq!((crossing.kind.as_str(), crossing.threads), ("memory-copy", 2));
-        assert_eq!((crossing.cpus.0, crossing.node), (vec![0, 2], Some(1)));
-        assert_eq!(crossing.binding, Binding::Each);
+        assert_eq!((place.cpus.0, place.node), (vec![0, 2], Some(1)));
+        assert_eq!(place.binding, Binding::Each);
         assert_eq!(crossing.working_set_bytes, Bytes::mib(512), "half of the node");
-        let back = on("read:4@node:1/all/memory:0").expect("a place");
-        assert_eq!((back.cpus.0, back.node), (vec![1, 3], Some(0)));
-        assert_eq!((back.binding, back.working_set_bytes), (Binding::All, Bytes::gib(4)));
-        let free = on("read/memory:0").expect("a place");
-        assert_eq!((free.threads, free.cpus.0, free.node), (1, vec![], Some(0)));
+        let (place, back) = on("read:4@node:1/all/memory:0").expect("a place");
+        assert_eq!((place.cpus.0, place.node), (vec![1, 3], Some(0)));
+        assert_eq!((place.binding, back.working_set_bytes), (Binding::All, Bytes::gib(4)));
+        let (place, free) = on("read/memory:0").expect("a place");
+        assert_eq!((free.threads, place.cpus.0, place.node), (1, vec![], Some(0)));
         assert!(on("read@node:0/memory:3").is_err_and(|why| why == Unplaced::Node(3)));
         assert!(on("read@node:0/memory:2").is_err_and(|why| why == Unplaced::NoMemory(2)));
         assert!(on("read@node:7").is_err_and(|why| why == Unplaced::NoCpu(7)));

@@ -1,11 +1,11 @@
 //! The trials of `narrows check`: memory read and copy, TCP stream and round trip, UDP stream; and
 //! on a host without an RDMA device what RDMA asks for, in software.
 
-use crate::{Spot, trial};
+use crate::{Spot, TwoPlaces, trial};
 use narrows_model::host::Host;
-use narrows_model::load::{Beside, CpuList, Params, Timeline};
+use narrows_model::load::{Params, Timeline};
 use narrows_model::rdma::RdmaParams;
-use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::trial::{EndSpec, Path, Placement, Trial};
 use narrows_model::workload::{Kernel, RdmaVerb, Transport, Workload};
 use narrows_model::{Bytes, Nanos};
 
@@ -34,7 +34,7 @@ pub fn repeats(trials: usize) -> u32 {
 
 /// RDMA writes and sends through libfabric's TCP, where no NIC can do them. Their threads sleep as
 /// those of the TCP trials do: they stand beside them.
-fn software_rdma(pair: &Placement, path: Path, line: Timeline) -> Vec<Trial> {
+fn software_rdma(pair: &TwoPlaces, path: Path, line: Timeline) -> Vec<Trial> {
     let asked = RdmaParams {
         via: Some("libfabric".to_owned()),
         provider: Some("tcp".to_owned()),
@@ -43,7 +43,7 @@ fn software_rdma(pair: &Placement, path: Path, line: Timeline) -> Vec<Trial> {
     let made = |kind: Workload, message_bytes: Bytes| {
         let params = Params { rdma: Some(asked.clone()), ..Params::of_network(message_bytes, 1) };
         let label = format!("{kind} libfabric");
-        trial(&label, kind, params, pair.clone(), path, line)
+        trial(&label, kind, params, pair.clone().ends(false), path, line)
     };
     vec![
         made(Workload::RoundTrip(Transport::Rdma(RdmaVerb::Send)), ROUND_TRIP_BYTES),
@@ -59,7 +59,7 @@ pub fn trials(
     spot: &Spot,
     path: Path,
     window: Nanos,
-    beside: Option<&Beside>,
+    background: Option<&EndSpec>,
     libfabric: bool,
 ) -> Vec<Trial> {
     let line = Timeline {
@@ -76,7 +76,6 @@ pub fn trials(
     };
     let network = |message_bytes: Bytes, congestion: Option<&str>| Params {
         congestion: congestion.map(str::to_owned),
-        beside: beside.cloned(),
         ..Params::of_network(message_bytes, 1)
     };
     let memory = Params {
@@ -84,14 +83,15 @@ pub fn trials(
         working_set_bytes: spot.working_set_bytes,
         ..Params::of_network(Bytes(0), 1)
     };
-    let everywhere = Placement { sink: CpuList(spot.cpus.clone()), ..Default::default() };
     let on_memory = |kernel: Kernel| {
         let kind = Workload::Memory(kernel);
-        let place = everywhere.clone();
-        trial(kind.clone().as_str(), kind, memory.clone(), place, Path::Memory, memory_line)
+        let ends = EndSpec::of_memory(Placement::on(spot.cpus.clone()));
+        trial(kind.clone().as_str(), kind, memory.clone(), ends, Path::Memory, memory_line)
     };
     let on_network = |kind: Workload, variant: &str, params: Params| {
-        trial(&format!("{kind}{variant}"), kind, params, spot.pair.clone(), path, line)
+        let mut ends = spot.pair.clone().ends(false);
+        ends.extend(background.cloned());
+        trial(&format!("{kind}{variant}"), kind, params, ends, path, line)
     };
     let mut trials = vec![
         on_memory(Kernel::Copy),

@@ -2,7 +2,7 @@
 
 use crate::trial;
 use narrows_model::load::{Params, StreamParams, Timeline};
-use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::trial::{EndSpec, Path, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
@@ -14,7 +14,7 @@ pub const WINDOW: Nanos = Nanos::from_millis(1500);
 pub fn trial_of(
     kind: Workload,
     params: Params,
-    place: Placement,
+    ends: Vec<EndSpec>,
     path: Path,
     window: Nanos,
 ) -> Trial {
@@ -24,7 +24,7 @@ pub fn trial_of(
         cooldown_ns: Nanos::from_millis(300),
         interval_ns: None,
     };
-    trial(kind.clone().as_str(), kind, params, place, path, timeline)
+    trial(kind.clone().as_str(), kind, params, ends, path, timeline)
 }
 
 /// The same against an iperf3 server. As its own client does, the source stops when the window
@@ -33,7 +33,7 @@ pub fn trial_of(
 pub fn trial_of_iperf3(
     kind: Workload,
     params: Params,
-    place: Placement,
+    ends: Vec<EndSpec>,
     path: Path,
     window: Nanos,
 ) -> Trial {
@@ -41,32 +41,32 @@ pub fn trial_of_iperf3(
     let warm = kind.is_tcp() || params.is_reverse();
     let warmup_ns = Nanos::from_millis(if warm { 1000 } else { 0 });
     let timeline = Timeline { warmup_ns, window_ns: window, cooldown_ns, interval_ns: None };
-    trial(kind.clone().as_str(), kind, params, place, path, timeline)
+    trial(kind.clone().as_str(), kind, params, ends, path, timeline)
 }
 
 /// The same trial, with bytes told for slices of another length.
 pub fn sliced(of: Trial, interval_ns: Option<Nanos>) -> Trial {
     let timeline = Timeline { interval_ns, ..of.timeline };
-    trial(&of.label, of.kind, of.params, of.place, of.path, timeline)
+    trial(&of.label, of.kind, of.params, of.ends, of.path, timeline)
 }
 
 /// The same trial, with another warm-up.
 pub fn warmed(of: Trial, warmup_ns: Nanos) -> Trial {
     let timeline = Timeline { warmup_ns, ..of.timeline };
-    trial(&of.label, of.kind, of.params, of.place, of.path, timeline)
+    trial(&of.label, of.kind, of.params, of.ends, of.path, timeline)
 }
 
 /// The same trial, of one peer among several.
 pub fn with(of: Trial, peer: &str) -> Trial {
     let label = format!("{} {peer}", of.label);
-    trial(&label, of.kind, of.params, of.place, of.path, of.timeline)
+    trial(&label, of.kind, of.params, of.ends, of.path, of.timeline)
 }
 
 /// The same trial with messages of another size.
 pub fn sized(of: &Trial, message_bytes: Bytes) -> Trial {
     let label = format!("{} {message_bytes}", of.label);
     let params = Params { message_bytes, ..of.params.clone() };
-    trial(&label, of.kind.clone(), params, of.place.clone(), of.path, of.timeline)
+    trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
 }
 
 /// The same trial with a sink that lets the kernel drop what arrives.
@@ -79,7 +79,7 @@ pub fn uncopied(of: &Trial) -> Trial {
         &format!("{} uncopied", of.label),
         of.kind.clone(),
         params,
-        of.place.clone(),
+        of.ends.clone(),
         of.path,
         of.timeline,
     )

@@ -14,14 +14,14 @@ mod unplaced;
 use blake2::{Blake2s256, Digest};
 use narrows_model::Nanos;
 use narrows_model::load::{Params, Timeline};
-use narrows_model::trial::{Engine, Level, Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Engine, Level, Path, Trial, TrialId};
 use narrows_model::workload::Workload;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 pub use background::BackgroundLoad;
-pub use place::{Seat, Spot, Where, choose, cpus, on_node};
+pub use place::{Seat, Spot, TwoPlaces, Where, choose, cpus, on_node};
 pub use unplaced::{Unnamed, Unplaced};
 
 /// One run in the plan.
@@ -40,17 +40,18 @@ pub fn trial(
     label: &str,
     kind: Workload,
     params: Params,
-    place: Placement,
+    ends: Vec<EndSpec>,
     path: Path,
     timeline: Timeline,
 ) -> Trial {
-    let label = label.to_owned();
+    let (id, label) = (TrialId(String::new()), label.to_owned());
+    let (levels, notes, engine) = (Vec::new(), Vec::new(), None);
+    let of = Trial { id, label, kind, params, ends, path, timeline, levels, notes, engine };
     // Serde writes struct fields in order of declaration, so the text is the same everywhere.
-    let text = serde_json::to_string(&(&label, &kind, &params, &place, &path, &timeline));
+    let text = serde_json::to_string(&of.identity());
     let digest = Blake2s256::digest(text.unwrap_or_default());
     let id = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let (levels, notes, engine) = (Vec::new(), Vec::new(), None);
-    Trial { id: TrialId(id), label, kind, params, place, path, timeline, levels, notes, engine }
+    Trial { id: TrialId(id), ..of }
 }
 
 /// The trial of what another tool has measured; its id is a hash of tool, kind and levels.
@@ -66,8 +67,7 @@ pub fn imported(tool: &str, kind: Workload, levels: Vec<Level>, notes: Vec<Level
     };
     let params = Params::of_network(narrows_model::Bytes(0), 0);
     let text = serde_json::to_string(&(tool, &kind, &levels)).unwrap_or_default();
-    let place = Placement::default();
-    let of = trial(&text, kind, params, place, Path::Imported, line);
+    let of = trial(&text, kind, params, Vec::new(), Path::Imported, line);
     let engine = Engine { tool: tool.to_owned(), ..Engine::default() };
     Trial { label, levels, notes, engine: Some(engine), ..of }
 }
@@ -130,8 +130,8 @@ mod tests {
         };
         let params = Params::of_network(Bytes::kib(64), 1);
         let make = |params: &Params| {
-            let place = Placement::default();
-            trial("x", Workload::TCP_STREAM, params.clone(), place, Path::Loopback, timeline).id.0
+            let ends = TwoPlaces::default().ends(params.is_reverse());
+            trial("x", Workload::TCP_STREAM, params.clone(), ends, Path::Loopback, timeline).id.0
         };
         // A golden id: stored studies are joined by it, so it must not change between releases.
         assert_eq!(make(&params), "8822e7595a13bc23");

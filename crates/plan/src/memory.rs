@@ -3,8 +3,8 @@
 use crate::unplaced::Unplaced;
 use crate::{Spot, choose, on_node, trial};
 use narrows_model::host::Host;
-use narrows_model::load::{CpuList, MemoryParams, Params, Timeline};
-use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::load::{MemoryParams, Params, Timeline};
+use narrows_model::trial::{EndSpec, Path, Placement, Trial};
 use narrows_model::workload::{Kernel, Workload};
 use narrows_model::{Bytes, Nanos};
 
@@ -98,8 +98,8 @@ impl Plan<'_> {
             interval_ns: None,
         };
         let params = Params::of_memory(cpus.len().max(1) as u32, bytes, memory);
-        let place = Placement { sink: CpuList(cpus.to_vec()), ..Placement::default() };
-        trial(label, kind, params, place, Path::Memory, line)
+        let ends = EndSpec::of_memory(Placement::on(cpus));
+        trial(label, kind, params, ends, Path::Memory, line)
     }
 
     fn memory(&self) -> MemoryParams {

@@ -3,8 +3,8 @@
 use crate::unplaced::{Unnamed, Unplaced};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
-use narrows_model::load::{Binding, CpuList};
-use narrows_model::trial::Placement;
+use narrows_model::load::Binding;
+use narrows_model::trial::{EndSpec, Placement};
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
@@ -15,13 +15,29 @@ pub struct Spot {
     pub node: Option<u32>,
     /// Its CPUs that this process may use.
     pub cpus: Vec<u32>,
-    /// A CPU each for source and sink: two cores when the place has two.
-    pub pair: Placement,
+    /// A CPU each for sender and receiver: two cores when the place has two.
+    pub pair: TwoPlaces,
     /// Sum of the last-level caches that those CPUs share.
     pub cache_bytes: Bytes,
     /// Working set for memory kernels: four times the caches, at least 256 MiB, at most half of the
     /// memory that is free.
     pub working_set_bytes: Bytes,
+}
+
+/// Where two ends run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TwoPlaces {
+    /// Place of the end that receives, or answers.
+    pub receiver: Placement,
+    /// Place of the end that sends, or asks.
+    pub sender: Placement,
+}
+
+impl TwoPlaces {
+    /// Two ends at these places. The controller's end sends, or in reverse receives.
+    pub fn ends(self, reverse: bool) -> Vec<EndSpec> {
+        EndSpec::pair(self.receiver, self.sender, reverse)
+    }
 }
 
 /// Chooses the node of the fastest NIC that has CPUs this process may use, else the node of the
@@ -171,20 +187,16 @@ fn cores_first(host: &Host, cpus: Vec<u32>) -> Vec<u32> {
 }
 
 /// The first CPU, and the first of another core; of one core there is only the same CPU.
-fn pair(host: &Host, cpus: &[u32]) -> Placement {
+fn pair(host: &Host, cpus: &[u32]) -> TwoPlaces {
     let core = |cpu: u32| {
         let place = host.cpu.places.iter().find(|place| place.cpu == cpu);
         place.map(|p| (p.package, p.die, p.core)).filter(|(.., core)| core.is_some())
     };
-    let Some(first) = cpus.first() else { return Placement::default() };
+    let Some(first) = cpus.first() else { return TwoPlaces::default() };
     let others = || cpus.iter().filter(|cpu| *cpu != first);
     let other_core = others().find(|cpu| core(**cpu).is_none() || core(**cpu) != core(*first));
     let second = other_core.or_else(|| others().next()).unwrap_or(first);
-    Placement {
-        source: CpuList(vec![*first]),
-        sink: CpuList(vec![*second]),
-        ..Placement::default()
-    }
+    TwoPlaces { sender: Placement::on([*first]), receiver: Placement::on([*second]) }
 }
 
 fn cache(host: &Host, cpus: &[u32]) -> Bytes {

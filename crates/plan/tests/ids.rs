@@ -1,8 +1,8 @@
 //! Ids of trials: a study that was begun with an older narrows goes on only if each cell still has
 //! the id that it had, so these were written down once, by narrows 0.1.
 
-use narrows_model::load::{Beside, CpuList, Params, Timeline};
-use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::load::{Params, Timeline};
+use narrows_model::trial::{EndSpec, MemoryLoad, Path, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
@@ -37,17 +37,19 @@ const IDS: [(&str, &str, &str); 26] = [
 ];
 
 fn trial(kind: Workload) -> Trial {
-    let beside = Some(Beside { kind: "memory-read".into(), threads: 1, ..Beside::default() });
-    let params = Params { beside, ..Params::of_network(Bytes(64), 1) };
-    let sink = CpuList(vec![0, 2]);
-    let place = Placement { sink, source_node: Some(1), ..Placement::default() };
+    let params = Params::of_network(Bytes(64), 1);
+    let sender = Placement { node: Some(1), ..Placement::default() };
+    let mut ends = EndSpec::pair(Placement::on([0, 2]), sender, false);
+    let kernel = Workload::from("memory-read");
+    let load = MemoryLoad { kind: kernel, threads: 1, working_set_bytes: Bytes(0) };
+    ends.push(EndSpec::background(load, Placement::default()));
     let timeline = Timeline {
         warmup_ns: Nanos(1),
         window_ns: Nanos(2),
         cooldown_ns: Nanos(3),
         interval_ns: None,
     };
-    narrows_plan::trial("a label", kind, params, place, Path::Peer, timeline)
+    narrows_plan::trial("a label", kind, params, ends, Path::Peer, timeline)
 }
 
 #[test]

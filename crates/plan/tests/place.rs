@@ -67,7 +67,7 @@ fn runs_go_to_the_node_of_the_fastest_nic_and_to_two_cores() {
     let spot = choose(&host);
     assert_eq!(spot.node, Some(1));
     assert_eq!(spot.cpus, [4, 5, 6, 7, 12, 13, 14, 15]);
-    assert_eq!((spot.pair.source.0, spot.pair.sink.0), (vec![4], vec![5]));
+    assert_eq!((spot.pair.sender.cpus.0, spot.pair.receiver.cpus.0), (vec![4], vec![5]));
 }
 
 #[test]
@@ -78,10 +78,10 @@ fn a_process_that_may_not_use_the_nics_node_runs_where_it_may() {
     let spot = choose(&host);
     assert_eq!((spot.node, spot.cpus.as_slice()), (Some(0), &[0, 1, 8][..]));
     // One CPU of each core first. CPU 8 is the other thread of CPU 0's core.
-    assert_eq!((spot.pair.source.0, spot.pair.sink.0), (vec![0], vec![1]));
+    assert_eq!((spot.pair.sender.cpus.0, spot.pair.receiver.cpus.0), (vec![0], vec![1]));
     host.cpu.allowed = known(vec![3]);
     let pair = choose(&host).pair;
-    assert_eq!((pair.source.0, pair.sink.0), (vec![3], vec![3]));
+    assert_eq!((pair.sender.cpus.0, pair.receiver.cpus.0), (vec![3], vec![3]));
 }
 
 #[test]

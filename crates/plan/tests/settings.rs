@@ -1,10 +1,10 @@
 //! What a study's words become: parameters, time lines, places, facts that fit.
 
 use narrows_model::host::{Host, Module, Slot, SlotPlace};
-use narrows_model::load::Binding;
+use narrows_model::load::{Binding, Role};
 use narrows_model::options::{flows, runs};
 use narrows_model::study::Found;
-use narrows_model::trial::Path;
+use narrows_model::trial::{Path, Placement};
 use narrows_model::{Bytes, Fact};
 use narrows_plan::study::{
     Count, Cut, Definition, Ends, Left, Machine, Settings, cells, left, next_block, standing,
@@ -156,8 +156,9 @@ fn time_lines_are_of_the_words_or_ordinary() {
 #[test]
 fn ends_are_placed_by_who_they_are() {
     let of = |text: &str, path: Path| {
-        let place = planned(text, path, 4).expect(text).place;
-        (place.source.0, place.sink.0, place.source_node, place.sink_node)
+        let trial = planned(text, path, 4).expect(text);
+        let [sender, receiver] = [Role::Sender, Role::Receiver].map(|role| trial.place(role));
+        (sender.cpus.0.clone(), receiver.cpus.0.clone(), sender.node, receiver.node)
     };
     let words = "affinity = '1,2'\nmemory_node = '0,1'\n";
     assert_eq!(of(words, Path::Peer), (vec![1], vec![2], Some(0), Some(1)));
@@ -168,10 +169,14 @@ fn ends_are_placed_by_who_they_are() {
     assert_eq!(of("", Path::Loopback), (vec![0], vec![1], None, None));
     assert_eq!(of("affinity = '0-1,0-1'", Path::Peer).1, [0, 1], "other hosts' CPUs");
     let memory = planned("load = 'memory-read'\nthreads = 3", Path::Loopback, 4).expect("a trial");
-    assert_eq!((memory.place.sink.0, memory.path), (vec![0, 1, 2], Path::Memory));
+    assert_eq!(
+        (&*memory.place(Role::Receiver).cpus.0, memory.path),
+        (&[0, 1, 2][..], Path::Memory)
+    );
     let beside = planned("memory_load = 'copy:2@3'", Path::Loopback, 4).expect("a trial");
-    let beside = beside.params.beside.expect("a load");
-    assert_eq!((beside.cpus.0, beside.threads), (vec![3], 2));
+    let end = beside.background().expect("a background load");
+    let threads = end.load.as_ref().map(|load| load.threads);
+    assert_eq!((&end.place, threads), (&Placement::on([3]), Some(2)));
     assert!(
         planned("affinity = '9,0'", Path::Loopback, 4).is_err_and(|why| why.contains("no CPU 9"))
     );

@@ -1,10 +1,10 @@
 //! The words of a study's file, its cells, and the machine they fit.
 
 use narrows_model::host::{Host, Module, Slot};
-use narrows_model::load::Binding;
+use narrows_model::load::{Binding, CpuList, Role};
 use narrows_model::options::{flows, runs};
 use narrows_model::study::Found;
-use narrows_model::trial::Path;
+use narrows_model::trial::{Path, Placement};
 use narrows_model::{Bytes, Fact, Nanos, Source};
 use narrows_plan::study::{Cut, Definition, Ends, Machine, cells, change, due, standing, trials};
 use std::collections::BTreeMap;
@@ -234,8 +234,9 @@ fn two_ends_of_one_host_share_no_cpu_that_they_need_not() {
         );
         let cells = cells(&Definition::parse(&text).expect("a study")).expect("cells");
         let ends = Ends { host: &host, peer: None, path: Path::Namespaces, interface: None };
-        let place = trials(&cells, &ends).expect("trials").remove(0).0.place;
-        (place.source.0, place.sink.0)
+        let trial = trials(&cells, &ends).expect("trials").remove(0).0;
+        let cpus = |role| trial.place(role).cpus.0.clone();
+        (cpus(Role::Sender), cpus(Role::Receiver))
     };
     assert_eq!(of("0-3,0-3", 1), (vec![0, 1, 2, 3], vec![1, 2, 3, 0]));
     assert_eq!(of("0-3,0-3", 2), (vec![0, 1, 2, 3], vec![2, 3, 0, 1]));
@@ -273,13 +274,14 @@ fn a_place_is_bound_to_as_a_whole_and_a_load_crosses_nodes() {
     };
     let (set, why_not) = of("affinity = 'node:0/all,node:1'");
     assert_eq!(why_not, None);
-    assert_eq!((set.place.source.0, set.place.source_binding), (vec![0, 1], Binding::All));
-    assert_eq!((set.place.sink.0, set.place.sink_binding), (vec![2, 3], Binding::Each));
+    let free = Placement { binding: Binding::All, ..Placement::on([0, 1]) };
+    assert_eq!(set.place(Role::Sender), &free);
+    assert_eq!(set.place(Role::Receiver), &Placement::on([2, 3]));
     let (load, _) = of("memory_load = 'triad:5@node:0/all/memory:1'");
-    let load = load.params.beside.expect("a load");
-    assert_eq!((load.cpus.0, load.binding, load.node), (vec![0, 1], Binding::All, Some(1)));
+    let load = load.background().expect("a background load");
+    assert_eq!(load.place, Placement { node: Some(1), ..free });
     let (none, why_not) = of("memory_load = 'triad:5@node:0/memory:2'");
-    assert!(none.params.beside.is_none());
+    assert!(none.background().is_none());
     assert!(why_not.is_some_and(|why| why.contains("memory_load: there is no node 2")));
 }
 
@@ -306,10 +308,10 @@ fn interrupts_and_rdma_devices_reach_the_trials() {
     let ends = Ends { host: &host, peer: None, path: Path::Loopback, interface: None };
     let planned = trials(&cells(&definition).expect("cells"), &ends).expect("trials");
     let [(a, _), (b, _)] = planned.as_slice() else { panic!("{planned:?}") };
-    assert_eq!(a.place.irq.as_ref().map(|cpus| cpus.0.clone()), Some(vec![0]));
+    assert_eq!(a.irq(), Some(&CpuList(vec![0])));
     let rdma = a.params.rdma.clone().expect("words");
     assert_eq!(rdma.source.device.as_deref(), Some("siw0"));
     assert_eq!(rdma.sink.device.as_deref(), Some("siw1"));
-    assert_eq!(b.place.irq, None);
+    assert_eq!(b.irq(), None);
     assert_eq!(b.params.rdma.clone().expect("words").service, None, "rc is what is taken anyway");
 }

@@ -2,8 +2,8 @@
 //! documentation: windows, sizes, threads, nodes, names.
 
 use narrows_model::host::{CpuPlace, Host, Node};
-use narrows_model::load::{CpuList, Params, StreamParams};
-use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::load::{Params, Role, StreamParams};
+use narrows_model::trial::{EndSpec, Path, Placement, Trial};
 use narrows_model::workload::Kernel;
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::memory::{self, Wanted};
@@ -44,18 +44,23 @@ fn line(trial: &Trial) -> [Option<u64>; 4] {
 
 const MS: u64 = 1_000_000;
 
+/// CPUs of a memory trial.
+fn cpus(trial: &Trial) -> &[u32] {
+    &trial.place(Role::Receiver).cpus.0
+}
+
 #[test]
 fn direct_trials_have_their_time_lines() {
     let params = Params::of_network(Bytes(1000), 3);
     let back = StreamParams { reverse: true, ..StreamParams::default() };
     let reverse = Params { stream: Some(back), ..params.clone() };
-    let place = || Placement { source: CpuList(vec![1]), ..Placement::default() };
+    let ends = || EndSpec::pair(Placement::default(), Placement::on([1]), false);
     let window = Nanos(7 * MS);
-    let plain = direct::trial_of("tcp-stream".into(), params.clone(), place(), Path::Peer, window);
+    let plain = direct::trial_of("tcp-stream".into(), params.clone(), ends(), Path::Peer, window);
     assert_eq!(line(&plain), [Some(500 * MS), Some(7 * MS), Some(300 * MS), None]);
     assert_eq!((plain.kind.as_str(), plain.label.as_str()), ("tcp-stream", "tcp-stream"));
     let server = |kind: &str, params: &Params| {
-        let of = direct::trial_of_iperf3(kind.into(), params.clone(), place(), Path::Peer, window);
+        let of = direct::trial_of_iperf3(kind.into(), params.clone(), ends(), Path::Peer, window);
         (of.timeline.warmup_ns.0 / MS, of.timeline.window_ns.0 / MS, of.timeline.cooldown_ns.0 / MS)
     };
     assert_eq!(server("tcp-stream", &params), (1000, 7, 0));
@@ -70,7 +75,7 @@ fn direct_trials_have_their_time_lines() {
     assert_eq!((peer.label.as_str(), peer.kind.as_str()), ("tcp-stream b", "tcp-stream"));
     let sized = direct::sized(&plain, Bytes::kib(2));
     assert_eq!((sized.label.as_str(), sized.params.message_bytes.0), ("tcp-stream 2 KiB", 2048));
-    assert_eq!((sized.params.streams, &sized.place), (3, &place()), "all else is as it was");
+    assert_eq!((sized.params.streams, &sized.ends), (3, &ends()), "all else is as it was");
     let mut of = plain.clone();
     of.params = reverse;
     let uncopied = direct::uncopied(&of);
@@ -84,7 +89,13 @@ fn direct_trials_have_their_time_lines() {
 #[test]
 fn a_run_takes_its_time_line_a_start_and_its_touching() {
     let params = Params { working_set_bytes: Bytes(4000), ..Params::of_network(Bytes(1), 1) };
-    let of = direct::trial_of("x".into(), params, Placement::default(), Path::Memory, Nanos(7));
+    let of = direct::trial_of(
+        "x".into(),
+        params,
+        EndSpec::of_memory(Placement::default()),
+        Path::Memory,
+        Nanos(7),
+    );
     // 0.5 s, the window, 0.3 s, a start of 0.1 s, and 4000 bytes at 2 bytes a nanosecond.
     assert_eq!(run_ns(&of), Nanos(900 * MS + 7 + 2000));
     let seeds: Vec<u64> = (0..64).map(seed_from).collect();
@@ -122,7 +133,7 @@ fn kernels_run_on_one_cpu_and_on_all() {
     let wanted = Wanted { kernels: vec![Kernel::Read], ..Wanted::default() };
     let trials = mem(&wanted).expect("trials");
     assert_eq!(labels(&trials), ["read, 1 thread", "read, 2 threads"]);
-    assert_eq!((&trials[0].place.sink.0, &trials[1].place.sink.0), (&vec![0], &vec![0, 1]));
+    assert_eq!((cpus(&trials[0]), cpus(&trials[1])), (&[0][..], &[0, 1][..]));
     assert_eq!((trials[0].params.streams, trials[1].params.streams), (1, 2));
     assert_eq!((trials[0].kind.as_str(), trials[0].path), ("memory-read", Path::Memory));
     assert_eq!(line(&trials[0]), [Some(50 * MS), Some(3), Some(0), None]);
@@ -138,7 +149,7 @@ fn kernels_run_on_one_cpu_and_on_all() {
     };
     let trials = mem(&far).expect("trials");
     assert_eq!(labels(&trials), ["read, 2 threads"]);
-    assert_eq!(trials[0].place.sink.0, [2, 3]);
+    assert_eq!(cpus(&trials[0]), [2, 3]);
     assert_eq!(trials[0].params.working_set_bytes, Bytes(4096));
     let words = trials[0].params.memory.clone().expect("words");
     assert_eq!((words.node, words.pause_ns), (Some(2), None));
@@ -169,7 +180,7 @@ fn latency_is_by_size_by_load_and_by_node() {
         (steps[0].label.as_str(), steps[0].kind.as_str()),
         ("latency, 16 KiB", "memory-latency")
     );
-    assert!(steps.iter().all(|step| step.place.sink.0 == [0]), "of one thread");
+    assert!(steps.iter().all(|step| cpus(step) == [0]), "of one thread");
     let at = |kib: u64| Some(Bytes::kib(kib));
     let few = Wanted { latency: true, working_set_bytes: at(64), ..Wanted::default() };
     assert_eq!(bytes(&mem(&few).expect("trials")), [16, 64]);
@@ -195,7 +206,7 @@ fn latency_is_by_size_by_load_and_by_node() {
         labels(&matrix)[8..10],
         ["read, CPUs of node 1, memory of node 1", "latency, CPU of node 1, memory of node 1",]
     );
-    assert_eq!((&read.place.sink.0, &latency.place.sink.0), (&vec![2, 3], &vec![2]));
+    assert_eq!((cpus(read), cpus(latency)), (&[2, 3][..], &[2][..]));
     assert_eq!(bytes(&matrix[8..10]), [5 << 20, 2 << 20]);
     assert_eq!(latency.params.memory.as_ref().and_then(|memory| memory.node), Some(1));
     let mut alone = host();
@@ -229,9 +240,10 @@ fn a_check_measures_memory_tcp_and_udp() {
             "{}",
             trial.label
         );
-        assert_eq!((trial.path, trial.params.streams, &trial.place), (Path::Peer, 1, &spot.pair));
+        assert_eq!((trial.path, trial.params.streams), (Path::Peer, 1));
+        assert_eq!(trial.ends, spot.pair.clone().ends(false), "{}", trial.label);
     }
-    assert_eq!((trials[0].params.streams, &trials[0].place.sink.0), (2, &vec![0, 1]));
+    assert_eq!((trials[0].params.streams, cpus(&trials[0])), (2, &[0, 1][..]));
     assert_eq!(
         (trials[0].path, trials[0].params.working_set_bytes),
         (Path::Memory, Bytes::mib(256))

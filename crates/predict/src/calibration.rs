@@ -5,6 +5,7 @@ use crate::server::fastest;
 use crate::stream_cost::{Point, StreamCost};
 use crate::traffic::Traffic;
 use narrows_model::host::Host;
+use narrows_model::load::Role;
 use narrows_model::result::Provenance;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial;
@@ -155,7 +156,7 @@ impl Calibration {
             let trial = study.trials.iter().find(|trial| trial.label == summary.label);
             trial.is_some_and(|trial| {
                 let params = &trial.params;
-                let alone = params.beside.is_none() && params.rate_bps.is_none();
+                let alone = trial.background().is_none() && params.rate_bps.is_none();
                 alone && !params.is_bidirectional()
             })
         };
@@ -224,7 +225,7 @@ fn latencies(study: &StoredStudy, all: &[Summary]) -> Option<Measured> {
         let placed = cells.clone().filter_map(|summary| {
             let trial = study.trials.iter().find(|trial| trial.label == summary.label)?;
             let memory = trial.params.memory.as_ref()?.node?;
-            let cpu = trial.place.sink.0.first()?;
+            let cpu = trial.place(Role::Receiver).cpus.0.first()?;
             let node = node_of(&study.host, *cpu)?;
             ((memory != node) == remote).then_some((trial.params.working_set_bytes, summary))
         });

@@ -2,11 +2,11 @@
 
 use crate::Analysis;
 use narrows_model::host::{Host, Nic};
-use narrows_model::load::{Binding, Effective};
+use narrows_model::load::{Effective, Role};
 use narrows_model::options;
 use narrows_model::result::{Estimate, Prediction, Unit, Weight};
 use narrows_model::study::Ended;
-use narrows_model::trial::{Path, Trial};
+use narrows_model::trial::{Path, Placement, Trial};
 use narrows_model::units::three_digits;
 use narrows_model::workload::Metric;
 use narrows_model::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
@@ -221,11 +221,12 @@ pub fn set_up(analysis: &Analysis<'_>, summary: &Summary) -> String {
 pub fn beside(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
     let moved = middle(summary.background.as_ref()?);
     let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
-    Some(match trial.and_then(|trial| trial.params.beside.as_ref()) {
-        Some(load) => {
+    let end = trial.and_then(Trial::background);
+    Some(match end.and_then(|end| Some((&end.place, end.load.as_ref()?))) {
+        Some((place, load)) => {
             let threads = counted(load.threads as usize, "thread");
-            let node = load.node.map_or(String::new(), |node| format!(", memory of node {node}"));
-            let cpus = bound(&load.cpus.0, load.binding);
+            let node = place.node.map_or(String::new(), |node| format!(", memory of node {node}"));
+            let cpus = bound(place);
             format!(
                 "background load: {} on {threads}, {cpus}{node}, which moved {moved}",
                 load.kind
@@ -244,14 +245,13 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
     let Some(trial) = trial else { return String::new() };
     let (params, used) = (&trial.params, &summary.effective);
-    let place = cpus_of;
     if trial_is_memory(summary) {
         let node = params.memory.as_ref().and_then(|memory| memory.node);
         let node = node.map_or(String::new(), |node| format!(", memory of node {node}"));
         let pages = used.pages.as_deref().map_or(String::new(), |pages| format!(", {pages} pages"));
         let span = format!("{} span{node}{pages}", used.buffer_span_bytes);
         let variant = used.variant.as_deref().unwrap_or("-");
-        let cpus = place(&trial.place.sink.0);
+        let cpus = cpus_of(&trial.place(Role::Receiver).cpus.0);
         if summary.metric == Metric::LoadToUse {
             let beside = summary.background.as_ref().map_or(String::new(), |background| {
                 let readers = counted(used.background_threads as usize, "thread");
@@ -278,11 +278,7 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
             Some(_) => format!("buffers of {}", used.buffer_span_bytes),
             None => "hot buffer".to_owned(),
         },
-        format!(
-            "{} to {}",
-            bound(&trial.place.source.0, trial.place.source_binding),
-            bound(&trial.place.sink.0, trial.place.sink_binding)
-        ),
+        format!("{} to {}", bound(trial.place(Role::Sender)), bound(trial.place(Role::Receiver))),
     ];
     match &used.rdma {
         Some(rdma) => parts.extend(crate::rdma::set_up(trial, summary, rdma)),
@@ -315,21 +311,22 @@ fn cpus_of(cpus: &[u32]) -> String {
 }
 
 /// The CPUs of threads, and that each may run on all of them where it may.
-fn bound(cpus: &[u32], binding: Binding) -> String {
-    let each = if binding.is_each() || cpus.len() < 2 { "" } else { " (each thread on any)" };
-    format!("{}{each}", cpus_of(cpus))
+fn bound(place: &Placement) -> String {
+    let each = if place.is_free() { " (each thread on any)" } else { "" };
+    format!("{}{each}", cpus_of(&place.cpus.0))
 }
 
 /// Where the ends ran, as far as it was asked for.
 fn conditions(trial: &Trial) -> Vec<String> {
     let mut parts = Vec::new();
-    let place = &trial.place;
-    parts.extend(place.source_node.map(|node| format!("sender's buffers on node {node}")));
-    parts.extend(place.sink_node.map(|node| format!("receiver's buffers on node {node}")));
-    parts
-        .extend(place.irq.as_ref().map(|cpus| format!("NIC's interrupts on {}", cpus_of(&cpus.0))));
-    parts.extend(place.inside.as_ref().map(|inside| format!("this end in {inside}")));
-    if let Some(bind) = &place.bind {
+    for (role, whose) in [(Role::Sender, "sender"), (Role::Receiver, "receiver")] {
+        let node = trial.place(role).node;
+        parts.extend(node.map(|node| format!("{whose}'s buffers on node {node}")));
+    }
+    let Some(near) = trial.controllers() else { return parts };
+    parts.extend(near.irq.as_ref().map(|cpus| format!("NIC's interrupts on {}", cpus_of(&cpus.0))));
+    parts.extend(near.container.as_ref().map(|inside| format!("this end in {inside}")));
+    if let Some(bind) = &near.bind {
         parts.extend(bind.address.map(|address| format!("from {address}")));
         parts.extend(bind.device.as_ref().map(|device| format!("by {device}")));
     }

@@ -8,7 +8,7 @@ use narrows_model::load::{Params, Timeline};
 use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Level, Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Level, Path, Trial, TrialId};
 use narrows_report::Analysis;
 use planted::{host, session};
 
@@ -24,7 +24,7 @@ fn study(across: &str, medians: &[f64], runs: u32, recommend: Option<bool>) -> S
             label: format!("{across} {}", at + 1),
             kind: "tcp-stream".into(),
             params: Params::of_network(narrows_model::Bytes(0), 1),
-            place: Placement::default(),
+            ends: EndSpec::anywhere(false),
             path: Path::Peer,
             timeline: Timeline {
                 warmup_ns: none,

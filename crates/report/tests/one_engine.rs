@@ -8,7 +8,7 @@ use narrows_model::load::{EndReport, FlowTally, Params, ThreadUsage, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::Prediction;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Level, Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Level, Path, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Said, of_host, predict};
@@ -34,7 +34,7 @@ fn study(path: Path, streams: u32) -> StoredStudy {
         label: "tcp-stream".into(),
         kind: narrows_model::workload::Workload::TCP_STREAM,
         params: Params::of_network(Bytes(65_536), streams),
-        place: Placement::default(),
+        ends: EndSpec::anywhere(false),
         path,
         timeline: Timeline {
             warmup_ns: Nanos(0),

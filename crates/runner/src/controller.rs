@@ -1,7 +1,7 @@
 //! Drives the ends of trials through one run after the other.
 
 use crate::error::RunError;
-use crate::pair::{self, Meeting, Pair, beside_iperf3, finish_within, job, run_two};
+use crate::pair::{self, Meeting, Pair, beside_iperf3, bind_of, finish_within, job, run_two};
 use crate::stamp::StampBefore;
 use crate::steps::{Broken, arm, armed, fatal, finished, go, go_until_told, prepare, start};
 use narrows_control::Peer;
@@ -11,11 +11,11 @@ use narrows_hostctl::container::Launcher;
 use narrows_interop::engines::{self, Place};
 use narrows_interop::iperf3::client::Iperf3Server;
 use narrows_model::Nanos;
-use narrows_model::load::{Beside, EndReport, Job, MemoryParams, Params, Role, Timeline};
+use narrows_model::load::{EndReport, Job, MemoryParams, Params, Role, Timeline};
 use narrows_model::record::{
     External, Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp,
 };
-use narrows_model::trial::{Path as Join, Trial};
+use narrows_model::trial::{EndSpec, MemoryLoad, Path as Join, Trial};
 use narrows_plan::Step;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -138,9 +138,12 @@ impl Controller<'_> {
     }
 
     fn start_beside(&self, trial: &Trial) -> Result<Option<WorkerProcess>, Broken> {
-        let Some(wanted) = &trial.params.beside else { return Ok(None) };
+        let end = trial.background();
+        let Some((end, wanted)) = end.and_then(|end| Some((end, end.load.as_ref()?))) else {
+            return Ok(None);
+        };
         let mut load = start(&self.launcher.outside())?;
-        prepare(&mut load, beside_job(trial, wanted)?, self.stop)?;
+        prepare(&mut load, background_job(trial, end, wanted)?, self.stop)?;
         arm(&mut load, Vec::new())?;
         armed(&mut load, self.stop)?;
         go_until_told(&mut load, self.stop)?;
@@ -189,7 +192,7 @@ impl Controller<'_> {
                     return Err(fatal(RunError::NoPeer));
                 };
                 peer.start().map_err(fatal)?;
-                let (address, bind) = (peer.address(), trial.place.bind.clone());
+                let (address, bind) = (peer.address(), bind_of(trial));
                 let meeting = Meeting { address, bind, namespaces: [None, None] };
                 let ran = run_two(trial, peer, &mut near, meeting, stop);
                 peer.stop().map_err(fatal)?;
@@ -264,16 +267,16 @@ pub fn source_job(trial: &Trial) -> Result<Job, RunError> {
 
 /// The order of the background load of a trial: it runs from before the ends meet until it is told
 /// that both are done, however long that takes.
-fn beside_job(trial: &Trial, wanted: &Beside) -> Result<Job, Broken> {
+fn background_job(trial: &Trial, end: &EndSpec, wanted: &MemoryLoad) -> Result<Job, Broken> {
     let (shortest, longest) = LOAD_SLICE;
     let slice = (trial.timeline.window_ns.0 / 50).clamp(shortest.0, longest.0);
-    let memory = MemoryParams { node: wanted.node, ..MemoryParams::default() };
+    let memory = MemoryParams { node: end.place.node, ..MemoryParams::default() };
     Ok(Job {
         kind: wanted.kind.clone(),
         end: Role::Background,
         params: Params::of_memory(wanted.threads, wanted.working_set_bytes, memory),
-        cpus: wanted.cpus.clone(),
-        binding: wanted.binding,
+        cpus: end.place.cpus.clone(),
+        binding: end.place.binding,
         timeline: Timeline {
             warmup_ns: Nanos(0),
             window_ns: trial.timeline.window_ns,

@@ -10,9 +10,9 @@ use narrows_control::{End, WorkerProcess};
 use narrows_hostctl::container::Launcher;
 use narrows_interop::iperf3::Iperf3Error;
 use narrows_interop::iperf3::client::Iperf3Server;
-use narrows_model::load::{Bind, Binding, CpuList, EndReport, Job, Role};
+use narrows_model::load::{Bind, EndReport, Job, Role};
 use narrows_model::record::Stage;
-use narrows_model::trial::Trial;
+use narrows_model::trial::{Placement, Trial};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -106,7 +106,7 @@ pub fn beside_iperf3(
     let test = server.begin(trial).map_err(fatal)?;
     let own = Job {
         address: Some(server.at().ip()),
-        bind: trial.place.bind.clone(),
+        bind: bind_of(trial),
         iperf3: Some(test.cookie().to_owned()),
         ..job(trial, own, &key::token().map_err(fatal)?)
     };
@@ -225,7 +225,7 @@ fn ready<'a>(
     let mut near = start(launcher)?;
     let ports = prepare(peer, Job { address, ..job(trial, listens, &token) }, stop)?;
     let connector = job(trial, connects, &token);
-    prepare(&mut near, Job { address, bind: trial.place.bind.clone(), ..connector }, stop)?;
+    prepare(&mut near, Job { address, bind: bind_of(trial), ..connector }, stop)?;
     arm(peer, Vec::new())?;
     let to = peer.address();
     arm(&mut near, ports.into_iter().map(|port| SocketAddr::new(to, port)).collect())?;
@@ -241,23 +241,19 @@ pub fn finish_within(trial: &Trial) -> Duration {
     Duration::from_nanos(line_ns) + FINISH_SPARE
 }
 
-/// No CPU in particular.
-static NOWHERE: CpuList = CpuList(Vec::new());
+/// Where the packets of the controller's end leave from.
+pub fn bind_of(trial: &Trial) -> Option<Bind> {
+    trial.controllers().and_then(|end| end.bind.clone())
+}
 
 /// The work order of one end of a trial.
 pub fn job(trial: &Trial, end: Role, token: &str) -> Job {
-    let place = &trial.place;
-    let (cpus, binding, node) = match end {
-        Role::Receiver => (&place.sink, place.sink_binding, place.sink_node),
-        Role::Sender => (&place.source, place.source_binding, place.source_node),
-        // Its place is in its own order.
-        Role::Background => (&NOWHERE, Binding::Each, None),
-    };
+    let Placement { cpus, binding, node } = trial.place(end).clone();
     Job {
         kind: trial.kind.clone(),
         end,
         params: trial.params.clone(),
-        cpus: cpus.clone(),
+        cpus,
         binding,
         timeline: trial.timeline,
         address: None,

@@ -80,7 +80,7 @@ fn wanted(
     for (feature, on) in &asked.offloads {
         wanted.push((Setting::Offload(feature.clone()), offloads::word(*on).to_owned()));
     }
-    if let Some(cpus) = trial.place.irq.as_ref().filter(|_| trial.path != Path::Memory) {
+    if let Some(cpus) = trial.irq().filter(|_| trial.path != Path::Memory) {
         let files = host.interrupts();
         if files.is_empty() {
             return Err(SettingError::NoInterrupts);

@@ -15,11 +15,11 @@ use narrows_hostctl::guard;
 use narrows_interop::iperf3::{client::Iperf3Server, server::Server};
 use narrows_model::host::Host;
 use narrows_model::load::{
-    Beside, Binding, CpuList, EndReport, Job, MemoryParams, Params, Role, StreamParams, Timeline,
+    Binding, CpuList, EndReport, Job, MemoryParams, Params, Role, StreamParams, Timeline,
 };
 use narrows_model::record::{Lost, LostBy, Outcome, Record, Stage};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, MemoryLoad, Path as Join, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
 use narrows_runner::controller::{Controller, Ends, sink_job, source_job};
@@ -50,7 +50,7 @@ fn trial(label: &str, kind: &str, path: Join, params: Params) -> Trial {
         label: label.into(),
         kind: kind.into(),
         params,
-        place: Placement::default(),
+        ends: EndSpec::anywhere(false),
         path,
         timeline: Timeline {
             warmup_ns: Nanos::from_millis(200),
@@ -62,6 +62,14 @@ fn trial(label: &str, kind: &str, path: Join, params: Params) -> Trial {
         notes: Vec::new(),
         engine: None,
     }
+}
+
+/// A trial over loopback with one thread of a memory kernel as its background load.
+fn loaded(label: &str, kind: &str, params: Params, kernel: &str) -> Trial {
+    let mut trial = trial(label, kind, Join::Loopback, params);
+    let load = MemoryLoad { kind: kernel.into(), threads: 1, working_set_bytes: Bytes(1 << 20) };
+    trial.ends.push(EndSpec::background(load, Placement::default()));
+    trial
 }
 
 fn network(streams: u32) -> Params {
@@ -152,14 +160,6 @@ fn paced(end: &EndReport) {
 }
 
 fn both_ends_on_this_host() {
-    let beside = Beside {
-        kind: "memory-read".into(),
-        threads: 1,
-        cpus: CpuList::default(),
-        binding: Binding::Each,
-        node: None,
-        working_set_bytes: Bytes(1 << 20),
-    };
     let memory = Params::of_memory(1, Bytes(1 << 20), Default::default());
     let trials = [
         trial("forward", "tcp-stream", Join::Loopback, network(2)),
@@ -168,7 +168,7 @@ fn both_ends_on_this_host() {
         trial("udp pace", "udp-stream", Join::Loopback, slow(network(2))),
         trial("trips", "tcp-rr", Join::Loopback, network(1)),
         trial("memory", "memory-read", Join::Memory, memory),
-        trial("beside", "udp-rr", Join::Loopback, Params { beside: Some(beside), ..network(1) }),
+        loaded("beside", "udp-rr", network(1), "memory-read"),
     ];
     let local = Ends::Local { address: HERE, sink_namespace: None, source_namespace: None };
     let records = run(&trials, local, false);
@@ -374,14 +374,7 @@ fn kill_first_worker() {
 }
 
 fn a_load_that_is_lost_leaves_its_cause_in_the_record() {
-    let beside = Beside {
-        kind: "memory-copy".into(),
-        threads: 1,
-        working_set_bytes: Bytes(4 << 20),
-        ..Beside::default()
-    };
-    let params = Params { beside: Some(beside), ..slow(network(1)) };
-    let trials = [trial("lost", "tcp-stream", Join::Loopback, params)];
+    let trials = [loaded("lost", "tcp-stream", slow(network(1)), "memory-copy")];
     let killer = thread::spawn(kill_first_worker);
     let here = Ends::Local { address: HERE, sink_namespace: None, source_namespace: None };
     let records = run(&trials, here, false);

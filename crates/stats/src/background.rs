@@ -16,7 +16,7 @@ pub(crate) fn rate(done: &[Done<'_>]) -> Option<Estimate> {
 
 /// Runs that were to have a load, and had none to their end.
 pub(crate) fn ended_early(trial: &Trial, done: &[Done<'_>]) -> usize {
-    let wanted = trial.params.beside.is_some() && trial.engine.is_none();
+    let wanted = trial.background().is_some() && trial.engine.is_none();
     done.iter().filter(|run| wanted && of_run(run.record).is_none()).count()
 }
 

@@ -2,6 +2,7 @@
 
 use crate::reconcile::Reconciled;
 use crate::summary::{CpuUse, Summary};
+use narrows_model::load::Role;
 use narrows_model::result::Method;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Trial};
@@ -155,8 +156,9 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         let share = summary.cpu.as_ref().and_then(share);
         stream && !spins && !of_process && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
     };
-    let place = &trial.place;
-    let same_cpu = !place.is_free() && place.sink.0.iter().any(|cpu| place.source.0.contains(cpu));
+    let (receiver, sender) = (trial.place(Role::Receiver), trial.place(Role::Sender));
+    let is_free = receiver.is_free() || sender.is_free();
+    let same_cpu = !is_free && receiver.cpus.0.iter().any(|cpu| sender.cpus.0.contains(cpu));
     // Twice the caches: below that a good part of the passes hits.
     let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
     let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)

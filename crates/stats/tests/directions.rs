@@ -3,7 +3,7 @@
 
 use narrows_model::load::{EndReport, FlowTally, Params, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
-use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Path, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_stats::value_of;
 
@@ -30,7 +30,7 @@ fn rate(kind: &str, sink: &[(u64, bool, bool)], source: &[(u64, bool, bool)]) ->
         label: kind.into(),
         kind: kind.into(),
         params: Params::of_network(Bytes(64), 1),
-        place: Placement::default(),
+        ends: EndSpec::anywhere(false),
         path: Path::Peer,
         timeline: Timeline {
             warmup_ns: none,

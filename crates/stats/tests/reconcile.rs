@@ -5,7 +5,7 @@ use narrows_model::load::ThreadUsage;
 use narrows_model::load::{EndReport, FlowTally, IpVersion, Params, StreamParams, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Path, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_stats::{Label, Missing, Than, Verdict, reconciled, summarise, value_of};
 
@@ -66,7 +66,7 @@ fn trial(kind: &str, message: u64) -> Trial {
         label: kind.into(),
         kind: kind.into(),
         params: Params::of_network(Bytes(message), 1),
-        place: Placement::default(),
+        ends: EndSpec::anywhere(false),
         path: Path::Peer,
         timeline,
         levels: Vec::new(),

@@ -2,13 +2,11 @@
 //! one that was ordered, bits of a network and bytes of memory, CPU of the busiest thread.
 
 use narrows_model::host::Host;
-use narrows_model::load::{
-    Beside, EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline,
-};
+use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
 use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp};
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, MemoryLoad, Path, Placement, Trial, TrialId};
 use narrows_model::workload::Metric;
 use narrows_model::{Bytes, Nanos};
 use narrows_stats::{Label, Summary, copy_share, summarise, together};
@@ -21,7 +19,7 @@ fn trial(kind: &str, label: &str) -> Trial {
         label: label.into(),
         kind: kind.into(),
         params: Params::of_network(Bytes(1000), 1),
-        place: Placement::default(),
+        ends: EndSpec::anywhere(false),
         path: Path::Peer,
         // A second was ordered.
         timeline: Timeline {
@@ -219,10 +217,16 @@ fn datagrams_of_both_directions_are_not_joined_for_being_two() {
     assert!(joined(100), "two a packet");
 }
 
+fn background() -> EndSpec {
+    let kind = "memory-read".into();
+    let load = MemoryLoad { kind, threads: 1, working_set_bytes: Bytes(4096) };
+    EndSpec::background(load, Placement::default())
+}
+
 #[test]
 fn a_run_whose_background_load_did_not_last_is_labelled() {
     let mut trial = trial("tcp-stream", "tcp-stream");
-    trial.params.beside = Some(Beside { kind: "memory-read".into(), ..Beside::default() });
+    trial.ends.push(background());
     let of = |loads: [Option<u64>; 2]| {
         let run = |(repeat, load_ms): (u32, Option<u64>)| {
             let load = |ms: u64| EndReport {
@@ -247,7 +251,7 @@ fn a_run_whose_background_load_did_not_last_is_labelled() {
 #[test]
 fn why_background_loads_were_lost_is_told_once_for_each_cause() {
     let mut trial = trial("tcp-stream", "tcp-stream");
-    trial.params.beside = Some(Beside { kind: "memory-read".into(), ..Beside::default() });
+    trial.ends.push(background());
     let killed = Lost { at: Stage::Run, cause: LostBy::Killed { signal: 9 } };
     let group = "/x".to_owned();
     let limit_bytes = Some(Bytes(64 << 20));

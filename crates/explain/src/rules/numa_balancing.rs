@@ -7,6 +7,7 @@
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
 use narrows_model::Fact;
+use narrows_model::load::Role;
 use narrows_model::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
@@ -23,8 +24,8 @@ fn judge(case: &Case<'_>) -> Verdict {
     let fact = host.tuning.get(SETTING);
     let idle = Some("binds memory to a node");
     measured::judge(case, "a run whose memory is bound to a node", idle, |cell| {
-        let place = &cell.trial.place;
-        let bound = place.sink_node.is_some() || place.source_node.is_some();
+        let mut ends = cell.trial.ends.iter().filter(|end| end.role != Role::Background);
+        let bound = ends.any(|end| end.place.node.is_some());
         if !bound {
             return Err(Blind::OtherKind);
         }
@@ -56,6 +57,7 @@ mod tests {
     use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_idle};
     use narrows_model::host::Node;
+    use narrows_model::trial::{EndSpec, Placement};
 
     #[test]
     fn balancing_of_bound_memory_is_told() {
@@ -63,7 +65,8 @@ mod tests {
             let mut study = stream("tcp-stream");
             study.host.nodes = vec![Node::default(), Node { id: 1, ..Node::default() }];
             study.host.tuning.insert(SETTING.into(), known(value.into()));
-            study.trials[0].place.source_node = bound.then_some(0);
+            let place = Placement { node: bound.then_some(0), ..Placement::default() };
+            study.trials[0].ends = EndSpec::pair(Placement::default(), place, false);
             read(&mut study, "tcp-info", "flow0.rtt_ns", 1);
             study
         };

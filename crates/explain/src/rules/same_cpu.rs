@@ -7,7 +7,7 @@ use crate::ends::End;
 use crate::measured::{self, Blind, Cell, finding};
 use crate::{Case, Rule};
 use narrows_model::host::Host;
-use narrows_model::load::CpuList;
+use narrows_model::load::{CpuList, Role};
 use narrows_model::result::{Verdict, Weight};
 use narrows_model::trial::Path;
 
@@ -18,25 +18,27 @@ fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let idle = Some("pins both ends of a path inside one machine");
     measured::judge(case, "a run inside one machine with both ends pinned", idle, |cell| {
-        if !cell.summary.is_one_host() {
+        let [receiver, sender] = [Role::Receiver, Role::Sender].map(|role| cell.trial.place(role));
+        // Threads that may move between CPUs keep out of each other's way.
+        let is_free = receiver.is_free() || sender.is_free();
+        if is_free || !cell.summary.is_one_host() {
             return Err(Blind::OtherKind);
         }
-        let (Some(sinks), Some(sources)) = (
-            cpus(cell, &cell.trial.place.sink, cell.receiver()),
-            cpus(cell, &cell.trial.place.source, cell.sender()),
-        ) else {
+        let (Some(receivers), Some(senders)) =
+            (cpus(cell, &receiver.cpus, cell.receiver()), cpus(cell, &sender.cpus, cell.sender()))
+        else {
             return Err(Blind::OtherKind);
         };
-        let shared = sinks.iter().find_map(|sink| {
-            let with = sources.iter().find(|source| share_core(host, *sink, **source))?;
-            Some((*sink, *with))
+        let shared = receivers.iter().find_map(|receives| {
+            let with = senders.iter().find(|sends| share_core(host, *receives, **sends))?;
+            Some((*receives, *with))
         });
-        let seen = format!("receiver on CPUs {sinks:?}, sender on CPUs {sources:?}");
-        let wrong = shared.map(|(sink, source)| {
-            let what = if sink == source {
-                format!("CPU {sink}")
+        let seen = format!("receiver on CPUs {receivers:?}, sender on CPUs {senders:?}");
+        let wrong = shared.map(|(receives, sends)| {
+            let what = if receives == sends {
+                format!("CPU {receives}")
             } else {
-                format!("the core of CPUs {sink} and {source}")
+                format!("the core of CPUs {receives} and {sends}")
             };
             let says = format!("Both ends of {} shared {what}", cell.trial.label);
             let remedy = "give the two ends different cores: -A LOCAL,REMOTE, and see what bound \
@@ -73,18 +75,18 @@ mod tests {
     use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_idle};
     use narrows_model::host::{Cpu, CpuPlace};
-    use narrows_model::trial::Placement;
+    use narrows_model::trial::{EndSpec, Placement};
 
     #[test]
     fn one_cpu_and_one_core_are_found() {
-        let study = |sink: u32, source: u32| {
+        let study = |receiver: u32, sender: u32| {
             let mut study = stream("tcp-stream");
             let place =
                 |cpu: u32, core: u32| CpuPlace { cpu, core: Some(core), ..CpuPlace::default() };
             study.host.cpu.places = vec![place(0, 0), place(1, 1), place(2, 0)];
             study.trials[0].path = Path::Namespaces;
-            study.trials[0].place.sink = CpuList(vec![sink]);
-            study.trials[0].place.source = CpuList(vec![source]);
+            let (receiver, sender) = (Placement::on([receiver]), Placement::on([sender]));
+            study.trials[0].ends = EndSpec::pair(receiver, sender, false);
             read(&mut study, "tcp-info", "flow0.rtt_ns", 1);
             study
         };
@@ -94,7 +96,7 @@ mod tests {
         assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));
         let bound = |own: u32, far: u32| {
             let mut study = study(0, 0);
-            (study.trials[0].path, study.trials[0].place) = (Path::Peer, Placement::default());
+            (study.trials[0].path, study.trials[0].ends) = (Path::Peer, EndSpec::anywhere(false));
             for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
                 end.report.effective.machine = Some("one".into());
             }

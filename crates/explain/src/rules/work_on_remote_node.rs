@@ -26,12 +26,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(host: &Host, cell: &Cell<'_>) -> Looked {
-    let place = &cell.trial.place;
-    // The connecting end is this host's: it sends, or receives in reverse.
-    let (cpus, memory) = match cell.trial.params.is_reverse() {
-        true => (&place.sink, place.sink_node),
-        false => (&place.source, place.source_node),
-    };
+    let near = cell.trial.controllers().ok_or(Blind::OtherKind)?;
+    let (cpus, memory) = (&near.place.cpus, near.place.node);
     let first = cpus.0.first().ok_or(Blind::OtherKind)?;
     let node = host.node_of_cpu(*first);
     let on = node.ok_or_else(|| Blind::Lacks(Missing::unread(format!("node of CPU {first}"))))?;
@@ -62,7 +58,8 @@ mod tests {
     use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::host::{CpuPlace, Nic};
-    use narrows_model::load::{CpuList, Role};
+    use narrows_model::load::Role;
+    use narrows_model::trial::{EndSpec, Placement};
 
     #[test]
     fn another_node_than_the_nic_is_found() {
@@ -72,8 +69,8 @@ mod tests {
             study.host.cpu.places = (0..8).map(place).collect();
             let nic = Nic { name: "e0".into(), node: known(0), ..Nic::default() };
             study.host.nics.push(nic);
-            study.trials[0].place.source = CpuList(vec![cpu]);
-            study.trials[0].place.source_node = memory;
+            let place = Placement { node: memory, ..Placement::on([cpu]) };
+            study.trials[0].ends = EndSpec::pair(Placement::default(), place, false);
             for end in
                 study.records.iter_mut().filter_map(|record| record.of_mut(Role::Sender).next())
             {

@@ -10,10 +10,10 @@ mod sockperf;
 pub mod words;
 
 use crate::import;
-use narrows_model::load::CpuList;
+use narrows_model::load::Role;
 use narrows_model::options::told;
 use narrows_model::record::{External, Stage};
-use narrows_model::trial::Trial;
+use narrows_model::trial::{Placement, Trial};
 use narrows_model::workload::Workload;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -188,7 +188,7 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
         true => {
             let mut words = (engine.server)(trial, engine.port);
             words.extend(own.server.iter().cloned());
-            let at = (place.server_namespace, &trial.place.sink, trial.place.sink_node);
+            let at = (place.server_namespace, trial.place(Role::Receiver));
             let command = placed((engine.program)(trial), &words, at);
             let server = Running::start(command).map_err(failed(Stage::Start))?;
             thread::sleep(LISTEN_WITHIN);
@@ -199,7 +199,7 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
         true => (engine.client)(trial, place.address, engine.port),
         false => [(engine.reach)(place.address, engine.port), own.client.clone()].concat(),
     };
-    let at = (place.client_namespace, &trial.place.source, trial.place.source_node);
+    let at = (place.client_namespace, trial.place(Role::Sender));
     let command = placed((engine.program)(trial), &words, at);
     let line = format!("{} {}", (engine.program)(trial), words.join(" "));
     let client = Running::start(command).map_err(failed(Stage::Start))?;
@@ -236,17 +236,17 @@ fn external(engine: &Engine, text: &str, line: String) -> Result<External, Strin
 fn placed(
     program: &str,
     words: &[String],
-    (namespace, cpus, node): (Option<&str>, &CpuList, Option<u32>),
+    (namespace, place): (Option<&str>, &Placement),
 ) -> Command {
     let mut line: Vec<String> = Vec::new();
     if let Some(namespace) = namespace {
         line.extend(["nsenter".to_owned(), format!("--net={namespace}")]);
     }
-    if !cpus.0.is_empty() {
-        let list: Vec<String> = cpus.0.iter().map(u32::to_string).collect();
+    if !place.cpus.is_empty() {
+        let list: Vec<String> = place.cpus.0.iter().map(u32::to_string).collect();
         line.extend(["taskset".to_owned(), "-c".to_owned(), list.join(",")]);
     }
-    if let Some(node) = node {
+    if let Some(node) = place.node {
         line.extend(["numactl".to_owned(), format!("--membind={node}")]);
     }
     line.push(program.to_owned());

@@ -166,12 +166,9 @@ fn parameters(trial: &Trial) -> Parameters {
     let seconds = |ns: Nanos| ns.seconds().ceil() as u32;
     let socket = params.socket.clone().unwrap_or_default();
     let reverse = params.is_reverse();
-    let place = match reverse {
-        true => (&trial.place.source, trial.place.source_binding),
-        false => (&trial.place.sink, trial.place.sink_binding),
-    };
+    let place = trial.place(if reverse { Role::Sender } else { Role::Receiver });
     // Its server knows one CPU only: asked for a set, it is left unbound.
-    let cpu = place.0.0.first().filter(|_| place.1.is_each());
+    let cpu = place.cpus.0.first().filter(|_| place.binding.is_each());
     Parameters {
         tcp: (!udp).then_some(true),
         udp: udp.then_some(true),
@@ -263,8 +260,8 @@ fn whole_run(stream: &StreamResults, end: Role) -> Stretch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::load::{CpuList, Params, SocketParams, StreamParams, Timeline};
-    use narrows_model::trial::{Path, Placement, TrialId};
+    use narrows_model::load::{Params, SocketParams, StreamParams, Timeline};
+    use narrows_model::trial::{EndSpec, Path, Placement, TrialId};
 
     const MS: u64 = 1_000_000;
 
@@ -288,11 +285,7 @@ mod tests {
                 congestion: Some("reno".into()),
                 ..Params::of_network(Bytes(1400), 3)
             },
-            place: Placement {
-                source: CpuList(vec![5]),
-                sink: CpuList(vec![6, 7]),
-                ..Placement::default()
-            },
+            ends: EndSpec::pair(Placement::on([6, 7]), Placement::on([5]), reverse),
             path: Path::Peer,
             timeline: Timeline {
                 warmup_ns: Nanos(1001 * MS),

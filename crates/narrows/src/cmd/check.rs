@@ -1,6 +1,6 @@
 //! `narrows check`: the main job.
 
-use super::direct::beside;
+use super::direct::background;
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::output::{self, Planned};
@@ -39,8 +39,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let namespaces = namespaces.ok();
     let path = if namespaces.is_some() { Path::Namespaces } else { Path::Loopback };
     let window = args.seconds.map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
-    let beside = args.memory_load.as_ref().map(|load| beside(load, &host)).transpose()?;
-    let trials = plan::trials(&host, &spot, path, window, beside.as_ref(), rdma::has_fabric("tcp"));
+    let load = args.memory_load.as_ref();
+    let load = load.map(|load| background(load, &host)).transpose()?;
+    let trials = plan::trials(&host, &spot, path, window, load.as_ref(), rdma::has_fabric("tcp"));
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
     let repeats = args.repeats.unwrap_or_else(|| plan::repeats(trials.len()));
     let study = Study {

@@ -13,14 +13,14 @@ use narrows_hostctl::guard::Guard;
 use narrows_hostctl::netns;
 use narrows_interop::iperf3::{self, client::Iperf3Server};
 use narrows_model::host::{Host, Nic};
-use narrows_model::load::{Beside, Bind, Binding, CpuList, Params};
+use narrows_model::load::{Bind, CpuList, Params};
 use narrows_model::options::runs;
 use narrows_model::study::Study;
-use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::trial::{EndHost, EndSpec, Path, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::study::{Settings, StudyError};
-use narrows_plan::{BackgroundLoad, Unplaced, Where, blocks, direct as plan};
+use narrows_plan::{BackgroundLoad, TwoPlaces, Unplaced, Where, blocks, direct as plan};
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
 use std::net::IpAddr;
@@ -161,13 +161,16 @@ impl Measurement<'_> {
     }
 
     /// What the workload is told; `cache` is the largest last-level cache of the hosts.
-    fn params(&self, host: &Host, cache: Bytes) -> Result<Params, Failure> {
+    fn params(&self, cache: Bytes) -> Result<Params, Failure> {
+        let params = self.settings.params(cache, Bytes(0));
+        params.map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))
+    }
+
+    /// The background load on this host.
+    fn background(&self, host: &Host) -> Result<Option<EndSpec>, Failure> {
         let load = self.settings.background();
         let load = load.map_err(|why| Failure::of(Cause::NO_PLACE, why.to_string()))?;
-        let beside = load.map(|load| beside(&load, host)).transpose()?;
-        let params = self.settings.params(cache, Bytes(0));
-        let params = params.map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
-        Ok(Params { beside, ..params })
+        load.map(|load| background(&load, host)).transpose()
     }
 
     /// What this host's end runs in.
@@ -204,7 +207,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let (own_address, address) = far.addresses();
     let caches = peer_hosts.iter().map(Host::last_level_cache_bytes);
     let cache = caches.fold(host.last_level_cache_bytes(), Bytes::max);
-    let params = measurement.params(&host, cache)?;
+    let params = measurement.params(cache)?;
     // A peer with our own address is reached over loopback, whatever the address looks like.
     let path = if own_address == address { Path::Loopback } else { Path::Peer };
     let interface = address::interface(own_address);
@@ -238,7 +241,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     draft.put_peer_hosts(&peer_hosts)?;
     let store = draft.publish()?;
     let _put_back =
-        steer_interrupts(&trials[0].place, sides_nic(&host, study.interface.as_deref()))?;
+        steer_interrupts(trials[0].irq(), sides_nic(&host, study.interface.as_deref()))?;
     // Trials of several peers run at once: a step a repeat.
     let steps = blocks(if study.together { 1 } else { trials.len() }, args.repeats, seed);
     let mut controller = Controller {
@@ -262,8 +265,8 @@ fn sides_nic<'a>(host: &'a Host, interface: Option<&str>) -> Option<&'a Nic> {
 }
 
 /// Sends the interrupts of the NIC where they were asked to go, until the guard is dropped.
-fn steer_interrupts(place: &Placement, nic: Option<&Nic>) -> Result<Option<Guard>, Failure> {
-    let Some(cpus) = &place.irq else { return Ok(None) };
+fn steer_interrupts(cpus: Option<&CpuList>, nic: Option<&Nic>) -> Result<Option<Guard>, Failure> {
+    let Some(cpus) = cpus else { return Ok(None) };
     let nic = nic.ok_or_else(|| no_interrupts("the interface to the peer is not known"))?;
     let irqs = nic.irqs.value().filter(|irqs| !irqs.is_empty());
     let irqs =
@@ -299,7 +302,7 @@ impl Measurement<'_> {
     ) -> Result<Vec<Trial>, Failure> {
         let hosts = &self.peer.hosts;
         let trial = |(index, name): (usize, &String)| {
-            let trial = self.timed(params, self.placed(params, sides, index)?, path);
+            let trial = self.timed(params, self.ends(params, sides, index)?, path);
             check(&trial)?;
             Ok(if hosts.len() > 1 { plan::with(trial, name) } else { trial })
         };
@@ -307,13 +310,13 @@ impl Measurement<'_> {
     }
 
     /// The trial of these ends, with its time line.
-    fn timed(&self, params: &Params, place: Placement, path: Path) -> Trial {
+    fn timed(&self, params: &Params, ends: Vec<EndSpec>, path: Path) -> Trial {
         let settings = &self.settings;
         let window = settings.told(&runs::SECONDS).map_or(plan::WINDOW, nanos);
         let make = if self.is_iperf3() { plan::trial_of_iperf3 } else { plan::trial_of };
         let interval = self.socket.and_then(|socket| socket.interval);
         let interval = interval.map(|ms| Nanos::from_millis(ms.into()));
-        let made = make(settings.kind(), params.clone(), place, path, window);
+        let made = make(settings.kind(), params.clone(), ends, path, window);
         let trial = plan::sliced(made, interval);
         match settings.told(&runs::WARMUP_SECONDS) {
             Some(seconds) => plan::warmed(trial, nanos(seconds)),
@@ -327,38 +330,39 @@ impl Measurement<'_> {
         if self.sizes.is_empty() { Ok(trials) } else { sweep(trials, &self.sizes) }
     }
 
-    /// Where both ends run. The local ends of several peers take turns in the local CPUs.
-    fn placed(
+    /// Both ends, and the background load. The local ends of several peers take turns in the local
+    /// CPUs.
+    fn ends(
         &self,
         params: &Params,
         sides: &Sides<'_>,
         index: usize,
-    ) -> Result<Placement, Failure> {
+    ) -> Result<Vec<EndSpec>, Failure> {
         let settings = &self.settings;
-        let (mut local, mut remote) = (CpuList::default(), CpuList::default());
-        let mut bindings = (Binding::Each, Binding::Each);
+        let (mut local, mut remote) = (Placement::default(), Placement::default());
         if let Some((here, there)) = settings.places().map_err(slip)? {
-            bindings = (here.binding, there.binding);
-            local = cpus("-A", sides.host, here.at, sides.interface)?;
-            let turn = index * params.flows() as usize % local.0.len().max(1);
-            local.0.rotate_left(turn);
-            remote = remote_cpus(there.at, &local, sides.peer_hosts.get(index))?;
+            (local.binding, remote.binding) = (here.binding, there.binding);
+            local.cpus = cpus("-A", sides.host, here.at, sides.interface)?;
+            let turn = index * params.flows() as usize % local.cpus.0.len().max(1);
+            local.cpus.0.rotate_left(turn);
+            remote.cpus = remote_cpus(there.at, &local.cpus, sides.peer_hosts.get(index))?;
         }
-        let (local_node, remote_node) = settings.nodes().map_err(slip)?;
+        (local.node, remote.node) = settings.nodes().map_err(slip)?;
         let irq = settings.interrupts().map_err(slip)?;
         let irq = irq.map(|place| cpus("--irq", sides.host, place, sides.interface)).transpose()?;
-        let place = Placement {
-            source: local,
-            sink: remote,
-            source_binding: bindings.0,
-            sink_binding: bindings.1,
-            source_node: local_node,
-            sink_node: remote_node,
-            bind: self.peer.bind.as_deref().map(bind),
-            irq,
-            inside: self.container_name(),
-        };
-        Ok(if params.is_reverse() { turned(place) } else { place })
+        let reverse = params.is_reverse();
+        let (receiver, sender) = if reverse { (local, remote) } else { (remote, local) };
+        let ends =
+            TwoPlaces { receiver, sender }.ends(reverse).into_iter().map(|end| match end.host {
+                EndHost::Peer(_) => EndSpec { host: EndHost::Peer(index as u32), ..end },
+                EndHost::Controller => EndSpec {
+                    bind: self.peer.bind.as_deref().map(bind),
+                    irq: irq.clone(),
+                    container: self.container_name(),
+                    ..end
+                },
+            });
+        Ok(ends.chain(self.background(sides.host)?).collect())
     }
 }
 
@@ -379,19 +383,6 @@ fn bind(from: &str) -> Bind {
     match from.parse() {
         Ok(address) => Bind { address: Some(address), device: None },
         Err(_) => Bind { address: None, device: Some(from.to_owned()) },
-    }
-}
-
-/// The same places with this host's end at the sink, and the peer's at the source.
-fn turned(place: Placement) -> Placement {
-    Placement {
-        source: place.sink,
-        sink: place.source,
-        source_binding: place.sink_binding,
-        sink_binding: place.source_binding,
-        source_node: place.sink_node,
-        sink_node: place.source_node,
-        ..place
     }
 }
 
@@ -429,7 +420,7 @@ fn sweep(trials: Vec<Trial>, sizes: &[Bytes]) -> Result<Vec<Trial>, Failure> {
 }
 
 /// The background load, within four times this host's caches and its free memory.
-pub fn beside(load: &BackgroundLoad, host: &Host) -> Result<Beside, Failure> {
+pub fn background(load: &BackgroundLoad, host: &Host) -> Result<EndSpec, Failure> {
     load.on(host, narrows_plan::choose(host).working_set_bytes).map_err(no_place("--memory-load"))
 }
 

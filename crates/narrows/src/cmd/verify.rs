@@ -136,8 +136,8 @@ fn trials(stored: &StoredStudy) -> Vec<String> {
             narrows_plan::imported(engine, trial.kind.clone(), levels, notes).id != trial.id
         }
         None => {
-            let Trial { label, kind, params, place, path, timeline, .. } = (*trial).clone();
-            narrows_plan::trial(&label, kind, params, place, path, timeline).id != trial.id
+            let Trial { label, kind, params, ends, path, timeline, .. } = (*trial).clone();
+            narrows_plan::trial(&label, kind, params, ends, path, timeline).id != trial.id
         }
     };
     let says = |trial: &Trial| format!("cell '{}': its id is not that of what it is", trial.label);

@@ -1,12 +1,12 @@
 //! The cells of a study, and their trials on a machine.
 
 use super::{Definition, Settings, StudyError};
-use crate::{Seat, Spot, Unplaced, Where, choose, cpus, on_node};
+use crate::{Seat, Spot, TwoPlaces, Unplaced, Where, choose, cpus, on_node};
 use blake2::{Blake2s256, Digest};
 use narrows_model::host::Host;
 use narrows_model::load::{CpuList, Params, Timeline};
 use narrows_model::options::{kernels, runs};
-use narrows_model::trial::{Level, Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndHost, EndSpec, Level, Path, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 
 /// One combination of levels.
@@ -110,7 +110,8 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     });
     let caches = ends.peer.map_or(Bytes(0), Host::last_level_cache_bytes);
     let cache = caches.max(ends.host.last_level_cache_bytes());
-    let mut params = settings.params(cache, spot.working_set_bytes).map_err(slip)?;
+    let params = settings.params(cache, spot.working_set_bytes).map_err(slip)?;
+    let mut background = None;
     if let Some(load) = settings.background().map_err(slip)? {
         if let Some(engine) = settings.engine() {
             let tool = engine.tool;
@@ -119,34 +120,36 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
             )));
         }
         match load.on(ends.host, spot.working_set_bytes) {
-            Ok(load) => params.beside = Some(load),
+            Ok(end) => background = Some(end),
             Err(why) => why_not = Some(format!("memory_load: {why}")),
         }
     }
-    let place = match memory {
-        true => Placement {
-            sink: CpuList(spot.cpus.iter().copied().take(params.streams as usize).collect()),
-            ..Placement::default()
-        },
+    let mut own = match memory {
+        true => {
+            let threads = spot.cpus.iter().copied().take(params.streams as usize);
+            EndSpec::of_memory(Placement::on(threads.collect::<Vec<u32>>()))
+        }
         false => {
             let places = settings.places().map_err(slip)?;
             let nodes = settings.nodes().map_err(slip)?;
             let irq = settings.interrupts().map_err(slip)?;
             let irq = irq.map(|place| cpus(ends.host, place, ends.interface)).transpose();
-            let place = placed(places, nodes, ends, &spot, &params)
-                .and_then(|place| Ok(Placement { irq: irq?.map(CpuList), ..place }));
-            place.unwrap_or_else(|why| {
+            let reverse = params.is_reverse();
+            let placed = placed(places, nodes, ends, &spot, &params);
+            let own = placed.and_then(|places| Ok(steered(places.ends(reverse), irq?)));
+            own.unwrap_or_else(|why| {
                 why_not = Some(why.to_string());
-                Placement::default()
+                TwoPlaces::default().ends(reverse)
             })
         }
     };
+    own.extend(background);
     let trial = Trial {
         id: cell.id.clone(),
         label: cell.label(),
         kind,
         params,
-        place,
+        ends: own,
         path: if memory { Path::Memory } else { ends.path },
         timeline: timeline(settings, memory).map_err(wrong)?,
         levels: cell.levels.clone(),
@@ -154,6 +157,14 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
         engine: settings.engine(),
     };
     Ok((trial, why_not))
+}
+
+/// The ends, with the interrupts of the controller's NIC on these CPUs.
+fn steered(mut ends: Vec<EndSpec>, irq: Option<Vec<u32>>) -> Vec<EndSpec> {
+    if let Some(near) = ends.iter_mut().find(|end| end.host == EndHost::Controller) {
+        near.irq = irq.map(CpuList);
+    }
+    ends
 }
 
 fn timeline(settings: &Settings, memory: bool) -> Result<Timeline, String> {
@@ -193,14 +204,14 @@ fn placed(
     ends: &Ends<'_>,
     spot: &Spot,
     params: &Params,
-) -> Result<Placement, Unplaced> {
+) -> Result<TwoPlaces, Unplaced> {
     let (reverse, flows) = (params.is_reverse(), params.flows());
     let one_host = ends.path != Path::Peer;
     let bindings = places.as_ref().map(|(here, there)| (here.binding, there.binding));
     let (local_binding, remote_binding) = bindings.unwrap_or_default();
     let places = places.map(|(here, there)| (here.at, there.at));
     let (local, remote) = match places {
-        None if one_host => (spot.pair.source.clone(), spot.pair.sink.clone()),
+        None if one_host => (spot.pair.sender.cpus.clone(), spot.pair.receiver.cpus.clone()),
         None => (CpuList::default(), CpuList::default()),
         Some((here, there)) => {
             let local = CpuList(cpus(ends.host, here, ends.interface)?);
@@ -216,24 +227,10 @@ fn placed(
             (local, if shared { turned(remote, flows) } else { remote })
         }
     };
+    let local = Placement { cpus: local, binding: local_binding, node: local_node };
+    let remote = Placement { cpus: remote, binding: remote_binding, node: remote_node };
     Ok(match reverse && !one_host {
-        false => Placement {
-            source: local,
-            sink: remote,
-            source_binding: local_binding,
-            sink_binding: remote_binding,
-            source_node: local_node,
-            sink_node: remote_node,
-            ..Placement::default()
-        },
-        true => Placement {
-            source: remote,
-            sink: local,
-            source_binding: remote_binding,
-            sink_binding: local_binding,
-            source_node: remote_node,
-            sink_node: local_node,
-            ..Placement::default()
-        },
+        false => TwoPlaces { sender: local, receiver: remote },
+        true => TwoPlaces { sender: remote, receiver: local },
     })
 }

@@ -5,7 +5,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{Params, Timeline};
 use narrows_model::record::{Outcome, Record, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path as Join, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Path as Join, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_store::Store;
 use rusqlite::Connection;
@@ -32,7 +32,7 @@ pub fn trials() -> Vec<Trial> {
         label: name.to_owned(),
         kind: "tcp-stream".into(),
         params: Params::of_network(Bytes(64), 1),
-        place: Placement::default(),
+        ends: EndSpec::anywhere(false),
         path: Join::Loopback,
         timeline: line,
         levels: Vec::new(),
