@@ -22,6 +22,7 @@ pub fn read(root: &Root, sockets: Fact<Vec<CpuSocket>>) -> Cpu {
         sockets,
         steal_share: root.text("proc/stat").and_then(|text| steal(&text)),
         idle_states: idle_states(root),
+        counts: Fact::absent(format!("/{CPUS}")),
         model: model(root),
         allowed: allowed(root),
         places: places(root, &numbers),

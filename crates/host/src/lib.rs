@@ -57,5 +57,7 @@ pub fn read(root: &Root) -> Host {
         nics,
         rdma,
         tuning: tuning::read(root),
+        disagreements: Vec::new(),
+        unused: Vec::new(),
     }
 }

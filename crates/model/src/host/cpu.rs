@@ -38,6 +38,18 @@ pub struct Cpu {
     /// What an idle CPU may fall into, the lightest first.
     #[serde(default)]
     pub idle_states: Fact<Vec<IdleState>>,
+    /// Sockets and cores where a source counts them without saying which CPU is on which.
+    #[serde(default)]
+    pub counts: Fact<CpuCounts>,
+}
+
+/// How many sockets and cores there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuCounts {
+    /// Sockets with a processor.
+    pub sockets: u32,
+    /// Cores of all of them.
+    pub cores: u32,
 }
 
 /// Package, die, core and node of one CPU.

@@ -4,8 +4,9 @@ mod cpu;
 mod memory;
 mod nic;
 mod pci;
+mod sources;
 
-pub use cpu::{Cache, Cpu, CpuPlace, CpuSocket, IdleState};
+pub use cpu::{Cache, Cpu, CpuCounts, CpuPlace, CpuSocket, IdleState};
 pub use memory::{
     ControllerModule, HugePages, Interleave, Memory, MemoryArray, MemoryRange, Module, Node,
     NodeAccess, Slot, SlotPlace,
@@ -15,6 +16,7 @@ pub use nic::{
     VirtualFunctions,
 };
 pub use pci::{Device, DeviceKind, ExpansionSlot, Express, PciHop, PciLink};
+pub use sources::{Disagreement, Said, Topic, Unused};
 
 use crate::{Bytes, Fact};
 use schemars::JsonSchema;
@@ -68,6 +70,12 @@ pub struct Host {
     /// Makers and products of the machine and of its main board.
     #[serde(default)]
     pub identity: Fact<Identity>,
+    /// What the sources of this description say differently; empty where there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disagreements: Vec<Disagreement>,
+    /// What of the sources could not be used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<Unused>,
 }
 
 impl Host {
