@@ -1,0 +1,210 @@
+//! What tells two machines apart, so that parts of two are never made one.
+
+use super::Part;
+use std::collections::{BTreeMap, BTreeSet};
+use thiserror::Error;
+
+/// What in a part names its machine.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    /// Name of the host.
+    pub name: Option<String>,
+    /// Serial number of the system.
+    pub serial: Option<String>,
+    /// UUID of the system.
+    pub uuid: Option<String>,
+    /// Hardware addresses of its interfaces, by name.
+    pub macs: BTreeMap<String, String>,
+}
+
+/// Two sources that are of two machines.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "these are of two hosts: the {what} is '{a}' in {a_from} and '{b}' in {b_from}; give them one \
+     by one"
+)]
+pub struct TwoHosts {
+    /// What differs.
+    pub what: &'static str,
+    /// What the first says.
+    pub a: String,
+    /// The first source.
+    pub a_from: String,
+    /// What the second says.
+    pub b: String,
+    /// The second source.
+    pub b_from: String,
+}
+
+/// Words that firmware and masks put where nothing is known.
+const PLACEHOLDERS: [&str; 16] = [
+    "",
+    "0",
+    "0123456789",
+    "123456789",
+    "1234567890",
+    "asset-1234567890",
+    "default string",
+    "empty",
+    "localhost",
+    "masked",
+    "none",
+    "not applicable",
+    "not settable",
+    "not specified",
+    "system serial number",
+    "to be filled by o.e.m.",
+];
+
+/// An error for two parts that cannot be of one machine.
+pub fn check(parts: &[Part]) -> Result<(), TwoHosts> {
+    for (index, a) in parts.iter().enumerate() {
+        for b in &parts[index + 1..] {
+            check_pair(a, b)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_pair(a: &Part, b: &Part) -> Result<(), TwoHosts> {
+    let short = |name: &Option<String>| {
+        let name = name.as_deref()?.split('.').next()?.to_lowercase();
+        told(&name).then_some(name)
+    };
+    let plain = |text: &Option<String>| {
+        let text = text.as_deref()?.trim().to_lowercase();
+        told(&text).then_some(text)
+    };
+    let pairs = [
+        ("host name", short(&a.marks.name), short(&b.marks.name)),
+        ("serial number", plain(&a.marks.serial), plain(&b.marks.serial)),
+        ("UUID", uuid(&a.marks.uuid), uuid(&b.marks.uuid)),
+    ];
+    let differ = |x: &str, y: &str| x != y;
+    for (what, x, y) in pairs {
+        let pair = x.zip(y).filter(|(x, y)| differ(x, y));
+        if let Some((x, y)) = pair {
+            return Err(two(what, (x, a), (y, b)));
+        }
+    }
+    let models = (a.host.cpu.model.value(), b.host.cpu.model.value());
+    if let (Some(x), Some(y)) = models
+        && !may_be_one_model(x, y)
+    {
+        return Err(two("processor", (x.clone(), a), (y.clone(), b)));
+    }
+    check_macs(a, b)
+}
+
+fn two(what: &'static str, (a, of_a): (String, &Part), (b, of_b): (String, &Part)) -> TwoHosts {
+    TwoHosts { what, a, a_from: of_a.from.clone(), b, b_from: of_b.from.clone() }
+}
+
+/// False for words that stand for nothing, and for what a mask left: dots, stars, x, zeros.
+fn told(text: &str) -> bool {
+    let filler = |c: char| matches!(c, 'x' | '*' | '.' | '-' | '0' | '#' | ' ' | '_' | 'f');
+    !PLACEHOLDERS.contains(&text) && !text.contains("localhost") && !text.chars().all(filler)
+}
+
+/// A UUID as its digits; some programs write the first three groups with their bytes turned round
+/// (DSP0134, 7.2.1), so that only the last two, which nobody turns, are compared.
+fn uuid(text: &Option<String>) -> Option<String> {
+    let lower = text.as_deref()?.to_lowercase();
+    let digits: String = lower.chars().filter(char::is_ascii_hexdigit).collect();
+    (digits.len() == 32 && told(&digits)).then(|| digits[16..].to_owned())
+}
+
+/// True unless the names are of two makers, or both have a model number and share none.
+fn may_be_one_model(a: &str, b: &str) -> bool {
+    const MAKERS: [(&str, &[&str]); 3] = [
+        ("Intel", &["intel", "xeon"]),
+        ("AMD", &["amd", "epyc", "opteron", "ryzen"]),
+        ("Arm", &["ampere", "kunpeng", "neoverse", "graviton", "thunderx"]),
+    ];
+    let maker = |name: &str| {
+        let lower = name.to_lowercase();
+        let of = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        MAKERS.iter().find(|(_, words)| of(words)).map(|(maker, _)| *maker)
+    };
+    if maker(a).zip(maker(b)).is_some_and(|(a, b)| a != b) {
+        return false;
+    }
+    let numbers = |name: &str| -> BTreeSet<String> {
+        let lower = name.to_lowercase().replace("(r)", " ").replace("(tm)", " ");
+        // `E5-2680v3` and `E5-2680 v3` are one; so is `E52680`.
+        let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+        let clock = |word: &str| word.ends_with("ghz") || word.ends_with("mhz");
+        let digits = |word: &str| -> String { word.chars().filter(char::is_ascii_digit).collect() };
+        words.filter(|word| !clock(word)).map(digits).filter(|n| n.len() >= 3).collect()
+    };
+    let (of_a, of_b) = (numbers(a), numbers(b));
+    let inside =
+        |one: &String, all: &BTreeSet<String>| all.iter().any(|n| n.contains(one.as_str()));
+    of_a.is_empty()
+        || of_b.is_empty()
+        || of_a.iter().any(|one| inside(one, &of_b))
+        || of_b.iter().any(|one| inside(one, &of_a))
+}
+
+/// Two sets of hardware addresses that have none in common are of two machines.
+fn check_macs(a: &Part, b: &Part) -> Result<(), TwoHosts> {
+    let all = |part: &Part| -> BTreeSet<String> {
+        let lower = part.marks.macs.values().map(|mac| mac.to_lowercase());
+        lower.filter(|mac| mac.len() == 17 && told(&mac.replace(':', ""))).collect()
+    };
+    let (of_a, of_b) = (all(a), all(b));
+    match (of_a.first(), of_b.first()) {
+        (Some(x), Some(y)) if of_a.is_disjoint(&of_b) => {
+            Err(two("hardware address", (x.clone(), a), (y.clone(), b)))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_model_is_known_under_its_several_names() {
+        for (a, b) in [
+            ("Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz", "Intel Xeon E5-2680v3"),
+            ("AMD EPYC 7763 64-Core Processor", "AMD EPYC 7763"),
+            ("Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz", "Xeon Gold 6230"),
+            ("Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz", "CPU1"),
+        ] {
+            assert!(may_be_one_model(a, b) && may_be_one_model(b, a), "{a} {b}");
+        }
+        for (a, b) in [
+            (
+                "Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz",
+                "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz",
+            ),
+            ("AMD EPYC 7763 64-Core Processor", "AMD EPYC 7742 64-Core Processor"),
+            ("AMD EPYC", "Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz"),
+        ] {
+            assert!(!may_be_one_model(a, b), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn fillers_name_no_machine() {
+        let part = |serial: &str| {
+            let mut part = Part::of("dmidecode", serial);
+            part.marks.serial = Some(serial.to_owned());
+            part.marks.uuid = Some("03000200-0400-0500-0006-000700080009".to_owned());
+            part
+        };
+        assert!(check(&[part("Not Specified"), part("CZ3")]).is_ok());
+        assert!(check(&[part("CZ3"), part("cz3")]).is_ok());
+        let error = check(&[part("CZ3"), part("XXXX"), part("CZ4")]).expect_err("two");
+        assert_eq!(
+            (error.what, error.a.as_str(), error.b.as_str()),
+            ("serial number", "cz3", "cz4")
+        );
+        // The same UUID, its first groups turned round.
+        let mut turned = part("CZ3");
+        turned.marks.uuid = Some("00020003-0004-0005-0006-000700080009".to_owned());
+        assert!(check(&[part("CZ3"), turned]).is_ok());
+    }
+}
