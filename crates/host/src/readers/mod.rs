@@ -1,0 +1,105 @@
+//! What other programs print of a host: one format a file. Each turns a text into a [`Part`], what
+//! that text alone tells; [`crate::parts`] puts parts together. A format is told by content.
+
+mod ethtool;
+mod ip;
+mod json;
+mod lscpu;
+mod lspci;
+mod numactl;
+
+use crate::parts::Part;
+use thiserror::Error;
+
+/// One format.
+pub struct Reader {
+    /// The program that writes it.
+    pub name: &'static str,
+    /// Whether a text is of this format, as far as can be told without reading all of it.
+    pub is: fn(&str) -> bool,
+    /// Reads a text; the second argument names it, as the source of every fact.
+    pub read: fn(&str, &str) -> Result<Part, BadText>,
+}
+
+/// All formats, by name. No text is of two.
+pub static READERS: &[&Reader] =
+    &[&ethtool::READER, &ip::READER, &lscpu::READER, &lspci::READER, &numactl::READER];
+
+/// The reader of a text.
+pub fn of(text: &str) -> Option<&'static Reader> {
+    READERS.iter().copied().find(|reader| (reader.is)(text))
+}
+
+/// The programs whose outputs are read: `ethtool, ip, lscpu`.
+pub fn names() -> String {
+    READERS.iter().map(|reader| reader.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Why a text in a known format cannot be read surely.
+#[derive(Debug, Error)]
+pub enum BadText {
+    /// It ends before it tells what its own counts or its structure promise.
+    #[error("the output of {program} is cut short: {missing}")]
+    CutShort {
+        /// Who wrote it.
+        program: &'static str,
+        /// What is promised and not there.
+        missing: String,
+    },
+    /// The program wrote in a language that is not read.
+    #[error("the output of {program} is translated ('{line}'): run it again as LC_ALL=C {program}")]
+    Translated {
+        /// Who wrote it.
+        program: &'static str,
+        /// The first line.
+        line: String,
+    },
+    /// A value that cannot be one.
+    #[error("{program}: '{text}' is no {what}")]
+    Value {
+        /// Who wrote it.
+        program: &'static str,
+        /// What should stand there.
+        what: &'static str,
+        /// What stands there.
+        text: String,
+    },
+    /// JSON that is none, or of another shape.
+    #[error("{program}: {error}")]
+    Json {
+        /// Who wrote it.
+        program: &'static str,
+        /// What is wrong, and where.
+        error: serde_json::Error,
+    },
+    /// A text that tells of two machines.
+    #[error("it holds {what} of two hosts, give them one by one")]
+    SeveralHosts {
+        /// What is there twice and differs.
+        what: &'static str,
+    },
+    /// An output that tells nothing that is read here.
+    #[error("{program} told nothing: {why}")]
+    Nothing {
+        /// Who wrote it.
+        program: &'static str,
+        /// What was asked of it, or what it said.
+        why: &'static str,
+    },
+}
+
+/// So much of a line as an error shows.
+fn short(line: &str) -> String {
+    crate::memory::sections::short(line.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_stand_by_name() {
+        let names: Vec<&str> = READERS.iter().map(|reader| reader.name).collect();
+        assert!(names.is_sorted(), "{names:?}");
+    }
+}
