@@ -15,15 +15,17 @@ pub mod memory;
 mod nic;
 mod node;
 mod open;
+pub mod parts;
 mod pci;
 mod rdma;
+pub mod readers;
 mod root;
 mod tuning;
 mod unopened;
 mod virt;
 
 pub use cgroup::cpu_stats;
-pub use open::open;
+pub use open::{STANDARD_INPUT, open, open_together};
 pub use root::Root;
 pub use unopened::{Malformed, NoHost, NotATable};
 

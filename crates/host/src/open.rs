@@ -1,53 +1,102 @@
-//! A host from what somebody sent: a capture, a folder with `/sys` and `/proc`, an SMBIOS table,
-//! the text of `dmidecode`, or the XML of hwloc.
+//! A host from what somebody sent: captures, folders, tables of firmware, and what other programs
+//! print, alone or several of one host together.
 
 use crate::capture;
 use crate::memory::{self, Firmware, Told, dmidecode, sections};
+use crate::parts::{self, Part};
 use crate::unopened::{Malformed, NoHost, NotATable};
-use crate::{Root, hwloc, read};
+use crate::{Root, hwloc, read, readers};
 use narrows_model::Fact;
 use narrows_model::host::Host;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Larger than any description of a host.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
+/// What stands for standard input in place of a path.
+pub const STANDARD_INPUT: &str = "-";
+
 /// Reads a host from a path; an error says what the path is not.
 pub fn open(path: &Path) -> Result<Host, NoHost> {
+    joined(parts_of(path)?)
+}
+
+/// Reads one host from several descriptions of it; an error names two that are of two hosts.
+pub fn open_together(paths: &[PathBuf]) -> Result<Host, NoHost> {
+    let mut all = Vec::new();
+    for path in paths {
+        all.extend(parts_of(path)?);
+    }
+    joined(all)
+}
+
+/// A single description as it is, several joined.
+fn joined(mut all: Vec<Part>) -> Result<Host, NoHost> {
+    match all.len() {
+        1 if all[0].is_whole => Ok(all.swap_remove(0).host),
+        _ => parts::join(all).map_err(NoHost::SeveralHosts),
+    }
+}
+
+/// What a path tells: one part, or those of an archive.
+fn parts_of(path: &Path) -> Result<Vec<Part>, NoHost> {
     if path.is_dir() {
-        if let Some(top) = top_of(path) {
-            return Ok(read(&Root::at(top)));
-        }
-        if path.join("DMI").is_file() {
-            return open(&path.join("DMI"));
-        }
-        return Err(NoHost::Folder(path.to_owned()));
+        return Ok(vec![folder(path)?]);
     }
     let bytes = bytes(path).map_err(|why| malformed(path, why))?;
     if bytes.is_empty() {
         return Err(NoHost::Empty(path.to_owned()));
     }
+    Ok(vec![part_of(&bytes, path)?])
+}
+
+fn folder(path: &Path) -> Result<Part, NoHost> {
+    let Some(top) = top_of(path) else {
+        return match path.join("DMI").is_file() {
+            true => {
+                let table = path.join("DMI");
+                part_of(&bytes(&table).map_err(|why| malformed(&table, why))?, &table)
+            }
+            false => Err(NoHost::Folder(path.to_owned())),
+        };
+    };
+    let host = read(&Root::at(top));
+    let mut part = Part::whole("machine", &path.display().to_string(), host);
+    part.marks.name = part.host.name.value().cloned();
+    Ok(part)
+}
+
+/// What the bytes of a file tell.
+fn part_of(bytes: &[u8], path: &Path) -> Result<Part, NoHost> {
     let shown = path.display().to_string();
-    let text = sections::text(&bytes);
+    let text = sections::text(bytes);
     let text = text.as_deref();
     if let Some(text) = text.filter(|text| capture::is_capture(text)) {
         let answers = capture::parse(text).map_err(|why| malformed(path, why))?;
-        return Ok(read(&Root::replay(answers)));
+        // Names and serial numbers of a capture are masked: they tell no machine from another.
+        return Ok(Part::whole("capture", &shown, read(&Root::replay(answers))));
     }
     if let Some(text) = text.filter(|text| hwloc::is_topology(text)) {
-        return hwloc::parse(text, &shown).map_err(|why| malformed(path, why));
+        let host = hwloc::parse(text, &shown).map_err(|why| malformed(path, why))?;
+        let mut part = Part::whole("hwloc", &shown, host);
+        part.marks.name = part.host.name.value().cloned();
+        return Ok(part);
     }
     if let Some(text) = text.filter(|text| sections::is_report(text)) {
         let firmware = dmidecode::parse(text).map_err(|why| malformed(path, why))?;
-        return of_firmware(firmware, &shown, "dmidecode without -t reports it")
+        return of_firmware("dmidecode", firmware, &shown, "dmidecode without -t reports it")
             .ok_or_else(|| NoHost::Nothing(path.to_owned()));
+    }
+    if let Some((reader, text)) = text.and_then(|text| Some((readers::of(text)?, text))) {
+        return (reader.read)(text, &shown).map_err(|why| malformed(path, why));
     }
     let firmware = match text {
         Some(_) => Err(NotATable::Text),
-        None => table_of(&bytes).and_then(|table| Ok(memory::parse_smbios(table)?)),
+        None => table_of(bytes).and_then(|table| Ok(memory::parse_smbios(table)?)),
     };
     let firmware = firmware.map_err(|why| NoHost::OtherKind { path: path.to_owned(), why })?;
-    of_firmware(firmware, &shown, "the table has no structure of type 1")
+    of_firmware("SMBIOS", firmware, &shown, "the table has no structure of type 1")
         .ok_or_else(|| NoHost::Nothing(path.to_owned()))
 }
 
@@ -80,16 +129,25 @@ fn table_of(bytes: &[u8]) -> Result<&[u8], NotATable> {
     }
 }
 
-/// The bytes of a plain file; a device or a pipe might never end.
+/// The bytes of a plain file, which a device or a pipe might never end, or of standard input.
 fn bytes(path: &Path) -> Result<Vec<u8>, Malformed> {
+    if path == Path::new(STANDARD_INPUT) {
+        return limited(std::io::stdin().lock());
+    }
     let plain = std::fs::metadata(path)?;
     if !plain.is_file() {
         return Err(Malformed::Irregular);
     }
-    if plain.len() > FILE_BYTES_MAX {
-        return Err(Malformed::TooLarge(FILE_BYTES_MAX));
+    limited(std::fs::File::open(path)?)
+}
+
+fn limited(from: impl Read) -> Result<Vec<u8>, Malformed> {
+    let mut bytes = Vec::new();
+    from.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > FILE_BYTES_MAX {
+        true => Err(Malformed::TooLarge(FILE_BYTES_MAX)),
+        false => Ok(bytes),
     }
-    Ok(std::fs::read(path)?)
 }
 
 /// The folder that holds `sys` or `proc`: the given one, the one above when `sys` itself is given,
@@ -111,7 +169,12 @@ fn top_of(path: &Path) -> Option<PathBuf> {
 
 /// A host of which only firmware's words are known; `None` where they tell of none.
 /// `unnamed` says why there is no product.
-fn of_firmware(firmware: Firmware, from: &str, unnamed: &str) -> Option<Host> {
+fn of_firmware(
+    program: &'static str,
+    firmware: Firmware,
+    from: &str,
+    unnamed: &str,
+) -> Option<Part> {
     if firmware.slots.is_empty() && firmware.sockets.is_empty() && firmware.system.is_none() {
         return None;
     }
@@ -124,6 +187,7 @@ fn of_firmware(firmware: Firmware, from: &str, unnamed: &str) -> Option<Host> {
     };
     let model = firmware.processor().map(str::to_owned);
     host.cpu.model = model.map_or_else(|| Fact::absent(from), |model| Fact::known(model, from));
+    let (serial, uuid) = (firmware.serial.clone(), firmware.uuid.clone());
     let told = Told::of(Fact::known(firmware, from));
     host.cpu.sockets = told.sockets;
     host.identity = told.identity;
@@ -131,5 +195,7 @@ fn of_firmware(firmware: Firmware, from: &str, unnamed: &str) -> Option<Host> {
     host.memory.slots = told.slots;
     host.memory.arrays = told.arrays;
     host.memory.ranges = told.ranges;
-    Some(host)
+    let mut part = Part::whole(program, from, host);
+    (part.marks.serial, part.marks.uuid) = (serial, uuid);
+    Some(part)
 }

@@ -3,6 +3,8 @@
 use crate::capture::BadCapture;
 use crate::hwloc::BadTopology;
 use crate::memory::{BadTable, sections};
+use crate::parts::TwoHosts;
+use crate::readers::BadText;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -21,8 +23,10 @@ pub enum NoHost {
     Nothing(PathBuf),
     /// A file in none of the formats.
     #[error(
-        "{} is not an SMBIOS table, dmidecode text, a capture or hwloc XML: {why}",
-        path.display()
+        "{} is not an SMBIOS table, dmidecode text, a capture, hwloc XML or the output of {}: \
+         {why}",
+        path.display(),
+        crate::readers::names()
     )]
     OtherKind {
         /// The file.
@@ -30,6 +34,9 @@ pub enum NoHost {
         /// What it is not, as the format that is tried last.
         why: NotATable,
     },
+    /// Files that are of several hosts.
+    #[error(transparent)]
+    SeveralHosts(TwoHosts),
     /// A file in one of the formats, which is not whole.
     #[error("{}: {why}", path.display())]
     Malformed {
@@ -83,6 +90,9 @@ pub enum Malformed {
     /// XML that is no topology.
     #[error(transparent)]
     Topology(#[from] BadTopology),
+    /// The output of a program that cannot be read surely.
+    #[error(transparent)]
+    Output(#[from] BadText),
     /// A report of `dmidecode` that cannot be read surely.
     #[error(transparent)]
     Report(#[from] sections::Unreadable),

@@ -106,6 +106,41 @@ fn what_is_no_description_is_refused() {
     }
 }
 
+const LSCPU: &str = "Architecture: x86_64\nCPU(s): 2\nOn-line CPU(s) list: 0,1\nSocket(s): 1\n\
+    Core(s) per socket: 2\nThread(s) per core: 1\nNUMA node(s): 1\nModel name: AMD EPYC 7763\n\
+    NUMA node0 CPU(s): 0,1\n";
+const LSPCI: &str = "00:00.0 Host bridge: X\n\n3a:00.0 PCI bridge: Y\n\
+    \tBus: primary=3a, secondary=3b, subordinate=3b\n\t\tLnkCap:\tPort #1, Speed 8GT/s, Width x16\n\
+    \t\tLnkSta:\tSpeed 8GT/s, Width x8\n\n3b:00.0 Ethernet controller: Z\n\
+    \t\tLnkCap:\tPort #0, Speed 8GT/s, Width x16\n\t\tLnkSta:\tSpeed 8GT/s, Width x8\n";
+
+/// Outputs of several programs are one host, also from standard input; of two hosts they are none.
+#[test]
+fn what_people_attach_is_read_together() {
+    let dir = folder("attached");
+    let file = |name: &str, text: &str| {
+        std::fs::write(dir.join(name), text).expect(name);
+        dir.join(name)
+    };
+    let (cpus, pci) = (file("cpus", LSCPU), file("pci", LSPCI));
+    let json = |command: &mut std::process::Command| -> Value {
+        serde_json::from_str(&out(&run(command))).expect("JSON")
+    };
+    let both = json(narrows().args(["host", "--json", "--from"]).args([&cpus, &pci]));
+    assert_eq!(both["host"]["cpu"]["places"].as_array().map(Vec::len), Some(2));
+    assert_eq!(both["results"]["roads"][0]["limited_by"], "training");
+    let stdin = std::fs::File::open(&pci).expect("file");
+    let piped = json(narrows().args(["host", "--json", "--from", "-"]).stdin(stdin));
+    assert_eq!(piped["host"]["devices"][0]["path"].as_array().map(Vec::len), Some(2));
+    let other = file("other", &LSCPU.replace("AMD EPYC 7763", "AMD EPYC 7742"));
+    let says = "these are of two hosts: the processor is 'AMD EPYC 7763'";
+    fails(narrows().args(["host", "--from"]).args([&cpus, &other]), 2, says);
+    let translated = file("de", &LSCPU.replacen("Architecture:", "Architektur:", 1));
+    fails(narrows().args(["host", "--from"]).arg(translated), 2, "LC_ALL=C lscpu");
+    let cut = file("cut", &LSCPU[..LSCPU.find("NUMA node0").expect("node")]);
+    fails(narrows().args(["host", "--from"]).arg(cut), 2, "is cut short");
+}
+
 fn corpora() -> Option<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     if dir.is_dir() {

@@ -113,10 +113,13 @@ pub fn host_line(host: &Host) -> String {
         host.cpu.places.iter().filter_map(|p| Some((p.package?, p.die, p.core?))).collect();
     let dies: BTreeSet<_> =
         host.cpu.places.iter().filter_map(|p| Some((p.package?, p.die?))).collect();
+    // A source may count what it does not place.
+    let counted_by = host.cpu.counts.value().filter(|_| sockets.is_empty() || cores.is_empty());
+    let count = |own: usize, other: Option<u32>| other.map_or(own, |other| other as usize);
     let counts = [
-        (sockets.len(), "socket"),
+        (count(sockets.len(), counted_by.map(|counts| counts.sockets)), "socket"),
         (if dies.len() > sockets.len() { dies.len() } else { 0 }, "die"),
-        (cores.len(), "core"),
+        (count(cores.len(), counted_by.map(|counts| counts.cores)), "core"),
         (host.cpu.online.value().map_or(0, Vec::len), "CPU"),
         (host.nodes.len(), "node"),
     ];

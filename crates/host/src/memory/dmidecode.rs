@@ -24,6 +24,9 @@ pub fn parse(text: &str) -> Result<Firmware, Unreadable> {
                     return Err(Unreadable::SeveralHosts);
                 }
                 firmware.system = firmware.system.or(pair);
+                let text = |name: &str| section.field(name).map(str::to_owned);
+                firmware.serial = firmware.serial.or(text("Serial Number"));
+                firmware.uuid = firmware.uuid.or(text("UUID"));
             }
             "Base Board Information" => {
                 let text = |name: &str| section.field(name).unwrap_or_default().to_owned();

@@ -23,6 +23,10 @@ pub struct Firmware {
     pub system: Option<(String, String)>,
     /// Maker and product of the main board.
     pub board: Option<(String, String)>,
+    /// Serial number of the system.
+    pub serial: Option<String>,
+    /// UUID of the system; its first three groups may be turned round.
+    pub uuid: Option<String>,
     /// Processor sockets.
     pub sockets: Vec<CpuSocket>,
     /// Memory slots.
@@ -89,6 +93,8 @@ pub fn parse(table: &[u8]) -> Result<Firmware, BadTable> {
     let system = data.first::<SMBiosSystemInformation<'_>>();
     let board = data.first::<SMBiosBaseboardInformation<'_>>();
     let mut firmware = Firmware {
+        serial: system.as_ref().map(|system| text(&system.serial_number())),
+        uuid: system.as_ref().and_then(|system| system.parts().fields.get(0x08..0x18).map(hex)),
         system: system.map(|system| (text(&system.manufacturer()), text(&system.product_name()))),
         board: board.map(|board| (text(&board.manufacturer()), text(&board.product()))),
         sockets: data.map(|socket: SMBiosProcessorInformation<'_>| self::socket(&socket)).collect(),
@@ -144,6 +150,10 @@ fn expansion(slot: &SMBiosSystemSlot<'_>) -> ExpansionSlot {
         (bus != 0xff).then(|| format!("{segment:04x}:{bus:02x}:{device:02x}.{function:x}"))
     })();
     ExpansionSlot { name: text(&slot.slot_designation()), lanes, in_use, address }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Position 0 is "not interleaved" and 255 is "unknown" (DSP0134, 7.21).

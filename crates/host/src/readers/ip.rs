@@ -137,17 +137,21 @@ mod tests {
         {"ifindex":2,"ifname":"ens1f0","mtu":9000,"qdisc":"mq","operstate":"UP","master":"bond0",
         "address":"02:00:00:00:00:01","num_tx_queues":64,"num_rx_queues":32,
         "parentbus":"pci","parentdev":"0000:3b:00.0"},
-        {"ifindex":3,"ifname":"bond0","mtu":9000,"operstate":"UP","linkinfo":{"info_kind":"bond"}},
-        {"ifindex":4,"ifname":"bond0.7","link":"bond0","mtu":1500,"linkinfo":{"info_kind":"vlan"}}]"#;
+        {"ifindex":3,"ifname":"bond0","mtu":9000,"operstate":"UP",
+        "linkinfo":{"info_kind":"bond"}},
+        {"ifindex":4,"ifname":"bond0.7","link":"bond0","mtu":1500,
+        "linkinfo":{"info_kind":"vlan"}}]"#;
 
     const TEXT: &str = "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN\n\
         \x20   link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00\n\
         2: ens1f0: <BROADCAST,UP> mtu 9000 qdisc mq master bond0 state UP mode DEFAULT\n\
         \x20   link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff promiscuity 0 numtxqueues 64 \
         numrxqueues 32 gso_max_size 65536 parentbus pci parentdev 0000:3b:00.0\n\
-        3: bond0: <BROADCAST,MASTER,UP> mtu 9000 qdisc noqueue state UP\n    link/ether 02:00:00:00:00:01\n\
+        3: bond0: <BROADCAST,MASTER,UP> mtu 9000 qdisc noqueue state UP\n\
+        \x20   link/ether 02:00:00:00:00:01\n\
         \x20   bond mode 802.3ad miimon 100\n\
-        4: bond0.7@bond0: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP\n    vlan protocol 802.1Q id 7\n";
+        4: bond0.7@bond0: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP\n\
+        \x20   vlan protocol 802.1Q id 7\n";
 
     #[test]
     fn interfaces_are_alike_from_json_and_from_text() {

@@ -202,10 +202,11 @@ impl TableName {
 /// Options of `host`.
 #[derive(ClapArgs)]
 pub struct HostArgs {
-    /// Read this instead: a capture, a folder with sys and proc, an SMBIOS table, dmidecode's text,
-    /// hwloc's XML
-    #[arg(long, value_name = "PATH")]
-    pub from: Option<PathBuf>,
+    /// Read this instead, one description of a host or several of it: a capture, a folder with sys
+    /// and proc, an SMBIOS table, hwloc's XML, what dmidecode, lspci, lscpu, ip, ethtool or numactl
+    /// print; - is standard input
+    #[arg(long, value_name = "PATH", num_args = 1.., action = clap::ArgAction::Append)]
+    pub from: Vec<PathBuf>,
     /// Show what differs between two of these, what matters most first
     #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["from", "table", "json"])]
     pub diff: Option<Vec<PathBuf>>,

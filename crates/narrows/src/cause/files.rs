@@ -23,7 +23,8 @@ impl Cause {
         Self::usage("restore the file from a copy, or read it with the narrows that wrote it");
     /// Something that is no description of a host.
     pub const NO_HOST: Self = Self::usage(
-        "give a capture, a folder with sys and proc, a table DMI, dmidecode's text or hwloc's XML",
+        "docs/host.md says what can be given, alone or together: a capture, a folder with sys and \
+         proc, a table DMI, what dmidecode, lspci, lscpu, ip, ethtool and hwloc write",
     );
     /// Something that is no map of memory slots.
     pub const NO_SLOT_MAP: Self =

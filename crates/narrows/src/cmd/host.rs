@@ -6,7 +6,7 @@ use crate::failure::{Failure, VERDICT};
 use crate::output;
 use narrows_dimm::placement::{self, Trace};
 use narrows_dimm::rule::{self, Confidence, Rule};
-use narrows_host::Root;
+use narrows_host::{NoHost, Root, STANDARD_INPUT};
 use narrows_model::host::Host;
 use narrows_model::{Fact, SCHEMA_VERSION};
 use narrows_report::results::{self, HostDocument, Results};
@@ -30,10 +30,13 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         output::print(&views::diff::write((&names.0, &left), (&names.1, &right)))?;
         return Ok(0);
     }
-    let mut host = match &args.from {
-        Some(path) => open(path)?,
-        None => narrows_host::read(&Root::live()),
+    let mut host = match args.from.as_slice() {
+        [] => narrows_host::read(&Root::live()),
+        paths => open_together(paths)?,
     };
+    for one in &host.unused {
+        note!("not used: {} ({})", one.what, one.from);
+    }
     if args.explain_slots || !args.slot_map.is_empty() {
         let trace = placement::place(&mut host, &slot_maps(&args.slot_map)?);
         if args.explain_slots {
@@ -61,7 +64,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         output::print(&(view.write)(&host))?;
     }
     let missing = denied(&host);
-    if args.from.is_none() && args.table.is_none() && !missing.is_empty() {
+    if args.from.is_empty() && args.table.is_none() && !missing.is_empty() {
         note!("hint: as root this also shows {}", missing.join(", "));
     }
     Ok(code)
@@ -122,14 +125,31 @@ fn denied(host: &Host) -> Vec<&'static str> {
     all.into_iter().filter(|(denied, _)| *denied).map(|(_, what)| what).collect()
 }
 
+/// The host of one description.
 pub fn open(path: &Path) -> Result<Host, Failure> {
-    // Told apart from what is there and is no host.
+    check(path)?;
+    narrows_host::open(path).map_err(|error| Failure::of(Cause::NO_HOST, error.to_string()))
+}
+
+/// The host of several descriptions.
+fn open_together(paths: &[PathBuf]) -> Result<Host, Failure> {
+    for path in paths {
+        check(path)?;
+    }
+    let refused = |error: NoHost| Failure::of(Cause::NO_HOST, error.to_string());
+    narrows_host::open_together(paths).map_err(refused)
+}
+
+/// Tells what is not there or cannot be read apart from what is there and is no host.
+fn check(path: &Path) -> Result<(), Failure> {
+    if path == Path::new(STANDARD_INPUT) {
+        return Ok(());
+    }
     let seen = std::fs::metadata(path).and_then(|data| match data.is_file() {
         true => std::fs::File::open(path).map(drop),
         false => Ok(()),
     });
-    seen.map_err(|error| Failure::unread(path, &error))?;
-    narrows_host::open(path).map_err(|error| Failure::of(Cause::NO_HOST, error.to_string()))
+    seen.map_err(|error| Failure::unread(path, &error))
 }
 
 /// The last part of a path, for the head of a column.
