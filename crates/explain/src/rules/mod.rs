@@ -67,6 +67,7 @@ mod segment_size;
 mod send_buffer;
 mod send_buffers;
 mod socket_count;
+mod sources_disagree;
 mod super_packets;
 mod tcp_options;
 mod tcp_sack;
@@ -148,6 +149,7 @@ pub static RULES: &[&Rule] = &[
     &send_buffer::RULE,
     &send_buffers::RULE,
     &socket_count::RULE,
+    &sources_disagree::RULE,
     &super_packets::RULE,
     &tcp_options::RULE,
     &tcp_sack::RULE,
