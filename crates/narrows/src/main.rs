@@ -16,6 +16,7 @@ mod failure;
 mod output;
 mod progress;
 mod raster;
+mod screen;
 mod stop;
 mod watch;
 

@@ -10,6 +10,7 @@ use narrows_model::trial::Path as Join;
 use narrows_plan::study::{Definition, Ends, cells, trials};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{description, of_host};
+use narrows_report::drawn::Screen;
 use narrows_report::results::Results;
 use narrows_report::views;
 use narrows_validate::{Table, predict};
@@ -52,7 +53,7 @@ impl Chance {
 
 fn show(host: &Host, other: &Host) {
     for view in views::VIEWS {
-        let _ = (view.write)(host);
+        let _ = view.text(host, &Screen { columns: Some(80), unicode: false });
     }
     let _ = views::picture(host);
     let _ = views::diff::write(("a", host), ("b", other));

@@ -23,7 +23,7 @@ fn this_machine_is_described_in_every_view() {
         let text = out(&run(narrows().args(["host", "--table", table])));
         assert!(!text.trim().is_empty(), "{table}");
     }
-    let tree = out(&run(narrows().args(["host", "--tree"])));
+    let tree = out(&run(narrows().args(["host", "--tree"]).env("LC_ALL", "C.UTF-8")));
     assert!(tree.contains("├─ ") && tree.contains("└─ "), "{tree}");
     let picture = out(&run(narrows().args(["host", "--svg"])));
     assert!(
@@ -247,6 +247,43 @@ fn a_report_that_was_sent_is_drawn() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+}
+
+/// A host of one socket.
+fn small_host(dir: &Path) -> PathBuf {
+    let text = r#"<?xml version="1.0"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0">
+        <object type="Machine" os_index="0" cpuset="0x3" nodeset="0x1"><info name="HostName" value="n"/>
+        <object type="Package" os_index="0" cpuset="0x3" nodeset="0x1">
+        <object type="NUMANode" os_index="0" cpuset="0x3" nodeset="0x1" local_memory="8589934592"/>
+        <object type="PU" os_index="0" cpuset="0x1"/><object type="PU" os_index="1" cpuset="0x2"/>
+        </object></object></topology>"#;
+    let file = dir.join("host.xml");
+    std::fs::write(&file, text).expect("file");
+    file
+}
+
+#[test]
+fn a_drawing_suits_its_screen() {
+    let from = small_host(&folder("screen"));
+    let drawn = |variables: &[(&str, &str)]| {
+        let mut command = narrows();
+        command.args(["host", "--from"]).arg(&from);
+        for name in ["LC_ALL", "LC_CTYPE", "LANG", "COLUMNS", "NO_COLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        out(&run(command.envs(variables.iter().copied())))
+    };
+    let widest = |text: &str| text.lines().map(|line| line.chars().count()).max();
+    for (locale, is_ascii) in [("C", true), ("en_US.ISO-8859-1", true), ("C.UTF-8", false)] {
+        let text = drawn(&[("LC_ALL", locale), ("COLUMNS", "100")]);
+        assert_eq!(text.is_ascii(), is_ascii, "{locale}\n{text}");
+        assert_eq!(widest(&text), Some(100), "{text}");
+    }
+    assert_eq!(widest(&drawn(&[("LANG", "C.UTF-8"), ("COLUMNS", "9999")])), Some(200));
+    assert!(drawn(&[("CLICOLOR_FORCE", "1")]).contains("\x1b[1msocket 0"));
+    assert!(!drawn(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).contains('\x1b'));
+    let pipe = drawn(&[]);
+    assert!(pipe.contains("+- socket 0: 2 CPUs ---") && !pipe.contains('\x1b'), "{pipe}");
 }
 
 /// A report of four slots that no bundled rule knows; `map` counts them through two channels.

@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 
 pub mod advised;
+pub mod drawn;
 pub mod explained;
 pub mod figures;
 pub mod formats;
+
 mod hardware;
 mod judged;
 mod loss;

@@ -3,7 +3,7 @@
 use crate::args::HostArgs;
 use crate::cause::Cause;
 use crate::failure::{Failure, VERDICT};
-use crate::output;
+use crate::{output, screen};
 use narrows_dimm::placement::{self, Trace};
 use narrows_dimm::rule::{self, Confidence, Rule};
 use narrows_host::{NoHost, Root, STANDARD_INPUT};
@@ -61,7 +61,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     let plain = if args.tree { "tree" } else { "drawing" };
     let name = args.table.map_or(plain, |table| table.name());
     if let Some(view) = views::view(name) {
-        output::print(&(view.write)(&host))?;
+        output::print(&view.text(&host, &screen::of_output()))?;
     }
     let missing = denied(&host);
     if args.from.is_empty() && args.table.is_none() && !missing.is_empty() {

@@ -4,7 +4,7 @@ use super::direct::{self, Measurement};
 use crate::args::RdmaArgs;
 use crate::cause::Cause;
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, screen};
 use narrows_host::Root;
 use narrows_model::Bytes;
 use narrows_model::options::flows;
@@ -19,7 +19,7 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
     if args.list {
         let host = narrows_host::read(&Root::live());
         if let Some(view) = narrows_report::views::view("rdma") {
-            output::print(&(view.write)(&host))?;
+            output::print(&view.text(&host, &screen::of_output()))?;
         }
         output::print(&fabrics())?;
         return Ok(0);

@@ -1,6 +1,7 @@
 //! `memory`: every slot with what is in it.
 
 use super::{View, or_unknown, table};
+use crate::drawn::Screen;
 use narrows_model::host::{ControllerModule, Host, MemoryArray, Slot};
 
 /// A row a slot.
@@ -9,7 +10,7 @@ pub static VIEW: View = View { name: "memory", write };
 const HEAD: [&str; 8] =
     ["slot", "bank", "socket", "channel", "module", "configured MT/s", "rated MT/s", "ranks"];
 
-fn write(host: &Host) -> String {
+fn write(host: &Host, _: &Screen) -> String {
     let mut out = match host.memory.slots.value() {
         Some(slots) => table(&HEAD, &slots.iter().map(row).collect::<Vec<_>>()),
         None => format!("memory slots: {}\n", host.memory.slots.gap().unwrap_or_default()),

@@ -9,14 +9,22 @@ mod rdma;
 mod tree;
 mod tuning;
 
+use crate::drawn::Screen;
 use narrows_model::host::Host;
 
 /// One way to look at a host.
 pub struct View {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Writes it as text.
-    pub write: fn(&Host) -> String,
+    /// Writes it as text for a screen, with characters that it may lack.
+    write: fn(&Host, &Screen) -> String,
+}
+
+impl View {
+    /// The view as this screen shows it.
+    pub fn text(&self, host: &Host, screen: &Screen) -> String {
+        screen.show(&(self.write)(host, screen))
+    }
 }
 
 /// All views, by name.

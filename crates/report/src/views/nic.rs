@@ -1,6 +1,7 @@
 //! `nic`: every interface, with the facts that move its rate.
 
 use super::{View, or_unknown, ranges, table};
+use crate::drawn::Screen;
 use crate::hardware;
 use narrows_model::host::{Host, Nic, RdmaDevice, RdmaPort};
 use std::collections::BTreeSet;
@@ -25,7 +26,7 @@ const CARD: [&str; 8] =
 const STACK: [&str; 6] =
     ["name", "structure", "qdisc", "RPS, RFS, XPS queues", "aRFS", "IRQ nodes"];
 
-fn write(host: &Host) -> String {
+fn write(host: &Host, _: &Screen) -> String {
     let all = table(&HEAD, &host.nics.iter().map(row).collect::<Vec<_>>());
     let cards: Vec<Vec<String>> = host.physical_nics().map(card).collect();
     let cards = if cards.is_empty() { String::new() } else { table(&CARD, &cards) + "\n" };

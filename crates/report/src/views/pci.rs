@@ -2,6 +2,7 @@
 //! what these leave for payload, and the links that devices share.
 
 use super::{View, or_unknown, table};
+use crate::drawn::Screen;
 use crate::{hardware, words};
 use narrows_model::host::{DeviceKind, Host, PciHop};
 use narrows_model::units::three_digits;
@@ -24,7 +25,7 @@ const HEAD: [&str; 9] = [
 ];
 const SHARED: [&str; 4] = ["shared link", "payload GB/s", "ports GB/s", "devices"];
 
-fn write(host: &Host) -> String {
+fn write(host: &Host, _: &Screen) -> String {
     let roads = roads(host);
     if roads.is_empty() {
         return "no network, NVMe or accelerator device on PCI\n".to_owned();

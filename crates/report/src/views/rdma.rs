@@ -1,6 +1,7 @@
 //! `rdma`: every RDMA device and port, its identifiers, and what libraries need to select it.
 
 use super::{View, or_unknown, table};
+use crate::drawn::Screen;
 use crate::hardware;
 use narrows_model::host::{Host, RdmaDevice, RdmaPort};
 
@@ -10,7 +11,7 @@ pub static VIEW: View = View { name: "rdma", write };
 const HEAD: [&str; 9] =
     ["device", "port", "transport", "state", "link", "rate", "link layer", "interface", "node"];
 
-fn write(host: &Host) -> String {
+fn write(host: &Host, _: &Screen) -> String {
     if host.rdma.is_empty() {
         return "no RDMA device (/sys/class/infiniband is empty or not there)\n".to_owned();
     }

@@ -2,6 +2,7 @@
 //! PCI functions down to every device that moves much.
 
 use super::{View, ranges};
+use crate::drawn::Screen;
 use crate::{hardware, words};
 use narrows_dimm::population::Population;
 use narrows_explain::rules::dimm_balance;
@@ -35,7 +36,7 @@ impl Branch {
     }
 }
 
-fn write(host: &Host) -> String {
+fn write(host: &Host, _: &Screen) -> String {
     let mut root = Branch::leaf(words::host_line(host));
     root.children.push(memory(host));
     root.children.extend(host.nodes.iter().map(|node| of_node(host, node)));

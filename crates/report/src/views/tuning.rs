@@ -1,6 +1,7 @@
 //! `tuning`: settings and limits that move network throughput, with where each was read.
 
 use super::{View, ranges, table};
+use crate::drawn::Screen;
 use crate::words;
 use narrows_model::Fact;
 use narrows_model::host::Host;
@@ -8,7 +9,7 @@ use narrows_model::host::Host;
 /// A row a setting; what this machine does not offer is named at the end.
 pub static VIEW: View = View { name: "tuning", write };
 
-fn write(host: &Host) -> String {
+fn write(host: &Host, _: &Screen) -> String {
     let mut rows = processors(host);
     rows.extend(host.tuning.iter().map(|(name, fact)| row(name, fact, String::clone)));
     rows.extend(huge_pages(host));

@@ -1,0 +1,135 @@
+//! Lines of a terminal: boxes, wrapped text, and the same without characters that a locale lacks.
+
+use textwrap::core::display_width;
+
+/// Styles; who prints takes them out where they are not wanted.
+pub(crate) const BOLD: &str = "\x1b[1m";
+pub(crate) const RED: &str = "\x1b[31m";
+pub(crate) const PLAIN: &str = "\x1b[0m";
+
+/// What a text is printed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Screen {
+    /// Columns of a line, where somebody asked for so many: sentences are wrapped to them, and are
+    /// lines of their own in a file. A drawing takes no fewer than [`Screen::COLUMNS_MIN`].
+    pub columns: Option<usize>,
+    /// Whether it shows characters beyond ASCII.
+    pub unicode: bool,
+}
+
+impl Screen {
+    /// Fewest columns that anything is laid out for.
+    pub const COLUMNS_MIN: usize = 60;
+    /// Columns of a drawing where nobody asked.
+    pub const COLUMNS: usize = 80;
+    /// A file.
+    pub const FILE: Self = Self { columns: None, unicode: true };
+
+    /// Columns of a drawing.
+    pub fn width(&self) -> usize {
+        self.columns.unwrap_or(Self::COLUMNS).max(Self::COLUMNS_MIN)
+    }
+
+    /// Sentences, a line each, wrapped where the screen has columns; `hang` begins what goes on.
+    pub fn prose(&self, text: &str, hang: &str) -> String {
+        let mut out = String::new();
+        for line in text.lines() {
+            let lines = match self.columns {
+                Some(_) => wrap(line, self.width(), hang),
+                None => vec![line.to_owned()],
+            };
+            lines.iter().for_each(|line| out += &format!("{}\n", line.trim_end()));
+        }
+        out
+    }
+
+    /// The text as this screen shows it; every character keeps its column.
+    pub fn show(&self, text: &str) -> String {
+        if self.unicode { text.to_owned() } else { text.chars().map(ascii).collect() }
+    }
+}
+
+/// The nearest character of ASCII.
+fn ascii(c: char) -> char {
+    match c {
+        c if c.is_ascii() => c,
+        '─' | '━' => '-',
+        '═' => '=',
+        '│' | '┃' => '|',
+        '║' | '╞' | '╡' | '╦' | '╬' | '╩' | '╗' | '╝' => '#',
+        '┌' | '┐' | '└' | '┘' | '├' | '┤' | '┬' | '┴' | '┼' | '╨' => '+',
+        '…' => '.',
+        'µ' => 'u',
+        _ => '?',
+    }
+}
+
+/// A frame with a title, as wide as it is asked to be.
+pub(crate) struct Frame {
+    width: usize,
+    title: String,
+    lines: Vec<String>,
+}
+
+impl Frame {
+    /// `width` columns with its borders.
+    pub fn new(width: usize, title: &str) -> Self {
+        let title = cut(title, width.saturating_sub(6));
+        Self { width: width.max(display_width(&title) + 6), title, lines: Vec::new() }
+    }
+
+    /// Columns for text between the borders.
+    pub fn inner(&self) -> usize {
+        self.width - 4
+    }
+
+    /// A line; what is longer than the frame is wide goes on below, after `hang`.
+    pub fn text(&mut self, text: &str, hang: &str) {
+        self.lines.extend(wrap(text, self.inner(), hang));
+    }
+
+    /// A line that fits.
+    pub fn line(&mut self, line: String) {
+        self.lines.push(cut(&line, self.inner()));
+    }
+
+    /// The frame with its borders, a line each of the same width; of at least so many lines.
+    pub fn finish(self, height: usize) -> Vec<String> {
+        let inner = self.inner();
+        let rule = "─".repeat(inner + 1 - display_width(&self.title) - 2);
+        let mut out = vec![format!("┌─ {BOLD}{}{PLAIN} {rule}┐", self.title)];
+        for line in &self.lines {
+            let left = " ".repeat(inner.saturating_sub(display_width(line)));
+            out.push(format!("│ {line}{left} │"));
+        }
+        while out.len() + 1 < height {
+            out.push(format!("│ {} │", " ".repeat(inner)));
+        }
+        out.push(format!("└{}┘", "─".repeat(inner + 2)));
+        out
+    }
+}
+
+/// Words in lines of at most so many columns; all but the first begin with `hang`. A word that is
+/// longer than a line is broken.
+pub(crate) fn wrap(text: &str, columns: usize, hang: &str) -> Vec<String> {
+    let options = textwrap::Options::new(columns)
+        .subsequent_indent(hang)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(text, options).into_iter().map(std::borrow::Cow::into_owned).collect()
+}
+
+/// A text of at most so many columns, with `…` for what is left out.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if display_width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        if display_width(&kept) + display_width(c.encode_utf8(&mut [0; 4])) + 1 > columns {
+            break;
+        }
+        kept.push(c);
+    }
+    kept + "…"
+}
