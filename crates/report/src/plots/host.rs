@@ -1,6 +1,6 @@
-//! The host: a frame a socket with its channels and modules, in it for each node its memory on the
-//! left, its CPUs and caches in the middle, its NICs on the right, and on each link what it carries,
-//! where that is known; beside the frames the links between sockets.
+//! The host: a frame a socket with its channels and modules, in it for each node its memory on
+//! the left, its CPUs and caches in the middle, its NICs on the right, and on each link what it
+//! carries, where that is known; beside the frames the links between sockets.
 
 use super::population::{self, Place};
 use super::svg::{Anchor, short};

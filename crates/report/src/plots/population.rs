@@ -26,8 +26,8 @@ pub(crate) struct Place {
     pub width: f64,
 }
 
-/// Draws a socket's channels with their slots, and its interleave sets, from `top` on; returns where
-/// that ends.
+/// Draws a socket's channels with their slots, and its interleave sets, from `top` on; returns
+/// where that ends.
 pub(crate) fn draw(
     svg: &mut Svg,
     socket: &Package<'_>,

@@ -153,7 +153,7 @@ mod tests {
                 ports: vec![port],
                 ..RdmaDevice::default()
             };
-            write(&Host { rdma: vec![device], ..Host::default() })
+            write(&Host { rdma: vec![device], ..Host::default() }, &Screen::FILE)
         };
         let roce = host("mlx5_0", "CA", "Ethernet");
         assert!(roce.contains("RoCE v2") && roce.contains("UCX_NET_DEVICES=mlx5_0:1"), "{roce}");
@@ -164,6 +164,6 @@ mod tests {
         assert!(iwarp.contains("btl_tcp_if_include eth0"), "{iwarp}");
         assert!(host("hfi1_0", "CA", "InfiniBand").contains("Omni-Path"));
         assert!(host("x0", "", "").contains("not known"));
-        assert!(write(&Host::default()).starts_with("no RDMA device"));
+        assert!(write(&Host::default(), &Screen::FILE).starts_with("no RDMA device"));
     }
 }
