@@ -4,6 +4,7 @@ use crate::args::OutArgs;
 use crate::cause::Cause;
 use crate::failure::{Failure, STOPPED, VERDICT};
 use crate::progress::Shown;
+use crate::screen;
 use narrows_model::Nanos;
 use narrows_model::record::{Fault, Outcome, Record};
 use narrows_model::shown::{document, line};
@@ -11,7 +12,7 @@ use narrows_model::study::{Ended, Study};
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
 use narrows_report::formats::{self, Format};
-use narrows_report::{Analysis, stream};
+use narrows_report::{Analysis, brief, stream};
 use narrows_runner::controller::Controller;
 use narrows_runner::live::LiveClock;
 use narrows_runner::{Course, CourseEnd, RunError};
@@ -100,14 +101,28 @@ pub fn run_course(
 pub fn present(file: &Path, out: &OutArgs, html: Option<&Path>) -> Result<u8, Failure> {
     let stored = narrows_store::read(file)?;
     let analysis = Analysis::of(&stored);
+    let format = format(out.format());
+    let is_text = std::ptr::eq(format, &formats::text::FORMAT);
     match out.json_stream {
         true => print_exact(&stream::ended(&analysis))?,
-        false => print_report(format(out.format()), &analysis)?,
+        false if is_text && !out.verbose => {
+            print(&brief::text(&analysis, &screen::of_output(), &details(file)))?;
+        }
+        false => print_report(format, &analysis)?,
     }
     if let Some(html) = html {
         write_whole(html, &(formats::html::FORMAT.write)(&analysis))?;
     }
     Ok(if analysis.is_bad() { VERDICT } else { 0 })
+}
+
+/// Where everything is; a path that would not fit on the line is told on standard error.
+fn details(file: &Path) -> String {
+    const PATH_COLUMNS: usize = 48;
+    let whole = file.display().to_string();
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+    let file = name.filter(|_| whole.chars().count() > PATH_COLUMNS).unwrap_or(whole);
+    format!("-v, or narrows report {file}")
 }
 
 /// The format by this name, which the command line has checked.

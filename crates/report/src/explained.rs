@@ -92,7 +92,8 @@ pub fn cells(analysis: &Analysis<'_>) -> Vec<Cell> {
     analysis.summaries.iter().map(|summary| cell(analysis, summary)).collect()
 }
 
-fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
+/// One cell of a study.
+pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
     let expectation = words::expectation(analysis, summary);
     let expected = expectation.and_then(|prediction| prediction.range);
     let stream = summary.metric == Metric::Goodput;

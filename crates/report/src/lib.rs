@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 pub mod advised;
+pub mod answer;
+pub mod brief;
 pub mod drawn;
 pub mod explained;
 pub mod figures;

@@ -122,6 +122,9 @@ pub struct OutArgs {
     /// Print one JSON document a line while measuring: began, each run as it ends, and all results
     #[arg(long, conflicts_with_all = ["format", "json", "csv"])]
     pub json_stream: bool,
+    /// Print everything: how each cell was set up, all findings and every rule's answer
+    #[arg(long, short = 'v')]
+    pub verbose: bool,
 }
 
 impl OutArgs {

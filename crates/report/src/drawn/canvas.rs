@@ -1,6 +1,6 @@
 //! Lines of a terminal: boxes, wrapped text, and the same without characters that a locale lacks.
 
-use textwrap::core::display_width;
+pub(crate) use textwrap::core::display_width;
 
 /// Styles; who prints takes them out where they are not wanted.
 pub(crate) const BOLD: &str = "\x1b[1m";

@@ -39,7 +39,8 @@ fn write(analysis: &Analysis<'_>) -> String {
     styled(&out)
 }
 
-fn styled(text: &str) -> String {
+/// The text with its marks as escape codes, and nothing else that acts on a terminal.
+pub(crate) fn styled(text: &str) -> String {
     let mut styled = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -148,22 +149,9 @@ fn measured(out: &mut String, analysis: &Analysis<'_>) {
 
 fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usize) {
     let Some(estimate) = &summary.estimate else {
-        let short = narrows_stats::Label::ShortWindow;
-        let none = match summary.done {
-            0 => "no run was made",
-            _ if summary.labels.contains(&short) => short.says(),
-            _ => "the runs told no figure",
-        };
-        let refused = narrows_stats::Label::Impossible;
-        let refused = summary.labels.contains(&refused).then(|| words::label(refused, summary));
-        let corrupted = summary.corrupted.first().map(ToString::to_string);
-        let why = corrupted.or_else(|| summary.failed.first().cloned()).or(refused);
-        let why = why.as_deref().unwrap_or(none);
-        return line(
-            out,
-            &format!("  {:<width$} {YELLOW}no value{PLAIN}: {why}", summary.label),
-            20,
-        );
+        let label = &summary.label;
+        let text = format!("  {label:<width$} {YELLOW}no value{PLAIN}: {}", no_value(summary));
+        return line(out, &text, 20);
     };
     let mut text = format!(
         "  {:<width$} {:>9}  {}, n {}",
@@ -182,8 +170,23 @@ fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usiz
     }
 }
 
+/// Why a cell has no figure.
+pub(crate) fn no_value(summary: &Summary) -> String {
+    let short = narrows_stats::Label::ShortWindow;
+    let none = match summary.done {
+        0 => "no run was made",
+        _ if summary.labels.contains(&short) => short.says(),
+        _ => "the runs told no figure",
+    };
+    let refused = narrows_stats::Label::Impossible;
+    let refused = summary.labels.contains(&refused).then(|| words::label(refused, summary));
+    let corrupted = summary.corrupted.first().map(ToString::to_string);
+    let why = corrupted.or_else(|| summary.failed.first().cloned()).or(refused);
+    why.unwrap_or_else(|| none.to_owned())
+}
+
 /// The lines under a figure: what was lost, what it cost, how it was set up, what to mind.
-fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
+pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     let timed = matches!(summary.metric, Metric::RoundTripP50 | Metric::ConnectionRate);
     if let (true, Some(trips)) = (timed, &summary.round_trips) {

@@ -1,8 +1,12 @@
-//! Hosts and sessions of studies of memory.
+//! Hosts and sessions of studies of memory, and studies of planted figures.
+#![allow(dead_code)]
 
 use narrows_model::host::{Host, Module, Slot, SlotPlace};
-use narrows_model::study::{Found, Session};
-use narrows_model::trial::Path;
+use narrows_model::load::{Params, Timeline};
+use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
+use narrows_model::result::Unit;
+use narrows_model::study::{Found, Session, StoredStudy};
+use narrows_model::trial::{EndSpec, Level, Path, Trial, TrialId};
 use narrows_model::{Bytes, Fact, Nanos};
 
 /// A processor with two controllers of three channels; `modules` in the channels.
@@ -39,4 +43,59 @@ pub fn session(number: u32, level: &str, host: Host) -> Session {
         cannot: Default::default(),
         ended: None,
     }
+}
+
+/// A study of cells along one factor, each with so many runs around its median, spread over 2 %.
+pub fn study(across: &str, medians: &[f64], runs: u32, recommend: Option<bool>) -> StoredStudy {
+    let mut study = StoredStudy::unmeasured(Host::default());
+    study.study.command = "study".into();
+    study.study.reading.recommend = recommend;
+    for (at, median) in medians.iter().enumerate() {
+        let none = Nanos(0);
+        let trial = Trial {
+            id: TrialId(at.to_string()),
+            label: format!("{across} {}", at + 1),
+            kind: "tcp-stream".into(),
+            params: Params::of_network(Bytes(0), 1),
+            ends: EndSpec::anywhere(false),
+            path: Path::Peer,
+            timeline: Timeline {
+                warmup_ns: none,
+                window_ns: none,
+                cooldown_ns: none,
+                interval_ns: None,
+            },
+            levels: vec![Level { factor: across.into(), level: (at + 1).to_string() }],
+            notes: Vec::new(),
+            engine: None,
+        };
+        let record = |repeat: u32| {
+            let spread = 0.99 + 0.02 * f64::from(repeat * 7 % runs) / f64::from(runs);
+            let value = median * spread * 1e9;
+            Record {
+                trial: trial.id.clone(),
+                repeat,
+                block: repeat,
+                outcome: Outcome::Done,
+                reports: Vec::new(),
+                around: Stamp::default(),
+                session: 0,
+                external: Some(External {
+                    tool: "x".into(),
+                    version: None,
+                    command: None,
+                    file: None,
+                    figures: vec![Figure {
+                        name: "received".into(),
+                        value,
+                        unit: Unit::BitsPerSecond,
+                    }],
+                    output: String::new(),
+                }),
+            }
+        };
+        study.records.extend((0..runs).map(record));
+        study.trials.push(trial);
+    }
+    study
 }

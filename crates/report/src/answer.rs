@@ -1,0 +1,114 @@
+//! The answer of a measurement: the figure, its bottleneck and how sure that is, and what to do.
+
+use crate::drawn::canvas::cut;
+use crate::explained::{self, Standing};
+use crate::{Analysis, words};
+use narrows_model::result::{Finding, Method, Weight};
+use narrows_model::trial::Path;
+use narrows_model::workload::Metric;
+use narrows_stats::{Label, Summary};
+
+/// Columns of a label before its figure.
+const LABEL_COLUMNS: usize = 30;
+
+/// What is known of a bottleneck.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bottleneck {
+    /// The runs show it: this had no more to give.
+    Shown(&'static str),
+    /// The figure is what this resource should allow: its name, and the share of that in percent.
+    Likely(String, f64),
+    /// The figure is far from what this resource should allow, and no run shows why.
+    Unexplained(String, f64),
+    /// What the path should reach is not known, and no run shows what limits it.
+    Unknown,
+}
+
+/// The answer, a sentence each.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The figure with its interval.
+    pub figure: String,
+    /// The bottleneck, how sure that is, and what disturbs it.
+    pub bottleneck: String,
+    /// What to do; the first of several findings.
+    pub action: String,
+}
+
+/// The figure that a study was made for: a rate over the network before one of memory, a time or a
+/// count.
+pub fn headline<'a>(analysis: &'a Analysis<'_>) -> Option<&'a Summary> {
+    let told = || analysis.summaries.iter().filter(|summary| summary.estimate.is_some());
+    let over_network = |summary: &&Summary| summary.path != Path::Memory;
+    let rate = |summary: &&Summary| summary.metric == Metric::Goodput && over_network(summary);
+    told().find(rate).or_else(|| told().find(over_network)).or_else(|| told().next())
+}
+
+/// The answer of a study; `None` where nothing has a value.
+pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
+    let summary = headline(analysis)?;
+    Some(Answer {
+        figure: figure(summary)?,
+        bottleneck: says(&bottleneck(analysis, summary), summary),
+        action: action(analysis),
+    })
+}
+
+/// `tcp-stream: 9.41 Gb/s (95 % interval 9.40 to 9.42 Gb/s, 6 runs)`.
+fn figure(summary: &Summary) -> Option<String> {
+    let estimate = summary.estimate.as_ref()?;
+    let what = if estimate.by == Method::Range { "range" } else { "95 % interval" };
+    let runs = words::counted(estimate.n as usize, "run");
+    let interval = format!("{what} {}, {runs}", words::range(estimate));
+    // A label as long as a line would leave the figure no room.
+    let label = cut(&summary.label, LABEL_COLUMNS);
+    Some(format!("{label}: {} ({interval})", words::middle(estimate)))
+}
+
+/// What limits a figure, by what its runs show before what was predicted.
+pub fn bottleneck(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
+    if summary.labels.contains(&Label::SourceBound) {
+        return Bottleneck::Shown("the sender's CPU");
+    }
+    if summary.labels.contains(&Label::SinkBound) {
+        return Bottleneck::Shown("the receiver's CPU");
+    }
+    let cell = explained::cell(analysis, summary);
+    match (cell.narrowest, cell.measured, cell.expected) {
+        (Some(resource), Some(measured), Some(expected)) if expected.value > 0.0 => {
+            let percent = 100.0 * measured.value / expected.value;
+            match cell.standing {
+                Standing::AsExpected => Bottleneck::Likely(resource, percent),
+                _ => Bottleneck::Unexplained(resource, percent),
+            }
+        }
+        _ => Bottleneck::Unknown,
+    }
+}
+
+fn says(bottleneck: &Bottleneck, summary: &Summary) -> String {
+    let mut says = match bottleneck {
+        Bottleneck::Shown(what) => format!("{what} (shown: a thread filled it)"),
+        Bottleneck::Likely(resource, percent) => {
+            format!("{resource} (likely: {percent:.0} % of what it should allow)")
+        }
+        Bottleneck::Unexplained(resource, percent) => format!(
+            "inconclusive: {percent:.0} % of what {resource} should allow, and no run shows why"
+        ),
+        Bottleneck::Unknown => "inconclusive: what this path should reach is not known".to_owned(),
+    };
+    if summary.labels.contains(&Label::Noisy) {
+        says += &format!("; {}", words::label(Label::Noisy, summary));
+    }
+    says
+}
+
+/// The remedy of the heaviest finding.
+fn action(analysis: &Analysis<'_>) -> String {
+    let heaviest = |finding: &&Finding| finding.weight != Weight::Caution;
+    let findings = || analysis.found.iter().map(|found| &found.finding);
+    match findings().find(heaviest).or_else(|| findings().next()) {
+        Some(finding) => finding.remedy.clone(),
+        None => "nothing: no rule found anything to change".to_owned(),
+    }
+}

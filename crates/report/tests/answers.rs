@@ -1,0 +1,133 @@
+//! The answer of a measurement, and the screen that leads with it.
+
+mod planted;
+
+use narrows_model::host::Host;
+use narrows_model::result::{Estimate, Finding, Method, Prediction, Unit, Weight};
+use narrows_model::study::StoredStudy;
+use narrows_report::answer::{self, Bottleneck};
+use narrows_report::drawn::Screen;
+use narrows_report::{Analysis, brief};
+use narrows_stats::Label;
+use planted::study;
+use textwrap::core::display_width;
+
+fn of_model(gbps: f64) -> Estimate {
+    let bps = gbps * 1e9;
+    Estimate { value: bps, low: bps, high: bps, unit: Unit::BitsPerSecond, n: 0, by: Method::Model }
+}
+
+/// What the cell of a study with one cell should reach, by this resource.
+fn expect(analysis: &mut Analysis<'_>, resource: &str, gbps: f64) {
+    analysis.predictions = vec![Prediction {
+        path: "eth0".into(),
+        protocol: analysis.summaries[0].label.replace("-stream", ""),
+        range: Some(of_model(gbps)),
+        narrowest: Some(resource.into()),
+        ceilings: Vec::new(),
+        measured: analysis.summaries[0].estimate,
+        missing: Vec::new(),
+        sessions: Vec::new(),
+    }];
+}
+
+fn find(analysis: &mut Analysis<'_>, weight: Weight, remedy: &str) {
+    let finding = Finding {
+        rule: "planted".into(),
+        weight,
+        says: "Something was planted here. ".repeat(12),
+        evidence: Vec::new(),
+        worth: None,
+        remedy: remedy.into(),
+    };
+    let holds_for = Vec::new();
+    analysis.found.push(narrows_explain::conditions::Found { finding, holds_for });
+}
+
+/// A study of as many cells as there are rates, as a command makes it.
+fn measured(gbps: &[f64]) -> StoredStudy {
+    let mut study = study("size", gbps, 10, None);
+    study.study.command = "tcp".into();
+    study
+}
+
+#[test]
+fn a_bottleneck_is_named_by_what_the_runs_show_before_what_was_predicted() {
+    let study = measured(&[9.4]);
+    let mut analysis = Analysis::of(&study);
+    let of = |analysis: &Analysis<'_>| answer::bottleneck(analysis, &analysis.summaries[0]);
+    assert_eq!(of(&analysis), Bottleneck::Unknown);
+    expect(&mut analysis, "wire", 9.9);
+    assert!(matches!(of(&analysis), Bottleneck::Likely(name, _) if name == "wire"));
+    expect(&mut analysis, "wire", 40.0);
+    assert!(matches!(of(&analysis), Bottleneck::Unexplained(name, _) if name == "wire"));
+    analysis.summaries[0].labels.push(Label::SinkBound);
+    assert_eq!(of(&analysis), Bottleneck::Shown("the receiver's CPU"));
+    analysis.summaries[0].labels.push(Label::Noisy);
+    let says = answer::of(&analysis).expect("an answer").bottleneck;
+    assert!(says.contains("shown") && says.contains("other processes"), "{says}");
+}
+
+#[test]
+fn what_to_do_is_the_remedy_of_what_weighs_most() {
+    let study = measured(&[9.4]);
+    let mut analysis = Analysis::of(&study);
+    analysis.found.clear();
+    let action = |analysis: &Analysis<'_>| answer::of(analysis).expect("an answer").action;
+    assert!(action(&analysis).starts_with("nothing"), "{}", action(&analysis));
+    find(&mut analysis, Weight::Caution, "wait");
+    assert_eq!(action(&analysis), "wait");
+    find(&mut analysis, Weight::Advice, "turn it on");
+    assert_eq!(action(&analysis), "turn it on");
+}
+
+#[test]
+fn nothing_measured_has_no_answer_and_says_where_the_rest_is() {
+    let study = StoredStudy::unmeasured(Host::default());
+    let analysis = Analysis::of(&study);
+    assert!(answer::of(&analysis).is_none());
+    let text = plain(&brief::text(&analysis, &Screen::FILE, "narrows report x.narrows"));
+    assert!(text.contains("details: narrows report x.narrows"), "{text}");
+}
+
+fn plain(text: &str) -> String {
+    ["\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[0m"]
+        .iter()
+        .fold(text.to_owned(), |text, style| text.replace(style, ""))
+}
+
+/// Lines from the figure to the details.
+fn answer_lines(text: &str) -> usize {
+    let at = |begin: &str| text.lines().position(|line| line.starts_with(begin));
+    at("details:").expect("details are named") + 1 - at("size 1").expect("the figure is told")
+}
+
+#[test]
+fn an_answer_is_five_lines_at_most_and_the_screen_is_one() {
+    for cells in [1, 2, 3, 8, 40] {
+        let rates: Vec<f64> = (0..cells).map(|cell| 9.0 + f64::from(cell)).collect();
+        let mut study = measured(&rates);
+        study.study.command = "check".into();
+        for trial in &mut study.trials {
+            trial.label =
+                format!("{} with a name that is much longer than it should be", trial.label);
+        }
+        let mut analysis = Analysis::of(&study);
+        analysis.summaries[0].labels.push(Label::Noisy);
+        expect(&mut analysis, "inter-socket", 400.0);
+        for _ in 0..5 {
+            find(&mut analysis, Weight::Fault, &"move the card to the other slot, ".repeat(30));
+        }
+        for columns in [60, 80, 100, 200] {
+            let screen = Screen { columns: Some(columns), unicode: true };
+            let text = plain(&brief::text(&analysis, &screen, "-v, or narrows report x.narrows"));
+            assert!((3..=5).contains(&answer_lines(&text)), "{text}");
+            assert!(text.contains("\nbottleneck: ") && text.contains("\ndo: move"), "{text}");
+            for line in text.lines() {
+                assert!(display_width(line) <= columns, "{columns}: {line}");
+            }
+            assert!(columns < 80 || text.lines().count() <= 24, "{text}");
+            assert_eq!(text.matches(" rules: ").count(), 1, "{text}");
+        }
+    }
+}
