@@ -130,6 +130,10 @@ fn end_around(counted: u64, sends: bool, around: Around) -> Option<Box<EndReport
     };
     put("interface", format!("v0.7.{way}_packets"), packets);
     put("interface", format!("v0.7.{way}_bytes"), around.carried + packets * 60);
+    // Acknowledgements, with their timestamps, go the other way, past an end that receives nothing.
+    let back = if sends { "rx" } else { "tx" };
+    put("interface", format!("v0.7.{back}_packets"), packets / 2);
+    put("interface", format!("v0.7.{back}_bytes"), packets / 2 * 72);
     if let Some(bytes) = around.tcp {
         put("tcp-info", "flow0.received_bytes".into(), bytes);
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// "NRRW": the file belongs to narrows (SQLite header, offset 68).
 const APPLICATION_ID: i64 = 0x4e52_5257;
 /// Version of the tables.
-pub const VERSION: i64 = 4;
+pub const VERSION: i64 = 5;
 /// The oldest version that is read: it has no sessions.
 pub const VERSION_OLDEST: i64 = 1;
 /// The first version whose rows are chained.
@@ -37,15 +37,17 @@ const TABLES: &str = include_str!("layouts/2-tables.sql");
 const VIEWS_2: &str = include_str!("layouts/2-views.sql");
 const CHAIN: &str = include_str!("layouts/3-chain.sql");
 const VIEWS_3: &str = include_str!("layouts/3-views.sql");
-const VIEWS: &str = include_str!("layouts/4-views.sql");
+const VIEWS_4: &str = include_str!("layouts/4-views.sql");
+const VIEWS: &str = include_str!("layouts/5-views.sql");
 
 /// Every layout that was ever written, with its version.
-fn layouts() -> [(i64, String); 5] {
+fn layouts() -> [(i64, String); 6] {
     [
         (1, include_str!("layouts/1-early.sql").to_owned()),
         (1, include_str!("layouts/1.sql").to_owned()),
         (2, TABLES.to_owned() + VIEWS_2),
         (3, TABLES.to_owned() + CHAIN + VIEWS_3),
+        (4, TABLES.to_owned() + CHAIN + VIEWS_4),
         (VERSION, TABLES.to_owned() + CHAIN + VIEWS),
     ]
 }
@@ -59,7 +61,7 @@ pub fn lay_out(database: &Connection) -> rusqlite::Result<()> {
     database.pragma_update(None, "user_version", VERSION)
 }
 
-/// Gives a database of version 2 or 3 what it lacks; within a transaction of the caller's.
+/// Gives a database of version 2, 3 or 4 what it lacks; within a transaction of the caller's.
 pub fn upgrade(database: &Connection, version: i64) -> rusqlite::Result<()> {
     for name in names_of_views(database)? {
         database.execute_batch(&format!("DROP VIEW {name};"))?;
@@ -200,7 +202,8 @@ mod tests {
 
     #[test]
     fn an_upgraded_database_is_laid_out_like_a_new_one() {
-        for (version, layout) in layouts().iter().filter(|(version, _)| [2, 3].contains(version)) {
+        for (version, layout) in layouts().iter().filter(|(version, _)| [2, 3, 4].contains(version))
+        {
             let old = Connection::open_in_memory().expect("database");
             old.execute_batch(layout).expect("layout");
             upgrade(&old, *version).expect("upgrade");

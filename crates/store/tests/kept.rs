@@ -190,9 +190,9 @@ fn what_is_no_study_is_told_in_plain_words() {
         change(&file, sql);
         read(&file).expect_err(sql).to_string()
     };
-    assert!(changed("PRAGMA user_version = 5").contains("version 5, this narrows knows 4"));
+    assert!(changed("PRAGMA user_version = 6").contains("version 6, this narrows knows 5"));
     assert!(changed("PRAGMA user_version = 0").contains("version 0"));
-    change(&file, "PRAGMA user_version = 4");
+    change(&file, "PRAGMA user_version = 5");
     read(&file).expect("as it was");
     assert!(changed("PRAGMA application_id = 5").contains("another program's SQLite database"));
     // SQLite's header has it as four letters.
