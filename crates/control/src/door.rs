@@ -224,8 +224,8 @@ fn chance(standing: usize) -> usize {
     FIRST_CHANCE + (1000 - FIRST_CHANCE) * over / (STRANGERS_MAX - EARLY)
 }
 
-/// What one holder of addresses usually has.
-fn network(of: IpAddr) -> IpAddr {
+/// What one holder of addresses usually has: an address of IPv4, a /64 of IPv6.
+pub fn network(of: IpAddr) -> IpAddr {
     match of.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         v4 => v4,

@@ -1,9 +1,10 @@
 //! What a client of ours as an iperf3 server asks for: how much, which way, and whether that is
 //! within the limits.
 
-use super::{Parameters, State, say};
+use super::{Parameters, STEP_WITHIN, State, say};
 use narrows_control::limits::Limits;
 use nix::sys::resource::{UsageWho, getrusage};
+use socket2::SockRef;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 pub const STREAMS_MAX: u32 = 128;
 pub const SECONDS_MAX: u32 = 3600;
 pub const MESSAGE_BYTES_MAX: u64 = 64 << 20;
+/// What the buffers of all sockets of a test may take where its owner says nothing.
+pub const WINDOWS_BYTES_MAX: u64 = 4 << 30;
 /// Bytes of a datagram's head: seconds, microseconds and a counter of four or eight bytes.
 pub const HEAD: usize = 16;
 
@@ -26,6 +29,8 @@ pub enum Refusal {
     Streams = 6,
     /// "block size too large"
     Memory = 7,
+    /// "socket buffer size too large"
+    Window = 8,
     /// "total required bandwidth is larger than server limit"
     Rate = 27,
     /// "no SCTP support available"
@@ -67,12 +72,39 @@ pub fn flows(asked: &Parameters) -> u32 {
     asked.parallel.saturating_mul(if direction(asked) == Direction::Both { 2 } else { 1 })
 }
 
-/// How long a test may go on: what it asked for, or all that is allowed where it asked for bytes.
+/// How long a test may go on: what it asked for, and a step more for a client that is late to say
+/// that it is over; or all that is allowed where it asked for bytes.
 pub fn longest(asked: &Parameters, limits: &Limits) -> Duration {
-    let most = limits.seconds.unwrap_or(SECONDS_MAX);
-    let counted = asked.num > 0 || asked.blockcount > 0 || asked.time == 0;
-    let seconds = if counted { most } else { asked.time.saturating_add(asked.omit) };
-    Duration::from_secs(seconds.into())
+    let most = limits.seconds.unwrap_or(SECONDS_MAX).min(SECONDS_MAX);
+    if asked.num > 0 || asked.blockcount > 0 || asked.time == 0 {
+        return Duration::from_secs(most.into());
+    }
+    Duration::from_secs(asked.time.saturating_add(asked.omit).into()) + STEP_WITHIN
+}
+
+/// Bytes that the sockets of a test may take: the kernel doubles what is asked for, and has it for
+/// each direction.
+fn sockets_bytes(asked: &Parameters) -> u64 {
+    asked.window.unwrap_or(0).saturating_mul(4).saturating_mul(flows(asked).into())
+}
+
+/// Gives a stream's socket what the client asks both ends for.
+pub fn prepare(socket: SockRef<'_>, asked: &Parameters) -> io::Result<()> {
+    if let Some(window) = asked.window.filter(|window| *window > 0) {
+        let bytes = usize::try_from(window).unwrap_or(usize::MAX);
+        socket.set_send_buffer_size(bytes)?;
+        socket.set_recv_buffer_size(bytes)?;
+    }
+    if asked.udp == Some(true) {
+        return Ok(());
+    }
+    if let Some(name) = &asked.congestion {
+        socket.set_tcp_congestion(name.as_bytes())?;
+    }
+    match asked.mss.filter(|mss| *mss > 0) {
+        Some(mss) => socket.set_tcp_mss(mss),
+        None => Ok(()),
+    }
 }
 
 /// What is beyond the limits of the program or of its owner.
@@ -99,6 +131,10 @@ pub fn within_limits(asked: &Parameters, limits: &Limits) -> Result<(), (Refusal
     let most = limits.memory_bytes.map_or(u64::MAX, |most| most.0);
     if !(1..=MESSAGE_BYTES_MAX).contains(&asked.len) || bytes > most {
         return no(Refusal::Memory, format!("{bytes} B of buffers, messages of {} B", asked.len));
+    }
+    let sockets = sockets_bytes(asked);
+    if sockets > WINDOWS_BYTES_MAX || sockets.saturating_add(bytes) > most {
+        return no(Refusal::Window, format!("{sockets} B of sockets' buffers"));
     }
     let rate = asked.bandwidth.filter(|rate| *rate > 0);
     let rate = rate.map(|rate| rate.saturating_mul(asked.parallel.into()));
@@ -170,6 +206,11 @@ mod tests {
         assert_eq!(refused(&back(Some(0))), Some(Refusal::Rate), "0 is as fast as it goes");
         assert_eq!(refused(&back(Some(250_001))), Some(Refusal::Rate), "of four streams");
         assert_eq!(refused(&back(Some(250_000))), None);
+        // 130,000 bytes for each way, doubled by the kernel, and two flows: 1.04 of 1.05 MB.
+        let window = |window| Parameters { window, parallel: 2, ..asked() };
+        assert_eq!(refused(&window(Some(130_000))), None);
+        assert_eq!(refused(&window(Some(131_000))), Some(Refusal::Window));
+        assert_eq!(refused(&window(Some(u64::MAX))), Some(Refusal::Window));
         // A test by bytes has no time of its own.
         let bytes = Parameters { num: 1 << 40, time: 0, ..asked() };
         assert_eq!(longest(&bytes, &limits), Duration::from_secs(5));
@@ -199,6 +240,8 @@ mod tests {
         assert!(within_limits(&exact, &few).is_ok() && within_limits(&asked(), &few).is_ok());
         // An owner allows no more than the program does.
         let wide = Limits { seconds: Some(9999), streams: Some(9999), ..Limits::default() };
+        let huge = Parameters { window: Some(1 << 40), ..asked() };
+        assert!(within_limits(&huge, &wide).is_err_and(|(why, _)| why == Refusal::Window));
         let many = Parameters { parallel: 129, ..asked() };
         assert!(within_limits(&many, &wide).is_err());
         assert!(within_limits(&Parameters { time: 3601, ..asked() }, &wide).is_err());
@@ -229,7 +272,7 @@ mod tests {
             change(&mut asked);
             longest(&asked, limits).as_secs()
         };
-        assert_eq!(seconds(&|_| {}, &limits), 5);
+        assert_eq!(seconds(&|_| {}, &limits), 5 + STEP_WITHIN.as_secs());
         assert_eq!(seconds(&|asked| asked.num = 1, &limits), 70);
         assert_eq!(seconds(&|asked| asked.blockcount = 1, &limits), 70);
         assert_eq!(seconds(&|asked| asked.time = 0, &limits), 70);

@@ -10,6 +10,7 @@ pub mod client;
 mod error;
 mod running;
 pub mod server;
+mod turns;
 
 pub use error::{Iperf3Error, Nonsense};
 use serde::de::DeserializeOwned;

@@ -1,6 +1,6 @@
 //! A test of an iperf3 client while it runs: its streams, what they count, and its end.
 
-use super::asked::{Direction, HEAD, Used, direction, flows, longest};
+use super::asked::{Direction, HEAD, SECONDS_MAX, Used, direction, flows, longest};
 use super::{Parameters, Results, STEP_WITHIN, State, StreamResults, hear, stream_id, unknown};
 use narrows_control::limits::Limits;
 use narrows_workloads::udp::arrivals::{Arrival, Arrivals};
@@ -40,6 +40,8 @@ pub struct Run {
     omit: Duration,
     /// No test goes on for longer than this after it began.
     within: Duration,
+    /// While another client waits, no test goes on for so long without a byte.
+    quiet: Duration,
     /// CPU time of this process when the test began.
     used: Used,
     pub going: AtomicBool,
@@ -59,7 +61,8 @@ impl Run {
             gap_ns: rate.map(|rate| 8e9 * asked.len as f64 / rate as f64),
             wide: asked.udp_counters_64bit.unwrap_or(0) != 0,
             omit: Duration::from_secs(asked.omit.into()),
-            within: longest(asked, limits) + STEP_WITHIN * 2,
+            within: longest(asked, limits),
+            quiet: quiet(asked),
             used: Used::now(),
             going: AtomicBool::new(false),
             over: AtomicBool::new(false),
@@ -186,6 +189,25 @@ impl Run {
     }
 }
 
+/// The longest pause of a test that does what it asked for: a slow one has seconds from message to
+/// message, but no longer ones than it lasts.
+fn quiet(asked: &Parameters) -> Duration {
+    let rate = asked.bandwidth.filter(|rate| *rate > 0);
+    let gap = rate.map_or(0.0, |rate| 8.0 * asked.len as f64 / rate as f64);
+    STEP_WITHIN.max(Duration::from_secs_f64((2.0 * gap).min(SECONDS_MAX.into())))
+}
+
+/// Why a test did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    #[error("it went on for too long")]
+    TooLong,
+    #[error("it moved nothing for {} s while another client waited", .0.as_secs())]
+    Idle(Duration),
+    #[error(transparent)]
+    Broken(#[from] io::Error),
+}
+
 /// What a stream had counted when the time that counts began.
 type Before = (u64, u64, u64);
 
@@ -224,15 +246,18 @@ impl Streams {
         self.threads.len() < self.run.count as usize
     }
 
-    /// Waits for the client's end of the test; when the time that counts began, and with what.
+    /// Waits for the client's end of the test; when the time that counts began, and with what. A
+    /// test that moves nothing makes room for a client that waits.
     pub fn wait(
         &self,
         control: &TcpStream,
         stop: &AtomicBool,
-    ) -> io::Result<(Instant, Vec<Before>)> {
+        is_awaited: &AtomicBool,
+    ) -> Result<(Instant, Vec<Before>), Stopped> {
         let mut began = (Instant::now(), self.counts());
         let mut omitting = !self.run.omit.is_zero();
         let last = began.0 + self.run.within;
+        let mut moved = (Instant::now(), self.moved());
         control.set_read_timeout(Some(LOOK_UP))?;
         loop {
             if omitting && began.0.elapsed() >= self.run.omit {
@@ -240,20 +265,32 @@ impl Streams {
             }
             match hear(control) {
                 Ok(State::TestEnd) => break,
-                Ok(State::ClientTerminate) => return Err(ErrorKind::ConnectionAborted.into()),
+                Ok(State::ClientTerminate) => return Err(aborted()),
                 Ok(_) => {}
                 Err(error) if is_pause(&error) => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
             if stop.load(SeqCst) {
-                return Err(ErrorKind::ConnectionAborted.into());
+                return Err(aborted());
             }
             if Instant::now() > last {
-                return Err(ErrorKind::TimedOut.into());
+                return Err(Stopped::TooLong);
+            }
+            let bytes = self.moved();
+            if bytes != moved.1 {
+                moved = (Instant::now(), bytes);
+            }
+            if is_awaited.load(SeqCst) && moved.0.elapsed() > self.run.quiet {
+                return Err(Stopped::Idle(self.run.quiet));
             }
         }
         control.set_read_timeout(Some(STEP_WITHIN))?;
         Ok(began)
+    }
+
+    /// Bytes of all streams since they began.
+    fn moved(&self) -> u64 {
+        self.threads.iter().map(|(count, _)| count.bytes.load(Relaxed)).sum()
     }
 
     pub fn end(&self, (began, before): (Instant, Vec<Before>)) -> Results {
@@ -296,6 +333,10 @@ impl Drop for Streams {
             let _ = thread.join();
         }
     }
+}
+
+fn aborted() -> Stopped {
+    io::Error::from(ErrorKind::ConnectionAborted).into()
 }
 
 fn is_pause(error: &io::Error) -> bool {

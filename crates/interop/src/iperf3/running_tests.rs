@@ -34,7 +34,11 @@ fn a_test_is_what_was_asked_for() {
     // 1000 bytes at 80 kb/s are a tenth of a second apart.
     assert_eq!((of.udp, of.gap_ns, of.message, of.count), (true, Some(1e8), 1000, 2));
     assert_eq!((of.wide, of.no_delay, of.omit), (true, false, Duration::from_secs(1)));
-    assert_eq!(of.within, Duration::from_secs(4) + STEP_WITHIN * 2);
+    assert_eq!(of.within, Duration::from_secs(4) + STEP_WITHIN);
+    assert_eq!(of.quiet, STEP_WITHIN);
+    // A message of 1000 bytes at 1 kb/s is due every eight seconds.
+    assert_eq!(run(|asked| asked.bandwidth = Some(1000)).quiet, Duration::from_secs(16));
+    assert_eq!(run(|asked| asked.bandwidth = Some(1)).quiet, Duration::from_secs(3600));
     let other = run(|asked| {
         (asked.udp, asked.nodelay, asked.bandwidth) = (None, Some(true), Some(0));
         asked.udp_counters_64bit = None;

@@ -5,9 +5,10 @@
 //! that has proved itself by the control connection. Who has not said what test it wants is a
 //! stranger at the [`door`], and keeps nobody else from having one.
 
-use super::asked::{Refusal, flows, within_limits};
+use super::asked::{Refusal, flows, prepare, within_limits};
 use super::error::Iperf3Error;
-use super::running::{LOOK_UP, Run, Streams};
+use super::running::{LOOK_UP, Run, Stopped, Streams};
+use super::turns::{Caller, Cookie, Granted, Turns};
 use super::{
     COOKIE_BYTES, JSON_BYTES_MAX, PARAMETERS_BYTES_MAX, Parameters, STEP_WITHIN, State, UDP_REPLY,
     hear, receive_json, say, send_json,
@@ -19,12 +20,8 @@ use narrows_control::listen::{self, ReadBy};
 use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-
-/// What a client's connections begin with, all of a test with the same.
-type Cookie = [u8; COOKIE_BYTES];
 
 /// A server that listens.
 pub struct Server {
@@ -38,34 +35,15 @@ struct Tests {
     /// Whether the address stands for those of both families.
     both_families: bool,
     limits: Limits,
-    /// The test that runs, if one does.
-    current: Mutex<Option<Current>>,
+    turns: Mutex<Turns>,
     /// Tests end.
     over: AtomicBool,
-}
-
-/// A test that runs: what its connections say, and where they are taken to.
-struct Current {
-    cookie: Cookie,
-    streams: Sender<TcpStream>,
-    /// TCP streams that have not come yet; more than were asked for are not taken.
-    missing: u32,
 }
 
 /// The only test; another can begin when it is dropped.
 struct Turn<'a> {
     tests: &'a Tests,
-    streams: Receiver<TcpStream>,
-}
-
-/// What a connection with a cookie is.
-enum Caller {
-    /// A data stream of the test that runs, which has it now.
-    Stream,
-    /// Another client, while a test runs.
-    TooEarly(TcpStream),
-    /// A client, while none runs.
-    Client(TcpStream),
+    granted: Granted,
 }
 
 impl Server {
@@ -73,8 +51,8 @@ impl Server {
     pub fn listen(address: Option<IpAddr>, port: u16, limits: Limits) -> Result<Self, Iperf3Error> {
         let both_families = address.is_none();
         let (listener, address) = listen::open(address, port)?;
-        let (current, over) = (Mutex::new(None), AtomicBool::new(false));
-        let tests = Arc::new(Tests { address, both_families, limits, current, over });
+        let (turns, over) = (Mutex::default(), AtomicBool::new(false));
+        let tests = Arc::new(Tests { address, both_families, limits, turns, over });
         Ok(Self { listener, tests })
     }
 
@@ -103,12 +81,13 @@ impl Service for Tests {
     fn take(&self, stream: TcpStream) -> Option<TcpStream> {
         let mut cookie = [0; COOKIE_BYTES];
         let said = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut cookie));
-        if !matches!(said, Ok(COOKIE_BYTES)) || !self.is_of_current(&cookie) {
+        if !matches!(said, Ok(COOKIE_BYTES)) || !self.lock().is_of_current(&cookie) {
             return Some(stream);
         }
         (&stream).read_exact(&mut cookie).ok()?;
+        let from = stream.peer_addr().ok()?;
         // Where the test has ended in this moment, its stream is nobody's, and closed.
-        let _ = self.sort(stream, &cookie);
+        let _ = self.lock().sort(stream, &cookie, network(from), Instant::now());
         None
     }
 
@@ -125,37 +104,15 @@ impl Service for Tests {
 }
 
 impl Tests {
-    fn lock(&self) -> MutexGuard<'_, Option<Current>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_of_current(&self, cookie: &Cookie) -> bool {
-        self.lock().as_ref().is_some_and(|current| current.cookie == *cookie)
-    }
-
-    /// Gives a stream to the test that runs, if it is of it.
-    fn sort(&self, stream: TcpStream, cookie: &Cookie) -> Caller {
-        match &mut *self.lock() {
-            None => Caller::Client(stream),
-            Some(current) if current.cookie == *cookie && current.missing > 0 => {
-                current.missing -= 1;
-                let _ = current.streams.send(stream);
-                Caller::Stream
-            }
-            Some(_) => Caller::TooEarly(stream),
-        }
-    }
-
-    /// Begins a test, unless one runs.
-    fn begin(&self, cookie: Cookie, asked: &Parameters) -> Option<Turn<'_>> {
-        let mut current = self.lock();
-        if current.is_some() {
-            return None;
-        }
-        let (streams, taken) = channel();
+    /// Begins a test, unless one runs or its network leaves the server to others.
+    fn begin(&self, cookie: Cookie, asked: &Parameters, from: SocketAddr) -> Option<Turn<'_>> {
         let missing = if asked.udp == Some(true) { 0 } else { flows(asked) };
-        *current = Some(Current { cookie, streams, missing });
-        Some(Turn { tests: self, streams: taken })
+        let granted = self.lock().begin(cookie, missing, network(from), Instant::now())?;
+        Some(Turn { tests: self, granted })
     }
 
     /// Hears what a connection is for, all of it in the time of one step, and serves it.
@@ -176,7 +133,8 @@ impl Tests {
             let why = "not among the allowed addresses".to_owned();
             return refused(&control, Refusal::Address, why);
         }
-        let control = match self.sort(control, &cookie) {
+        let sorted = self.lock().sort(control, &cookie, network(from), Instant::now());
+        let control = match sorted {
             Caller::Stream => return Ok(None),
             Caller::TooEarly(control) => return busy(&control),
             Caller::Client(control) => control,
@@ -191,7 +149,7 @@ impl Tests {
         if guest.prove() != Standing::Proved {
             return Err(ErrorKind::ConnectionAborted.into());
         }
-        let Some(turn) = self.begin(cookie, &asked) else { return busy(&control) };
+        let Some(turn) = self.begin(cookie, &asked, from) else { return busy(&control) };
         log(Event::Session(format!("{from}: {} streams", flows(&asked))));
         self.test(&control, from, &asked, turn).map(|said| Some(format!("{from}: {said}")))
     }
@@ -205,17 +163,16 @@ impl Tests {
     ) -> io::Result<String> {
         let mut streams = Streams::none_yet(Run::new(asked, &self.limits));
         match streams.run.udp {
-            true => self.udp_streams(control, &mut streams, from.ip())?,
-            false => turn.tcp_streams(control, &mut streams)?,
+            true => self.udp_streams(control, &mut streams, from.ip(), asked)?,
+            false => turn.tcp_streams(control, &mut streams, asked)?,
         }
         say(control, State::TestStart)?;
         say(control, State::TestRunning)?;
         streams.run.going.store(true, SeqCst);
-        let began = match streams.wait(control, &self.over) {
-            Err(error) if error.kind() == ErrorKind::TimedOut => {
-                return refused(control, Refusal::Seconds, "it went on for too long".to_owned());
-            }
-            began => began?,
+        let began = match streams.wait(control, &self.over, &turn.granted.is_awaited) {
+            Err(Stopped::Broken(error)) => return Err(error),
+            Err(stopped) => return refused(control, Refusal::Seconds, stopped.to_string()),
+            Ok(began) => began,
         };
         let results = streams.end(began);
         drop(streams);
@@ -237,6 +194,7 @@ impl Tests {
         control: &TcpStream,
         streams: &mut Streams,
         client: IpAddr,
+        asked: &Parameters,
     ) -> io::Result<()> {
         let mut door = self.door()?;
         say(control, State::CreateStreams)?;
@@ -254,6 +212,7 @@ impl Tests {
             door.connect(from)?;
             let next = self.door()?;
             let stream = std::mem::replace(&mut door, next);
+            prepare((&stream).into(), asked)?;
             stream.send(&UDP_REPLY.to_ne_bytes())?;
             let sends = streams.next_sends();
             streams.add(move |run, count| match sends {
@@ -272,15 +231,21 @@ impl Tests {
 
 impl Turn<'_> {
     /// Takes the data connections: those that say the cookie.
-    fn tcp_streams(&self, control: &TcpStream, streams: &mut Streams) -> io::Result<()> {
+    fn tcp_streams(
+        &self,
+        control: &TcpStream,
+        streams: &mut Streams,
+        asked: &Parameters,
+    ) -> io::Result<()> {
         say(control, State::CreateStreams)?;
         let deadline = Instant::now() + STEP_WITHIN;
         while streams.are_missing() {
             let left = deadline.saturating_duration_since(Instant::now());
-            let stream = self.streams.recv_timeout(left);
+            let stream = self.granted.streams.recv_timeout(left);
             let stream = stream.map_err(|_| io::Error::from(ErrorKind::TimedOut))?;
             stream.set_nonblocking(false)?;
             stream.set_nodelay(streams.run.no_delay)?;
+            prepare((&stream).into(), asked)?;
             stream.set_read_timeout(Some(LOOK_UP))?;
             stream.set_write_timeout(Some(LOOK_UP))?;
             let sends = streams.next_sends();
@@ -295,8 +260,13 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        *self.tests.lock() = None;
+        self.tests.lock().end(Instant::now());
     }
+}
+
+/// What a client's share is counted for: an address of IPv4, a /64 of IPv6.
+fn network(from: SocketAddr) -> IpAddr {
+    door::network(from.ip())
 }
 
 fn refused<T>(control: &TcpStream, refusal: Refusal, why: String) -> io::Result<T> {
