@@ -203,7 +203,7 @@ impl Session<'_> {
         let request = match request {
             Request::Order { order } => match self.serving.limits.within(order, self.address) {
                 Ok(order) => Request::Order { order },
-                Err(why) => return Ok(Some(failed(why.to_string()))),
+                Err(why) => return Ok(Some(failed(why.to_string(), why.fault()))),
             },
             other => other,
         };
@@ -221,14 +221,14 @@ impl Session<'_> {
             Request::Order { .. } | Request::Describe => {}
         }
         match self.rented.ask(request) {
-            Err(ControlError::Order(why)) => Ok(Some(failed(why))),
+            Err(ControlError::Order(why)) => Ok(Some(failed(why, Fault::Machine))),
             asked => asked.map(|()| None),
         }
     }
 }
 
-fn failed(why: String) -> Reply {
-    Reply::Answer { answer: Answer::Failed { at: Stage::Start, why, fault: Fault::Machine } }
+fn failed(why: String, fault: Fault) -> Reply {
+    Reply::Answer { answer: Answer::Failed { at: Stage::Start, why, fault } }
 }
 
 /// The starter of workers, as this process sees it.

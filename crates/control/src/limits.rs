@@ -4,6 +4,7 @@
 use crate::session::Order;
 use narrows_model::Bytes;
 use narrows_model::load::{Job, Role};
+use narrows_model::record::Fault;
 use narrows_workloads::LoadError;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -117,6 +118,18 @@ pub enum NotLent {
         /// The owner's limit in bits a second.
         most_bps: u64,
     },
+}
+
+impl NotLent {
+    /// Whether the owner's limits are the reason, or the order itself.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::DoesNotListen | Self::Endless | Self::Senseless(_) => Fault::Machine,
+            Self::Seconds { .. } | Self::Flows { .. } | Self::Memory { .. } | Self::Rate { .. } => {
+                Fault::Beyond
+            }
+        }
+    }
 }
 
 impl Net {

@@ -147,6 +147,15 @@ enum NotGiven {
     Worker(#[from] ControlError),
 }
 
+impl NotGiven {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Beyond(beyond) => beyond.fault(),
+            Self::NoWorker | Self::Worker(_) => Fault::Machine,
+        }
+    }
+}
+
 struct Starter {
     lend: Lend,
     session: Option<Session>,
@@ -230,8 +239,8 @@ impl Session {
             }
             Request::Order { order } => {
                 let given = lend.limits.within(order, self.address).map_err(NotGiven::from);
-                let why = given.and_then(|order| self.give(&order)).err()?.to_string();
-                let (at, fault) = (Stage::Start, Fault::Machine);
+                let error = given.and_then(|order| self.give(&order)).err()?;
+                let (at, fault, why) = (Stage::Start, error.fault(), error.to_string());
                 Some(Reply::Answer { answer: Answer::Failed { at, why, fault } })
             }
         }

@@ -197,7 +197,12 @@ impl Wire {
             stream.write_all(&hello).map_err(lost)?;
         }
         let mut theirs = [0; 8];
-        let nobody = |error| lost_or(&error, format!("{peer} is not a narrows agent"));
+        let other = if calling {
+            "is not a narrows agent, or lets nobody in from this address (--allow)"
+        } else {
+            "is not a narrows controller"
+        };
+        let nobody = |error| lost_or(&error, format!("{peer} {other}"));
         read_by(&stream, &mut theirs, deadline).map_err(nobody)?;
         if theirs[..4] != *MAGIC {
             return Err(ControlError::Refused(format!("{peer} does not speak narrows' protocol")));

@@ -23,6 +23,12 @@ pub enum HostError {
     /// This machine does not allow it.
     #[error("{0}")]
     Machine(String),
+    /// A network namespace that is not there, by name and path.
+    #[error("{0}")]
+    NoNamespace(String),
+    /// A name that no user of this host has.
+    #[error("there is no user {0}")]
+    NoUser(String),
     /// A journal of settings belongs to another network namespace, or to another boot.
     #[error("{0}")]
     Elsewhere(String),

@@ -3,6 +3,7 @@
 use crate::HostError;
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Where `ip netns` keeps its names.
@@ -21,8 +22,11 @@ fn file(name: &str) -> PathBuf {
 pub fn enter(name: &str) -> Result<(), HostError> {
     let path = file(name);
     let failed = |error: std::io::Error| {
-        let path = path.display();
-        HostError::Machine(format!("entering the network namespace {name} ({path}): {error}"))
+        let says = format!("entering the network namespace {name} ({}): {error}", path.display());
+        match error.kind() {
+            ErrorKind::NotFound => HostError::NoNamespace(says),
+            _ => HostError::Machine(says),
+        }
     };
     let opened = File::open(&path).map_err(failed)?;
     setns(opened, CloneFlags::CLONE_NEWNET).map_err(|error| failed(error.into()))
@@ -37,6 +41,6 @@ mod tests {
         assert_eq!(file("blue"), PathBuf::from("/run/netns/blue"));
         assert_eq!(file("42"), PathBuf::from("/proc/42/ns/net"));
         assert_eq!(file("/proc/1/fd/3"), PathBuf::from("/proc/1/fd/3"));
-        assert!(enter("no-such-namespace").is_err());
+        assert!(matches!(enter("no-such-namespace"), Err(HostError::NoNamespace(_))));
     }
 }

@@ -225,6 +225,10 @@ pub enum Fault {
     Died,
     /// An end did not answer in time.
     Silent,
+    /// The owner of an agent does not lend it for this.
+    Beyond,
+    /// The kernel of an end let no packet out: its packet filter has a rule against it.
+    Filtered,
 }
 
 impl From<&LostBy> for Fault {

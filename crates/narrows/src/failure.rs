@@ -115,10 +115,8 @@ impl From<Iperf3Error> for Failure {
         let cause = match error {
             Iperf3Error::UnknownHost { .. } => Cause::UNKNOWN_HOST,
             Iperf3Error::NoRoute { .. } | Iperf3Error::Closed { .. } => Cause::NO_IPERF3,
-            Iperf3Error::Busy { .. } => Cause::DECLINED,
-            Iperf3Error::Refused { .. }
-            | Iperf3Error::OutOfTurn { .. }
-            | Iperf3Error::Nonsense(_) => Cause::REFUSED,
+            Iperf3Error::Busy { .. } | Iperf3Error::Refused { .. } => Cause::DECLINED,
+            Iperf3Error::OutOfTurn { .. } | Iperf3Error::Nonsense(_) => Cause::ODD_IPERF3,
             Iperf3Error::Own(error) => return error.into(),
         };
         Self::of(cause, says)
@@ -154,6 +152,8 @@ impl From<HostError> for Failure {
     fn from(error: HostError) -> Self {
         let cause = match &error {
             HostError::Machine(_) => Cause::MACHINE,
+            HostError::NoNamespace(_) => Cause::NO_NAMESPACE,
+            HostError::NoUser(_) => Cause::NO_USER,
             HostError::Elsewhere(_) => Cause::ELSEWHERE,
             HostError::Order(_) => Cause::ORDER,
         };

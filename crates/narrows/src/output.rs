@@ -256,6 +256,8 @@ pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
         Fault::Machine => Cause::RUNS_FAILED,
         Fault::OutOfMemory => Cause::RUNS_OUT_OF_MEMORY,
         Fault::Died | Fault::Silent => Cause::RUNS_LOST,
+        Fault::Beyond => Cause::BEYOND,
+        Fault::Filtered => Cause::FILTERED,
     };
     Err(Failure::of(cause, format!("all {} runs failed: {first}", faults.len())))
 }

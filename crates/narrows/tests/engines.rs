@@ -205,7 +205,7 @@ fn conditions_are_set_read_back_and_refused_in_words() {
         (&["-B", "203.0.113.7"], 5, "binding to 203.0.113.7"),
         (&["--memory-node", "900,-"], 5, "node 900"),
         (&["-6"], 3, "the name has no such address"),
-        (&["--netns", "no-such-netns"], 5, "entering the network namespace no-such-netns"),
+        (&["--netns", "no-such-netns"], 2, "entering the network namespace no-such-netns"),
         (&["-A", "same-core,0"], 2, "same-core is for the second"),
         (&["--touch", "--receiver", "splice"], 2, "cannot be touched"),
         (&["--rr", "--memory-node", "0,0"], 2, "places no buffers on a node"),

@@ -7,6 +7,7 @@ mod common;
 
 use cause::{Cause, Exit, exit_codes};
 use common::{err, folder, is_root, narrows, out, run, serve, skip, table};
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -218,6 +219,94 @@ fn hosts_and_ports_are_told_by_what_is_wrong_with_them() {
 }
 
 #[test]
+fn runs_that_an_agents_owner_does_not_allow_are_told() {
+    let dir = folder("exits-beyond");
+    let agent = serve(&[], &["-B", "127.0.0.1", "--max-streams", "2", "--max-rate", "10M"]);
+    let port = agent.port.to_string();
+    for words in ["tcp 127.0.0.1 -P 3", "tcp 127.0.0.1 -R", "udp 127.0.0.1 --bidir"] {
+        let mut command = with(words, Path::new(""));
+        command.args(["--repeats", "1", "-t", "0.1", "--key", &agent.key, "-p", &port, "--out"]);
+        ends(command.arg(&dir), Cause::BEYOND);
+    }
+    let agent = serve(&[], &["-B", "127.0.0.1", "--allow", "192.0.2.0/24"]);
+    let mut command = narrows();
+    command.args(["tcp", "127.0.0.1", "--key", &agent.key, "-p", &agent.port.to_string()]);
+    ends(&mut command, Cause::REFUSED);
+}
+
+/// The port of a server that speaks iperf3's protocol, and says this to all in place of a test.
+fn refusing(says: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("port");
+    let port = listener.local_addr().expect("address").port().to_string();
+    std::thread::spawn(move || {
+        for mut control in listener.incoming().map_while(Result::ok) {
+            let mut head = [0; 41];
+            control.read_exact(&mut head[..37]).expect("a cookie");
+            control.write_all(&[9]).expect("parameters are wanted");
+            control.read_exact(&mut head[37..]).expect("their length");
+            let length = u32::from_be_bytes([head[37], head[38], head[39], head[40]]);
+            let mut parameters = vec![0; length as usize];
+            control.read_exact(&mut parameters).expect("parameters");
+            let _ = control.write_all(says);
+        }
+    });
+    port
+}
+
+#[test]
+fn an_iperf3_server_that_refuses_is_told_from_one_that_is_none() {
+    // Its states: a server's error with two numbers, no room, and one that is not due.
+    for (says, cause) in [
+        (&[0xfe, 0, 0, 0, 5, 0, 0, 0, 0][..], Cause::DECLINED),
+        (&[0xff], Cause::DECLINED),
+        (&[2], Cause::ODD_IPERF3),
+    ] {
+        let port = refusing(says);
+        let mut command = narrows();
+        command.args(["tcp", "127.0.0.1", "--iperf3", "--repeats", "1", "-t", "0.1", "-p", &port]);
+        ends(&mut command, cause);
+    }
+}
+
+/// A network namespace by name, deleted when dropped.
+struct Namespace(String);
+
+impl Namespace {
+    fn with_rules(name: &str, rules: &str) -> Option<Self> {
+        let made = Self(name.to_owned());
+        let inside = ["netns", "exec", name];
+        let done = |command: &mut Command| command.status().is_ok_and(|status| status.success());
+        let all = done(Command::new("ip").args(["netns", "add", name]))
+            && done(Command::new("ip").args(["-n", name, "link", "set", "lo", "up"]))
+            && done(Command::new("ip").args(inside).args(["nft", rules]));
+        all.then_some(made)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
+    }
+}
+
+#[test]
+fn what_a_packet_filter_refuses_to_send_is_told() {
+    let name = format!("narrows-filter-{}", std::process::id());
+    let rules = "add table ip t; add chain ip t o { type filter hook output priority 0; }; \
+                 add rule ip t o ip protocol udp meta length > 1000 drop";
+    let Some(_inside) = is_root().then(|| Namespace::with_rules(&name, rules)).flatten() else {
+        return skip("what_a_packet_filter_refuses_to_send_is_told", "needs root, ip and nft");
+    };
+    let inside = ["ip", "netns", "exec", &name];
+    let agent = serve(&inside, &["-B", "127.0.0.1"]);
+    let mut command = Command::new("ip");
+    command.args(&inside[1..]).arg(narrows().get_program());
+    command.args(["udp", "127.0.0.1", "--repeats", "1", "-t", "0.1", "--key", &agent.key]);
+    command.args(["-p", &agent.port.to_string(), "--out"]).arg(folder("exits-filter"));
+    ends(&mut command, Cause::FILTERED);
+}
+
+#[test]
 fn what_is_asked_of_files_that_they_do_not_have_is_told() {
     let bad = Bad::make("exits-asked");
     let (study, text) = (&bad.study, bad.at("iperf.txt"));
@@ -253,6 +342,8 @@ fn what_a_command_cannot_be_asked_is_told() {
         ("tune --setting no.such", Cause::NO_ADVICE),
         ("tcp a b --iperf3", Cause::ONE_HOST),
         ("tcp 127.0.0.1", Cause::NO_KEY),
+        ("tcp 127.0.0.1 --netns no-such-namespace", Cause::NO_NAMESPACE),
+        ("serve --netns no-such-namespace", Cause::NO_NAMESPACE),
         ("udp 127.0.0.1", Cause::NO_KEY),
         (&format!("mem --out {here} --node 4095"), Cause::NO_MEMORY),
         (&format!("mem --out {here} --size 1K --threads 1"), Cause::LIMIT),
@@ -384,6 +475,11 @@ fn numbers_that_are_none_are_usage() {
         "mem --threads 0",
         "mem -t nan",
         "serve -p 70000",
+        "serve --max-seconds 0",
+        "serve --max-streams 0",
+        "serve --max-memory 0",
+        "serve --max-memory 1K",
+        "serve --max-rate 0",
         "tcp h -p x",
         "udp h -b fast",
         "tcp h -t inf",

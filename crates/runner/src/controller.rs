@@ -157,7 +157,7 @@ impl Controller<'_> {
         load.hang_up();
         match finished(&mut load, LOAD_ENDS_WITHIN, self.stop) {
             Ok(report) => Ok(Some(report)),
-            Err(Broken::Failed(at, why) | Broken::Apart(at, why)) => {
+            Err(Broken::Failed(at, why) | Broken::Told(at, why, _)) => {
                 Ok(Some(lost(Lost { at, cause: LostBy::Failed { why } })))
             }
             Err(Broken::Lost(why)) => Ok(Some(lost(why))),
@@ -213,7 +213,7 @@ fn outcome<T>(ran: Result<T, Broken>, stop: &AtomicBool) -> Result<(Outcome, Opt
         Ok(ran) => Ok((Outcome::Done, Some(ran))),
         // Ctrl-C may reach a worker before it has left the terminal's process group: a run that
         // breaks as the user stops was stopped.
-        Err(Broken::Failed(..) | Broken::Apart(..) | Broken::Lost(_)) if stop.load(SeqCst) => {
+        Err(Broken::Failed(..) | Broken::Told(..) | Broken::Lost(_)) if stop.load(SeqCst) => {
             Err(Broken::Stopped)
         }
         Err(Broken::Lost(Lost { at, cause })) => {
@@ -223,7 +223,7 @@ fn outcome<T>(ran: Result<T, Broken>, stop: &AtomicBool) -> Result<(Outcome, Opt
         Err(Broken::Failed(at, why)) => {
             Ok((Outcome::Failed { at, why, fault: Fault::Machine }, None))
         }
-        Err(Broken::Apart(at, why)) => Ok((Outcome::Failed { at, why, fault: Fault::Apart }, None)),
+        Err(Broken::Told(at, why, fault)) => Ok((Outcome::Failed { at, why, fault }, None)),
         Err(other) => Err(other),
     }
 }

@@ -69,7 +69,7 @@ impl Course<'_> {
                 Ok(records) => records,
                 Err(Broken::Stopped) => return Ok(CourseEnd::Stopped),
                 Err(Broken::Fatal(error)) => return Err(error),
-                Err(Broken::Failed(..) | Broken::Apart(..) | Broken::Lost(_)) => Vec::new(),
+                Err(Broken::Failed(..) | Broken::Told(..) | Broken::Lost(_)) => Vec::new(),
             };
             for record in &records {
                 self.disk.put_record(record)?;

@@ -11,7 +11,7 @@ use narrows_hostctl::container::Launcher;
 use narrows_interop::iperf3::Iperf3Error;
 use narrows_interop::iperf3::client::Iperf3Server;
 use narrows_model::load::{Bind, EndReport, Job, Role};
-use narrows_model::record::Stage;
+use narrows_model::record::{Fault, Stage};
 use narrows_model::trial::{Placement, Trial};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -135,7 +135,7 @@ pub fn beside_iperf3(
 /// A test that broke off is a failed run; one whose connection broke lost its other end.
 fn broken_test(error: Iperf3Error) -> Broken {
     match error {
-        Iperf3Error::Closed { .. } => Broken::Apart(Stage::Run, error.to_string()),
+        Iperf3Error::Closed { .. } => Broken::Told(Stage::Run, error.to_string(), Fault::Apart),
         other => Broken::Failed(Stage::Run, other.to_string()),
     }
 }

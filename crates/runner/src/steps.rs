@@ -24,8 +24,8 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 pub enum Broken {
     /// It failed: a record.
     Failed(Stage, String),
-    /// The same: the two ends did not find each other, or lost each other.
-    Apart(Stage, String),
+    /// The same, and an end said of what kind.
+    Told(Stage, String, Fault),
     /// The same: an end died, or was not heard any more.
     Lost(Lost),
     /// The user stopped it: no record, nothing was measured.
@@ -150,10 +150,7 @@ fn hear(
         }
         match end.answer(LOOK_UP).map_err(|error| broken(error, at))? {
             Some(Answer::Failed { at, why, fault }) => {
-                return Err(match fault {
-                    Fault::Apart => Broken::Apart(at, why),
-                    _ => Broken::Failed(at, why),
-                });
+                return Err(Broken::Told(at, why, fault));
             }
             Some(answer) => return Ok(answer),
             None => waited += LOOK_UP,

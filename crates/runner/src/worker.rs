@@ -95,6 +95,7 @@ impl From<LoadError> for Trouble {
     fn from(error: LoadError) -> Self {
         let fault = match &error {
             LoadError::Apart(_) => Fault::Apart,
+            error if error.is_filtered() => Fault::Filtered,
             LoadError::System { .. }
             | LoadError::Order(_)
             | LoadError::Option(_)

@@ -76,7 +76,19 @@ impl LoadError {
         let doing = doing.into();
         move |source| Self::System { doing, source }
     }
+
+    /// Whether a packet was not let out: send(2) tells a rule of the packet filter that drops or
+    /// rejects as EPERM, to root too.
+    pub fn is_filtered(&self) -> bool {
+        matches!(self, Self::System { doing, source }
+            if doing.starts_with(SENDING) && source.raw_os_error() == Some(EPERM))
+    }
 }
+
+/// What is being done begins so where payload is handed to the kernel.
+pub const SENDING: &str = "sending";
+/// The kernel's number for it on every architecture (errno(3)).
+const EPERM: i32 = 1;
 
 /// How a workload is run; an error for a word that this narrows does not know, and for workloads of
 /// outside tools.

@@ -375,16 +375,16 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NET", value_delimiter = ',')]
     pub allow: Vec<Net>,
     /// Longest run, in seconds
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_seconds: Option<u32>,
     /// Most flows of a run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_streams: Option<u32>,
     /// Most memory for the buffers of a run
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub max_memory: Option<Bytes>,
     /// Highest rate at which this end may send
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
     pub max_rate: Option<BitsPerSecond>,
     /// When started as root, become this user and keep only the rights that workloads need; root
     /// stays root
@@ -404,6 +404,20 @@ fn ports(text: &str) -> Result<(u16, u16), String> {
     let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
     let range = port(first).zip(port(last)).filter(|(first, last)| first <= last);
     range.ok_or_else(|| format!("'{text}' is no port, and no FIRST-LAST"))
+}
+
+/// The least memory with which an agent can do anything: buffers of one flow of datagrams.
+const MEMORY_LEAST: Bytes = Bytes(64 << 10);
+
+fn memory(text: &str) -> Result<Bytes, String> {
+    let bytes: Bytes = text.parse().map_err(|_| format!("'{text}' is not a size such as 64M"))?;
+    Some(bytes).filter(|bytes| *bytes >= MEMORY_LEAST).ok_or("must be 64K or more".to_owned())
+}
+
+fn rate(text: &str) -> Result<BitsPerSecond, String> {
+    let none = |_| format!("'{text}' is not a rate such as 10G");
+    let rate: BitsPerSecond = text.parse().map_err(none)?;
+    Some(rate).filter(|rate| rate.0 >= 1.0).ok_or("must be 1 bit/s or more".to_owned())
 }
 
 fn dimms(text: &str) -> Result<u32, String> {

@@ -15,6 +15,14 @@ impl Cause {
     /// Every run's process ended early, or did not answer any more.
     pub const RUNS_LOST: Self =
         Self::machine("look in the kernel's log (dmesg) on both hosts for what ended it");
+    /// The owner of the agent does not lend it for so much.
+    pub const BEYOND: Self = Self::machine(
+        "ask for less, or have the agent's owner allow more: `narrows help serve` has its limits",
+    );
+    /// A packet filter of this host, or of the other, let nothing out.
+    pub const FILTERED: Self = Self::machine(
+        "a packet filter refuses what is sent: see `nft list ruleset` on the host that sends",
+    );
     /// Signals cannot be caught.
     pub const NO_SIGNALS: Self = Self::machine("is this a sandbox? Allow rt_sigaction in it");
     /// The host is not to be seen.

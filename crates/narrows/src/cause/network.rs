@@ -15,6 +15,9 @@ impl Cause {
     /// No iperf3 server answers.
     pub const NO_IPERF3: Self =
         Self::connect("is `iperf3 -s` running there, and does the firewall let its port through?");
+    /// What answers is no iperf3 server, or one of another kind.
+    pub const ODD_IPERF3: Self =
+        Self::connect("see what listens on that port there, and what `iperf3 --version` says");
     /// The agent is not heard any more.
     pub const VANISHED: Self =
         Self::connect("is that host still up, and the network between? What was measured is kept");

@@ -5,6 +5,11 @@ use super::Cause;
 impl Cause {
     /// An order that makes no sense.
     pub const ORDER: Self = Self::usage("see `narrows help`");
+    /// A network namespace that is not there.
+    pub const NO_NAMESPACE: Self =
+        Self::usage("`ip netns list` has their names; a process id or a path will do too");
+    /// A user that this host does not have.
+    pub const NO_USER: Self = Self::usage("name a user of this host: `getent passwd` lists them");
     /// A journal of another boot or network namespace.
     pub const ELSEWHERE: Self = Self::usage(
         "go where it was applied (`nsenter --net=FILE`, `ip netns exec NAME`); after a reboot, or \
