@@ -94,7 +94,11 @@ pub static DIMMS: Bound = whole(1.0, 192.0, "", "eight sockets of twelve channel
 /// Channels that data is spread over.
 pub static WAYS: Bound = whole(1.0, 96.0, "", "eight sockets of twelve channels");
 /// Generations of PCI Express that the model knows.
-pub static PCIE_GEN: Bound = whole(1.0, 5.0, "", "PCI Express 1.0 to 5.0");
+pub static PCIE_GEN: Bound = whole(1.0, 6.0, "", "PCI Express 1.0 to 6.0");
+/// Tags of a frame.
+pub static TAGS: Bound = whole(0.0, 2.0, "", "IEEE 802.1Q and 802.1ad");
+/// Switches between two hosts.
+pub static SWITCHES: Bound = whole(0.0, 16.0, "", "a path inside one building");
 /// Lanes of a slot.
 pub static LANES: Bound = whole(1.0, 32.0, "", "PCI Express base specification: x1 to x32");
 /// Data of a PCI Express packet.

@@ -12,7 +12,7 @@
 //! dimm = 140
 //! ```
 
-use crate::server::Said;
+use crate::said::Said;
 use toml::Value;
 
 /// What a file says, and its prices by part.

@@ -8,6 +8,39 @@ const TCP_BYTES: f64 = 20.0;
 const TIMESTAMP_BYTES: f64 = 12.0;
 const UDP_BYTES: f64 = 8.0;
 
+/// Bytes of a VLAN tag (IEEE 802.1Q), and of IPv6's header beyond IPv4's (RFC 8200).
+const TAG_BYTES: f64 = 4.0;
+const IPV6_MORE_BYTES: f64 = 20.0;
+
+/// What is in and around a frame beside what IPv4 over plain Ethernet has.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Around {
+    /// Bytes of tags outside the IP packet.
+    tag_bytes: f64,
+    /// Bytes of IP's header beyond IPv4's 20.
+    ip_more_bytes: f64,
+}
+
+impl Around {
+    /// So many tags, and IPv6 or IPv4.
+    pub fn of(tags: f64, is_ipv6: bool) -> Self {
+        let ip_more_bytes = if is_ipv6 { IPV6_MORE_BYTES } else { 0.0 };
+        Self { tag_bytes: tags * TAG_BYTES, ip_more_bytes }
+    }
+
+    /// Factor on a share of the wire: what tags and longer headers leave of it, of frames with an
+    /// MTU and so much payload in each.
+    pub fn leaves(self, mtu: f64, payload: f64) -> f64 {
+        let whole = mtu + ETHERNET_BYTES;
+        (1.0 - self.ip_more_bytes / payload) * whole / (whole + self.tag_bytes)
+    }
+
+    /// Bytes that a smallest frame is longer by.
+    pub fn frame_bytes(self) -> f64 {
+        self.tag_bytes
+    }
+}
+
 /// Payload of a full TCP segment over IPv4, in bytes.
 pub fn tcp_payload_bytes(mtu: f64, timestamps: bool) -> f64 {
     mtu - IP_BYTES - TCP_BYTES - if timestamps { TIMESTAMP_BYTES } else { 0.0 }

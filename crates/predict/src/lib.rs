@@ -5,11 +5,13 @@
 
 #![forbid(unsafe_code)]
 
+mod asked;
 pub mod bounds;
 pub mod calibration;
 pub mod description;
 pub mod dram;
 pub mod framing;
+mod nics;
 mod parameters;
 pub mod pcie;
 mod populated;
@@ -18,18 +20,24 @@ mod processors;
 mod reach;
 mod resources;
 pub mod roads;
+mod said;
 mod search;
 mod server;
 pub mod sockets;
+mod stack;
 pub mod stream_cost;
 mod study;
 #[cfg(test)]
 mod tests;
 mod traffic;
 
+pub use asked::Asked;
+pub use nics::{Model, named as nic_model};
 pub use parameters::{FITTED, PACKETS};
 pub use reach::{Parameter, Reach, Resource};
+pub use said::{KEYS, Known, Said};
 pub use search::{Found, search};
-pub use server::{KEYS, Known, Said, Server, fastest, of_host, of_nic};
+pub use server::{Server, fastest, of_host, of_nic};
+pub use stack::Interrupts;
 pub use study::{of_cell, predict};
 pub use traffic::Traffic;

@@ -4,7 +4,8 @@
 use crate::calibration::{Calibration, Measured};
 use crate::reach::Reach;
 use crate::resources::apart;
-use crate::server::{Known, Server};
+use crate::said::Known;
+use crate::server::Server;
 use crate::sockets::{ETA, Theta};
 use crate::stream_cost::StreamCost;
 use crate::traffic::Traffic;

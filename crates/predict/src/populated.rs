@@ -1,7 +1,8 @@
 //! Which channels of a host hold modules: as it tells, and as was said.
 
 use crate::bounds;
-use crate::server::{Said, socket_of};
+use crate::said::Said;
+use crate::server::socket_of;
 use narrows_dimm::interleave::sets;
 use narrows_dimm::platform::Platform;
 use narrows_model::host::Host;

@@ -1,5 +1,6 @@
 //! A server as far as the model sees it: what the host's facts tell, and what was said beside them.
 
+use crate::asked::{Asked, imix};
 use crate::bounds::{self, Bound};
 use crate::calibration::Calibration;
 use crate::parameters::Parameters;
@@ -7,27 +8,11 @@ use crate::pcie;
 use crate::populated::populated;
 use crate::processors::{self, Processor};
 use crate::roads::{self, Uplink};
+use crate::said::{KEYS, Known, Said, given, number, word, words};
 use crate::sockets::ways;
 use narrows_dimm::platform::{self, Platform};
 use narrows_model::host::{Host, Nic};
 use narrows_model::result::Provenance;
-use std::collections::BTreeMap;
-
-/// A number and where it is from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Known {
-    /// It.
-    pub value: f64,
-    /// Where it is from.
-    pub from: Provenance,
-}
-
-impl Known {
-    /// A number from somewhere.
-    pub fn new(value: f64, from: Provenance) -> Self {
-        Self { value, from }
-    }
-}
 
 /// A slot, or the chipset's uplink.
 #[derive(Clone, Debug)]
@@ -45,51 +30,6 @@ pub struct Slot {
     /// Where the payload is from.
     pub payload_from: Provenance,
 }
-
-/// A key of `--set`.
-#[derive(Debug)]
-pub struct Key {
-    /// Its name; `memory.socketN` stands for one of each processor.
-    pub name: &'static str,
-    /// What it means.
-    pub says: &'static str,
-    /// What it can be, where it is one number.
-    pub bound: Option<&'static Bound>,
-}
-
-const fn number_key(name: &'static str, says: &'static str, bound: &'static Bound) -> Key {
-    Key { name, says, bound: Some(bound) }
-}
-
-const fn word_key(name: &'static str, says: &'static str) -> Key {
-    Key { name, says, bound: None }
-}
-
-/// What `--set` takes.
-pub static KEYS: &[Key] = &[
-    word_key("cpu", "the processor, by name"),
-    word_key("memory.socketN", "modules of each channel, controllers separated by slashes"),
-    number_key("memory.mts", "speed of the modules", &bounds::MTS),
-    number_key("memory.copy_gb_s", "crosses the bus when one node copies", &bounds::COPY_GB_S),
-    number_key("memory.core_gb_s", "what one core copies, as numademo counts", &bounds::CORE_GB_S),
-    number_key("mtu", "the interface's", &bounds::MTU),
-    number_key("message", "bytes of a message", &bounds::MESSAGE),
-    number_key("streams", "streams or queue pairs at once", &bounds::STREAMS),
-    number_key("frame", "smallest packets, check sequence included", &bounds::FRAME),
-    number_key("cpu.count", "CPUs that the host has", &bounds::CPUS),
-    number_key("cpu.ghz", "clock of a core while few are busy", &bounds::GHZ),
-    word_key("link", "ethernet or infiniband"),
-    number_key("nic.gbps", "rate of a port", &bounds::LINK_GBPS),
-    number_key("nic.mpps", "millions of packets a second that the NIC can", &bounds::MPPS),
-    word_key("nic.pcie", "its slot: generation, lanes and payload, 4x16/256"),
-    word_key("nic.uplink", "the chipset's uplink that the slot is behind, 3x4"),
-    word_key("nic.socket", "the processor that it hangs on, or several separated by commas"),
-    number_key("nic.count", "NICs of that kind", &bounds::SOCKETS),
-    word_key("nic.direct", "yes: one port with a slot on every processor"),
-    number_key("work.socket", "the processor that works, if not the NIC's", &bounds::SOCKET),
-    word_key("sockets.links", "links between two processors and their rate, 3x10.4"),
-    word_key("path", "only these, separated by commas: tcp, udp, rdma, mpi, packets"),
-];
 
 /// A server.
 #[derive(Clone, Debug)]
@@ -135,6 +75,8 @@ pub struct Server {
     pub direct: bool,
     /// The socket that works, where that was said.
     pub work: Option<usize>,
+    /// What else was said of the work and its frames.
+    pub asked: Asked,
     /// The slot of each.
     pub slot: Option<Slot>,
     /// The chipset's uplink above it.
@@ -151,9 +93,6 @@ pub struct Server {
 const PAYLOAD_BYTES: f64 = 256.0;
 /// Streams at once where nobody says.
 const STREAMS: f64 = 4.0;
-
-/// What was said, by key.
-pub type Said = BTreeMap<String, String>;
 
 /// The server that a host's facts and what was said make, asked about its fastest NIC. An error
 /// names what the model needs and does not know. With a copy measured on it, memory need not be
@@ -208,7 +147,11 @@ pub fn of_nic(
         message: number("message")?.unwrap_or_else(|| assumed(65_536.0, "")),
         streams: number("streams")?
             .unwrap_or_else(|| assumed(STREAMS, "as many as LP1241's runs of TCP had")),
-        frame: number("frame")?.unwrap_or_else(|| assumed(64.0, "")),
+        frame: match said.get("frame").map(String::as_str) {
+            Some("imix") => imix(),
+            _ => number("frame")?.unwrap_or_else(|| assumed(64.0, "")),
+        },
+        asked: Asked::of(nic, said)?,
         clock_ghz: number("cpu.ghz")?,
         cpus,
         core_gb_s: number("memory.core_gb_s")?,
@@ -305,31 +248,11 @@ fn known_keys(said: &Said) -> Result<(), String> {
     }
 }
 
-/// A number that was said, within its key's bound.
-fn number(said: &Said, key: &str) -> Result<Option<Known>, String> {
-    let Some(text) = said.get(key) else { return Ok(None) };
-    let value: f64 = text.trim().parse().map_err(|_| format!("{key}={text} is no number"))?;
-    let bound = KEYS.iter().find(|known| known.name == key).and_then(|known| known.bound);
-    let bound = bound.ok_or_else(|| format!("{key} is not one number"))?;
-    let value = bound.check(value).map_err(|why| format!("{key}={why}"))?;
-    Ok(Some(Known::new(value, given())))
-}
-
 /// A number that was read, within the same bound.
 fn read(key: &str, value: f64, bound: &'static Bound) -> Result<Known, String> {
     let again = format!("say what it is with --given {key}=...");
     let value = bound.check(value).map_err(|why| format!("{key}, read here: {why}; {again}"))?;
     Ok(Known::new(value, Provenance::Read(key.to_owned())))
-}
-
-fn word<'a>(said: &Said, key: &str, known: &[&'a str]) -> Result<Option<&'a str>, String> {
-    let Some(text) = said.get(key) else { return Ok(None) };
-    let found = known.iter().find(|word| *word == text).copied();
-    found.map(Some).ok_or_else(|| format!("{key}={text} is none of {}", known.join(", ")))
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
 }
 
 /// The number of a processor in a key or its value.
@@ -395,7 +318,7 @@ fn slot(key: &str, text: &str) -> Result<Slot, String> {
         bound.check(value).map_err(|why| format!("{key}={text}: {why}"))
     };
     let generation = number(generation, &bounds::PCIE_GEN)? as usize;
-    let rates = [2.5, 5.0, 8.0, 16.0, 32.0];
+    let rates = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
     let gts = rates.get(generation.wrapping_sub(1)).copied().ok_or_else(wrong)?;
     let lanes = number(lanes, &bounds::LANES)? as u32;
     let (payload, payload_from) = match payload {
@@ -436,11 +359,6 @@ fn own_slot(nic: &Nic) -> Option<Slot> {
 /// Where a payload that nobody told is from.
 fn most_ports() -> Provenance {
     Provenance::Assumed("what most ports have".to_owned())
-}
-
-/// Where what was said is from.
-fn given() -> Provenance {
-    Provenance::Given("--given or --set".to_owned())
 }
 
 fn own_uplink(nic: &Nic) -> Option<Slot> {

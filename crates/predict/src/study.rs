@@ -5,7 +5,8 @@
 use crate::calibration::Calibration;
 use crate::dram;
 use crate::reach::{Reach, Resource};
-use crate::server::{Said, Server, of_nic};
+use crate::said::Said;
+use crate::server::{Server, of_nic};
 use crate::traffic::Traffic;
 use narrows_model::host::Nic;
 use narrows_model::load::Params;

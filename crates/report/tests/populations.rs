@@ -106,7 +106,7 @@ fn each_session_has_what_its_own_host_should_reach() {
         (ceiling.expect("a wire").range.value / 1e8).round() / 10.0
     };
     let told: Vec<(f64, Vec<u32>)> = tcp.map(|one| (wire(one), one.sessions.clone())).collect();
-    assert_eq!(told, [(9.4, vec![0, 2]), (89.4, vec![1])]);
+    assert_eq!(told, [(9.4, vec![0, 2]), (90.4, vec![1])]);
     let json: serde_json::Value = serde_json::from_str(&written(&study, "json")).expect("JSON");
     let sessions: Vec<&serde_json::Value> = json["predictions"]
         .as_array()

@@ -44,6 +44,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("frame", Form::Number(&bounds::FRAME)),
     ("host_10gbe", Form::Prose),
     ("host_ib", Form::Prose),
+    ("irq", Form::Text),
     ("idle_ns", Form::Number(&bounds::LATENCY_NS)),
     ("kernel", Form::Text),
     ("link", Form::Text),
@@ -68,6 +69,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("peak_gb_s", Form::Number(&bounds::COPY_GB_S)),
     ("protocol", Form::Text),
     ("quantity", Form::Text),
+    ("qps", Form::Number(&bounds::STREAMS)),
     ("ratio_max", Form::Any),
     ("ratio_min", Form::Any),
     ("rdma_cmd", Form::Prose),
@@ -79,6 +81,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("streams", Form::Number(&bounds::STREAMS)),
     ("tcp_cmd", Form::Prose),
     ("test", Form::Text),
+    ("threads", Form::Number(&bounds::STREAMS)),
     ("timestamps", Form::Flag),
     ("tool", Form::Prose),
     ("udp_cmd", Form::Prose),
@@ -296,7 +299,7 @@ const NEEDS: &[(&str, &[&str])] = &[
     ("memory bandwidth by population", &["ways|channels|dimms", "mts|dimm", "gb_s|mb_s"]),
     ("loaded latency", &["idle_ns", "utilisation|peak_gb_s|mts|dimm", "ns"]),
     ("packets by frame", &["frame|frame_bytes", "link_gbps|nic", "mpps|kpps|pps"]),
-    ("TCP by processor and streams", &["streams", "tcp_gbps", "cpu", "link_gbps|nic"]),
+    ("TCP by processor and streams", &["streams", "tcp_gbps", "link_gbps|nic"]),
     ("TCP and UDP by framing", &["mtu|mtu_bytes", "link_gbps|nic", "tcp_gbps|udp_gbps|gbps"]),
 ];
 

@@ -6,7 +6,7 @@
 use super::{
     Answer, Cell, Kind, LATENCIES, PACKETS, RATES, Row, Table, median_of_others, sockets, tcp,
 };
-use narrows_predict::{framing, pcie};
+use narrows_predict::{framing, nic_model, pcie};
 
 /// Largest read request and payload where none is given.
 const MPS: f64 = 256.0;
@@ -93,11 +93,15 @@ fn answer(table: &Table, shape: &Shape) -> Option<Answer> {
 
 fn generation(row: &Row<'_>) -> Option<f64> {
     let generation = row.number("pcie_gen")?;
-    [2.5, 5.0, 8.0, 16.0, 32.0].get((generation as usize).checked_sub(1)?).copied()
+    [2.5, 5.0, 8.0, 16.0, 32.0, 64.0].get((generation as usize).checked_sub(1)?).copied()
 }
 
 /// `size` bytes a transfer, `direction` `read` or `write`; without a size large transfers.
 fn pci_express(row: &Row<'_>, what: &str) -> Option<Solved> {
+    // What RDMA reached through a slot is another question's.
+    if row.has("protocol") {
+        return None;
+    }
     let (speed, width) = (generation(row)?, row.number("width")? as u32);
     let payload = row.bytes("mps").unwrap_or(MPS);
     let size = row.bytes("size").unwrap_or(64.0 * payload);
@@ -203,11 +207,22 @@ fn packets(row: &Row<'_>, _: &str) -> Option<Solved> {
         let can = pcie::smallest_packets(bps, frame);
         can.received.min(can.sent_batched) * 1e6
     });
+    let fewest = wire.min(slot.unwrap_or(wire));
+    if let Some((name, engine)) = engine(row).filter(|(_, engine)| *engine < fewest) {
+        let says = format!("a {name}'s engine does {:.2} million a second", engine / 1e6);
+        return Some((engine, (0.86, 1.16), says));
+    }
     let says = match slot {
         Some(slot) if slot < wire => "a descriptor for each through the slot",
-        _ => "frames and 20 B around each; what the NIC's engine can is not known",
+        _ => "frames and 20 B around each; the NIC's engine is not known, or does as many",
     };
-    Some((wire.min(slot.unwrap_or(wire)), (ENGINE_LEAST, 1.0), says.to_owned()))
+    Some((fewest, (ENGINE_LEAST, 1.0), says.to_owned()))
+}
+
+/// What the engine of one port does, of a model that is known.
+fn engine(row: &Row<'_>) -> Option<(&'static str, f64)> {
+    let model = nic_model(row.text("nic")?)?;
+    Some((model.name.as_str(), model.port_mpps? * 1e6))
 }
 
 fn wire(row: &Row<'_>, what: &str) -> Option<Solved> {

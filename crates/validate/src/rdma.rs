@@ -2,7 +2,10 @@
 //! a rate, and what they have of `verb`, `link_gbps`, `mtu`, `path_mtu`, `message`.
 
 use super::{Answer, Cell, Kind, Parameter, RATES, Row, Table, defaults, median_of_others};
+use narrows_model::host::Host;
+use narrows_predict::calibration::Calibration;
 use narrows_predict::framing::{self, Rdma};
+use narrows_predict::{Resource, Said, nic_model, of_nic};
 use std::collections::BTreeMap;
 
 /// Data rates of InfiniBand's generations on four lanes, in Gb/s (InfiniBand specification, volume
@@ -30,6 +33,8 @@ struct Ask {
     link_gbps: f64,
     share: f64,
     published: f64,
+    /// The slot or the NIC's engine, where the row tells of them and either carries less.
+    beside: Option<Resource>,
 }
 
 /// The answer for a table of this kind.
@@ -78,6 +83,16 @@ pub fn answer(table: &Table) -> Option<Answer> {
         cell.kind = Kind::Prediction;
         cell.narrowest = "wire".to_owned();
         cell.says = format!("{:.3} % of {} Gb/s is payload", ask.share * 100.0, ask.link_gbps);
+        let less = ask.beside.as_ref().filter(|beside| beside.value / one < plain);
+        if let Some(less) = less {
+            let [value, low, high] = [less.value, less.low, less.high].map(|gbps| gbps / one);
+            cell.predicted = Some(value);
+            cell.left_out = cell.predicted;
+            cell.uncalibrated = Some((value, low, high));
+            (cell.low, cell.high) = (Some(low), Some(high));
+            less.name.clone_into(&mut cell.narrowest);
+            cell.says.clone_from(&less.says);
+        }
     }
     remarks(&mut answer, &asks);
     answer.remarks.extend(defaults(&assumed));
@@ -146,6 +161,50 @@ fn remarks(answer: &mut Answer, asks: &[(usize, Ask)]) {
     }
 }
 
+/// What the engine says of the slot and of the NIC, of the two the lower.
+fn beside(row: &Row<'_>, kind: Rdma, link_gbps: f64) -> Option<Resource> {
+    let model = row.text("nic").and_then(nic_model);
+    let slot = row.number("pcie_gen").zip(row.number("width"));
+    if model.is_none() && slot.is_none() {
+        return None;
+    }
+    let verb = row.text("verb").or_else(|| row.text("test")).unwrap_or_default().to_lowercase();
+    let verbs = ["read", "send"].into_iter().find(|word| verb.contains(word));
+    let verb = verbs.unwrap_or("write");
+    let transport = match kind {
+        Rdma::InfiniBand => "ib",
+        Rdma::RoceV1 => "rocev1",
+        Rdma::RoceV2 => "rocev2",
+        Rdma::Iwarp => "iwarp",
+    };
+    let link = if kind == Rdma::InfiniBand { "infiniband" } else { "ethernet" };
+    let mut said: Said = [("path", format!("rdma-{verb} {transport}")), ("link", link.to_owned())]
+        .map(|(key, word)| (key.to_owned(), word))
+        .into();
+    let numbers = [
+        ("nic.gbps", Some(link_gbps)),
+        ("message", Some(row.bytes("message").unwrap_or(MESSAGE))),
+        ("mtu", row.bytes("mtu")),
+        ("streams", Some(row.number("qps").unwrap_or(1.0))),
+    ];
+    for (key, number) in numbers {
+        if let Some(number) = number {
+            said.insert(key.to_owned(), number.to_string());
+        }
+    }
+    if let Some(model) = model {
+        said.insert("nic.model".to_owned(), model.name.clone());
+    }
+    if let Some((generation, lanes)) = slot {
+        said.insert("nic.pcie".to_owned(), format!("{generation}x{lanes}"));
+    }
+    let server = of_nic(&Host::default(), None, &said, &Calibration::default()).ok()?;
+    let reach = server.reaches().into_iter().next()?;
+    let of = |one: &Resource| ["nic", "pcie"].contains(&one.name);
+    let all = reach.resources.into_iter().filter(of);
+    all.min_by(|one, other| one.value.total_cmp(&other.value))
+}
+
 fn ask(
     row: &Row<'_>,
     (published, what): (f64, &str),
@@ -197,7 +256,8 @@ fn ask(
         () => 16.0,
     };
     let share = framing::verb(kind, message, mtu, once);
-    Ok(Ask { kind, generation, link_gbps: link, share, published })
+    let beside = beside(row, kind, link);
+    Ok(Ask { kind, generation, link_gbps: link, share, published, beside })
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
-//! What TCP reached between two hosts: rows with `streams`, `tcp_gbps`, `cpu` and a link. Nothing
+//! What TCP reached between two hosts: rows with `streams`, `tcp_gbps` and a link. Nothing
 //! is fitted on such a table: beside a figure stands the engine's answer for a host of which only
 //! this row's fields are known.
 
 use super::{Answer, Cell, Kind, Row, Table, median_of_others};
+use narrows_dimm::platform;
 use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Reach, Said, of_nic};
 
 /// What this answers.
 pub const QUESTION: &str = "TCP by processor and streams";
+
+/// The largest usual MTU, which a row that gives none may have had.
+const JUMBO_BYTES: f64 = 9_000.0;
 
 /// Whether a row asks this.
 pub fn is_one(row: &Row<'_>) -> bool {
@@ -53,12 +57,16 @@ fn cell(row: &Row<'_>) -> Cell {
 }
 
 fn reach(row: &Row<'_>) -> Result<Reach, String> {
-    let cpu = row.text("cpu").ok_or("no `cpu` says which processor this is")?;
     let link = row.link_bps().ok_or("no `link_gbps` and no `nic` such as 100GbE")?;
-    let name = cpu.split('(').next().unwrap_or(cpu).trim();
-    let mut said: Said = [("cpu", name.to_owned()), ("path", "tcp".to_owned())]
-        .map(|(key, word)| (key.to_owned(), word))
-        .into();
+    let mut said = Said::from([("path".to_owned(), "tcp".to_owned())]);
+    // Of a processor that nobody names, or no platform has, the model takes one in the middle.
+    let name = row.text("cpu").and_then(|cpu| cpu.split('(').next()).map(str::trim);
+    if let Some(name) = name.filter(|name| platform::named(name).is_some()) {
+        said.insert("cpu".to_owned(), name.to_owned());
+    }
+    if let Some(irq) = row.text("irq") {
+        said.insert("irq".to_owned(), irq.to_owned());
+    }
     said.insert("nic.gbps".to_owned(), (link / 1e9).to_string());
     let numbers = [
         ("streams", row.number("streams")),
@@ -66,6 +74,7 @@ fn reach(row: &Row<'_>) -> Result<Reach, String> {
         ("message", row.bytes("message")),
         ("cpu.ghz", row.number("cpu_turbo_ghz")),
         ("cpu.count", row.number("cpus")),
+        ("threads", row.number("threads")),
     ];
     for (key, number) in numbers {
         if let Some(number) = number {
@@ -75,6 +84,16 @@ fn reach(row: &Row<'_>) -> Result<Reach, String> {
     if let (Some(generation), Some(lanes)) = (row.number("pcie_gen"), row.number("width")) {
         said.insert("nic.pcie".to_owned(), format!("{generation}x{lanes}"));
     }
-    let server = of_nic(&Host::default(), None, &said, &Calibration::default())?;
+    let mut reach = reach_of(&said)?;
+    if row.bytes("mtu").is_none() {
+        // It may as well have been jumbo frames.
+        said.insert("mtu".to_owned(), JUMBO_BYTES.to_string());
+        reach.high = reach.high.max(reach_of(&said)?.high);
+    }
+    Ok(reach)
+}
+
+fn reach_of(said: &Said) -> Result<Reach, String> {
+    let server = of_nic(&Host::default(), None, said, &Calibration::default())?;
     server.reaches().into_iter().next().ok_or_else(|| "no path".to_owned())
 }

@@ -56,6 +56,9 @@ fn left_out_tables_are_predicted_within_their_bars() {
         ("memory bandwidth by population", 0.08, 0.55),
         ("links between sockets", 0.06, 0.9),
         ("loaded latency", 0.12, 0.7),
+        ("RDMA writes by link and framing", 0.06, 0.2),
+        ("TCP by processor and streams", 0.25, 0.6),
+        ("packets by frame", 0.08, 0.8),
     ] {
         let family = held_out(&families, question);
         assert!(family.mean_error < most_error, "{family:?}");

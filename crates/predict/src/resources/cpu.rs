@@ -8,26 +8,17 @@ use super::{Gap, Group, Stated, assumed, ends, of, parameter, resource};
 use crate::parameters::Scaled;
 use crate::reach::{Parameter, Resource};
 use crate::server::Server;
+use crate::stack::{self, ByteCost, Interrupts, byte_cost};
 use crate::stream_cost::Allowed;
 use crate::traffic::{Traffic, UDP_MOST};
 use narrows_model::result::Provenance;
 
-/// Cycles of a Skylake core for each byte that a receiver copies out of the socket.
-const BYTE_CYCLES: f64 = 0.62;
-/// Cycles of the receiving side for each packet that segments are merged from.
-const PACKET_CYCLES: f64 = 300.0;
-/// Cycles of a call that hands a message to the kernel or takes it.
-const CALL_CYCLES: f64 = 1_500.0;
-/// Cycles of a datagram beyond its copy: both are dearer than TCP's, since nothing is merged.
-const DATAGRAM_CYCLES: f64 = 3_500.0;
-/// Cycles of each further fragment of a datagram.
-const FRAGMENT_CYCLES: f64 = 1_000.0;
 /// Streams act as so many to this power: 19.7, 36.2 and 41.9 Gb/s of one, two and four streams were
 /// measured on two CPUs.
 const STREAMS_POWER: f64 = 0.9;
-/// Half the 80 % range of the table, as a logarithm: of a family that it has, and of others.
-const HALF: f64 = 0.30;
-const HALF_UNKNOWN: f64 = 0.55;
+/// Half the 80 % range of a family that the table does not have, as a logarithm, beside that of
+/// where interrupts are taken.
+const HALF_UNKNOWN: f64 = 0.45;
 
 /// What one stream's busiest CPU allows.
 struct Stream {
@@ -66,7 +57,7 @@ impl Server {
         all * self.share(group)
     }
 
-    fn share(&self, group: &Group) -> f64 {
+    pub(super) fn share(&self, group: &Group) -> f64 {
         group.nics as f64 / self.nics.len().max(1) as f64
     }
 
@@ -78,7 +69,7 @@ impl Server {
                 Err(Gap::new("cpu", "a completion's cost is not known; large messages hide it"))
             }
             Traffic::Tcp | Traffic::ZeroCopy | Traffic::Udp => {
-                let one = self.stream(traffic);
+                let one = self.stream(traffic).placed(self, group);
                 Ok(self.several(one, self.streams(group), self.cpus.as_ref().map(|n| n.value)))
             }
         }
@@ -98,7 +89,8 @@ impl Server {
 
     /// Several streams on as many CPUs as there are.
     fn several(&self, one: Stream, streams: f64, cpus: Option<f64>) -> Resource {
-        let busy = streams.min(cpus.unwrap_or(streams));
+        let threads = self.asked.threads.as_ref().map_or(streams, |threads| threads.value);
+        let busy = streams.min(cpus.unwrap_or(streams)).min(threads);
         let act_as = busy.powf(STREAMS_POWER);
         let mut says = one.says;
         let mut with = one.with;
@@ -169,11 +161,13 @@ impl Server {
         }
     }
 
-    /// By the processor's family.
+    /// By the processor's family, and where its interrupts are taken.
     fn by_table(&self, traffic: Traffic, ends_at: Ends) -> Stream {
         let clock = self.clock_ghz.as_ref().map_or(self.processor.clock_ghz, |known| known.value);
-        let cycles = self.cycles_a_byte(traffic, ends_at) / self.processor.work_per_clock;
-        let half = if self.processor.is_known() { HALF } else { HALF_UNKNOWN };
+        let byte = self.byte_cost(traffic, ends_at);
+        let cycles = byte.cycles + self.cycles_beside(traffic, ends_at);
+        let cycles = cycles / self.processor.work_per_clock;
+        let unknown = if self.processor.is_known() { 0.0 } else { HALF_UNKNOWN };
         let table = match self.processor.is_known() {
             true => format!("{}'s row of processors/families.json", self.processor.family),
             false => "a processor that the table does not have, in its middle".to_owned(),
@@ -183,27 +177,39 @@ impl Server {
         let with = vec![
             of("clock", clock, "GHz", clock_from),
             of("work a clock", self.processor.work_per_clock, "x Skylake's", &table),
+            of("cycles a byte to copy and take in", byte.cycles, "", &byte.from),
             of("cycles a byte", cycles, "", &assumed("docs/predict.md has its parts")),
             parameter("message", "B", &self.message),
         ];
         let gbps = 8.0 * clock / cycles;
         let says = format!("{gbps:.1} Gb/s a stream: {cycles:.2} cycles a byte at {clock} GHz");
-        Stream { gbps, range: ends(half), says, with }
+        let range = ((-byte.low.hypot(unknown)).exp(), byte.high.hypot(unknown).exp());
+        Stream { gbps, range, says, with }
     }
 
-    /// Cycles of a Skylake core for a payload byte, of the busier end.
-    fn cycles_a_byte(&self, traffic: Traffic, ends_at: Ends) -> f64 {
+    /// Of a byte itself. A datagram is not handed from CPU to CPU in parts, and inside the host no
+    /// interrupt comes.
+    fn byte_cost(&self, traffic: Traffic, ends_at: Ends) -> ByteCost {
+        let at = self.asked.interrupts;
+        match traffic == Traffic::Udp || ends_at == Ends::Both {
+            true => ByteCost { low: 0.30, high: 0.30, ..byte_cost(Some(Interrupts::SameCpu)) },
+            false => byte_cost(at),
+        }
+    }
+
+    /// Cycles of a Skylake core for packets and calls, a payload byte, of the busier end.
+    fn cycles_beside(&self, traffic: Traffic, ends_at: Ends) -> f64 {
         if traffic == Traffic::Udp {
             let message = self.message.value.min(UDP_MOST);
             // Eight bytes of UDP are in the first fragment.
             let each = ((self.mtu.value - 20.0) / 8.0).floor() * 8.0;
             let further = ((message + 8.0) / each).ceil() - 1.0;
-            let own = DATAGRAM_CYCLES + FRAGMENT_CYCLES * further.max(0.0);
-            return BYTE_CYCLES + own / message;
+            return (stack::DATAGRAM + stack::FRAGMENT * further.max(0.0)) / message;
         }
         let (payload, _) = traffic.frame(self.mtu.value);
-        let packets = if ends_at == Ends::One { PACKET_CYCLES / payload } else { 0.0 };
-        BYTE_CYCLES + packets + CALL_CYCLES / self.message.value
+        let packet = if self.asked.merges { stack::PACKET } else { stack::PACKET_ALONE };
+        let packets = if ends_at == Ends::One { packet / payload } else { 0.0 };
+        packets + stack::CALL / self.message.value
     }
 
     /// A core that looks for packets.
@@ -234,6 +240,18 @@ impl Server {
 }
 
 impl Stream {
+    /// Where the processor that works is not the NIC's, its CPUs wait for the other's memory.
+    fn placed(mut self, server: &Server, group: &Group) -> Self {
+        if group.work == group.socket {
+            return self;
+        }
+        let loss = &server.parameters.remote_loss;
+        self.gbps /= loss.value;
+        self.says += &format!(", {:.3} times dearer from the other processor", loss.value);
+        self.with.push(parameter("remote memory's cost", "x", loss));
+        self
+    }
+
     /// As what was measured through the NIC says.
     fn scaled(mut self, scaled: &Scaled) -> Self {
         self.gbps *= scaled.by;

@@ -9,7 +9,8 @@ mod pcie;
 mod wire;
 
 use crate::reach::{Parameter, Resource};
-use crate::server::{Known, Server};
+use crate::said::Known;
+use crate::server::Server;
 use crate::traffic::Traffic;
 use narrows_model::result::Provenance;
 use std::fmt;

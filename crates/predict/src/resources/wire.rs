@@ -22,12 +22,13 @@ impl Server {
             .ok_or_else(|| Gap::new("wire", "the rate of the link is not known: nic.gbps=100"))?;
         let link = parameter("rate of the link", "Gb/s", rate);
         if traffic == Traffic::Packets {
-            let one = framing::packets_per_second(rate.value * 1e9, self.frame.value) / 1e6;
-            let says = format!("frames of {} B and 20 B around each", self.frame.value);
+            let frame = self.frame.value + self.asked.around.frame_bytes();
+            let one = framing::packets_per_second(rate.value * 1e9, frame) / 1e6;
+            let says = format!("frames of {frame} B and 20 B around each");
             let frame = parameter("frame", "B", &self.frame);
             return Ok(resource("wire", ports * one, (1.0, 1.0), says).with(vec![link, frame]));
         }
-        let share = traffic.framing(self.message.value, self.mtu.value, self.timestamps);
+        let share = self.framed_share(traffic);
         let mut says = format!(
             "{:.2} % of {} Gb/s is payload at MTU {}",
             share * 100.0,
@@ -62,7 +63,14 @@ impl Server {
 
     /// Gb/s that framing leaves of one port.
     pub fn framed_gbps(&self, traffic: Traffic) -> Option<f64> {
-        let share = traffic.framing(self.message.value, self.mtu.value, self.timestamps);
+        let share = self.framed_share(traffic);
         self.link.as_ref().map(|link| share * link.value)
+    }
+
+    /// Share of the wire's bits that is payload, with tags and IPv6 where these were said.
+    fn framed_share(&self, traffic: Traffic) -> f64 {
+        let (payload, _) = traffic.frame(self.mtu.value);
+        let plain = traffic.framing(self.message.value, self.mtu.value, self.timestamps);
+        plain * self.asked.around.leaves(self.mtu.value, payload)
     }
 }

@@ -1,0 +1,72 @@
+//! What may be said of the work and its frames beside the host: where interrupts are taken,
+//! threads, offloads, tags, the protocol below TCP, the NIC's model.
+
+use crate::framing::Around;
+use crate::nics::{self, Model};
+use crate::said::{Known, Said, number, word};
+use crate::stack::{INTERRUPTS, Interrupts, merges};
+use narrows_model::host::Nic;
+use narrows_model::result::Provenance;
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Where interrupts are taken, if that was said.
+    pub interrupts: Option<Interrupts>,
+    /// Threads that all streams share, if fewer than streams.
+    pub threads: Option<Known>,
+    /// Whether segments are merged and split below TCP.
+    pub merges: bool,
+    /// What is around the payload of a frame.
+    pub around: Around,
+    /// Whether processes wait for packets by polling.
+    pub polls: bool,
+    /// Switches between the two hosts.
+    pub switches: f64,
+    /// The NIC's model, where it is known.
+    pub model: Option<&'static Model>,
+    /// Microseconds that the NIC waits before it interrupts, where that was read.
+    pub moderation_us: Option<f64>,
+}
+
+impl Asked {
+    /// From what was said, else from what is read of the NIC.
+    pub(crate) fn of(nic: Option<&Nic>, said: &Said) -> Result<Self, String> {
+        let words: Vec<&str> = INTERRUPTS.iter().map(|(word, _)| *word).collect();
+        let interrupts = word(said, "irq", &words)?;
+        let interrupts = interrupts
+            .and_then(|word| INTERRUPTS.iter().find(|(name, _)| *name == word).map(|(_, at)| *at));
+        let yes = |key: &str| Ok::<_, String>(word(said, key, &["yes", "no"])?.map(|w| w == "yes"));
+        let six = word(said, "ip", &["4", "6"])? == Some("6");
+        let tags = number(said, "vlan")?.map_or(0.0, |tags| tags.value);
+        let model = match said.get("nic.model") {
+            Some(text) => Some(nics::named(text).ok_or_else(|| {
+                let known = nics::names().join(", ");
+                format!("nic.model={text} is none of {known}")
+            })?),
+            None => nic.and_then(nics::of),
+        };
+        Ok(Self {
+            interrupts,
+            threads: number(said, "threads")?,
+            merges: yes("offloads")?.or_else(|| merges(nic)).unwrap_or(true),
+            around: Around::of(tags, six),
+            polls: yes("busy-poll")?.unwrap_or(false),
+            switches: number(said, "switches")?.map_or(0.0, |count| count.value),
+            model,
+            moderation_us: nic.and_then(moderation),
+        })
+    }
+}
+
+/// A fixed wait before an interrupt; none where it adapts: it is short then while little comes.
+fn moderation(nic: &Nic) -> Option<f64> {
+    let set = nic.coalescing.value()?;
+    (!set.adaptive_rx).then_some(f64::from(set.rx_us))
+}
+
+/// The mean frame of simple IMIX: seven of 64 B, four of 594 and one of 1,518.
+pub(crate) fn imix() -> Known {
+    let mean = (7.0 * 64.0 + 4.0 * 594.0 + 1518.0) / 12.0;
+    Known::new(mean, Provenance::Given("IMIX: 7 of 64 B, 4 of 594, 1 of 1518".to_owned()))
+}

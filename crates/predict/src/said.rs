@@ -1,0 +1,109 @@
+//! What `--set`, `--given` and descriptions say: keys with what each can be, and numbers with where
+//! they are from.
+
+use crate::bounds::{self, Bound};
+use narrows_model::result::Provenance;
+use std::collections::BTreeMap;
+
+/// A number and where it is from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// It.
+    pub value: f64,
+    /// Where it is from.
+    pub from: Provenance,
+}
+
+impl Known {
+    /// A number from somewhere.
+    pub fn new(value: f64, from: Provenance) -> Self {
+        Self { value, from }
+    }
+}
+
+/// A key of `--set`.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name; `memory.socketN` stands for one of each processor.
+    pub name: &'static str,
+    /// What it means.
+    pub says: &'static str,
+    /// What it can be, where it is one number.
+    pub bound: Option<&'static Bound>,
+}
+
+const fn number_key(name: &'static str, says: &'static str, bound: &'static Bound) -> Key {
+    Key { name, says, bound: Some(bound) }
+}
+
+const fn word_key(name: &'static str, says: &'static str) -> Key {
+    Key { name, says, bound: None }
+}
+
+/// What `--set` takes.
+pub static KEYS: &[Key] = &[
+    word_key("cpu", "the processor, by name"),
+    word_key("memory.socketN", "modules of each channel, controllers separated by slashes"),
+    number_key("memory.mts", "speed of the modules", &bounds::MTS),
+    number_key("memory.copy_gb_s", "crosses the bus when one node copies", &bounds::COPY_GB_S),
+    number_key("memory.core_gb_s", "what one core copies, as numademo counts", &bounds::CORE_GB_S),
+    number_key("mtu", "the interface's", &bounds::MTU),
+    number_key("message", "bytes of a message", &bounds::MESSAGE),
+    number_key("streams", "streams or queue pairs at once", &bounds::STREAMS),
+    number_key("frame", "smallest packets, check sequence included, or imix", &bounds::FRAME),
+    number_key("cpu.count", "CPUs that the host has", &bounds::CPUS),
+    number_key("cpu.ghz", "clock of a core while few are busy", &bounds::GHZ),
+    number_key("threads", "threads that share all streams, if fewer", &bounds::STREAMS),
+    word_key("irq", "where the NIC interrupts: same-cpu, same-cache, other-cache"),
+    word_key("offloads", "no: segments are neither merged nor split below TCP"),
+    word_key("busy-poll", "yes: who waits for a packet polls the NIC"),
+    number_key("switches", "switches between the two hosts", &bounds::SWITCHES),
+    number_key("vlan", "tags of a frame", &bounds::TAGS),
+    word_key("ip", "4 or 6"),
+    word_key("link", "ethernet or infiniband"),
+    number_key("nic.gbps", "rate of a port", &bounds::LINK_GBPS),
+    number_key("nic.mpps", "millions of packets a second that the NIC can", &bounds::MPPS),
+    word_key("nic.model", "ConnectX-5, E810, XL710 and others, for what its engine does"),
+    word_key("nic.pcie", "its slot: generation, lanes and payload, 4x16/256"),
+    word_key("nic.uplink", "the chipset's uplink that the slot is behind, 3x4"),
+    word_key("nic.socket", "the processor that it hangs on, or several separated by commas"),
+    number_key("nic.count", "NICs of that kind", &bounds::SOCKETS),
+    word_key("nic.direct", "yes: one port with a slot on every processor"),
+    number_key("work.socket", "the processor that works, if not the NIC's", &bounds::SOCKET),
+    word_key("sockets.links", "links between two processors and their rate, 3x10.4"),
+    word_key("path", "only these, separated by commas: tcp, udp, rdma, mpi, packets"),
+];
+
+/// What was said, by key.
+pub type Said = BTreeMap<String, String>;
+
+/// A number that was said, within its key's bound.
+pub(crate) fn number(said: &Said, key: &str) -> Result<Option<Known>, String> {
+    let Some(text) = said.get(key) else { return Ok(None) };
+    let value: f64 = text.trim().parse().map_err(|_| format!("{key}={text} is no number"))?;
+    let bound = KEYS.iter().find(|known| known.name == key).and_then(|known| known.bound);
+    let bound = bound.ok_or_else(|| format!("{key} is not one number"))?;
+    let value = bound.check(value).map_err(|why| format!("{key}={why}"))?;
+    Ok(Some(Known::new(value, given())))
+}
+
+/// One of the words that a key can be.
+pub(crate) fn word<'a>(
+    said: &Said,
+    key: &str,
+    known: &[&'a str],
+) -> Result<Option<&'a str>, String> {
+    let Some(text) = said.get(key) else { return Ok(None) };
+    let found = known.iter().find(|word| *word == text).copied();
+    found.map(Some).ok_or_else(|| format!("{key}={text} is none of {}", known.join(", ")))
+}
+
+/// The words of a list, which commas separate.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
+}
+
+/// Where what was said is from.
+pub(crate) fn given() -> Provenance {
+    Provenance::Given("--given or --set".to_owned())
+}
