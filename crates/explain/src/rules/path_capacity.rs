@@ -106,8 +106,9 @@ mod tests {
     /// Ten slices, each with a tenth of what was received, more or less by so much.
     fn study(unsteady: u64, least_us: u64) -> StoredStudy {
         let mut study = stream("tcp-stream");
-        let each =
-            |n: u64| if n % 2 == 0 { 125_000_000 + unsteady } else { 125_000_000 - unsteady };
+        let each = |n: u64| {
+            if n.is_multiple_of(2) { 125_000_000 + unsteady } else { 125_000_000 - unsteady }
+        };
         slices(&mut study, &(0..10).map(each).collect::<Vec<u64>>());
         read(&mut study, "tcp-info", "flow0.rtt_min_ns", 20_000);
         read(&mut study, "tcp-info", "flow0.rtt_ns", 1_000 * least_us + 500);
