@@ -6,6 +6,7 @@
 pub mod conditions;
 mod ends;
 mod evidence;
+pub mod limits;
 mod measured;
 mod peers;
 pub mod rules;

@@ -1,6 +1,7 @@
 //! Why each cell reached what it did: measured beside expected, and what bears on it.
 
 use crate::{Analysis, judged, words};
+use narrows_explain::limits::Limit;
 use narrows_model::result::Estimate;
 use narrows_model::workload::Metric;
 use narrows_stats::{Label, Summary, Value, median};
@@ -23,6 +24,9 @@ pub struct Cell {
     pub narrowest: Option<String>,
     /// What its runs showed that bears on it.
     pub because: Vec<String>,
+    /// What holds it, with how sure that is, what it is not, and what is next; `None` for cells
+    /// without a network.
+    pub limit: Option<Limit>,
     /// Whether something explains it.
     pub standing: Standing,
 }
@@ -106,13 +110,15 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
     if let Some(why) = summary.failed.first() {
         because.push(format!("{}: {why}", words::counted(summary.failed.len(), "failed run")));
     }
+    let limit = analysis.limits.iter().find(|limit| limit.cell == summary.label);
+    let is_named = limit.is_some_and(Limit::is_named);
     let is_zero = summary.estimate.is_some_and(|estimate| estimate.value == 0.0);
     let standing = match (summary.estimate, expected) {
         (None, _) => Standing::NotMeasured,
         // No label of a figure is a reason for none at all.
         _ if is_zero => Standing::Unexplained,
         (Some(measured), Some(expected)) if is_near(&measured, &expected) => Standing::AsExpected,
-        _ if !because.is_empty() => Standing::Explained,
+        _ if is_named || !because.is_empty() => Standing::Explained,
         (Some(_), Some(_)) => Standing::Unexplained,
         (Some(_), None) => Standing::NotExpected,
     };
@@ -122,6 +128,7 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
         expected,
         narrowest: expectation.and_then(|prediction| prediction.narrowest.clone()),
         because,
+        limit: limit.cloned(),
         standing,
     }
 }
@@ -151,6 +158,9 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
         for because in &cell.because {
             let plain = words::tame(because);
             let _ = writeln!(text, "{:width$}  {plain}", "");
+        }
+        if let Some(limit) = &cell.limit {
+            let _ = writeln!(text, "  {}", words::tame(&limit.to_string()));
         }
     }
     for found in &analysis.found {

@@ -30,6 +30,7 @@ pub mod whatif;
 pub mod words;
 
 use narrows_explain::conditions::{Found, Judgement, Population};
+use narrows_explain::limits::{Limit, limits};
 use narrows_explain::{Case, Judged};
 use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
@@ -54,6 +55,8 @@ pub struct Analysis<'a> {
     pub judged: Vec<Judged>,
     /// What they found, the heaviest first, with the populations that it holds for.
     pub found: Vec<Found>,
+    /// What holds each network cell, in one sentence each.
+    pub limits: Vec<Limit>,
     /// What the machine was in the sessions.
     pub populations: Vec<Population>,
 }
@@ -70,6 +73,7 @@ impl<'a> Analysis<'a> {
         let predictions = predict(stored, &summaries);
         let case = Case { study: stored, summaries: &summaries, predictions: &predictions };
         let Judgement { judged, found, populations, predictions } = Judgement::of(&case);
+        let limits = limits(&Case { predictions: &predictions, ..case }, &judged);
         let together = together(stored, &summaries);
         let copy_share = copy_share(stored, &summaries);
         let study = study::results(stored, &summaries, other);
@@ -82,6 +86,7 @@ impl<'a> Analysis<'a> {
             predictions,
             judged,
             found,
+            limits,
             populations,
         }
     }

@@ -6,6 +6,7 @@ use crate::Analysis;
 use crate::sessions::{Coverage, coverage};
 use crate::study::StudyResults;
 use narrows_explain::conditions::{Found, Population};
+use narrows_explain::limits::Limit;
 use narrows_model::SCHEMA_VERSION;
 use narrows_model::host::Host;
 use narrows_model::result::Prediction;
@@ -34,6 +35,7 @@ struct Document<'a> {
     together: Option<&'a Together>,
     copy_share: Option<&'a CopyShare>,
     predictions: &'a [Prediction],
+    limits: &'a [Limit],
     populations: &'a [Population],
     findings: &'a [Found],
     rules: &'a [narrows_explain::Judged],
@@ -57,6 +59,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         together: analysis.together.as_ref(),
         copy_share: analysis.copy_share.as_ref(),
         predictions: &analysis.predictions,
+        limits: &analysis.limits,
         populations: &analysis.populations,
         findings: &analysis.found,
         rules: &analysis.judged,

@@ -275,6 +275,10 @@ fn findings(out: &mut String, analysis: &Analysis<'_>) {
     if analysis.is_imported() {
         return;
     }
+    if analysis.is_direct() && !analysis.limits.is_empty() {
+        title(out, "What limits");
+        analysis.limits.iter().for_each(|limit| line(out, &format!("  {limit}"), 4));
+    }
     title(out, "Findings");
     for found in &analysis.found {
         let finding = &found.finding;

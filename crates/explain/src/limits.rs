@@ -1,0 +1,303 @@
+//! What holds each network cell, in one sentence: the limit with how sure it is, what was looked at
+//! and is not the limit, and what would be the next. Of several findings the one counts that is
+//! nearest to the cause: a policer makes TCP retransmit, and not the other way round.
+
+use crate::measured::{Cell, cells};
+use crate::{Case, Judged, findings};
+use narrows_model::reading::keys;
+use narrows_model::result::{Estimate, Finding};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How sure a limit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sureness {
+    /// The kernel counted it in these runs.
+    Counted,
+    /// It follows from what several counters show together.
+    Inferred,
+    /// It fits, and was not compared with its absence.
+    Possible,
+    /// Nothing that was looked at explains the figure.
+    Unexplained,
+}
+
+impl fmt::Display for Sureness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Counted => "counted",
+            Self::Inferred => "inferred from several counters",
+            Self::Possible => "possible, not compared",
+            Self::Unexplained => "unexplained",
+        })
+    }
+}
+
+/// The next limit, by the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Next {
+    /// `wire`, `cpu`, `memory` and so on.
+    pub resource: String,
+    /// What it allows.
+    pub allows: Estimate,
+    /// That by what was measured.
+    pub factor: f64,
+}
+
+/// What holds one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// The cell's label.
+    pub cell: String,
+    /// The rule that names it; `None` for a full CPU and where nothing explains the figure.
+    pub rule: Option<String>,
+    /// What it is, in some words.
+    pub what: String,
+    /// How sure it is.
+    pub sureness: Sureness,
+    /// What was looked at and is not the limit.
+    pub excludes: Vec<String>,
+    /// What would hold it then, where the model knows.
+    pub next: Option<Next>,
+}
+
+impl Limit {
+    /// Whether a rule names it by what was counted, and not as a mere possibility.
+    pub fn is_named(&self) -> bool {
+        self.rule.is_some() && matches!(self.sureness, Sureness::Counted | Sureness::Inferred)
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.sureness {
+            Sureness::Unexplained => write!(f, "{}: {}", self.cell, self.what)?,
+            sureness => write!(f, "{}: {} limits ({sureness})", self.cell, self.what)?,
+        }
+        if !self.excludes.is_empty() {
+            write!(f, "; not {}", self.excludes.join(", not "))?;
+        }
+        if let Some(next) = &self.next {
+            let gbps = next.allows.value / 1e9;
+            let (resource, factor) = (&next.resource, next.factor);
+            write!(f, "; next limit: {resource}, {gbps:.1} Gb/s, {factor:.1} x (modelled)")?;
+        }
+        Ok(())
+    }
+}
+
+/// Rules that name a limit, those nearest to a cause first, what they name, and how sure it is.
+const NAMED: [(&str, &str, Sureness); 24] = [
+    ("path-mtu-black-hole", "a path MTU black hole", Sureness::Inferred),
+    ("fragments-lost", "the loss of fragments", Sureness::Counted),
+    ("path-corruption", "corruption of packets on the path", Sureness::Counted),
+    ("handshake-loss", "the loss or refusal of handshakes", Sureness::Counted),
+    ("same-cpu", "one CPU for both ends", Sureness::Inferred),
+    ("cpu-quota", "a quota of CPU time", Sureness::Inferred),
+    ("nic-shaped", "a queueing discipline of an end's own interface", Sureness::Inferred),
+    ("path-policed", "a policer on the path", Sureness::Inferred),
+    ("path-capacity", "a shaper or a slower link between the ends", Sureness::Inferred),
+    ("receive-window", "the receiver's window", Sureness::Counted),
+    ("send-buffer", "the sender's buffer", Sureness::Counted),
+    ("acknowledgements-lost", "loss on the way back", Sureness::Counted),
+    ("congestion-marks", "congestion marks of the path", Sureness::Counted),
+    ("path-duplicates", "duplication of packets on the path", Sureness::Counted),
+    ("path-outages", "outages of the path", Sureness::Counted),
+    ("tcp-retransmits", "loss of segments", Sureness::Counted),
+    ("datagrams-dropped", "loss of datagrams", Sureness::Counted),
+    ("message-size", "the size of the messages", Sureness::Inferred),
+    ("nic-offloads", "work that offloads would save", Sureness::Possible),
+    ("super-packets", "packets of few segments", Sureness::Inferred),
+    ("path-reordering", "reordering of packets on the path", Sureness::Counted),
+    ("sender-pacing", "the pace of congestion control", Sureness::Possible),
+    ("round-trip-time", "the round trip of the path", Sureness::Inferred),
+    ("segment-size", "the size of segments", Sureness::Possible),
+];
+
+/// Lower shares than this are no loss that holds a stream.
+const LOST_SHARE: f64 = 0.001;
+/// A shorter wait is no queue.
+const WAITED_NS: f64 = 300e3;
+/// The next limit must be this much above what was measured.
+const NEXT_FACTOR: f64 = 1.1;
+
+/// What holds each network cell that was measured.
+pub fn limits(case: &Case<'_>, judged: &[Judged]) -> Vec<Limit> {
+    let found = findings(judged);
+    cells(case).map(|cell| limit(case, &cell, &found)).collect()
+}
+
+fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
+    let runs = cell.runs();
+    let is_of_host =
+        |rule: &str| crate::rules::RULES.iter().any(|known| known.name == rule && known.of_host);
+    // A rule about runs names its cell in the evidence; one about a host holds for all.
+    let concerns = |finding: &&&Finding| {
+        is_of_host(&finding.rule) || finding.evidence.iter().any(|seen| seen.from == runs)
+    };
+    let named = NAMED.iter().find_map(|(rule, what, sureness)| {
+        let of = found.iter().filter(|finding| finding.rule == *rule);
+        of.clone().find(concerns).map(|_| (Some((*rule).to_owned()), (*what).to_owned(), *sureness))
+    });
+    let (rule, what, sureness) = named.or_else(|| full_cpu(cell)).unwrap_or_else(|| {
+        (None, "nothing that was looked at explains the rate".to_owned(), Sureness::Unexplained)
+    });
+    Limit {
+        cell: cell.trial.label.clone(),
+        next: next(case, cell),
+        excludes: excluded(cell, rule.as_deref()),
+        rule,
+        what,
+        sureness,
+    }
+}
+
+fn full_cpu(cell: &Cell<'_>) -> Option<(Option<String>, String, Sureness)> {
+    let cpu = cell.summary.cpu.as_ref().filter(|_| cell.is_busy())?;
+    let (sends, takes) = (cpu.source_share.unwrap_or(0.0), cpu.sink_share.unwrap_or(0.0));
+    let (end, share) = if sends >= takes { ("sender", sends) } else { ("receiver", takes) };
+    let what = format!("the {end}'s thread, {:.0} % of a CPU,", 100.0 * share);
+    Some((None, what, Sureness::Counted))
+}
+
+/// What was counted and is not at its limit.
+fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {
+    let mut all = Vec::new();
+    let cpu = cell.summary.cpu.as_ref();
+    let shares = cpu.map(|cpu| [cpu.source_share, cpu.sink_share]);
+    let busiest = shares.into_iter().flatten().flatten().reduce(f64::max);
+    if let Some(busiest) = busiest.filter(|_| !cell.is_busy()) {
+        all.push(format!("the threads' CPUs (busiest {:.0} %)", 100.0 * busiest));
+    }
+    if !cell.is_tcp_stream() {
+        return all;
+    }
+    let is_free = |counter| cell.limited_share(counter).is_some_and(|share| share < 0.25);
+    if rule != Some("receive-window") && is_free(keys::LIMITED_BY_WINDOW) {
+        all.push("the window".to_owned());
+    }
+    if rule != Some("send-buffer") && is_free(keys::LIMITED_BY_BUFFER) {
+        all.push("the send buffer".to_owned());
+    }
+    if let Some(losses) = cell.losses().filter(|losses| losses.lost < LOST_SHARE) {
+        all.push(format!("loss ({:.3} %)", 100.0 * losses.lost));
+    }
+    if let Some(trips) = cell.trips().filter(|trips| trips.waited_ns() < WAITED_NS) {
+        all.push(format!("a queue (round trips {:.0} us at the least)", trips.least_ns / 1e3));
+    }
+    all
+}
+
+/// The lowest ceiling of the model above what was measured, on the sender's interface.
+fn next(case: &Case<'_>, cell: &Cell<'_>) -> Option<Next> {
+    let measured = cell.rates()?.middle;
+    let transport = if cell.is_tcp_stream() { "tcp" } else { "udp" };
+    let interface = cell.summary.effective.interface.as_deref()?;
+    let mut of = case.predictions.iter();
+    let prediction = of.find(|one| one.path == interface && one.protocol == transport)?;
+    let above = prediction.ceilings.iter().filter(|ceiling| {
+        ceiling.only_if.is_none() && ceiling.range.value > NEXT_FACTOR * measured
+    });
+    let ceiling = above.min_by(|a, b| a.range.value.total_cmp(&b.range.value))?;
+    let factor = ceiling.range.value / measured;
+    (cell.is_network_stream()).then(|| Next {
+        resource: ceiling.resource.clone(),
+        allows: ceiling.range,
+        factor,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge;
+    use crate::measured::testing::{read, slices, stream};
+    use narrows_model::result::{Ceiling, Method, Prediction, Unit};
+    use narrows_model::study::StoredStudy;
+
+    fn limit_of(study: &StoredStudy, predictions: &[Prediction]) -> Limit {
+        let summaries = narrows_stats::summarise(study);
+        let case = Case { study, summaries: &summaries, predictions };
+        let mut all = limits(&case, &judge(&case));
+        assert_eq!(all.len(), 1);
+        all.remove(0)
+    }
+
+    /// A shaped stream: a standing queue and a constant rate.
+    fn shaped() -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        slices(&mut study, &[125_000_000; 10]);
+        for (key, value) in [
+            ("rtt_min_ns", 20_000),
+            ("rtt_ns", 20_000_000),
+            ("lowest:rtt_ns", 20_000_000),
+            ("highest:rtt_ns", 20_000_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 900_000),
+            ("retransmitted_segments", 9_000),
+            ("limited_by_receive_window_ns", 0),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        study
+    }
+
+    #[test]
+    fn the_cause_is_named_before_what_follows_from_it() {
+        let limit = limit_of(&shaped(), &[]);
+        assert_eq!(limit.rule.as_deref(), Some("path-capacity"));
+        let says = limit.to_string();
+        assert!(says.contains("a shaper or a slower link between the ends limits"), "{says}");
+        assert!(says.contains("not the threads' CPUs (busiest 50 %), not the window"), "{says}");
+        assert!(!says.contains("loss ("), "a hundredth was lost: {says}");
+    }
+
+    #[test]
+    fn a_full_cpu_and_nothing_at_all_are_told_apart() {
+        let mut study = stream("tcp-stream");
+        let unknown = limit_of(&study, &[]);
+        assert_eq!(unknown.sureness, Sureness::Unexplained);
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.threads[0].system_ns = end.report.threads[0].wall_ns;
+        }
+        let full = limit_of(&study, &[]);
+        assert!(full.to_string().contains("thread, 100 % of a CPU, limits (counted)"), "{full}");
+    }
+
+    #[test]
+    fn the_next_limit_is_the_lowest_ceiling_above() {
+        let mut study = shaped();
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("eth0".into());
+        }
+        let ceiling = |resource: &str, value: f64| Ceiling {
+            resource: resource.into(),
+            range: Estimate {
+                value,
+                low: value,
+                high: value,
+                unit: Unit::BitsPerSecond,
+                n: 0,
+                by: Method::Model,
+            },
+            says: String::new(),
+            only_if: None,
+            provenance: Vec::new(),
+        };
+        let prediction = Prediction {
+            path: "eth0".into(),
+            protocol: "tcp".into(),
+            range: None,
+            narrowest: None,
+            ceilings: vec![ceiling("memory", 9e9), ceiling("wire", 23.5e9), ceiling("pcie", 60e9)],
+            measured: None,
+            missing: Vec::new(),
+            sessions: Vec::new(),
+        };
+        let says = limit_of(&study, &[prediction]).to_string();
+        // Ten gigabits were measured: memory's nine are behind it.
+        assert!(says.ends_with("next limit: wire, 23.5 Gb/s, 2.4 x (modelled)"), "{says}");
+    }
+}
