@@ -2,7 +2,7 @@
 
 use crate::measured::Cell;
 use narrows_model::load::EndReport;
-use narrows_model::reading::{Counter, Gauge, Moment, keys};
+use narrows_model::reading::{Counter, Gauge, Moment, Scope, keys};
 use narrows_stats::median;
 
 /// Bytes of the headers of a packet that carries a segment: IPv4 and TCP with timestamps. With IPv6
@@ -159,6 +159,16 @@ impl Cell<'_> {
     pub fn path_mtu_bytes(&self) -> Option<f64> {
         let of = |end: &EndReport| each(end, keys::PATH_MTU, Moment::Closing);
         self.of_source(|end| of(end).into_iter().reduce(f64::min))
+    }
+
+    /// Mean size of what the sender's interface was given.
+    pub fn packet_bytes(&self) -> Option<f64> {
+        self.of_source(|end| {
+            let of = || end.effective.interface.clone().map(Scope::Nic);
+            let packets =
+                end.readings.of(keys::TX_PACKETS, of()?).filter(|packets| *packets > 0)?;
+            Some(end.readings.of(keys::TX_BYTES, of()?)? as f64 / packets as f64)
+        })
     }
 
     /// A rate of payload as a rate of IP packets.

@@ -8,6 +8,7 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
+use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
 
 pub static RULE: Rule = Rule {
@@ -23,6 +24,9 @@ const PACING: [&str; 3] = ["bbr", "bbr2", "bbr3"];
 const SHORT_NS: f64 = 1e6;
 /// More than a link or a shaper would let the rate change.
 const UNSTEADY_MIN: f64 = 0.12;
+
+/// A window or a buffer that holds the sender for half of the time is the limit itself.
+const LIMITED_SHARE: f64 = 0.5;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some("sends with a congestion control that paces");
@@ -44,7 +48,10 @@ fn look(cell: &Cell<'_>) -> Looked {
         100.0 * lost,
         100.0 * unsteady
     );
-    let free = !cell.is_busy() && !cell.is_limited_by_buffers() && lost < 0.001;
+    let is_limited = [keys::LIMITED_BY_WINDOW, keys::LIMITED_BY_BUFFER]
+        .into_iter()
+        .any(|limit| cell.limited_share(limit).is_some_and(|share| share >= LIMITED_SHARE));
+    let free = !cell.is_busy() && !is_limited && lost < 0.001;
     let held = free && trips.shortest_ns <= SHORT_NS && unsteady >= UNSTEADY_MIN;
     let wrong = held.then(|| {
         let says = format!(

@@ -39,7 +39,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let row = row(cell).ok_or_else(|| cell.lacks("the kernel's count of its repairs"));
     let row = if losses.lost > 0.0 { row? } else { 0.0 };
     let seen = format!(
-        "{:.1} % of the segments lost, {row:.0} at a time; packets waited {:.2} ms; the fastest \
+        "{:.1} % of the segments lost, {row:.1} packets at a time; packets waited {:.2} ms; the fastest \
          slices of the runs are within {:.0} % of each other",
         100.0 * losses.lost,
         trips.waited_ns() / 1e6,

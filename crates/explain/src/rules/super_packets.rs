@@ -8,8 +8,6 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::load::EndReport;
-use narrows_model::reading::{Scope, keys};
 use narrows_model::result::{Verdict, Weight};
 
 pub static RULE: Rule = Rule {
@@ -46,9 +44,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let segment = cell.segment_bytes().ok_or_else(|| cell.lacks("the size of segments"))?;
-    let packet = cell
-        .of_source(packet_bytes)
-        .ok_or_else(|| cell.lacks("packets of the sender's interface"))?;
+    let packet =
+        cell.packet_bytes().ok_or_else(|| cell.lacks("packets of the sender's interface"))?;
     let segments = packet / segment.max(1.0);
     let seen = format!("{packet:.0} B a packet, {segments:.1} segments of {segment:.0} B");
     let wrong = (segments < SEGMENTS_MAX).then(|| {
@@ -66,13 +63,6 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
-}
-
-/// Mean size of what the sender's interface was given.
-fn packet_bytes(end: &EndReport) -> Option<f64> {
-    let of = || end.effective.interface.clone().map(Scope::Nic);
-    let packets = end.readings.of(keys::TX_PACKETS, of()?).filter(|packets| *packets > 0)?;
-    Some(end.readings.of(keys::TX_BYTES, of()?)? as f64 / packets as f64)
 }
 
 #[cfg(test)]
