@@ -20,12 +20,14 @@ mod screen;
 mod stop;
 mod watch;
 
-use args::{Args, Command};
-use clap::Parser;
+use args::{Args, Command, help};
+use clap::FromArgMatches;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let done = match Args::parse().command {
+    let matches = help::command().get_matches();
+    let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let done = match args.command {
         Command::Check(args) => cmd::check::run(&args),
         Command::Compare(args) => cmd::compare::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
         Command::Import(args) => cmd::import::run(&args),
         Command::List(args) => cmd::list::run(&args),
         Command::Listener => cmd::listener::run(),
-        Command::Man => cmd::man::run(),
+        Command::Man(args) => cmd::man::run(&args),
         Command::Mem(args) => cmd::mem::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Rdma(args) => cmd::rdma::run(&args),

@@ -174,12 +174,14 @@ fn a_file_that_may_not_be_read_is_told() {
 #[test]
 fn what_cannot_be_written_is_told() {
     let bad = Bad::make("exits-written");
+    ends(narrows().args(["man", "tcpp"]), Cause::NO_PAGE);
     // A folder where even root can make no file.
     for (to, cause) in [("/proc/self", Cause::UNWRITABLE), ("/no/such", Cause::NO_FOLDER)] {
         for words in ["check --out", "mem --out", "tcp 127.0.0.1 --out", "udp 127.0.0.1 --out"] {
             ends(narrows().args(words.split(' ')).arg(to), cause);
         }
         ends(with("report @ --figures", &bad.study).arg(to), cause);
+        ends(narrows().args(["man", "--dir"]).arg(to), cause);
         let below = format!("{to}/x");
         for words in ["report @ -o", "export @ -o", "export @ --format parquet -o"] {
             ends(with(words, &bad.study).arg(&below), Cause::UNWRITABLE);

@@ -36,10 +36,39 @@ fn help_names_every_command_and_the_exit_codes() {
         assert!(help.contains(word), "{word}\n{help}");
     }
     assert!(!help.contains("worker"), "{help}");
+    let short = out(&run(narrows().arg("-h")));
+    assert!(short.contains("\nMeasure:\n") && short.contains("Examples:"), "{short}");
+    assert!(!short.contains("Exit codes:") && short.lines().count() <= 54, "{short}");
     let page = out(&run(narrows().arg("man")));
     assert!(page.contains(".TH narrows"), "{page}");
     let script = out(&run(narrows().args(["completions", "bash"])));
     assert!(script.contains("_narrows()"), "{script}");
+}
+
+/// Every command that is shown has a page, and a page has every option of its command.
+#[test]
+fn manual_pages_have_all_options_of_all_commands() {
+    let dir = folder("man");
+    let output = run(narrows().args(["man", "--dir"]).arg(&dir));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let page = |name: &str| std::fs::read_to_string(dir.join(format!("{name}.1"))).expect(name);
+    let options = |help: &str| -> Vec<String> {
+        let words = help.split(|c: char| c.is_whitespace() || "[],=".contains(c));
+        let long = words.filter(|word| word.starts_with("--") && word.len() > 3);
+        long.map(|word| word.trim_end_matches(['.', ';', ':', ')', '`']).to_owned()).collect()
+    };
+    for command in ["check", "host", "mem", "rdma", "report", "serve", "tcp", "tune", "udp"] {
+        let help = out(&run(narrows().args([command, "--help"])));
+        let page = page(&format!("narrows-{command}")).replace("\\-", "-");
+        for option in options(&help) {
+            assert!(page.contains(&option), "{command}: {option}");
+        }
+        let printed = out(&run(narrows().args(["man", command])));
+        assert_eq!(printed.replace("\\-", "-"), page, "{command}");
+    }
+    assert!(page("narrows-study-run").contains(".TH"), "pages of commands below commands");
+    let hidden = ["narrows-worker.1", "narrows-listener.1", "narrows-guard.1"];
+    assert!(hidden.iter().all(|name| !dir.join(name).exists()));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod direct;
+pub mod help;
 mod stored;
 mod study;
 mod table;
@@ -22,7 +23,7 @@ use std::path::PathBuf;
 
 /// Does a server's memory, NUMA layout, PCIe path or CPU hold its network back?
 #[derive(Parser)]
-#[command(version, about, after_help = crate::cause::exit_codes(), max_term_width = 100)]
+#[command(version, about, max_term_width = 100)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -60,8 +61,8 @@ pub enum Command {
     /// The part of an agent that speaks with peers; started by narrows itself
     #[command(hide = true)]
     Listener,
-    /// Print the manual page, as roff
-    Man,
+    /// Print a manual page as roff, or write those of all commands
+    Man(ManArgs),
     /// Measure this host's memory: bandwidth by kernel and node, latency by size and load
     ///
     /// Without a choice: all kernels on one thread and on all, latency from the first-level cache
@@ -172,6 +173,17 @@ pub struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
+}
+
+/// Options of `man`.
+#[derive(ClapArgs)]
+pub struct ManArgs {
+    /// The command whose page is printed, such as tcp or study run; without one narrows' own
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// Write the pages of all commands into this folder instead
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub dir: Option<PathBuf>,
 }
 
 /// Tables of `host`.

@@ -3,6 +3,8 @@
 use super::Cause;
 
 impl Cause {
+    /// A manual page of no command.
+    pub const NO_PAGE: Self = Self::usage("`narrows --help` lists the commands");
     /// An order that makes no sense.
     pub const ORDER: Self = Self::usage("see `narrows help`");
     /// A network namespace that is not there.
