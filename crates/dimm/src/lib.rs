@@ -16,3 +16,4 @@ pub mod placement;
 pub mod platform;
 pub mod population;
 pub mod rule;
+mod why_not;

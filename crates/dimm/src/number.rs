@@ -1,8 +1,8 @@
 //! From the numbers that a rule finds in slots' names to sockets and channels.
 
 use crate::board::{Board, holds_dram, is_memory_slot};
-use crate::placement::WhyNot;
 use crate::rule::{Channels, Rule, Sockets};
+use crate::why_not::WhyNot;
 use narrows_model::host::{Slot, SlotPlace};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,14 +2,14 @@
 //! first whose placement nothing contradicts is taken. What was tried and why it failed is kept.
 
 use crate::board::{Board, holds_dram, is_memory_slot};
-use crate::checks::{self, Contradiction};
+use crate::checks;
 use crate::locator::{self, Spelt};
 use crate::number::{self, Read};
 use crate::population::{SlotsFrom, slots_from};
 use crate::rule::{BUNDLED, Confidence, Rule};
+pub use crate::why_not::WhyNot;
 use narrows_model::host::{Host, Slot, SlotPlace};
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// What was tried to place the slots of one machine, and what came of it.
 #[derive(Clone, Debug, Default)]
@@ -31,45 +31,6 @@ pub struct Placed {
     pub source: String,
     /// For each slot where it is, sockets counted from 0 in the order of the board's labels.
     pub places: Vec<Option<SlotPlace>>,
-}
-
-/// Why a rule placed nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WhyNot {
-    /// A slot's name is not of the rule's pattern.
-    Name(String),
-    /// The family, whose channels the rule counts, is not known.
-    Family,
-    /// The rule needs as many slots (or letters) as this, and the board has others.
-    Count {
-        /// What is counted.
-        what: &'static str,
-        /// How many there are.
-        found: usize,
-        /// Of which they should be a multiple, or which they should be.
-        wanted: usize,
-    },
-    /// Slots are not numbered in one row.
-    Gaps,
-    /// Nothing tells which slot is on which processor.
-    Sockets,
-    /// What is known of the machine speaks against it.
-    Contradiction(Contradiction),
-}
-
-impl fmt::Display for WhyNot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(locator) => write!(f, "'{locator}' is not named that way"),
-            Self::Family => f.write_str("the processor's family is not known"),
-            Self::Count { what, found, wanted } => {
-                write!(f, "there are {found} {what}, which does not go with {wanted}")
-            }
-            Self::Gaps => f.write_str("the slots are not numbered in one row"),
-            Self::Sockets => f.write_str("nothing tells which slot is on which processor"),
-            Self::Contradiction(contradiction) => write!(f, "{contradiction}"),
-        }
-    }
 }
 
 /// Places the slots of a host anew, with a user's rules first; says what was tried. What the driver

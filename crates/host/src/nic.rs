@@ -1,7 +1,7 @@
 //! Network interfaces, from `/sys/class/net`, `/proc/irq`, and what must be asked ([`crate::ask`]).
 
 use crate::ask::{self, ethtool, links};
-use crate::pci::Functions;
+use crate::pci::{self, Functions};
 use crate::{Root, list};
 use narrows_model::host::{
     Coalescing, Irq, Nic, Pause, PciHop, Queues, Rings, Steering, VirtualFunctions,
@@ -56,7 +56,7 @@ fn nic(
         mtu_bytes: root.number(&file("mtu")).and_then(|mtu| {
             u64::try_from(mtu).map(Bytes).map_err(|_| format!("{mtu} is not a size"))
         }),
-        node: node(root, device.as_deref(), &file("device/numa_node")),
+        node: pci::node(root, device.as_deref(), &file("device/numa_node")),
         irq_cpus: irq_cpus(&irqs),
         irqs,
         queues: queues(root, &file("queues")),
@@ -154,21 +154,6 @@ fn speed(mbps: Fact<i64>) -> Fact<BitsPerSecond> {
         }
         known => known.map(|mbps| BitsPerSecond(mbps as f64 * 1e6)),
     }
-}
-
-/// The node of the device, or of the nearest parent that has one: a virtio device has none itself.
-pub fn node(root: &Root, device: Option<&str>, shown: &str) -> Fact<u32> {
-    let mut dir = device.unwrap_or_default();
-    while !dir.is_empty() {
-        if let Some(node) = root.number(&format!("{dir}/numa_node")).value() {
-            return match u32::try_from(*node) {
-                Ok(node) => Fact::known(node, format!("/{dir}/numa_node")),
-                Err(_) => Fact::absent(format!("/{dir}/numa_node is {node}")),
-            };
-        }
-        dir = dir.rsplit_once('/').map_or("", |(parent, _)| parent);
-    }
-    Fact::absent(format!("/{shown}"))
 }
 
 /// The interrupts of the device: the vectors of its PCI function.

@@ -1,12 +1,27 @@
 //! PCI functions that move much data, and the functions on the way to them from the root complex.
 
-use crate::{Root, express, nic};
+use crate::{Root, express};
 use narrows_model::Fact;
 use narrows_model::host::{Device, DeviceKind, Express, Nic, PciHop, PciLink, RdmaDevice};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 const FUNCTIONS: &str = "sys/bus/pci/devices";
+
+/// The node of the device, or of the nearest parent that has one: a virtio device has none itself.
+pub fn node(root: &Root, device: Option<&str>, shown: &str) -> Fact<u32> {
+    let mut dir = device.unwrap_or_default();
+    while !dir.is_empty() {
+        if let Some(node) = root.number(&format!("{dir}/numa_node")).value() {
+            return match u32::try_from(*node) {
+                Ok(node) => Fact::known(node, format!("/{dir}/numa_node")),
+                Err(_) => Fact::absent(format!("/{dir}/numa_node is {node}")),
+            };
+        }
+        dir = dir.rsplit_once('/').map_or("", |(parent, _)| parent);
+    }
+    Fact::absent(format!("/{shown}"))
+}
 
 /// Reads functions, each once: many devices share the bridges above them.
 pub struct Functions<'a> {
@@ -58,7 +73,7 @@ impl<'a> Functions<'a> {
         Some(Device {
             kind,
             driver: self.root.link_name(&format!("{dir}/driver")),
-            node: nic::node(self.root, Some(&dir), &format!("{dir}/numa_node")),
+            node: node(self.root, Some(&dir), &format!("{dir}/numa_node")),
             is_virtual: called || self.root.has(&format!("{dir}/physfn")),
             path,
             address,

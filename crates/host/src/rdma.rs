@@ -1,6 +1,6 @@
 //! RDMA devices, from `/sys/class/infiniband`.
 
-use crate::{Root, nic, pci};
+use crate::{Root, pci};
 use narrows_model::BitsPerSecond;
 use narrows_model::Fact;
 use narrows_model::host::{Gid, RdmaDevice, RdmaPort};
@@ -22,7 +22,7 @@ fn device(root: &Root, name: &str) -> RdmaDevice {
         name: name.to_owned(),
         kind: root.text(&file("node_type")).and_then(after_colon),
         firmware: root.text(&file("fw_ver")),
-        node: nic::node(root, device.as_deref(), &file("device/numa_node")),
+        node: pci::node(root, device.as_deref(), &file("device/numa_node")),
         address,
         ports: ports.into_iter().map(|number| port(root, name, number)).collect(),
     }

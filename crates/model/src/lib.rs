@@ -9,6 +9,7 @@
 pub mod fact;
 pub mod host;
 pub mod load;
+mod lost;
 pub mod options;
 pub mod rdma;
 pub mod reading;
@@ -18,10 +19,10 @@ pub mod shown;
 pub mod study;
 pub mod trial;
 pub mod units;
-pub mod verdict;
 pub mod workload;
 
 pub use fact::{Fact, Source};
+pub use result::verdict;
 pub use units::{BitsPerSecond, Bytes, BytesPerSecond, Nanos};
 
 /// Version of the JSON that narrows prints and stores; raised when a key changes its meaning.

@@ -1,13 +1,13 @@
 //! A record: one run of one trial, as it was measured. Never edited afterwards.
 
+use crate::Nanos;
 use crate::load::{EndReport, Role};
+pub use crate::lost::{Lost, LostBy, Stage};
 use crate::reading::Readings;
 use crate::result::Unit;
 use crate::trial::TrialId;
-use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// One run of one trial.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -246,88 +246,6 @@ impl Fault {
     /// True for what is not written down.
     pub fn is_of_machine(&self) -> bool {
         *self == Self::Machine
-    }
-}
-
-/// How far a run got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    /// Starting the workers.
-    Start,
-    /// Making the ends ready: buffers, sockets, connections.
-    Prepare,
-    /// Running.
-    Run,
-    /// Collecting the reports.
-    Collect,
-}
-
-/// Why an end was lost: it gave no figures of its run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lost {
-    /// How far it had got.
-    pub at: Stage,
-    /// What became of it.
-    #[serde(flatten)]
-    pub cause: LostBy,
-}
-
-/// What became of an end that was lost.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "cause", rename_all = "kebab-case")]
-pub enum LostBy {
-    /// The kernel killed its process for want of memory.
-    OutOfMemory {
-        /// The control group that was out of memory, or whose process was chosen.
-        group: String,
-        /// The tightest limit above the process; `None` where the host was out of memory.
-        limit_bytes: Option<Bytes>,
-    },
-    /// A signal ended its process.
-    Killed {
-        /// The signal's number (signal(7)).
-        signal: i32,
-    },
-    /// Its process ended by itself, with this exit code.
-    Exited {
-        /// From 0 to 255.
-        code: i32,
-    },
-    /// It did not answer in time.
-    Silent {
-        /// For how long it was waited for.
-        waited_ns: Nanos,
-    },
-    /// It failed, and said why.
-    Failed {
-        /// Its own words.
-        why: String,
-    },
-}
-
-impl fmt::Display for LostBy {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfMemory { group, limit_bytes } => {
-                write!(to, "killed by the kernel: out of memory in cgroup {group}, ")?;
-                match limit_bytes {
-                    Some(limit) => write!(to, "limit {limit}"),
-                    None => to.write_str("which has no limit: the host was out of memory"),
-                }
-            }
-            Self::Killed { signal } => {
-                write!(to, "the worker process ended early (signal: {signal})")
-            }
-            Self::Exited { code } => {
-                write!(to, "the worker process ended early (exit status: {code})")
-            }
-            Self::Silent { waited_ns } => {
-                let waited = std::time::Duration::from_nanos(waited_ns.0);
-                write!(to, "an end did not answer in {waited:?}")
-            }
-            Self::Failed { why } => to.write_str(why),
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! libraries ask for.
 
 pub mod fabric;
+mod failed;
 mod memory;
 mod signals;
 pub mod ticker;

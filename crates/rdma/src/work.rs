@@ -1,7 +1,5 @@
 //! What is asked of a queue pair or an endpoint, and what comes back.
 
-use crate::verbs::status_words;
-
 /// Operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
@@ -68,16 +66,4 @@ pub struct Completion {
     pub arrived: bool,
     /// Bytes that arrived.
     pub bytes: u32,
-}
-
-impl Completion {
-    /// Why it failed, in the library's words; `None` when it did not.
-    #[inline]
-    pub fn failed(&self) -> Option<String> {
-        match self.status {
-            Status::Good => None,
-            Status::Verbs(status) => Some(status_words(status)),
-            Status::Fabric(number) => Some(crate::fabric::words(number)),
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Every figure of a report as a picture of its own, with its style inside.
 
-use crate::plots::{boxes, ceilings, panel, percentiles};
+use crate::plots::{boxes, ceilings, percentiles};
+use crate::study::plot;
 use crate::{Analysis, words};
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
@@ -14,7 +15,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     for (at, one) in analysis.study.iter().flat_map(|study| study.panels.iter().enumerate()) {
         let across = analysis.study.as_ref().map_or("", |study| study.across.as_str());
         let title = if one.name.is_empty() { words::metric(one.metric) } else { &one.name };
-        let drawn = panel::draw(title, across, one, &analysis.summaries);
+        let drawn = plot::draw(title, across, one, &analysis.summaries);
         figures.push((format!("panel-{at}-{}", plain(title)), drawn));
     }
     let metrics = [

@@ -18,7 +18,6 @@ pub mod placed;
 pub mod plots;
 pub mod published;
 mod rdma;
-mod reconciled;
 pub mod results;
 pub mod score;
 pub mod sessions;

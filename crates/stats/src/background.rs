@@ -1,7 +1,7 @@
 //! What a background load moved while its run was made.
 
+use crate::done::{CONFIDENCE, Done};
 use crate::median_interval;
-use crate::summary::{CONFIDENCE, Done};
 use narrows_model::load::{EndReport, Interval};
 use narrows_model::record::{Lost, Record};
 use narrows_model::result::{Estimate, Unit};

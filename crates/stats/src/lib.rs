@@ -6,8 +6,11 @@
 mod background;
 mod compare;
 mod corrupted;
+mod done;
 mod drift;
+mod interface;
 mod label;
+mod labels;
 mod levels;
 mod loss;
 mod noise;
@@ -19,12 +22,14 @@ mod repeats;
 mod resample;
 mod sequential;
 mod sessions;
+mod summarise;
 mod summary;
 mod together;
 mod traffic;
 
 pub use compare::{Change, Compared, compare, compare_sessions};
 pub use corrupted::Corrupted;
+pub use done::Value;
 pub use drift::{Drift, Placed, Step, drift};
 pub use label::Label;
 pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, levels};
@@ -41,7 +46,8 @@ pub use repeats::repeats_needed;
 pub use resample::{Equivalence, bca, equivalence, permutation};
 pub use sequential::{Looks, is_precise};
 pub use sessions::{Covers, Reproducibility, SESSIONS_MIN, Sessions, reproducibility};
-pub use summary::{CopyShare, CpuUse, Summary, Value, copy_share, reconciled, summarise, value_of};
+pub use summarise::{CopyShare, copy_share, reconciled, summarise, value_of};
+pub use summary::{CpuUse, Summary};
 pub use together::{Together, together};
 pub use traffic::{BusyCpu, BusyCpus, Overhead, Traffic};
 

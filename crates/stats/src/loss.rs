@@ -1,9 +1,9 @@
 //! Where datagrams went: how many are missing, by both ends' counts, and where the counters of both
 //! ends say that they were dropped. What no counter places has no place.
 
-use crate::summary::Done;
+use crate::done::Done;
+use crate::interface::interface;
 use crate::total;
-use crate::traffic::interface;
 use narrows_model::load::{EndReport, FlowTally, Stretch};
 use narrows_model::reading::{Counter, keys};
 use narrows_model::record::Record;

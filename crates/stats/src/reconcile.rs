@@ -8,8 +8,8 @@
 //! off: of TCP by what it received, of UDP by the memory of the datagrams that waited in the
 //! sockets as the window opened and closed. What neither explains is refused.
 
+use crate::interface::interface;
 use crate::total;
-use crate::traffic::interface;
 use narrows_model::load::{EndReport, FlowTally, Role};
 use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::record::{Outcome, Record};

@@ -4,8 +4,8 @@
 //! its temperature. Their interval says what more runs of the same session would; another day's may
 //! lie beside it.
 
+use crate::done::Value;
 use crate::order::median;
-use crate::summary::{Summary, Value};
 use narrows_model::Nanos;
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
@@ -164,13 +164,6 @@ pub(crate) fn by_session(values: &[Value]) -> Vec<Vec<f64>> {
         sessions.entry(value.session).or_default().push(value.value);
     }
     sessions.into_values().collect()
-}
-
-impl Summary {
-    /// Values of each session, in time.
-    pub fn by_session(&self) -> Vec<Vec<f64>> {
-        by_session(&self.values)
-    }
 }
 
 pub(crate) fn mean(values: &[f64]) -> f64 {

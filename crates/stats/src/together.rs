@@ -1,7 +1,8 @@
 //! Trials that ran at once: what they reached together.
 
+use crate::done::CONFIDENCE;
 use crate::median_interval;
-use crate::summary::{CONFIDENCE, Summary};
+use crate::summary::Summary;
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::workload::Metric;

@@ -1,10 +1,11 @@
 //! What went over the wire beside the figure: system calls and packets.
 
-use crate::summary::Done;
+use crate::done::Done;
+use crate::interface::interface;
 use crate::{median, total};
 use narrows_model::Bytes;
 use narrows_model::load::{EndReport, Unacknowledged, ZeroCopy};
-use narrows_model::reading::{Counter, Scope, Source, keys};
+use narrows_model::reading::{Scope, Source, keys};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -66,12 +67,6 @@ fn per_second(count: u64, end: &EndReport) -> f64 {
 fn calls(end: &EndReport) -> Option<f64> {
     let calls = total(end.flows.iter().map(|flow| flow.calls));
     (calls > 0).then(|| per_second(calls, end))
-}
-
-/// A counter of the interface that the flow used.
-pub(crate) fn interface(end: &EndReport, counter: Counter) -> Option<u64> {
-    let name = end.effective.interface.clone()?;
-    end.readings.of(counter, Scope::Nic(name))
 }
 
 /// How busy one CPU of a host was.

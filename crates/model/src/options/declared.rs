@@ -1,8 +1,8 @@
 //! What is said of an option, once.
 
 use super::value::{Takes, Told, Value};
+use super::{Effective, Params};
 use crate::Bytes;
-use crate::load::{Effective, Params};
 use crate::workload::Workload;
 use std::marker::PhantomData;
 

@@ -1,7 +1,7 @@
 //! What the flows of a network workload carry, and how their sockets are set.
 
 use super::{Command, Declared, Fits, Flag, Form, Kept, Opt, Takes, Unset, Value, fits};
-use crate::load::{Params, SocketParams, StreamParams};
+use super::{Params, SocketParams, StreamParams};
 use crate::workload::{Transport, Workload};
 use crate::{BitsPerSecond, Bytes};
 

@@ -4,21 +4,26 @@
 //! made from this table.
 
 mod declared;
+mod effective;
 mod fits;
 pub mod flows;
 pub mod kernels;
+mod params;
 pub mod places;
 pub mod rdma;
 pub mod runs;
+mod stored;
 mod told;
 pub mod trips;
 mod value;
 
 pub use declared::{Command, Declared, Fits, Flag, Kept, Opt, Scene, Section, Unset};
+pub use effective::{Effective, IpVersion};
+pub use params::{Binding, CpuList, MemoryParams, Params, SocketParams, StreamParams, TripParams};
+pub use stored::{StoredLoad, StoredParams};
 pub use told::{Key, KeyOf, Options, ValueOf};
 pub use value::{Form, Takes, Told, Value, Written, WrongValue};
 
-use crate::load::{Effective, Params};
 use crate::workload::Workload;
 use std::fmt;
 

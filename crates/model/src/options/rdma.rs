@@ -1,7 +1,7 @@
 //! What RDMA can be told. The letters are those of perftest, where it has one.
 
+use super::Params;
 use super::{Command, Declared, Flag, Form, Kept, Opt, Section, Takes, Unset, Value, fits};
-use crate::load::Params;
 use crate::rdma::{RdmaParams, RdmaPlace};
 
 const OLD: Declared =

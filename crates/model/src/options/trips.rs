@@ -1,8 +1,8 @@
 //! What round trips can be told.
 
 use super::{Command, Declared, Flag, Kept, Opt, Takes, Unset, Value, fits};
+use super::{Params, TripParams};
 use crate::Bytes;
-use crate::load::{Params, TripParams};
 
 const OLD: Declared = Declared { fits: fits::TRIPS, unset: Unset::Null, ..Declared::PLAIN };
 const FLAG: Flag = Flag { on: &[Command::Tcp, Command::Udp], needs: Some("rr"), ..Flag::PLAIN };

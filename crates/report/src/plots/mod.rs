@@ -5,7 +5,6 @@ pub mod boxes;
 pub mod ceilings;
 pub mod curve;
 pub mod host;
-pub mod panel;
 pub mod percentiles;
 pub mod population;
 pub(crate) mod svg;
@@ -16,7 +15,7 @@ pub(crate) use svg::Svg;
 pub(crate) const WIDTH: f64 = 360.0;
 
 /// Up to about `count` round numbers that cover `low` to `high`.
-fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
+pub(crate) fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     let span = (high - low).max(f64::MIN_POSITIVE);
     let rough = span / count.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());

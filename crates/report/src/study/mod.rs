@@ -3,6 +3,7 @@
 
 mod grouped;
 pub mod page;
+pub mod plot;
 pub mod side;
 pub mod text;
 

@@ -1,7 +1,7 @@
 //! A study's figures and tables in the page.
 
+use super::plot;
 use super::{Panel, StudyResults, side, text};
-use crate::plots::panel as plot;
 use crate::{Analysis, words};
 use maud::{Markup, PreEscaped, html};
 

@@ -1,6 +1,6 @@
 //! Runs whose payload cannot be, in words.
 
-use crate::words::value;
+use super::value;
 use narrows_model::load::Role;
 use narrows_model::result::Unit;
 use narrows_model::workload::Metric;

@@ -1,9 +1,9 @@
 //! Boxplots side by side along one factor, as the published figures have them: the level below, the
 //! value upward.
 
-use super::svg::{Anchor, short};
-use super::{Svg, WIDTH, ticks};
-use crate::study::Panel;
+use super::Panel;
+use crate::plots::svg::{Anchor, short};
+use crate::plots::{Svg, WIDTH, ticks};
 use crate::words;
 use narrows_model::result::Unit;
 use narrows_stats::Summary;

@@ -1,9 +1,11 @@
 //! Results: computed from facts and records, always recomputable, never stored as truth.
 
-pub use crate::verdict::{Answer, Gap, Inapplicable, LookedAt, Missing, NothingSeen, Verdict};
+pub mod verdict;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+pub use verdict::{Answer, Gap, Inapplicable, LookedAt, Missing, NothingSeen, Verdict};
 
 /// Unit of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

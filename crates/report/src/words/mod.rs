@@ -1,5 +1,7 @@
 //! Phrases that more than one format uses.
 
+mod reconciled;
+
 use crate::Analysis;
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{Effective, Role};
@@ -497,7 +499,7 @@ pub fn label(label: Label, summary: &Summary) -> String {
             return format!("{} of up to {:.0} %", label.says(), 100.0 * most);
         }
         Label::BackgroundEnded => return background_ended(summary),
-        Label::Impossible => return crate::reconciled::refused(summary),
+        Label::Impossible => return reconciled::refused(summary),
         _ => return label.says().to_owned(),
     }
     let noisy = summary.values.iter().filter(|value| value.noisy).count();

@@ -1,10 +1,10 @@
 //! Parameters as files have them, and as narrows 0.1 tells them: with the background load,
 //! which is an end of its own.
 
-use super::{Binding, CpuList, Params, SocketParams, StreamParams, TripParams};
+use super::{
+    Binding, CpuList, MemoryParams, Options, Params, SocketParams, StreamParams, TripParams,
+};
 use crate::Bytes;
-use crate::load::MemoryParams;
-use crate::options::Options;
 use crate::rdma::RdmaParams;
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};

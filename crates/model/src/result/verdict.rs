@@ -1,8 +1,8 @@
 //! What a rule answers. *Clear* can only be said with what was looked at, so that a rule which
 //! could not look has to say that instead.
 
+use super::{Evidence, Finding};
 use crate::fact::Fact;
-use crate::result::{Evidence, Finding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,0 +1,85 @@
+//! What took effect of what was told: settings as an end read them back.
+
+use crate::Bytes;
+use crate::rdma::RdmaEffective;
+use serde::{Deserialize, Serialize};
+
+/// What is set on the sockets, read back after it was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effective {
+    /// Congestion control in use (TCP).
+    pub congestion: Option<String>,
+    /// Send buffer as the kernel reports it (twice what is asked for, on Linux).
+    pub send_buffer_bytes: Option<Bytes>,
+    /// Receive buffer as the kernel reports it.
+    pub receive_buffer_bytes: Option<Bytes>,
+    /// Span of the application's buffer; a span within the cache is "hot".
+    pub buffer_span_bytes: Bytes,
+    /// How the memory kernel was built (`avx512`, `avx2`, `portable`); `None` for network
+    /// workloads.
+    pub variant: Option<String>,
+    /// Pages that the memory kernel's buffers have: `4K`, `2M`, `1G`, or `transparent`, which the
+    /// kernel may or may not have made huge.
+    #[serde(default)]
+    pub pages: Option<String>,
+    /// Threads that load memory beside the one whose latency counts.
+    #[serde(default)]
+    pub background_threads: u32,
+    /// Bytes that cross the memory bus per hundred bytes counted, once caches are too small: 150
+    /// for a copy with plain stores; `None` for network workloads.
+    pub bus_percent_of_counted: Option<u32>,
+    /// How bytes are handed to the kernel.
+    #[serde(default)]
+    pub sender: Option<String>,
+    /// How bytes are taken from the kernel.
+    #[serde(default)]
+    pub receiver: Option<String>,
+    /// How threads wait: `block`, `busy-poll`, `spin`.
+    #[serde(default)]
+    pub wait: Option<String>,
+    /// Largest segment of the connection as it began (TCP).
+    #[serde(default)]
+    pub mss_bytes: Option<u32>,
+    /// Whether Nagle's algorithm is off (TCP).
+    #[serde(default)]
+    pub no_delay: Option<bool>,
+    /// Code point that packets carry.
+    #[serde(default)]
+    pub dscp: Option<u8>,
+    /// MTU of the path, as the kernel knows it for this flow.
+    #[serde(default)]
+    pub path_mtu_bytes: Option<Bytes>,
+    /// Which boot of which machine this end ran on: the beginning of the kernel's own random id.
+    #[serde(default)]
+    pub machine: Option<String>,
+    /// Interface that has the flow's own address; the loopback device where the other end's address
+    /// is this host's too.
+    #[serde(default)]
+    pub interface: Option<String>,
+    /// Version of IP that the flow uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip: Option<IpVersion>,
+    /// What an RDMA end chose or was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rdma: Option<RdmaEffective>,
+}
+
+/// A version of the Internet Protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IpVersion {
+    /// RFC 791.
+    V4,
+    /// RFC 8200.
+    V6,
+}
+
+impl IpVersion {
+    /// Bytes of its header without options.
+    pub fn header_bytes(self) -> u64 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Runs that were made to the end, and what each of them says.
+
+use crate::corrupted::Corrupted;
+use crate::reconcile::{Reconciled, reconcile};
+use crate::{median, median_interval, noise, percentiles, total};
+use narrows_model::load::{Effective, EndReport, FlowTally, Role};
+use narrows_model::record::{Outcome, Record};
+use narrows_model::result::{Estimate, Unit};
+use narrows_model::trial::Trial;
+use narrows_model::workload::Metric;
+use serde::{Deserialize, Serialize};
+
+/// Confidence of the intervals.
+pub(crate) const CONFIDENCE: f64 = 0.95;
+
+/// One run's value.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Value {
+    /// In the metric's unit.
+    pub value: f64,
+    /// Which repeat.
+    pub repeat: u32,
+    /// Whether others used the host meanwhile; the value counts all the same.
+    pub noisy: bool,
+    /// Which session it was made in, from 0: runs without a long pause between them.
+    #[serde(default)]
+    pub session: u32,
+}
+
+/// Median over the runs of what each run has.
+pub(crate) fn over<'a>(
+    done: &[Done<'a>],
+    unit: Unit,
+    value: impl Fn(&Done<'a>) -> Option<f64>,
+) -> Option<Estimate> {
+    let values: Vec<f64> = done.iter().filter_map(value).collect();
+    median_interval(&values, CONFIDENCE, unit)
+}
+
+/// A run that was made to the end.
+pub(crate) struct Done<'a> {
+    pub record: &'a Record,
+    pub sink: &'a EndReport,
+    pub source: Option<&'a EndReport>,
+}
+
+impl<'a> Done<'a> {
+    pub(crate) fn of(record: &'a Record) -> Option<Self> {
+        let sink = record.receiver().filter(|sink| sink.window_ns.0 > 0)?;
+        let done = record.outcome == Outcome::Done && Corrupted::of(record).is_none();
+        done.then_some(Self { record, sink, source: record.sender() })
+    }
+
+    pub(crate) fn value(&self, metric: Metric) -> Option<Value> {
+        let value = match metric {
+            Metric::Goodput => 8.0 * self.received(|flow| flow.bytes.0),
+            Metric::MemoryBandwidth => self.received(|flow| flow.bytes.0),
+            Metric::RoundTripP50 => percentiles([self.round_trips()?])?.p50_ns?.0 as f64,
+            Metric::ConnectionRate => self.trips_per_second()?,
+            // Only other tools state these.
+            Metric::Latency | Metric::Rate => return None,
+            Metric::LoadToUse => {
+                let loads = self.sink.flows.first()?.messages;
+                (loads > 0).then(|| self.sink.window_ns.0 as f64 / loads as f64)?
+            }
+        };
+        let noisy = noise(self.record).is_some_and(|noise| noise.is_noisy());
+        Some(Value { value, repeat: self.record.repeat, noisy, session: 0 })
+    }
+
+    /// What the flows of an end that count what arrived counted a second.
+    fn rate(end: &EndReport, what: impl Fn(&FlowTally) -> u64) -> f64 {
+        let counted = total(end.flows.iter().filter(|flow| flow.counts()).map(what));
+        counted as f64 / end.window_ns.seconds().max(1e-9)
+    }
+
+    /// What both directions received a second, each in the window of the end that counts it.
+    pub(crate) fn received(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
+        let source = self.counting_source().map_or(0.0, |source| Self::rate(source, &what));
+        self.record.of(Role::Receiver).map(|sink| Self::rate(sink, &what)).sum::<f64>() + source
+    }
+
+    /// The source, where it counts what arrived: both ends receive, or the sink takes no part.
+    fn counting_source(&self) -> Option<&'a EndReport> {
+        let both = self.sink.flows.iter().any(|flow| flow.sends);
+        self.source.filter(|_| both || self.is_one_sided())
+    }
+
+    fn is_one_sided(&self) -> bool {
+        self.sink.flows.iter().any(|flow| flow.one_sided)
+    }
+
+    /// Bytes a second of an end's backlog, which were read and had come before its window.
+    pub(crate) fn backlog(&self, run: &Reconciled, end: Role) -> f64 {
+        let report = if end == Role::Receiver { Some(self.sink) } else { self.source };
+        report.map_or(0.0, |report| {
+            run.backlog_bytes(end) as f64 / report.window_ns.seconds().max(1e-9)
+        })
+    }
+
+    /// Bytes a second that went back, without what had come before the window.
+    pub(crate) fn back_bytes(&self, trial: &Trial) -> f64 {
+        let end = if self.is_one_sided() { Role::Receiver } else { Role::Sender };
+        let run = reconcile(trial, Metric::Goodput, self.record);
+        self.back(|flow| flow.bytes.0) - run.map_or(0.0, |run| self.backlog(&run, end))
+    }
+
+    /// What went from the sink to the source a second: something only where both send.
+    fn back(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
+        match self.is_one_sided() {
+            true => Self::rate(self.sink, what),
+            false => self.counting_source().map_or(0.0, |source| Self::rate(source, what)),
+        }
+    }
+
+    /// Round trips, or connections, a second, as the end that asks counted them.
+    pub(crate) fn trips_per_second(&self) -> Option<f64> {
+        let source = self.source.filter(|source| source.window_ns.0 > 0)?;
+        let trips = total(source.flows.iter().map(|flow| flow.messages));
+        Some(trips as f64 / source.window_ns.seconds())
+    }
+
+    pub(crate) fn jitter_ns(&self) -> Option<f64> {
+        let jitters = self.sink.flows.iter().filter_map(|flow| Some(flow.jitter_ns?.0 as f64));
+        median(&jitters.collect::<Vec<f64>>())
+    }
+
+    pub(crate) fn received_bytes(&self) -> u64 {
+        let of = |end: &EndReport| {
+            total(end.flows.iter().filter(|flow| flow.counts()).map(|flow| flow.bytes.0))
+        };
+        total(self.record.of(Role::Receiver).map(of)) + self.counting_source().map_or(0, of)
+    }
+
+    pub(crate) fn is_one_machine(&self) -> bool {
+        let of = |end: &EndReport| end.effective.machine.clone();
+        self.source.and_then(of).is_some_and(|machine| of(self.sink) == Some(machine))
+    }
+
+    /// The source's settings (the sink's of memory kernels), with how the sink receives.
+    pub(crate) fn effective(&self) -> Effective {
+        let receiver = self.sink.effective.receiver.clone();
+        Effective { receiver, ..self.source.unwrap_or(self.sink).effective.clone() }
+    }
+
+    pub(crate) fn round_trips(&self) -> Option<&'a [(narrows_model::Nanos, u64)]> {
+        let trips = self.source?.round_trips.as_slice();
+        (!trips.is_empty()).then_some(trips)
+    }
+}

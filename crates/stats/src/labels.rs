@@ -1,0 +1,101 @@
+//! Which labels the figures of a trial have.
+
+use crate::label::Label;
+use crate::reconcile::Reconciled;
+use crate::summary::{CpuUse, Summary};
+use narrows_model::load::Role;
+use narrows_model::result::Method;
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Path, Trial};
+use narrows_model::workload::Metric;
+
+/// A thread that used this much of its CPU's time had no more to give.
+const BUSY_SHARE_FULL: f64 = 0.95;
+
+/// Whether the sink's interface saw fewer packets than the sink got datagrams: those of the one
+/// direction that comes there.
+fn joined(summary: &Summary) -> bool {
+    let packets = summary.traffic.as_ref().and_then(|t| t.sink_interface_packets_per_second);
+    let messages = summary.traffic.as_ref().and_then(|t| t.sink_messages_per_second);
+    let datagrams = messages.filter(|_| summary.datagrams_per_second.is_some());
+    packets.zip(datagrams).is_some_and(|(packets, datagrams)| datagrams > 1.5 * packets)
+}
+
+/// Whether a rate of something that must come is zero.
+fn is_nothing(summary: &Summary) -> bool {
+    let counts = matches!(summary.metric, Metric::Goodput | Metric::ConnectionRate);
+    counts && summary.estimate.is_some_and(|estimate| estimate.value == 0.0)
+}
+
+/// Whether the source reached less than 98 % of the rate that it was to keep, and fell short by
+/// more than the message of each flow that a window may cut off.
+fn behind(trial: &Trial, summary: &Summary) -> bool {
+    let params = &trial.params;
+    let asked = params.trip.as_ref().and_then(|trip| trip.per_second);
+    let reached = summary.trips_per_second.map(|rate| rate.value);
+    let sent = summary.traffic.as_ref().and_then(|traffic| traffic.sent_bits_per_second);
+    let each = f64::from(params.flows()) / trial.timeline.window_ns.seconds().max(1e-9);
+    let short = |asked: Option<u64>, reached: Option<f64>, unit: f64| {
+        let (Some(asked), Some(reached)) = (asked, reached) else { return false };
+        reached < 0.98 * asked as f64 && reached + unit * each < asked as f64
+    };
+    let bits = 8.0 * params.message_bytes.0 as f64;
+    short(asked, reached, 1.0) || short(params.rate_bps, sent, bits)
+}
+
+/// Whether a library's program did what NICs do, or a device that is none (rxe, siw): those have no
+/// address on a bus.
+fn in_software(study: &StoredStudy, summary: &Summary) -> bool {
+    let Some(used) = &summary.effective.rdma else { return false };
+    let mut devices = study.host.rdma.iter().filter(|device| device.name == used.device);
+    used.software || devices.any(|device| device.address.is_none())
+}
+
+pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
+    let stream = summary.metric == Metric::Goodput;
+    // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
+    let spins = summary.effective.wait.as_deref() == Some("spin");
+    // The CPU time of a whole process does not tell whether one of its threads is full.
+    let of_process = summary.effective.rdma.as_ref().is_some_and(|rdma| rdma.provider.is_some());
+    let full = |share: fn(&CpuUse) -> Option<f64>| {
+        let share = summary.cpu.as_ref().and_then(share);
+        stream && !spins && !of_process && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
+    };
+    let (receiver, sender) = (trial.place(Role::Receiver), trial.place(Role::Sender));
+    let is_free = receiver.is_free() || sender.is_free();
+    let same_cpu = !is_free && receiver.cpus.0.iter().any(|cpu| sender.cpus.0.contains(cpu));
+    // Twice the caches: below that a good part of the passes hits.
+    let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
+    let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
+        && trial.engine.is_none();
+    let own = trial.engine.is_none() && trial.path != Path::Imported;
+    let few = summary.estimate.is_some_and(|estimate| estimate.by == Method::Range);
+    let refused = summary.reconciled.iter().filter(|run| run.is_impossible()).count();
+    let told = summary.values.len() + summary.corrupted.len() + refused;
+    let marks = [
+        (trial.path == Path::Loopback, Label::Loopback),
+        (trial.path == Path::Namespaces, Label::NoNic),
+        (in_software(study, summary), Label::Software),
+        (same_cpu && summary.is_one_host(), Label::SameCpu),
+        (trial.params.stream.as_ref().is_some_and(|s| s.drops()), Label::Truncated),
+        (summary.effective.receiver.as_deref() == Some("splice"), Label::Spliced),
+        (joined(summary), Label::Joined),
+        (summary.zero_copy.is_some_and(|z| z.copied * 2 > z.completed), Label::ZeroCopyCopied),
+        (behind(trial, summary), Label::BehindSchedule),
+        (memory && small, Label::CacheResident),
+        (trial.params.rate_bps.is_none() && full(|cpu| cpu.source_share), Label::SourceBound),
+        (full(|cpu| cpu.sink_share), Label::SinkBound),
+        (summary.values.iter().any(|value| value.noisy), Label::Noisy),
+        (!summary.corrupted.is_empty(), Label::Corrupted),
+        (refused > 0, Label::Impossible),
+        (summary.reconciled.iter().any(Reconciled::is_without_backlog), Label::Backlog),
+        (summary.reconciled.iter().any(|run| run.rough().is_some()), Label::Rough),
+        (is_nothing(summary), Label::Nothing),
+        (summary.background_ended > 0, Label::BackgroundEnded),
+        (trial.path == Path::Imported, Label::Imported),
+        (trial.engine.is_some() && trial.path != Path::Imported, Label::OtherTool),
+        (own && summary.done as usize > told, Label::ShortWindow),
+        (few, Label::FewRuns),
+    ];
+    marks.into_iter().filter_map(|(holds, label)| holds.then_some(label)).collect()
+}

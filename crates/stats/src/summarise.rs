@@ -1,0 +1,293 @@
+//! Makes of each trial's records what they say.
+
+use crate::corrupted::Corrupted;
+use crate::done::{CONFIDENCE, Done, Value, over};
+use crate::labels::labels;
+use crate::loss::loss;
+use crate::percentile::round_trips;
+use crate::reconcile::{Reconciled, reconcile};
+use crate::sequential::Looks;
+use crate::sessions::{Sessions, by_session, reproducibility};
+use crate::summary::{CpuUse, Summary, is_one_host};
+use crate::{background, traffic};
+use crate::{box_plot, median, median_interval, noise, total};
+use narrows_model::load::{EndReport, Role};
+use narrows_model::reading::{Counter, keys};
+use narrows_model::record::{Outcome, Record};
+use narrows_model::result::{Estimate, Unit};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Trial;
+use narrows_model::workload::{Metric, Workload};
+use serde::{Deserialize, Serialize};
+
+/// What the summary of a trial takes of its study.
+struct Whole<'a> {
+    study: &'a StoredStudy,
+    /// Where it stops at a precision.
+    looks: Option<Looks>,
+    sessions: Sessions,
+}
+
+impl Whole<'_> {
+    fn value(&self, trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
+        let session = self.sessions.session(record);
+        run_value(trial, metric, record).map(|value| Value { session, ..value })
+    }
+
+    /// The median with the interval that fits how the study stops.
+    fn estimate(&self, values: &[f64], unit: Unit) -> Option<Estimate> {
+        match &self.looks {
+            Some(looks) => looks.interval(values, unit),
+            None => median_interval(values, CONFIDENCE, unit),
+        }
+    }
+}
+
+/// Summaries of all trials of a study, in its order.
+pub fn summarise(study: &StoredStudy) -> Vec<Summary> {
+    let mut by_trial = study.by_trial();
+    let longest = by_trial.values().map(Vec::len).max().unwrap_or(0);
+    let repeats = study.study.repeats;
+    let looks = study.study.precision.map(|of| Looks::new(&of, repeats, longest));
+    let whole = Whole { study, looks, sessions: Sessions::of(study) };
+    let of = |trial: &Trial| summary(&whole, trial, by_trial.remove(&trial.id).unwrap_or_default());
+    study.trials.iter().map(of).collect()
+}
+
+/// What the copy to the program costs: the same stream with and without it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CopyShare {
+    /// The ordinary trial.
+    pub trial: String,
+    /// CPU seconds of both ends for each 10^9 bytes, with the copy.
+    pub copied_seconds_per_gigabyte: f64,
+    /// The same where the kernel dropped what arrived.
+    pub dropped_seconds_per_gigabyte: f64,
+    /// What the copy takes of the first; below zero where other work on the hosts hid it.
+    pub share: f64,
+}
+
+/// The copy's share, where a trial was also run uncopied. The difference is CPU time of the copy
+/// and of what the copy makes slower, such as caches that it fills.
+pub fn copy_share(study: &StoredStudy, summaries: &[Summary]) -> Option<CopyShare> {
+    let mut cells = study.trials.iter().zip(summaries);
+    let drops = |trial: &Trial| trial.params.stream.as_ref().is_some_and(|s| s.drops());
+    let (dropped, dropping) = cells.clone().find(|(trial, _)| drops(trial))?;
+    let label = dropped.label.strip_suffix(" uncopied")?;
+    let (_, copying) = cells.find(|(trial, _)| trial.label == label)?;
+    let cost = |summary: &Summary| summary.cpu.as_ref()?.seconds_per_gigabyte;
+    let (with, without) = (cost(copying)?, cost(dropping)?);
+    (with > 0.0).then(|| CopyShare {
+        trial: label.to_owned(),
+        copied_seconds_per_gigabyte: with,
+        dropped_seconds_per_gigabyte: without,
+        share: 1.0 - without / with,
+    })
+}
+
+/// The value of one run by itself, with its unit; `None` for one that failed.
+pub fn value_of(trial: &Trial, record: &Record) -> Option<(Value, Unit)> {
+    let metric = metric(trial, &[record]);
+    Some((run_value(trial, metric, record)?, metric.unit()))
+}
+
+/// One run's payload beside everything else that saw it; `None` for a run that failed and for
+/// memory kernels.
+pub fn reconciled(trial: &Trial, record: &Record) -> Option<Reconciled> {
+    reconcile(trial, metric(trial, &[record]), record)
+}
+
+/// The value of one run: of our ends, or as another tool states it; none where that is impossible.
+fn run_value(trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
+    let reconciled = reconcile(trial, metric, record);
+    if reconciled.as_ref().is_some_and(Reconciled::is_impossible) {
+        return None;
+    }
+    let Some(external) = &record.external else {
+        let done = Done::of(record)?;
+        let backlog = |end| reconciled.as_ref().map_or(0.0, |run| done.backlog(run, end));
+        let mut value = done.value(metric)?;
+        value.value -= 8.0 * (backlog(Role::Receiver) + backlog(Role::Sender));
+        return Some(value);
+    };
+    let first = external.figures.first().filter(|figure| figure.unit == metric.unit())?;
+    let done = record.outcome == Outcome::Done;
+    let noisy = noise(record).is_some_and(|noise| noise.is_noisy());
+    done.then_some(Value { value: first.value, repeat: record.repeat, noisy, session: 0 })
+}
+
+fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summary {
+    records.sort_by_key(|record| record.repeat);
+    let metric = metric(trial, &records);
+    let done: Vec<Done<'_>> = records.iter().filter_map(|record| Done::of(record)).collect();
+    let values: Vec<Value> =
+        records.iter().filter_map(|record| whole.value(trial, metric, record)).collect();
+    let numbers: Vec<f64> = values.iter().map(|value| value.value).collect();
+    let sessions = by_session(&values);
+    let first = done.first();
+    let one_machine = first.is_some_and(Done::is_one_machine);
+    let mut summary = Summary {
+        label: trial.label.clone(),
+        kind: trial.kind.clone(),
+        engine: trial.engine.as_ref().map(|engine| engine.tool.clone()),
+        path: trial.path,
+        metric,
+        done: records.iter().filter(|record| record.outcome == Outcome::Done).count() as u32,
+        failed: records.iter().filter_map(|record| why_failed(record)).collect(),
+        corrupted: records.iter().filter_map(|record| Corrupted::of(record)).collect(),
+        reconciled: records.iter().filter_map(|run| reconcile(trial, metric, run)).collect(),
+        estimate: whole.estimate(&numbers, metric.unit()),
+        box_plot: box_plot(&numbers),
+        sessions: sessions.len() as u32,
+        reproducibility: reproducibility(&sessions),
+        round_trips: round_trips(done.iter().filter_map(|run| run.source)),
+        cpu: cpu(&done, metric, is_udp_paced(trial)),
+        loss: (trial.kind == Workload::UDP_STREAM && !done.is_empty())
+            .then(|| loss(trial, &done, is_one_host(trial.path, one_machine))),
+        lost_round_trips: (trial.kind == Workload::UDP_RR).then(|| {
+            let sources = done.iter().filter_map(|run| run.source);
+            total(sources.flat_map(|source| &source.flows).map(|flow| flow.lost))
+        }),
+        datagrams_per_second: (trial.kind == Workload::UDP_STREAM)
+            .then(|| {
+                over(&done, Unit::DatagramsPerSecond, |run| Some(run.received(|f| f.messages)))
+            })
+            .flatten(),
+        trips_per_second: (metric == Metric::RoundTripP50)
+            .then(|| over(&done, Unit::PerSecond, Done::trips_per_second))
+            .flatten(),
+        back: (trial.params.is_bidirectional())
+            .then(|| over(&done, Unit::BitsPerSecond, |run| Some(8.0 * run.back_bytes(trial))))
+            .flatten(),
+        traffic: traffic::traffic(&done),
+        jitter: over(&done, Unit::Nanos, Done::jitter_ns),
+        zero_copy: traffic::zero_copy(&done),
+        unacknowledged: traffic::unacknowledged(&done),
+        verified_bytes: traffic::verified(&done),
+        background: match metric {
+            Metric::LoadToUse => background_of_latency(&done),
+            _ => background::rate(&done),
+        },
+        background_ended: background::ended_early(trial, &done),
+        background_lost: background::lost(&done),
+        retransmitted_segments: retransmitted(&done),
+        one_machine,
+        busy_cpus: traffic::busy_cpus(&done),
+        overhead: traffic::overhead(&done),
+        effective: first.map(Done::effective).unwrap_or_default(),
+        sink_receive_buffer_bytes: first.and_then(|run| run.sink.effective.receive_buffer_bytes),
+        labels: Vec::new(),
+        values,
+    };
+    summary.labels = labels(whole.study, trial, &summary);
+    summary
+}
+
+/// What a trial's figure is: what its workload declares, or, of a word of another tool's, what the
+/// first figure's unit says.
+fn metric(trial: &Trial, records: &[&Record]) -> Metric {
+    let figures = || records.iter().flat_map(|record| record.external.iter());
+    let first = || figures().find_map(|external| Some(external.figures.first()?.unit));
+    let declared = trial.kind.metric();
+    declared.unwrap_or_else(|| first().map_or(Metric::Goodput, Metric::of_unit))
+}
+
+fn why_failed(record: &Record) -> Option<String> {
+    match &record.outcome {
+        Outcome::Failed { why, .. } => Some(why.clone()),
+        Outcome::Done => None,
+    }
+}
+
+/// CPU time of an end whose library has threads of its own, or keeps ours inside one call for so
+/// long that a thread cannot tell when the window opened.
+fn of_process(end: &EndReport) -> Option<narrows_model::Nanos> {
+    end.effective.rdma.as_ref()?.provider.as_ref()?;
+    end.process_ns
+}
+
+/// Share of one CPU that the busiest thread of an end used; the whole process where a library works
+/// for it.
+fn busiest(end: &EndReport) -> Option<f64> {
+    if let Some(all) = of_process(end) {
+        return Some(all.0 as f64 / end.window_ns.0.max(1) as f64);
+    }
+    let share = |thread: &narrows_model::load::ThreadUsage| {
+        (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / (thread.wall_ns.0.max(1)) as f64
+    };
+    end.threads.iter().map(share).reduce(f64::max)
+}
+
+/// Whether threads wait for the turn of each datagram, and fill a CPU with that.
+fn is_udp_paced(trial: &Trial) -> bool {
+    trial.kind.is_udp() && trial.params.rate_bps.is_some()
+}
+
+/// CPU time of an end's threads but for waiting for a pace; `None` where it tells nothing of them.
+fn cpu_seconds(end: &EndReport) -> Option<f64> {
+    let of = |thread: &narrows_model::load::ThreadUsage| {
+        let pacing = thread.pacing_ns.map_or(0.0, |ns| ns.seconds());
+        (thread.user_ns.seconds() + thread.system_ns.seconds() - pacing).max(0.0)
+    };
+    of_process(end)
+        .map(|all| all.seconds())
+        .or_else(|| end.threads.iter().map(of).reduce(|a, b| a + b))
+}
+
+fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
+    let over = |f: &dyn Fn(&Done<'_>) -> Option<f64>| {
+        median(&done.iter().filter_map(f).collect::<Vec<f64>>())
+    };
+    let in_cpus = |state: Counter| {
+        move |run: &Done<'_>| {
+            let ns = run.sink.readings.total(state)?;
+            Some(ns as f64 / run.sink.window_ns.0 as f64)
+        }
+    };
+    // A memory trial has one end, and no CPU use of a network.
+    done.first()?.source?;
+    Some(CpuUse {
+        source_share: over(&|run| busiest(run.source?)),
+        sink_share: over(&|run| busiest(run.sink)),
+        softirq_cpus: over(&in_cpus(keys::SOFTIRQ)),
+        steal_cpus: over(&in_cpus(keys::STEAL)),
+        seconds_per_gigabyte: match metric {
+            Metric::Goodput => over(&|run| {
+                // Older records do not tell the waiting from the work.
+                run.source.filter(|source| !is_paced || source.looked_ns.is_some())?;
+                let bytes = run.received_bytes();
+                let seconds = cpu_seconds(run.sink)? + cpu_seconds(run.source?)?;
+                (bytes > 0).then(|| seconds / (bytes as f64 / 1e9))
+            }),
+            _ => None,
+        },
+        cycles_per_byte: match metric {
+            Metric::Goodput if !is_paced => over(&cycles_per_byte),
+            _ => None,
+        },
+    })
+}
+
+/// The threads after the first are the load.
+fn background_of_latency(done: &[Done<'_>]) -> Option<Estimate> {
+    let rate = |run: &Done<'_>| {
+        let bytes = total(run.sink.flows.iter().skip(1).map(|flow| flow.bytes.0));
+        bytes as f64 / run.sink.window_ns.seconds()
+    };
+    let loaded = done.iter().all(|run| run.sink.flows.len() > 1);
+    let rates: Vec<f64> = done.iter().map(rate).collect();
+    loaded.then(|| median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)).flatten()
+}
+
+/// Cycles of both ends for each byte; `None` where one of them could not count.
+fn cycles_per_byte(run: &Done<'_>) -> Option<f64> {
+    let of = |end: &EndReport| end.threads.iter().map(|thread| thread.cycles).sum::<Option<u64>>();
+    let (bytes, cycles) = (run.received_bytes(), of(run.sink)? as f64 + of(run.source?)? as f64);
+    (bytes > 0 && cycles > 0.0).then(|| cycles / bytes as f64)
+}
+
+fn retransmitted(done: &[Done<'_>]) -> Option<u64> {
+    done.iter()
+        .filter_map(|run| run.source?.readings.total(keys::RETRANSMITTED))
+        .reduce(u64::saturating_add)
+}
