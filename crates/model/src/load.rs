@@ -94,6 +94,22 @@ pub struct Job {
     /// Ports to listen on, first to last; `None` takes any. Never taken from a peer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ports: Option<(u16, u16)>,
+    /// By which this end meets another agent's; `None` where the other end is its controller's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub grant: Option<Grant>,
+}
+
+/// What lets the ends of two agents meet. Their controller makes it for one run; its secret is the
+/// order's token, and it is for the order's workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// Id of the trial that it is for.
+    pub trial: String,
+    /// Address of the other agent: the only one that this end goes to or lets come.
+    pub peer: IpAddr,
+    /// How long it may be used once the end is prepared.
+    pub valid_ns: Nanos,
 }
 
 /// CPU time of one thread over the window.

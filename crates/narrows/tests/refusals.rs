@@ -256,6 +256,7 @@ fn raw_order(kind: &str) -> String {
         bind: None,
         iperf3: None,
         ports: None,
+        grant: None,
     };
     let order = narrows_control::session::Order::Prepare { job: Box::new(job) };
     serde_json::to_string(&order).expect("an order") + "\n"

@@ -82,6 +82,7 @@ fn job(kind: &str, end: Role, message: u64, stream: &StreamParams) -> Job {
         bind: None,
         iperf3: None,
         ports: None,
+        grant: None,
     }
 }
 

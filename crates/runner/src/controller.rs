@@ -290,6 +290,7 @@ fn background_job(trial: &Trial, end: &EndSpec, wanted: &MemoryLoad) -> Result<J
         bind: None,
         iperf3: None,
         ports: None,
+        grant: None,
     })
 }
 

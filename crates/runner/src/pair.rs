@@ -263,5 +263,6 @@ pub fn job(trial: &Trial, end: Role, token: &str) -> Job {
         bind: None,
         iperf3: None,
         ports: None,
+        grant: None,
     }
 }

@@ -94,7 +94,7 @@ impl From<&str> for Trouble {
 impl From<LoadError> for Trouble {
     fn from(error: LoadError) -> Self {
         let fault = match &error {
-            LoadError::Apart(_) => Fault::Apart,
+            LoadError::Apart(_) | LoadError::Grant(_) => Fault::Apart,
             error if error.is_filtered() => Fault::Filtered,
             LoadError::System { .. }
             | LoadError::Order(_)
@@ -201,8 +201,7 @@ impl WorkerEnd {
                 .map_err(|error| format!("entering the network namespace {namespace}: {error}"))?;
         }
         narrows_hostctl::child::obey_hold(job.params.flows()).map_err(|error| error.to_string())?;
-        let kind = narrows_workloads::check(&job)?;
-        let prepared = (kind.prepare)(&job)?;
+        let prepared = narrows_workloads::prepare(&job)?;
         let ports = prepared.ports();
         self.prepared = Some(prepared);
         self.job = Some(job);

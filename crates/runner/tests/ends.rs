@@ -316,6 +316,7 @@ fn a_load_lasts_until_it_is_told_and_has_its_place() {
             bind: None,
             iperf3: None,
             ports: None,
+            grant: None,
         };
         load.order(&Order::Prepare { job: Box::new(job) });
         assert!(matches!(load.answer(), Answer::Prepared { .. }));

@@ -53,6 +53,7 @@ fn order() -> Value {
         bind: None,
         iperf3: None,
         ports: None,
+        grant: None,
     };
     let mut order = serde_json::to_value(Order::Prepare { job: Box::new(job) }).expect("JSON");
     order["job"]["params"]["socket"] = json!({});

@@ -62,6 +62,9 @@ pub enum LoadError {
     /// An option of the order does not fit its workload, or is out of bounds.
     #[error(transparent)]
     Option(#[from] options::Refusal),
+    /// Two agents' ends do not meet, since their controller's grant does not allow it.
+    #[error(transparent)]
+    Grant(#[from] harness::grant::NotGranted),
     /// The two ends do not find each other.
     #[error("{0}")]
     Apart(String),
@@ -95,6 +98,12 @@ const EPERM: i32 = 1;
 pub fn kind(workload: &Workload) -> Result<&'static Kind, LoadError> {
     let found = kinds::KINDS.iter().copied().find(|kind| kind.workload == *workload);
     found.ok_or_else(|| LoadError::Order(format!("no workload is called '{workload}'")))
+}
+
+/// Makes one end ready, behind a door where it meets another agent's.
+pub fn prepare(job: &Job) -> Result<Box<dyn Prepared>, LoadError> {
+    let kind = check(job)?;
+    harness::grant::guard(job, (kind.prepare)(job)?)
 }
 
 /// Buffers of all flows of an end together.

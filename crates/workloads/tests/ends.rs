@@ -33,6 +33,7 @@ fn job(kind: &str, end: Role, message_bytes: u64) -> Job {
         bind: None,
         iperf3: None,
         ports: None,
+        grant: None,
     }
 }
 

@@ -28,6 +28,7 @@ fn job(kind: &str, message: u64) -> Job {
         bind: None,
         iperf3: None,
         ports: None,
+        grant: None,
     }
 }
 

@@ -30,6 +30,7 @@ fn job(kind: &str, message: u64, window_ms: u64) -> Job {
         bind: None,
         iperf3: None,
         ports: None,
+        grant: None,
     }
 }
 

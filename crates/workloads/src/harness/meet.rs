@@ -129,8 +129,8 @@ pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>
             )));
         }
         wait_for_any(listener, &unproven);
-        while let Ok((socket, _)) = listener.accept() {
-            if socket.set_nonblocking(true).is_err() {
+        while let Ok((socket, from)) = listener.accept() {
+            if !may_come(job, &from) || socket.set_nonblocking(true).is_err() {
                 continue;
             }
             unproven.push_back(Unproven { socket, said: [0; 20], length: 0 });
@@ -143,6 +143,12 @@ pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>
         take_proven(&mut unproven, token, &mut flows, job)?;
     }
     Ok(flows.into_iter().flatten().collect())
+}
+
+/// Whether an address may be the other end's: with a grant only the one that it names.
+fn may_come(job: &Job, from: &SockAddr) -> bool {
+    let from = from.as_socket().map(|from| from.ip().to_canonical());
+    job.grant.as_ref().is_none_or(|grant| from == Some(grant.peer.to_canonical()))
 }
 
 /// A connection that has not said the whole token yet.
@@ -304,6 +310,9 @@ pub fn answer(socket: &Socket, job: &Job, token: &Token) -> Result<(), LoadError
         };
         // SAFETY: the kernel has written the first `length` bytes.
         let bytes = unsafe { &*(&raw const heard[..length] as *const [u8]) };
+        if !may_come(job, &from) {
+            continue;
+        }
         // Another address gets another challenge.
         let nonce = hash(&from);
         if nonce_of(bytes, token, Word::Hello).is_some() {
@@ -355,6 +364,7 @@ mod tests {
             bind: None,
             iperf3: None,
             ports: None,
+            grant: None,
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod buffer;
 mod crew;
 pub mod ends;
+pub mod grant;
 pub mod meet;
 pub mod memory;
 pub mod pace;

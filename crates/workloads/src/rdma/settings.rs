@@ -304,6 +304,7 @@ mod tests {
             bind: None,
             iperf3: None,
             ports: None,
+            grant: None,
         }
     }
 
