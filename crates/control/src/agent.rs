@@ -12,7 +12,7 @@ pub use crate::events::{Event, Kind};
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
 use crate::heart::Heart;
 use crate::key::Key;
-use crate::limits::{LINE_MAX, Limits, WORKER_SPARE};
+use crate::limits::{Given, LINE_MAX, Limits, WORKER_SPARE};
 use crate::listen::{self, TURN};
 use crate::session::{Answer, Order};
 use crate::wire::{Patience, Reply, Request, Wire};
@@ -141,7 +141,8 @@ impl Serving {
         let _heart = Heart::start(wire.voice().clone(), self.patience.beat_every)?;
         let rented = starter.rent(own.ip())?;
         let (line, worker_until) = (Duration::ZERO, Instant::now());
-        let session = Session { serving: self, rented, address: own.ip(), line, worker_until };
+        let (address, given) = (own.ip(), Given::default());
+        let session = Session { serving: self, rented, address, given, line, worker_until };
         session.go_on(&mut wire, first)
     }
 }
@@ -151,9 +152,11 @@ struct Session<'a> {
     serving: &'a Serving,
     rented: Rented<'a>,
     address: IpAddr,
-    /// How long the worker's run is.
+    /// What its workers were given.
+    given: Given,
+    /// How long the last worker's run is.
     line: Duration,
-    /// The starter ends the worker then, if there is one.
+    /// The starter has ended all workers by then.
     worker_until: Instant,
 }
 
@@ -201,34 +204,47 @@ impl Session<'_> {
     /// Passes a request on to the starter, or says why not.
     fn meet(&mut self, request: Request, wire: &mut Wire) -> Result<Option<Reply>, ControlError> {
         let request = match request {
-            Request::Order { order } => match self.serving.limits.within(order, self.address) {
-                Ok(order) => Request::Order { order },
-                Err(why) => return Ok(Some(failed(why.to_string(), why.fault()))),
-            },
+            Request::Order { order, worker } => {
+                match self.given.admit(&self.serving.limits, worker, order, self.address) {
+                    Ok(order) => Request::Order { order, worker },
+                    Err(why) => return Ok(Some(failed(worker, why.to_string(), why.fault()))),
+                }
+            }
             other => other,
         };
         let now = Instant::now();
         match &request {
-            Request::Start => self.worker_until = now + WORKER_SPARE,
-            Request::Stop => self.worker_until = now,
-            Request::Order { order: Order::Prepare { job } } => {
-                self.line = job.timeline.length().min(LINE_MAX);
-                self.worker_until = now + WORKER_SPARE + self.line;
+            Request::Start { worker } => {
+                self.given.drop_worker(*worker);
+                self.worker_until = self.worker_until.max(now + WORKER_SPARE);
             }
-            Request::Order { order: Order::Go { .. } } => {
+            Request::Stop => {
+                self.given.clear();
+                self.worker_until = now;
+            }
+            Request::Order { order: Order::Prepare { job }, .. } => {
+                self.line = job.timeline.length().min(LINE_MAX);
+                self.worker_until = self.worker_until.max(now + WORKER_SPARE + self.line);
+            }
+            Request::Order { order: Order::Go { .. }, .. } => {
                 wire.excuse(Some(now + self.line.min(self.serving.patience.excused_max)));
             }
             Request::Order { .. } | Request::Describe => {}
         }
+        let worker = match &request {
+            Request::Order { worker, .. } => *worker,
+            Request::Start { .. } | Request::Stop | Request::Describe => 0,
+        };
         match self.rented.ask(request) {
-            Err(ControlError::Order(why)) => Ok(Some(failed(why, Fault::Machine))),
+            Err(ControlError::Order(why)) => Ok(Some(failed(worker, why, Fault::Machine))),
             asked => asked.map(|()| None),
         }
     }
 }
 
-fn failed(why: String, fault: Fault) -> Reply {
-    Reply::Answer { answer: Answer::Failed { at: Stage::Start, why, fault } }
+fn failed(worker: u32, why: String, fault: Fault) -> Reply {
+    let answer = Answer::Failed { at: Stage::Start, why, fault };
+    Reply::Answer { answer, worker }
 }
 
 /// The starter of workers, as this process sees it.

@@ -27,4 +27,4 @@ pub mod wire;
 
 pub use end::{End, WorkerProcess};
 pub use error::ControlError;
-pub use peer::{Family, Peer};
+pub use peer::{Family, Peer, PeerWorker};

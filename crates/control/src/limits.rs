@@ -3,11 +3,13 @@
 
 use crate::session::Order;
 use narrows_model::Bytes;
-use narrows_model::load::{Job, Role};
+use narrows_model::load::{Bind, Grant, Job, Role};
 use narrows_model::record::Fault;
 use narrows_workloads::LoadError;
+use narrows_workloads::harness::grant::VALID_MAX;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -32,7 +34,12 @@ pub struct Limits {
     pub rate_bps: Option<u64>,
     /// Addresses that may connect; empty is all.
     pub allowed: Vec<Net>,
+    /// Addresses of other agents that ends here may meet, as callers or as targets; empty is none.
+    pub peers: Vec<Net>,
 }
+
+/// Most workers of one session.
+pub const WORKERS_MAX: usize = 64;
 
 /// Addresses with a common beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +90,30 @@ pub enum NotLent {
     /// A background load, which would go on until somebody ends it.
     #[error("an agent runs no load without an end")]
     Endless,
+    /// The owner has not said that ends here may meet another agent's.
+    #[error(
+        "this agent's limits: no end here meets another agent's at {peer}; its owner allows \
+             that with --peers"
+    )]
+    Peer {
+        /// The other agent, by the controller's words.
+        peer: IpAddr,
+    },
+    /// A grant without an end.
+    #[error("a grant of {asked_s} s, at most {} s", VALID_MAX.as_secs())]
+    Valid {
+        /// How long the grant is to be good for, in whole seconds.
+        asked_s: u64,
+    },
+    /// An order to connect to somebody that the end's grant does not name.
+    #[error("an order to connect to {asked}, which the end has no grant to meet")]
+    Target {
+        /// Where it says to go.
+        asked: IpAddr,
+    },
+    /// Too many ends at once.
+    #[error("more than {WORKERS_MAX} ends at once")]
+    Workers,
     /// It makes no sense.
     #[error(transparent)]
     Senseless(#[from] LoadError),
@@ -125,9 +156,14 @@ impl NotLent {
     pub fn fault(&self) -> Fault {
         match self {
             Self::DoesNotListen | Self::Endless | Self::Senseless(_) => Fault::Machine,
-            Self::Seconds { .. } | Self::Flows { .. } | Self::Memory { .. } | Self::Rate { .. } => {
-                Fault::Beyond
-            }
+            Self::Seconds { .. }
+            | Self::Flows { .. }
+            | Self::Memory { .. }
+            | Self::Rate { .. }
+            | Self::Peer { .. }
+            | Self::Valid { .. }
+            | Self::Target { .. }
+            | Self::Workers => Fault::Beyond,
         }
     }
 }
@@ -154,14 +190,15 @@ impl Limits {
     }
 
     /// What is run of a peer's order, or why not. An end that connects would send wherever the peer
-    /// says, and a memory kernel would take what memory the peer says. An end that listens may
-    /// send, but only over flows that opened with the trial's token.
+    /// says: it may do so to other agents alone that the owner lets it meet, and that prove to have
+    /// the trial's token before anything is sent to them. A memory kernel would take what memory
+    /// the peer says. An end that listens may send, but only over flows that opened with the token.
     pub fn within(&self, order: Order, address: IpAddr) -> Result<Order, NotLent> {
         match order {
             Order::Prepare { mut job } => {
                 narrows_workloads::kind(&job.kind)?;
                 let listens = (job.end == Role::Receiver) != job.params.is_reverse();
-                if !job.kind.is_network() || !listens {
+                if !job.kind.is_network() || !(listens || job.grant.is_some()) {
                     return Err(NotLent::DoesNotListen);
                 }
                 job.namespace = None;
@@ -169,6 +206,14 @@ impl Limits {
                 job.iperf3 = None;
                 job.ports = self.ports;
                 job.address = Some(address);
+                if let Some(grant) = &job.grant {
+                    self.may_meet(grant)?;
+                    if !listens {
+                        // It leaves from where the other end expects it.
+                        job.bind = Some(Bind { address: Some(address), device: None });
+                        job.address = Some(grant.peer);
+                    }
+                }
                 self.check(&job)?;
                 Ok(Order::Prepare { job })
             }
@@ -179,6 +224,17 @@ impl Limits {
         }
     }
 
+    /// Whether an end here may meet an end of that agent.
+    fn may_meet(&self, grant: &Grant) -> Result<(), NotLent> {
+        let peer = grant.peer;
+        if !self.peers.iter().any(|net| net.has(peer)) {
+            return Err(NotLent::Peer { peer });
+        }
+        let valid = Duration::from_nanos(grant.valid_ns.0);
+        let asked_s = valid.as_secs();
+        if valid > VALID_MAX { Err(NotLent::Valid { asked_s }) } else { Ok(()) }
+    }
+
     fn check(&self, job: &Job) -> Result<(), NotLent> {
         let (params, line) = (&job.params, &job.timeline);
         let ns = [line.warmup_ns.0, line.window_ns.0, line.cooldown_ns.0];
@@ -186,15 +242,7 @@ impl Limits {
         if let Some(most_s) = self.seconds.filter(|most| ns > u64::from(*most) * 1_000_000_000) {
             return Err(NotLent::Seconds { asked_s: ns / 1_000_000_000, most_s });
         }
-        let asked = params.flows();
-        if let Some(most) = self.streams.filter(|most| asked > *most) {
-            return Err(NotLent::Flows { asked, most });
-        }
-        let takes = narrows_workloads::takes::count(job)?;
-        let (asked, sockets) = (Bytes(takes.total_bytes()), Bytes(takes.socket_bytes));
-        if let Some(most) = self.memory_bytes.filter(|most| asked > *most) {
-            return Err(NotLent::Memory { asked, sockets, most });
-        }
+        self.check_sums(&[job])?;
         let sends = job.end == Role::Sender || params.is_bidirectional();
         match (self.rate_bps, params.rate_bps) {
             (Some(most_bps), rate) if sends && rate.is_none_or(|rate| rate > most_bps) => {
@@ -203,12 +251,86 @@ impl Limits {
             _ => Ok(()),
         }
     }
+
+    /// Flows and buffers of all ends together.
+    fn check_sums(&self, jobs: &[&Job]) -> Result<(), NotLent> {
+        let flows = jobs.iter().map(|job| job.params.flows());
+        let asked = flows.fold(0, u32::saturating_add);
+        if let Some(most) = self.streams.filter(|most| asked > *most) {
+            return Err(NotLent::Flows { asked, most });
+        }
+        let (mut asked, mut sockets) = (Bytes(0), Bytes(0));
+        for job in jobs {
+            let takes = narrows_workloads::takes::count(job)?;
+            asked = Bytes(asked.0.saturating_add(takes.total_bytes()));
+            sockets = Bytes(sockets.0.saturating_add(takes.socket_bytes));
+        }
+        match self.memory_bytes.filter(|most| asked > *most) {
+            Some(most) => Err(NotLent::Memory { asked, sockets, most }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What the workers of one controller's session were given. The owner's limits are for all of them
+/// together.
+#[derive(Debug, Default)]
+pub struct Given {
+    jobs: BTreeMap<u32, Job>,
+}
+
+impl Given {
+    /// What a worker is given of a peer's order, or why nothing.
+    pub fn admit(
+        &mut self,
+        limits: &Limits,
+        worker: u32,
+        order: Order,
+        address: IpAddr,
+    ) -> Result<Order, NotLent> {
+        if let Order::Arm { peer } = &order
+            && let Some(job) = self.jobs.get(&worker)
+            && let Some(grant) = &job.grant
+        {
+            return aimed(grant, peer).map(|()| order);
+        }
+        let order = limits.within(order, address)?;
+        if let Order::Prepare { job } = &order {
+            let others = self.jobs.iter().filter(|(of, _)| **of != worker);
+            let all: Vec<&Job> = others.map(|(_, job)| job).chain([&**job]).collect();
+            if all.len() > WORKERS_MAX {
+                return Err(NotLent::Workers);
+            }
+            limits.check_sums(&all)?;
+            self.jobs.insert(worker, (**job).clone());
+        }
+        Ok(order)
+    }
+
+    /// Nothing is held any more.
+    pub fn clear(&mut self) {
+        self.jobs.clear();
+    }
+
+    /// A worker has ended, or begins anew.
+    pub fn drop_worker(&mut self, worker: u32) {
+        self.jobs.remove(&worker);
+    }
+}
+
+/// Whether an order to connect goes nowhere but to the agent of the grant.
+fn aimed(grant: &Grant, targets: &[SocketAddr]) -> Result<(), NotLent> {
+    let own = grant.peer.to_canonical();
+    match targets.iter().find(|target| target.ip().to_canonical() != own) {
+        Some(other) => Err(NotLent::Target { asked: other.ip() }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::load::{Bind, CpuList, Job, Params, StreamParams, Timeline};
+    use narrows_model::load::{CpuList, Job, Params, StreamParams, Timeline};
     use narrows_model::{Bytes, Nanos};
 
     fn order(kind: &str, end: Role) -> Order {
@@ -232,6 +354,7 @@ mod tests {
             bind: Some(Bind { address: None, device: Some("lo".into()) }),
             iperf3: Some("x".into()),
             ports: Some((1, 2)),
+            grant: None,
         };
         Order::Prepare { job: Box::new(job) }
     }
@@ -266,6 +389,72 @@ mod tests {
         let kept = Limits::default().within(aimed, own).expect("it listens");
         assert_eq!(kept, Order::Arm { peer: vec![] });
         assert!(Limits::default().within(Order::GoUntilTold, own).is_err());
+    }
+
+    fn meeting(end: Role, peer: &str, valid: Duration) -> Order {
+        let mut order = order("tcp-stream", end);
+        let Order::Prepare { job } = &mut order else { panic!("{order:?}") };
+        let (trial, peer) = ("t".to_owned(), peer.parse().expect("address"));
+        job.grant = Some(Grant { trial, peer, valid_ns: Nanos(valid.as_nanos() as u64) });
+        order
+    }
+
+    #[test]
+    fn an_end_meets_only_agents_that_its_owner_names() {
+        let own: IpAddr = "192.0.2.7".parse().expect("address");
+        let none = Limits::default();
+        let limits = Limits { peers: vec!["192.0.2.0/24".parse().expect("net")], ..none.clone() };
+        let short = Duration::from_secs(30);
+        for end in [Role::Sender, Role::Receiver] {
+            let why = |limits: &Limits, peer: &str, valid| {
+                let refused = limits.within(meeting(end, peer, valid), own).err();
+                refused.map_or(String::new(), |why| why.to_string())
+            };
+            assert!(why(&none, "192.0.2.9", short).contains("--peers"), "refused unless named");
+            assert!(why(&limits, "203.0.113.9", short).contains("203.0.113.9"));
+            assert!(why(&limits, "192.0.2.9", VALID_MAX * 2).contains("120 s"));
+            assert_eq!(why(&limits, "192.0.2.9", short), "");
+        }
+        let mut given = Given::default();
+        let arm = |peers: &[&str]| Order::Arm {
+            peer: peers.iter().map(|peer| peer.parse().expect("address")).collect(),
+        };
+        let sender = meeting(Role::Sender, "192.0.2.9", short);
+        let kept = given.admit(&limits, 0, sender, own).expect("may connect");
+        let Order::Prepare { job } = kept else { panic!("{kept:?}") };
+        let bind = Bind { address: Some(own), device: None };
+        assert_eq!((job.address, job.bind), ("192.0.2.9".parse().ok(), Some(bind)));
+        let wrong = arm(&["192.0.2.9:5", "192.0.2.10:5"]);
+        let refused = given.admit(&limits, 0, wrong, own);
+        assert!(refused.is_err_and(|why| why.to_string().contains("192.0.2.10")));
+        let right = arm(&["192.0.2.9:5", "192.0.2.9:6"]);
+        assert_eq!(given.admit(&limits, 0, right.clone(), own).expect("its peer"), right);
+        // A worker without a grant connects to nobody, whatever others may do.
+        let listens = order("tcp-stream", Role::Receiver);
+        given.admit(&limits, 1, listens, own).expect("may listen");
+        let kept = given.admit(&limits, 1, right.clone(), own).expect("it listens");
+        assert_eq!(kept, arm(&[]));
+        given.clear();
+        assert_eq!(given.admit(&limits, 0, right, own).expect("nothing"), arm(&[]));
+    }
+
+    #[test]
+    fn limits_are_for_all_workers_together() {
+        let own: IpAddr = "192.0.2.7".parse().expect("address");
+        let limits = Limits { streams: Some(2), ..Limits::default() };
+        let listens = || order("tcp-stream", Role::Receiver);
+        let mut given = Given::default();
+        for worker in [0, 1, 1] {
+            assert!(given.admit(&limits, worker, listens(), own).is_ok(), "{worker}");
+        }
+        let third = given.admit(&limits, 2, listens(), own);
+        assert!(third.is_err_and(|why| why.to_string().contains("3 flows, at most 2")));
+        given.drop_worker(0);
+        assert!(given.admit(&limits, 2, listens(), own).is_ok());
+        let all = Limits::default();
+        let mut given = Given::default();
+        let admitted = (0..100).filter(|worker| given.admit(&all, *worker, listens(), own).is_ok());
+        assert_eq!(admitted.count(), WORKERS_MAX);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Offers {
     pub receivers: Vec<String>,
     /// Options that not every agent of the protocol knows, by the words of the table.
     pub options: Vec<String>,
+    /// Whether its ends meet those of other agents, several at once, where its owner lets them.
+    pub meets: bool,
 }
 
 /// What a trial asks of an agent that does not offer it.
@@ -30,6 +32,8 @@ pub enum NotOffered {
     Way(String),
     /// The word of an option's capability.
     Option(&'static str),
+    /// Ends that meet those of other agents, several at once.
+    Meetings,
 }
 
 impl fmt::Display for NotOffered {
@@ -38,6 +42,7 @@ impl fmt::Display for NotOffered {
             Self::Workload(workload) => workload.fmt(f),
             Self::Way(way) => f.write_str(way),
             Self::Option(word) => write!(f, "the option {word}"),
+            Self::Meetings => f.write_str("ends that meet other agents'"),
         }
     }
 }
@@ -63,6 +68,7 @@ impl Offers {
             ]
             .concat(),
             options: options::capabilities().map(str::to_owned).collect(),
+            meets: true,
         }
     }
 

@@ -11,6 +11,7 @@ use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::trial::Trial;
 use nix::sys::socket::{getsockopt, sockopt};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,6 +54,8 @@ pub struct Peer {
     voice: Voice,
     peer: String,
     replies: Receiver<Result<Reply, ControlError>>,
+    /// Answers of workers that nobody has waited for yet.
+    held: BTreeMap<u32, VecDeque<Answer>>,
     excused: Arc<Mutex<Option<Instant>>>,
     patience: Patience,
     line: Duration,
@@ -157,6 +160,7 @@ impl Peer {
                         own_address: own.ip(),
                         path_mtu,
                         offers: Offers::default(),
+                        held: BTreeMap::new(),
                     });
                 }
                 Err(Missed::Connecting(error)) => last = unreachable(error.to_string()),
@@ -203,16 +207,38 @@ impl Peer {
         self.offers.can(trial).map_err(|what| not_offered(peer, &what))
     }
 
+    /// Whether the agent's ends can meet those of other agents. Its owner may still say no.
+    pub fn can_meet(&self) -> Result<(), ControlError> {
+        let peer = &self.peer;
+        let lacks = || not_offered(peer, &NotOffered::Meetings);
+        if self.offers.meets { Ok(()) } else { Err(lacks()) }
+    }
+
     /// Starts a worker at the agent.
     pub fn start(&mut self) -> Result<(), ControlError> {
-        match self.ask(&Request::Start, CONNECT_WITHIN)? {
-            Reply::Started => Ok(()),
+        self.start_worker(0)
+    }
+
+    /// Starts the worker of a number; those of others go on.
+    pub fn start_worker(&mut self, worker: u32) -> Result<(), ControlError> {
+        match self.ask(&Request::Start { worker }, CONNECT_WITHIN)? {
+            Reply::Started => {
+                // What came before is of the one that had the number.
+                self.held.remove(&worker);
+                Ok(())
+            }
             other => Err(self.unexpected(&other)),
         }
     }
 
-    /// Ends the agent's worker.
+    /// The worker of a number.
+    pub fn worker(&mut self, worker: u32) -> PeerWorker<'_> {
+        PeerWorker { peer: self, worker }
+    }
+
+    /// Ends the agent's workers.
     pub fn stop(&mut self) -> Result<(), ControlError> {
+        self.held.clear();
         self.voice.send(&Request::Stop)
     }
 
@@ -220,8 +246,8 @@ impl Peer {
         self.voice.send(request)?;
         loop {
             match self.reply(within)? {
-                // A late word of a worker that was stopped.
-                Some(Reply::Answer { .. }) => {}
+                // A late word of a worker that was stopped, or one of another worker.
+                Some(Reply::Answer { answer, worker }) => self.hold(worker, answer),
                 Some(reply) => return Ok(reply),
                 None => {
                     let peer = &self.peer;
@@ -242,6 +268,10 @@ impl Peer {
                 Err(ControlError::Unreachable(format!("{}: the connection is over", self.peer)))
             }
         }
+    }
+
+    fn hold(&mut self, worker: u32, answer: Answer) {
+        self.held.entry(worker).or_default().push_back(answer);
     }
 
     fn unexpected(&self, reply: &Reply) -> ControlError {
@@ -290,30 +320,58 @@ impl Drop for Peer {
     }
 }
 
-impl End for Peer {
+/// One of an agent's workers.
+pub struct PeerWorker<'a> {
+    peer: &'a mut Peer,
+    worker: u32,
+}
+
+impl End for PeerWorker<'_> {
     fn order(&mut self, order: &Order) -> Result<(), ControlError> {
+        let peer = &mut *self.peer;
         match order {
             Order::Prepare { job } => {
                 // An older agent would read the order without it, and measure something else.
-                if let Some(what) = self.offers.unknown_option(&job.params) {
-                    return Err(not_offered(&self.peer, &what));
+                if let Some(what) = peer.offers.unknown_option(&job.params) {
+                    return Err(not_offered(&peer.peer, &what));
                 }
-                self.line = job.timeline.length();
+                if job.grant.is_some() || self.worker > 0 {
+                    peer.can_meet()?;
+                }
+                peer.line = job.timeline.length();
             }
             Order::Arm { .. } | Order::GoUntilTold | Order::Release => {}
             Order::Go { .. } => {
-                let until = Instant::now() + self.line.min(self.patience.excused_max);
-                *self.excused.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+                let until = Instant::now() + peer.line.min(peer.patience.excused_max);
+                *peer.excused.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
             }
         }
-        self.voice.send(&Request::Order { order: order.clone() })
+        peer.voice.send(&Request::Order { order: order.clone(), worker: self.worker })
     }
 
     fn answer(&mut self, within: Duration) -> Result<Option<Answer>, ControlError> {
-        match self.reply(within)? {
-            Some(Reply::Answer { answer }) => Ok(Some(answer)),
-            Some(other) => Err(self.unexpected(&other)),
+        let held = self.peer.held.get_mut(&self.worker);
+        if let Some(answer) = held.and_then(VecDeque::pop_front) {
+            return Ok(Some(answer));
+        }
+        match self.peer.reply(within)? {
+            Some(Reply::Answer { answer, worker }) if worker == self.worker => Ok(Some(answer)),
+            Some(Reply::Answer { answer, worker }) => {
+                self.peer.hold(worker, answer);
+                Ok(None)
+            }
+            Some(other) => Err(self.peer.unexpected(&other)),
             None => Ok(None),
         }
+    }
+}
+
+impl End for Peer {
+    fn order(&mut self, order: &Order) -> Result<(), ControlError> {
+        self.worker(0).order(order)
+    }
+
+    fn answer(&mut self, within: Duration) -> Result<Option<Answer>, ControlError> {
+        self.worker(0).answer(within)
     }
 }

@@ -5,7 +5,7 @@
 use crate::end::{End, WorkerProcess};
 use crate::error::ControlError;
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
-use crate::limits::{LINE_MAX, Limits, NotLent, WORKER_SPARE};
+use crate::limits::{Given, LINE_MAX, Limits, NotLent, WORKER_SPARE, WORKERS_MAX};
 use crate::offers::Offers;
 use crate::session::{Answer, Order};
 use crate::wire::{Reply, Request};
@@ -13,6 +13,7 @@ use narrows_hostctl::child;
 use narrows_hostctl::container::Launcher;
 use narrows_model::host::{Host, PciHop};
 use narrows_model::record::{Fault, Stage};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -129,7 +130,11 @@ fn tell(link: &mut Link, said: Said) -> Result<(), ControlError> {
     match link.send(&said, SAID_BYTES_MAX) {
         Err(ControlError::Order(why)) => {
             let (at, fault) = (Stage::Run, Fault::Machine);
-            let reply = Reply::Answer { answer: Answer::Failed { at, why, fault } };
+            let worker = match &said.reply {
+                Reply::Answer { worker, .. } => *worker,
+                Reply::Host { .. } | Reply::Started | Reply::Refused { .. } => 0,
+            };
+            let reply = Reply::Answer { answer: Answer::Failed { at, why, fault }, worker };
             link.send(&Said { reply, ..said }, SAID_BYTES_MAX)
         }
         told => told,
@@ -165,7 +170,8 @@ struct Starter {
 struct Session {
     number: u64,
     address: IpAddr,
-    worker: Option<Lent>,
+    given: Given,
+    workers: BTreeMap<u32, Lent>,
 }
 
 /// A worker; it ends with the session, or when its time is over.
@@ -175,13 +181,29 @@ struct Lent {
     runs: bool,
 }
 
+impl Lent {
+    /// What it says, or why it will say nothing more.
+    fn hear(&mut self) -> Option<Result<Answer, String>> {
+        match self.process.answer(Duration::from_millis(1)) {
+            Ok(None) if Instant::now() > self.until => {
+                Some(Err("its time was over before it was done".to_owned()))
+            }
+            Ok(answer) => answer.map(Ok),
+            Err(error) => Some(Err(error.to_string())),
+        }
+    }
+}
+
 impl Starter {
     /// How long to wait for a call.
     fn turn(&self) -> Duration {
-        match self.session.as_ref().and_then(|session| session.worker.as_ref()) {
-            None => IDLE_TURN,
-            Some(worker) if worker.runs => RUN_TURN,
-            Some(_) => READY_TURN,
+        let workers = || self.session.iter().flat_map(|session| session.workers.values());
+        if workers().any(|worker| !worker.runs) {
+            READY_TURN
+        } else if workers().next().is_some() {
+            RUN_TURN
+        } else {
+            IDLE_TURN
         }
     }
 
@@ -190,7 +212,7 @@ impl Starter {
             Call::Begin { session, address } => {
                 self.session = None;
                 match self.may_listen_on(address) {
-                    true => self.session = Some(Session { number: session, address, worker: None }),
+                    true => self.session = Some(Session::begin(session, address)),
                     false => {
                         let why = format!("this agent does not lend ends on {address}");
                         return Some(Said { session, reply: Reply::Refused { why } });
@@ -220,49 +242,59 @@ impl Starter {
     /// What the worker says.
     fn hear(&mut self) -> Option<Said> {
         let session = self.session.as_mut()?;
-        let answer = session.hear()?;
-        Some(Said { session: session.number, reply: Reply::Answer { answer } })
+        let (worker, answer) = session.hear()?;
+        Some(Said { session: session.number, reply: Reply::Answer { answer, worker } })
     }
 }
 
 impl Session {
+    fn begin(number: u64, address: IpAddr) -> Self {
+        Self { number, address, given: Given::default(), workers: BTreeMap::new() }
+    }
+
     fn meet(&mut self, request: Request, lend: &Lend) -> Option<Reply> {
         match request {
             Request::Describe => {
                 let host = Box::new(describe(lend));
                 Some(Reply::Host { host, offers: Offers::own() })
             }
-            Request::Start => Some(self.start(lend)),
+            Request::Start { worker } => Some(self.start(worker, lend)),
             Request::Stop => {
-                self.worker = None;
+                self.given.clear();
+                self.workers.clear();
                 None
             }
-            Request::Order { order } => {
-                let given = lend.limits.within(order, self.address).map_err(NotGiven::from);
-                let error = given.and_then(|order| self.give(&order)).err()?;
+            Request::Order { order, worker } => {
+                let given = self.given.admit(&lend.limits, worker, order, self.address);
+                let given = given.map_err(NotGiven::from);
+                let error = given.and_then(|order| self.give(worker, &order)).err()?;
                 let (at, fault, why) = (Stage::Start, error.fault(), error.to_string());
-                Some(Reply::Answer { answer: Answer::Failed { at, why, fault } })
+                Some(Reply::Answer { answer: Answer::Failed { at, why, fault }, worker })
             }
         }
     }
 
-    fn start(&mut self, lend: &Lend) -> Reply {
-        // Before another is there: the owner's limits are for one.
-        self.worker = None;
+    fn start(&mut self, worker: u32, lend: &Lend) -> Reply {
+        // Before another is there: the owner's limits are for those that there are.
+        self.workers.remove(&worker);
+        self.given.drop_worker(worker);
+        if self.workers.len() >= WORKERS_MAX {
+            return Reply::Refused { why: NotLent::Workers.to_string() };
+        }
         let plain = Launcher::plain(lend.binary.clone());
         let memory_bytes = lend.limits.memory_bytes;
         match WorkerProcess::start(&Launcher { memory_bytes, confined: true, ..plain }) {
             Ok(process) => {
                 let until = Instant::now() + WORKER_SPARE;
-                self.worker = Some(Lent { process, until, runs: false });
+                self.workers.insert(worker, Lent { process, until, runs: false });
                 Reply::Started
             }
             Err(error) => Reply::Refused { why: error.to_string() },
         }
     }
 
-    fn give(&mut self, order: &Order) -> Result<(), NotGiven> {
-        let worker = self.worker.as_mut().ok_or(NotGiven::NoWorker)?;
+    fn give(&mut self, worker: u32, order: &Order) -> Result<(), NotGiven> {
+        let worker = self.workers.get_mut(&worker).ok_or(NotGiven::NoWorker)?;
         match order {
             Order::Prepare { job } => {
                 let line = job.timeline.length().min(LINE_MAX);
@@ -274,17 +306,16 @@ impl Session {
         Ok(worker.process.order(order)?)
     }
 
-    fn hear(&mut self) -> Option<Answer> {
-        let worker = self.worker.as_mut()?;
-        let why = match worker.process.answer(Duration::from_millis(1)) {
-            Ok(None) if Instant::now() > worker.until => {
-                "its time was over before it was done".to_owned()
-            }
-            Ok(answer) => return answer,
-            Err(error) => error.to_string(),
-        };
-        self.worker = None;
-        Some(Answer::Failed { at: Stage::Run, why, fault: Fault::Machine })
+    /// The first word that any worker has, and whose it is.
+    fn hear(&mut self) -> Option<(u32, Answer)> {
+        let said = |(number, worker): (&u32, &mut Lent)| Some((*number, worker.hear()?));
+        let (number, heard) = self.workers.iter_mut().find_map(said)?;
+        let answer = heard.unwrap_or_else(|why| {
+            self.workers.remove(&number);
+            self.given.drop_worker(number);
+            Answer::Failed { at: Stage::Run, why, fault: Fault::Machine }
+        });
+        Some((number, answer))
     }
 }
 

@@ -43,14 +43,26 @@ pub enum Request {
     /// Describe your host.
     Describe,
     /// Start a worker; orders follow.
-    Start,
-    /// An order to the worker.
+    Start {
+        /// Its number in the session; one that has it already ends.
+        #[serde(default, skip_serializing_if = "is_first")]
+        worker: u32,
+    },
+    /// An order to a worker.
     Order {
         /// The order.
         order: Order,
+        /// Number of the worker.
+        #[serde(default, skip_serializing_if = "is_first")]
+        worker: u32,
     },
-    /// End the worker, if there is one.
+    /// End all workers.
     Stop,
+}
+
+/// Agents of before there were several workers know of this one alone.
+fn is_first(worker: &u32) -> bool {
+    *worker == 0
 }
 
 /// From an agent to a controller.
@@ -66,10 +78,13 @@ pub enum Reply {
     },
     /// A worker runs.
     Started,
-    /// What the worker said.
+    /// What a worker said.
     Answer {
         /// The answer.
         answer: Answer,
+        /// Number of the worker.
+        #[serde(default, skip_serializing_if = "is_first")]
+        worker: u32,
     },
     /// The request was not met.
     Refused {

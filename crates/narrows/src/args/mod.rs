@@ -386,6 +386,9 @@ pub struct ServeArgs {
     /// Addresses that controllers may come from, such as 192.0.2.0/24; without it all
     #[arg(long, value_name = "NET", value_delimiter = ',')]
     pub allow: Vec<Net>,
+    /// Addresses of other agents that ends here may meet, to send or to receive; without it none
+    #[arg(long, value_name = "NET", value_delimiter = ',', conflicts_with = "iperf3")]
+    pub peers: Vec<Net>,
     /// Longest run, in seconds
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_seconds: Option<u32>,

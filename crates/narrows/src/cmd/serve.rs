@@ -81,6 +81,7 @@ fn limits(args: &ServeArgs) -> Limits {
         memory_bytes: args.max_memory,
         rate_bps: args.max_rate.map(|rate| rate.0 as u64),
         allowed: args.allow.clone(),
+        peers: args.peers.clone(),
     }
 }
 
