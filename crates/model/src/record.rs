@@ -38,6 +38,20 @@ pub struct Reported {
     pub role: Role,
     /// What it measured.
     pub report: Box<EndReport>,
+    /// When its window was, where it ran among many on several hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Span>,
+}
+
+/// When the window of an end on another host was, by the controller's clock, counted from the word
+/// to go. Clocks of hosts are not compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// It was open then, at the latest: the window's length before the end said that it is over.
+    pub open_by_ns: Nanos,
+    /// It was not over before then: the window's length after the end of the warm-up, had the end
+    /// heard the word to go as it was said.
+    pub close_from_ns: Nanos,
 }
 
 impl Reported {
@@ -47,7 +61,7 @@ impl Reported {
         sender: Option<Box<EndReport>>,
         background: Option<Box<EndReport>>,
     ) -> Vec<Self> {
-        let of = |role| move |report| Self { role, report };
+        let of = |role| move |report| Self { role, report, span: None };
         let receiver = receiver.map(of(Role::Receiver));
         let sender = sender.map(of(Role::Sender));
         let background = background.map(of(Role::Background));
@@ -140,15 +154,19 @@ struct Storing<'a> {
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut seen = BTreeSet::new();
-        let more = self.reports.iter().filter(|one| !seen.insert(one.role)).collect();
+        // Once one has more to say than older versions could, the order of all is kept.
+        let is_plain = self.reports.iter().all(|one| one.span.is_none());
+        let mut first = |one: &&Reported| is_plain && seen.insert(one.role);
+        let (firsts, more): (Vec<_>, Vec<_>) = self.reports.iter().partition(&mut first);
+        let of = |role| firsts.iter().find(|one| one.role == role).map(|one| &*one.report);
         Storing {
             trial: &self.trial,
             repeat: self.repeat,
             block: self.block,
             outcome: &self.outcome,
-            sink: self.receiver(),
-            source: self.sender(),
-            beside: self.background(),
+            sink: of(Role::Receiver),
+            source: of(Role::Sender),
+            beside: of(Role::Background),
             more,
             around: &self.around,
             session: self.session,

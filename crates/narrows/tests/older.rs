@@ -75,7 +75,7 @@ fn a_run_has_a_report_of_each_of_its_ends() {
         flows: vec![FlowTally { bytes: Bytes(bytes), ..FlowTally::default() }],
         ..EndReport::default()
     };
-    let of = |role, report| Reported { role, report: Box::new(report) };
+    let of = |role, report| Reported { role, report: Box::new(report), span: None };
     let mut many = record.clone();
     many.reports = vec![
         of(Role::Receiver, end(1000, 1_000_000_000)),

@@ -1,6 +1,7 @@
 //! Drives the ends of trials through one run after the other.
 
 use crate::error::RunError;
+use crate::many;
 use crate::pair::{self, Meeting, Pair, beside_iperf3, bind_of, finish_within, job, run_two};
 use crate::stamp::StampBefore;
 use crate::steps::{Broken, arm, armed, fatal, finished, go, go_until_told, prepare, start};
@@ -55,14 +56,16 @@ pub struct Controller<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// What sink, source and the memory kernel beside them report.
-type Ran = (EndReport, Option<EndReport>, Option<EndReport>);
+/// What the ends of a run report.
+type Ran = Vec<Reported>;
 
 impl Controller<'_> {
     /// Runs one step: the record of its trial, or one of each trial where there are several peers.
     pub fn measure(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken> {
         match &self.ends {
-            Ends::Peers(peers) if peers.len() > 1 => self.records_together(trials, step),
+            Ends::Peers(peers) if peers.len() > 1 && !trials.iter().any(many::is_of_agents) => {
+                self.records_together(trials, step)
+            }
             _ => self.record(&trials[step.trial], step).map(|record| vec![record]),
         }
     }
@@ -117,7 +120,7 @@ impl Controller<'_> {
         let (pairs, beside) = ran.map_or((None, None), |(pairs, beside)| (Some(pairs), beside));
         let mut pairs = pairs.into_iter().flatten();
         let of = |trial: &&Trial| {
-            let ran = pairs.next().map(|(sink, source)| (sink, Some(source), beside.clone()));
+            let ran = pairs.next().map(|(sink, source)| of_pair(sink, Some(source), &beside));
             record(trial, step, outcome.clone(), ran, around.clone())
         };
         Ok(trials.iter().map(of).collect())
@@ -132,9 +135,14 @@ impl Controller<'_> {
 
     /// Runs a trial and, when it is to have one, a background load until both its ends are done.
     fn run_beside(&mut self, trial: &Trial) -> Result<Ran, Broken> {
+        if let Ends::Peers(peers) = &mut self.ends
+            && many::is_of_agents(trial)
+        {
+            return many::run(peers, trial, self.stop);
+        }
         let load = self.start_beside(trial)?;
         let (sink, source) = self.run_trial(trial)?;
-        Ok((sink, source, self.end_beside(load)?))
+        Ok(of_pair(sink, source, &self.end_beside(load)?))
     }
 
     fn start_beside(&self, trial: &Trial) -> Result<Option<WorkerProcess>, Broken> {
@@ -228,6 +236,12 @@ fn outcome<T>(ran: Result<T, Broken>, stop: &AtomicBool) -> Result<(Outcome, Opt
     }
 }
 
+/// The reports of a pair and of its background load.
+fn of_pair(sink: EndReport, source: Option<EndReport>, beside: &Option<EndReport>) -> Ran {
+    let [source, beside] = [source, beside.clone()].map(|end| end.map(Box::new));
+    Reported::list(Some(Box::new(sink)), source, beside)
+}
+
 /// The record of a run of two ends, whatever became of it.
 pub fn record_of(
     trial: &Trial,
@@ -237,7 +251,7 @@ pub fn record_of(
     stop: &AtomicBool,
 ) -> Result<Record, Broken> {
     let (outcome, ran) = outcome(ran, stop)?;
-    let ran = ran.map(|(sink, source)| (sink, Some(source), None));
+    let ran = ran.map(|(sink, source)| of_pair(sink, Some(source), &None));
     Ok(record(trial, step, outcome, ran, around))
 }
 
@@ -248,14 +262,9 @@ pub fn unready(trial: &Trial, step: &Step, why: String) -> Record {
 }
 
 fn record(trial: &Trial, step: &Step, outcome: Outcome, ran: Option<Ran>, around: Stamp) -> Record {
-    let (sink, source, beside) = match ran {
-        Some((sink, source, beside)) => (Some(sink), source, beside),
-        None => (None, None, None),
-    };
     let (trial, repeat, block) = (trial.id.clone(), step.repeat, step.block);
     let (session, external) = (0, None);
-    let [sink, source, beside] = [sink, source, beside].map(|end| end.map(Box::new));
-    let reports = Reported::list(sink, source, beside);
+    let reports = ran.unwrap_or_default();
     Record { trial, repeat, block, outcome, reports, around, session, external }
 }
 

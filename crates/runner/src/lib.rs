@@ -14,6 +14,7 @@ mod engine;
 mod error;
 pub mod live;
 mod machines;
+mod many;
 pub mod outside;
 mod pair;
 mod refusal;

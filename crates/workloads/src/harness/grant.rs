@@ -11,9 +11,9 @@
 //!   seal         ->
 //!                <-   welcome
 //! ```
-//! A seal is of the token, the trial, the workload, who seals and both nonces: one that was made for
-//! another run, or heard before, opens nothing. A door opens for one address, until the grant is
-//! over.
+//! A seal is of the token, the trial, the workload, who seals and both nonces: one that was made
+//! for another run, or heard before, opens nothing. A door opens for one address, until the grant
+//! is over.
 
 use super::meet::{self, Token};
 use super::{Crew, ends, socket};
@@ -151,8 +151,8 @@ impl Granted {
         if welcome == [WELCOME] { Ok(()) } else { Err(unproved()) }
     }
 
-    /// Waits until the one who may come has proved itself. Others are heard one after the other, each
-    /// for a moment, and are told nothing that they could use.
+    /// Waits until the one who may come has proved itself. Others are heard one after the other,
+    /// each for a moment, and are told nothing that they could use.
     fn admit(&self, door: &Socket) -> Result<(), LoadError> {
         let peer = self.grant.peer;
         door.set_nonblocking(true).map_err(LoadError::system("setting how the door waits"))?;
