@@ -32,7 +32,8 @@ fuzz_target!(|bytes: &[u8]| {
             let (mut near, far) = pair();
             let _ = near.write_all(bytes);
             let _ = near.shutdown(Shutdown::Write);
-            let opened = if *way % 4 == 1 { Wire::answer(far, &key) } else { Wire::call(far, &key) };
+            let opened =
+                if *way % 4 == 1 { Wire::answer(far, &key) } else { Wire::call(far, &key) };
             assert!(opened.is_err(), "a stranger was let in");
         }
         // After a good one, unsealed.
