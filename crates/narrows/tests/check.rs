@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::starved::patiently;
 use common::{err, folder, is_root, narrows, out, run, skip, study, workers};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -27,6 +28,13 @@ fn check(dir: &std::path::Path) -> Command {
 #[test]
 fn a_check_measures_everything_and_reads_the_same_again() {
     let _alone = alone();
+    patiently(
+        "a_check_measures_everything_and_reads_the_same_again",
+        everything_is_measured_and_read_again,
+    );
+}
+
+fn everything_is_measured_and_read_again() {
     let dir = folder("check");
     let output = run(check(&dir).arg("--json"));
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
@@ -89,6 +97,10 @@ fn interface_counters_agree_with_what_was_received() {
         return skip("interface_counters_agree", "needs root for network namespaces");
     }
     let _alone = alone();
+    patiently("interface_counters_agree", counters_agree_with_what_was_received);
+}
+
+fn counters_agree_with_what_was_received() {
     let dir = folder("counters");
     let output = run(&mut check(&dir));
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
@@ -184,6 +196,13 @@ fn no_workers_left() {
 #[test]
 fn ctrl_c_leaves_a_valid_partial_result_and_a_clean_machine() {
     let _alone = alone();
+    patiently(
+        "ctrl_c_leaves_a_valid_partial_result_and_a_clean_machine",
+        ctrl_c_leaves_a_valid_result,
+    );
+}
+
+fn ctrl_c_leaves_a_valid_result() {
     let dir = folder("ctrl-c");
     let child = long_check(&dir);
     wait_for_records(&dir, 3);
@@ -205,6 +224,10 @@ fn ctrl_c_leaves_a_valid_partial_result_and_a_clean_machine() {
 #[test]
 fn kill_9_loses_no_finished_run_and_leaves_no_process() {
     let _alone = alone();
+    patiently("kill_9_loses_no_finished_run_and_leaves_no_process", kill_9_loses_nothing);
+}
+
+fn kill_9_loses_nothing() {
     let dir = folder("kill-9");
     let mut child = long_check(&dir);
     wait_for_records(&dir, 3);
@@ -221,6 +244,10 @@ fn kill_9_loses_no_finished_run_and_leaves_no_process() {
 #[test]
 fn a_worker_that_is_killed_is_one_failed_run() {
     let _alone = alone();
+    patiently("a_worker_that_is_killed_is_one_failed_run", a_killed_worker_is_one_failed_run);
+}
+
+fn a_killed_worker_is_one_failed_run() {
     let dir = folder("killed-worker");
     let mut command = narrows();
     command.args(["check", "--repeats", "2", "-t", "0.5", "--out"]).arg(&dir);

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::starved::patiently;
 use common::{Served, err, folder, is_root, out, run, serve, skip};
 use serde_json::Value;
 use std::io::Write;
@@ -166,6 +167,10 @@ fn causes_of_the_path_are_named() {
 
 #[test]
 fn causes_of_the_ends_are_named() {
+    patiently("causes_of_the_ends_are_named", causes_of_the_ends);
+}
+
+fn causes_of_the_ends() {
     let Some(path) = Path::new("planted_ends") else { return };
     path.has(&["same-cpu"], &["tcp", "-A", "0,0"]);
     path.has(&["cold-buffers"], &["tcp", "--buffer", "cold"]);

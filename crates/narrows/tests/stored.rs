@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::starved::patiently;
 use common::{err, fails, folder, is_root, narrows, out, run, skip};
 use narrows_model::record::Record;
 use serde_json::Value;
@@ -232,6 +233,10 @@ fn outside_tools_agree_with_narrows() {
     if let Some(tool) = missing {
         return skip("outside_tools", &format!("{tool} is not there"));
     }
+    patiently("outside_tools", outside_tools);
+}
+
+fn outside_tools() {
     let dir = folder("engines");
     let study = written(
         &dir,

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::starved::patiently;
 use common::{err, fails, folder, is_root, narrows, out, run, serve, serve_at, skip};
 use narrows_model::record::{Outcome, Record};
 use serde_json::Value;
@@ -366,6 +367,10 @@ fn offloads_and_huge_pages_are_made_for_their_cells() {
     if Command::new("ethtool").arg("--version").output().is_err() {
         return skip("offloads_and_huge_pages", "ethtool is not there");
     }
+    patiently("offloads_and_huge_pages", offloads_and_huge_pages);
+}
+
+fn offloads_and_huge_pages() {
     let pages = "/proc/sys/vm/nr_hugepages";
     let before = std::fs::read_to_string(pages).expect("huge pages");
     let text = "name = 'offloads'\nrepeats = 2\n[base]\nseconds = 0.2\nwarmup_seconds = 0.05\n\

@@ -1,6 +1,8 @@
 //! What the tests of the program share.
 #![allow(dead_code)]
 
+pub mod starved;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
