@@ -1,5 +1,6 @@
 //! How an RDMA trial was set up, in words.
 
+use narrows_model::Bytes;
 use narrows_model::load::Params;
 use narrows_model::rdma::RdmaEffective;
 use narrows_model::trial::Trial;
@@ -27,7 +28,7 @@ pub fn set_up(trial: &Trial, summary: &Summary, used: &RdmaEffective) -> Vec<Str
     parts.extend(used.inline.then(|| "inline".to_owned()));
     parts.extend((used.pages != "transparent").then(|| format!("{} pages", used.pages)));
     parts.push(if spins(params) { "busy-polling" } else { "blocking" }.to_owned());
-    parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all correct")));
+    parts.extend(summary.verified_bytes.map(compared));
     if used.service == "uc" && trial.kind == WRITES {
         parts.push("counted as sent: nothing confirms what UC writes".to_owned());
     }
@@ -48,7 +49,7 @@ fn set_up_of_fabric(
     }
     parts.extend((used.pages != "transparent").then(|| format!("{} pages", used.pages)));
     parts.push(if spins(&trial.params) { "busy-polling" } else { "blocking" }.to_owned());
-    parts.extend(summary.verified_bytes.map(|bytes| format!("{bytes} compared, all correct")));
+    parts.extend(summary.verified_bytes.map(compared));
     if !used.delivers && trial.kind == WRITES {
         parts.push("counted as sent: this provider does not tell of delivery".to_owned());
     }
@@ -57,4 +58,12 @@ fn set_up_of_fabric(
 
 fn spins(params: &Params) -> bool {
     params.socket.as_ref().and_then(|socket| socket.wait.as_deref()) == Some("spin")
+}
+
+/// What was compared with what was sent, byte by byte: a run of which nothing came shows nothing.
+pub fn compared(bytes: Bytes) -> String {
+    match bytes {
+        Bytes(0) => "nothing came that could be compared".to_owned(),
+        bytes => format!("{bytes} compared, all correct"),
+    }
 }

@@ -24,6 +24,8 @@ pub enum Label {
     ZeroCopyCopied,
     /// The source could not keep the rate that was asked for.
     BehindSchedule,
+    /// The rate that was asked for was not reached, and no full thread of the source is the reason.
+    HeldBack,
     /// The memory kernel's working set may fit in the caches.
     CacheResident,
     /// The source's busiest thread had no more CPU to give.
@@ -73,6 +75,10 @@ impl Label {
             Self::Joined => "several datagrams a packet: no wire carried so many packets",
             Self::ZeroCopyCopied => "asked for no copy, but the kernel copied",
             Self::BehindSchedule => "generator-bound: the sender fell behind the rate asked for",
+            Self::HeldBack => {
+                "below the rate asked for: the sender's thread was not full; its queue, the path, \
+                 the receiver or other processes held it"
+            }
             Self::CacheResident => "cache-resident: not memory",
             Self::SourceBound => "sender-bound: its thread filled a CPU",
             Self::SinkBound => "receiver-bound: its thread filled a CPU",

@@ -64,6 +64,9 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     let (receiver, sender) = (trial.place(Role::Receiver), trial.place(Role::Sender));
     let is_free = receiver.is_free() || sender.is_free();
     let same_cpu = !is_free && receiver.cpus.0.iter().any(|cpu| sender.cpus.0.contains(cpu));
+    let behind = behind(trial, summary);
+    // Round trips are sent when they are due, and a thread that spins is full whatever it does.
+    let held = stream && !spins && !of_process && !full(|cpu| cpu.source_share);
     // Twice the caches: below that a good part of the passes hits.
     let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
     let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
@@ -81,7 +84,8 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (summary.effective.receiver.as_deref() == Some("splice"), Label::Spliced),
         (joined(summary), Label::Joined),
         (summary.zero_copy.is_some_and(|z| z.copied * 2 > z.completed), Label::ZeroCopyCopied),
-        (behind(trial, summary), Label::BehindSchedule),
+        (behind && !held, Label::BehindSchedule),
+        (behind && held, Label::HeldBack),
         (memory && small, Label::CacheResident),
         (trial.params.rate_bps.is_none() && full(|cpu| cpu.source_share), Label::SourceBound),
         (full(|cpu| cpu.sink_share), Label::SinkBound),

@@ -277,11 +277,11 @@ fn what_cannot_be_reconciled_says_why() {
 fn a_paced_sender_is_not_behind_by_a_datagram_and_its_waiting_is_no_work() {
     let mut trial = trial("udp-stream", 1000);
     trial.params.rate_bps = Some(100_000);
-    let of = |sent: u64, pacing_ms: Option<u64>, is_old: bool| {
+    let of = |sent: u64, pacing_ms: Option<u64>, is_old: bool, busy_ms: u64| {
         let seen = Seen { payload: sent * 1000, tcp: None, packet: (42, 1000), ..SEEN };
         let (mut sink, mut source) = (end(seen, false), end(seen, true));
         let ms = |ms: u64| Nanos(ms * 1_000_000);
-        let usage = ThreadUsage { wall_ns: ms(1000), user_ns: ms(400), ..Default::default() };
+        let usage = ThreadUsage { wall_ns: ms(1000), user_ns: ms(busy_ms), ..Default::default() };
         source.threads = vec![ThreadUsage { pacing_ns: pacing_ms.map(ms), ..usage }];
         sink.threads = vec![ThreadUsage { wall_ns: ms(1000), ..Default::default() }];
         if is_old {
@@ -293,10 +293,15 @@ fn a_paced_sender_is_not_behind_by_a_datagram_and_its_waiting_is_no_work() {
         summarise(&study).remove(0)
     };
     // 12.5 are due in a second: 12 is no generator at its limit, 10 is.
-    let is_behind = |sent| of(sent, Some(390), false).labels.contains(&Label::BehindSchedule);
-    assert_eq!([13, 12, 11, 10].map(is_behind), [false, false, true, true]);
+    let is_behind = |sent, busy_ms, label| of(sent, None, false, busy_ms).labels.contains(&label);
+    let full = |sent| is_behind(sent, 990, Label::BehindSchedule);
+    assert_eq!([13, 12, 11, 10].map(full), [false, false, true, true]);
+    // A sender with CPU to spare was not the limit: its queue, the path or the receiver was.
+    let spare = |sent| is_behind(sent, 400, Label::HeldBack);
+    assert_eq!([13, 12, 11, 10].map(spare), [false, false, true, true]);
+    assert!(!is_behind(10, 400, Label::BehindSchedule) && !is_behind(10, 990, Label::HeldBack));
     // 400 ms of CPU time, of which 390 went into waiting: 10 ms for 12 kB.
-    let cost = |pacing, is_old| of(12, pacing, is_old).cpu.expect("CPU").seconds_per_gigabyte;
+    let cost = |pacing, is_old| of(12, pacing, is_old, 400).cpu.expect("CPU").seconds_per_gigabyte;
     let told = cost(Some(390), false).expect("a cost");
     assert!((told - 0.010 / 12e-6).abs() < 1.0, "{told}");
     // An older record does not tell them apart.

@@ -433,7 +433,7 @@ pub fn traffic(summary: &Summary) -> Option<String> {
         text += &format!("; of {sends} sends without a copy {share:.0} % were copied");
     }
     if let Some(bytes) = summary.verified_bytes {
-        text += &format!("; {bytes} compared, all correct");
+        text += &format!("; {}", crate::rdma::compared(bytes));
     }
     Some(text)
 }
