@@ -4,9 +4,12 @@
 use narrows_dimm::interleave::Set;
 use narrows_dimm::missing::{FamilyFor, Missing};
 use narrows_dimm::population::{Balance, Population, controllers_equal};
+use narrows_explain::{findings, judge_host};
 use narrows_host::open;
-use narrows_model::host::{Host, Module, Slot, SlotPlace};
-use narrows_model::{Bytes, Fact};
+use narrows_model::host::{Host, Module, Nic, Slot, SlotPlace};
+use narrows_model::result::{Finding, Weight};
+use narrows_model::{BitsPerSecond, Bytes, Fact};
+use narrows_predict::loss::Loss;
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -108,6 +111,73 @@ fn classes_follow_the_sets_and_not_only_the_channels() {
     // Three modules on two controllers: every populated channel is alike, and still two sets.
     assert_eq!(class([3, 3]), Balance::Unbalanced);
     assert_eq!(class([4, 3]), Balance::Unbalanced);
+}
+
+/// A port of 100 Gb/s on the first socket of a server.
+fn with_port(mut host: Host) -> Host {
+    host.nics.push(Nic {
+        name: "eth0".to_owned(),
+        physical: true,
+        speed_bps: Fact::known(BitsPerSecond(100e9), "planted"),
+        node: Fact::known(0, "planted"),
+        ..Nic::default()
+    });
+    host
+}
+
+fn finding(host: &Host) -> Option<Finding> {
+    let judged = judge_host(host);
+    findings(&judged).into_iter().find(|finding| finding.rule == "dimm-balance").cloned()
+}
+
+#[test]
+fn a_population_weighs_what_it_costs_and_not_its_class() {
+    let of = |modules: [usize; 2]| finding(&with_port(server(modules))).expect("a finding");
+    let lost = |modules: [usize; 2]| of(modules).worth.expect("a worth").value / 1e9;
+    // LP1241, tables 1 and 2: one module a processor carried 82.6 Gb/s of TCP and 70 of UDP, three
+    // and eleven modules 90.8 and more, as much as twelve.
+    let worst = [[1, 1], [3, 3], [5, 5], [3, 2]];
+    let best = [[2, 1], [2, 2], [4, 4], [6, 5]];
+    for modules in worst {
+        assert_eq!(of(modules).weight, Weight::Fault, "{modules:?}");
+    }
+    for modules in best {
+        assert_eq!(of(modules).weight, Weight::Advice, "{modules:?}");
+        assert!(worst.iter().all(|bad| lost(*bad) > lost(modules) + 5.0), "{modules:?}");
+    }
+    let says = of([1, 1]).says;
+    let costs = "uses 1 of 6; it costs 235 of 282 GB/s of memory, and ";
+    assert!(says.contains(costs) && says.ends_with(" on eth0"), "{says}");
+    assert!(of([6, 5]).says.ends_with("GB/s of memory, and TCP and UDP of no NIC"));
+    assert_eq!(finding(&with_port(server([6, 6]))), None);
+}
+
+#[test]
+fn without_a_port_a_population_weighs_what_it_costs_of_memory() {
+    let of = |modules: [usize; 2]| finding(&server(modules)).expect("a finding");
+    let lost = |modules: [usize; 2]| of(modules).worth.expect("a worth").value;
+    let rising = [[4, 4], [6, 5], [2, 1], [1, 1], [1, 0]].map(lost);
+    assert!(rising.windows(2).all(|pair| pair[0] < pair[1]), "{rising:?}");
+    assert_eq!((of([1, 1]).weight, of([4, 4]).weight), (Weight::Fault, Weight::Advice));
+    assert!(of([4, 4]).says.contains("no NIC tells its rate"));
+    // Of four nodes each has one of its two channels: half is lost, and not seven eighths.
+    let mut naples = server([0, 0]);
+    naples.cpu.model = Fact::known("AMD EPYC 7601 32-Core Processor".to_owned(), "planted");
+    let slots = (0..8).map(|channel| {
+        let module = Module {
+            size_bytes: Some(Bytes::gib(32)),
+            is_dram: true,
+            configured_mts: Some(2666),
+            ..Module::default()
+        };
+        let at = SlotPlace { socket: 0, channel: channel.to_string(), controller: None };
+        let module = (channel % 2 == 0).then_some(module);
+        Slot { at: Some(at), module, ..Slot::default() }
+    });
+    naples.memory.slots = Fact::known(slots.collect(), "planted");
+    let population = Population::of(&naples).expect("population");
+    let loss = Loss::of(&naples, &population).expect("a loss");
+    assert!((loss.narrowest.0 / loss.all.0 - 0.5).abs() < 1e-9, "{loss:?}");
 }
 
 /// On two controllers of three channels with like modules, one set means as many channels on each

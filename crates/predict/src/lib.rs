@@ -11,6 +11,7 @@ pub mod calibration;
 pub mod description;
 pub mod dram;
 pub mod framing;
+pub mod loss;
 mod nics;
 mod parameters;
 pub mod pcie;

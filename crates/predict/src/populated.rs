@@ -3,7 +3,7 @@
 use crate::bounds;
 use crate::said::Said;
 use crate::server::socket_of;
-use narrows_dimm::interleave::sets;
+use narrows_dimm::interleave::{Set, sets};
 use narrows_dimm::platform::Platform;
 use narrows_model::host::Host;
 use std::collections::BTreeMap;
@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Populated {
     /// Modules of every channel by socket; none where that is not known.
     pub modules: Vec<Vec<u32>>,
+    /// Ways of the interleave sets of every socket that the host tells and nobody overrides.
+    pub sets: Vec<Vec<usize>>,
     /// Slots of every channel; two where that is not known.
     pub slots_per_channel: u32,
     /// What is missing to know them.
@@ -20,7 +22,7 @@ pub(crate) struct Populated {
 
 impl Populated {
     fn not_known(gap: impl Into<String>) -> Self {
-        Self { modules: Vec::new(), slots_per_channel: 2, gap: Some(gap.into()) }
+        Self { modules: Vec::new(), sets: Vec::new(), slots_per_channel: 2, gap: Some(gap.into()) }
     }
 }
 
@@ -43,13 +45,14 @@ pub(crate) fn populated(
             )),
         };
     };
-    let (mut modules, slots_per_channel) = match population(host, platform) {
+    let found = match population(host, platform) {
         Ok(found) => found,
-        Err(_) if asked => (Vec::new(), 2),
+        Err(_) if asked => Populated::not_known(""),
         Err(why) => {
             return Ok(Populated::not_known(format!("{why}: memory.socket0=1,1,1/0,0,0")));
         }
     };
+    let Populated { mut modules, mut sets, slots_per_channel, .. } = found;
     for (key, text) in said {
         let Some(socket) = key.strip_prefix("memory.socket") else { continue };
         let at = socket_of(key, socket)?;
@@ -61,9 +64,12 @@ pub(crate) fn populated(
         let empty = vec![0; platform.channels_per_socket() as usize];
         modules.resize(modules.len().max(at + 1), empty);
         modules[at] = channels;
+        if let Some(sets) = sets.get_mut(at) {
+            sets.clear();
+        }
     }
     match has_speed {
-        true => Ok(Populated { modules, slots_per_channel, gap: None }),
+        true => Ok(Populated { modules, sets, slots_per_channel, gap: None }),
         false => Ok(Populated::not_known("the speed of memory is not known: memory.mts=2933")),
     }
 }
@@ -84,7 +90,7 @@ fn channels(text: &str, platform: &Platform) -> Result<Vec<u32>, String> {
 }
 
 /// Modules of every channel as they are, and the slots of a channel.
-fn population(host: &Host, platform: &Platform) -> Result<(Vec<Vec<u32>>, u32), String> {
+fn population(host: &Host, platform: &Platform) -> Result<Populated, String> {
     let slots = host.memory.slots.value().ok_or("memory slots are not known")?;
     let known = sets(slots, platform, 1).map_err(|missing| missing.to_string())?;
     let each = platform.channels_per_socket() as usize;
@@ -107,8 +113,13 @@ fn population(host: &Host, platform: &Platform) -> Result<(Vec<Vec<u32>>, u32), 
             all
         })
         .collect();
-    match modules.is_empty() {
-        true => Err("no memory slot tells its channel".to_owned()),
-        false => Ok((modules, most.unwrap_or(1))),
+    if modules.is_empty() {
+        return Err("no memory slot tells its channel".to_owned());
     }
+    let ways = |socket: &u32| {
+        let sets = known.by_socket.get(socket).map(Vec::as_slice).unwrap_or_default();
+        sets.iter().map(Set::ways).filter(|ways| *ways > 0).collect::<Vec<usize>>()
+    };
+    let sets = by_socket.keys().map(ways).collect();
+    Ok(Populated { modules, sets, slots_per_channel: most.unwrap_or(1), gap: None })
 }

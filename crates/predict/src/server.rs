@@ -41,6 +41,9 @@ pub struct Server {
     /// Modules of every channel by socket, controllers one after the other; none where they are
     /// not known.
     pub modules: Vec<Vec<u32>>,
+    /// Ways of the interleave sets of every socket, where the modules' sizes tell them; none of a
+    /// socket whose modules were said, which are taken as alike.
+    pub known_sets: Vec<Vec<usize>>,
     /// Why they are not.
     pub memory_gap: Option<String>,
     /// Slots of every channel.
@@ -170,6 +173,7 @@ pub fn of_nic(
         socket_links: socket_links(said, platform)?,
         paths: said.get("path").map(|text| words(text)).unwrap_or_default(),
         modules: memory.modules,
+        known_sets: memory.sets,
         memory_gap,
         parameters,
     })
@@ -409,7 +413,9 @@ impl Server {
 
     /// Ways of every socket's sets.
     pub fn sets(&self) -> Vec<Vec<usize>> {
-        self.modules.iter().map(|modules| self.ways(modules)).collect()
+        let known = |at: usize| self.known_sets.get(at).filter(|sets| !sets.is_empty()).cloned();
+        let each = self.modules.iter().enumerate();
+        each.map(|(at, modules)| known(at).unwrap_or_else(|| self.ways(modules))).collect()
     }
 
     /// Peak of a channel in GB/s.

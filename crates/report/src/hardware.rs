@@ -1,6 +1,6 @@
 //! Phrases about the parts of a host.
 
-use narrows_dimm::population::{Balance, Population, sockets_differ};
+use narrows_dimm::population::{Balance, Population, Socket, controllers_equal, sockets_differ};
 use narrows_model::Fact;
 use narrows_model::host::{Coalescing, DeviceKind, Nic, Pause};
 use std::collections::BTreeMap;
@@ -38,6 +38,31 @@ pub fn class(population: &Population) -> String {
             format!("{means} (interleave sets need {missing})")
         }
         _ => means,
+    }
+}
+
+/// What the study LP1241 calls each processor's memory, for the processors that it is about.
+pub fn paper_label(sockets: &[Socket], processor: &str) -> String {
+    let of = |socket: &Socket| {
+        let alike = controllers_equal(std::slice::from_ref(socket), processor)?;
+        let has_memory = !socket.populated().is_empty();
+        has_memory.then_some((socket.socket, alike))
+    };
+    let each: Vec<(u32, bool)> = sockets.iter().filter_map(of).collect();
+    let word = |alike: bool| if alike { "balanced" } else { "unbalanced" };
+    match each.as_slice() {
+        [] => String::new(),
+        all if all.iter().all(|(_, alike)| *alike) => {
+            "; both controllers hold the same (lenovo-2019: balanced)".to_owned()
+        }
+        all if all.iter().all(|(_, alike)| !*alike) => {
+            "; the controllers differ (lenovo-2019: unbalanced)".to_owned()
+        }
+        some => {
+            let of = |(socket, alike): &(u32, bool)| format!("socket {socket} {}", word(*alike));
+            let words: Vec<String> = some.iter().map(of).collect();
+            format!("; the controllers of a socket differ (lenovo-2019: {})", words.join(", "))
+        }
     }
 }
 

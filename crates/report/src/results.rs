@@ -1,11 +1,12 @@
 //! What is computed of a host, for programs: beside the facts and never among them.
 
 use narrows_dimm::moves::moves;
-use narrows_dimm::population::{Balance, Population, controllers_equal, sockets_differ};
+use narrows_dimm::population::{Balance, Population, Socket, controllers_equal, sockets_differ};
 use narrows_explain::{Judged, judge_host};
 use narrows_model::host::Host;
-use narrows_model::result::Weight;
+use narrows_model::result::{Estimate, Weight};
 use narrows_model::{BitsPerSecond, Bytes, BytesPerSecond};
+use narrows_predict::loss::{Loss, PortLoss};
 use narrows_predict::roads::{Road, SharedLink, Uplink, roads, shared};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,12 @@ pub struct MemoryResult {
     pub sockets_differ: bool,
     /// Label of the study LP1241, for processors that it was coined for.
     pub lenovo_2019_balanced: Option<bool>,
+    /// The same of each socket by itself, in their order; none for one without memory.
+    #[serde(default)]
+    pub lenovo_2019_by_socket: Vec<Option<bool>>,
+    /// What the population costs against one module on every channel, where that is known.
+    #[serde(default)]
+    pub loss: Option<LossResult>,
     /// The processors' family.
     pub platform: Option<String>,
     /// Interleave sets.
@@ -53,6 +60,32 @@ pub struct MemoryResult {
     pub moves: Vec<MoveResult>,
     /// What is missing for the above.
     pub missing: Vec<String>,
+}
+
+/// What a population costs.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct LossResult {
+    /// Peak of all channels of the processors.
+    pub all_bytes_per_second: BytesPerSecond,
+    /// That less the peak of the narrowest interleave set of every processor.
+    pub lost_bytes_per_second: BytesPerSecond,
+    /// Of every port that tells its rate.
+    pub ports: Vec<PortLossResult>,
+}
+
+/// What it costs one port.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct PortLossResult {
+    /// The interface.
+    pub nic: String,
+    /// TCP or UDP, whichever loses more.
+    pub path: String,
+    /// Rate of the link.
+    pub link_bits_per_second: BitsPerSecond,
+    /// What the path should reach as the memory is.
+    pub now_bits_per_second: BitsPerSecond,
+    /// What it should reach more with a module on every channel, with an 80 % range.
+    pub lost: Estimate,
 }
 
 /// One interleave set.
@@ -140,6 +173,8 @@ fn memory(host: &Host) -> MemoryResult {
                 balance: None,
                 sockets_differ: false,
                 lenovo_2019_balanced: None,
+                lenovo_2019_by_socket: Vec::new(),
+                loss: None,
                 platform: None,
                 sets: Vec::new(),
                 controllers_by_label_order: false,
@@ -169,11 +204,37 @@ fn memory(host: &Host) -> MemoryResult {
         balance: Some(population.balance),
         sockets_differ: sockets_differ(&population.sockets),
         lenovo_2019_balanced: controllers_equal(&population.sockets, processor),
+        lenovo_2019_by_socket: by_socket(&population, processor),
+        loss: Loss::of(host, &population).ok().map(of_loss),
         platform: population.platform.map(|platform| platform.name.clone()),
         sets: sets.collect(),
         controllers_by_label_order: by_label_order,
         moves: moves.into_iter().map(|m| MoveResult { from: m.from, to: m.to }).collect(),
         missing,
+    }
+}
+
+fn by_socket(population: &Population, processor: &str) -> Vec<Option<bool>> {
+    let of = |socket: &Socket| {
+        let alike = controllers_equal(std::slice::from_ref(socket), processor);
+        alike.filter(|_| !socket.populated().is_empty())
+    };
+    population.sockets.iter().map(of).collect()
+}
+
+fn of_loss(loss: Loss) -> LossResult {
+    let lost_bytes_per_second = loss.bytes_per_second();
+    let port = |port: PortLoss| PortLossResult {
+        nic: port.nic,
+        path: port.path,
+        link_bits_per_second: port.link,
+        now_bits_per_second: port.now,
+        lost: port.lost,
+    };
+    LossResult {
+        all_bytes_per_second: loss.all,
+        lost_bytes_per_second,
+        ports: loss.ports.into_iter().map(port).collect(),
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Unequal channels split a socket's memory into several interleave sets, the narrowest of which
 //! may have the bandwidth of one channel; the Lenovo study LP1241 measured 61 Gb/s of TCP instead
-//! of 88 over such a set. What a move would bring on this host is not predicted here.
+//! of 88 over such a set. How heavy a finding is follows from what the population costs this host
+//! and not from its class: one module a processor is one set, and among the worst rows of LP1241;
+//! eleven modules are several sets, and among the best.
 
 use super::evidence;
 use crate::{Case, Rule};
@@ -10,7 +12,8 @@ use narrows_dimm::interleave::Set;
 use narrows_dimm::moves::moves;
 use narrows_dimm::population::{Balance, Population, Socket, is_split};
 use narrows_model::host::Slot;
-use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Estimate, Evidence, Finding, Method, Missing, Unit, Verdict, Weight};
+use narrows_predict::loss::{Loss, PortLoss};
 
 /// More empty slots than this are not named.
 const MISSING_SHOWN: usize = 4;
@@ -41,13 +44,12 @@ fn judge(case: &Case<'_>) -> Verdict {
     let mut evidence: Vec<Evidence> =
         sockets.iter().map(|socket| evidence(show(socket), from.clone())).collect();
     evidence.extend(sets_say(&population));
-    let (weight, says) = match population.balance {
-        Balance::NearBalanced => (Weight::Advice, one_set(&population)),
-        Balance::SocketAsymmetric => {
-            (Weight::Fault, "The sockets hold different memory".to_owned())
-        }
-        _ => (Weight::Fault, format!("Memory is unbalanced: {}", uneven(&population))),
+    let says = match population.balance {
+        Balance::NearBalanced => one_set(&population),
+        Balance::SocketAsymmetric => "The sockets hold different memory".to_owned(),
+        _ => format!("Memory is unbalanced: {}", uneven(&population)),
     };
+    let loss = Loss::of(host, &population);
     let slots = host.memory.slots.value().map(Vec::as_slice).unwrap_or_default();
     // What is near-balanced has one set: moving modules would not widen it.
     let moved = match population.balance {
@@ -57,13 +59,68 @@ fn judge(case: &Case<'_>) -> Verdict {
     Verdict::Found {
         findings: vec![Finding {
             rule: RULE.name.into(),
-            weight,
-            says,
+            weight: weight(&population, loss.as_ref().ok()),
+            says: format!("{says}; {}", cost(&loss)),
             evidence,
-            worth: None,
+            worth: loss.ok().map(|loss| worth(&loss)),
             remedy: moved.unwrap_or_else(|| remedy(population.balance, sockets, slots)),
         }],
     }
+}
+
+/// Lost share of a port's link from which a population is a fault: less is within the model's own
+/// range (docs/predict.md).
+const FAULT_SHARE: f64 = 0.05;
+
+/// By what the ports lose. Where none tells its rate, memory that does not reach all processors, or
+/// lies on one channel of several, is a fault; so are several sets.
+fn weight(population: &Population, loss: Option<&Loss>) -> Weight {
+    let lost = loss.and_then(Loss::worst).map(PortLoss::share);
+    let one_channel = |socket: &Socket| socket.populated().len() == 1 && socket.width() > 2;
+    let is_fault = match lost {
+        Some(share) => share >= FAULT_SHARE,
+        None => {
+            population.balance != Balance::NearBalanced
+                || population.sockets.iter().any(one_channel)
+        }
+    };
+    if is_fault { Weight::Fault } else { Weight::Advice }
+}
+
+/// `it costs 117 of 141 GB/s of memory and 17.4 of 100 Gb/s of tcp on eth0`.
+fn cost(loss: &Result<Loss, String>) -> String {
+    let loss = match loss {
+        Ok(loss) => loss,
+        Err(why) => return format!("what it costs is not known: {why}"),
+    };
+    let memory = format!(
+        "it costs {:.0} of {:.0} GB/s of memory",
+        loss.bytes_per_second().gbytes(),
+        loss.all.gbytes()
+    );
+    match loss.worst() {
+        None => format!("{memory}; no NIC tells its rate, so what it costs them is not known"),
+        Some(port) if port.lost.value < 0.1e9 => {
+            format!("{memory}, and TCP and UDP of no NIC")
+        }
+        Some(port) => format!(
+            "{memory}, and {:.1} of {:.0} Gb/s of {} on {}",
+            port.lost.value / 1e9,
+            port.link.0 / 1e9,
+            port.path,
+            port.nic
+        ),
+    }
+}
+
+/// What a module on every channel is worth: to the port that loses most, else to memory.
+fn worth(loss: &Loss) -> Estimate {
+    if let Some(port) = loss.worst() {
+        return port.lost;
+    }
+    let lost = loss.bytes_per_second().0;
+    let unit = Unit::BytesPerSecond;
+    Estimate { value: lost, low: lost, high: lost, unit, n: 0, by: Method::Model }
 }
 
 /// The interleave sets of each socket, when they are known.

@@ -107,7 +107,7 @@ fn finding_card(analysis: &Analysis<'_>, found: &Found) -> Markup {
                 li { (evidence.says) " " span class="soft" { "(" (evidence.from) ")" } }
             } }
             @if let Some(worth) = &finding.worth {
-                p { "Worth: " (words::middle(worth)) " as much (" (words::range(worth)) ")" }
+                p { "Worth: " (words::middle(worth)) (words::of_what(worth)) " (" (words::range(worth)) ")" }
             }
             p { "What to do: " (finding.remedy) }
         }

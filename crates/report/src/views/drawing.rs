@@ -5,7 +5,7 @@ use super::View;
 use crate::drawn::{Screen, terminal};
 use crate::{hardware, words};
 use narrows_dimm::missing::Missing;
-use narrows_dimm::population::{Population, controllers_equal};
+use narrows_dimm::population::Population;
 use narrows_explain::{findings, judge_host};
 use narrows_model::host::{DeviceKind, Host};
 use narrows_model::shown;
@@ -86,11 +86,7 @@ fn memory(host: &Host, population: Result<&Population, &Missing>) -> Option<Stri
         }
     };
     let processor = host.cpu.model.value().map_or("", String::as_str);
-    let label = match controllers_equal(&population.sockets, processor) {
-        Some(true) => "; both controllers hold the same (lenovo-2019: balanced)",
-        Some(false) => "; the controllers differ (lenovo-2019: unbalanced)",
-        None => "",
-    };
+    let label = hardware::paper_label(&population.sockets, processor);
     Some(format!("memory is {}{label}", hardware::class(population)))
 }
 

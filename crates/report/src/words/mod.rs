@@ -94,6 +94,14 @@ pub fn middle(estimate: &Estimate) -> String {
     value(estimate.value, estimate.unit)
 }
 
+/// A share is one of what there is; a rate is so much more.
+pub fn of_what(estimate: &Estimate) -> &'static str {
+    match estimate.unit {
+        Unit::Share => " as much",
+        _ => " more",
+    }
+}
+
 /// `60.1 to 62.3 Gb/s`.
 pub fn range(estimate: &Estimate) -> String {
     let (low, high) = (value(estimate.low, estimate.unit), value(estimate.high, estimate.unit));
