@@ -33,6 +33,10 @@ pub struct Platform {
     pub dies: u32,
     /// Numbers of channels that one interleave set can have; empty where that is not known.
     pub ways: Vec<u32>,
+    /// The most that modules run at with one, two and three on the fullest channel, in MT/s; empty
+    /// where that is not known.
+    #[serde(default)]
+    mts: Vec<u32>,
     /// Links to one other processor and their rate in GT/s: the most that the family has.
     #[serde(default)]
     pub socket_links: Option<(u32, f64)>,
@@ -103,6 +107,12 @@ impl Platform {
         (controller < controllers).then(|| controller / (controllers / self.controllers))
     }
 
+    /// The most that modules run at with so many on the fullest channel, in MT/s.
+    pub fn mts_at(&self, depth: u32) -> Option<u32> {
+        let index = (depth.max(1) - 1) as usize;
+        self.mts.get(index).or(self.mts.last()).copied()
+    }
+
     /// Channels of a socket.
     pub fn channels_per_socket(&self) -> u32 {
         self.controllers * self.channels
@@ -122,11 +132,23 @@ mod tests {
                 let all = platform.channels_per_socket();
                 assert!(platform.ways.iter().all(|ways| *ways <= all), "{}", platform.name);
                 assert!(platform.controllers.is_multiple_of(platform.dies) || platform.dies == 1);
+                assert!(platform.mts.is_sorted_by(|a, b| a >= b), "{}", platform.name);
+                assert!(platform.mts.len() <= 3, "{}", platform.name);
                 let (controllers, channels) = platform.numbered();
                 assert!(controllers.is_multiple_of(platform.controllers), "{}", platform.name);
                 assert_eq!(controllers * channels, all, "{}", platform.name);
             }
         }
+    }
+
+    #[test]
+    fn more_modules_on_a_channel_are_never_faster() {
+        let at = |name: &str, depth| named(name).and_then(|platform| platform.mts_at(depth));
+        assert_eq!(at("Xeon X5670", 2), Some(1333));
+        assert_eq!(at("Xeon X5670", 3), Some(800));
+        assert_eq!(at("Xeon E5-2680 v4", 3), Some(1866));
+        assert_eq!([1, 2, 3].map(|n| at("Xeon Gold 6248", n)), [2933, 2666, 2666].map(Some));
+        assert_eq!(at("Xeon E3-1240 V2", 2), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::server::Server;
 use crate::traffic::Traffic;
 use narrows_dimm::platform::Platform;
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// One population of a search.
@@ -12,20 +13,26 @@ use std::collections::BTreeMap;
 pub struct Found {
     /// Modules of every channel by socket.
     pub modules: Vec<Vec<u32>>,
-    /// TCP and UDP that memory and wire allow, in Gb/s.
+    /// Modules by which the sockets differ.
+    pub uneven: u32,
+    /// Sets of each socket.
+    pub sets: Vec<Vec<usize>>,
+    /// Speed that the modules run at with as many on a channel, in MT/s.
+    pub mts: f64,
+    /// Peak of the narrowest set of every socket, together, in GB/s.
+    pub memory_gb_s: f64,
+    /// TCP that memory and wire allow, in Gb/s.
     pub tcp_gbps: f64,
-    /// UDP.
+    /// UDP that memory and wire allow, in Gb/s.
     pub udp_gbps: f64,
     /// Channels of all sets: a measure of what is left for programs.
     pub channels: usize,
-    /// Sets of each socket.
-    pub sets: Vec<Vec<usize>>,
 }
 
-/// All populations of so many modules, best first: by the lower of TCP and UDP, then those that
-/// share them evenly between sockets, then by channels, then by the fewest sets. Of those with the
-/// same sets one stands for all. How many there are, and the best `keep`; an error for more sockets
-/// than the model has seen.
+/// All populations of so many modules, best first, in the order in which makers' guides ask for it:
+/// sockets alike, one interleave set a socket, bandwidth of memory, and then the lower of TCP and
+/// UDP. Of those with the same sets one stands for all. How many there are, and the best `keep`;
+/// an error for more sockets than the model has seen.
 pub fn search(server: &Server, modules: u32, keep: usize) -> Result<(u64, Vec<Found>), String> {
     let sockets = server.modules.len().max(1);
     if sockets > 2 {
@@ -34,42 +41,74 @@ pub fn search(server: &Server, modules: u32, keep: usize) -> Result<(u64, Vec<Fo
     let platform = server.platform.filter(|platform| !platform.ways.is_empty());
     let platform =
         platform.ok_or("a search needs to know how the processors interleave: cpu=NAME")?;
-    let port = Group { socket: 0, nics: 1, work: 0 };
-    let wires = [Traffic::Tcp, Traffic::Udp]
-        .map(|traffic| server.port_gbps(traffic, &port).unwrap_or(f64::INFINITY));
+    let by_depth: Vec<Server> =
+        (0..=server.slots_per_channel).map(|depth| at_depth(server, platform, depth)).collect();
     let each = choices(server, platform, modules);
     let none = [Choice { modules: Vec::new(), count: 0, sets: Vec::new(), like_it: 1 }];
     let others: &[Choice] = if sockets == 1 { &none } else { &each };
-    let mut found: Vec<(u32, Found)> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     let mut all = 0u64;
     for near in &each {
         for far in others.iter().filter(|far| near.count + far.count == modules) {
             all = all.saturating_add(near.like_it.saturating_mul(far.like_it));
-            let reach = |traffic: Traffic, wire: f64| {
-                server.carried(traffic, &near.sets, far.count > 0, sockets).min(wire)
-            };
             let both = if sockets == 1 { vec![near] } else { vec![near, far] };
-            let uneven = if sockets == 1 { 0 } else { near.count.abs_diff(far.count) };
-            let one = Found {
-                modules: both.iter().map(|choice| choice.modules.clone()).collect(),
-                tcp_gbps: reach(Traffic::Tcp, wires[0]),
-                udp_gbps: reach(Traffic::Udp, wires[1]),
-                channels: both.iter().map(|choice| choice.sets.iter().sum::<usize>()).sum(),
-                sets: both.iter().map(|choice| choice.sets.clone()).collect(),
-            };
-            found.push((uneven, one));
+            let depth = both.iter().map(|choice| choice.depth()).max().unwrap_or(0);
+            found.extend(by_depth.get(depth as usize).map(|server| weigh(server, &both)));
         }
     }
-    let lower = |found: &Found| found.tcp_gbps.min(found.udp_gbps);
-    let sets = |found: &Found| found.sets.iter().map(Vec::len).sum::<usize>();
-    found.sort_by(|(uneven_a, a), (uneven_b, b)| {
-        let rest = uneven_a.cmp(uneven_b).then(b.channels.cmp(&a.channels));
-        lower(b).total_cmp(&lower(a)).then(rest).then(sets(a).cmp(&sets(b)))
-    });
-    Ok((all, found.into_iter().map(|(_, found)| found).take(keep).collect()))
+    found.sort_by(in_makers_order);
+    found.truncate(keep);
+    Ok((all, found))
 }
 
-/// The populations of one socket with the same number of modules and the same sets.
+/// The server with the speed of so many modules on its fullest channel: on all of them, for
+/// firmware sets one.
+fn at_depth(server: &Server, platform: &Platform, depth: u32) -> Server {
+    let mut one = server.clone();
+    if let (Some(mts), Some(most)) = (&mut one.mts, platform.mts_at(depth)) {
+        mts.value = mts.value.min(f64::from(most));
+    }
+    one
+}
+
+/// What one population gives.
+fn weigh(server: &Server, both: &[&Choice]) -> Found {
+    let near = &both[0].sets;
+    let far = both.get(1).is_some_and(|far| far.count > 0);
+    let port = Group { socket: 0, nics: 1, work: 0 };
+    let reach = |traffic: Traffic| {
+        let wire = server.port_gbps(traffic, &port).unwrap_or(f64::INFINITY);
+        server.carried(traffic, near, far, both.len()).min(wire)
+    };
+    let narrowest = both.iter().filter_map(|choice| choice.sets.iter().min()).sum::<usize>();
+    Found {
+        modules: both.iter().map(|choice| choice.modules.clone()).collect(),
+        uneven: both.get(1).map_or(0, |far| both[0].count.abs_diff(far.count)),
+        sets: both.iter().map(|choice| choice.sets.clone()).collect(),
+        mts: server.mts.as_ref().map_or(0.0, |mts| mts.value),
+        memory_gb_s: narrowest as f64 * server.channel_gb_s(),
+        tcp_gbps: reach(Traffic::Tcp),
+        udp_gbps: reach(Traffic::Udp),
+        channels: both.iter().map(|choice| choice.sets.iter().sum::<usize>()).sum(),
+    }
+}
+
+/// Sockets alike, one set a socket, bandwidth, rate; and then what leaves programs more channels.
+fn in_makers_order(a: &Found, b: &Found) -> Ordering {
+    let apart = |found: &Found| found.sets.windows(2).any(|pair| pair[0] != pair[1]);
+    let more_sets =
+        |found: &Found| found.sets.iter().map(|sets| sets.len().saturating_sub(1)).sum::<usize>();
+    let lower = |found: &Found| found.tcp_gbps.min(found.udp_gbps);
+    let alike = a.uneven.cmp(&b.uneven).then(apart(a).cmp(&apart(b)));
+    let one_set = more_sets(a).cmp(&more_sets(b));
+    let bandwidth = b.memory_gb_s.total_cmp(&a.memory_gb_s);
+    let rate = lower(b).total_cmp(&lower(a));
+    alike.then(one_set).then(bandwidth).then(rate).then(b.channels.cmp(&a.channels))
+}
+
+/// The populations of one socket with the same number of modules, sets and modules on the fullest
+/// channel.
+#[derive(Clone)]
 struct Choice {
     /// One of them.
     modules: Vec<u32>,
@@ -77,6 +116,21 @@ struct Choice {
     sets: Vec<usize>,
     /// How many there are.
     like_it: u64,
+}
+
+impl Choice {
+    /// Modules on the fullest channel.
+    fn depth(&self) -> u32 {
+        self.modules.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Modules by which controllers of so many channels differ.
+    fn lopsided(modules: &[u32], channels: usize) -> u32 {
+        let each = modules.chunks(channels.max(1)).map(|own| own.iter().sum::<u32>());
+        let (least, most) =
+            each.fold((u32::MAX, 0), |(least, most), own| (least.min(own), most.max(own)));
+        most.saturating_sub(least)
+    }
 }
 
 /// Every kind of population of a socket with at most so many modules. Which channels of a
@@ -95,11 +149,18 @@ fn choices(server: &Server, platform: &Platform, modules: u32) -> Vec<Choice> {
         };
         all = all.iter().flat_map(with).collect();
     }
-    let mut kinds = BTreeMap::<(u32, Vec<usize>), Choice>::new();
+    let mut kinds = BTreeMap::<(u32, Vec<usize>, u32), Choice>::new();
+    let channels = platform.channels as usize;
     for (modules, like_it) in all {
         let (count, sets) = (modules.iter().sum(), server.ways(&modules));
-        let kind = kinds.entry((count, sets.clone()));
-        let kind = kind.or_insert(Choice { modules, count, sets, like_it: 0 });
+        let one = Choice { modules, count, sets, like_it: 0 };
+        let kind = kinds.entry((count, one.sets.clone(), one.depth()));
+        let kind = kind.or_insert_with(|| one.clone());
+        // The one that makers show: controllers alike where they can be, the first one first.
+        let key = |choice: &Choice| Choice::lopsided(&choice.modules, channels);
+        if (key(&one), &kind.modules) < (key(kind), &one.modules) {
+            kind.modules = one.modules;
+        }
         kind.like_it = kind.like_it.saturating_add(like_it);
     }
     kinds.into_values().collect()

@@ -212,10 +212,17 @@ fn line(found: &Found) -> String {
         }
     };
     let words: Vec<String> = found.sets.iter().map(sets).collect();
+    let apart = match found.uneven {
+        0 => String::new(),
+        1 => ", sockets one module apart".to_owned(),
+        many => format!(", sockets {many} modules apart"),
+    };
     format!(
-        "  {}: {}; TCP {:.1}, UDP {:.1} Gb/s\n",
+        "  {}: {}{apart}; {:.1} GB/s at {:.0} MT/s; TCP {:.1}, UDP {:.1} Gb/s\n",
         population(&found.modules),
         words.join(" and "),
+        found.memory_gb_s,
+        found.mts,
         found.tcp_gbps,
         found.udp_gbps
     )
