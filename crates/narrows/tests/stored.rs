@@ -418,7 +418,7 @@ fn a_described_server_is_changed_priced_and_drawn() {
     let drawn = picture.to_str().expect("a path");
     let change = ["--set", "memory.socket0=1,1,1/1,1,1", "--svg", drawn];
     let said = out(&run(&mut predict(&change)));
-    assert!(said.contains("today 83.6, +7 %") && said.contains("cost: 420 (3 dimm"), "{said}");
+    assert!(said.contains("today 83.6, +8 %") && said.contains("cost: 420 (3 dimm"), "{said}");
     let svg = std::fs::read_to_string(&picture).expect("a picture");
     assert!(svg.starts_with("<svg ") && svg.contains(", today 83.6"), "{svg}");
     // What is so today is no change.

@@ -10,7 +10,7 @@ use narrows_model::result::Provenance;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial;
 use narrows_model::workload::Metric;
-use narrows_model::workload::{Kernel, Workload};
+use narrows_model::workload::{Kernel, Transport, Workload};
 use narrows_stats::{Label, Summary};
 use serde::Serialize;
 
@@ -71,6 +71,8 @@ pub struct Calibration {
     pub tcp_stream: StreamCost,
     /// UDP.
     pub udp_stream: StreamCost,
+    /// A round trip of TCP between two ends on this host, in microseconds.
+    pub round_trip_us: Option<Measured>,
     /// TCP through the NIC, where no CPU was full, in Gb/s.
     pub tcp_gbps: Option<Measured>,
     /// UDP.
@@ -89,6 +91,7 @@ impl Calibration {
         }
         one.node = study.study.memory_node;
         one.memory(study, all);
+        one.round_trip_us = inside(all);
         for (kind, path) in
             [(Workload::TCP_STREAM, Traffic::Tcp), (Workload::UDP_STREAM, Traffic::Udp)]
         {
@@ -125,6 +128,7 @@ impl Calibration {
         let memory = [
             one("copy over the bus", "GB/s", &self.copy_gb_s),
             one("remote over local latency", "x", &self.remote_over_local),
+            one("TCP's round trip inside", "us", &self.round_trip_us),
         ];
         let through = [
             one("TCP through the NIC", "Gb/s", &self.tcp_gbps),
@@ -216,6 +220,15 @@ fn busiest(summary: &Summary) -> Option<f64> {
     let cpu = summary.cpu.as_ref()?;
     let shares = [cpu.source_share, cpu.sink_share].into_iter().flatten();
     shares.max_by(f64::total_cmp)
+}
+
+/// The shortest round trip of TCP between two ends on this host, with nothing beside it.
+fn inside(all: &[Summary]) -> Option<Measured> {
+    let is_one = |summary: &&Summary| {
+        summary.kind == Workload::RoundTrip(Transport::Tcp) && summary.path != trial::Path::Peer
+    };
+    let found = all.iter().filter(is_one).filter_map(|summary| Measured::of(summary, 1e-3));
+    found.min_by(|one, other| one.value.total_cmp(&other.value))
 }
 
 /// Remote over local latency, of cells that bind memory to nodes: the largest set of each.

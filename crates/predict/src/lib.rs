@@ -5,11 +5,13 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod asked;
 pub mod bounds;
 pub mod calibration;
 pub mod description;
 pub mod dram;
+mod ends;
 pub mod framing;
 pub mod loss;
 mod nics;
@@ -21,6 +23,7 @@ mod processors;
 mod reach;
 mod resources;
 pub mod roads;
+mod round_trip;
 mod said;
 mod search;
 mod server;
@@ -36,6 +39,7 @@ pub use asked::Asked;
 pub use nics::{Model, named as nic_model};
 pub use parameters::{FITTED, PACKETS};
 pub use reach::{Parameter, Reach, Resource};
+pub use round_trip::{TRIPS, Trip};
 pub use said::{KEYS, Known, Said};
 pub use search::{Found, search};
 pub use server::{Server, fastest, of_host, of_nic};

@@ -27,7 +27,7 @@ const WAIT_BYTES: f64 = 174.5;
 pub const PACKETS: [(&str, f64); 2] = [("c", CYCLES), ("B", WAIT_BYTES)];
 /// Share of the cost of kernel sockets that grows with memory's latency, set by one published
 /// figure; and remote over local latency of a Skylake-SP node.
-const PHI: f64 = 0.325;
+pub(crate) const PHI: f64 = 0.325;
 const REMOTE_OVER_LOCAL: f64 = 140.4 / 80.8;
 /// 80 % of left-out rows were within this of what memory carries; of other platforms, whose caches
 /// may keep more or less of the traffic, m is taken as 1.5 to 3.1, which is assumed.
@@ -92,6 +92,8 @@ pub struct Parameters {
     pub tcp_stream: StreamCost,
     /// UDP's.
     pub udp_stream: StreamCost,
+    /// A round trip of TCP inside this host, in microseconds.
+    pub round_trip_us: Option<Measured>,
     /// Cycles a smallest packet.
     pub cycles: f64,
     /// Bytes of waiting a smallest packet.
@@ -132,6 +134,7 @@ impl Parameters {
             udp: kernel,
             tcp_stream: measured.tcp_stream.clone(),
             udp_stream: measured.udp_stream.clone(),
+            round_trip_us: measured.round_trip_us.clone(),
             cycles: CYCLES,
             wait_bytes: WAIT_BYTES,
             unused: measured.unused.clone(),

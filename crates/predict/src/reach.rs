@@ -54,7 +54,7 @@ pub struct Resource {
 pub struct Reach {
     /// `tcp`, `rdma-write rocev2`.
     pub path: String,
-    /// Of the figures: `Gb/s` of payload, `M packets/s`.
+    /// Of the figures: `Gb/s` of payload, `M packets/s`, `us` of a round trip.
     pub unit: &'static str,
     /// What it should reach.
     pub value: f64,
@@ -71,22 +71,6 @@ pub struct Reach {
 }
 
 impl Server {
-    /// What every path that is asked for should reach.
-    pub fn reaches(&self) -> Vec<Reach> {
-        let paths = Traffic::all(self.infiniband);
-        let names: Vec<String> = paths.iter().map(|path| path.name()).collect();
-        // `tcp` is a path's name and not the beginning of others; `rdma` is the beginning of many.
-        let is = |name: &str, word: &String| match names.contains(word) {
-            true => name == word,
-            false => name.starts_with(word.as_str()),
-        };
-        let asked = |path: &Traffic| {
-            let name = path.name();
-            self.paths.is_empty() || self.paths.iter().any(|word| is(&name, word))
-        };
-        paths.into_iter().filter(asked).filter_map(|path| self.reach(path)).collect()
-    }
-
     /// Between two ends on this host.
     pub(crate) fn inside(&self, traffic: Traffic) -> Reach {
         reach(traffic, self.resources_inside(traffic))

@@ -4,6 +4,7 @@
 
 use crate::calibration::Calibration;
 use crate::dram;
+use crate::ends;
 use crate::reach::{Reach, Resource};
 use crate::said::Said;
 use crate::server::{Server, of_nic};
@@ -36,14 +37,41 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
                 let of = to_peer.filter(|_| leads);
                 let trial = of.and_then(|of| trial_of(study, of));
                 let asked = trial.map(|trial| asked(&trial.params)).unwrap_or_default();
-                let server = through(study, Some(nic), &asked, &measured);
-                let stated = server.and_then(|server| through_nic(&server, traffic));
                 let of = of.and_then(|of| of.estimate);
-                predictions.push(prediction(&nic.name, &traffic.name(), stated, of));
+                let near = between(study, Some(nic), &asked, &measured, (traffic, of));
+                predictions.push(near);
             }
+        }
+        let led =
+            study.host.nics.iter().any(|nic| Some(&nic.name) == study.study.interface.as_ref());
+        if let Some(of) = to_peer.filter(|_| !led) {
+            let asked = trial_of(study, of).map(|trial| asked(&trial.params)).unwrap_or_default();
+            let nic = crate::fastest(&study.host);
+            predictions.push(between(study, nic, &asked, &measured, (traffic, of.estimate)));
         }
     }
     predictions
+}
+
+/// What a path through this port reaches, and on to the peer where one was met: the end that can
+/// less decides.
+fn between(
+    study: &StoredStudy,
+    nic: Option<&Nic>,
+    asked: &Said,
+    measured: &Calibration,
+    (traffic, of): (Traffic, Option<Estimate>),
+) -> Prediction {
+    let server = through(study, nic, asked, measured);
+    let stated = server.and_then(|server| through_nic(&server, traffic));
+    let name = nic.map_or("to the peer", |nic| &nic.name);
+    let near = prediction(name, &traffic.name(), stated, of);
+    let [far] = study.peer_hosts.as_slice() else { return near };
+    let port = ends::far_nic(far, nic);
+    let server = of_nic(far, port, asked, &Calibration::default());
+    let stated = server.and_then(|server| through_nic(&server, traffic));
+    let far = stated.map(|stated| prediction(name, &traffic.name(), Ok(stated), None));
+    ends::met(near, far.ok())
 }
 
 /// What the model says of a cell that was measured to a peer: through the interface that leads
@@ -61,10 +89,9 @@ pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Opt
     let leads = |nic: &&Nic| study.study.interface.as_ref() == Some(&nic.name);
     let nic = study.host.nics.iter().find(leads).or_else(|| crate::fastest(&study.host))?;
     let measured = Calibration::but_the_nic(study, summaries);
-    let server = through(study, Some(nic), &asked(&trial.params), &measured);
-    let stated = server.and_then(|server| through_nic(&server, traffic));
     let of = summaries.iter().find(|summary| summary.label == trial.label);
-    Some(prediction(&nic.name, &traffic.name(), stated, of.and_then(|of| of.estimate)))
+    let of = of.and_then(|of| of.estimate);
+    Some(between(study, Some(nic), &asked(&trial.params), &measured, (traffic, of)))
 }
 
 /// What each memory kernel should reach, beside what it reached.

@@ -171,7 +171,8 @@ fn small_messages_of_rdma_are_headers() {
     assert!((of("64", "rdma-write rocev2") - 100.0 * 64.0 / 162.0).abs() < 1e-9);
     assert!(of("64", "rdma-send") > of("64", "rdma-write"));
     let ib = machine(&[BALANCED, ("link", "infiniband")]).reaches();
-    assert!(ib.iter().all(|reach| reach.path.ends_with(" ib")) && ib.len() == 4, "{ib:?}");
+    let rates: Vec<_> = ib.iter().filter(|reach| reach.unit == "Gb/s").collect();
+    assert!(rates.iter().all(|reach| reach.path.ends_with(" ib")) && rates.len() == 4, "{ib:?}");
 }
 
 fn measured(value: f64) -> Option<Measured> {

@@ -176,11 +176,16 @@ fn paths_are_asked_for_by_name() {
     };
     let rdma = "rdma-write rocev2,rdma-read rocev2,rdma-send rocev2,rdma-write rocev1,\
                 rdma-write iwarp";
-    assert_eq!(names(&[]), format!("tcp,tcp-zerocopy,udp,{rdma},mpi rocev2,packets"));
+    assert_eq!(
+        names(&[]),
+        format!("tcp,tcp-zerocopy,udp,{rdma},mpi rocev2,packets,tcp-rr,udp-rr,rdma-write-rr")
+    );
+    assert_eq!(names(&[("path", "rr")]), "tcp-rr,udp-rr,rdma-write-rr");
+    assert_eq!(names(&[("path", "udp-rr,tcp")]), "tcp,udp-rr");
     assert_eq!(names(&[("path", "rdma")]), rdma);
     assert_eq!(names(&[("path", "tcp, packets")]), "tcp,packets");
     assert_eq!(names(&[("path", "rdma-read")]), "rdma-read rocev2");
-    let ib = "rdma-write ib,rdma-read ib,rdma-send ib,mpi ib";
+    let ib = "rdma-write ib,rdma-read ib,rdma-send ib,mpi ib,rdma-write-rr";
     assert_eq!(names(&[("link", "infiniband")]), ib);
 }
 

@@ -33,7 +33,8 @@ pub fn text(change: &Change<'_>) -> String {
     text += &table(change);
     let few = change.after.len() <= DETAILED;
     for reach in change.after.iter().filter(|_| few) {
-        let _ = writeln!(text, "\n{} ({}, headroom)", reach.path, reach.unit);
+        let beside = if adds_up(reach) { "share of it" } else { "headroom" };
+        let _ = writeln!(text, "\n{} ({}, {beside})", reach.path, reach.unit);
         for resource in &reach.resources {
             let _ = writeln!(text, "{}", line(reach, resource));
         }
@@ -96,7 +97,7 @@ fn table(change: &Change<'_>) -> String {
         });
         let _ = writeln!(
             text,
-            "{:<width$}  {}  {} {} ({} to {}), bottleneck {}{said}",
+            "{:<width$}  {}  {} {} ({} to {}), {most} {}{said}",
             reach.path,
             bar(reach, before, top(reach.unit)),
             digits(reach.value),
@@ -104,6 +105,7 @@ fn table(change: &Change<'_>) -> String {
             digits(reach.low),
             digits(reach.high),
             reach.narrowest.as_deref().unwrap_or("not known"),
+            most = if adds_up(reach) { "most of it" } else { "bottleneck" },
         );
     }
     if change.before.is_some() {
@@ -142,6 +144,11 @@ fn rooms(reach: &Reach) -> String {
         false => format!("; not known: {}", missing.join(", ")),
     };
     format!("  {}: {}{unknown}\n", reach.path, rooms.join(", "))
+}
+
+/// Whether a figure is the sum of its parts, and not the least of them.
+fn adds_up(reach: &Reach) -> bool {
+    reach.unit == "us"
 }
 
 fn line(reach: &Reach, resource: &Resource) -> String {

@@ -11,12 +11,14 @@ mod figures;
 mod fit;
 mod links;
 mod packets;
+mod quantities;
 mod rdma;
 mod score;
 mod sockets;
 mod tcp;
 mod template;
 mod traffic;
+mod trips;
 mod unused;
 
 pub use score::{Family, overall, score};
@@ -237,8 +239,9 @@ impl Table {
         fields::check(&table).map_err(|why| format!("{name}: {why}"))?;
         let fields = |key: &str| table.get(key).and_then(Value::as_table).cloned();
         let rows = table.get("row").and_then(Value::as_array);
-        let rows: Vec<Fields> =
+        let mut rows: Vec<Fields> =
             rows.into_iter().flatten().filter_map(|row| row.as_table().cloned()).collect();
+        quantities::declare(name, &mut rows);
         if rows.is_empty() {
             return Err(format!("{name} has no [[row]]"));
         }
@@ -429,7 +432,14 @@ pub fn predict(tables: &[Table]) -> Vec<Answer> {
 
 /// Of the questions whose tables are answered one by one.
 fn of_one(table: &Table) -> Vec<Answer> {
-    let single = [rdma::answer, packets::answer, tcp::answer, traffic::answer, figures::answer];
+    let single = [
+        rdma::answer,
+        packets::answer,
+        tcp::answer,
+        trips::answer,
+        traffic::answer,
+        figures::answer,
+    ];
     let single = single.into_iter().filter_map(|answer| answer(table));
     single.chain(links::answers(table)).collect()
 }

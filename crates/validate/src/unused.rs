@@ -2,7 +2,7 @@
 //! anywhere: it is noted as answers read them.
 
 use super::fields::{self, Refused};
-use super::{Answer, Table, figures, links, packets, rdma, sockets, tcp, traffic};
+use super::{Answer, Table, figures, links, packets, rdma, sockets, tcp, traffic, trips};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use toml::Table as Fields;
@@ -31,11 +31,12 @@ impl Reads {
 type Ask = fn(&Table) -> Vec<Answer>;
 
 /// Every question, of a table of one row.
-const QUESTIONS: [Ask; 7] = [
+const QUESTIONS: [Ask; 8] = [
     |table| sockets::answers(std::slice::from_ref(table)),
     |table| rdma::answer(table).into_iter().collect(),
     |table| packets::answer(table).into_iter().collect(),
     |table| tcp::answer(table).into_iter().collect(),
+    |table| trips::answer(table).into_iter().collect(),
     |table| traffic::answer(table).into_iter().collect(),
     |table| figures::answer(table).into_iter().collect(),
     links::answers,

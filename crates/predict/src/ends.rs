@@ -1,0 +1,43 @@
+//! Two hosts of one path: what the one that can less reaches. What is not known of either is named,
+//! and what is known counts.
+
+use narrows_model::host::{Host, Nic};
+use narrows_model::result::{Ceiling, Estimate, Prediction};
+
+/// The far host's port that a path ends at: of the same rate as this end's where there is one, else
+/// the fastest.
+pub(crate) fn far_nic<'a>(far: &'a Host, near: Option<&Nic>) -> Option<&'a Nic> {
+    let rate = |nic: &Nic| nic.speed_bps.value().map(|rate| rate.0);
+    let wanted = near.and_then(rate);
+    let same = far.physical_nics().find(|nic| wanted.is_some() && rate(nic) == wanted);
+    same.or_else(|| crate::fastest(far)).or_else(|| far.physical_nics().next())
+}
+
+/// This end's prediction with the other's: ceilings of the other that are lower than this end's of
+/// the same name, or have none, and the lower of the two ranges.
+pub(crate) fn met(mut near: Prediction, far: Option<Prediction>) -> Prediction {
+    let Some(far) = far else { return near };
+    let theirs = |name: &str| format!("peer's {name}");
+    (near.range, near.narrowest) = match (near.range.take(), far.range) {
+        (Some(own), Some(other)) if other.value < own.value => {
+            (Some(lower(own, other)), far.narrowest.as_deref().map(theirs))
+        }
+        (Some(own), Some(other)) => (Some(lower(own, other)), near.narrowest.take()),
+        (Some(own), None) => (Some(own), near.narrowest.take()),
+        (None, other) => (other, far.narrowest.as_deref().map(theirs)),
+    };
+    let counts = |one: &Ceiling| {
+        let mut same = near.ceilings.iter().filter(|own| own.resource == one.resource);
+        same.all(|own| one.range.value < own.range.value)
+    };
+    let more: Vec<Ceiling> = far.ceilings.into_iter().filter(counts).collect();
+    let renamed = more.into_iter().map(|one| Ceiling { resource: theirs(&one.resource), ..one });
+    near.ceilings.extend(renamed);
+    near.missing.extend(far.missing.iter().map(|gap| theirs(gap)));
+    near
+}
+
+fn lower(one: Estimate, other: Estimate) -> Estimate {
+    let value = one.value.min(other.value);
+    Estimate { value, low: one.low.min(other.low), high: one.high.min(other.high), ..one }
+}

@@ -1,0 +1,178 @@
+//! Round trips: what each part on the way takes, one after the other. Parts add up where rates have
+//! a bottleneck; the largest is named.
+
+use crate::parameters::PHI;
+use crate::reach::{Parameter, Reach, Resource};
+use crate::resources::Group;
+use crate::server::Server;
+use narrows_model::result::Provenance;
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
+
+/// What asks and answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trip {
+    /// A byte over TCP and one back.
+    Tcp,
+    /// The same over UDP.
+    Udp,
+    /// Written into the other's memory and back, past the kernel; both look for it.
+    Rdma,
+}
+
+/// All, in the order that they are told in.
+pub const TRIPS: [Trip; 3] = [Trip::Tcp, Trip::Udp, Trip::Rdma];
+
+/// One way through the stacks of both hosts, in microseconds of a core of `REFERENCE_GHZ`, and what
+/// waking who waits adds: chosen with tables/round-trips-fitted.toml in view.
+const STACK_US: f64 = 4.3;
+const WAKE_US: f64 = 4.0;
+const REFERENCE_GHZ: f64 = 3.3;
+/// One way through both NICs, their slots and the wire between: half of what `ib_write_lat` prints
+/// twice, 0.99 us (a public laboratory's ConnectX-5).
+const DEVICES_US: f64 = 0.99;
+/// A switch that passes frames on as they come in: makers' data sheets have 0.3, from knowledge.
+const SWITCH_US: f64 = 0.3;
+/// What one access to the other processor's memory takes longer, and how many of the devices' are
+/// on one way.
+const REMOTE_US: f64 = 0.060;
+const REMOTE_ACCESSES: f64 = 4.0;
+/// Ends of the 80 % range: lower ones are rare; higher ones are sleeping cores and interrupts that
+/// wait, which nobody told (assumed).
+const RANGE: (f64, f64) = (0.75, 2.5);
+/// Where who waits looks for packets, and over verbs.
+const RANGE_POLLED: (f64, f64) = (0.75, 1.6);
+
+impl Trip {
+    /// Its name among paths: that of the workload that measures it.
+    pub fn name(self) -> String {
+        let transport = match self {
+            Self::Tcp => Transport::Tcp,
+            Self::Udp => Transport::Udp,
+            Self::Rdma => Transport::Rdma(RdmaVerb::Write),
+        };
+        Workload::RoundTrip(transport).as_str().to_owned()
+    }
+}
+
+impl Server {
+    /// A round trip between two hosts like this one; none where there is no NIC.
+    pub fn round_trip(&self, trip: Trip) -> Option<Reach> {
+        let group = self.groups().into_iter().next()?;
+        let mut parts = vec![self.devices(&group)];
+        if trip != Trip::Rdma {
+            parts.extend(self.hosts(&group));
+            parts.extend(self.moderation());
+        }
+        parts.extend(self.switches());
+        parts.extend(self.serialized());
+        let sum = |of: fn(&Resource) -> f64| parts.iter().map(of).sum::<f64>();
+        let (value, low, high) = (sum(|p| p.value), sum(|p| p.low), sum(|p| p.high));
+        parts.sort_by(|one, other| other.value.total_cmp(&one.value));
+        Some(Reach {
+            path: trip.name(),
+            unit: "us",
+            value,
+            low,
+            high,
+            narrowest: parts.first().map(|part| part.name.to_owned()),
+            resources: parts,
+            missing: Vec::new(),
+        })
+    }
+
+    fn devices(&self, group: &Group) -> Resource {
+        let known = self.asked.model.and_then(|model| Some((model, model.latency_us?)));
+        let (one_way, from) = match known {
+            Some((model, us)) => (us, Provenance::DataSheet(model.source.clone())),
+            None => (DEVICES_US, Provenance::Assumed("as of a ConnectX-5".to_owned())),
+        };
+        let is_remote = group.work != group.socket;
+        let remote = if is_remote { REMOTE_US * REMOTE_ACCESSES } else { 0.0 };
+        let says = "both NICs, their slots and the wire, there and back";
+        let with = vec![of("one way", one_way, &from)];
+        part("devices", 2.0 * (one_way + remote), RANGE_POLLED, says, with)
+    }
+
+    /// Both hosts' software: measured inside this host, else by the constants.
+    fn hosts(&self, group: &Group) -> Vec<Resource> {
+        let farther = self.farther(group);
+        if let Some(inside) = &self.parameters.round_trip_us {
+            let with = vec![of("inside this host", inside.value, &inside.origin())];
+            let range = (inside.low / inside.value, 1.5 * inside.high / inside.value);
+            let says = "stack and wake-up, as measured inside this host";
+            return vec![part("hosts", inside.value * farther, range, says, with)];
+        }
+        let clock = self.clock_ghz.as_ref().map_or(self.processor.clock_ghz, |known| known.value);
+        let slower = farther * REFERENCE_GHZ / (clock * self.processor.work_per_clock);
+        let fitted = Provenance::Fitted("tables/round-trips-fitted.toml".to_owned());
+        let range = if self.asked.polls { RANGE_POLLED } else { RANGE };
+        let one = |name, us: f64, says| {
+            part(name, 2.0 * us * slower, range, says, vec![of("one way", us, &fitted)])
+        };
+        let mut parts = vec![one("stack", STACK_US, "sending and receiving on both hosts")];
+        if !self.asked.polls {
+            parts.push(one("wake-up", WAKE_US, "interrupts, and waking who waits for them"));
+        }
+        parts
+    }
+
+    /// How much longer software takes where the processor that works is not the NIC's: in
+    /// proportion to memory's latency, set by one published round trip, 40 % shorter when local.
+    fn farther(&self, group: &Group) -> f64 {
+        match group.work == group.socket {
+            true => 1.0,
+            false => 1.0 + (self.parameters.remote_loss.value - 1.0) / PHI,
+        }
+    }
+
+    fn moderation(&self) -> Option<Resource> {
+        let us = self.asked.moderation_us.filter(|us| *us > 0.0 && !self.asked.polls)?;
+        let from = Provenance::Read("coalescing".to_owned());
+        let says = "the NIC waits before it interrupts; both ends alike";
+        Some(part("moderation", 2.0 * us, (0.0, 1.0), says, vec![of("rx-usecs", us, &from)]))
+    }
+
+    fn switches(&self) -> Option<Resource> {
+        let count = self.asked.switches;
+        let from = Provenance::DataSheet("of cut-through switches".to_owned());
+        let with = vec![of("one way", SWITCH_US, &from)];
+        let says = "frames are passed on as they come in";
+        let part = part("switch", 2.0 * count * SWITCH_US, (0.7, 5.0), says, with);
+        (count > 0.0).then_some(part)
+    }
+
+    /// Bytes of a message that was said, on the wire both ways.
+    fn serialized(&self) -> Option<Resource> {
+        let link = self.link.as_ref()?;
+        let bytes = match self.message.from {
+            Provenance::Assumed(_) => 1.0,
+            _ => self.message.value,
+        };
+        let us = 2.0 * (bytes.max(46.0) + 38.0) * 8.0 / (link.value * 1e3);
+        let with = vec![of("rate of the link", link.value, &link.from)];
+        Some(part("wire", us, (1.0, 1.1), "the message's bits, there and back", with))
+    }
+}
+
+fn of(name: &'static str, value: f64, from: &Provenance) -> Parameter {
+    let unit = if name == "rate of the link" { "Gb/s" } else { "us" };
+    Parameter { name, value, unit, from: from.clone() }
+}
+
+fn part(
+    name: &'static str,
+    value: f64,
+    (low, high): (f64, f64),
+    says: &str,
+    parameters: Vec<Parameter>,
+) -> Resource {
+    Resource {
+        name,
+        value,
+        low: value * low,
+        high: value * high,
+        says: says.to_owned(),
+        only_if: None,
+        parameters,
+    }
+}

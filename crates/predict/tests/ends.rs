@@ -1,0 +1,109 @@
+//! Two hosts of one path, and round trips: beside figures worked out by hand.
+
+use narrows_model::host::{Host, Nic};
+use narrows_model::result::Prediction;
+use narrows_model::study::StoredStudy;
+use narrows_model::{BitsPerSecond, Bytes, Fact};
+use narrows_predict::calibration::{Calibration, Measured};
+use narrows_predict::{Reach, Said, of_host, predict};
+
+fn near(is: f64, want: f64) {
+    assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");
+}
+
+fn host(cpu: &str, gbps: Option<f64>) -> Host {
+    let mut host = Host::default();
+    host.cpu.model = Fact::known(cpu.to_owned(), "planted");
+    let mut card = Nic { name: "eth0".into(), physical: true, ..Nic::default() };
+    card.mtu_bytes = Fact::known(Bytes(1500), "planted");
+    if let Some(gbps) = gbps {
+        card.speed_bps = Fact::known(BitsPerSecond(gbps * 1e9), "planted");
+    }
+    host.nics.push(card);
+    host
+}
+
+fn tcp(own: Host, far: Option<Host>) -> Prediction {
+    let mut study = StoredStudy::unmeasured(own);
+    study.study.interface = Some("eth0".into());
+    study.study.peer = Some("far".into());
+    study.peer_hosts = far.into_iter().collect();
+    let all = predict(&study, &[]);
+    all.into_iter().find(|one| one.protocol == "tcp").expect("tcp")
+}
+
+fn gbps(one: &Prediction) -> f64 {
+    one.range.expect("an expectation").value / 1e9
+}
+
+#[test]
+fn the_end_that_can_less_decides_and_is_named() {
+    let fast = || host("Xeon Gold 6248", Some(100.0));
+    let alone = tcp(fast(), None);
+    let both = tcp(fast(), Some(fast()));
+    near(gbps(&both), gbps(&alone));
+    assert_eq!(both.narrowest, alone.narrowest);
+    // A far port of 1 Gb/s, which framing leaves 0.9415 of.
+    let slow = tcp(fast(), Some(host("Xeon E5-2690 0", Some(1.0))));
+    assert!((gbps(&slow) - 0.9415).abs() < 0.001, "{slow:?}");
+    assert_eq!(slow.narrowest.as_deref(), Some("peer's wire"));
+    let range = slow.range.expect("a range");
+    assert!(range.low <= range.value && range.value <= range.high, "{range:?}");
+    assert!(slow.ceilings.iter().any(|one| one.resource == "peer's cpu"), "{slow:?}");
+    // The other way round it is this end, and the faster peer's ceilings are left out.
+    let own = tcp(host("Xeon E5-2690 0", Some(1.0)), Some(fast()));
+    assert_eq!(own.narrowest.as_deref(), Some("wire"));
+    assert!(own.ceilings.iter().all(|one| one.resource != "peer's wire"), "{own:?}");
+}
+
+/// Ports that tell no rate, as virtual ones do: the CPUs of both ends are known and expect
+/// something, and what is missing is named for each end.
+#[test]
+fn what_is_known_of_two_ends_is_an_expectation() {
+    let blind = || host("Xeon Gold 6248", None);
+    let met = tcp(blind(), Some(blind()));
+    assert!(gbps(&met) > 20.0 && met.narrowest.as_deref() == Some("cpu"), "{met:?}");
+    for gap in ["wire: ", "pcie: ", "peer's wire: ", "peer's pcie: "] {
+        assert!(met.missing.iter().any(|one| one.starts_with(gap)), "{gap}: {:?}", met.missing);
+    }
+}
+
+fn trip(more: &[(&str, &str)], path: &str, measured: &Calibration) -> Reach {
+    let base = [("cpu", "Xeon Gold 6142"), ("cpu.ghz", "3.3"), ("nic.gbps", "100")];
+    let memory = [("memory.mts", "2666"), ("memory.socket0", "1,1,1/1,1,1")];
+    let other = [("memory.socket1", "1,1,1/1,1,1"), ("path", path)];
+    let all = base.iter().chain(&memory).chain(&other).chain(more);
+    let said: Said = all.map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    of_host(&Host::default(), &said, measured).expect("a server").reaches().remove(0)
+}
+
+#[test]
+fn a_round_trip_is_the_sum_of_its_parts() {
+    let none = Calibration::default();
+    let of = |more: &[(&str, &str)], path: &str| trip(more, path, &none);
+    // 84 B of frame each way at 100 Gb/s.
+    let bits = 2.0 * 84.0 * 8.0 / 100e3;
+    let tcp = of(&[], "tcp-rr");
+    assert_eq!((tcp.unit, tcp.narrowest.as_deref()), ("us", Some("stack")));
+    near(tcp.value, 2.0 * (0.99 + 4.3 + 4.0) + bits);
+    near(of(&[("busy-poll", "yes")], "tcp-rr").value, 2.0 * (0.99 + 4.3) + bits);
+    near(of(&[], "rdma-write-rr").value, 2.0 * 0.99 + bits);
+    near(of(&[("switches", "2")], "rdma-write-rr").value, 2.0 * 0.99 + 4.0 * 0.3 + bits);
+    let long = 2.0 * (9000.0 + 38.0) * 8.0 / 100e3;
+    near(of(&[("message", "9000")], "rdma-write-rr").value, 2.0 * 0.99 + long);
+    // What was measured inside this host takes the place of stack and wake-up.
+    let inside = Measured { value: 12.0, low: 11.0, high: 13.0, from: "a test".into() };
+    let here = Calibration { round_trip_us: Some(inside), ..Calibration::default() };
+    near(trip(&[], "tcp-rr", &here).value, 12.0 + 2.0 * 0.99 + bits);
+    for one in [of(&[], "tcp-rr"), of(&[], "udp-rr"), of(&[], "rdma-write-rr")] {
+        assert!(one.low < one.value && one.value < one.high, "{one:?}");
+    }
+}
+
+/// The round trip that Dell published as more than 40 % shorter with a NIC on the own processor.
+#[test]
+fn a_local_nic_answers_in_two_fifths_less() {
+    let of = |more: &[(&str, &str)]| trip(more, "tcp-rr", &Calibration::default()).value;
+    let gain = of(&[]) / of(&[("work.socket", "1")]) - 1.0;
+    assert!((gain + 0.405).abs() < 0.01, "{gain}");
+}
