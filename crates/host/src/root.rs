@@ -1,11 +1,13 @@
 //! The directory that a machine is read through.
 
+use crate::bundle::Tree;
 use crate::capture::{Answers, Content};
 use narrows_model::Fact;
 use std::cell::RefCell;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// Files larger than this are not read: no file of `/proc` or `/sys` that narrows wants is.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -15,6 +17,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 pub struct Root {
     dir: PathBuf,
     replayed: Option<Answers>,
+    tree: Option<Arc<Tree>>,
     recorded: Option<RefCell<Answers>>,
 }
 
@@ -25,11 +28,15 @@ impl Root {
     }
     /// A directory that holds `sys` and `proc` of some machine.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), replayed: None, recorded: None }
+        Self { dir: dir.into(), replayed: None, tree: None, recorded: None }
     }
     /// The answers of a capture.
     pub fn replay(answers: Answers) -> Self {
         Self { replayed: Some(answers), ..Self::at("/nonexistent") }
+    }
+    /// The files of an archive.
+    pub fn of_tree(tree: Tree) -> Self {
+        Self { tree: Some(Arc::new(tree)), ..Self::at("/nonexistent") }
     }
     /// The same, every answer kept for a capture.
     pub fn recording(self) -> Self {
@@ -67,6 +74,12 @@ impl Root {
 
     fn read_bytes(&self, path: &str) -> Fact<Vec<u8>> {
         let shown = format!("/{path}");
+        if let Some(tree) = &self.tree {
+            return match tree.bytes(path) {
+                Some(bytes) => Fact::known(bytes.to_vec(), shown),
+                None => Fact::absent(shown),
+            };
+        }
         let mut bytes = Vec::new();
         let read = fs::File::open(self.dir.join(path))
             .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
@@ -120,6 +133,9 @@ impl Root {
         if let Some(replayed) = &self.replayed {
             return replayed.folders.get(path).cloned().unwrap_or_default();
         }
+        if let Some(tree) = &self.tree {
+            return tree.names(path);
+        }
         let Ok(entries) = fs::read_dir(self.dir.join(path)) else { return Vec::new() };
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -141,6 +157,9 @@ impl Root {
     pub fn has(&self, path: &str) -> bool {
         if let Some(replayed) = &self.replayed {
             return replayed.there.contains_key(path);
+        }
+        if let Some(tree) = &self.tree {
+            return tree.has(path);
         }
         let there = self.dir.join(path).symlink_metadata().is_ok();
         if there {
@@ -165,6 +184,13 @@ impl Root {
     }
 
     fn read_link_name(&self, path: &str) -> Fact<String> {
+        if let Some(tree) = &self.tree {
+            let name = tree.target(path).and_then(|target| target.rsplit('/').next());
+            return match name.filter(|name| !name.is_empty()) {
+                Some(name) => Fact::known(name.to_owned(), format!("/{path}")),
+                None => Fact::absent(format!("/{path}")),
+            };
+        }
         match fs::read_link(self.dir.join(path)) {
             Ok(target) => match target.file_name().and_then(|name| name.to_str()) {
                 Some(name) => Fact::known(name.to_owned(), format!("/{path}")),
@@ -180,7 +206,10 @@ impl Root {
         if let Some(replayed) = &self.replayed {
             return replayed.resolved.get(path).cloned().flatten();
         }
-        let resolved = self.resolve_links(path);
+        let resolved = match &self.tree {
+            Some(tree) => tree.resolve(path),
+            None => self.resolve_links(path),
+        };
         if resolved.is_some() {
             let kept = resolved.clone();
             self.record(|answers| drop(answers.resolved.insert(path.to_owned(), kept)));

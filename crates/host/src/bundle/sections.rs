@@ -1,0 +1,91 @@
+//! One text that holds many outputs: the files of a supportconfig and `nvidia-bug-report.log`.
+
+/// A piece of such a text: what was run or which file was copied, and the text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// `/usr/sbin/dmidecode`, `/proc/cpuinfo`.
+    pub what: &'a str,
+    /// Its text.
+    pub text: &'a str,
+    /// Whether it is a copy of a file and not the output of a program.
+    pub is_file: bool,
+}
+
+/// How supportconfig begins a piece: `#==[ Command ]====#`, and `# WHAT` in the next line.
+const SUPPORTCONFIG: &str = "#==[ ";
+/// How nvidia-bug-report begins one, with `*** FILE` or the command in one of the next lines.
+const RULE: &str = "____________________________________________";
+
+/// True for text in such pieces.
+pub fn is_divided(text: &str) -> bool {
+    let lines = text.lines();
+    lines.clone().any(|line| line.starts_with(SUPPORTCONFIG))
+        || (text.contains("nvidia-bug-report") && lines.into_iter().any(|line| line == RULE))
+}
+
+/// The pieces of a text; what stands before the first is none.
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut starts: Vec<usize> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.starts_with(SUPPORTCONFIG) || line.trim_end() == RULE {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    starts.push(text.len());
+    let spans = starts.windows(2).map(|pair| &text[pair[0]..pair[1]]);
+    spans.filter_map(piece).collect()
+}
+
+fn piece(span: &str) -> Option<Piece<'_>> {
+    let (head, rest) = span.split_once('\n')?;
+    if let Some(begun) = head.strip_prefix(SUPPORTCONFIG) {
+        let (what, text) = rest.split_once('\n')?;
+        let what = what.strip_prefix('#')?.split(" - ").next()?.trim();
+        return Some(Piece { what, text, is_file: !begun.starts_with("Command") });
+    }
+    let rest = rest.trim_start_matches('\n');
+    let (what, text) = rest.split_once('\n')?;
+    match what.strip_prefix("*** ") {
+        Some(file) => {
+            // The listing of the file follows in lines of the same mark.
+            let text = text.trim_start_matches('\n');
+            let after = text.split_once('\n').filter(|(line, _)| line.starts_with("*** ls:"));
+            Some(Piece {
+                what: file.trim(),
+                text: after.map_or(text, |(_, text)| text),
+                is_file: true,
+            })
+        }
+        None => Some(Piece { what: what.trim(), text, is_file: false }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_told_apart() {
+        let text = "=== supportutils\n#==[ Command ]======================================#\n\
+            # /usr/bin/lscpu\nArchitecture: x86_64\n\n\
+            #==[ Configuration File ]===========================#\n# /proc/cpuinfo\nprocessor : 0\n";
+        assert!(is_divided(text));
+        let all = pieces(text);
+        assert_eq!((all[0].what, all[0].is_file), ("/usr/bin/lscpu", false));
+        assert_eq!(
+            (all[1].what, all[1].text, all[1].is_file),
+            ("/proc/cpuinfo", "processor : 0\n", true)
+        );
+        let text = format!(
+            "Start of NVIDIA bug report log file. nvidia-bug-report.sh\n{RULE}\n\n\
+             *** /proc/cpuinfo\n*** ls: -r--r--r-- 1 root root 0 /proc/cpuinfo\nprocessor : 0\n\
+             {RULE}\n\n/usr/bin/lspci -nntv\n\n-[0000:00]-+-00.0\n"
+        );
+        assert!(is_divided(&text));
+        let all = pieces(&text);
+        assert_eq!((all[0].what, all[0].text), ("/proc/cpuinfo", "processor : 0\n"));
+        assert_eq!((all[1].what, all[1].is_file), ("/usr/bin/lspci -nntv", false));
+    }
+}
