@@ -5,6 +5,7 @@
 //! Nothing in here fails: what cannot be read is a [`narrows_model::Fact`] that says why.
 
 pub mod ask;
+pub mod bundle;
 mod capture;
 mod cgroup;
 mod cpu;
@@ -25,7 +26,7 @@ mod unopened;
 mod virt;
 
 pub use cgroup::cpu_stats;
-pub use open::{STANDARD_INPUT, open, open_together};
+pub use open::{STANDARD_INPUT, is_fleet, open, open_together};
 pub use root::Root;
 pub use unopened::{Malformed, NoHost, NotATable};
 

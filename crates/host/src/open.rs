@@ -1,6 +1,7 @@
 //! A host from what somebody sent: captures, folders, tables of firmware, and what other programs
 //! print, alone or several of one host together.
 
+use crate::bundle::{self, Tree, Unpacked};
 use crate::capture;
 use crate::memory::{self, Firmware, Told, dmidecode, sections};
 use crate::parts::{self, Part};
@@ -32,39 +33,156 @@ pub fn open_together(paths: &[PathBuf]) -> Result<Host, NoHost> {
 }
 
 /// A single description as it is, several joined.
-fn joined(mut all: Vec<Part>) -> Result<Host, NoHost> {
+fn joined(all: Vec<Part>) -> Result<Host, NoHost> {
+    let mut all = assembled(all)?;
     match all.len() {
         1 if all[0].is_whole => Ok(all.swap_remove(0).host),
         _ => parts::join(all).map_err(NoHost::SeveralHosts),
     }
 }
 
+/// Resources of Redfish become one part.
+fn assembled(all: Vec<Part>) -> Result<Vec<Part>, NoHost> {
+    let (pieces, mut all): (Vec<Part>, Vec<Part>) =
+        all.into_iter().partition(|part| !part.resources.is_empty());
+    let Some(first) = pieces.first() else { return Ok(all) };
+    let from = match pieces.len() {
+        1 => first.from.clone(),
+        more => format!("{} and {} more", first.from, more - 1),
+    };
+    let path = PathBuf::from(&from);
+    let resources: Vec<_> = pieces.into_iter().flat_map(|part| part.resources).collect();
+    all.push(readers::redfish::assemble(&resources, &from).map_err(|why| malformed(&path, why))?);
+    Ok(all)
+}
+
 /// What a path tells: one part, or those of an archive.
 fn parts_of(path: &Path) -> Result<Vec<Part>, NoHost> {
     if path.is_dir() {
-        return Ok(vec![folder(path)?]);
+        return folder(path);
     }
     let bytes = bytes(path).map_err(|why| malformed(path, why))?;
     if bytes.is_empty() {
         return Err(NoHost::Empty(path.to_owned()));
     }
-    Ok(vec![part_of(&bytes, path)?])
+    match bundle::unpack(&bytes) {
+        None => of_text_or_table(&bytes, path),
+        Some(Err(why)) => Err(malformed(path, why)),
+        Some(Ok(Unpacked::File(inside))) => of_text_or_table(&inside, path),
+        Some(Ok(Unpacked::Tree(tree))) => of_tree(tree, path),
+    }
 }
 
-fn folder(path: &Path) -> Result<Part, NoHost> {
+/// One file: a text of many outputs, or of one.
+fn of_text_or_table(bytes: &[u8], path: &Path) -> Result<Vec<Part>, NoHost> {
+    let text = sections::text(bytes);
+    if !text.as_deref().is_some_and(bundle::is_divided) {
+        return Ok(vec![part_of(bytes, path)?]);
+    }
+    let mut tree = Tree::default();
+    let name = path.file_name().map_or_else(|| "text".into(), |name| name.to_string_lossy());
+    tree.put(&name, bytes.to_vec());
+    of_tree(tree, path)
+}
+
+fn of_tree(tree: Tree, path: &Path) -> Result<Vec<Part>, NoHost> {
+    let found = bundle::parts(tree, &path.display().to_string(), |text, name| {
+        let is_known =
+            sections::is_report(text) || hwloc::is_topology(text) || readers::of(text).is_some();
+        is_known.then(|| part_of(text.as_bytes(), Path::new(name)))
+    });
+    match found.is_empty() {
+        true => Err(NoHost::Folder(path.to_owned())),
+        false => Ok(found),
+    }
+}
+
+fn folder(path: &Path) -> Result<Vec<Part>, NoHost> {
+    let table = path.join("DMI");
     let Some(top) = top_of(path) else {
-        return match path.join("DMI").is_file() {
-            true => {
-                let table = path.join("DMI");
-                part_of(&bytes(&table).map_err(|why| malformed(&table, why))?, &table)
-            }
-            false => Err(NoHost::Folder(path.to_owned())),
-        };
+        if table.is_file() {
+            let bytes = bytes(&table).map_err(|why| malformed(&table, why))?;
+            return Ok(vec![part_of(&bytes, &table)?]);
+        }
+        let tree = bundle::folder(path).map_err(|why| malformed(path, why))?;
+        return of_tree(tree.below_top(), path);
     };
+    if bundle::is_bundle(&top) {
+        return of_tree(bundle::folder(&top).map_err(|why| malformed(&top, why))?, path);
+    }
     let host = read(&Root::at(top));
     let mut part = Part::whole("machine", &path.display().to_string(), host);
     part.marks.name = part.host.name.value().cloned();
-    Ok(part)
+    Ok(vec![part])
+}
+
+/// Programs of whose outputs a host has several.
+const PIECES: [&str; 3] = ["ethtool", "ip", "redfish"];
+
+/// So much of a file tells what it is.
+const HEAD_BYTES: u64 = 1 << 16;
+
+/// Whether several paths are of several hosts: a folder that is no host itself, or two
+/// descriptions of a kind of which a host has one. Files of other kinds are of one host.
+pub fn is_fleet(paths: &[PathBuf]) -> bool {
+    if let [path] = paths {
+        return path.is_dir() && !is_host(path);
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    paths.iter().filter_map(|path| whole_kind(path)).any(|kind| !seen.insert(kind))
+}
+
+fn is_host(folder: &Path) -> bool {
+    if top_of(folder).is_some() || folder.join("DMI").is_file() || bundle::is_bundle(folder) {
+        return true;
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    // A mockup of Redfish, or a handful of outputs of different programs.
+    let mockup = folder.join("redfish").is_dir() || folder.join("index.json").is_file();
+    let outputs = files.len() > 1
+        && files.iter().all(|file| file.is_file())
+        && files.iter().any(|file| whole_kind(file).is_some() || is_piece(file))
+        && !is_fleet(&files);
+    mockup || outputs
+}
+
+/// Whether a file is an output of which a host has several.
+fn is_piece(path: &Path) -> bool {
+    let text = head(path).and_then(|head| sections::text(&head));
+    let reader = text.as_deref().and_then(readers::of);
+    reader.is_some_and(|reader| PIECES.contains(&reader.name))
+}
+
+fn head(path: &Path) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    std::fs::File::open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    Some(head)
+}
+
+/// The kind of a description of which a host has one.
+fn whole_kind(path: &Path) -> Option<&'static str> {
+    if path.is_dir() {
+        return Some("folder");
+    }
+    let head = head(path)?;
+    if matches!(head.as_slice(), [0x1f, 0x8b, ..] | [0xfd, b'7', ..]) {
+        return Some("archive");
+    }
+    let Some(text) = sections::text(&head) else { return Some("table") };
+    if capture::is_capture(&text) {
+        return Some("capture");
+    }
+    if hwloc::is_topology(&text) {
+        return Some("hwloc");
+    }
+    if sections::is_report(&text) {
+        let whole = text.contains("System Information") && text.contains("Memory Device");
+        return (whole || text.contains("# dmidecode")).then_some("dmidecode");
+    }
+    // Each of those tells of a part of a host, of which there may be several.
+    let reader = readers::of(&text)?.name;
+    (!PIECES.contains(&reader)).then_some(reader)
 }
 
 /// What the bytes of a file tell.

@@ -1,5 +1,6 @@
 //! Why nothing at a path describes a host.
 
+use crate::bundle::BadArchive;
 use crate::capture::BadCapture;
 use crate::hwloc::BadTopology;
 use crate::memory::{BadTable, sections};
@@ -13,7 +14,10 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum NoHost {
     /// A folder that is no tree of a machine.
-    #[error("{} holds neither sys nor proc nor a table DMI", .0.display())]
+    #[error(
+        "{} holds neither sys nor proc nor a table DMI nor an output that is read",
+        .0.display()
+    )]
     Folder(PathBuf),
     /// A file without a byte.
     #[error("{} is empty", .0.display())]
@@ -90,6 +94,9 @@ pub enum Malformed {
     /// XML that is no topology.
     #[error(transparent)]
     Topology(#[from] BadTopology),
+    /// An archive that cannot be unpacked.
+    #[error(transparent)]
+    Archive(#[from] BadArchive),
     /// The output of a program that cannot be read surely.
     #[error(transparent)]
     Output(#[from] BadText),

@@ -284,6 +284,19 @@ mod tests {
     }
 
     #[test]
+    fn heads_of_old_reports_are_in_two_lines() {
+        let want = parse(REPORT).expect("report");
+        let old: Vec<String> = REPORT
+            .lines()
+            .map(|line| match line.split_once(", DMI type") {
+                Some((handle, rest)) => format!("{handle}\n\tDMI type{rest}."),
+                None => format!("\t{line}"),
+            })
+            .collect();
+        assert_eq!(parse(&old.join("\n")).as_ref(), Ok(&want));
+    }
+
+    #[test]
     fn what_cannot_be_read_surely_is_an_error() {
         let error = |text: &str| parse(text).expect_err("it cannot be read surely");
         let other = REPORT.replace("16 GB", "32 GB");

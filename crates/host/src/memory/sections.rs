@@ -178,11 +178,33 @@ fn head(line: &str) -> Option<(u16, u8)> {
     Some((u16::from_str_radix(handle.trim(), 16).ok()?, kind[..digits].parse().ok()?))
 }
 
+/// A report of dmidecode before 2.7 with its heads in one line: there the type followed in the next.
+fn with_whole_heads(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len());
+    for line in text.split_inclusive(['\n', '\r']) {
+        let is_type = bare(line).starts_with("DMI type ") && bare(line).ends_with("bytes.");
+        let before = whole.trim_end();
+        let is_bare = before.rsplit(['\n', '\r']).next().map(bare).is_some_and(|before| {
+            before.strip_prefix("Handle 0x").is_some_and(|digits| digits.len() == 4)
+        });
+        if is_type && is_bare {
+            whole.truncate(before.len());
+            whole.push_str(", ");
+            whole.push_str(bare(line).trim_end_matches('.'));
+            whole.push('\n');
+        } else {
+            whole.push_str(line);
+        }
+    }
+    whole
+}
+
 /// The sections of a report; one that stands there twice is one.
 pub fn read(text: &str) -> Result<Vec<Section>, Unreadable> {
     let mut all: Vec<Section> = Vec::new();
     let mut open: Option<Section> = None;
     let mut report = 0;
+    let text = &with_whole_heads(text);
     // Joined lines and separate ones are both ended by `\r\n`, `\r` or `\n`.
     for line in text.split(['\n', '\r']).map(bare).filter(|line| !line.is_empty()) {
         if line.contains("<TRUNCATED>") {

@@ -47,7 +47,7 @@ impl Firmware {
     }
 
     /// Finds socket and channel of each slot.
-    pub(super) fn place(&mut self) {
+    pub(crate) fn place(&mut self) {
         let identity = self.identity();
         let board = Board::of_firmware(identity, &self.sockets, &self.arrays, &self.slots);
         let trace = placement::trace(&board, &[]);

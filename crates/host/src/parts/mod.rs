@@ -25,6 +25,8 @@ pub struct Part {
     pub is_listing: bool,
     /// True for a description that stands alone, with a source for each gap.
     pub is_whole: bool,
+    /// Resources of Redfish, which are assembled when all are there.
+    pub resources: Vec<serde_json::Value>,
 }
 
 impl Part {

@@ -59,7 +59,7 @@ const FEATURES: [(&str, &str); 11] = [
 const GROUPS: [&str; 3] = ["scatter-gather", "tcp-segmentation-offload", "tx-checksumming"];
 
 fn is(text: &str) -> bool {
-    let lines = text.lines().map(str::trim_end);
+    let lines = text.lines().map(str::trim);
     let mut driver = 0;
     for line in lines {
         if head(line).is_some() {
@@ -71,6 +71,7 @@ fn is(text: &str) -> bool {
 }
 
 fn head(line: &str) -> Option<(Output, &str)> {
+    let line = line.trim_start();
     let found = HEADS.iter().find_map(|(head, output)| Some((*output, line.strip_prefix(head)?)));
     let (output, rest) = found?;
     Some((output, rest.trim_end().strip_suffix(':')?))
@@ -86,7 +87,8 @@ struct Section<'a> {
 fn sections<'a>(text: &'a str) -> Vec<Section<'a>> {
     let mut all: Vec<Section<'a>> = Vec::new();
     for line in text.lines() {
-        let driver = line.starts_with("driver: ").then_some((Output::Driver, None));
+        let is_driver = line.trim_start().starts_with("driver: ");
+        let driver = is_driver.then_some((Output::Driver, None));
         let begun = head(line).map(|(output, name)| (output, Some(name))).or(driver);
         if let Some((output, name)) = begun {
             all.push(Section { output, name, lines: Vec::new() });
@@ -124,6 +126,11 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
         };
         if name.is_empty() {
             part.unused("ethtool -i of an interface that is not on PCI and not named");
+            continue;
+        }
+        // The head alone: the driver does not answer this question.
+        if section.lines.len() <= 1 {
+            part.unused(format!("ethtool has no {:?} of {name}", section.output));
             continue;
         }
         let nic = nics.entry(name.clone()).or_insert(Nic { name, ..Nic::default() });

@@ -16,6 +16,9 @@ const PROGRAM: &str = "lscpu";
 /// The reader.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
+/// The line that no summary in English is without.
+const ONLINE: &str = "On-line CPU(s) list";
+
 /// What `uname -m` says, and the first line of the summary, in any language.
 const MACHINES: [&str; 10] = [
     "x86_64",
@@ -35,7 +38,8 @@ fn is(text: &str) -> bool {
         return json::names(text, &["lscpu"]) || json::names(text, &["cpus", "core"]);
     }
     // An orphaned line before it, such as the command that was typed, does no harm.
-    text.lines().take(6).any(is_first) || is_table(text)
+    let counted = |line: &str| halves(line).is_some_and(|(key, _)| key == ONLINE);
+    text.lines().take(6).any(|line| is_first(line) || counted(line)) || is_table(text)
 }
 
 /// `Architecture:  x86_64`, `Architektur: x86_64`.
@@ -73,7 +77,7 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
         return of_rows(rows(text)?, from);
     }
     let first = text.lines().find(|line| is_first(line)).unwrap_or_default();
-    if !first.trim_start().starts_with("Architecture:") {
+    if !first.is_empty() && !first.trim_start().starts_with("Architecture:") {
         return Err(BadText::Translated { program: PROGRAM, line: short(first) });
     }
     let lines = text.lines().filter_map(halves);
@@ -114,7 +118,7 @@ impl Summary {
     fn part(self, from: &str) -> Result<Part, BadText> {
         let cut =
             |what: &str| BadText::CutShort { program: PROGRAM, missing: format!("no line {what}") };
-        if self.value("Architecture").is_some() && self.value("CPU(s)").is_none() {
+        if self.value("CPU(s)").is_none() {
             return Err(cut("CPU(s)"));
         }
         let mut part = Part::of(PROGRAM, from);
@@ -162,7 +166,7 @@ impl Summary {
     }
 
     fn online(&self) -> Result<Option<Vec<u32>>, BadText> {
-        if let Some(text) = self.value("On-line CPU(s) list") {
+        if let Some(text) = self.value(ONLINE) {
             let bad =
                 |_| BadText::Value { program: PROGRAM, what: "list of CPUs", text: short(text) };
             return list::parse(text).map(Some).map_err(bad);

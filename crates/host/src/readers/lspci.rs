@@ -48,7 +48,7 @@ fn is(text: &str) -> bool {
 /// Why an output of `lspci` tells nothing that is read.
 fn is_other(text: &str) -> Option<&'static str> {
     let mut lines = text.lines();
-    if lines.clone().take(4).any(|line| line.starts_with("Slot:\t")) {
+    if lines.clone().take(4).any(|line| line.starts_with("Slot:")) {
         return Some("-mm has neither links nor buses, run lspci -vvv");
     }
     let tree = lines.any(|line| line.trim_start().starts_with("-[0000:"));

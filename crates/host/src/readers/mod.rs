@@ -1,12 +1,16 @@
 //! What other programs print of a host: one format a file. Each turns a text into a [`Part`], what
 //! that text alone tells; [`crate::parts`] puts parts together. A format is told by content.
 
+mod ansible;
 mod ethtool;
+mod inspector;
 mod ip;
 mod json;
 mod lscpu;
+mod lshw;
 mod lspci;
 mod numactl;
+pub mod redfish;
 
 use crate::parts::Part;
 use thiserror::Error;
@@ -22,8 +26,17 @@ pub struct Reader {
 }
 
 /// All formats, by name. No text is of two.
-pub static READERS: &[&Reader] =
-    &[&ethtool::READER, &ip::READER, &lscpu::READER, &lspci::READER, &numactl::READER];
+pub static READERS: &[&Reader] = &[
+    &ansible::READER,
+    &ethtool::READER,
+    &inspector::READER,
+    &ip::READER,
+    &lscpu::READER,
+    &lshw::READER,
+    &lspci::READER,
+    &numactl::READER,
+    &redfish::READER,
+];
 
 /// The reader of a text.
 pub fn of(text: &str) -> Option<&'static Reader> {
