@@ -9,6 +9,7 @@ pub mod brief;
 pub mod drawn;
 pub mod explained;
 pub mod figures;
+pub mod fleet;
 pub mod formats;
 
 mod hardware;

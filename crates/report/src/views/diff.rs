@@ -1,4 +1,4 @@
-//! Two hosts side by side, the "good" and the "bad" node: what differs, what matters most first.
+//! Hosts side by side, the "good" and the "bad" node: what differs, what matters most first.
 
 use super::{or_unknown, table};
 use crate::{hardware, words};
@@ -15,29 +15,42 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Lines of `what`, in order of weight, with the value on a host.
 type Traits = Vec<(String, String)>;
 
-/// The differences as a table, and how many facts agree.
-pub fn write(a: (&str, &Host), b: (&str, &Host)) -> String {
-    let (left, right) = (traits(a.1), traits(b.1));
-    let values = |traits: &Traits| traits.iter().cloned().collect::<BTreeMap<String, String>>();
-    let (of_left, of_right) = (values(&left), values(&right));
-    let mut names: Vec<&String> = left.iter().map(|(name, _)| name).collect();
-    // What only the second host has comes after what both or the first have.
-    names.extend(right.iter().map(|(name, _)| name).filter(|name| !of_left.contains_key(*name)));
-    let shown = |values: &BTreeMap<String, String>, name: &str| {
-        values.get(name).cloned().unwrap_or_else(|| "not there".to_owned())
+/// What stands where a host tells nothing of a fact, and where it has no such thing.
+const UNTOLD: [&str; 2] = ["unknown", "not there"];
+
+/// The differences as a table, a column a host, and how many facts agree.
+pub fn write(hosts: &[(&str, &Host)]) -> String {
+    let told: Vec<Traits> = hosts.iter().map(|(_, host)| traits(host)).collect();
+    // What only a later host has comes after what those before it have.
+    let mut names: Vec<&String> = Vec::new();
+    let mut known = BTreeSet::new();
+    for (name, _) in told.iter().flatten() {
+        if known.insert(name) {
+            names.push(name);
+        }
+    }
+    let values: Vec<BTreeMap<&String, &String>> = told
+        .iter()
+        .map(|traits| traits.iter().map(|(name, value)| (name, value)).collect())
+        .collect();
+    let row = |name: &String| {
+        let cells = values.iter().map(|of| of.get(name).map_or(UNTOLD[1], |value| value.as_str()));
+        std::iter::once(name.as_str()).chain(cells).map(str::to_owned).collect::<Vec<String>>()
     };
     let rows: Vec<Vec<String>> = names
         .iter()
-        .map(|name| vec![(*name).clone(), shown(&of_left, name), shown(&of_right, name)])
-        .filter(|row| row[1] != row[2])
-        // What neither tells is no difference.
-        .filter(|row| !row[1..].iter().all(|cell| matches!(cell.as_str(), "unknown" | "not there")))
+        .map(|name| row(name))
+        .filter(|row| row[1..].iter().any(|cell| *cell != row[1]))
+        // What none tells is no difference.
+        .filter(|row| !row[1..].iter().all(|cell| UNTOLD.contains(&cell.as_str())))
         .collect();
     let same = words::counted(names.len() - rows.len(), "fact");
     if rows.is_empty() {
         return format!("no difference in {same}\n");
     }
-    format!("{}\nthe same in {same}\n", table(&["what", a.0, b.0], &rows))
+    let head: Vec<&str> =
+        std::iter::once("what").chain(hosts.iter().map(|(name, _)| *name)).collect();
+    format!("{}\nthe same in {same}\n", table(&head, &rows))
 }
 
 fn traits(host: &Host) -> Traits {

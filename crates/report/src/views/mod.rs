@@ -50,7 +50,7 @@ pub fn view(name: &str) -> Option<&'static View> {
 }
 
 /// A table: columns as wide as their widest cell, control characters of the data made visible.
-fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let clean = |text: &str| -> String {
         text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
     };

@@ -1,0 +1,477 @@
+//! Many hosts at once: how their memory is populated by maker and model, who differs from the
+//! others of its model and in what, and which files told of no host.
+
+use crate::views::table;
+use crate::words::counted;
+use narrows_dimm::population::{Balance, Population};
+use narrows_explain::{findings, judge_host};
+use narrows_model::Bytes;
+use narrows_model::host::Host;
+use narrows_model::result::Weight;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Fewer hosts of one model have no usual one among them.
+const SIBLINGS_LEAST: usize = 3;
+/// Rows of a table in the terminal; CSV and JSON have all.
+const SHOWN: usize = 40;
+
+/// One host of many.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Member {
+    /// File or folder that it was read from.
+    pub name: String,
+    /// Maker of the machine.
+    pub maker: String,
+    /// Product name of the machine.
+    pub model: String,
+    /// Model of the processors.
+    pub processor: Option<String>,
+    /// Processors, by firmware or else by the kernel.
+    pub sockets: usize,
+    /// DRAM modules.
+    pub modules: usize,
+    /// Memory of the modules; `None` where one does not tell its size.
+    pub memory_bytes: Option<Bytes>,
+    /// Modules by size: `8 of 32 GiB`.
+    pub sizes: String,
+    /// Speed that the slowest runs at.
+    pub slowest_mts: Option<u32>,
+    /// Class of the population.
+    pub balance: Option<Balance>,
+    /// What is missing for a class.
+    pub missing: Option<String>,
+    /// Channels that the narrowest interleave set of any socket is spread over.
+    pub narrowest_ways: Option<usize>,
+    /// Names of the rules that found a fault of the hardware.
+    pub faults: Vec<String>,
+}
+
+impl Member {
+    /// Looks at a host.
+    pub fn of(name: String, host: &Host) -> Self {
+        let slots = host.memory.slots.value().map(Vec::as_slice).unwrap_or_default();
+        let dram = slots.iter().filter_map(|slot| slot.module.as_ref()).filter(|m| m.is_dram);
+        let dram: Vec<_> = dram.collect();
+        let sizes: Option<Vec<u64>> =
+            dram.iter().map(|m| m.size_bytes.map(|size| size.0)).collect();
+        let population = Population::of(host);
+        let sets = population.as_ref().ok().and_then(|known| known.sets.as_ref().ok());
+        let ways = sets.map(|sets| sets.by_socket.values().flatten().map(|set| set.ways()));
+        let rules = judge_host(host);
+        let faults = findings(&rules).into_iter().filter(|found| found.weight == Weight::Fault);
+        let identity = host.identity.value().cloned().unwrap_or_default();
+        Self {
+            name,
+            maker: plain(&identity.maker),
+            model: plain(&identity.product),
+            processor: host.cpu.model.value().cloned(),
+            sockets: populated(host),
+            modules: dram.len(),
+            memory_bytes: sizes
+                .map(|sizes| Bytes(sizes.into_iter().fold(0, u64::saturating_add)))
+                .filter(|_| !dram.is_empty()),
+            sizes: by_size(dram.iter().map(|module| module.size_bytes)),
+            slowest_mts: dram.iter().filter_map(|module| module.configured_mts).min(),
+            narrowest_ways: ways.and_then(|ways| ways.min()),
+            missing: population.as_ref().err().map(ToString::to_string),
+            balance: population.ok().map(|known| known.balance),
+            faults: faults.map(|found| found.rule.clone()).collect(),
+        }
+    }
+
+    /// Where it stands among the worst: the class first, then how narrow its narrowest set is.
+    fn badness(&self) -> (u8, std::cmp::Reverse<usize>) {
+        let class = match self.balance {
+            Some(Balance::Unbalanced) => 4,
+            Some(Balance::SocketAsymmetric) => 3,
+            Some(Balance::NearBalanced) => 2,
+            None => 1,
+            Some(Balance::Balanced) => 0,
+        };
+        (class, std::cmp::Reverse(self.narrowest_ways.unwrap_or(usize::MAX)))
+    }
+
+    /// What hosts of one model are compared by.
+    fn traits(&self) -> [(&'static str, String); 6] {
+        let shown = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
+        [
+            ("processors", self.sockets.to_string()),
+            ("processor", shown(self.processor.clone())),
+            ("memory", shown(self.memory_bytes.map(|bytes| bytes.to_string()))),
+            ("modules", self.sizes.clone()),
+            ("memory speed", shown(self.slowest_mts.map(|mts| format!("{mts} MT/s")))),
+            ("population", class(self.balance).to_owned()),
+        ]
+    }
+}
+
+fn populated(host: &Host) -> usize {
+    let sockets = host.cpu.sockets.value().map(Vec::as_slice).unwrap_or_default();
+    match sockets.iter().filter(|socket| socket.populated).count() {
+        0 => {
+            let packages = host.cpu.places.iter().filter_map(|place| place.package);
+            packages.collect::<std::collections::BTreeSet<_>>().len()
+        }
+        count => count,
+    }
+}
+
+fn by_size(modules: impl Iterator<Item = Option<Bytes>>) -> String {
+    let mut sizes: BTreeMap<Option<Bytes>, usize> = BTreeMap::new();
+    modules.for_each(|size| *sizes.entry(size).or_default() += 1);
+    let each = sizes.iter().map(|(size, count)| match size {
+        Some(size) => format!("{count} of {size}"),
+        None => format!("{count} of unknown size"),
+    });
+    let each: Vec<String> = each.collect();
+    if each.is_empty() { "none".to_owned() } else { each.join(", ") }
+}
+
+/// A name in one line.
+fn plain(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.is_empty() { "unknown".to_owned() } else { words.join(" ") }
+}
+
+/// The class in a word.
+fn class(balance: Option<Balance>) -> &'static str {
+    match balance {
+        Some(Balance::Balanced) => "balanced",
+        Some(Balance::NearBalanced) => "near-balanced",
+        Some(Balance::SocketAsymmetric) => "socket-asymmetric",
+        Some(Balance::Unbalanced) => "unbalanced",
+        None => "unknown",
+    }
+}
+
+/// A file that told of no host.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Unread {
+    /// The file.
+    pub name: String,
+    /// Why, in a line.
+    pub why: String,
+}
+
+/// How many hosts of a model have which population.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct Classes {
+    /// Maker of the machines.
+    pub maker: String,
+    /// Product name of the machines.
+    pub model: String,
+    /// Hosts of it.
+    pub hosts: usize,
+    /// Every channel holds the same.
+    pub balanced: usize,
+    /// One interleave set a socket, some channels empty.
+    pub near_balanced: usize,
+    /// The sockets differ.
+    pub socket_asymmetric: usize,
+    /// Several interleave sets in a socket.
+    pub unbalanced: usize,
+    /// No class is known.
+    pub unknown: usize,
+}
+
+/// One thing in which a host differs from the others of its model.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Odd {
+    /// The host.
+    pub name: String,
+    /// Its maker and model.
+    pub model: String,
+    /// In what.
+    pub what: String,
+    /// What it has.
+    pub has: String,
+    /// What most have.
+    pub usual: String,
+    /// How many of its model have that.
+    pub usual_hosts: usize,
+    /// Hosts of its model.
+    pub hosts: usize,
+}
+
+/// Many hosts, looked at together.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Fleet {
+    /// Version of the keys; raised when one changes its meaning.
+    pub schema_version: u32,
+    /// Populations by maker and model, the model with the most unbalanced hosts first.
+    pub classes: Vec<Classes>,
+    /// Hosts that differ from their siblings, the worst first.
+    pub odd: Vec<Odd>,
+    /// All hosts, the worst first.
+    pub hosts: Vec<Member>,
+    /// Files that told of none.
+    pub unread: Vec<Unread>,
+}
+
+impl Fleet {
+    /// Puts hosts together; the order of what is given does not matter.
+    pub fn of(mut hosts: Vec<Member>, mut unread: Vec<Unread>) -> Self {
+        hosts.sort_by(|a, b| b.badness().cmp(&a.badness()).then_with(|| a.name.cmp(&b.name)));
+        unread.sort_by(|a, b| a.name.cmp(&b.name));
+        let schema_version = narrows_model::SCHEMA_VERSION;
+        Self { schema_version, classes: classes(&hosts), odd: odd(&hosts), hosts, unread }
+    }
+
+    /// True where a host has a fault of the hardware.
+    pub fn has_fault(&self) -> bool {
+        self.hosts.iter().any(|host| !host.faults.is_empty())
+    }
+
+    /// All hosts as CSV, a line each, and a line for each file that told of none.
+    pub fn csv(&self) -> String {
+        let mut lines = vec![
+            "name,maker,model,processor,sockets,modules,memory_bytes,slowest_mts,population,\
+             narrowest_ways,faults,missing"
+                .to_owned(),
+        ];
+        for host in &self.hosts {
+            let number = |value: Option<u64>| value.map_or(String::new(), |v| v.to_string());
+            let cells = [
+                host.name.clone(),
+                host.maker.clone(),
+                host.model.clone(),
+                host.processor.clone().unwrap_or_default(),
+                host.sockets.to_string(),
+                host.modules.to_string(),
+                number(host.memory_bytes.map(|bytes| bytes.0)),
+                number(host.slowest_mts.map(u64::from)),
+                class(host.balance).to_owned(),
+                number(host.narrowest_ways.map(|ways| ways as u64)),
+                host.faults.join(" "),
+                host.missing.clone().unwrap_or_default(),
+            ];
+            lines.push(cells.map(|cell| quoted(&cell)).join(","));
+        }
+        for file in &self.unread {
+            lines.push(format!("{},,,,,,,,unread,,,{}", quoted(&file.name), quoted(&file.why)));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// The tables.
+    pub fn text(&self) -> String {
+        let mut out = format!("{}, {}\n\n", counted(self.hosts.len(), "host"), self.unread_says());
+        out += &self.classes_text();
+        if !self.odd.is_empty() {
+            out += "\nwho differs from the others of its model\n";
+            let rows = self.odd.iter().take(SHOWN).map(|odd| {
+                let usual = format!("{} ({} of {})", odd.usual, odd.usual_hosts, odd.hosts);
+                vec![odd.name.clone(), odd.model.clone(), odd.what.clone(), odd.has.clone(), usual]
+            });
+            let rows: Vec<Vec<String>> = rows.collect();
+            out += &table(&["host", "model", "in", "has", "usual"], &rows);
+            out += &more(self.odd.len());
+        }
+        let bad = self.hosts.iter().filter(|host| host.badness().0 >= 2);
+        let bad: Vec<&Member> = bad.collect();
+        if !bad.is_empty() {
+            out += "\nworst memory first\n";
+            let rows = bad.iter().take(SHOWN).map(|host| {
+                let ways = host.narrowest_ways.map_or("-".to_owned(), |ways| format!("{ways}-way"));
+                let of = format!("{} {}", host.maker, host.model);
+                vec![
+                    host.name.clone(),
+                    of,
+                    class(host.balance).to_owned(),
+                    ways,
+                    host.sizes.clone(),
+                ]
+            });
+            let rows: Vec<Vec<String>> = rows.collect();
+            out += &table(&["host", "model", "population", "narrowest set", "modules"], &rows);
+            out += &more(bad.len());
+        }
+        for file in &self.unread {
+            out += &format!("not read: {}: {}\n", file.name, file.why);
+        }
+        out
+    }
+
+    fn unread_says(&self) -> String {
+        match self.unread.len() {
+            0 => "all files read".to_owned(),
+            count => format!("{} not read", counted(count, "file")),
+        }
+    }
+
+    fn classes_text(&self) -> String {
+        let rows = self.classes.iter().map(|of| {
+            let counts =
+                [of.balanced, of.near_balanced, of.socket_asymmetric, of.unbalanced, of.unknown];
+            let mut row = vec![of.maker.clone(), of.model.clone(), of.hosts.to_string()];
+            row.extend(
+                counts.map(|count| if count == 0 { "-".to_owned() } else { count.to_string() }),
+            );
+            row
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        let head =
+            ["maker", "model", "hosts", "balanced", "near", "asymmetric", "unbalanced", "unknown"];
+        let shown = &rows[..rows.len().min(SHOWN)];
+        format!("{}{}", table(&head, shown), more(rows.len()))
+    }
+}
+
+fn more(rows: usize) -> String {
+    match rows.checked_sub(SHOWN) {
+        None | Some(0) => String::new(),
+        Some(rest) => format!("and {rest} more: --csv and --json have all\n"),
+    }
+}
+
+/// A cell of CSV; programs that open it must not take text for a formula.
+fn quoted(cell: &str) -> String {
+    let guarded = match cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err() {
+        true => format!("'{cell}"),
+        false => cell.to_owned(),
+    };
+    match guarded.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", guarded.replace('"', "\"\"")),
+        false => guarded,
+    }
+}
+
+fn classes(hosts: &[Member]) -> Vec<Classes> {
+    let mut all: BTreeMap<(&str, &str), Classes> = BTreeMap::new();
+    for host in hosts {
+        let of = all.entry((&host.maker, &host.model)).or_default();
+        (of.maker, of.model) = (host.maker.clone(), host.model.clone());
+        of.hosts += 1;
+        let count = match host.balance {
+            Some(Balance::Balanced) => &mut of.balanced,
+            Some(Balance::NearBalanced) => &mut of.near_balanced,
+            Some(Balance::SocketAsymmetric) => &mut of.socket_asymmetric,
+            Some(Balance::Unbalanced) => &mut of.unbalanced,
+            None => &mut of.unknown,
+        };
+        *count += 1;
+    }
+    let mut all: Vec<Classes> = all.into_values().collect();
+    let worst = |of: &Classes| (of.unbalanced, of.socket_asymmetric, of.near_balanced, of.hosts);
+    all.sort_by(|a, b| worst(b).cmp(&worst(a)).then_with(|| a.model.cmp(&b.model)));
+    all
+}
+
+/// What hosts have that most of their model have not. `hosts` are in order, the worst first.
+fn odd(hosts: &[Member]) -> Vec<Odd> {
+    let mut models: BTreeMap<(&str, &str), Vec<&Member>> = BTreeMap::new();
+    for host in hosts {
+        models.entry((&host.maker, &host.model)).or_default().push(host);
+    }
+    let models: BTreeMap<_, Vec<&Member>> =
+        models.into_iter().filter(|(_, of)| of.len() >= SIBLINGS_LEAST).collect();
+    let usual: BTreeMap<(&str, &str), Vec<(String, usize)>> =
+        models.iter().map(|(model, of)| (*model, usual(of))).collect();
+    let mut odd = Vec::new();
+    for host in hosts {
+        let key = (host.maker.as_str(), host.model.as_str());
+        let Some((of, usual)) = models.get(&key).zip(usual.get(&key)) else { continue };
+        for ((what, has), (most, count)) in host.traits().into_iter().zip(usual) {
+            // Where not even half are alike, none of them is the odd one.
+            if has != *most && count * 2 > of.len() {
+                odd.push(Odd {
+                    name: host.name.clone(),
+                    model: format!("{} {}", host.maker, host.model),
+                    what: what.to_owned(),
+                    has,
+                    usual: most.clone(),
+                    usual_hosts: *count,
+                    hosts: of.len(),
+                });
+            }
+        }
+    }
+    odd
+}
+
+/// The most frequent value of each trait, with how many have it.
+fn usual(hosts: &[&Member]) -> Vec<(String, usize)> {
+    let rows: Vec<[(&str, String); 6]> = hosts.iter().map(|host| host.traits()).collect();
+    let of = |column: usize| {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        rows.iter().for_each(|row| *counts.entry(&row[column].1).or_default() += 1);
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        most.map_or((String::new(), 0), |(value, count)| (value.to_owned(), count))
+    };
+    (0..6).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, balance: Option<Balance>, gib: u64) -> Member {
+        Member {
+            name: name.to_owned(),
+            maker: "Dell Inc.".to_owned(),
+            model: "PowerEdge R740".to_owned(),
+            processor: Some("Xeon".to_owned()),
+            sockets: 2,
+            modules: 12,
+            memory_bytes: Some(Bytes::gib(gib)),
+            sizes: format!("12 of {} GiB", gib / 12),
+            slowest_mts: Some(2666),
+            balance,
+            missing: None,
+            narrowest_ways: Some(6),
+            faults: Vec::new(),
+        }
+    }
+
+    fn fleet() -> Fleet {
+        let hosts = vec![
+            host("a", Some(Balance::Balanced), 384),
+            host("b", Some(Balance::Balanced), 384),
+            host("=c,\"", Some(Balance::Unbalanced), 384),
+            host("d", Some(Balance::Balanced), 192),
+            host("e", None, 384),
+        ];
+        let why = "it is text of another kind".to_owned();
+        Fleet::of(hosts, vec![Unread { name: "z.txt".to_owned(), why }])
+    }
+
+    #[test]
+    fn who_differs_from_its_siblings_is_named_the_worst_first() {
+        let fleet = fleet();
+        let first = &fleet.odd[0];
+        assert_eq!((first.name.as_str(), first.what.as_str()), ("=c,\"", "population"));
+        assert_eq!(
+            (first.has.as_str(), first.usual.as_str(), first.usual_hosts),
+            ("unbalanced", "balanced", 3)
+        );
+        let of_d: Vec<&str> =
+            fleet.odd.iter().filter(|odd| odd.name == "d").map(|odd| odd.what.as_str()).collect();
+        assert_eq!(of_d, ["memory", "modules"]);
+        assert_eq!(
+            (fleet.classes[0].balanced, fleet.classes[0].unbalanced, fleet.classes[0].unknown),
+            (3, 1, 1)
+        );
+        assert_eq!(fleet.hosts[0].name, "=c,\"");
+        // Of two hosts none is the usual one.
+        let two = Fleet::of(vec![host("a", None, 12), host("b", None, 24)], Vec::new());
+        assert!(two.odd.is_empty());
+    }
+
+    #[test]
+    fn every_host_and_every_unread_file_is_a_line() {
+        let fleet = fleet();
+        let csv = fleet.csv();
+        assert_eq!(csv.lines().count(), 1 + 5 + 1);
+        assert!(csv.contains("\"'=c,\"\"\",Dell Inc."), "{csv}");
+        assert!(
+            csv.lines()
+                .last()
+                .is_some_and(|line| line.starts_with("z.txt,") && line.contains("unread"))
+        );
+        let text = fleet.text();
+        assert!(text.starts_with("5 hosts, 1 file not read\n"), "{text}");
+        assert!(text.contains("not read: z.txt: it is text of another kind"), "{text}");
+    }
+}
