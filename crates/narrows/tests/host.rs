@@ -141,6 +141,99 @@ fn what_people_attach_is_read_together() {
     fails(narrows().args(["host", "--from"]).arg(cut), 2, "is cut short");
 }
 
+/// Many hosts: who differs from its siblings is named, and a file that is none costs a line.
+#[test]
+fn many_hosts_are_a_table_and_a_bad_file_is_a_line() {
+    let dir = folder("fleet");
+    let report = |serial: u32, sizes: [&str; 2]| {
+        let slot = |at: usize, size: &str| {
+            format!(
+                "Handle 0x11{at:02}, DMI type 17, 84 bytes\nMemory Device\n\tSize: {size}\n\
+                 \tLocator: A{}\n\tBank Locator: Not Specified\n\tType: DDR4\n\n",
+                at + 1
+            )
+        };
+        let slots: String = sizes.iter().enumerate().map(|(at, size)| slot(at, size)).collect();
+        format!(
+            "# dmidecode 3.2\nHandle 0x0001, DMI type 1, 27 bytes\nSystem Information\n\
+             \tManufacturer: Dell Inc.\n\tProduct Name: PowerEdge R740\n\
+             \tSerial Number: S{serial}\n\n{slots}Handle 0x7F00, DMI type 127, 4 bytes\n\
+             End Of Table\n"
+        )
+    };
+    for host in 0..4 {
+        let sizes = if host == 2 { ["16 GB", "8 GB"] } else { ["16 GB", "16 GB"] };
+        std::fs::write(dir.join(format!("node{host}.txt")), report(host, sizes)).expect("file");
+    }
+    std::fs::write(dir.join("readme.txt"), "the nodes of row 7").expect("file");
+    let files: Vec<PathBuf> = (0..4).map(|host| dir.join(format!("node{host}.txt"))).collect();
+    let text = |command: &mut std::process::Command| {
+        let output = run(command);
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let all = text(narrows().args(["host", "--from"]).arg(&dir));
+    assert!(all.contains("4 hosts, 1 file not read"), "{all}");
+    assert!(all.contains("1 of 8 GiB, 1 of 16 GiB") && all.contains("(3 of 4)"), "{all}");
+    assert!(all.contains("readme.txt: ") && all.contains("text of another kind"), "{all}");
+    let json: Value =
+        serde_json::from_str(&text(narrows().args(["host", "--json", "--from"]).args(&files)))
+            .expect("JSON");
+    assert_eq!(json["hosts"].as_array().map(Vec::len), Some(4));
+    assert_eq!(json["classes"][0]["model"], "PowerEdge R740");
+    let csv = text(narrows().args(["host", "--csv", "--from"]).arg(&dir));
+    assert_eq!(csv.lines().count(), 6, "{csv}");
+    // Three hosts side by side.
+    let three = text(narrows().args(["host", "--diff"]).args(&files[1..]));
+    assert!(three.lines().next().is_some_and(|head| head.contains("node3.txt")), "{three}");
+    assert!(three.contains("slot A2"), "{three}");
+}
+
+/// A report that gathers many files of a host, as an archive and as a folder.
+#[test]
+fn an_archive_of_outputs_is_one_host() {
+    let dir = folder("sos");
+    let top = dir.join("sosreport-node7");
+    for (file, text) in [
+        ("sos_commands/pci/lspci_-nnvv", LSPCI),
+        ("sos_commands/processor/lscpu", LSCPU),
+        ("sos_commands/networking/ethtool_-i_ens9", "driver: ice\nbus-info: 0000:3b:00.0\n"),
+        ("sos_commands/networking/namespaces/blue/ethtool_-i_ens8", "driver: x\nbus-info: none\n"),
+        ("sos_commands/kernel/sysctl_-a", "net.core.rmem_max = 212992\n"),
+        ("sos_commands/numa/numactl_--hardware", "available: 2 nodes (0-1)\n"),
+        ("proc/meminfo", "MemTotal:       1024 kB\n"),
+        ("proc/sys/kernel/osrelease", "5.14.0\n"),
+    ] {
+        let path = top.join(file);
+        std::fs::create_dir_all(path.parent().expect("folder")).expect("folder");
+        std::fs::write(path, text).expect("file");
+    }
+    let packed = dir.join("sosreport.tar.xz");
+    let mut tar = std::process::Command::new("tar");
+    tar.args(["-cJf"]).arg(&packed).arg("-C").arg(&dir).arg("sosreport-node7");
+    let mut shapes = vec![top];
+    if tar.status().is_ok_and(|status| status.success()) {
+        shapes.push(packed.clone());
+    }
+    for shape in shapes {
+        let output = run(narrows().args(["host", "--json", "--from"]).arg(&shape));
+        let says = err(&output);
+        let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+        let nic = &json["host"]["nics"][0];
+        assert_eq!((&nic["name"], &nic["driver"]["value"]), (&"ens9".into(), &"ice".into()));
+        assert_eq!(nic["path"].as_array().map(Vec::len), Some(2), "{nic}");
+        assert_eq!(json["host"]["tuning"]["net.core.rmem_max"]["value"], "212992");
+        assert_eq!(json["host"]["memory"]["total_bytes"]["value"], 1_048_576);
+        assert_eq!(json["host"]["cpu"]["places"].as_array().map(Vec::len), Some(2));
+        assert!(says.contains("numactl") && says.contains("is cut short"), "{says}");
+        assert_eq!(json["host"]["nics"].as_array().map(Vec::len), Some(1), "of no namespace");
+    }
+    if packed.is_file() {
+        let bytes = std::fs::read(&packed).expect("archive");
+        std::fs::write(&packed, &bytes[..bytes.len() / 2]).expect("archive");
+        fails(narrows().args(["host", "--from"]).arg(&packed), 2, "cut short or damaged");
+    }
+}
+
 fn corpora() -> Option<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     if dir.is_dir() {

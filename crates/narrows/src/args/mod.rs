@@ -218,12 +218,21 @@ impl TableName {
 #[derive(ClapArgs)]
 pub struct HostArgs {
     /// Read this instead, one description of a host or several of it: a capture, a folder with sys
-    /// and proc, an SMBIOS table, hwloc's XML, what dmidecode, lspci, lscpu, ip, ethtool or numactl
-    /// print; - is standard input
+    /// and proc, a sosreport or supportconfig, an SMBIOS table, Redfish's resources, hwloc's XML,
+    /// what dmidecode, lspci, lscpu, lshw, ip, ethtool or numactl print (docs/host.md); - is
+    /// standard input
     #[arg(long, value_name = "PATH", num_args = 1.., action = clap::ArgAction::Append)]
     pub from: Vec<PathBuf>,
-    /// Show what differs between two of these, what matters most first
-    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["from", "table", "json"])]
+    /// Look at many hosts at once, each file of --from or of its folders a host: populations by
+    /// maker and model, who differs from its siblings, the worst first. Without it that is done for
+    /// a folder of files, and for several descriptions of one kind
+    #[arg(long, requires = "from", conflicts_with_all = ["tree", "svg", "table", "slot_map"])]
+    pub fleet: bool,
+    /// Print many hosts as CSV, a line each
+    #[arg(long, requires = "from", conflicts_with_all = ["tree", "svg", "table", "json"])]
+    pub csv: bool,
+    /// Show what differs between two of these or more, what matters most first
+    #[arg(long, num_args = 2.., value_names = ["A", "B"], conflicts_with_all = ["from", "table", "json"])]
     pub diff: Option<Vec<PathBuf>>,
     /// Write a capture of this host for others to read, names and serial numbers masked
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "table", "json", "diff"])]

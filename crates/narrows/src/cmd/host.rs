@@ -1,5 +1,6 @@
 //! `narrows host`: what this machine, or another's description, is made of.
 
+use super::fleet;
 use crate::args::HostArgs;
 use crate::cause::Cause;
 use crate::failure::{Failure, VERDICT};
@@ -24,11 +25,11 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         note!("capture {}; look it over before you send it", file.display());
         return Ok(0);
     }
-    if let Some([a, b]) = args.diff.as_deref() {
-        let (left, right) = (open(a)?, open(b)?);
-        let names = (short(a), short(b));
-        output::print(&views::diff::write((&names.0, &left), (&names.1, &right)))?;
-        return Ok(0);
+    if let Some(paths) = args.diff.as_deref() {
+        return differences(paths);
+    }
+    if args.fleet || args.csv || narrows_host::is_fleet(&args.from) {
+        return fleet::run(args);
     }
     let mut host = match args.from.as_slice() {
         [] => narrows_host::read(&Root::live()),
@@ -68,6 +69,16 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         note!("hint: as root this also shows {}", missing.join(", "));
     }
     Ok(code)
+}
+
+/// What differs between hosts.
+fn differences(paths: &[PathBuf]) -> Result<u8, Failure> {
+    let hosts = paths.iter().map(|path| Ok((short(path), open(path)?)));
+    let hosts: Vec<(String, Host)> = hosts.collect::<Result<_, Failure>>()?;
+    let hosts: Vec<(&str, &Host)> =
+        hosts.iter().map(|(name, host)| (name.as_str(), host)).collect();
+    output::print(&views::diff::write(&hosts))?;
+    Ok(0)
 }
 
 /// The rules of the maps that the user gives, in the order of their names inside a folder.

@@ -6,6 +6,7 @@ pub mod completions;
 pub mod direct;
 pub mod explain;
 pub mod export;
+mod fleet;
 pub mod guard;
 pub mod host;
 pub mod import;
