@@ -21,6 +21,7 @@ mod pci;
 mod rdma;
 pub mod readers;
 mod root;
+mod tree;
 mod tuning;
 mod unopened;
 mod virt;

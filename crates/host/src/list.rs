@@ -28,12 +28,15 @@ pub enum BadList {
 pub fn parse(text: &str) -> Result<Vec<u32>, BadList> {
     let mut numbers = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.trim().is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        // `0-62:2` is every second one (bitmap lists of the kernel, lscpu).
+        let (range, step) = part.split_once(':').unwrap_or((part, "1"));
+        let step = number(step, part)? as usize;
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last) = (number(first, part)?, number(last, part)?);
-        if first > last || last >= ENTRIES_MAX {
+        if first > last || last >= ENTRIES_MAX || step == 0 {
             return Err(BadList::Range(part.to_owned()));
         }
-        numbers.extend(first..=last);
+        numbers.extend((first..=last).step_by(step));
     }
     numbers.sort_unstable();
     numbers.dedup();
@@ -84,7 +87,8 @@ mod tests {
         for text in ["", "0", "0-3,8,10-11", "4-20"] {
             assert_eq!(show(&parse(text).expect(text)), text);
         }
-        for bad in ["3-1", "a", "0-99999999", "-", "1-2-3"] {
+        assert_eq!(parse("0-6:2,9"), Ok(vec![0, 2, 4, 6, 9]));
+        for bad in ["0-6:0", "0-6:1/2", "3-1", "a", "0-99999999", "-", "1-2-3"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

@@ -1,10 +1,11 @@
 //! A host from what somebody sent: captures, folders, tables of firmware, and what other programs
 //! print, alone or several of one host together.
 
-use crate::bundle::{self, Tree, Unpacked};
+use crate::bundle::{self, Unpacked};
 use crate::capture;
 use crate::memory::{self, Firmware, Told, dmidecode, sections};
 use crate::parts::{self, Part};
+use crate::tree::Tree;
 use crate::unopened::{Malformed, NoHost, NotATable};
 use crate::{Root, hwloc, read, readers};
 use narrows_model::Fact;
@@ -116,8 +117,8 @@ fn folder(path: &Path) -> Result<Vec<Part>, NoHost> {
     Ok(vec![part])
 }
 
-/// Programs of whose outputs a host has several.
-const PIECES: [&str; 3] = ["ethtool", "ip", "redfish"];
+/// Programs of whose outputs a host may have several, each telling of a part of it.
+const PIECES: [&str; 6] = ["ethtool", "ip", "lscpu", "lspci", "numactl", "redfish"];
 
 /// So much of a file tells what it is.
 const HEAD_BYTES: u64 = 1 << 16;

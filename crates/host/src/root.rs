@@ -1,7 +1,7 @@
 //! The directory that a machine is read through.
 
-use crate::bundle::Tree;
 use crate::capture::{Answers, Content};
+use crate::tree::Tree;
 use narrows_model::Fact;
 use std::cell::RefCell;
 use std::fs;

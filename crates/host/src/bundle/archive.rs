@@ -1,7 +1,7 @@
 //! Archives as people send them: tar, plain or packed by gzip or xz, read as a stream within
 //! limits, so that no archive fills memory or runs for ever.
 
-use super::tree::Tree;
+use crate::tree::Tree;
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use std::io::{self, BufReader, Read};

@@ -6,14 +6,12 @@
 
 mod archive;
 mod sections;
-mod tree;
 
 pub use archive::{BadArchive, Unpacked, unpack};
 pub use sections::is_divided;
-pub use tree::Tree;
 
 use crate::parts::Part;
-use crate::unopened::NoHost;
+use crate::tree::Tree;
 use crate::{Root, read};
 use std::path::Path;
 
@@ -83,10 +81,10 @@ pub fn folder(top: &Path) -> std::io::Result<Tree> {
 }
 
 /// The parts of a report; `part_of` reads one output by its text and its name.
-pub fn parts(
+pub fn parts<E: std::fmt::Display>(
     mut tree: Tree,
     shown: &str,
-    part_of: impl Fn(&str, &str) -> Option<Result<Part, NoHost>>,
+    part_of: impl Fn(&str, &str) -> Option<Result<Part, E>>,
 ) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut rest = Part::of("bundle", shown);

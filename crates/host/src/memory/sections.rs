@@ -178,7 +178,7 @@ fn head(line: &str) -> Option<(u16, u8)> {
     Some((u16::from_str_radix(handle.trim(), 16).ok()?, kind[..digits].parse().ok()?))
 }
 
-/// A report of dmidecode before 2.7 with its heads in one line: there the type followed in the next.
+/// A report of dmidecode before 2.7 with its heads in one line: there the type stood in the next.
 fn with_whole_heads(text: &str) -> String {
     let mut whole = String::with_capacity(text.len());
     for line in text.split_inclusive(['\n', '\r']) {

@@ -21,7 +21,7 @@ pub struct Marks {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "these are of two hosts: the {what} is '{a}' in {a_from} and '{b}' in {b_from}; give them one \
-     by one"
+     by one, or all with --fleet"
 )]
 pub struct TwoHosts {
     /// What differs.

@@ -16,6 +16,8 @@ const PROGRAM: &str = "lscpu";
 /// The reader.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
+/// Makers of processors for servers, by their names for themselves.
+const MAKERS: [&str; 5] = ["ARM", "Ampere", "AuthenticAMD", "GenuineIntel", "HygonGenuine"];
 /// The line that no summary in English is without.
 const ONLINE: &str = "On-line CPU(s) list";
 
@@ -140,7 +142,10 @@ impl Summary {
         }
         part.host.nodes = self.nodes()?;
         let last = self.fields.last().map(|(name, _)| name.as_str());
-        let several = sockets.is_some_and(|sockets| sockets > 1);
+        // Kernels of other machines than these are often built without NUMA.
+        let several = sockets.is_some_and(|sockets| sockets > 1)
+            && self.value("Architecture").is_none_or(|machine| MACHINES[..2].contains(&machine))
+            && self.value("Vendor ID").is_none_or(|vendor| MAKERS.contains(&vendor));
         if part.host.nodes.is_empty() && (several || last == Some("Socket(s)")) {
             return Err(cut("NUMA node(s)"));
         }

@@ -50,8 +50,12 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
         let found = all.iter().copied().filter(|one| kind(one) == name);
         found.filter(|one| path(one).is_empty() || seen.insert(path(one))).collect::<Vec<&Value>>()
     };
-    let (memory, systems) = (of("Memory"), of("ComputerSystem"));
-    one_system(&memory, &systems)?;
+    let home = home(&of("Processor"), &of("Memory"), &of("ComputerSystem"))?;
+    let here =
+        |one: &&Value| system(one).is_none_or(|name| home.as_deref().is_none_or(|h| h == name));
+    let own = |name: &str| of(name).into_iter().filter(here).collect::<Vec<&Value>>();
+    let (memory, systems) = (own("Memory"), own("ComputerSystem"));
+    let all: Vec<&Value> = all.iter().copied().filter(here).collect();
     whole(&all, &memory)?;
     let mut part = Part::of(PROGRAM, from);
     let mut firmware = Firmware::default();
@@ -65,7 +69,7 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
         part.marks.serial = text("SerialNumber");
         part.marks.uuid = text("UUID");
     }
-    firmware.sockets = of("Processor").into_iter().filter_map(socket).collect();
+    firmware.sockets = own("Processor").into_iter().filter_map(socket).collect();
     firmware.slots = memory.iter().map(|one| slot(one)).collect();
     let model = firmware.processor().map(str::to_owned);
     part.host.cpu.model = model.map_or(Fact::absent(from), |model| Fact::known(model, from));
@@ -92,18 +96,33 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
     }
 }
 
-/// An error for resources of several systems.
-fn one_system(memory: &[&Value], systems: &[&Value]) -> Result<(), BadText> {
-    let of = |resource: &&&Value| {
-        let parts: Vec<&str> = path(resource).split('/').collect();
-        let at = parts.iter().position(|part| *part == "Systems")?;
-        parts.get(at + 1).map(|system| (*system).to_owned())
-    };
-    let names: BTreeSet<String> = memory.iter().chain(systems).filter_map(|one| of(&one)).collect();
-    match names.len() > 1 {
+/// The system that a resource is of: `1` of `/redfish/v1/Systems/1/Memory/2`.
+fn system(resource: &Value) -> Option<&str> {
+    let mut parts = path(resource).split('/');
+    parts.find(|part| *part == "Systems")?;
+    parts.next()
+}
+
+/// The one system with processors: a tray of accelerators is listed as a system too. An error for
+/// several.
+fn home(
+    processors: &[&Value],
+    memory: &[&Value],
+    systems: &[&Value],
+) -> Result<Option<String>, BadText> {
+    let cpus = processors.iter().filter(|one| is_cpu(one));
+    let names: BTreeSet<&str> =
+        [memory, systems].into_iter().flatten().filter_map(|one| system(one)).collect();
+    let with_cpus: BTreeSet<&str> = cpus.filter_map(|one| system(one)).collect();
+    let of = if names.len() > 1 && with_cpus.len() == 1 { with_cpus } else { names };
+    match of.len() > 1 {
         true => Err(BadText::SeveralHosts { what: "systems" }),
-        false => Ok(()),
+        false => Ok(of.first().map(|name| (*name).to_owned())),
     }
+}
+
+fn is_cpu(processor: &Value) -> bool {
+    json::text(processor, "ProcessorType").is_none_or(|kind| kind == "CPU")
 }
 
 /// An error where a collection of memory counts more than there are.
@@ -129,9 +148,8 @@ fn small(resource: &Value, key: &str) -> Option<u32> {
 }
 
 fn socket(one: &Value) -> Option<CpuSocket> {
-    let is_cpu = json::text(one, "ProcessorType").is_none_or(|kind| kind == "CPU");
     let model = json::text(one, "Model").map(str::to_owned);
-    is_cpu.then(|| CpuSocket {
+    is_cpu(one).then(|| CpuSocket {
         name: json::text(one, "Socket").or(json::text(one, "Id")).unwrap_or_default().to_owned(),
         populated: !is_absent(one) && (model.is_some() || small(one, "TotalCores").is_some()),
         model,
@@ -318,6 +336,10 @@ mod tests {
         other.push(
             json!({ "@odata.id": "/redfish/v1/Systems/2", "@odata.type": "#ComputerSystem.v1.X" }),
         );
+        // A system without processors is a tray; with one of its own it is another host.
+        assert!(assemble(&other, "bmc").is_ok());
+        other.push(json!({ "@odata.id": "/redfish/v1/Systems/2/Processors/1",
+            "@odata.type": "#Processor.v1_3_0.Processor", "ProcessorType": "CPU" }));
         assert!(matches!(assemble(&other, "bmc"), Err(BadText::SeveralHosts { .. })));
         let none =
             [json!({ "@odata.id": "/redfish/v1", "@odata.type": "#ServiceRoot.v1.ServiceRoot" })];
