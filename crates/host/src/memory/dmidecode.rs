@@ -49,7 +49,7 @@ pub fn parse(text: &str) -> Result<Firmware, Unreadable> {
         let place = places.iter().find(|(of, _)| Some(*of) == handle);
         slot.interleave = place.map(|(_, interleave)| *interleave);
     }
-    whole(&sections, &firmware)?;
+    whole(&sections, &firmware, sections::told(text))?;
     firmware.place();
     Ok(firmware)
 }
@@ -92,14 +92,19 @@ fn check_size(section: &Section) -> Result<(), Unreadable> {
 
 /// An error for a report that ends before its table does: it lacks the end, and slots that its
 /// arrays have.
-fn whole(sections: &[Section], firmware: &Firmware) -> Result<(), Unreadable> {
+fn whole(sections: &[Section], firmware: &Firmware, told: Option<usize>) -> Result<(), Unreadable> {
     let ends = sections.iter().any(|section| section.title == "End Of Table");
     let listed = firmware.arrays.iter().map(|array| u32::from(array.slots.unwrap_or(0)));
     let (listed, there) = (listed.sum::<u32>() as usize, firmware.slots.len());
     if !ends && there > 0 && there < listed {
         return Err(Unreadable::CutShort { there, listed });
     }
-    Ok(())
+    // Some decoders leave the end out: what is cut off before the memory has no array either.
+    let is_short = |told: &usize| sections.len() < *told;
+    match told.filter(|told| !ends && listed == 0 && there == 0 && is_short(told)) {
+        Some(told) => Err(Unreadable::CutBeforeMemory { there: sections.len(), told }),
+        None => Ok(()),
+    }
 }
 
 fn socket(section: &Section) -> CpuSocket {
@@ -315,5 +320,21 @@ mod tests {
         assert_eq!(cut, Unreadable::CutShort { there: 1, listed: 2 });
         let cut = error(&REPORT[..REPORT.find("\tLocator: A2").expect("last")]);
         assert_eq!(cut, Unreadable::FieldMissing("Locator"));
+        // Cut off before its memory, it would be a host that reports none.
+        let head = "# dmidecode 3.2\n90 structures occupying 6543 bytes.\n\n";
+        let until = |title: &str| &REPORT[..REPORT.find(title).expect("a section")];
+        let cut = error(&format!("> {head}{}", until("Handle 0x1000")));
+        assert_eq!(cut, Unreadable::CutBeforeMemory { there: 1, told: 90 });
+        // One that ends, one that lacks nothing, and one of a type alone say what they say.
+        for text in [
+            format!(
+                "{head}{}Handle 0x7F00, DMI type 127, 4 bytes\nEnd Of Table\n",
+                until("Handle 0x1000")
+            ),
+            format!("1{}{}", &head[18..], until("Handle 0x1000")),
+            until("Handle 0x1000").to_owned(),
+        ] {
+            assert!(parse(&text).is_ok_and(|host| host.slots.is_empty()), "{text}");
+        }
     }
 }

@@ -52,6 +52,21 @@ pub enum Unreadable {
         /// Slots of all memory arrays.
         listed: usize,
     },
+    /// No memory, no end of the table, and fewer structures than its head says.
+    #[error("the report is cut short before its memory: {there} of {told} structures")]
+    CutBeforeMemory {
+        /// Structures in the report.
+        there: usize,
+        /// Structures of the table, as the report's head has them.
+        told: usize,
+    },
+}
+
+/// How many structures a report of the whole table is to have, by its head: "90 structures
+/// occupying 6543 bytes." Reports of some types (`-t`) and quiet ones (`-q`) have no such line.
+pub fn told(text: &str) -> Option<usize> {
+    let (before, _) = text.split_once(" structures occupying ")?;
+    before.rsplit(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// Titles that begin a section where the report has no handles (`dmidecode -q`).
