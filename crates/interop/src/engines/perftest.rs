@@ -144,3 +144,64 @@ fn of_both(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
         ("-F", flag(true)),
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::load::{Params, SocketParams, StreamParams, Timeline};
+    use narrows_model::rdma::RdmaParams;
+    use narrows_model::trial::{EndSpec, Path, Placement, TrialId};
+    use narrows_model::{Bytes, Nanos};
+
+    fn told(kind: &str, change: impl Fn(&mut Params)) -> String {
+        let mut params = Params::of_network(Bytes(65_536), 4);
+        change(&mut params);
+        let trial = Trial {
+            id: TrialId("a".into()),
+            label: kind.into(),
+            kind: kind.into(),
+            params,
+            ends: EndSpec::pair(Placement::default(), Placement::default(), false),
+            path: Path::Peer,
+            timeline: Timeline {
+                warmup_ns: Nanos(0),
+                window_ns: Nanos(2_000_000_000),
+                cooldown_ns: Nanos(0),
+                interval_ns: None,
+            },
+            levels: Vec::new(),
+            notes: Vec::new(),
+            engine: None,
+        };
+        let place = RdmaPlace { device: Some("mlx5_0".into()), port: Some(1), gid_index: Some(3) };
+        let words = of_both(&trial, &place).join(" ");
+        words.replacen("-d mlx5_0 -i 1 -x 3 ", "", 1).replacen("-D 2 ", "", 1)
+    }
+
+    #[test]
+    fn each_verb_is_told_what_its_program_takes() {
+        // An atomic has eight bytes and no option for it; a write's target hears of nothing.
+        let as_it_is = |_: &mut Params| {};
+        assert_eq!(told("rdma-write-stream", as_it_is), "-s 65536 -q 4 -F");
+        assert_eq!(told("rdma-read-stream", as_it_is), "-s 65536 -q 4 -e -F");
+        assert_eq!(told("rdma-atomic-stream", as_it_is), "-q 4 -e -F");
+        assert_eq!(told("rdma-send-latency", as_it_is), "-s 65536 -e -F");
+        let spins = |params: &mut Params| {
+            let wait = Some("spin".to_owned());
+            params.socket = Some(SocketParams { wait, ..SocketParams::default() });
+        };
+        assert_eq!(told("rdma-read-stream", spins), "-s 65536 -q 4 -F");
+        let more = |params: &mut Params| {
+            let stream = StreamParams { bidirectional: true, ..StreamParams::default() };
+            params.stream = Some(stream);
+            params.rdma = Some(RdmaParams {
+                service: Some("uc".into()),
+                connection: Some("cm".into()),
+                depth: Some(64),
+                ..RdmaParams::default()
+            });
+        };
+        assert_eq!(told("rdma-write-stream", more), "-s 65536 -q 4 -c UC -R -t 64 -b -F");
+        assert_eq!(told("rdma-write-latency", more), "-s 65536 -c UC -R -b -F");
+    }
+}

@@ -262,6 +262,7 @@ mod tests {
     use super::*;
     use narrows_model::load::{Params, SocketParams, StreamParams, Timeline};
     use narrows_model::trial::{EndSpec, Path, Placement, TrialId};
+    use std::io::Read;
 
     const MS: u64 = 1_000_000;
 
@@ -318,6 +319,29 @@ mod tests {
         assert_eq!(parameters(&late).nodelay, None);
         let (one, other) = (cookie().expect("letters"), cookie().expect("letters"));
         assert!(one.len() == 36 && one != other);
+    }
+
+    #[test]
+    fn a_server_that_is_busy_is_asked_again() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("port");
+        let at = listener.local_addr().expect("address");
+        let serving = std::thread::spawn(move || {
+            let mut callers = listener.incoming().map_while(Result::ok);
+            // With another's test, gone in the middle of a word, and free.
+            let mut busy = callers.next().expect("a client");
+            busy.read_exact(&mut [0; 37]).expect("a cookie");
+            busy.write_all(&[State::AccessDenied as i8 as u8]).expect("busy");
+            drop(callers.next().expect("the same again"));
+            let mut free = callers.next().expect("the same again");
+            free.read_exact(&mut [0; 37]).expect("a cookie");
+            free.write_all(&[State::ParamExchange as i8 as u8]).expect("what is wanted");
+            let asked: Parameters = super::super::receive_json(&free, 4096).expect("parameters");
+            free.write_all(&[State::CreateStreams as i8 as u8]).expect("it begins");
+            asked.parallel
+        });
+        let server = Iperf3Server::find("127.0.0.1", at.port(), None).expect("a server");
+        assert!(server.begin(&trial("tcp-stream", false)).is_ok());
+        assert_eq!(serving.join().expect("a server"), 3);
     }
 
     #[test]
