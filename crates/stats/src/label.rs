@@ -45,6 +45,8 @@ pub enum Label {
     Rough,
     /// Nothing was counted in the windows, though the ends ran.
     Nothing,
+    /// The same in one direction of two.
+    NothingOneWay,
     /// A background load did not last over the windows of at least one run.
     BackgroundEnded,
     /// Another tool measured it, and its output was imported.
@@ -60,7 +62,7 @@ pub enum Label {
 impl Label {
     /// Whether the runs were made and what they say is bad: the exit code tells.
     pub fn is_bad(self) -> bool {
-        matches!(self, Self::Corrupted | Self::Nothing)
+        matches!(self, Self::Corrupted | Self::Nothing | Self::NothingOneWay)
     }
 
     /// For people.
@@ -92,6 +94,7 @@ impl Label {
             }
             Self::Rough => "rough: the counters and the edges of the window leave an error",
             Self::Nothing => "nothing arrived in the windows",
+            Self::NothingOneWay => "nothing arrived in one of the two directions",
             Self::BackgroundEnded => "the background load did not last over the run",
             Self::Imported => "imported: not measured by narrows",
             Self::OtherTool => "another tool's own account of its load",

@@ -27,6 +27,15 @@ fn is_nothing(summary: &Summary) -> bool {
     counts && summary.estimate.is_some_and(|estimate| estimate.value == 0.0)
 }
 
+/// Whether something came in one direction of two, and nothing in the other.
+fn is_nothing_one_way(summary: &Summary) -> bool {
+    let both = summary.estimate.as_ref().zip(summary.back.as_ref());
+    both.is_some_and(|(all, back)| {
+        let there = all.value - back.value;
+        all.value > 0.0 && (back.value <= 0.0 || there <= 1e-9 * all.value)
+    })
+}
+
 /// Whether the source reached less than 98 % of the rate that it was to keep, and fell short by
 /// more than the message of each flow that a window may cut off.
 fn behind(trial: &Trial, summary: &Summary) -> bool {
@@ -95,6 +104,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (summary.reconciled.iter().any(Reconciled::is_without_backlog), Label::Backlog),
         (summary.reconciled.iter().any(|run| run.rough().is_some()), Label::Rough),
         (is_nothing(summary), Label::Nothing),
+        (is_nothing_one_way(summary), Label::NothingOneWay),
         (summary.background_ended > 0, Label::BackgroundEnded),
         (trial.path == Path::Imported, Label::Imported),
         (trial.engine.is_some() && trial.path != Path::Imported, Label::OtherTool),

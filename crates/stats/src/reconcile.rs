@@ -176,7 +176,9 @@ impl Reconciled {
             | Verdict::BacklogTakenOff { error_bound_share, .. } => error_bound_share,
             Verdict::Impossible { .. } | Verdict::NotReconciled { .. } => return None,
         };
-        Some(bound).filter(|bound| *bound > BOUND_TOLD)
+        // Of nothing there is no share.
+        let counted = self.sides.iter().any(|side| side.counted > 0);
+        Some(bound).filter(|bound| counted && *bound > BOUND_TOLD)
     }
 }
 
@@ -240,7 +242,11 @@ fn verdict(sides: &[Side]) -> Verdict {
         Some(came) => came.error_bound_share,
         None => side.error_bound_share,
     };
-    let error_bound_share = sides.iter().map(bound).fold(0.0, f64::max);
+    // Of both directions together: one of which little came counts for little.
+    let counted = |side: &Side| side.counted.max(1) as f64;
+    let all: f64 = sides.iter().map(counted).sum();
+    let error_bound_share =
+        sides.iter().map(|side| bound(side) * counted(side)).sum::<f64>() / all.max(1.0);
     match excess.iter().map(|side| side.excess_share).max_by(f64::total_cmp) {
         Some(excess_share) => Verdict::BacklogTakenOff { excess_share, error_bound_share },
         None => Verdict::Agrees { error_bound_share },

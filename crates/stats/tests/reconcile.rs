@@ -249,6 +249,16 @@ fn each_direction_is_held_to_its_own_interface() {
     };
     assert_eq!(of(SEEN, SEEN), (2, false));
     assert_eq!(of(SEEN, Seen { payload: 40_000_000, tcp: None, ..SEEN }), (2, true));
+    // The error is of both directions together, and of nothing there is none to tell.
+    let rough = |there: u64, back: u64| {
+        let seen = |payload| Seen { payload, tcp: None, ..SEEN };
+        let ends = record(both(seen(there)), both(seen(back)));
+        reconciled(&trial, &ends).expect("reconciled").rough()
+    };
+    let alone = rough(SEEN.payload, SEEN.payload).unwrap_or(0.0);
+    let one_way = rough(SEEN.payload, 0).unwrap_or(0.0);
+    assert!(one_way <= alone + 0.01, "{one_way}, {alone} where both came");
+    assert_eq!(rough(0, 0), None);
 }
 
 #[test]

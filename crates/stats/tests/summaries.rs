@@ -213,6 +213,19 @@ fn datagrams_of_both_directions_are_not_joined_for_being_two() {
         let summary = one(udp.clone(), vec![record(&udp, 0, sink, Some(source))]);
         summary.labels.contains(&Label::Joined)
     };
+    let nothing = |there: u64, back: u64| {
+        let sent = FlowTally { sends: true, ..flow(50_000, 50) };
+        let sink = end(vec![flow(there * 1000, there), sent.clone()], vec![]);
+        let source = end(vec![sent, flow(back * 1000, back)], vec![]);
+        let summary = one(udp.clone(), vec![record(&udp, 0, sink, Some(source))]);
+        let bad: Vec<Label> =
+            summary.labels.iter().copied().filter(|label| label.is_bad()).collect();
+        bad
+    };
+    assert_eq!(nothing(50, 50), []);
+    assert_eq!(nothing(50, 0), [Label::NothingOneWay]);
+    assert_eq!(nothing(0, 50), [Label::NothingOneWay]);
+    assert_eq!(nothing(0, 0), [Label::Nothing]);
     assert!(!joined(50), "a packet each");
     assert!(joined(100), "two a packet");
 }
