@@ -59,10 +59,12 @@ impl Cell<'_> {
 /// From here on the CPU may be what holds a flow back.
 const BUSY_SHARE: f64 = 0.85;
 
-/// The network cells with runs of our own that ended well.
+/// The network cells with runs of our own that ended well, and with an end on the controller's
+/// host: the rules read that host, and one peer's, as the ends'.
 pub fn cells<'a>(case: &'a Case<'a>) -> impl Iterator<Item = Cell<'a>> {
     let mut runs = case.study.by_trial();
     case.study.trials.iter().filter_map(move |trial| {
+        trial.controllers()?;
         let summary = case.summaries.iter().find(|summary| summary.label == trial.label)?;
         let mut done = runs.remove(&trial.id).unwrap_or_default();
         done.retain(|record| record.outcome == Outcome::Done && record.sender().is_some());

@@ -7,6 +7,7 @@ pub mod background;
 pub mod check;
 pub mod direct;
 pub mod memory;
+mod pattern;
 mod place;
 pub mod study;
 mod unplaced;
@@ -21,6 +22,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 pub use background::BackgroundLoad;
+pub use pattern::{NoPattern, Pattern};
 pub use place::{Seat, Spot, TwoPlaces, Where, choose, cpus, on_node};
 pub use unplaced::{Unnamed, Unplaced};
 

@@ -88,6 +88,10 @@ fn cells(analysis: &Analysis<'_>, columns: usize) -> Vec<String> {
         }
     }
     lines.extend(more(analysis.summaries.len(), CELLS, "cell"));
+    let sums = words::together(analysis).into_iter().chain(words::pairs(analysis));
+    for text in sums.take(CELLS) {
+        lines.extend(wrap(&styled(&format!("  {text}")), columns, "    "));
+    }
     lines
 }
 

@@ -35,7 +35,7 @@ use narrows_explain::{Case, Judged};
 use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
 use narrows_predict::predict;
-use narrows_stats::{CopyShare, Label, Summary, Together, copy_share, summarise, together};
+use narrows_stats::{CopyShare, Label, Pairs, Summary, Together, copy_share, summarise, together};
 
 /// A study with everything that is computed from it.
 pub struct Analysis<'a> {
@@ -45,6 +45,8 @@ pub struct Analysis<'a> {
     pub summaries: Vec<Summary>,
     /// What trials that ran at once reached together.
     pub together: Option<Together>,
+    /// What each pair of a trial of many reached.
+    pub pairs: Vec<Pairs>,
     /// What the copy to the program costs, where that was measured.
     pub copy_share: Option<CopyShare>,
     /// What a study's cells say together.
@@ -82,6 +84,7 @@ impl<'a> Analysis<'a> {
             summaries,
             study,
             together,
+            pairs: narrows_stats::pairs(stored),
             copy_share,
             predictions,
             judged,

@@ -4,6 +4,7 @@ use crate::corrupted::Corrupted;
 use crate::done::{CONFIDENCE, Done, Value, over};
 use crate::labels::labels;
 use crate::loss::loss;
+use crate::pairs::is_apart;
 use crate::percentile::round_trips;
 use crate::reconcile::{Reconciled, reconcile};
 use crate::sequential::Looks;
@@ -104,6 +105,9 @@ fn run_value(trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
         return None;
     }
     let Some(external) = &record.external else {
+        if is_apart(trial, record) {
+            return None;
+        }
         let done = Done::of(record)?;
         let backlog = |end| reconciled.as_ref().map_or(0.0, |run| done.backlog(run, end));
         let mut value = done.value(metric)?;

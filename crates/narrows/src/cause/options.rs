@@ -22,6 +22,11 @@ impl Cause {
         Self::usage("`narrows help tcp`, `udp`, `rdma` and `mem` have the limits of their options");
     /// Several hosts for what is measured with one.
     pub const ONE_HOST: Self = Self::usage("name one host");
+    /// Hosts that a pattern of traffic is not of, or what it leaves no room for.
+    pub const PATTERN: Self = Self::usage(
+        "name each host once, by an address that the others reach; `narrows help tcp` has the \
+         patterns",
+    );
     /// Several files for what is done with one.
     pub const ONE_FILE: Self = Self::usage("name one file");
     /// A place that a host does not have, or that is not known of it.

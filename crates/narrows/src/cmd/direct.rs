@@ -20,7 +20,7 @@ use narrows_model::trial::{EndHost, EndSpec, Path, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::study::{Settings, StudyError};
-use narrows_plan::{BackgroundLoad, TwoPlaces, Unplaced, Where, blocks, direct as plan};
+use narrows_plan::{BackgroundLoad, Pattern, TwoPlaces, Unplaced, Where, blocks, direct as plan};
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
 use std::net::IpAddr;
@@ -110,6 +110,19 @@ impl Far {
         Ok(())
     }
 
+    /// Whether the agents' ends can meet: each by an address that the others can reach.
+    fn can_meet(&self) -> Result<(), Failure> {
+        let Self::Agents(peers) = self else { return Ok(()) };
+        let is_local = |peer: &&Peer| peer.address().is_loopback();
+        if let Some(peer) =
+            peers.iter().find(is_local).filter(|_| !peers.iter().all(|p| is_local(&p)))
+        {
+            let says = format!("the other hosts cannot reach {}", peer.address());
+            return Err(Failure::of(Cause::PATTERN, says));
+        }
+        peers.iter().try_for_each(Peer::can_meet).map_err(Failure::from)
+    }
+
     fn path_mtu(&self) -> Option<Bytes> {
         match self {
             Self::Agents(peers) => peers[0].path_mtu(),
@@ -173,6 +186,28 @@ impl Measurement<'_> {
         load.map(|load| background(&load, host)).transpose()
     }
 
+    fn pattern(&self) -> Option<Pattern> {
+        self.socket.and_then(|socket| socket.pattern)
+    }
+
+    /// The ends of a pattern. They run on any CPUs of their hosts, and none runs here.
+    fn ends_of(&self, pattern: Pattern) -> Result<Vec<EndSpec>, Failure> {
+        let settings = &self.settings;
+        let placed = [
+            (settings.places().map_err(slip)?.is_some(), "--affinity"),
+            (settings.nodes().map_err(slip)? != (None, None), "--memory-node"),
+            (settings.interrupts().map_err(slip)?.is_some(), "--irq"),
+            (settings.background().map_err(slip)?.is_some(), "--memory-load"),
+        ];
+        if let Some((_, option)) = placed.into_iter().find(|(told, _)| *told) {
+            let says =
+                format!("{option} is of two ends, one of them here; --pattern has none here");
+            return Err(Failure::of(Cause::PATTERN, says));
+        }
+        let ends = pattern.ends(self.peer.hosts.len());
+        ends.map_err(|why| Failure::of(Cause::PATTERN, format!("--pattern: {why}")))
+    }
+
     /// What this host's end runs in.
     fn container(&self) -> Option<Container> {
         let socket = self.socket?;
@@ -202,6 +237,8 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     if let Some(name) = &args.netns {
         netns::enter(name)?;
     }
+    // Before anybody is called.
+    measurement.pattern().map(|pattern| measurement.ends_of(pattern)).transpose()?;
     let mut far = Far::find(args, measurement.is_iperf3())?;
     let peer_hosts = far.describe()?;
     let (own_address, address) = far.addresses();
@@ -214,6 +251,9 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
     let trials = measurement.varied(measurement.trials(&params, path, &sides)?)?;
     far.can(&trials)?;
+    if measurement.pattern().is_some() {
+        far.can_meet()?;
+    }
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
         schema_version: SCHEMA_VERSION,
@@ -228,7 +268,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
         precision: None,
         spread: None,
         quick: false,
-        together: args.hosts.len() > 1,
+        together: args.hosts.len() > 1 && measurement.pattern().is_none(),
         interface,
         began_unix_ns: output::now(),
         path_mtu_bytes: far.path_mtu(),
@@ -301,6 +341,9 @@ impl Measurement<'_> {
         sides: &Sides<'_>,
     ) -> Result<Vec<Trial>, Failure> {
         let hosts = &self.peer.hosts;
+        if let Some(pattern) = self.pattern() {
+            return Ok(vec![self.timed(params, self.ends_of(pattern)?, path)]);
+        }
         let trial = |(index, name): (usize, &String)| {
             let trial = self.timed(params, self.ends(params, sides, index)?, path);
             check(&trial)?;

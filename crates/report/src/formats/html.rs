@@ -209,6 +209,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         h2 id="measured" { "Measured" }
         div class="scroll" { (table(analysis)) }
         @if let Some(text) = words::together(analysis) { p { (text) } }
+        @for text in words::pairs(analysis) { p { (text) } }
         @if let Some(text) = words::copy_share(analysis) { p { (text) } }
         @for summary in &analysis.summaries {
             @if let Some(told) = sessions::reproducibility(summary) {

@@ -12,7 +12,7 @@ use narrows_model::host::Host;
 use narrows_model::result::Prediction;
 use narrows_model::study::{Ended, Study};
 use narrows_model::trial::Trial;
-use narrows_stats::{CopyShare, Summary, Together};
+use narrows_stats::{CopyShare, Pairs, Summary, Together};
 use serde::Serialize;
 
 /// One document for programs.
@@ -33,6 +33,9 @@ struct Document<'a> {
     intervals: Option<Coverage>,
     by_panel: Option<&'a StudyResults>,
     together: Option<&'a Together>,
+    /// Of trials of many pairs.
+    #[serde(skip_serializing_if = "<[Pairs]>::is_empty")]
+    pairs: &'a [Pairs],
     copy_share: Option<&'a CopyShare>,
     predictions: &'a [Prediction],
     limits: &'a [Limit],
@@ -57,6 +60,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         intervals: coverage(analysis),
         by_panel: analysis.study.as_ref(),
         together: analysis.together.as_ref(),
+        pairs: &analysis.pairs,
         copy_share: analysis.copy_share.as_ref(),
         predictions: &analysis.predictions,
         limits: &analysis.limits,

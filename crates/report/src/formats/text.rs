@@ -134,7 +134,8 @@ fn measured(out: &mut String, analysis: &Analysis<'_>) {
     for summary in &analysis.summaries {
         row(out, analysis, summary, width);
     }
-    for text in words::together(analysis).into_iter().chain(words::copy_share(analysis)) {
+    let together = words::together(analysis).into_iter().chain(words::pairs(analysis));
+    for text in together.chain(words::copy_share(analysis)) {
         line(out, &format!("  {text}"), 4);
     }
     for summary in &analysis.summaries {

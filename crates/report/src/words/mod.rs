@@ -1,6 +1,9 @@
 //! Phrases that more than one format uses.
 
+mod pairs;
 mod reconciled;
+
+pub use pairs::pairs;
 
 use crate::Analysis;
 use narrows_model::host::{Host, Nic};

@@ -1,0 +1,96 @@
+//! Trials of many pairs: what each pair reached, and whether their windows were the same.
+
+use crate::done::CONFIDENCE;
+use crate::median_interval;
+use narrows_model::load::{EndReport, Role};
+use narrows_model::record::{Outcome, Record, Reported};
+use narrows_model::result::{Estimate, Unit};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{EndHost, Trial};
+use serde::{Deserialize, Serialize};
+
+/// A run whose windows have a smaller share in common has no sum.
+pub const OVERLAP_MIN: f64 = 0.5;
+
+/// One trial of many pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pairs {
+    /// The trial's label.
+    pub label: String,
+    /// What each pair reached, in order of the trial's pairs.
+    pub each: Vec<PairRate>,
+    /// Least share of its window that all windows of a run had in common; by bounds on the
+    /// controller's clock where the ends were on several hosts. `None` where nothing tells.
+    pub overlap_share: Option<f64>,
+    /// Runs whose windows had too little in common for a sum.
+    pub apart: u32,
+}
+
+/// What came from one end to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairRate {
+    /// Host of the end that sent.
+    pub from: EndHost,
+    /// Host of the end that received.
+    pub to: EndHost,
+    /// Bits a second, each run in the receiver's own window; `None` without a run.
+    pub estimate: Option<Estimate>,
+}
+
+/// All trials of many pairs.
+pub fn pairs(study: &StoredStudy) -> Vec<Pairs> {
+    let many = study.trials.iter().filter(|trial| trial.pairs().count() > 1);
+    many.map(|trial| of_trial(study, trial)).collect()
+}
+
+fn of_trial(study: &StoredStudy, trial: &Trial) -> Pairs {
+    let done: Vec<&Record> =
+        study.records_of(trial).filter(|record| record.outcome == Outcome::Done).collect();
+    let rate = |at: usize| {
+        let rates = done.iter().filter_map(|record| record.of(Role::Receiver).nth(at));
+        let rates: Vec<f64> = rates.filter_map(bits_per_second).collect();
+        median_interval(&rates, CONFIDENCE, Unit::BitsPerSecond)
+    };
+    let each = trial.pairs().enumerate().map(|(at, pair)| PairRate {
+        from: pair.sender.host,
+        to: pair.receiver.host,
+        estimate: rate(at),
+    });
+    let shares = done.iter().filter_map(|record| overlap_share(record));
+    Pairs {
+        label: trial.label.clone(),
+        each: each.collect(),
+        overlap_share: shares.reduce(f64::min),
+        apart: done.iter().filter(|record| is_apart(trial, record)).count() as u32,
+    }
+}
+
+fn bits_per_second(end: &EndReport) -> Option<f64> {
+    let bytes: u64 = end.flows.iter().map(|flow| flow.bytes.0).fold(0, u64::saturating_add);
+    (end.window_ns.0 > 0).then(|| 8.0 * bytes as f64 * 1e9 / end.window_ns.0 as f64)
+}
+
+/// Whether a run of many pairs has no sum, since its windows had too little in common.
+pub(crate) fn is_apart(trial: &Trial, record: &Record) -> bool {
+    trial.pairs().count() > 1 && overlap_share(record).is_none_or(|share| share < OVERLAP_MIN)
+}
+
+/// Share of the shortest window that all windows of a run surely had in common.
+fn overlap_share(record: &Record) -> Option<f64> {
+    let measured = || record.reports.iter().filter(|one| one.role != Role::Background);
+    let shortest = measured().map(|one| one.report.window_ns.0).min().filter(|ns| *ns > 0)?;
+    let machine = |one: &Reported| one.report.effective.machine.clone();
+    let first = measured().next().and_then(machine);
+    let one_clock = first.is_some() && measured().all(|one| machine(one) == first);
+    let window = |one: &Reported| {
+        if one_clock {
+            let opened = one.report.opened_ns.0;
+            return (opened > 0).then(|| (opened, opened.saturating_add(one.report.window_ns.0)));
+        }
+        one.span.map(|span| (span.open_by_ns.0, span.close_from_ns.0))
+    };
+    let windows = measured().map(window).collect::<Option<Vec<(u64, u64)>>>()?;
+    let opened = windows.iter().map(|(open, _)| *open).max()?;
+    let closed = windows.iter().map(|(_, close)| *close).min()?;
+    Some(closed.saturating_sub(opened) as f64 / shortest as f64)
+}
