@@ -1,7 +1,8 @@
 //! Many hosts at once: how their memory is populated by maker and model, who differs from the
 //! others of its model and in what, and which files told of no host.
 
-use crate::views::table;
+use crate::drawn::Screen;
+use crate::table::on_screen;
 use crate::words::counted;
 use narrows_dimm::population::{Balance, Population};
 use narrows_explain::{findings, judge_host};

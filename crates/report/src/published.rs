@@ -1,6 +1,7 @@
 //! Published figures beside the model's, as text.
 
-use crate::words::{self, tame};
+use crate::table;
+use crate::words::tame;
 use narrows_validate::{Answer, Cell, Kind};
 use std::fmt::Write;
 
@@ -44,7 +45,7 @@ fn one(text: &mut String, answer: &Answer) {
             cell.kind.word().to_owned(),
         ]);
     }
-    text.push_str(&words::aligned(&rows, |at| (2..=6).contains(&at)));
+    text.push_str(&table::lines(&rows, |at| (2..=6).contains(&at)));
     for parameter in &answer.parameters {
         let _ = writeln!(
             text,

@@ -1,6 +1,6 @@
 //! How the model does on published tables, as text: a line a question, then what all come to.
 
-use crate::words;
+use crate::table;
 use narrows_validate::{Family, Part, overall};
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub fn text(families: &[Family]) -> String {
             percent(family.coverage()),
         ]);
     }
-    words::aligned(&rows, |at| at >= 2) + &summary(families)
+    table::lines(&rows, |at| at >= 2) + &summary(families)
 }
 
 /// A line for each part that has figures; of which tables are made is said once.

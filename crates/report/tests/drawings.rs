@@ -293,3 +293,25 @@ fn a_link_slower_than_its_port_is_the_only_one_coloured() {
     assert_eq!(red.len(), 1, "{text}");
     assert!(red[0].starts_with("PCIe 8 GT/s x8 "), "{text}");
 }
+
+/// Tables of hosts: no line is wider than was asked for, and no word of a cell is broken.
+#[test]
+fn tables_of_hosts_fit_their_screen_with_whole_words() {
+    for (name, host) in machines() {
+        for view in ["memory", "nic", "pci", "tuning"] {
+            let view = views::view(view).expect("a view");
+            let words = |text: &str| -> std::collections::BTreeSet<String> {
+                text.split_whitespace().map(str::to_owned).collect()
+            };
+            let whole = view.text(&host, &Screen::FILE);
+            for columns in [60, 80, 120, 200] {
+                let text = view.text(&host, &Screen { columns: Some(columns), unicode: true });
+                for line in text.lines() {
+                    assert!(display_width(line) <= columns, "{name} at {columns}: {line}");
+                }
+                let lost: Vec<String> = words(&whole).difference(&words(&text)).cloned().collect();
+                assert!(lost.is_empty(), "{name} at {columns}: {lost:?}\n{text}");
+            }
+        }
+    }
+}

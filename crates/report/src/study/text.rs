@@ -1,7 +1,7 @@
 //! A study in words and tables.
 
 use super::{Memory, Panel, Row, StudyResults, grouped, side};
-use crate::{Analysis, words};
+use crate::{Analysis, table, words};
 use narrows_model::result::{Method, Unit};
 use narrows_stats::Drift;
 use std::fmt::Write;
@@ -11,10 +11,10 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     let mut text = String::new();
     for (title, rows) in side::tables(analysis, results) {
         let right = |at: usize| side::is_number(&rows, at);
-        text += &format!("{title}\n{}\n", words::aligned(&rows, right));
+        text += &format!("{title}\n{}\n", table::lines(&rows, right));
     }
     for panel in &results.panels {
-        text += &table(panel, &results.across, results.confidence_percent);
+        text += &of_panel(panel, &results.across, results.confidence_percent);
         for line in says(panel, &results.across) {
             let _ = writeln!(text, "  {line}");
         }
@@ -90,7 +90,7 @@ pub fn said_interval(confidence_percent: f64) -> String {
     format!("{confidence_percent} % interval")
 }
 
-fn table(panel: &Panel, across: &str, confidence: f64) -> String {
+fn of_panel(panel: &Panel, across: &str, confidence: f64) -> String {
     let beside = panel.rows.iter().any(|row| row.beside.is_some());
     let mut rows =
         vec![vec![across.to_owned(), "median".into(), said_interval(confidence), "n".into()]];
@@ -114,7 +114,7 @@ fn table(panel: &Panel, across: &str, confidence: f64) -> String {
         }
         rows.push(cells);
     }
-    format!("{}\n{}", title(panel), words::aligned(&rows, |at| at > 0))
+    format!("{}\n{}", title(panel), table::lines(&rows, |at| at > 0))
 }
 
 /// What a panel is called: where it is the only one, what its figures are.

@@ -1,6 +1,8 @@
 //! Hosts side by side, the "good" and the "bad" node: what differs, what matters most first.
 
-use super::{or_unknown, table};
+use super::or_unknown;
+use crate::drawn::Screen;
+use crate::table::on_screen;
 use crate::{hardware, words};
 use narrows_dimm::population::Population;
 use narrows_explain::rules::dimm_balance;
@@ -50,7 +52,7 @@ pub fn write(hosts: &[(&str, &Host)]) -> String {
     }
     let head: Vec<&str> =
         std::iter::once("what").chain(hosts.iter().map(|(name, _)| *name)).collect();
-    format!("{}\nthe same in {same}\n", table(&head, &rows))
+    format!("{}\nthe same in {same}\n", on_screen(&head, &rows, &Screen::FILE))
 }
 
 fn traits(host: &Host) -> Traits {

@@ -1,7 +1,8 @@
 //! `memory`: every slot with what is in it.
 
-use super::{View, or_unknown, table};
+use super::{View, or_unknown};
 use crate::drawn::Screen;
+use crate::table::on_screen;
 use narrows_model::host::{ControllerModule, Host, MemoryArray, Slot};
 
 /// A row a slot.
@@ -10,18 +11,19 @@ pub static VIEW: View = View { name: "memory", write };
 const HEAD: [&str; 8] =
     ["slot", "bank", "socket", "channel", "module", "configured MT/s", "rated MT/s", "ranks"];
 
-fn write(host: &Host, _: &Screen) -> String {
+fn write(host: &Host, screen: &Screen) -> String {
     let mut out = match host.memory.slots.value() {
-        Some(slots) => table(&HEAD, &slots.iter().map(row).collect::<Vec<_>>()),
+        Some(slots) => on_screen(&HEAD, &slots.iter().map(row).collect::<Vec<_>>(), screen),
         None => format!("memory slots: {}\n", host.memory.slots.gap().unwrap_or_default()),
     };
     if let Some(arrays) = host.memory.arrays.value() {
         out += "\n";
-        out += &table(&ARRAYS, &arrays.iter().map(array).collect::<Vec<_>>());
+        out += &on_screen(&ARRAYS, &arrays.iter().map(array).collect::<Vec<_>>(), screen);
     }
     if let Some(modules) = host.memory.controllers.value() {
         out += "\n";
-        out += &table(&CONTROLLERS, &modules.iter().map(controller).collect::<Vec<_>>());
+        out +=
+            &on_screen(&CONTROLLERS, &modules.iter().map(controller).collect::<Vec<_>>(), screen);
     }
     out
 }

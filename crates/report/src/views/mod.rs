@@ -49,27 +49,6 @@ pub fn view(name: &str) -> Option<&'static View> {
     VIEWS.iter().copied().find(|view| view.name == name)
 }
 
-/// A table: columns as wide as their widest cell, control characters of the data made visible.
-pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let clean = |text: &str| -> String {
-        text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-    };
-    let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| clean(cell)).collect()).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        let widths = cells.map(|cell| cell.chars().count());
-        widths.max().unwrap_or(0).max(head[column].chars().count())
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let line = |cells: &[String]| {
-        let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
-    std::iter::once(&head).chain(&rows).map(|row| line(row)).collect()
-}
-
 /// A value, or `unknown`.
 fn or_unknown<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "unknown".to_owned(), |value| value.to_string())

@@ -1,8 +1,9 @@
 //! `nic`: every interface, with the facts that move its rate.
 
-use super::{View, or_unknown, ranges, table};
+use super::{View, or_unknown, ranges};
 use crate::drawn::Screen;
 use crate::hardware;
+use crate::table::on_screen;
 use narrows_model::host::{Host, Nic, RdmaDevice, RdmaPort};
 use std::collections::BTreeSet;
 
@@ -26,13 +27,18 @@ const CARD: [&str; 8] =
 const STACK: [&str; 6] =
     ["name", "structure", "qdisc", "RPS, RFS, XPS queues", "aRFS", "IRQ nodes"];
 
-fn write(host: &Host, _: &Screen) -> String {
-    let all = table(&HEAD, &host.nics.iter().map(row).collect::<Vec<_>>());
+fn write(host: &Host, screen: &Screen) -> String {
+    let all = on_screen(&HEAD, &host.nics.iter().map(row).collect::<Vec<_>>(), screen);
     let cards: Vec<Vec<String>> = host.physical_nics().map(card).collect();
-    let cards = if cards.is_empty() { String::new() } else { table(&CARD, &cards) + "\n" };
-    let stack = table(&STACK, &host.nics.iter().map(stack).collect::<Vec<_>>());
+    let cards =
+        if cards.is_empty() { String::new() } else { on_screen(&CARD, &cards, screen) + "\n" };
+    let stack = on_screen(&STACK, &host.nics.iter().map(stack).collect::<Vec<_>>(), screen);
     let rdma: Vec<Vec<String>> = host.rdma.iter().flat_map(rdma).collect();
-    let rdma = if rdma.is_empty() { String::new() } else { "\n".to_owned() + &table(&RDMA, &rdma) };
+    let rdma = if rdma.is_empty() {
+        String::new()
+    } else {
+        "\n".to_owned() + &on_screen(&RDMA, &rdma, screen)
+    };
     format!("{all}\n{cards}{stack}{rdma}")
 }
 

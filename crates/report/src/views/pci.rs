@@ -1,8 +1,9 @@
 //! `pci`: the functions from the root port to every device that moves much, with their links and
 //! what these leave for payload, and the links that devices share.
 
-use super::{View, or_unknown, table};
+use super::{View, or_unknown};
 use crate::drawn::Screen;
+use crate::table::on_screen;
 use crate::{hardware, words};
 use narrows_model::host::{DeviceKind, Host, PciHop};
 use narrows_model::units::three_digits;
@@ -25,18 +26,18 @@ const HEAD: [&str; 9] = [
 ];
 const SHARED: [&str; 4] = ["shared link", "payload GB/s", "ports GB/s", "devices"];
 
-fn write(host: &Host, _: &Screen) -> String {
+fn write(host: &Host, screen: &Screen) -> String {
     let roads = roads(host);
     if roads.is_empty() {
         return "no network, NVMe or accelerator device on PCI\n".to_owned();
     }
     let rows: Vec<Vec<String>> = roads.iter().flat_map(of_road).collect();
-    let mut out = table(&HEAD, &rows);
+    let mut out = on_screen(&HEAD, &rows, screen);
     let shared = shared(&roads);
     if !shared.is_empty() {
         let rows: Vec<Vec<String>> = shared.iter().map(of_shared).collect();
         out += "\n";
-        out += &table(&SHARED, &rows);
+        out += &on_screen(&SHARED, &rows, screen);
     }
     let functions = host.devices.iter().filter(|device| device.is_virtual).count();
     if functions > 0 {

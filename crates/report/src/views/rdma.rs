@@ -1,8 +1,9 @@
 //! `rdma`: every RDMA device and port, its identifiers, and what libraries need to select it.
 
-use super::{View, or_unknown, table};
+use super::{View, or_unknown};
 use crate::drawn::Screen;
 use crate::hardware;
+use crate::table::on_screen;
 use narrows_model::host::{Host, RdmaDevice, RdmaPort};
 
 /// A row a port; then its identifiers, and the words for other programs.
@@ -11,7 +12,7 @@ pub static VIEW: View = View { name: "rdma", write };
 const HEAD: [&str; 9] =
     ["device", "port", "transport", "state", "link", "rate", "link layer", "interface", "node"];
 
-fn write(host: &Host, _: &Screen) -> String {
+fn write(host: &Host, screen: &Screen) -> String {
     if host.rdma.is_empty() {
         return "no RDMA device (/sys/class/infiniband is empty or not there)\n".to_owned();
     }
@@ -21,11 +22,14 @@ fn write(host: &Host, _: &Screen) -> String {
         .flat_map(|device| device.ports.iter().map(move |port| (device, port)))
         .collect();
     let rows: Vec<Vec<String>> = ports.iter().map(|(device, port)| row(device, port)).collect();
-    let mut text = table(&HEAD, &rows);
+    let mut text = on_screen(&HEAD, &rows, screen);
     let gids: Vec<Vec<String>> =
         ports.iter().flat_map(|(device, port)| gids(device, port)).collect();
     if !gids.is_empty() {
-        text += &format!("\n{}", table(&["device", "port", "GID index", "GID", "protocol"], &gids));
+        text += &format!(
+            "\n{}",
+            on_screen(&["device", "port", "GID index", "GID", "protocol"], &gids, screen)
+        );
     }
     text += "\nTo select one:\n";
     for (device, port) in &ports {

@@ -1,7 +1,8 @@
 //! `tuning`: settings and limits that move network throughput, with where each was read.
 
-use super::{View, ranges, table};
+use super::{View, ranges};
 use crate::drawn::Screen;
+use crate::table::on_screen;
 use crate::words;
 use narrows_model::Fact;
 use narrows_model::host::Host;
@@ -9,13 +10,13 @@ use narrows_model::host::Host;
 /// A row a setting; what this machine does not offer is named at the end.
 pub static VIEW: View = View { name: "tuning", write };
 
-fn write(host: &Host, _: &Screen) -> String {
+fn write(host: &Host, screen: &Screen) -> String {
     let mut rows = processors(host);
     rows.extend(host.tuning.iter().map(|(name, fact)| row(name, fact, String::clone)));
     rows.extend(huge_pages(host));
     rows.sort();
     let (told, absent): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| !row[2].is_empty());
-    let mut out = table(&["setting", "value", "from"], &told);
+    let mut out = on_screen(&["setting", "value", "from"], &told, screen);
     let names: Vec<String> = absent.into_iter().map(|row| row[0].clone()).collect();
     if !names.is_empty() {
         out += &format!("\nnot offered by this machine: {}\n", names.join(", "));

@@ -65,24 +65,6 @@ pub fn tame(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Rows with columns as wide as their widest word; those that `right` says are set to the right.
-pub fn aligned(rows: &[Vec<String>], right: impl Fn(usize) -> bool) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let length = |row: &Vec<String>, at: usize| row.get(at).map_or(0, |word| word.chars().count());
-    let widths: Vec<usize> =
-        (0..columns).map(|at| rows.iter().map(|row| length(row, at)).max().unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().enumerate().map(|(at, word)| {
-            let (word, width) = (tame(word), widths[at]);
-            if right(at) { format!("{word:>width$}") } else { format!("{word:<width$}") }
-        });
-        let line = cells.collect::<Vec<String>>().join("  ");
-        text += &format!("  {}\n", line.trim_end());
-    }
-    text
-}
-
 /// `12.3 k`, `1.20 M`: a number of things.
 pub fn count(value: f64) -> String {
     match value {
