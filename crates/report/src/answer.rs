@@ -3,6 +3,7 @@
 use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
 use crate::{Analysis, words};
+use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::result::{Finding, Method, Weight};
 use narrows_model::trial::Path;
 use narrows_model::workload::Metric;
@@ -14,7 +15,9 @@ const LABEL_COLUMNS: usize = 30;
 /// What is known of a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bottleneck {
-    /// The runs show it: this had no more to give.
+    /// What was counted in the runs names it: what it is, and how sure that is.
+    Named(String, Sureness),
+    /// A thread had no more CPU to give.
     Shown(&'static str),
     /// The figure is what this resource should allow: its name, and the share of that in percent.
     Likely(String, f64),
@@ -49,8 +52,8 @@ pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
     let summary = headline(analysis)?;
     Some(Answer {
         figure: figure(summary)?,
-        bottleneck: says(&bottleneck(analysis, summary), summary),
-        action: action(analysis),
+        bottleneck: says(analysis, summary),
+        action: action(analysis, summary),
     })
 }
 
@@ -65,8 +68,28 @@ fn figure(summary: &Summary) -> Option<String> {
     Some(format!("{label}: {} ({interval})", words::middle(estimate)))
 }
 
-/// What limits a figure, by what its runs show before what was predicted.
+/// What limits a figure, by what was counted before what was predicted, and what merely fits last.
 pub fn bottleneck(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
+    let limit = limit(analysis, summary);
+    let named = |limit: &Limit| Bottleneck::Named(limit.what.clone(), limit.sureness);
+    let is_counted =
+        |limit: &&Limit| matches!(limit.sureness, Sureness::Counted | Sureness::Inferred);
+    let is_possible = |limit: &&Limit| limit.sureness == Sureness::Possible;
+    let predicted = by_prediction(analysis, summary);
+    match (limit.filter(is_counted), &predicted, limit.filter(is_possible)) {
+        (Some(limit), ..) => named(limit),
+        (None, Bottleneck::Shown(_) | Bottleneck::Likely(..), _) => predicted,
+        (None, _, Some(limit)) => named(limit),
+        (None, _, None) => predicted,
+    }
+}
+
+/// What the rules say holds a cell.
+fn limit<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<&'a Limit> {
+    analysis.limits.iter().find(|limit| limit.cell == summary.label)
+}
+
+fn by_prediction(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
     if summary.labels.contains(&Label::SourceBound) {
         return Bottleneck::Shown("the sender's CPU");
     }
@@ -86,8 +109,12 @@ pub fn bottleneck(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
     }
 }
 
-fn says(bottleneck: &Bottleneck, summary: &Summary) -> String {
-    let mut says = match bottleneck {
+fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
+    let mut says = match bottleneck(analysis, summary) {
+        Bottleneck::Named(what, sureness) => {
+            let what = what.trim_end_matches(',');
+            format!("{what} ({sureness})")
+        }
         Bottleneck::Shown(what) => format!("{what} (shown: a thread filled it)"),
         Bottleneck::Likely(resource, percent) => {
             format!("{resource} (likely: {percent:.0} % of what it should allow)")
@@ -100,14 +127,20 @@ fn says(bottleneck: &Bottleneck, summary: &Summary) -> String {
     if summary.labels.contains(&Label::Noisy) {
         says += &format!("; {}", words::label(Label::Noisy, summary));
     }
+    if let Some(next) = limit(analysis, summary).and_then(|limit| limit.next.as_ref()) {
+        says += &format!("; then {}, {} (modelled)", next.resource, words::middle(&next.allows));
+    }
     says
 }
 
-/// The remedy of the heaviest finding.
-fn action(analysis: &Analysis<'_>) -> String {
+/// The remedy of what names the bottleneck, else of the heaviest finding.
+fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
+    let rule = limit(analysis, summary).and_then(|limit| limit.rule.as_deref());
+    let names = |finding: &&Finding| Some(finding.rule.as_str()) == rule;
     let heaviest = |finding: &&Finding| finding.weight != Weight::Caution;
     let findings = || analysis.found.iter().map(|found| &found.finding);
-    match findings().find(heaviest).or_else(|| findings().next()) {
+    match findings().find(names).or_else(|| findings().find(heaviest)).or_else(|| findings().next())
+    {
         Some(finding) => finding.remedy.clone(),
         None => "nothing: no rule found anything to change".to_owned(),
     }

@@ -2,6 +2,7 @@
 
 mod planted;
 
+use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::host::Host;
 use narrows_model::result::{Estimate, Finding, Method, Prediction, Unit, Weight};
 use narrows_model::study::StoredStudy;
@@ -55,6 +56,7 @@ fn measured(gbps: &[f64]) -> StoredStudy {
 fn a_bottleneck_is_named_by_what_the_runs_show_before_what_was_predicted() {
     let study = measured(&[9.4]);
     let mut analysis = Analysis::of(&study);
+    analysis.limits.clear();
     let of = |analysis: &Analysis<'_>| answer::bottleneck(analysis, &analysis.summaries[0]);
     assert_eq!(of(&analysis), Bottleneck::Unknown);
     expect(&mut analysis, "wire", 9.9);
@@ -66,6 +68,39 @@ fn a_bottleneck_is_named_by_what_the_runs_show_before_what_was_predicted() {
     analysis.summaries[0].labels.push(Label::Noisy);
     let says = answer::of(&analysis).expect("an answer").bottleneck;
     assert!(says.contains("shown") && says.contains("other processes"), "{says}");
+}
+
+/// What was counted comes before the model, and what merely fits after it.
+#[test]
+fn a_limit_that_was_counted_is_the_bottleneck_and_its_remedy_what_to_do() {
+    let study = measured(&[9.4]);
+    let mut analysis = Analysis::of(&study);
+    analysis.found.clear();
+    expect(&mut analysis, "wire", 9.9);
+    find(&mut analysis, Weight::Fault, "move the card");
+    find(&mut analysis, Weight::Advice, "raise tcp_rmem");
+    analysis.found[1].finding.rule = "receive-window".into();
+    let limit = |sureness| Limit {
+        cell: analysis_label(&study),
+        rule: Some("receive-window".into()),
+        what: "the receiver's window".into(),
+        sureness,
+        excludes: Vec::new(),
+        next: None,
+    };
+    analysis.limits = vec![limit(Sureness::Possible)];
+    let says = |analysis: &Analysis<'_>| answer::of(analysis).expect("an answer").bottleneck;
+    assert!(says(&analysis).starts_with("wire (likely"), "{}", says(&analysis));
+    analysis.limits = vec![limit(Sureness::Counted)];
+    assert_eq!(says(&analysis), "the receiver's window (counted)");
+    assert_eq!(answer::of(&analysis).expect("an answer").action, "raise tcp_rmem");
+    analysis.limits[0].sureness = Sureness::Possible;
+    expect(&mut analysis, "wire", 40.0);
+    assert_eq!(says(&analysis), "the receiver's window (possible, not compared)");
+}
+
+fn analysis_label(study: &StoredStudy) -> String {
+    study.trials[0].label.clone()
 }
 
 #[test]
