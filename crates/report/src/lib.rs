@@ -25,7 +25,7 @@ pub mod sessions;
 mod sources;
 pub mod stream;
 pub mod study;
-mod table;
+pub mod table;
 pub mod views;
 pub mod whatif;
 pub mod words;

@@ -7,6 +7,7 @@ use narrows_model::host::{
 use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_report::drawn::Screen;
 use narrows_report::views;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use textwrap::core::display_width;
 
@@ -300,7 +301,7 @@ fn tables_of_hosts_fit_their_screen_with_whole_words() {
     for (name, host) in machines() {
         for view in ["memory", "nic", "pci", "tuning"] {
             let view = views::view(view).expect("a view");
-            let words = |text: &str| -> std::collections::BTreeSet<String> {
+            let words = |text: &str| -> BTreeSet<String> {
                 text.split_whitespace().map(str::to_owned).collect()
             };
             let whole = view.text(&host, &Screen::FILE);

@@ -14,7 +14,10 @@ const HEAD: [&str; 8] =
 fn write(host: &Host, screen: &Screen) -> String {
     let mut out = match host.memory.slots.value() {
         Some(slots) => on_screen(&HEAD, &slots.iter().map(row).collect::<Vec<_>>(), screen),
-        None => format!("memory slots: {}\n", host.memory.slots.gap().unwrap_or_default()),
+        None => {
+            let gap = host.memory.slots.gap().unwrap_or_default();
+            screen.prose(&format!("memory slots: {gap}"), "  ")
+        }
     };
     if let Some(arrays) = host.memory.arrays.value() {
         out += "\n";

@@ -19,7 +19,8 @@ fn write(host: &Host, screen: &Screen) -> String {
     let mut out = on_screen(&["setting", "value", "from"], &told, screen);
     let names: Vec<String> = absent.into_iter().map(|row| row[0].clone()).collect();
     if !names.is_empty() {
-        out += &format!("\nnot offered by this machine: {}\n", names.join(", "));
+        let says = format!("not offered by this machine: {}", names.join(", "));
+        out += &format!("\n{}", screen.prose(&says, "  "));
     }
     out
 }

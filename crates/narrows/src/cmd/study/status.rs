@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output;
 use narrows_model::study::StoredStudy;
 use narrows_plan::study::{Count, Cut, Left, left};
-use narrows_report::words::aligned;
+use narrows_report::table;
 use narrows_runner::Defined;
 use narrows_store::Counts;
 use std::collections::BTreeMap;
@@ -138,7 +138,7 @@ impl Status<'_> {
                 columns.iter().map(|c| cells.get(c).map_or("-".to_owned(), |at| self.word(*at)));
             table.push(std::iter::once(row).chain(words).collect());
         }
-        aligned(&table, |_| false)
+        table::lines(&table, |_| false)
     }
 
     fn json(&self) -> String {
