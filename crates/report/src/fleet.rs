@@ -267,7 +267,7 @@ impl Fleet {
                 vec![odd.name.clone(), odd.model.clone(), odd.what.clone(), odd.has.clone(), usual]
             });
             let rows: Vec<Vec<String>> = rows.collect();
-            out += &table(&["host", "model", "in", "has", "usual"], &rows);
+            out += &on_screen(&["host", "model", "in", "has", "usual"], &rows, &Screen::FILE);
             out += &more(self.odd.len());
         }
         let bad = self.hosts.iter().filter(|host| host.badness().0 >= 2);
@@ -286,7 +286,11 @@ impl Fleet {
                 ]
             });
             let rows: Vec<Vec<String>> = rows.collect();
-            out += &table(&["host", "model", "population", "narrowest set", "modules"], &rows);
+            out += &on_screen(
+                &["host", "model", "population", "narrowest set", "modules"],
+                &rows,
+                &Screen::FILE,
+            );
             out += &more(bad.len());
         }
         for file in &self.unread {
@@ -316,7 +320,7 @@ impl Fleet {
         let head =
             ["maker", "model", "hosts", "balanced", "near", "asymmetric", "unbalanced", "unknown"];
         let shown = &rows[..rows.len().min(SHOWN)];
-        format!("{}{}", table(&head, shown), more(rows.len()))
+        format!("{}{}", on_screen(&head, shown, &Screen::FILE), more(rows.len()))
     }
 }
 
