@@ -13,6 +13,7 @@
 //! ```
 
 use crate::said::Said;
+use std::fmt;
 use toml::Value;
 
 /// What a file says, and its prices by part.
@@ -24,11 +25,40 @@ pub struct Description {
     pub prices: Vec<(String, f64)>,
 }
 
+/// Why a text describes no server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undescribed {
+    /// It is no TOML.
+    Toml {
+        /// Line, from 1.
+        line: usize,
+        /// What the parser says.
+        says: String,
+    },
+    /// The value of this key is neither a number nor a text, nor a list of those.
+    Value(String),
+    /// Prices are a table of parts.
+    Prices,
+    /// The price of this part is no number, or below zero.
+    Price(String),
+}
+
+impl fmt::Display for Undescribed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Toml { line, says } => write!(f, "line {line}: {says}"),
+            Self::Value(key) => write!(f, "{key}: neither a number nor a text"),
+            Self::Prices => f.write_str("price: no table of parts"),
+            Self::Price(part) => write!(f, "price.{part}: no number"),
+        }
+    }
+}
+
 /// Reads one. An error names the line or the key.
-pub fn parse(text: &str) -> Result<Description, String> {
+pub fn parse(text: &str) -> Result<Description, Undescribed> {
     let table: toml::Table = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count());
-        format!("line {}: {}", at.max(1), error.message())
+        Undescribed::Toml { line: at.max(1), says: error.message().to_owned() }
     })?;
     let mut found = Description::default();
     for (key, value) in &table {
@@ -40,12 +70,12 @@ pub fn parse(text: &str) -> Result<Description, String> {
             Value::Table(inner) => {
                 for (name, value) in inner {
                     let key = format!("{key}.{name}");
-                    let text = word(value).ok_or(format!("{key}: neither a number nor a text"))?;
+                    let text = word(value).ok_or_else(|| Undescribed::Value(key.clone()))?;
                     found.said.insert(key, text);
                 }
             }
             other => {
-                let text = word(other).ok_or(format!("{key}: neither a number nor a text"))?;
+                let text = word(other).ok_or_else(|| Undescribed::Value(key.clone()))?;
                 found.said.insert(key.clone(), text);
             }
         }
@@ -53,12 +83,12 @@ pub fn parse(text: &str) -> Result<Description, String> {
     Ok(found)
 }
 
-fn prices(value: &Value) -> Result<Vec<(String, f64)>, String> {
-    let table = value.as_table().ok_or("price: no table of parts")?;
+fn prices(value: &Value) -> Result<Vec<(String, f64)>, Undescribed> {
+    let table = value.as_table().ok_or(Undescribed::Prices)?;
     let number = |value: &Value| value.as_float().or(value.as_integer().map(|n| n as f64));
     let one = |(part, value): (&String, &Value)| {
         let price = number(value).filter(|price| *price >= 0.0 && price.is_finite());
-        Ok((part.clone(), price.ok_or(format!("price.{part}: no number"))?))
+        Ok((part.clone(), price.ok_or_else(|| Undescribed::Price(part.clone()))?))
     };
     table.iter().map(one).collect()
 }
@@ -96,8 +126,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert!(parse("cpu = \n").expect_err("no value").contains("line 1"));
-        assert!(parse("[price]\ndimm = 'dear'\n").expect_err("no number").contains("price.dimm"));
-        assert!(parse("[nic]\ngbps = {}\n").expect_err("a table").contains("nic.gbps"));
+        let why = |text: &str| parse(text).expect_err(text).to_string();
+        assert!(why("cpu = \n").contains("line 1"));
+        assert_eq!(why("[price]\ndimm = 'dear'\n"), "price.dimm: no number");
+        assert!(why("[nic]\ngbps = {}\n").contains("nic.gbps"));
     }
 }

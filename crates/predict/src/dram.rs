@@ -1,10 +1,12 @@
 //! `dram`: what the populated channels of a socket carry at most.
 
+use crate::resources::Gap;
 use narrows_model::BytesPerSecond;
 use narrows_model::host::{Host, Slot};
 use narrows_model::result::{Ceiling, Estimate, Method, Provenance, Unit};
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Bytes of a transfer on one memory channel (JEDEC: 64 data bits).
 const CHANNEL_BYTES: f64 = 8.0;
@@ -18,16 +20,37 @@ pub struct SocketPeak {
     pub rate_bytes_per_second: BytesPerSecond,
 }
 
+/// What is not known of a module, so that the peak of its channel is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoPeak {
+    /// The channel that it is on.
+    Channel,
+    /// Its size: firmware may tell none of one that it switched off.
+    Size,
+    /// The speed that it runs at.
+    Speed,
+}
+
+impl fmt::Display for NoPeak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Channel => "the channel of a module is not known",
+            Self::Size => "whether a module works: firmware does not know its size",
+            Self::Speed => "the speed a module runs at is not known",
+        })
+    }
+}
+
 /// The peak of each socket's populated channels, or what is not known of it. A channel runs at the
 /// configured speed of its slowest module.
-pub fn socket_peaks(slots: &[Slot]) -> Result<BTreeMap<u32, SocketPeak>, String> {
+pub fn socket_peaks(slots: &[Slot]) -> Result<BTreeMap<u32, SocketPeak>, NoPeak> {
     let mut channels: BTreeMap<(u32, &str), u32> = BTreeMap::new();
     for slot in slots {
         let Some(module) = slot.module.as_ref().filter(|module| module.is_dram) else { continue };
-        let at = slot.at.as_ref().ok_or("the channel of a module is not known")?;
+        let at = slot.at.as_ref().ok_or(NoPeak::Channel)?;
         // Such a module may be switched off.
-        module.size_bytes.ok_or("whether a module works: firmware does not know its size")?;
-        let speed = module.configured_mts.ok_or("the speed a module runs at is not known")?;
+        module.size_bytes.ok_or(NoPeak::Size)?;
+        let speed = module.configured_mts.ok_or(NoPeak::Speed)?;
         let least = channels.entry((at.socket, &at.channel)).or_insert(speed);
         *least = speed.min(*least);
     }
@@ -40,23 +63,28 @@ pub fn socket_peaks(slots: &[Slot]) -> Result<BTreeMap<u32, SocketPeak>, String>
     Ok(sockets)
 }
 
+fn unknown(why: impl Into<String>) -> Gap {
+    Gap::new("dram", why)
+}
+
 /// The peak of one node's socket for a kernel, bytes counted a second. Stated only where sockets
 /// and nodes with memory are one to one.
-pub(crate) fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Result<Ceiling, String> {
+pub(crate) fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Result<Ceiling, Gap> {
     let slots = host.memory.slots.value();
     let slots = slots.ok_or_else(|| {
-        format!("dram: memory slots: {}", host.memory.slots.gap().unwrap_or_default())
+        unknown(format!("memory slots: {}", host.memory.slots.gap().unwrap_or_default()))
     })?;
-    let sockets = socket_peaks(slots).map_err(|gap| format!("dram: {gap}"))?;
+    let sockets = socket_peaks(slots).map_err(|why| unknown(why.to_string()))?;
     let nodes = host.nodes.iter().filter(|node| node.memory_bytes.value().is_some_and(|b| b.0 > 0));
     if sockets.is_empty() || nodes.count().max(1) != sockets.len() {
-        return Err("dram: memory nodes and sockets are not one to one".into());
+        return Err(unknown("memory nodes and sockets are not one to one"));
     }
     let position = host.nodes.iter().position(|have| Some(have.id) == node).unwrap_or(0);
-    let (socket, peak) = sockets.iter().nth(position).ok_or("dram: no socket for this node")?;
+    let (socket, peak) =
+        sockets.iter().nth(position).ok_or_else(|| unknown("no socket for this node"))?;
     let percent = kernel.effective.bus_percent_of_counted;
-    let percent =
-        percent.ok_or("dram: how many bytes cross the bus is not known of this kernel")?;
+    let percent = percent
+        .ok_or_else(|| unknown("how many bytes cross the bus is not known of this kernel"))?;
     let crossing = f64::from(percent) / 100.0;
     let rate = peak.rate_bytes_per_second.0 / crossing;
     Ok(Ceiling {

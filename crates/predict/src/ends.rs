@@ -2,7 +2,7 @@
 //! and what is known counts.
 
 use narrows_model::host::{Host, Nic};
-use narrows_model::result::{Ceiling, Estimate, Prediction};
+use narrows_model::result::{Ceiling, Estimate, Prediction, Unstated};
 
 /// The far host's port that a path ends at: of the same rate as this end's where there is one, else
 /// the fastest.
@@ -33,7 +33,9 @@ pub(crate) fn met(mut near: Prediction, far: Option<Prediction>) -> Prediction {
     let more: Vec<Ceiling> = far.ceilings.into_iter().filter(counts).collect();
     let renamed = more.into_iter().map(|one| Ceiling { resource: theirs(&one.resource), ..one });
     near.ceilings.extend(renamed);
-    near.missing.extend(far.missing.iter().map(|gap| theirs(gap)));
+    let missing = far.missing.into_iter();
+    near.missing
+        .extend(missing.map(|gap| Unstated { resource: theirs(&gap.resource), why: gap.why }));
     near
 }
 

@@ -4,7 +4,7 @@
 //! should reach, and its range is made of the lowest ends. What is not known is listed and not
 //! guessed. The parameters are those of one fit (docs/predict.md) or, of a study, measured.
 
-use crate::resources::Stated;
+use crate::resources::{Gap, Stated};
 use crate::server::Server;
 use crate::traffic::Traffic;
 use narrows_model::result::Provenance;
@@ -67,7 +67,7 @@ pub struct Reach {
     /// All, narrowest first, those with a condition last.
     pub resources: Vec<Resource>,
     /// Resources that cannot be stated, and what is missing for each.
-    pub missing: Vec<String>,
+    pub missing: Vec<Gap>,
 }
 
 impl Server {
@@ -96,7 +96,7 @@ fn reach(traffic: Traffic, stated: Vec<Stated>) -> Reach {
     for stated in stated {
         match stated {
             Ok(resource) => resources.push(resource),
-            Err(gap) => missing.push(gap.to_string()),
+            Err(gap) => missing.push(gap),
         }
     }
     sort(&mut resources);

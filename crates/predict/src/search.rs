@@ -7,6 +7,27 @@ use narrows_dimm::platform::Platform;
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why populations cannot be searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsearchable {
+    /// More sockets than the model has seen: so many.
+    Sockets(usize),
+    /// How the processors interleave is not known.
+    Interleaving,
+}
+
+impl fmt::Display for Unsearchable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sockets(count) => write!(f, "{count} sockets: a search knows one or two"),
+            Self::Interleaving => {
+                f.write_str("a search needs to know how the processors interleave: cpu=NAME")
+            }
+        }
+    }
+}
 
 /// One population of a search.
 #[derive(Clone, Debug, Serialize)]
@@ -33,14 +54,17 @@ pub struct Found {
 /// sockets alike, one interleave set a socket, bandwidth of memory, and then the lower of TCP and
 /// UDP. Of those with the same sets one stands for all. How many there are, and the best `keep`;
 /// an error for more sockets than the model has seen.
-pub fn search(server: &Server, modules: u32, keep: usize) -> Result<(u64, Vec<Found>), String> {
+pub fn search(
+    server: &Server,
+    modules: u32,
+    keep: usize,
+) -> Result<(u64, Vec<Found>), Unsearchable> {
     let sockets = server.modules.len().max(1);
     if sockets > 2 {
-        return Err(format!("{sockets} sockets: a search knows one or two"));
+        return Err(Unsearchable::Sockets(sockets));
     }
     let platform = server.platform.filter(|platform| !platform.ways.is_empty());
-    let platform =
-        platform.ok_or("a search needs to know how the processors interleave: cpu=NAME")?;
+    let platform = platform.ok_or(Unsearchable::Interleaving)?;
     let by_depth: Vec<Server> =
         (0..=server.slots_per_channel).map(|depth| at_depth(server, platform, depth)).collect();
     let each = choices(server, platform, modules);

@@ -5,6 +5,7 @@
 //! which fit the parameters, and the engine, which has those of one fit.
 
 use narrows_dimm::interleave::sets;
+use narrows_dimm::missing::Missing;
 use narrows_dimm::platform::Platform;
 use narrows_model::Bytes;
 use narrows_model::host::{Module, Slot, SlotPlace};
@@ -58,7 +59,7 @@ impl Theta {
 
 /// Ways of the interleave sets of one socket, from the modules of its channels, controllers one
 /// after the other. An error says what of the platform is not known.
-pub fn ways(modules: &[u32], platform: &Platform) -> Result<Vec<usize>, String> {
+pub fn ways(modules: &[u32], platform: &Platform) -> Result<Vec<usize>, Missing> {
     let each = platform.channels.max(1) as usize;
     let one = |at: usize, full: bool| Slot {
         at: Some(SlotPlace {
@@ -79,7 +80,7 @@ pub fn ways(modules: &[u32], platform: &Platform) -> Result<Vec<usize>, String> 
         .enumerate()
         .flat_map(|(at, n)| (0..(*n).max(1)).map(move |_| one(at, *n > 0)))
         .collect();
-    let found = sets(&slots, platform, 1).map_err(|missing| missing.to_string())?;
+    let found = sets(&slots, platform, 1)?;
     let found = found.by_socket.into_values().flatten();
     Ok(found.map(|set| set.ways()).filter(|ways| *ways > 0).collect())
 }

@@ -6,12 +6,13 @@ use crate::calibration::Calibration;
 use crate::dram;
 use crate::ends;
 use crate::reach::{Reach, Resource};
+use crate::resources::Gap;
 use crate::said::Said;
 use crate::server::{Server, of_nic};
 use crate::traffic::Traffic;
 use narrows_model::host::Nic;
 use narrows_model::load::Params;
-use narrows_model::result::{Ceiling, Estimate, Method, Prediction, Unit};
+use narrows_model::result::{Ceiling, Estimate, Method, Prediction, Unit, Unstated};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Trial};
 use narrows_model::workload::{Metric, RdmaVerb, Transport, Workload};
@@ -69,6 +70,7 @@ fn between(
     let [far] = study.peer_hosts.as_slice() else { return near };
     let port = ends::far_nic(far, nic);
     let server = of_nic(far, port, asked, &Calibration::default());
+    let server = server.map_err(|why| Gap::new("server", why));
     let stated = server.and_then(|server| through_nic(&server, traffic));
     let far = stated.map(|stated| prediction(name, &traffic.name(), Ok(stated), None));
     ends::met(near, far.ok())
@@ -103,7 +105,7 @@ fn kernels(study: &StoredStudy, all: &[Summary]) -> Vec<Prediction> {
         let stated = dram::peak(&study.host, node.or(study.study.memory_node), kernel);
         let (ceilings, missing) = match stated {
             Ok(ceiling) => (vec![ceiling], Vec::new()),
-            Err(gap) => (Vec::new(), vec![gap]),
+            Err(gap) => (Vec::new(), vec![gap.into()]),
         };
         let lowest = ceilings.first();
         Prediction {
@@ -173,22 +175,23 @@ fn through(
     nic: Option<&Nic>,
     asked: &Said,
     measured: &Calibration,
-) -> Result<Server, String> {
-    let mut server = of_nic(&study.host, nic, asked, measured)?;
+) -> Result<Server, Gap> {
+    let server = of_nic(&study.host, nic, asked, measured);
+    let mut server = server.map_err(|why| Gap::new("server", why))?;
     let own = server.parameters.clone();
     server.parameters = own.calibrated(&server, measured);
     Ok(server)
 }
 
-fn through_nic(server: &Server, traffic: Traffic) -> Result<Reach, String> {
-    server.reach(traffic).ok_or_else(|| "wire: there is no NIC".to_owned())
+fn through_nic(server: &Server, traffic: Traffic) -> Result<Reach, Gap> {
+    server.reach(traffic).ok_or_else(|| Gap::new("wire", "there is no NIC"))
 }
 
 /// An answer as a study has it, in bits a second.
 fn prediction(
     path: &str,
     protocol: &str,
-    stated: Result<Reach, String>,
+    stated: Result<Reach, Gap>,
     measured: Option<Estimate>,
 ) -> Prediction {
     let (path, protocol) = (path.to_owned(), protocol.to_owned());
@@ -203,12 +206,12 @@ fn prediction(
         sessions: Vec::new(),
     };
     match stated {
-        Err(gap) => Prediction { missing: vec![gap], ..nothing },
+        Err(gap) => Prediction { missing: vec![gap.into()], ..nothing },
         Ok(reach) => Prediction {
             range: reach.narrowest.is_some().then(|| bits(reach.value, reach.low, reach.high)),
             narrowest: reach.narrowest.clone(),
             ceilings: reach.resources.iter().map(ceiling).collect(),
-            missing: reach.missing,
+            missing: reach.missing.into_iter().map(Unstated::from).collect(),
             ..nothing
         },
     }

@@ -137,8 +137,7 @@ fn rooms(reach: &Reach) -> String {
         format!("{} {:.2} x{only}", resource.name, resource.value / reach.value)
     };
     let rooms: Vec<String> = reach.resources.iter().map(room).collect();
-    let missing = reach.missing.iter().filter_map(|gap| gap.split(':').next());
-    let missing: Vec<&str> = missing.collect();
+    let missing: Vec<&str> = reach.missing.iter().map(|gap| gap.of).collect();
     let unknown = match missing.is_empty() {
         true => String::new(),
         false => format!("; not known: {}", missing.join(", ")),

@@ -344,7 +344,9 @@ mod tests {
 
     #[test]
     fn what_is_misspelt_or_cannot_be_is_refused_by_name() {
-        let of = |text: &str| Table::parse("t", text).err().unwrap_or_default();
+        let of = |text: &str| {
+            Table::parse("t", text).err().map_or_else(String::new, |why| why.to_string())
+        };
         let row = |fields: &str| of(&format!("[[row]]\n{fields}\ngbps = 1\n"));
         assert!(row("mtuu = 9000").contains("'mtuu'; is it 'mtu'"), "{}", row("mtuu = 9000"));
         assert!(row("ways = -3\nmts = 2933").contains("ways = -3 is not a whole number from 1"));

@@ -24,8 +24,10 @@ mod unused;
 pub use score::{Family, overall, score};
 pub use template::TEMPLATE;
 
+pub use fields::Refused;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 use toml::{Table as Fields, Value};
 
 /// What kind of statement a figure beside a published one is.
@@ -229,21 +231,56 @@ pub struct Table {
     reads: unused::Reads,
 }
 
+/// Why a file is no table, or one that cannot be asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoTable {
+    /// It is no TOML.
+    Toml {
+        /// How the file is called.
+        name: String,
+        /// Line, from 1.
+        line: usize,
+        /// What the parser says.
+        says: String,
+    },
+    /// A field is refused.
+    Field {
+        /// How the file is called.
+        name: String,
+        /// Which field, and why.
+        why: Refused,
+    },
+    /// The file of this name has no row.
+    Empty(String),
+}
+
+impl fmt::Display for NoTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Toml { name, line, says } => write!(f, "{name}, line {line}: {says}"),
+            Self::Field { name, why } => write!(f, "{name}: {why}"),
+            Self::Empty(name) => write!(f, "{name} has no [[row]]"),
+        }
+    }
+}
+
 impl Table {
     /// Reads a file's text; `name` is how it is called in answers.
-    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+    pub fn parse(name: &str, text: &str) -> Result<Self, NoTable> {
         let table: Fields = toml::from_str(text).map_err(|error| {
             let before = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
-            format!("{name}, line {}: {}", before + 1, error.message())
+            let (name, says) = (name.to_owned(), error.message().to_owned());
+            NoTable::Toml { name, line: before + 1, says }
         })?;
-        fields::check(&table).map_err(|why| format!("{name}: {why}"))?;
+        let refused = |why| NoTable::Field { name: name.to_owned(), why };
+        fields::check(&table).map_err(refused)?;
         let fields = |key: &str| table.get(key).and_then(Value::as_table).cloned();
         let rows = table.get("row").and_then(Value::as_array);
         let mut rows: Vec<Fields> =
             rows.into_iter().flatten().filter_map(|row| row.as_table().cloned()).collect();
         quantities::declare(name, &mut rows);
         if rows.is_empty() {
-            return Err(format!("{name} has no [[row]]"));
+            return Err(NoTable::Empty(name.to_owned()));
         }
         let table = Self {
             name: name.to_owned(),
@@ -254,7 +291,7 @@ impl Table {
             rows,
             reads: unused::Reads::default(),
         };
-        unused::check(&table).map_err(|why| format!("{name}: {why}"))?;
+        unused::check(&table).map_err(refused)?;
         Ok(table)
     }
 

@@ -359,7 +359,8 @@ fn ask(row: &Row<'_>, published: f64, udp: bool) -> Result<Ask, String> {
     let mtu = row.number("mtu").unwrap_or(1500.0);
     let message = row.number("message").unwrap_or(MESSAGE_BYTES);
     let by_socket = population(row, platform)?;
-    let ways = |socket: usize| ways(&by_socket[socket], platform);
+    let ways =
+        |socket: usize| ways(&by_socket[socket], platform).map_err(|missing| missing.to_string());
     let far: Result<Vec<Vec<usize>>, String> = (1..by_socket.len()).map(ways).collect();
     Ok(Ask {
         published,
@@ -386,12 +387,13 @@ pub fn mts_of(dimm: &str) -> Option<f64> {
 }
 
 /// Ways of the interleave sets of every socket that a row describes.
-pub fn sets_of(row: &Row<'_>) -> Result<Vec<Vec<usize>>, String> {
+pub(super) fn sets_of(row: &Row<'_>) -> Result<Vec<Vec<usize>>, String> {
     let cpu = row.text("cpu").ok_or("no `cpu` says which platform this is")?;
     let name = cpu.split('(').next().unwrap_or(cpu);
     let platform = platform::named(name).ok_or(format!("the platform of '{cpu}'"))?;
     let by_socket = population(row, platform)?;
-    by_socket.iter().map(|modules| ways(modules, platform)).collect()
+    let each = by_socket.iter().map(|modules| ways(modules, platform));
+    each.collect::<Result<_, _>>().map_err(|missing| missing.to_string())
 }
 
 /// Modules of every channel, by socket, controllers one after the other.

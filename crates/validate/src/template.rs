@@ -43,6 +43,8 @@ mod tests {
         let table = Table::parse("t", text).expect("a table");
         assert_eq!(table.unsourced(), Some(2));
         let part = Table::parse("t", "[source]\npart = 'secret'\n[[row]]\nname = 'x'\nvalue = 1\n");
-        assert!(part.err().is_some_and(|why| why.contains("neither held-out nor fitted")));
+        assert!(
+            part.err().is_some_and(|why| why.to_string().contains("neither held-out nor fitted"))
+        );
     }
 }

@@ -101,7 +101,7 @@ mod tests {
     use super::super::Table;
 
     fn refused(text: &str) -> String {
-        Table::parse("t", text).err().unwrap_or_default()
+        Table::parse("t", text).err().map_or_else(String::new, |why| why.to_string())
     }
 
     #[test]

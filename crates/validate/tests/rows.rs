@@ -369,7 +369,8 @@ fn no_name_of_a_single_figure_decides_anything() {
 
 #[test]
 fn files_are_read_with_their_mistakes_told() {
-    let wrong = |text: &str| Table::parse("t", text).err().unwrap_or_default();
+    let wrong =
+        |text: &str| Table::parse("t", text).err().map_or_else(String::new, |why| why.to_string());
     assert!(wrong("a = 1\n").contains("no field is called 'a'"));
     assert!(wrong("[[row]]\nvalue = 1\n\n[[row\n").starts_with("t, line 4: "));
     assert_eq!(wrong("[system]\ncpu = 'x'\n"), "t has no [[row]]");

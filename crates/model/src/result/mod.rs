@@ -138,6 +138,36 @@ pub struct Ceiling {
     pub provenance: Vec<Provenance>,
 }
 
+/// A resource that cannot be stated, and what is missing for it; in files `RESOURCE: WHY`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "String", from = "String")]
+#[schemars(with = "String")]
+pub struct Unstated {
+    /// Name of the resource.
+    pub resource: String,
+    /// What is missing, and how to say it.
+    pub why: String,
+}
+
+impl fmt::Display for Unstated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.resource, self.why)
+    }
+}
+
+impl From<Unstated> for String {
+    fn from(unstated: Unstated) -> Self {
+        unstated.to_string()
+    }
+}
+
+impl From<String> for Unstated {
+    fn from(text: String) -> Self {
+        let (resource, why) = text.split_once(": ").unwrap_or(("", &text));
+        Self { resource: resource.to_owned(), why: why.to_owned() }
+    }
+}
+
 /// What a path should reach.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prediction {
@@ -154,7 +184,7 @@ pub struct Prediction {
     /// What was measured on this very path, when it was.
     pub measured: Option<Estimate>,
     /// What could not be stated, and what is missing for it.
-    pub missing: Vec<String>,
+    pub missing: Vec<Unstated>,
     /// Numbers of the sessions whose host it is of, from 0; empty where a study has one session or
     /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

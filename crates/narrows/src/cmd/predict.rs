@@ -128,7 +128,7 @@ fn description(path: &Path) -> Result<Option<Description>, Failure> {
         return Err(unread(format!("{size} bytes are no description of a server")));
     }
     let text = std::fs::read_to_string(path).map_err(|error| Failure::unread(path, &error))?;
-    description::parse(&text).map(Some).map_err(unread)
+    description::parse(&text).map(Some).map_err(|why| unread(why.to_string()))
 }
 
 fn answer(
@@ -176,8 +176,8 @@ fn answer(
 }
 
 fn populations(args: &PredictArgs, server: &Server, modules: u32) -> Result<u8, Failure> {
-    let (tried, found) =
-        search(server, modules, SHOWN).map_err(|why| Failure::of(Cause::NO_SEARCH, why))?;
+    let (tried, found) = search(server, modules, SHOWN)
+        .map_err(|why| Failure::of(Cause::NO_SEARCH, why.to_string()))?;
     if found.is_empty() {
         let says = format!("{modules} modules do not fit this server's slots");
         return Err(Failure::of(Cause::NO_SEARCH, says));

@@ -59,7 +59,7 @@ fn print(json: bool, document: &serde_json::Value, text: &str) -> Result<u8, Fai
 fn read(file: &Path) -> Result<Table, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| Failure::unread(file, &error))?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
-    Table::parse(&name, &text).map_err(|why| Failure::of(Cause::NO_TABLE, why))
+    Table::parse(&name, &text).map_err(|why| Failure::of(Cause::NO_TABLE, why.to_string()))
 }
 
 /// A table whose every row says where it is from.

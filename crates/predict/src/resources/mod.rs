@@ -12,7 +12,8 @@ use crate::reach::{Parameter, Resource};
 use crate::said::Known;
 use crate::server::Server;
 use crate::traffic::Traffic;
-use narrows_model::result::Provenance;
+use narrows_model::result::{Provenance, Unstated};
+use serde::Serialize;
 use std::fmt;
 
 /// How far apart wire and CPUs have to be until the higher of the two no longer shows: the larger,
@@ -32,7 +33,8 @@ pub struct Group {
 }
 
 /// What is missing for a resource.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "Unstated")]
 pub struct Gap {
     /// The resource.
     pub of: &'static str,
@@ -41,8 +43,14 @@ pub struct Gap {
 }
 
 impl Gap {
-    fn new(of: &'static str, why: impl Into<String>) -> Self {
+    pub(crate) fn new(of: &'static str, why: impl Into<String>) -> Self {
         Self { of, why: why.into() }
+    }
+}
+
+impl From<Gap> for Unstated {
+    fn from(gap: Gap) -> Self {
+        Self { resource: gap.of.to_owned(), why: gap.why }
     }
 }
 

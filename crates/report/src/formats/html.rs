@@ -238,7 +238,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
 }
 
 fn curve_card(analysis: &Analysis<'_>, title: &str, axis: Axis) -> Markup {
-    let points = curve::of(&analysis.summaries, axis);
+    let points = curve::of(&analysis.stored.trials, &analysis.summaries, axis);
     html! { @if !points.is_empty() {
         div class="card" { h3 { (title) } (PreEscaped(curve::draw(title, &points, axis))) }
     } }
@@ -334,7 +334,7 @@ fn prediction_card(prediction: &Prediction) -> Markup {
                             } }
                         }
                     }
-                    @for gap in &prediction.missing { li { "not stated: " (gap) } }
+                    @for gap in &prediction.missing { li { "not stated: " (gap.to_string()) } }
                 }
             }
         }

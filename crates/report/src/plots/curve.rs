@@ -4,9 +4,12 @@
 use super::svg::Anchor;
 use super::{Svg, WIDTH, ticks};
 use narrows_model::Bytes;
+use narrows_model::load::Role;
+use narrows_model::trial::Trial;
 use narrows_model::units::three_digits;
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
+use std::collections::BTreeMap;
 
 const LEFT: f64 = 48.0;
 const RIGHT: f64 = WIDTH - 14.0;
@@ -31,16 +34,22 @@ struct Point<'a> {
     label: &'a str,
 }
 
-/// The latency trials of a study that belong on an axis; fewer than three are no curve.
-pub fn of(summaries: &[Summary], axis: Axis) -> Vec<&Summary> {
-    let on_it = |summary: &&Summary| {
+/// The latency trials of a study that belong on an axis, all from the same CPUs to the same memory;
+/// fewer than three are no curve.
+pub fn of<'a>(trials: &[Trial], summaries: &'a [Summary], axis: Axis) -> Vec<&'a Summary> {
+    let mut by_place: BTreeMap<(&[u32], Option<u32>), Vec<&Summary>> = BTreeMap::new();
+    for (trial, summary) in trials.iter().zip(summaries) {
         let loaded = summary.background.is_some();
-        let node = summary.label.contains("node");
-        summary.metric == Metric::LoadToUse && !node && loaded == (axis == Axis::Load)
-    };
-    let found: Vec<&Summary> =
-        summaries.iter().filter(on_it).filter(|summary| summary.estimate.is_some()).collect();
-    if found.len() < 3 { Vec::new() } else { found }
+        let on_it = summary.metric == Metric::LoadToUse && loaded == (axis == Axis::Load);
+        if on_it && summary.estimate.is_some() {
+            let node = trial.params.memory.as_ref().and_then(|memory| memory.node);
+            let place = (trial.place(Role::Receiver).cpus.0.as_slice(), node);
+            by_place.entry(place).or_default().push(summary);
+        }
+    }
+    // A matrix of nodes has one size a pair, and is no curve.
+    let longest = by_place.into_values().max_by_key(Vec::len).unwrap_or_default();
+    if longest.len() < 3 { Vec::new() } else { longest }
 }
 
 /// Draws the curve.

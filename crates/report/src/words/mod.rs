@@ -9,7 +9,7 @@ use crate::Analysis;
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{Effective, Role};
 use narrows_model::options;
-use narrows_model::result::{Estimate, Prediction, Unit, Weight};
+use narrows_model::result::{Estimate, Prediction, Unit, Unstated, Weight};
 use narrows_model::study::Ended;
 use narrows_model::trial::{Path, Placement, Trial};
 use narrows_model::units::three_digits;
@@ -532,18 +532,24 @@ pub fn against(prediction: &Prediction) -> String {
             format!("{percent:.0} % of {} ({narrowest})", middle(range))
         }
         _ => {
-            let unknown = prediction.missing.iter().filter_map(|gap| gap.split_once(':'));
-            let unknown: Vec<&str> = unknown.map(|(resource, _)| resource).collect();
-            format!("no expectation: {} unknown", unknown.join(", "))
+            format!("no expectation: {} unknown", unstated(prediction).join(", "))
         }
     }
+}
+
+/// Names of the resources that could not be stated.
+fn unstated(prediction: &Prediction) -> Vec<&str> {
+    prediction.missing.iter().map(|one| one.resource.as_str()).collect()
 }
 
 /// A prediction in one line.
 pub fn prediction(prediction: &Prediction) -> String {
     let Some((range_of, narrowest)) = prediction.range.as_ref().zip(prediction.narrowest.as_ref())
     else {
-        return format!("no ceiling is known ({})", prediction.missing.join("; "));
+        return format!(
+            "no ceiling is known ({})",
+            prediction.missing.iter().map(Unstated::to_string).collect::<Vec<_>>().join("; ")
+        );
     };
     let mut text = format!("{} by {narrowest}", middle(range_of));
     if range_of.low < range_of.high {
@@ -551,12 +557,7 @@ pub fn prediction(prediction: &Prediction) -> String {
     }
     let partial = !prediction.missing.is_empty() && prediction.measured.is_none();
     if partial {
-        let unknown: Vec<&str> = prediction
-            .missing
-            .iter()
-            .filter_map(|gap| gap.split_once(':').map(|(resource, _)| resource))
-            .collect();
-        text += &format!("; {} unknown and may be lower", unknown.join(", "));
+        text += &format!("; {} unknown and may be lower", unstated(prediction).join(", "));
     }
     text
 }
