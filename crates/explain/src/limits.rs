@@ -89,7 +89,7 @@ impl fmt::Display for Limit {
 }
 
 /// Rules that name a limit, those nearest to a cause first, what they name, and how sure it is.
-const NAMED: [(&str, &str, Sureness); 24] = [
+const NAMED: [(&str, &str, Sureness); 25] = [
     ("path-mtu-black-hole", "a path MTU black hole", Sureness::Inferred),
     ("fragments-lost", "the loss of fragments", Sureness::Counted),
     ("path-corruption", "corruption of packets on the path", Sureness::Counted),
@@ -109,6 +109,7 @@ const NAMED: [(&str, &str, Sureness); 24] = [
     ("datagrams-dropped", "loss of datagrams", Sureness::Counted),
     ("message-size", "the size of the messages", Sureness::Inferred),
     ("nic-offloads", "work that offloads would save", Sureness::Possible),
+    ("softirq-bound", "the handling of packets by a CPU", Sureness::Counted),
     ("super-packets", "packets of few segments", Sureness::Inferred),
     ("path-reordering", "reordering of packets on the path", Sureness::Counted),
     ("sender-pacing", "the pace of congestion control", Sureness::Possible),
@@ -116,6 +117,8 @@ const NAMED: [(&str, &str, Sureness); 24] = [
     ("segment-size", "the size of segments", Sureness::Possible),
 ];
 
+/// A pace is held from this share of it on.
+const HELD_SHARE: f64 = 0.95;
 /// Lower shares than this are no loss that holds a stream.
 const LOST_SHARE: f64 = 0.001;
 /// A shorter wait is no queue.
@@ -141,7 +144,8 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         let of = found.iter().filter(|finding| finding.rule == *rule);
         of.clone().find(concerns).map(|_| (Some((*rule).to_owned()), (*what).to_owned(), *sureness))
     });
-    let (rule, what, sureness) = named.or_else(|| full_cpu(cell)).unwrap_or_else(|| {
+    let own = || full_cpu(cell).or_else(|| pace(cell));
+    let (rule, what, sureness) = named.or_else(own).unwrap_or_else(|| {
         (None, "nothing that was looked at explains the rate".to_owned(), Sureness::Unexplained)
     });
     Limit {
@@ -160,6 +164,13 @@ fn full_cpu(cell: &Cell<'_>) -> Option<(Option<String>, String, Sureness)> {
     let (end, share) = if sends >= takes { ("sender", sends) } else { ("receiver", takes) };
     let what = format!("the {end}'s thread, {:.0} % of a CPU,", 100.0 * share);
     Some((None, what, Sureness::Counted))
+}
+
+/// The pace that was asked for, where the stream held it.
+fn pace(cell: &Cell<'_>) -> Option<(Option<String>, String, Sureness)> {
+    let asked = cell.trial.params.rate_bps.filter(|rate| *rate > 0)? as f64;
+    let held = cell.rates()?.middle >= HELD_SHARE * asked;
+    held.then(|| (None, "the pace that was asked for".to_owned(), Sureness::Counted))
 }
 
 /// What was counted and is not at its limit.
@@ -264,6 +275,16 @@ mod tests {
         }
         let full = limit_of(&study, &[]);
         assert!(full.to_string().contains("thread, 100 % of a CPU, limits (counted)"), "{full}");
+    }
+
+    #[test]
+    fn a_pace_that_was_asked_for_is_the_limit_where_it_was_held() {
+        let mut study = stream("tcp-stream");
+        study.trials[0].params.rate_bps = Some(10_000_000_000);
+        let says = limit_of(&study, &[]).to_string();
+        assert!(says.contains("the pace that was asked for limits"), "{says}");
+        study.trials[0].params.rate_bps = Some(20_000_000_000);
+        assert_eq!(limit_of(&study, &[]).sureness, Sureness::Unexplained);
     }
 
     #[test]

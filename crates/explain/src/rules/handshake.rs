@@ -19,8 +19,10 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Share of the first packets that were sent again, in the median run.
-const AGAIN_SHARE: f64 = 0.01;
+/// The kernel waits so long before it sends a first packet again (`TCP_TIMEOUT_INIT`, RFC 6298).
+const WAITS_NS: f64 = 1e9;
+/// Share of the flows' time that was waited so, in the median run.
+const WAITED_SHARE: f64 = 0.05;
 /// Connections turned away, in the median run.
 const REFUSED_MIN: f64 = 1.0;
 
@@ -43,7 +45,9 @@ fn look(cell: &Cell<'_>) -> Looked {
          queue full",
         made.unwrap_or(0.0)
     );
-    if again < 1.0 || again < AGAIN_SHARE * made.unwrap_or(0.0) {
+    let window_ns = cell.of_source(|end| Some(end.window_ns.0 as f64)).unwrap_or(0.0);
+    let flows = f64::from(cell.trial.params.streams.max(1));
+    if again < 1.0 || again * WAITS_NS < WAITED_SHARE * flows * window_ns {
         return cell.saw(seen, None);
     }
     let label = &cell.trial.label;
@@ -90,10 +94,13 @@ mod tests {
             Verdict::Found { findings } => findings[0].says.clone(),
             other => panic!("{other:?}"),
         };
-        assert!(says(&of(400, 380)).contains("accept queue of the listening end was full"));
-        assert!(says(&of(400, 0)).contains("First packets of connections were lost"));
+        assert!(says(&of(4, 3)).contains("accept queue of the listening end was full"));
+        assert!(says(&of(4, 0)).contains("First packets of connections were lost"));
         assert!(is_clear(&of(0, 0)));
-        assert!(is_clear(&of(4, 0)), "of 20,000");
+        let mut many = stream("tcp-connect");
+        many.trials[0].params.streams = 100;
+        read(&mut many, "netstat", "TcpExt.TCPSynRetrans_events", 4);
+        assert!(is_clear(&of_study(&RULE, &many)), "a hundred flows hardly felt it");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-connect"))));
         assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));
     }

@@ -67,6 +67,7 @@ mod segment_size;
 mod send_buffer;
 mod send_buffers;
 mod socket_count;
+mod softirq_bound;
 mod sources_disagree;
 mod super_packets;
 mod tcp_options;
@@ -150,6 +151,7 @@ pub static RULES: &[&Rule] = &[
     &send_buffers::RULE,
     &socket_count::RULE,
     &sources_disagree::RULE,
+    &softirq_bound::RULE,
     &super_packets::RULE,
     &tcp_options::RULE,
     &tcp_sack::RULE,

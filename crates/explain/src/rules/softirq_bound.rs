@@ -1,0 +1,89 @@
+//! `softirq-bound`: does handling packets fill a CPU?
+//!
+//! What drivers, bridges, tunnels and filters do with packets runs in software interrupts, beside the
+//! threads of the measurement and often on one CPU. Linux counts it by its ticks. Where that takes
+//! most of a CPU and more than the end's own threads do, it and not the program is what is full.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::load::EndReport;
+use narrows_model::reading::{Scope, Source, keys};
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "softirq-bound",
+    asks: "Does handling packets fill a CPU?",
+    of_host: false,
+    judge,
+};
+
+/// In CPUs. Healthy streams between namespaces of a machine that others used gave 0.02 to 0.51, 3,000
+/// rules of a filter between them 0.79.
+const SOFTIRQ_CPUS: f64 = 0.65;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a stream whose ends read the time of each CPU", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_network_stream() || cell.is_paced() {
+        return Err(Blind::OtherKind);
+    }
+    let (here, there) = (cell.of_source(softirq), cell.of_sink(softirq));
+    let (end, share) = match (here, there) {
+        (None, None) => return Err(cell.lacks("time of each CPU in software interrupts")),
+        (Some(sends), takes) if sends >= takes.unwrap_or(0.0) => ("sender", sends),
+        (_, takes) => ("receiver", takes.unwrap_or(0.0)),
+    };
+    let cpu = cell.summary.cpu.as_ref();
+    let own = cpu.and_then(|cpu| if end == "sender" { cpu.source_share } else { cpu.sink_share });
+    let seen = format!(
+        "software interrupts took {:.0} % of a CPU at the {end}, its busiest thread {:.0} %",
+        100.0 * share,
+        100.0 * own.unwrap_or(0.0)
+    );
+    let wrong = share >= SOFTIRQ_CPUS && share >= own.unwrap_or(0.0);
+    let wrong = wrong.then(|| {
+        let says = format!(
+            "Handling packets fills a CPU of the {end}'s host in {}: software interrupts (softirq) \
+             took {:.0} % of one",
+            cell.trial.label,
+            100.0 * share
+        );
+        let remedy = "see what is done for each packet: nft list ruleset and iptables -S (long lists \
+                      of rules), bridges, tunnels, tc filters; perf top names it. Spread it: more \
+                      queues (ethtool -L), RPS; larger packets: GRO and GSO on, a larger MTU";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// Time in software interrupts of all CPUs of an end's host, in CPUs.
+fn softirq(end: &EndReport) -> Option<f64> {
+    let is_told = end
+        .readings
+        .from_source(Source::Cpu)
+        .any(|(key, _)| matches!(key.scope, Scope::Cpu(_)) && *key.name == *keys::SOFTIRQ.name);
+    let total = end.readings.total(keys::SOFTIRQ).filter(|_| is_told)? as f64;
+    (end.window_ns.0 > 0).then(|| total / end.window_ns.0 as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+
+    #[test]
+    fn a_cpu_full_of_software_interrupts_is_found() {
+        let of = |softirq_ms: u64| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "cpu", "cpu1.softirq_ns", softirq_ms * 1_000_000);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(800)));
+        // The threads take half of a CPU.
+        assert!(is_clear(&of(300)));
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}
