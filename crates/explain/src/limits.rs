@@ -89,7 +89,7 @@ impl fmt::Display for Limit {
 }
 
 /// Rules that name a limit, those nearest to a cause first, what they name, and how sure it is.
-const NAMED: [(&str, &str, Sureness); 25] = [
+const NAMED: [(&str, &str, Sureness); 26] = [
     ("path-mtu-black-hole", "a path MTU black hole", Sureness::Inferred),
     ("fragments-lost", "the loss of fragments", Sureness::Counted),
     ("path-corruption", "corruption of packets on the path", Sureness::Counted),
@@ -99,6 +99,7 @@ const NAMED: [(&str, &str, Sureness); 25] = [
     ("nic-shaped", "a queueing discipline of an end's own interface", Sureness::Inferred),
     ("path-policed", "a policer on the path", Sureness::Inferred),
     ("path-capacity", "a shaper or a slower link between the ends", Sureness::Inferred),
+    ("path-rate-limit", "a shaper, a policer or a slower link between the ends", Sureness::Counted),
     ("receive-window", "the receiver's window", Sureness::Counted),
     ("send-buffer", "the sender's buffer", Sureness::Counted),
     ("acknowledgements-lost", "loss on the way back", Sureness::Counted),

@@ -161,6 +161,12 @@ impl Cell<'_> {
         self.of_source(|end| of(end).into_iter().reduce(f64::min))
     }
 
+    /// The largest congestion window of the flows as the window closed, in segments.
+    pub fn congestion_window(&self) -> Option<f64> {
+        let of = |end: &EndReport| each(end, keys::CONGESTION_WINDOW, Moment::Closing);
+        self.of_source(|end| of(end).into_iter().reduce(f64::max))
+    }
+
     /// Mean size of what the sender's interface was given.
     pub fn packet_bytes(&self) -> Option<f64> {
         self.of_source(|end| {

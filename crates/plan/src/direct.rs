@@ -69,6 +69,20 @@ pub fn sized(of: &Trial, message_bytes: Bytes) -> Trial {
     trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
 }
 
+/// The same trial at another pace, in bits a second.
+pub fn paced(of: &Trial, rate_bps: u64) -> Trial {
+    let label = format!("{} at {:.0} Mb/s", of.label, rate_bps as f64 / 1e6);
+    let params = Params { rate_bps: Some(rate_bps), ..of.params.clone() };
+    trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
+}
+
+/// The same trial with a congestion control that is asked for.
+pub fn controlled(of: &Trial, congestion: &str) -> Trial {
+    let label = format!("{} {congestion}", of.label);
+    let params = Params { congestion: Some(congestion.to_owned()), ..of.params.clone() };
+    trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
+}
+
 /// The same trial with a sink that lets the kernel drop what arrives.
 pub fn uncopied(of: &Trial) -> Trial {
     let stream = of.params.stream.clone().unwrap_or_default();

@@ -39,7 +39,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         })
         .ok_or_else(|| cell.lacks("the number of messages"))?;
     let seen = format!("{rate_hz:.0} messages of {bytes} B a second");
-    // Over a long path a window is a limit by itself; over a short one the receiver's calls fill it.
+    // Over a long path a window is a limit by itself; over a short one slow reading fills it.
     let is_long = cell.trips().is_some_and(|trips| trips.shortest_ns >= LONG_NS);
     if rate_hz < CALLS_MIN_HZ || (is_long && cell.is_limited_by_buffers()) {
         return cell.saw(seen, None);

@@ -54,6 +54,7 @@ mod pcie_read_request;
 mod pcie_shared;
 mod policed;
 mod port_range;
+mod rate_limit;
 mod rdma_port;
 mod rdma_retries;
 mod receive_autotuning;
@@ -137,6 +138,7 @@ pub static RULES: &[&Rule] = &[
     &pcie_shared::RULE,
     &policed::RULE,
     &port_range::RULE,
+    &rate_limit::RULE,
     &rdma_port::RULE,
     &rdma_retries::RULE,
     &receive_autotuning::RULE,
@@ -150,8 +152,8 @@ pub static RULES: &[&Rule] = &[
     &send_buffer::RULE,
     &send_buffers::RULE,
     &socket_count::RULE,
-    &sources_disagree::RULE,
     &softirq_bound::RULE,
+    &sources_disagree::RULE,
     &super_packets::RULE,
     &tcp_options::RULE,
     &tcp_sack::RULE,

@@ -41,7 +41,12 @@ fn look(cell: &Cell<'_>) -> Looked {
         100.0 * losses.had,
         100.0 * losses.lost
     );
-    let wrong = losses.early >= EARLY_SHARE && losses.lost <= LOST_OF_EARLY_MAX * losses.early;
+    // All that was on the way when a segment was lost comes before it is sent again.
+    let window = cell.congestion_window().unwrap_or(10.0);
+    let by_loss = 2.0 * window * losses.lost;
+    let wrong = losses.early >= EARLY_SHARE
+        && losses.lost <= LOST_OF_EARLY_MAX * losses.early
+        && losses.early > by_loss;
     let wrong = wrong.then(|| {
         let says = format!(
             "The path reorders packets in {}: {:.1} % of the segments came before earlier ones, \
@@ -76,6 +81,7 @@ mod tests {
         assert!(is_found(&of(3_000, 1_200, 1_190)));
         assert!(is_clear(&of(3_000, 1_200, 0)), "losses make segments come early");
         assert!(is_clear(&of(20, 0, 0)));
+        assert!(is_clear(&of(900, 45, 0)), "each loss lets a window come early");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
     }
 }

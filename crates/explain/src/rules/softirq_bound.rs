@@ -1,8 +1,9 @@
 //! `softirq-bound`: does handling packets fill a CPU?
 //!
-//! What drivers, bridges, tunnels and filters do with packets runs in software interrupts, beside the
-//! threads of the measurement and often on one CPU. Linux counts it by its ticks. Where that takes
-//! most of a CPU and more than the end's own threads do, it and not the program is what is full.
+//! What drivers, bridges, tunnels and filters do with packets runs in software interrupts, beside
+//! the threads of the measurement and often on one CPU. Linux counts it by its ticks. Where that
+//! takes most of a CPU and more than the end's own threads do, it and not the program is what is
+//! full.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -17,8 +18,8 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// In CPUs. Healthy streams between namespaces of a machine that others used gave 0.02 to 0.51, 3,000
-/// rules of a filter between them 0.79.
+/// In CPUs. Healthy streams between namespaces of a machine that others used gave 0.02 to 0.51,
+/// 3,000 rules of a filter between them 0.79.
 const SOFTIRQ_CPUS: f64 = 0.65;
 
 fn judge(case: &Case<'_>) -> Verdict {
@@ -50,9 +51,9 @@ fn look(cell: &Cell<'_>) -> Looked {
             cell.trial.label,
             100.0 * share
         );
-        let remedy = "see what is done for each packet: nft list ruleset and iptables -S (long lists \
-                      of rules), bridges, tunnels, tc filters; perf top names it. Spread it: more \
-                      queues (ethtool -L), RPS; larger packets: GRO and GSO on, a larger MTU";
+        let remedy = "see what is done for each packet: nft list ruleset and iptables -S (long \
+                      lists of rules), bridges, tunnels, tc filters; perf top names it. Spread it: \
+                      more queues (ethtool -L), RPS; larger packets: GRO and GSO on, a larger MTU";
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)

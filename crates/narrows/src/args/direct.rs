@@ -90,6 +90,10 @@ pub struct TcpArgs {
     /// Measure with and without the copy to the program in turn, and tell its share of CPU time
     #[arg(long, conflicts_with_all = ["truncate", "receiver", "rr", "connect", "touch", "verify", "iperf3", "bidirectional"])]
     pub copy_share: bool,
+    /// Measure beside it, in turn, what tells causes apart: the same stream with another congestion
+    /// control
+    #[arg(long, conflicts_with_all = ["copy_share", "rr", "connect", "iperf3", "bidirectional", "reverse", "congestion"])]
+    pub explain: bool,
 }
 
 /// Options of `udp`.
@@ -104,6 +108,10 @@ pub struct UdpArgs {
     /// Options of the table.
     #[command(flatten)]
     pub told: Told<Udp>,
+    /// Measure beside it, in turn, what tells a limit of the path from random loss: the same stream
+    /// at half of its pace
+    #[arg(long, requires = "bitrate", conflicts_with_all = ["rr", "iperf3"])]
+    pub explain: bool,
 }
 
 /// One of the names that the parser before has let through.

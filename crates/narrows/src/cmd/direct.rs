@@ -39,6 +39,7 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
         socket: Some(&args.socket),
         settings: args.told.of_load(&load),
         copy_share: args.copy_share,
+        explain: args.explain,
         sizes: Vec::new(),
     })
 }
@@ -52,6 +53,7 @@ pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
         socket: Some(&args.socket),
         settings: args.told.of_load(&load),
         copy_share: false,
+        explain: args.explain,
         sizes: Vec::new(),
     })
 }
@@ -164,6 +166,8 @@ pub struct Measurement<'a> {
     pub settings: Settings,
     /// Also without the copy to the program.
     pub copy_share: bool,
+    /// Also what tells causes apart.
+    pub explain: bool,
     /// A trial for each of these sizes; empty: one, of the options' size.
     pub sizes: Vec<Bytes>,
 }
@@ -249,7 +253,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let path = if own_address == address { Path::Loopback } else { Path::Peer };
     let interface = address::interface(own_address);
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
-    let trials = measurement.varied(measurement.trials(&params, path, &sides)?)?;
+    let trials = measurement.varied(measurement.trials(&params, path, &sides)?, &host)?;
     far.can(&trials)?;
     if measurement.pattern().is_some() {
         far.can_meet()?;
@@ -368,8 +372,9 @@ impl Measurement<'_> {
     }
 
     /// The trials, and those beside them that a share of copies or a sweep of sizes takes.
-    fn varied(&self, trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
+    fn varied(&self, trials: Vec<Trial>, host: &Host) -> Result<Vec<Trial>, Failure> {
         let trials = if self.copy_share { with_uncopied(trials)? } else { trials };
+        let trials = if self.explain { with_contrast(trials, host)? } else { trials };
         if self.sizes.is_empty() { Ok(trials) } else { sweep(trials, &self.sizes) }
     }
 
@@ -451,6 +456,29 @@ fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
     };
     let uncopied = plan::uncopied(trial);
     Ok(trials.into_iter().chain([uncopied]).collect())
+}
+
+/// The trial, and one beside it that differs in what tells causes apart: UDP at half of its pace,
+/// TCP with another congestion control where this host has one.
+fn with_contrast(trials: Vec<Trial>, host: &Host) -> Result<Vec<Trial>, Failure> {
+    let [trial] = trials.as_slice() else {
+        let says = "--explain is of one peer".to_owned();
+        return Err(Failure::of(Cause::ONE_HOST, says));
+    };
+    let beside = match trial.params.rate_bps.filter(|_| trial.kind.is_udp()) {
+        Some(rate) => Some(plan::paced(trial, rate / 2)),
+        None => other_control(host).map(|name| plan::controlled(trial, name)),
+    };
+    Ok(trials.into_iter().chain(beside).collect())
+}
+
+/// The congestion control to compare with: cubic, or bbr where cubic or its like is the default.
+fn other_control(host: &Host) -> Option<&'static str> {
+    let setting = |name: &str| host.tuning.get(name).and_then(|fact| fact.value());
+    let default = setting("net.ipv4.tcp_congestion_control")?;
+    let other = if matches!(default.as_str(), "cubic" | "reno") { "bbr" } else { "cubic" };
+    let known = setting("net.ipv4.tcp_available_congestion_control")?;
+    known.split_whitespace().any(|name| name == other).then_some(other)
 }
 
 /// The same trial for each size.

@@ -42,6 +42,7 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
         socket: None,
         settings,
         copy_share: false,
+        explain: false,
         sizes,
     })
 }

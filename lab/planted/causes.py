@@ -1,0 +1,119 @@
+"""What is planted: where, how, what is run, and the words that a right answer has.
+
+`plant(name, run, want, half)`: `want` must be found in the name and sentence of a finding, or in an error; `half` is
+what names the consequence and not the cause. Further words: `remedy` (must be in a remedy), `wrong` (must be in none),
+`middle` (what the link between does to packets, there and back; see middle.c), `do` (lines run in a namespace: a near,
+m middle, b far), `kids` (what runs there meanwhile), `serve_with` and `run_with` (before the commands), `quota_a` and
+`quota_b` (microseconds of CPU time in each 100 ms), `cc` (congestion control of both ends). A name that begins with
+`ok` is healthy: nothing may be found.
+"""
+CAUSES = []
+
+
+def plant(name, run, want, half=None, **more):
+    CAUSES.append(dict(name=name, run=run, want=want, half=half, **more))
+
+
+TBF = "tc qdisc add dev {} root tbf rate {} burst {} latency {}"
+def tbf(dev, rate="200mbit", burst="64kb", latency="30ms"): return TBF.format(dev, rate, burst, latency)
+def nft(rule, hook="forward"):
+    return f"nft add table inet t; nft 'add chain inet t c {{ type filter hook {hook} priority 0; }}'; nft 'add rule inet t c {rule}'".replace("$", "")
+
+SHAPE = r"shaper|shaped|token bucket|tbf|htb"
+# Shapers and policers.
+plant("shaper-near", "tcp", SHAPE, do=[("a", tbf("a0"))])
+plant("shaper-far-R", "tcp -R", SHAPE, do=[("b", tbf("b0"))])
+plant("htb-far-R", "tcp -R", SHAPE, do=[("b", "tc qdisc add dev b0 root handle 1: htb default 1; tc class add dev b0 parent 1: classid 1:1 htb rate 150mbit ceil 150mbit")])
+plant("shaper-middle", "tcp", SHAPE, do=[("m", tbf("m1"))])
+plant("shaper-middle-R", "tcp -R", SHAPE, do=[("m", tbf("m0", "300mbit"))])
+plant("shaper-middle-P4", "tcp -P 4", SHAPE, do=[("m", tbf("m1", "400mbit"))])
+plant("policer-middle", "tcp", r"polic", SHAPE, do=[("m", nft("iifname m0 limit rate over 25 mbytes/second burst 100 kbytes drop"))])
+plant("policer-far-input", "tcp", r"polic|firewall", "retransm", do=[("b", nft("limit rate over 15 mbytes/second burst 200 kbytes drop", "input"))])
+plant("pps-limit-middle", "tcp", r"polic|packets? (a|per) second|packet rate|rate limit", "retransm", do=[("m", nft("iifname m0 limit rate over 5000/second burst 100 packets drop"))])
+plant("shaper-middle-udp", "udp -b 400M --explain", SHAPE+"|polic", "path", do=[("m", tbf("m1"))])
+plant("policer-middle-udp", "udp -b 200M --explain", r"polic", "path", do=[("m", nft("iifname m0 limit rate over 12 mbytes/second burst 100 kbytes drop"))])
+plant("bufferbloat-middle", "tcp", r"queue|bufferbloat|buffer ?bloat", SHAPE, do=[("m", tbf("m1", "100mbit", "64kb", "250ms"))])
+plant("ack-path-slow", "tcp", r"acknowledg|reverse|return path", None, do=[("m", tbf("m0", "1500kbit", "4kb", "200ms"))])
+plant("tiny-queue-middle", "tcp", r"queue|buffer", "retransm", do=[("m", tbf("m1", "300mbit", "10kb", "1ms"))])
+# Loss and order.
+plant("loss-random", "tcp", r"loss|lost|drop|retransmitted", None, middle=("loss=10000,rate=300,queue=400", ""))
+plant("loss-random-R", "tcp -R", r"loss|lost|drop|retransmitted", None, middle=("rate=300,queue=400", "loss=10000,rate=300,queue=400"))
+plant("loss-bursts", "tcp", r"burst", "loss|lost|retransm", middle=("bad=300,spell=3000,from=600,rate=300,queue=400", ""))
+plant("dark-spells", "tcp -t 3", r"outage|interrupt|stall|dark|pause|timeout", "loss|lost|retransm", middle=("dark=300,rate=300,queue=400", ""))
+plant("loss-nft-far", "tcp", r"loss|lost|drop|retransmitted", None, do=[("b", nft("iifname b0 meta length > 1000 numgen random mod 100 == 0 drop", "input"))])
+plant("loss-v6-only", "tcp -6", r"loss|lost|drop|retransmitted", None, do=[("m", nft("meta nfproto ipv6 numgen random mod 50 == 0 drop"))])
+plant("loss-acks", "tcp", r"acknowledg|reverse", None, middle=("rate=300,queue=400", "loss=400000"))
+plant("loss-udp", "udp -b 50M --explain", r"datagrams were lost", None, wrong="path-rate-limit", middle=("loss=50000,rate=300,queue=400", ""))
+plant("reorder", "tcp", r"reorder|out of order", None, middle=("reorder=30000,late=3000,rate=300,queue=400", ""))
+plant("reorder-R", "tcp -R", r"reorder|out of order", None, middle=("rate=300,queue=400", "reorder=30000,late=3000,rate=300,queue=400"))
+plant("duplicates", "tcp", r"duplicat|twice", None, middle=("dup=200000,rate=300,queue=400", ""))
+plant("corruption", "tcp", r"corrupt|checksum", "loss|lost|retransm", middle=("corrupt=10000,rate=300,queue=400", ""))
+plant("corruption-udp", "udp -b 50M", r"corrupt|checksum", "loss|lost|path", middle=("corrupt=50000,rate=300,queue=400", ""))
+plant("ecn-marks", "tcp", r"ecn|congestion experienced|mark", None, middle=("ce=20000,rate=300,queue=400", ""), do=[("a", "sysctl -qw net.ipv4.tcp_ecn=1"), ("b", "sysctl -qw net.ipv4.tcp_ecn=1")])
+plant("jitter", "tcp --rr", r"jitter|vari", None, middle=("jitter=5000,rate=300,queue=400", "jitter=5000"))
+# Windows and buffers, over 20 ms.
+D20 = ("delay=10000,rate=300,queue=2000", "delay=10000")
+plant("rmem-far", "tcp", r"receive.window|receiver.s buffer", "receiver|window", remedy=r"tcp_rmem", middle=D20, do=[("b", "sysctl -qw net.ipv4.tcp_rmem='4096 65536 131072'")])
+plant("wmem-near", "tcp", r"send.buffer|sender.s buffer", None, remedy=r"tcp_wmem", middle=D20, do=[("a", "sysctl -qw net.ipv4.tcp_wmem='4096 16384 131072'")])
+plant("wmem-far-R", "tcp -R", r"send.buffer|sender.s buffer", None, remedy=r"tcp_wmem", middle=D20, do=[("b", "sysctl -qw net.ipv4.tcp_wmem='4096 16384 131072'")])
+plant("wscale-off-far", "tcp", r"window.scaling", "receiv", wrong="raise (the )?tcp_rmem|net.ipv4.tcp_rmem=", middle=D20, do=[("b", "sysctl -qw net.ipv4.tcp_window_scaling=0")])
+plant("wscale-off-near", "tcp", r"window.scaling", "receiv", wrong="raise (the )?tcp_rmem|net.ipv4.tcp_rmem=", middle=D20, do=[("a", "sysctl -qw net.ipv4.tcp_window_scaling=0")])
+plant("wscale-stripped-middle", "tcp", r"window.scaling", "receiv", wrong="raise (the )?tcp_rmem|net.ipv4.tcp_rmem=", middle=D20, do=[("m", nft("tcp flags syn reset tcp option window"))])
+plant("autotune-off-far", "tcp", r"autotun|moderate_rcvbuf", "receiv", wrong="net.ipv4.tcp_rmem=", middle=D20, do=[("b", "sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0")])
+plant("autotune-off-near-R", "tcp -R", r"autotun|moderate_rcvbuf", "receiv", wrong="net.ipv4.tcp_rmem=", middle=D20, do=[("a", "sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0")])
+plant("route-window-far", "tcp", r"route", "receiv", wrong="net.ipv4.tcp_rmem=", middle=D20, do=[("b", "ip route replace default via 10.77.2.1 window 30000")])
+plant("sack-off-loss", "tcp", r"sack", "loss|retransm", middle=("loss=2000,delay=2000,rate=300,queue=400", "delay=2000"), do=[("b", "sysctl -qw net.ipv4.tcp_sack=0")])
+plant("sack-stripped", "tcp", r"sack|selective", "loss|retransm", middle=("loss=2000,delay=2000,rate=300,queue=400", "delay=2000"), do=[("m", nft("tcp flags syn reset tcp option sack-perm"))])
+plant("asked-window", "tcp -w 16K", r"buffer|window", None, remedy=r"--window|-w", middle=D20)
+# Congestion control.
+plant("cc-reno-lossy", "tcp --explain", r"congestion control|reno|bbr", "loss|retransm", middle=("delay=5000,loss=300,rate=300,queue=400", "delay=5000"), cc="reno")
+plant("cc-bbr", "tcp --explain", r"congestion control|bbr", None, cc="bbr")
+plant("cc-route-bbr", "tcp", r"congestion control|bbr", None, do=[("a", "ip route replace default via 10.77.1.1 congctl bbr")])
+plant("cc-far-bbr-R", "tcp -R", r"congestion control|bbr", None, do=[("b", "sysctl -qw net.ipv4.tcp_congestion_control=bbr")])
+# Offloads and segments.
+plant("tso-gso-off-near", "tcp", r"tso|gso|segmentation", None, do=[("a", "ethtool -K a0 tso off gso off")])
+plant("tso-gso-off-far-R", "tcp -R", r"tso|gso|segmentation", None, do=[("b", "ethtool -K b0 tso off gso off")])
+plant("csum-off-near", "tcp", r"checksum", "segmentation|tso", do=[("a", "ethtool -K a0 tx off")])
+plant("csum-off-far-R", "tcp -R", r"checksum", "segmentation|tso", do=[("b", "ethtool -K b0 tx off")])
+plant("gso-max-segs", "tcp", r"gso|segmentation|super", None, do=[("a", "ip link set a0 gso_max_segs 1")])
+plant("gso-max-size", "tcp", r"gso|segmentation|super", None, do=[("a", "ip link set a0 gso_max_size 3000")])
+plant("mtu-small-middle", "tcp", r"mtu|segment", None, do=[("m", "ip link set m1 mtu 1000")])
+plant("mss-clamped", "tcp", r"mss|segment|clamp", None, do=[("m", nft("tcp flags syn tcp option maxseg size set 500"))])
+plant("advmss-route-far", "tcp", r"mss|segment", None, do=[("b", "ip route replace default via 10.77.2.1 advmss 536")])
+plant("mtu-far-small", "tcp", r"mtu|segment", None, do=[("a", "ip link set a0 mtu 9000"), ("m", "ip link set m0 mtu 9000")])
+plant("mtu-black-hole", "tcp", r"black hole|path mtu", None, do=[("a", "ip link set a0 mtu 9000"), ("b", "ip link set b0 mtu 9000"), ("m", "ip link set m0 mtu 9000; ip link set m1 mtu 1400; " + nft("icmp type destination-unreachable drop", "output"))])
+plant("black-hole-middle", "tcp", r"black hole|path mtu", None, middle=("larger=1300,rate=300,queue=400", "larger=1300"))
+plant("black-hole-R", "tcp -R", r"black hole|path mtu", None, middle=("rate=300,queue=400", "larger=1300,rate=300,queue=400"))
+plant("fragments-dropped", "udp -l 4000 -b 50M", r"fragment", None, middle=("frag=1,rate=300,queue=400", ""))
+plant("fragments-R", "udp -R -l 4000 -b 50M", r"fragment", None, middle=("rate=300,queue=400", "frag=1,rate=300,queue=400"))
+# Handshake.
+plant("syn-loss", "tcp --connect", r"handshake|syn", None, middle=("syn=300000,rate=300,queue=400", ""))
+plant("syn-limit", "tcp --connect", r"handshake|syn|connection", None, do=[("m", nft("tcp flags syn / syn,ack limit rate over 200/second burst 20 packets drop"))])
+plant("backlog-listen", "tcp --connect -P 16", r"listen|backlog|somaxconn", None, do=[("b", "sysctl -qw net.core.somaxconn=1")])
+# CPUs.
+plant("one-cpu-taskset", "tcp", r"one cpu|same.cpu|shared? (one|cpu|the)", None, run_with="taskset -c 0", serve_with="taskset -c 0")
+plant("hog-receiver", "tcp", r"other process|waited for a cpu|compet", None, machine=1, serve_with="taskset -c 1", kids=[("b", "taskset -c 1 nice -n -10 bash -c 'while :; do :; done'")])
+plant("quota-near", "tcp", r"quota|cpu time", None, quota_a=20000)
+plant("quota-far", "tcp", r"quota|cpu time", None, quota_b=20000)
+plant("nice-far", "tcp", r"nice|priority|other process|waited for a cpu|compet", None, machine=1, serve_with="nice -n 19", kids=[("b", "taskset -c 0 bash -c 'while :; do :; done'"), ("b", "taskset -c 1 bash -c 'while :; do :; done'")])
+plant("slow-router", "tcp", r"rules|softirq|middle|router|packets a second|between", None, do=[("m", "nft add table inet t; nft 'add chain inet t c { type filter hook forward priority 0; }'; for i in {1..3000}; do echo add rule inet t c tcp sport 1 tcp dport 2 ip daddr 1.2.3.4 drop; done | nft -f -")])
+# Messages.
+plant("small-messages", "tcp -l 64", r"message|system call|write|small", None)
+plant("small-udp", "udp -l 64", r"message|system call|datagram|packet", None)
+plant("small-nodelay", "tcp -l 100 --nagle off", r"message|small|nagle|segment", None)
+plant("rr-long-path", "tcp --rr", r"path|distance|round trip", None, middle=("delay=5000,rate=300,queue=400", "delay=5000"))
+# Healthy.
+plant("ok-tcp", "tcp", None)
+plant("ok-tcp-R", "tcp -R", None)
+plant("ok-P4", "tcp -P 4", None)
+plant("ok-rr", "tcp --rr", None)
+plant("ok-udp", "udp -b 100M", None)
+plant("ok-udp-R", "udp -R -b 100M", None)
+plant("ok-v6", "tcp -6", None)
+plant("ok-jumbo", "tcp", None, do=[("a", "ip link set a0 mtu 9000"), ("b", "ip link set b0 mtu 9000"), ("m", "ip link set m0 mtu 9000; ip link set m1 mtu 9000")])
+plant("ok-paced", "tcp -b 200M", None)
+plant("ok-middle", "tcp -b 50M", None, middle=("rate=300,queue=400", ""))
+plant("ok-delay-paced", "tcp -b 50M", None, middle=("delay=2000,rate=300,queue=400", "delay=2000"))
+plant("ok-connect", "tcp --connect", None)
+plant("ok-bidir", "tcp --bidirectional", None)
+plant("ok-frag-udp", "udp -l 4000 -b 50M", None)
