@@ -47,7 +47,9 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
     let all: Vec<&Value> = given.iter().chain(members).filter(|one| one.is_object()).collect();
     let of = |name: &str| {
         let mut seen = BTreeSet::new();
-        let found = all.iter().copied().filter(|one| kind(one) == name);
+        // What will be set at the next boot is a resource of the same kind.
+        let is_set = |one: &&Value| !path(one).ends_with("/Settings");
+        let found = all.iter().copied().filter(|one| kind(one) == name).filter(is_set);
         found.filter(|one| path(one).is_empty() || seen.insert(path(one))).collect::<Vec<&Value>>()
     };
     let home = home(&of("Processor"), &of("Memory"), &of("ComputerSystem"))?;
@@ -306,7 +308,10 @@ mod tests {
 
     #[test]
     fn memory_with_its_places_processors_and_cards_are_read() {
-        let part = assemble(&resources(), "bmc").expect("resources");
+        let mut all = resources();
+        all.push(json!({ "@odata.id": "/redfish/v1/Systems/1/Processors/1/Settings",
+            "@odata.type": "#Processor.v1_3_0.Processor" }));
+        let part = assemble(&all, "bmc").expect("resources");
         let slots = part.host.memory.slots.value().expect("memory");
         let at: Vec<_> =
             slots.iter().map(|slot| slot.at.clone().map(|at| (at.socket, at.channel))).collect();
