@@ -5,6 +5,8 @@
 // They ask `libfuzzer_sys` for its macro, and get this file's.
 extern crate self as libfuzzer_sys;
 
+#[path = "../../../fuzz/fuzz_targets/attached.rs"]
+mod attached;
 #[path = "../../../fuzz/fuzz_targets/database.rs"]
 mod database;
 #[path = "../../../fuzz/fuzz_targets/importers.rs"]
@@ -49,6 +51,7 @@ fn fed(target: fn(&[u8]), inputs: usize) {
 
 #[test]
 fn targets_take_any_input() {
+    fed(attached::target, 400);
     fed(database::target, 60);
     fed(importers::target, 400);
     fed(smbios::target, 400);
@@ -71,7 +74,7 @@ fn the_manifest_has_all_targets_and_what_they_use() {
     let names = files.iter().filter_map(|file| file.file_name()?.to_str());
     let names: Vec<String> = names.map(|name| format!("fuzz_targets/{name}")).collect();
     assert_eq!(bins, names.iter().map(String::as_str).collect());
-    assert_eq!(names.len(), 4, "a new target is tried above too");
+    assert_eq!(names.len(), 5, "a new target is tried above too");
     let mut used = BTreeSet::from(["libfuzzer-sys".to_owned()]);
     for file in &files {
         let text = std::fs::read_to_string(file).expect("a target");
