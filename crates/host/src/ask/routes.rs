@@ -4,6 +4,9 @@
 use narrows_model::Fact;
 
 const PLACE: &str = "/proc/thread-self/net/route";
+/// Where a capture keeps the answer, and where it is looked for when there is none: the same source
+/// from the machine and from its capture.
+const KEPT: &str = "/narrows/route-windows";
 /// Columns of the file (kernel, net/ipv4/fib_trie.c): interface, ..., window.
 const INTERFACE: usize = 0;
 const WINDOW: usize = 9;
@@ -12,9 +15,9 @@ const WINDOW: usize = 9;
 pub fn windows() -> Fact<String> {
     match std::fs::read_to_string(PLACE) {
         Ok(text) => {
-            parse(&text).map_or_else(|| Fact::absent(PLACE), |windows| Fact::known(windows, PLACE))
+            parse(&text).map_or_else(|| Fact::absent(KEPT), |windows| Fact::known(windows, PLACE))
         }
-        Err(_) => Fact::absent(PLACE),
+        Err(_) => Fact::absent(KEPT),
     }
 }
 
