@@ -3,7 +3,7 @@
 
 use crate::error::RunError;
 use crate::pair::finish_within;
-use crate::steps::{Broken, arm, armed, closed, fatal, go_and_hold, prepare, released};
+use crate::steps::{Broken, arm, armed, closed, fatal, go_and_hold, prepare, release, released};
 use narrows_control::{Peer, PeerWorker, key};
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Grant, Job, Role};
@@ -98,6 +98,11 @@ impl Run<'_> {
         for at in 0..self.seats.len() {
             self.seats[at].early = self.with(at, |end, stop| closed(end, within, stop))?;
             self.seats[at].over_ns = since(began);
+        }
+        for at in 0..self.seats.len() {
+            let early = self.seats[at].early.take();
+            self.with(at, |end, _| release(end, early.as_ref()))?;
+            self.seats[at].early = early;
         }
         (0..self.seats.len()).map(|at| self.report(at)).collect()
     }

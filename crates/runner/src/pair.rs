@@ -1,8 +1,8 @@
 //! Runs with two ends, and many of them at once.
 
 use crate::steps::{
-    Broken, FINISH_SPARE, arm, armed, closed, fatal, finished, go, go_and_hold, prepare, released,
-    start,
+    Broken, FINISH_SPARE, arm, armed, closed, fatal, finished, go, go_and_hold, prepare, release,
+    released, start,
 };
 use narrows_control::Peer;
 use narrows_control::key;
@@ -88,6 +88,8 @@ fn both(
     }
     let early = closed(connector, finish, stop)?;
     let late = closed(listener, FINISH_SPARE, stop)?;
+    release(connector, early.as_ref())?;
+    release(listener, late.as_ref())?;
     let connected = released(connector, early, stop)?;
     let listened = released(listener, late, stop)?;
     Ok((listened, connected))
@@ -197,6 +199,10 @@ pub fn together(
     for pair in &mut pairs {
         let near = closed(&mut pair.near, finish_within(pair.trial), stop)?;
         early.push((near, closed(pair.peer, FINISH_SPARE, stop)?));
+    }
+    for (pair, (near, far)) in pairs.iter_mut().zip(&early) {
+        release(&mut pair.near, near.as_ref())?;
+        release(pair.peer, far.as_ref())?;
     }
     let mut ran = Vec::new();
     for (pair, (near, far)) in pairs.iter_mut().zip(early) {

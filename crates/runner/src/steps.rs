@@ -75,7 +75,7 @@ pub fn go(end: &mut dyn End) -> Result<(), Broken> {
     say(end, &Order::Go { hold: false }, Stage::Run)
 }
 
-/// Lets an end go that keeps its load up after its window, until it is [`released`].
+/// Lets an end go that keeps its load up after its window, until it is told to [`release`] it.
 pub fn go_and_hold(end: &mut dyn End) -> Result<(), Broken> {
     say(end, &Order::Go { hold: true }, Stage::Run)
 }
@@ -94,17 +94,22 @@ pub fn closed(
     }
 }
 
-/// Lets an end stop its load, now that every window is over; its report, with what [`closed`] said.
+/// Lets an end stop its load, now that every window is over. All ends are told before the report
+/// of any is waited for: what is under way between two of them completes while both are there.
+pub fn release(end: &mut dyn End, early: Option<&EndReport>) -> Result<(), Broken> {
+    match early {
+        Some(_) => Ok(()),
+        None => say(end, &Order::Release, Stage::Run),
+    }
+}
+
+/// The report of an end that was told to stop, or the one that it gave [`closed`] early.
 pub fn released(
     end: &mut dyn End,
     early: Option<EndReport>,
     stop: &AtomicBool,
 ) -> Result<EndReport, Broken> {
-    if let Some(report) = early {
-        return Ok(report);
-    }
-    say(end, &Order::Release, Stage::Run)?;
-    finished(end, FINISH_SPARE, stop)
+    early.map_or_else(|| finished(end, FINISH_SPARE, stop), Ok)
 }
 
 /// Lets a load go that lasts until it is told, and waits until its window is open.
