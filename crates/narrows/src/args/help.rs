@@ -20,7 +20,10 @@ const COMMANDS: [(&str, &[&str]); 4] = [
 /// Options that are declared at their command, by theme. Those of the table have theirs from
 /// [`theme`].
 const THEMES: [(&str, &[&str]); 5] = [
-    ("Other end", &["port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "iperf3"]),
+    (
+        "Other end",
+        &["port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "iperf3", "pattern"],
+    ),
     ("Runs", &["repeats", "interval", "seed"]),
     ("Workload", &["rr", "connect", "copy_share", "verb", "latency", "all"]),
     ("Placement", &["inside", "container_net"]),
