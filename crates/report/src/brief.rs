@@ -102,12 +102,14 @@ fn cell(analysis: &Analysis<'_>, summary: &Summary, width: usize) -> String {
         return shown::line(&format!("  {label:<width$} no value: {why}")).into_owned();
     };
     let middle = words::middle(estimate);
-    let mut text = format!("  {label:<width$} {middle:>9}  {}", words::range(estimate));
+    let mut text = format!("  {label:<width$} {middle:>9}  ");
+    // What is cut at the end of the line is never that runs failed.
+    if !summary.failed.is_empty() {
+        text += &format!("{} failed; ", words::counted(summary.failed.len(), "run"));
+    }
+    text += &words::range(estimate);
     if let Some(share) = words::expectation(analysis, summary).and_then(share) {
         text += &format!("; {share}");
-    }
-    if !summary.failed.is_empty() {
-        text += &format!("; {} failed", words::counted(summary.failed.len(), "run"));
     }
     text
 }
