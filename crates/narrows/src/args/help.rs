@@ -24,7 +24,7 @@ const THEMES: [(&str, &[&str]); 5] = [
         "Other end",
         &["port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "iperf3", "pattern"],
     ),
-    ("Runs", &["repeats", "interval", "seed"]),
+    ("Runs", &["repeats", "interval", "seed", "explain"]),
     ("Workload", &["rr", "connect", "copy_share", "verb", "latency", "all"]),
     ("Placement", &["inside", "container_net"]),
     ("Results", &["out", "format", "json", "csv", "json_stream", "verbose"]),
