@@ -63,6 +63,10 @@ fn manual_pages_have_all_options_of_all_commands() {
         for option in options(&help) {
             assert!(page.contains(&option), "{command}: {option}");
         }
+        let lines: Vec<&str> = page.lines().collect();
+        let is_option = |line: &str| line.starts_with("\\fB-");
+        let mut bare = lines.windows(2).filter(|two| is_option(two[0]) && two[1].is_empty());
+        assert_eq!(bare.next(), None, "{command}: an option without text");
         let printed = out(&run(narrows().args(["man", command])));
         assert_eq!(printed.replace("\\-", "-"), page, "{command}");
     }

@@ -42,14 +42,16 @@ fn name(command: &Command) -> String {
 
 fn page(command: &Command) -> Result<String, Failure> {
     let mut page = Vec::new();
-    let whole = command.clone().mut_args(with_aliases);
+    let whole = command.clone().mut_args(whole_option);
     let written = clap_mangen::Man::new(whole).render(&mut page);
     written.map_err(|error| Failure::of(Cause::FAULT, error.to_string()))?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
-/// The option with its other names in its help: the writer of pages leaves them out.
-fn with_aliases(option: Arg) -> Arg {
+/// The option as pages show it, with its other names in its help: the writer of pages leaves them
+/// out, and the text of what `-h` does not show as well.
+fn whole_option(option: Arg) -> Arg {
+    let option = option.hide_short_help(false);
     let aliases = option.get_visible_aliases().unwrap_or_default();
     let Some(help) = option.get_help().filter(|_| !aliases.is_empty()) else { return option };
     let help = format!("{help} [alias: --{}]", aliases.join(", --"));
