@@ -3,6 +3,7 @@
 //! nearest to the cause: a policer makes TCP retransmit, and not the other way round.
 
 use crate::measured::{Cell, cells};
+use crate::rules::congestion_control;
 use crate::{Case, Judged, findings};
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding};
@@ -14,6 +15,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sureness {
+    /// The same traffic without it was measured in turn, and moved more.
+    Compared,
     /// The kernel counted it in these runs.
     Counted,
     /// It follows from what several counters show together.
@@ -27,6 +30,7 @@ pub enum Sureness {
 impl fmt::Display for Sureness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Compared => "measured: another moves more on the same path",
             Self::Counted => "counted",
             Self::Inferred => "inferred from several counters",
             Self::Possible => "possible, not compared",
@@ -66,7 +70,8 @@ pub struct Limit {
 impl Limit {
     /// Whether a rule names it by what was counted, and not as a mere possibility.
     pub fn is_named(&self) -> bool {
-        self.rule.is_some() && matches!(self.sureness, Sureness::Counted | Sureness::Inferred)
+        use Sureness::{Compared, Counted, Inferred};
+        self.rule.is_some() && matches!(self.sureness, Compared | Counted | Inferred)
     }
 }
 
@@ -146,7 +151,7 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         of.clone().find(concerns).map(|_| (Some((*rule).to_owned()), (*what).to_owned(), *sureness))
     });
     let own = || full_cpu(cell).or_else(|| pace(cell));
-    let (rule, what, sureness) = named.or_else(own).unwrap_or_else(|| {
+    let (rule, what, sureness) = outpaced(case, cell).or(named).or_else(own).unwrap_or_else(|| {
         (None, "nothing that was looked at explains the rate".to_owned(), Sureness::Unexplained)
     });
     Limit {
@@ -157,6 +162,20 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         what,
         sureness,
     }
+}
+
+/// The default congestion control, where one that slows down at each loss moves more on the same
+/// path: what was lost cannot be what holds it then. One that does not mind loss and is faster
+/// shows nothing of the kind.
+fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<(Option<String>, String, Sureness)> {
+    let (default, other) = congestion_control::compared(case.study, case.summaries)?;
+    let name = default.effective.congestion.as_deref()?;
+    let (used, _) = congestion_control::faster(name, default, other)?;
+    let minds_loss = matches!(used.as_str(), "cubic" | "reno");
+    (minds_loss && default.label == cell.summary.label).then(|| {
+        let rule = congestion_control::RULE.name.to_owned();
+        (Some(rule), format!("the congestion control, {name},"), Sureness::Compared)
+    })
 }
 
 fn full_cpu(cell: &Cell<'_>) -> Option<(Option<String>, String, Sureness)> {

@@ -2,7 +2,7 @@
 //! same without it, which must stay clear.
 
 use narrows_dimm::population::{Balance, balance, sockets};
-use narrows_explain::{Case, judge};
+use narrows_explain::{Case, judge, limits};
 use narrows_host::{Root, memory::parse_smbios, read};
 use narrows_model::host::*;
 use narrows_model::load::{EndReport, FlowTally, Params, Role, ThreadUsage, Timeline};
@@ -391,6 +391,26 @@ fn a_default_that_costs_throughput_is_found_with_what_a_change_is_worth() {
         }
     }
     assert!(matches!(verdict(&same, "congestion-control"), Verdict::Unknown { .. }));
+}
+
+#[test]
+fn a_default_that_another_outpaces_is_the_bottleneck_and_not_what_it_loses() {
+    let limit_of = |gain: f64| {
+        let mut study = compared(gain);
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            for (name, count) in [("sent_segments", 1_000_000), ("retransmitted_segments", 2_000)] {
+                let key = format!("flow0.{name}");
+                end.report.readings.put_words("tcp-info", &key, count);
+            }
+        }
+        let summaries = narrows_stats::summarise(&study);
+        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+        let mut all = limits::limits(&case, &judge(&case));
+        all.retain(|limit| limit.cell == "tcp-stream");
+        all.remove(0).rule
+    };
+    assert_eq!(limit_of(3.0).as_deref(), Some("congestion-control"));
+    assert_ne!(limit_of(1.02).as_deref(), Some("congestion-control"));
 }
 
 #[test]

@@ -72,8 +72,9 @@ fn figure(summary: &Summary) -> Option<String> {
 pub fn bottleneck(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
     let limit = limit(analysis, summary);
     let named = |limit: &Limit| Bottleneck::Named(limit.what.clone(), limit.sureness);
-    let is_counted =
-        |limit: &&Limit| matches!(limit.sureness, Sureness::Counted | Sureness::Inferred);
+    let is_counted = |limit: &&Limit| {
+        matches!(limit.sureness, Sureness::Compared | Sureness::Counted | Sureness::Inferred)
+    };
     let is_possible = |limit: &&Limit| limit.sureness == Sureness::Possible;
     let predicted = by_prediction(analysis, summary);
     match (limit.filter(is_counted), &predicted, limit.filter(is_possible)) {
