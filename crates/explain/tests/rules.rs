@@ -1,28 +1,17 @@
 //! Planted causes: hosts and records with one known fault each, which the rule must name, and the
 //! same without it, which must stay clear.
 
+mod common;
+
+use common::{bare, found, is_clear, known, study, verdict};
 use narrows_dimm::population::{Balance, balance, sockets};
-use narrows_explain::{Case, judge, limits};
-use narrows_host::{Root, memory::parse_smbios, read};
+use narrows_host::memory::parse_smbios;
 use narrows_model::host::*;
-use narrows_model::load::{EndReport, FlowTally, Params, Role, ThreadUsage, Timeline};
-use narrows_model::record::{Outcome, Record, Reported, Stamp};
-use narrows_model::result::{Finding, Verdict, Weight};
-use narrows_model::study::{StoredStudy, Study};
-use narrows_model::trial::{EndSpec, Path, Placement, Trial, TrialId};
-use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
-use narrows_stats::summarise;
+use narrows_model::result::{Verdict, Weight};
+use narrows_model::study::StoredStudy;
+use narrows_model::{BitsPerSecond, Bytes, Fact};
 use serde_json::Value;
 use std::io::Write;
-
-/// A host of which nothing is known.
-fn bare() -> Host {
-    read(&Root::at("/nowhere/at/all"))
-}
-
-fn known<T>(value: T) -> Fact<T> {
-    Fact::known(value, "planted")
-}
 
 /// Two sockets with two CPUs and a node each.
 fn two_sockets() -> Host {
@@ -78,57 +67,6 @@ fn nic(node: u32, path: Vec<PciHop>) -> Nic {
         queues: known(Queues { rx: 2, tx: 2 }),
         ..Nic::default()
     }
-}
-
-fn study(host: Host) -> StoredStudy {
-    StoredStudy {
-        study: Study {
-            schema_version: 1,
-            narrows_version: "0".into(),
-            command: "check".into(),
-            seed: 1,
-            repeats: 6,
-            path: Path::Namespaces,
-            peer: None,
-            title: None,
-            reading: Default::default(),
-            precision: None,
-            spread: None,
-            quick: false,
-            together: false,
-            interface: None,
-            began_unix_ns: Nanos(0),
-            path_mtu_bytes: None,
-            cache_bytes: Bytes(0),
-            memory_node: None,
-        },
-        ended: None,
-        definition: None,
-        sessions: Vec::new(),
-        host,
-        peer_hosts: Vec::new(),
-        trials: Vec::new(),
-        records: Vec::new(),
-    }
-}
-
-/// The verdict of one rule.
-fn verdict(study: &StoredStudy, rule: &str) -> Verdict {
-    let summaries = summarise(study);
-    let case = Case { study, summaries: &summaries, predictions: &[] };
-    let judged = judge(&case);
-    judged.into_iter().find(|judged| judged.rule == rule).expect(rule).verdict
-}
-
-fn found(study: &StoredStudy, rule: &str) -> Vec<Finding> {
-    match verdict(study, rule) {
-        Verdict::Found { findings } => findings,
-        other => panic!("{rule}: {other:?}"),
-    }
-}
-
-fn is_clear(study: &StoredStudy, rule: &str) -> bool {
-    matches!(verdict(study, rule), Verdict::Clear { .. })
 }
 
 fn is_idle(study: &StoredStudy, rule: &str) -> bool {
@@ -313,106 +251,6 @@ fn interrupts_memory_or_cpus_away_from_the_nic_are_found() {
     assert!(matches!(verdict(&study(unknown), "nic-remote-node"), Verdict::Unknown { .. }));
 }
 
-fn trial(label: &str) -> Trial {
-    let span = Nanos(1_000_000_000);
-    Trial {
-        id: TrialId(label.into()),
-        label: label.into(),
-        kind: "tcp-stream".into(),
-        params: Params::of_network(Bytes::kib(64), 1),
-        ends: EndSpec::pair(Placement::on([1]), Placement::on([0]), false),
-        path: Path::Namespaces,
-        timeline: Timeline {
-            warmup_ns: span,
-            window_ns: span,
-            cooldown_ns: span,
-            interval_ns: None,
-        },
-        levels: Vec::new(),
-        notes: Vec::new(),
-        engine: None,
-    }
-}
-
-/// A run of one second that moved so many bytes, with a share of the host's CPU taken by others.
-fn record(label: &str, repeat: u32, bytes: u64, congestion: &str, foreign: f64) -> Record {
-    let mut end = EndReport { window_ns: Nanos(1_000_000_000), ..Default::default() };
-    end.flows = vec![FlowTally { bytes: Bytes(bytes), ..Default::default() }];
-    end.effective.congestion = Some(congestion.into());
-    let mut around = Stamp { own_cpu_ns: Nanos(1_000_000), ..Default::default() };
-    let busy = 1_000_000 + (foreign * 10_000_000.0) as u64;
-    let cpu = [("user", busy), ("system", 0), ("idle", 10_000_000 - busy)];
-    for (state, ns) in cpu {
-        around.host.put_words("cpu", &format!("cpu0.{state}_ns"), ns);
-    }
-    Record {
-        trial: TrialId(label.into()),
-        repeat,
-        block: repeat,
-        outcome: Outcome::Done,
-        reports: Reported::list(Some(Box::new(end.clone())), Some(Box::new(end)), None),
-        around,
-        session: 0,
-        external: None,
-    }
-}
-
-/// Two trials, the second so many times as fast.
-fn compared(gain: f64) -> StoredStudy {
-    let mut host = bare();
-    host.tuning.insert("net.ipv4.tcp_congestion_control".into(), known("bbr".into()));
-    let mut study = study(host);
-    // Its label says nothing: what was asked for does.
-    let mut other = trial("another");
-    other.params.congestion = Some("cubic".into());
-    study.trials = vec![trial("tcp-stream"), other];
-    for repeat in 0..6 {
-        let bytes = 1_000_000_000 + u64::from(repeat) * 1_000_000;
-        let faster = (bytes as f64 * gain) as u64;
-        study.records.push(record("tcp-stream", repeat, bytes, "bbr", 0.0));
-        study.records.push(record("another", repeat, faster, "cubic", 0.0));
-    }
-    study
-}
-
-#[test]
-fn a_default_that_costs_throughput_is_found_with_what_a_change_is_worth() {
-    let findings = found(&compared(3.0), "congestion-control");
-    let worth = findings[0].worth.expect("worth");
-    assert!((2.9..3.1).contains(&worth.value), "{worth:?}");
-    assert!(findings[0].remedy.contains("tcp_congestion_control=cubic"));
-    assert!(is_clear(&compared(1.02), "congestion-control"));
-    assert!(is_clear(&compared(0.5), "congestion-control"));
-    // Asked for cubic, got bbr: nothing was compared.
-    let mut same = compared(3.0);
-    for record in &mut same.records {
-        for end in record.reports.iter_mut().map(|one| &mut *one.report) {
-            end.effective.congestion = Some("bbr".into());
-        }
-    }
-    assert!(matches!(verdict(&same, "congestion-control"), Verdict::Unknown { .. }));
-}
-
-#[test]
-fn a_default_that_another_outpaces_is_the_bottleneck_and_not_what_it_loses() {
-    let limit_of = |gain: f64| {
-        let mut study = compared(gain);
-        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
-            for (name, count) in [("sent_segments", 1_000_000), ("retransmitted_segments", 2_000)] {
-                let key = format!("flow0.{name}");
-                end.report.readings.put_words("tcp-info", &key, count);
-            }
-        }
-        let summaries = narrows_stats::summarise(&study);
-        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
-        let mut all = limits::limits(&case, &judge(&case));
-        all.retain(|limit| limit.cell == "tcp-stream");
-        all.remove(0).rule
-    };
-    assert_eq!(limit_of(3.0).as_deref(), Some("congestion-control"));
-    assert_ne!(limit_of(1.02).as_deref(), Some("congestion-control"));
-}
-
 #[test]
 fn a_window_smaller_than_the_link_needs_is_found() {
     let mut host = bare();
@@ -423,18 +261,6 @@ fn a_window_smaller_than_the_link_needs_is_found() {
     assert!(findings[0].says.contains("25.2 Gb/s"), "{}", findings[0].says);
     host.nics[0].speed_bps = known(BitsPerSecond(10e9));
     assert!(is_clear(&study(host), "congestion-control"));
-}
-
-#[test]
-fn noise_is_found_when_a_fifth_of_the_runs_had_it() {
-    for (noisy_runs, is_found) in [(0, false), (2, false), (3, true), (6, true)] {
-        let mut study = compared(1.0);
-        for record in study.records.iter_mut().take(noisy_runs) {
-            *record = self::record("tcp-stream", record.repeat, 1, "bbr", 0.3);
-        }
-        let found = matches!(verdict(&study, "noisy-host"), Verdict::Found { .. });
-        assert_eq!(found, is_found, "{noisy_runs} of {} runs", study.records.len());
-    }
 }
 
 #[test]
@@ -583,33 +409,4 @@ fn real_populations_get_the_class_that_is_known_of_them() {
         judged += 1;
     }
     assert!(judged >= 50, "{judged}");
-}
-
-/// A stream to another host whose receiver used this share of its CPU.
-fn to_a_peer(busy: f64) -> StoredStudy {
-    let mut study = study(bare());
-    study.trials = vec![Trial { path: Path::Peer, ..trial("tcp-stream") }];
-    for repeat in 0..6 {
-        let mut record = record("tcp-stream", repeat, 1_000_000_000, "cubic", 0.0);
-        let usage = |share: f64| ThreadUsage {
-            wall_ns: Nanos(1_000_000_000),
-            user_ns: Nanos((share * 1e9) as u64),
-            ..ThreadUsage::default()
-        };
-        for one in &mut record.reports {
-            let share = if one.role == Role::Receiver { busy } else { 0.5 };
-            one.report.threads = vec![usage(share)];
-        }
-        study.records.push(record);
-    }
-    study
-}
-
-#[test]
-fn a_full_thread_is_named_and_an_idle_one_is_not() {
-    let found = verdict(&to_a_peer(0.99), "generator-bound");
-    let Verdict::Found { findings } = &found else { panic!("{found:?}") };
-    assert!(findings[0].says.contains("receiver's thread filled its CPU"), "{}", findings[0].says);
-    let clear = verdict(&to_a_peer(0.6), "generator-bound");
-    assert!(matches!(clear, Verdict::Clear { .. }), "{clear:?}");
 }

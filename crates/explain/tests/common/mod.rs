@@ -1,0 +1,71 @@
+//! Studies of a host with one known fault, and the verdicts of one rule on them.
+#![allow(dead_code)]
+
+use narrows_explain::{Case, judge};
+use narrows_host::{Root, read};
+use narrows_model::host::Host;
+use narrows_model::result::{Finding, Verdict};
+use narrows_model::study::{StoredStudy, Study};
+use narrows_model::trial::Path;
+use narrows_model::{Bytes, Fact, Nanos};
+use narrows_stats::summarise;
+
+/// A host of which nothing is known.
+pub fn bare() -> Host {
+    read(&Root::at("/nowhere/at/all"))
+}
+
+pub fn known<T>(value: T) -> Fact<T> {
+    Fact::known(value, "planted")
+}
+
+pub fn study(host: Host) -> StoredStudy {
+    StoredStudy {
+        study: Study {
+            schema_version: 1,
+            narrows_version: "0".into(),
+            command: "check".into(),
+            seed: 1,
+            repeats: 6,
+            path: Path::Namespaces,
+            peer: None,
+            title: None,
+            reading: Default::default(),
+            precision: None,
+            spread: None,
+            quick: false,
+            together: false,
+            interface: None,
+            began_unix_ns: Nanos(0),
+            path_mtu_bytes: None,
+            cache_bytes: Bytes(0),
+            memory_node: None,
+        },
+        ended: None,
+        definition: None,
+        sessions: Vec::new(),
+        host,
+        peer_hosts: Vec::new(),
+        trials: Vec::new(),
+        records: Vec::new(),
+    }
+}
+
+/// The verdict of one rule.
+pub fn verdict(study: &StoredStudy, rule: &str) -> Verdict {
+    let summaries = summarise(study);
+    let case = Case { study, summaries: &summaries, predictions: &[] };
+    let judged = judge(&case);
+    judged.into_iter().find(|judged| judged.rule == rule).expect(rule).verdict
+}
+
+pub fn found(study: &StoredStudy, rule: &str) -> Vec<Finding> {
+    match verdict(study, rule) {
+        Verdict::Found { findings } => findings,
+        other => panic!("{rule}: {other:?}"),
+    }
+}
+
+pub fn is_clear(study: &StoredStudy, rule: &str) -> bool {
+    matches!(verdict(study, rule), Verdict::Clear { .. })
+}
