@@ -13,9 +13,9 @@ const PACKET_HEADERS_BYTES: f64 = 52.0;
 pub struct Rates {
     /// The median of the runs.
     pub middle: f64,
-    /// The slowest.
+    /// Rate of the slowest run.
     pub low: f64,
-    /// The fastest.
+    /// Rate of the fastest run.
     pub high: f64,
 }
 

@@ -33,7 +33,7 @@ pub enum NoPattern {
     /// It is one of several hosts.
     #[error("{pattern} needs {least} hosts or more, and {hosts} are named")]
     FewHosts {
-        /// The pattern.
+        /// The pattern that was asked for.
         pattern: Pattern,
         /// The fewest hosts that it has.
         least: usize,
@@ -52,7 +52,7 @@ pub enum NoPattern {
 }
 
 impl Pattern {
-    /// All patterns.
+    /// All patterns, in the order of the help text.
     pub const ALL: [Self; 5] =
         [Self::FanIn, Self::FanOut, Self::HalfInHalfOut, Self::Ring, Self::AllPairs];
 

@@ -29,7 +29,7 @@ pub struct Loss {
 /// What it costs one port, over TCP or UDP, whichever loses more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortLoss {
-    /// The interface.
+    /// The interface whose port it is, `eth0`.
     pub nic: String,
     /// Rate of its link.
     pub link: BitsPerSecond,

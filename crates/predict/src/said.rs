@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// A number and where it is from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
-    /// It.
+    /// The figure, in the unit of what was asked.
     pub value: f64,
     /// Where it is from.
     pub from: Provenance,

@@ -31,7 +31,7 @@ pub struct Member {
     pub processor: Option<String>,
     /// Processors, by firmware or else by the kernel.
     pub sockets: usize,
-    /// DRAM modules.
+    /// DRAM modules that are fitted, all sockets together.
     pub modules: usize,
     /// Memory of the modules; `None` where one does not tell its size.
     pub memory_bytes: Option<Bytes>,
@@ -150,7 +150,7 @@ fn class(balance: Option<Balance>) -> &'static str {
 /// A file that told of no host.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Unread {
-    /// The file.
+    /// Path of the file that could not be read.
     pub name: String,
     /// Why, in a line.
     pub why: String,
@@ -180,11 +180,11 @@ pub struct Classes {
 /// One thing in which a host differs from the others of its model.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Odd {
-    /// The host.
+    /// Name of the host, or of its file where it has none.
     pub name: String,
     /// Its maker and model.
     pub model: String,
-    /// In what.
+    /// What differs from the siblings: `processor`, `memory`, `modules`, `population` and so on.
     pub what: String,
     /// What it has.
     pub has: String,
@@ -256,7 +256,7 @@ impl Fleet {
         lines.join("\n") + "\n"
     }
 
-    /// The tables.
+    /// The tables, laid out for the screen.
     pub fn text(&self) -> String {
         let mut out = format!("{}, {}\n\n", counted(self.hosts.len(), "host"), self.unread_says());
         out += &self.classes_text();

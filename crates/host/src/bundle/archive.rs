@@ -37,7 +37,7 @@ pub enum BadArchive {
 
 /// What the bytes of a packed file are.
 pub enum Unpacked {
-    /// An archive.
+    /// Files of an archive, by the paths in it.
     Tree(Tree),
     /// One file, as `nvidia-bug-report.log.gz` is.
     File(Vec<u8>),

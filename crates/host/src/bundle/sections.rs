@@ -5,7 +5,7 @@
 pub struct Piece<'a> {
     /// `/usr/sbin/dmidecode`, `/proc/cpuinfo`.
     pub what: &'a str,
-    /// Its text.
+    /// What the program printed, or the file held, without the line that announces it.
     pub text: &'a str,
     /// Whether it is a copy of a file and not the output of a program.
     pub is_file: bool,

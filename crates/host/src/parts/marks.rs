@@ -24,7 +24,7 @@ pub struct Marks {
      by one, or all with --fleet"
 )]
 pub struct TwoHosts {
-    /// What differs.
+    /// The mark in which they differ: `host name`, `serial number`, `UUID`, `processor` and so on.
     pub what: &'static str,
     /// What the first says.
     pub a: String,

@@ -17,7 +17,7 @@ pub struct Part {
     pub program: &'static str,
     /// Name of the source.
     pub from: String,
-    /// The facts.
+    /// What this source says of the host; what it does not say is absent.
     pub host: Host,
     /// What names the machine, to tell parts of two machines apart.
     pub marks: Marks,

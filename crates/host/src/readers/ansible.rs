@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const PROGRAM: &str = "ansible";
 
-/// The reader.
+/// Facts of Ansible, from management software: trusted after what the host itself prints.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
 fn is(text: &str) -> bool {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 const PROGRAM: &str = "ethtool";
 
-/// The reader.
+/// Outputs of `ethtool` about one interface or several.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
 /// How each output begins, up to the name of the interface.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 const PROGRAM: &str = "inspector";
 
-/// The reader.
+/// OpenStack's inspection data: an inventory of a node that runs no system yet.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
 fn is(text: &str) -> bool {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const PROGRAM: &str = "ip";
 
-/// The reader.
+/// Interfaces, what stands on what, and MTUs in bytes.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
 fn is(text: &str) -> bool {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 const PROGRAM: &str = "lscpu";
 
-/// The reader.
+/// Counts of processors, and which CPUs share a core where a table is given.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
 /// Makers of processors for servers, by their names for themselves.

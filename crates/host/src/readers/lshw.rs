@@ -15,7 +15,7 @@ const PROGRAM: &str = "lshw";
 /// Objects inside objects, at most.
 const DEPTH_MAX: usize = 64;
 
-/// The reader.
+/// Modules, functions and interfaces without links and nodes.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
 fn is(text: &str) -> bool {

@@ -37,7 +37,7 @@ const CLASSES: [(&str, u32); 13] = [
     ("VGA compatible controller", 0x03_0000),
 ];
 
-/// The reader.
+/// Functions, links and registers as pciutils print them.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
 fn is(text: &str) -> bool {

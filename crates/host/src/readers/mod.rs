@@ -15,7 +15,7 @@ pub mod redfish;
 use crate::parts::Part;
 use thiserror::Error;
 
-/// One format.
+/// A program whose output is read: how it is known by its content, and what it says.
 pub struct Reader {
     /// The program that writes it.
     pub name: &'static str,

@@ -10,7 +10,7 @@ const PROGRAM: &str = "numactl";
 /// More nodes than any machine has.
 const NODES_MAX: usize = 4096;
 
-/// The reader.
+/// Nodes with their CPUs, memory in bytes and distances.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
 fn is(text: &str) -> bool {

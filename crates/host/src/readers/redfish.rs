@@ -16,7 +16,7 @@ const PROGRAM: &str = "redfish";
 /// Slots that a channel has at most: three modules of DDR3.
 const SLOTS_A_CHANNEL_MAX: usize = 3;
 
-/// The reader.
+/// A management controller's resources: locations of modules that the kernel does not know.
 pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
 fn is(text: &str) -> bool {

@@ -17,7 +17,7 @@ pub enum Topic {
     Cores,
     /// CPUs that are online.
     Cpus,
-    /// NUMA nodes.
+    /// NUMA nodes: how many there are, with or without CPUs.
     Nodes,
     /// CPUs of one node.
     NodeCpus,
@@ -25,7 +25,7 @@ pub enum Topic {
     MemoryBytes,
     /// Memory modules by size.
     Modules,
-    /// Kernel release.
+    /// Kernel release, as `uname -r` prints it.
     Kernel,
     /// Link of a PCI function: speed and lanes, now and at most.
     Link,
@@ -94,7 +94,7 @@ pub struct Said {
 /// What a source held and nothing was made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unused {
-    /// The source.
+    /// The file or program that gave it.
     pub from: Source,
     /// What it is, and why it was of no use.
     pub what: String,

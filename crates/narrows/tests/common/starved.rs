@@ -17,7 +17,7 @@ const KTHREADD: u32 = 2;
 /// How a test ended that was made until it said something.
 #[derive(Debug, PartialEq)]
 pub enum Made {
-    /// It passed.
+    /// The first or a later try passed.
     Passed,
     /// It failed each time, while others had at least this share of the CPU time.
     Starved(f64),

@@ -22,7 +22,7 @@ impl Screen {
     pub const COLUMNS_MIN: usize = 60;
     /// Columns of a drawing where nobody asked.
     pub const COLUMNS: usize = 80;
-    /// A file.
+    /// What a file gets: sentences that are not wrapped, drawings of [`Screen::COLUMNS`], Unicode.
     pub const FILE: Self = Self { columns: None, unicode: true };
 
     /// Columns of a drawing.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A host in the order in which it is drawn.
 pub(crate) struct Layout<'a> {
-    /// By number.
+    /// Sockets by their number, each with its nodes and modules.
     pub sockets: Vec<Package<'a>>,
     /// Nodes of no one socket: over several, without CPUs, or of a kernel that tells no packages.
     pub nodes: Vec<Home<'a>>,
@@ -47,7 +47,7 @@ pub(crate) struct Channel<'a> {
 
 /// A node with the NICs that are near it.
 pub(crate) struct Home<'a> {
-    /// The node.
+    /// The NUMA node, as the kernel numbers it.
     pub node: &'a Node,
     /// Its physical NICs, in the host's order.
     pub nics: Vec<&'a Nic>,
