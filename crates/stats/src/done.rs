@@ -90,12 +90,13 @@ impl<'a> Done<'a> {
         self.sink.flows.iter().any(|flow| flow.one_sided)
     }
 
-    /// Bytes a second of an end's backlog, which were read and had come before its window.
+    /// Bytes a second of the backlogs of all ends of a role, which were read and had come before
+    /// their windows.
     pub(crate) fn backlog(&self, run: &Reconciled, end: Role) -> f64 {
-        let report = if end == Role::Receiver { Some(self.sink) } else { self.source };
-        report.map_or(0.0, |report| {
-            run.backlog_bytes(end) as f64 / report.window_ns.seconds().max(1e-9)
-        })
+        let of = |(pair, report): (usize, &EndReport)| {
+            run.beyond_bytes(end, pair).unwrap_or(0) as f64 / report.window_ns.seconds().max(1e-9)
+        };
+        self.record.of(end).enumerate().map(of).sum()
     }
 
     /// Bytes a second that went back, without what had come before the window.

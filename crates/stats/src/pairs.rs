@@ -2,11 +2,13 @@
 
 use crate::done::CONFIDENCE;
 use crate::median_interval;
-use narrows_model::load::{EndReport, Role};
+use crate::reconcile::reconcile;
+use narrows_model::load::Role;
 use narrows_model::record::{Outcome, Record, Reported};
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, Trial};
+use narrows_model::workload::Metric;
 use serde::{Deserialize, Serialize};
 
 /// A run whose windows have a smaller share in common has no sum.
@@ -47,9 +49,8 @@ fn of_trial(study: &StoredStudy, trial: &Trial) -> Pairs {
     let done: Vec<&Record> =
         study.records_of(trial).filter(|record| record.outcome == Outcome::Done).collect();
     let rate = |at: usize| {
-        let rates = done.iter().filter_map(|record| record.of(Role::Receiver).nth(at));
-        let rates: Vec<f64> = rates.filter_map(bits_per_second).collect();
-        median_interval(&rates, CONFIDENCE, Unit::BitsPerSecond)
+        let rates = done.iter().filter_map(|record| bits_per_second(trial, record, at));
+        median_interval(&rates.collect::<Vec<f64>>(), CONFIDENCE, Unit::BitsPerSecond)
     };
     let each = trial.pairs().enumerate().map(|(at, pair)| PairRate {
         from: pair.sender.host,
@@ -65,9 +66,14 @@ fn of_trial(study: &StoredStudy, trial: &Trial) -> Pairs {
     }
 }
 
-fn bits_per_second(end: &EndReport) -> Option<f64> {
-    let bytes: u64 = end.flows.iter().map(|flow| flow.bytes.0).fold(0, u64::saturating_add);
-    (end.window_ns.0 > 0).then(|| 8.0 * bytes as f64 * 1e9 / end.window_ns.0 as f64)
+/// What a pair's receiver counted a second, without what had come before its window; `None` where
+/// that cannot have come.
+fn bits_per_second(trial: &Trial, record: &Record, pair: usize) -> Option<f64> {
+    let end = record.of(Role::Receiver).nth(pair).filter(|end| end.window_ns.0 > 0)?;
+    let counted = end.flows.iter().map(|flow| flow.bytes.0).fold(0, u64::saturating_add);
+    let run = reconcile(trial, Metric::Goodput, record);
+    let beyond = run.map_or(Some(0), |run| run.beyond_bytes(Role::Receiver, pair))?;
+    Some(8.0 * counted.saturating_sub(beyond) as f64 * 1e9 / end.window_ns.0 as f64)
 }
 
 /// Whether a run of many pairs has no sum, since its windows had too little in common.

@@ -13,7 +13,7 @@ use crate::total;
 use narrows_model::load::{EndReport, FlowTally, Role};
 use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::record::{Outcome, Record};
-use narrows_model::trial::{Path, Trial};
+use narrows_model::trial::{EndHost, Path, Trial};
 use narrows_model::workload::Metric;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,9 @@ pub struct Reconciled {
 pub struct Side {
     /// The end that counted.
     pub end: Role,
+    /// Which pair of a trial of many it is of, from 0.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub pair: u32,
     /// What its program received in the window: bytes of streams, else round trips or connections.
     pub counted: u64,
     /// What its interface, or in its place the other end's, carried at most: payload bytes, or
@@ -71,6 +74,10 @@ pub struct Side {
     /// Share by which the figure may be off: the edges of the window, what was being read there,
     /// and what is known of a backlog.
     pub error_bound_share: f64,
+}
+
+fn is_first(pair: &u32) -> bool {
+    *pair == 0
 }
 
 /// Datagrams in the sockets of an end, by the memory that they take.
@@ -161,12 +168,13 @@ impl Reconciled {
         matches!(self.verdict, Verdict::BacklogTakenOff { .. })
     }
 
-    /// What an end read in its window, in bytes, beyond what arrived there.
-    pub(crate) fn backlog_bytes(&self, end: Role) -> u64 {
-        let side = self.sides.iter().find(|side| side.end == end && side.exceeds());
-        side.filter(|_| self.is_without_backlog()).map_or(0, |side| {
-            side.counted.saturating_sub(side.arrived().map_or(side.counted, |came| came.bytes))
-        })
+    /// What an end of a pair read in its window, in bytes, beyond what arrived there; `None` where
+    /// more was counted than can have come.
+    pub(crate) fn beyond_bytes(&self, end: Role, pair: usize) -> Option<u64> {
+        let mut sides = self.sides.iter();
+        let side = sides.find(|side| side.end == end && side.pair as usize == pair);
+        let Some(side) = side.filter(|side| side.exceeds()) else { return Some(0) };
+        side.arrived().map(|came| side.counted.saturating_sub(came.bytes))
     }
 
     /// The error bound where it is worth telling.
@@ -183,6 +191,22 @@ impl Reconciled {
 }
 
 impl Side {
+    /// The most of what was counted that surely came: no more than TCP received.
+    fn seen(&self) -> u64 {
+        self.tcp_info_bytes.map_or(self.counted, |tcp| tcp.min(self.counted))
+    }
+
+    /// Whether it is of the same interface as the other, by its own counters.
+    fn is_at(&self, other: &Side) -> bool {
+        let near = |side: &Side| side.interface_of == side.end;
+        near(self) && near(other) && self.interface == other.interface
+    }
+
+    /// Whether more was counted than can have come, and nothing tells how much came.
+    pub fn is_beyond(&self) -> bool {
+        self.exceeds() && self.arrived().is_none()
+    }
+
     /// Whether more was counted than can have come.
     fn exceeds(&self) -> bool {
         let near = self.interface_of == self.end;
@@ -257,28 +281,53 @@ fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, 
     if record.external.is_some() || trial.path == Path::Imported {
         return Err(Missing::OtherTool);
     }
-    let (sink, source) = (record.receiver(), record.sender());
-    let ends = || sink.into_iter().chain(source);
+    let ends = || record.measured();
     if trial.kind.is_rdma() || ends().any(|end| end.effective.rdma.is_some()) {
         return Err(Missing::Rdma);
     }
     if ends().all(|end| end.looked_ns.is_none()) {
         return Err(Missing::OlderRecord);
     }
-    let look = |end, report, other| Look { trial, metric, end, report, other };
-    let both = ends().all(|end| end.flows.iter().any(FlowTally::counts));
-    let sides: Vec<Option<Side>> = match (metric, sink, source) {
-        (Metric::Goodput, Some(sink), Some(source)) if both => vec![
-            look(Role::Receiver, sink, Some(source)).side(),
-            look(Role::Sender, source, Some(sink)).side(),
-        ],
-        (Metric::Goodput, Some(sink), _) => vec![look(Role::Receiver, sink, source).side()],
-        // The end that asks counts the answers.
-        (_, _, Some(source)) => vec![look(Role::Sender, source, None).side()],
-        _ => Vec::new(),
-    };
-    let sides: Vec<Side> = sides.into_iter().flatten().collect();
+    let pairs = record.of(Role::Receiver).count().max(record.of(Role::Sender).count());
+    let looks: Vec<Look<'_>> =
+        (0..pairs).flat_map(|pair| looks(trial, metric, record, pair)).collect();
+    let sides: Vec<Option<Side>> = looks.iter().map(|look| look.side(1.0)).collect();
+    let shares = looks.iter().zip(&sides).map(|(look, side)| {
+        side.as_ref().map_or(1.0, |side| {
+            let near = |other: &&Side| other.is_at(side) && look.host(other) == look.host(side);
+            share_of(side, sides.iter().flatten().filter(near))
+        })
+    });
+    let shares: Vec<f64> = shares.collect();
+    let sides: Vec<Side> =
+        looks.iter().zip(shares).filter_map(|(look, share)| look.side(share)).collect();
     if sides.is_empty() { Err(Missing::InterfaceCounters) } else { Ok(sides) }
+}
+
+/// The ends of a pair that count what arrived.
+fn looks<'a>(trial: &'a Trial, metric: Metric, record: &'a Record, pair: usize) -> Vec<Look<'a>> {
+    let [receiver, sender] = [Role::Receiver, Role::Sender].map(|end| record.of(end).nth(pair));
+    let look = |end, report, other| Look { trial, metric, end, pair, report, other };
+    let counts = |end: &EndReport| end.flows.iter().any(FlowTally::counts);
+    match (metric, receiver, sender) {
+        (Metric::Goodput, Some(receiver), Some(sender)) if counts(receiver) && counts(sender) => {
+            vec![
+                look(Role::Receiver, receiver, Some(sender)),
+                look(Role::Sender, sender, Some(receiver)),
+            ]
+        }
+        (Metric::Goodput, Some(receiver), _) => vec![look(Role::Receiver, receiver, sender)],
+        // The end that asks counts the answers.
+        (_, _, Some(sender)) => vec![look(Role::Sender, sender, None)],
+        _ => Vec::new(),
+    }
+}
+
+/// The share of what an interface carried that can have been of one end, where several ends share
+/// the interface and count more together than it carried.
+fn share_of<'a>(side: &Side, all: impl Iterator<Item = &'a Side>) -> f64 {
+    let together = all.map(Side::seen).fold(0, u64::saturating_add);
+    if together > side.carried_at_most { side.seen() as f64 / together as f64 } else { 1.0 }
 }
 
 /// One end that counts, with the other.
@@ -286,6 +335,7 @@ struct Look<'a> {
     trial: &'a Trial,
     metric: Metric,
     end: Role,
+    pair: usize,
     report: &'a EndReport,
     other: Option<&'a EndReport>,
 }
@@ -295,8 +345,14 @@ impl Look<'_> {
         self.trial.kind.is_tcp()
     }
 
+    /// The host of a side's end; `None` where the trial does not say.
+    fn host(&self, side: &Side) -> Option<EndHost> {
+        self.trial.ends_of(side.end).nth(side.pair as usize).map(|end| end.host)
+    }
+
+    /// What the end counted, when so much of what its interface carried can have been its own;
     /// `None` where no interface tells.
-    fn side(&self) -> Option<Side> {
+    fn side(&self, share_of_interface: f64) -> Option<Side> {
         let far = if self.end == Role::Receiver { Role::Sender } else { Role::Receiver };
         let near = self
             .carried(self.report, [keys::RX_PACKETS, keys::RX_BYTES])
@@ -309,6 +365,7 @@ impl Look<'_> {
                 self.scaled(other, self.carried(other, [keys::TX_PACKETS, keys::TX_BYTES])?),
             ))
         })?;
+        let carried_at_most = (carried_at_most as f64 * share_of_interface) as u64;
         let window = seen.window_ns.0.max(1) as f64;
         let window_share = window / seen.looked_ns?.0.max(1) as f64;
         let counted = self.counted();
@@ -330,6 +387,7 @@ impl Look<'_> {
         let edges = (1.0 / window_share - 1.0).max(0.0);
         Some(Side {
             end: self.end,
+            pair: self.pair as u32,
             counted,
             carried_at_most,
             interface: seen.effective.interface.clone()?,

@@ -2,12 +2,12 @@
 
 use narrows_model::host::Host;
 use narrows_model::load::ThreadUsage;
-use narrows_model::load::{EndReport, FlowTally, IpVersion, Params, StreamParams, Timeline};
-use narrows_model::record::{Outcome, Record, Reported, Stamp};
+use narrows_model::load::{EndReport, FlowTally, IpVersion, Params, Role, StreamParams, Timeline};
+use narrows_model::record::{Outcome, Record, Reported, Span, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, Path, Trial, TrialId};
+use narrows_model::trial::{EndHost, EndSpec, Path, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
-use narrows_stats::{Label, Missing, Than, Verdict, reconciled, summarise, value_of};
+use narrows_stats::{Label, Missing, Than, Verdict, pairs, reconciled, summarise, value_of};
 
 const MIB: u64 = 1 << 20;
 
@@ -316,4 +316,63 @@ fn a_paced_sender_is_not_behind_by_a_datagram_and_its_waiting_is_no_work() {
     assert!((told - 0.010 / 12e-6).abs() < 1.0, "{told}");
     // An older record does not tell them apart.
     assert_eq!(cost(None, true), None);
+}
+
+/// Two pairs, whose receivers are on these hosts and saw this.
+fn two_pairs(hosts: [u32; 2], seen: [Seen; 2]) -> (Trial, Record) {
+    let at = |role, host| EndSpec::of(role, EndHost::Peer(host), Placement::default());
+    let ends = hosts.map(|host| [at(Role::Sender, host + 2), at(Role::Receiver, host)]);
+    let trial = Trial { ends: ends.concat(), ..trial("tcp-stream", MIB) };
+    let span = Some(Span { open_by_ns: Nanos(0), close_from_ns: Nanos(1_000_000_000) });
+    let of = |role, report| Reported { role, report: Box::new(report), span };
+    let reports =
+        seen.map(|seen| [of(Role::Sender, end(SEEN, true)), of(Role::Receiver, end(seen, false))]);
+    let record = Record {
+        reports: reports.into_iter().flatten().collect(),
+        ..record(end(SEEN, false), end(SEEN, true))
+    };
+    (trial, record)
+}
+
+#[test]
+fn every_pair_is_judged_and_the_one_that_counts_too_much_is_named() {
+    let rates = |hosts, seen| {
+        let (trial, record) = two_pairs(hosts, seen);
+        let run = reconciled(&trial, &record).expect("reconciled");
+        let mut study = StoredStudy::unmeasured(Host::default());
+        (study.trials, study.records) = (vec![trial], vec![record]);
+        let each = pairs(&study).remove(0).each;
+        let each = [&each[0], &each[1]].map(|pair| Some(pair.estimate?.value / 1e6));
+        (run, each, summarise(&study).remove(0).estimate.map(|sum| sum.value / 1e6))
+    };
+    let (run, each, sum) = rates([0, 1], [SEEN, SEEN]);
+    assert!(agrees(&run.verdict), "{run:?}");
+    assert_eq!((each, sum), ([Some(200.0), Some(200.0)], Some(400.0)));
+    assert_eq!([run.sides[0].pair, run.sides[1].pair], [0, 1]);
+    // Twice of what came, at the second pair: its rate is refused, and with it the sum.
+    let twice = Seen { payload: 50_000_000, ..SEEN };
+    let (run, each, sum) = rates([0, 1], [SEEN, Seen { tcp: None, ..twice }]);
+    assert!(run.is_impossible() && !run.sides[0].is_beyond() && run.sides[1].is_beyond());
+    assert_eq!((each, sum), ([Some(200.0), None], None));
+    // TCP tells what came: the backlog of the second pair is taken off its rate and the sum.
+    let (run, each, sum) = rates([0, 1], [SEEN, twice]);
+    assert!(matches!(run.verdict, Verdict::BacklogTakenOff { .. }), "{run:?}");
+    assert_eq!((each, sum), ([Some(200.0), Some(200.0)], Some(400.0)));
+}
+
+#[test]
+fn receivers_that_share_an_interface_share_what_it_carried() {
+    let verdict = |hosts, seen| {
+        let (trial, record) = two_pairs(hosts, [seen, seen]);
+        reconciled(&trial, &record).expect("reconciled").verdict
+    };
+    let alone = Seen { tcp: None, ..SEEN };
+    assert!(agrees(&verdict([0, 1], alone)));
+    // Each counts all that the one interface of their host carried, the link's headers left in.
+    match verdict([0, 0], alone) {
+        Verdict::Impossible { excess_share, .. } => assert!((excess_share - 1.0).abs() < 0.05),
+        other => panic!("{other:?}"),
+    }
+    let carried = Seen { carried: 50_000_000, ..alone };
+    assert!(agrees(&verdict([0, 0], carried)));
 }

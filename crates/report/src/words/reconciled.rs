@@ -14,9 +14,17 @@ pub fn refused(summary: &Summary) -> String {
     let (refused, all) = (runs.count(), summary.reconciled.len());
     let text = format!("{}: {refused} of {all} runs have no value", Label::Impossible.says());
     match worst {
-        Some(side) => format!("{text}; in one {}", side_says(summary, side)),
+        Some(side) => {
+            format!("{text}; in one{} {}", which(summary, side), side_says(summary, side))
+        }
         None => text,
     }
+}
+
+/// Which pair a side is of, where there are several.
+fn which(summary: &Summary, side: &Side) -> String {
+    let many = summary.reconciled.iter().flat_map(|run| &run.sides).any(|side| side.pair > 0);
+    if many { format!(" pair {} counted too much:", side.pair + 1) } else { String::new() }
 }
 
 fn side_says(summary: &Summary, side: &Side) -> String {
