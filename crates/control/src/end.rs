@@ -52,6 +52,16 @@ pub trait End {
     fn answer(&mut self, within: Duration) -> Result<Option<Answer>, ControlError>;
 }
 
+impl<E: End + ?Sized> End for &mut E {
+    fn order(&mut self, order: &Order) -> Result<(), ControlError> {
+        (**self).order(order)
+    }
+
+    fn answer(&mut self, within: Duration) -> Result<Option<Answer>, ControlError> {
+        (**self).answer(within)
+    }
+}
+
 /// A worker process of this host.
 pub struct WorkerProcess {
     child: Child,

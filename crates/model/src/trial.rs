@@ -102,6 +102,14 @@ impl Trial {
         pairs.map(|(sender, receiver)| Pair { sender, receiver })
     }
 
+    /// Whether its pairs meet at agents, without an end of the controller's.
+    pub fn is_of_agents(&self) -> bool {
+        let at_agents = |pair: &Pair<'_>| {
+            pair.sender.host != EndHost::Controller && pair.receiver.host != EndHost::Controller
+        };
+        self.pairs().next().is_some_and(|pair| at_agents(&pair))
+    }
+
     /// The background load; the first where there are several.
     pub fn background(&self) -> Option<&EndSpec> {
         self.ends_of(Role::Background).next()

@@ -1,8 +1,8 @@
 //! Drives the ends of trials through one run after the other.
 
 use crate::error::RunError;
-use crate::many;
-use crate::pair::{self, Meeting, Pair, beside_iperf3, bind_of, finish_within, job, run_two};
+use crate::iperf3;
+use crate::pairs::{At, Couple, Meeting, Two, finish_within, job, run};
 use crate::stamp::StampBefore;
 use crate::steps::{Broken, arm, armed, fatal, finished, go, go_until_told, prepare, start};
 use narrows_control::Peer;
@@ -16,7 +16,7 @@ use narrows_model::load::{EndReport, Job, MemoryParams, Params, Role, Timeline};
 use narrows_model::record::{
     External, Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp,
 };
-use narrows_model::trial::{EndSpec, MemoryLoad, Path as Join, Trial};
+use narrows_model::trial::{EndHost, EndSpec, MemoryLoad, Path as Join, Trial};
 use narrows_plan::Step;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -39,8 +39,7 @@ pub enum Ends<'a> {
         /// Namespace of the source, if it has its own.
         source_namespace: Option<String>,
     },
-    /// The ends that listen at agents, the others here. Where there are several, trials belong to
-    /// them in order and run all at once, in one step.
+    /// At agents, or one of them here: a trial's ends say at which.
     Peers(&'a mut [Peer]),
     /// An iperf3 server in place of the end that listens.
     Iperf3(&'a Iperf3Server),
@@ -52,6 +51,8 @@ pub struct Controller<'a> {
     pub launcher: Launcher,
     /// Where the ends are.
     pub ends: Ends<'a>,
+    /// Whether a step is a run of all trials at once, each with an agent of its own.
+    pub together: bool,
     /// Set when the user wants to stop.
     pub stop: &'a AtomicBool,
 }
@@ -62,12 +63,10 @@ type Ran = Vec<Reported>;
 impl Controller<'_> {
     /// Runs one step: the record of its trial, or one of each trial where there are several peers.
     pub fn measure(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken> {
-        match &self.ends {
-            Ends::Peers(peers) if peers.len() > 1 && !trials.iter().any(many::is_of_agents) => {
-                self.records_together(trials, step)
-            }
-            _ => self.record(&trials[step.trial], step).map(|record| vec![record]),
+        if self.together {
+            return self.records_together(trials, step);
         }
+        self.record(&trials[step.trial], step).map(|record| vec![record])
     }
 
     /// Runs one step and makes its record.
@@ -78,7 +77,8 @@ impl Controller<'_> {
             let record = record(trial, step, outcome, None, around.finish());
             return Ok(Record { external, ..record });
         }
-        let (outcome, ran) = outcome(self.run_beside(trial), self.stop)?;
+        let (outcome, ran) = outcome(self.run_beside(&[trial]), self.stop)?;
+        let ran = ran.into_iter().flatten().next();
         Ok(record(trial, step, outcome, ran, around.finish()))
     }
 
@@ -92,7 +92,7 @@ impl Controller<'_> {
                 serves: true,
             },
             Ends::Peers(peers) => {
-                let peer = peers.first().ok_or_else(|| fatal(RunError::NoPeer))?;
+                let peer = peers.get(peer_of(trial)).ok_or_else(|| fatal(RunError::NoPeer))?;
                 Place {
                     address: peer.address(),
                     server_namespace: None,
@@ -113,36 +113,24 @@ impl Controller<'_> {
     /// Runs all trials at once and makes their records.
     fn records_together(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken> {
         let around = StampBefore::take();
-        let trials: Vec<&Trial> = trials.iter().collect();
-        let ran = self.beside_all(&trials);
-        let (outcome, ran) = outcome(ran, self.stop)?;
+        let all: Vec<&Trial> = trials.iter().collect();
+        let (outcome, ran) = outcome(self.run_beside(&all), self.stop)?;
         let around = around.finish();
-        let (pairs, beside) = ran.map_or((None, None), |(pairs, beside)| (Some(pairs), beside));
-        let mut pairs = pairs.into_iter().flatten();
-        let of = |trial: &&Trial| {
-            let ran = pairs.next().map(|(sink, source)| of_pair(sink, Some(source), &beside));
-            record(trial, step, outcome.clone(), ran, around.clone())
-        };
+        let mut ran = ran.into_iter().flatten();
+        let of = |trial| record(trial, step, outcome.clone(), ran.next(), around.clone());
         Ok(trials.iter().map(of).collect())
     }
 
-    fn beside_all(&mut self, trials: &[&Trial]) -> Result<(Vec<Pair>, Option<EndReport>), Broken> {
-        let load = self.start_beside(trials[0])?;
-        let Ends::Peers(peers) = &mut self.ends else { return Ok((Vec::new(), None)) };
-        let pairs = pair::together(peers, trials, &self.launcher, self.stop)?;
-        Ok((pairs, self.end_beside(load)?))
-    }
-
-    /// Runs a trial and, when it is to have one, a background load until both its ends are done.
-    fn run_beside(&mut self, trial: &Trial) -> Result<Ran, Broken> {
-        if let Ends::Peers(peers) = &mut self.ends
-            && many::is_of_agents(trial)
-        {
-            return many::run(peers, trial, self.stop);
+    /// Runs trials at once and, when the first is to have one, a background load until all their
+    /// ends are done.
+    fn run_beside(&mut self, trials: &[&Trial]) -> Result<Vec<Ran>, Broken> {
+        let load = trials.first().map_or(Ok(None), |trial| self.start_beside(trial))?;
+        let mut ran = self.run_trials(trials)?;
+        let load = self.end_beside(load)?.map(Box::new);
+        for reports in &mut ran {
+            reports.extend(Reported::list(None, None, load.clone()));
         }
-        let load = self.start_beside(trial)?;
-        let (sink, source) = self.run_trial(trial)?;
-        Ok(of_pair(sink, source, &self.end_beside(load)?))
+        Ok(ran)
     }
 
     fn start_beside(&self, trial: &Trial) -> Result<Option<WorkerProcess>, Broken> {
@@ -173,41 +161,93 @@ impl Controller<'_> {
         }
     }
 
-    fn run_trial(&mut self, trial: &Trial) -> Result<(EndReport, Option<EndReport>), Broken> {
-        let (stop, finish) = (self.stop, finish_within(trial));
-        if trial.path == Join::Memory {
-            let token = key::token().map_err(fatal)?;
-            let mut worker = start(&self.launcher)?;
-            prepare(&mut worker, job(trial, Role::Receiver, &token), stop)?;
-            arm(&mut worker, Vec::new())?;
-            armed(&mut worker, stop)?;
-            go(&mut worker)?;
-            return Ok((finished(&mut worker, finish, stop)?, None));
+    fn run_trials(&mut self, trials: &[&Trial]) -> Result<Vec<Ran>, Broken> {
+        let stop = self.stop;
+        if let [trial] = trials
+            && trial.path == Join::Memory
+        {
+            return Ok(vec![self.run_kernel(trial)?]);
         }
-        let mut near = start(&self.launcher)?;
-        match &mut self.ends {
+        let (launcher, mut couples) = (&self.launcher, Vec::new());
+        let peers = match &mut self.ends {
+            Ends::Iperf3(server) => {
+                let trial = trials.first().ok_or_else(|| fatal(RunError::NoPeer))?;
+                let two = iperf3::run(server, trial, &mut start(launcher)?, stop)?;
+                return Ok(vec![of_two(two)]);
+            }
             Ends::Local { address, sink_namespace, source_namespace } => {
-                let mut listens = start(&self.launcher.outside())?;
-                // The end that listens is in the first namespace: in reverse that is the source.
-                let namespaces = [sink_namespace.clone(), source_namespace.clone()];
-                let meeting = Meeting { address: *address, bind: None, namespaces };
-                let ran = run_two(trial, &mut listens, &mut near, meeting, stop)?;
-                Ok((ran.0, Some(ran.1)))
+                for trial in trials {
+                    // The end that listens is in the first namespace: in reverse the sender.
+                    let namespaces = [sink_namespace.clone(), source_namespace.clone()];
+                    let meeting = Meeting { address: *address, namespaces };
+                    let far = |_| Ok(At::Here(Box::new(start(&launcher.outside())?)));
+                    couples.extend(of_trial(trial, launcher, &meeting, far)?);
+                }
+                &mut []
             }
-            Ends::Iperf3(server) => beside_iperf3(server, trial, &mut near, finish, stop),
             Ends::Peers(peers) => {
-                let Some(peer) = peers.first_mut() else {
-                    return Err(fatal(RunError::NoPeer));
-                };
-                peer.start().map_err(fatal)?;
-                let (address, bind) = (peer.address(), bind_of(trial));
-                let meeting = Meeting { address, bind, namespaces: [None, None] };
-                let ran = run_two(trial, peer, &mut near, meeting, stop);
-                peer.stop().map_err(fatal)?;
-                ran.map(|(sink, source)| (sink, Some(source)))
+                let nowhere = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
+                let meeting = Meeting { address: nowhere, namespaces: [None, None] };
+                for trial in trials {
+                    couples.extend(of_trial(trial, launcher, &meeting, |at| Ok(At::Agent(at)))?);
+                }
+                &mut **peers
             }
-        }
+        };
+        let mut ran = run(peers, couples, stop)?.into_iter();
+        Ok(trials.iter().map(|trial| reports(trial, &mut ran)).collect())
     }
+
+    /// Runs a memory kernel.
+    fn run_kernel(&self, trial: &Trial) -> Result<Ran, Broken> {
+        let end = trial.ends_of(Role::Receiver).next().ok_or_else(|| fatal(RunError::NoPeer))?;
+        let mut worker = start(&self.launcher)?;
+        prepare(&mut worker, job(trial, end, &key::token().map_err(fatal)?), self.stop)?;
+        arm(&mut worker, Vec::new())?;
+        armed(&mut worker, self.stop)?;
+        go(&mut worker)?;
+        let report = finished(&mut worker, finish_within(trial), self.stop)?;
+        Ok(Reported::list(Some(Box::new(report)), None, None))
+    }
+}
+
+/// Agent of the end of a trial that is not on this host; the first where there are several.
+fn peer_of(trial: &Trial) -> usize {
+    let peer = |end: &EndSpec| match end.host {
+        EndHost::Peer(at) => Some(at as usize),
+        EndHost::Controller => None,
+    };
+    trial.ends.iter().find_map(peer).unwrap_or(0)
+}
+
+/// The pairs of a trial; `far` says where an end is that is not the controller's.
+fn of_trial<'a>(
+    trial: &'a Trial,
+    launcher: &Launcher,
+    meeting: &Meeting,
+    far: impl Fn(usize) -> Result<At<'a>, Broken>,
+) -> Result<Vec<Couple<'a>>, Broken> {
+    let mut couples = Vec::new();
+    for pair in trial.pairs() {
+        let at = |end: &'a EndSpec| match end.host {
+            EndHost::Controller => start(launcher).map(|own| At::Here(Box::new(own))),
+            EndHost::Peer(peer) => far(peer as usize),
+        };
+        let sender = (pair.sender, at(pair.sender)?);
+        let receiver = (pair.receiver, at(pair.receiver)?);
+        couples.push(Couple { trial, sender, receiver, meeting: meeting.clone() });
+    }
+    Ok(couples)
+}
+
+/// The reports of a trial's pairs, the next of all that ran. Of one pair that the controller has an
+/// end of, they are in the order of older versions.
+fn reports(trial: &Trial, ran: &mut impl Iterator<Item = [Reported; 2]>) -> Ran {
+    let mut own: Vec<Reported> = ran.take(trial.pairs().count()).flatten().collect();
+    if !trial.is_of_agents() {
+        own.sort_by_key(|one| one.role);
+    }
+    own
 }
 
 /// The report of an end that gave none.
@@ -236,23 +276,21 @@ fn outcome<T>(ran: Result<T, Broken>, stop: &AtomicBool) -> Result<(Outcome, Opt
     }
 }
 
-/// The reports of a pair and of its background load.
-fn of_pair(sink: EndReport, source: Option<EndReport>, beside: &Option<EndReport>) -> Ran {
-    let [source, beside] = [source, beside.clone()].map(|end| end.map(Box::new));
-    Reported::list(Some(Box::new(sink)), source, beside)
+/// The reports of a receiver and a sender.
+fn of_two((receiver, sender): Two) -> Ran {
+    Reported::list(Some(Box::new(receiver)), Some(Box::new(sender)), None)
 }
 
 /// The record of a run of two ends, whatever became of it.
 pub fn record_of(
     trial: &Trial,
     step: &Step,
-    ran: Result<Pair, Broken>,
+    ran: Result<Two, Broken>,
     around: Stamp,
     stop: &AtomicBool,
 ) -> Result<Record, Broken> {
     let (outcome, ran) = outcome(ran, stop)?;
-    let ran = ran.map(|(sink, source)| of_pair(sink, Some(source), &None));
-    Ok(record(trial, step, outcome, ran, around))
+    Ok(record(trial, step, outcome, ran.map(of_two), around))
 }
 
 /// The record of a run that could not begin.
@@ -270,7 +308,7 @@ fn record(trial: &Trial, step: &Step, outcome: Outcome, ran: Option<Ran>, around
 
 /// The source's work order of a trial, to be checked before anything is started.
 pub fn source_job(trial: &Trial) -> Result<Job, RunError> {
-    let job = job(trial, Role::Sender, &key::token()?);
+    let job = job_of(trial, Role::Sender)?;
     Ok(Job { address: Some(std::net::Ipv4Addr::LOCALHOST.into()), ..job })
 }
 
@@ -305,5 +343,10 @@ fn background_job(trial: &Trial, end: &EndSpec, wanted: &MemoryLoad) -> Result<J
 
 /// The work order of a memory trial, to be checked before anything is started.
 pub fn sink_job(trial: &Trial) -> Result<Job, RunError> {
-    Ok(job(trial, Role::Receiver, &key::token()?))
+    job_of(trial, Role::Receiver)
+}
+
+fn job_of(trial: &Trial, role: Role) -> Result<Job, RunError> {
+    let end = trial.ends_of(role).next().ok_or(RunError::NoPeer)?;
+    Ok(job(trial, end, &key::token()?))
 }

@@ -19,7 +19,7 @@ use narrows_model::load::{
 };
 use narrows_model::record::{Lost, LostBy, Outcome, Record, Stage};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, MemoryLoad, Path as Join, Placement, Trial, TrialId};
+use narrows_model::trial::{EndHost, EndSpec, MemoryLoad, Path as Join, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
 use narrows_runner::controller::{Controller, Ends, sink_job, source_job};
@@ -49,8 +49,8 @@ fn trial(label: &str, kind: &str, path: Join, params: Params) -> Trial {
         id: TrialId(label.into()),
         label: label.into(),
         kind: kind.into(),
+        ends: EndSpec::anywhere(params.is_reverse()),
         params,
-        ends: EndSpec::anywhere(false),
         path,
         timeline: Timeline {
             warmup_ns: Nanos::from_millis(200),
@@ -101,7 +101,7 @@ fn run(trials: &[Trial], ends: Ends<'_>, together: bool) -> Vec<Record> {
     let stop = AtomicBool::new(false);
     let end = Course {
         trials,
-        ends: &mut Controller { launcher: Launcher::plain(binary()), ends, stop: &stop },
+        ends: &mut Controller { launcher: Launcher::plain(binary()), ends, together, stop: &stop },
         settings: None,
         disk: &store,
         clock: &LiveClock::start(),
@@ -426,10 +426,9 @@ fn an_end_at_an_agent() {
 }
 
 fn ends_at_two_agents_at_once() {
-    let trials = [
-        trial("first", "tcp-stream", Join::Peer, network(1)),
-        trial("second", "tcp-stream", Join::Peer, reverse(network(2))),
-    ];
+    let mut second = trial("second", "tcp-stream", Join::Peer, reverse(network(2)));
+    second.end_mut(Role::Sender).expect("a sender").host = EndHost::Peer(1);
+    let trials = [trial("first", "tcp-stream", Join::Peer, network(1)), second];
     at_agents(Limits::default(), 2, |peers| {
         let records = run(&trials, Ends::Peers(peers), true);
         one_way(&records[0], 1);

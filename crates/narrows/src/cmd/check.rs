@@ -81,6 +81,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
             sink_namespace: namespaces.as_ref().map(Namespaces::sink_path),
             source_namespace: namespaces.as_ref().map(Namespaces::source_path),
         },
+        together: false,
         stop: &stop,
     };
     let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };

@@ -212,6 +212,11 @@ impl Measurement<'_> {
         ends.map_err(|why| Failure::of(Cause::PATTERN, format!("--pattern: {why}")))
     }
 
+    /// How this host's end is started.
+    fn launcher(&self) -> Result<Launcher, Failure> {
+        Ok(Launcher { inside: self.container(), ..Launcher::plain(cmd::own_binary()?) })
+    }
+
     /// What this host's end runs in.
     fn container(&self) -> Option<Container> {
         let socket = self.socket?;
@@ -289,11 +294,9 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     // Trials of several peers run at once: a step a repeat.
     let steps = blocks(if study.together { 1 } else { trials.len() }, args.repeats, seed);
     let mut controller = Controller {
-        launcher: Launcher {
-            inside: measurement.container(),
-            ..Launcher::plain(cmd::own_binary()?)
-        },
+        launcher: measurement.launcher()?,
         ends: far.ends(),
+        together: study.together,
         stop: &stop,
     };
     let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };

@@ -74,6 +74,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
             sink_namespace: None,
             source_namespace: None,
         },
+        together: false,
         stop: &stop,
     };
     let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };

@@ -6,7 +6,7 @@ use narrows_control::session::{Answer, Order, Turn};
 use narrows_control::{ControlError, End};
 use narrows_model::load::{EndReport, FlowTally};
 use narrows_model::record::{Fault, LostBy, Outcome, Record, Stage, Stamp};
-use narrows_model::trial::{Path, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Path, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
 use narrows_plan::study::Cell;
@@ -164,8 +164,10 @@ impl Ends for SimEnds {
         let (mut listens, mut connects) =
             (self.end(trial, step.block), self.end(trial, step.block));
         let address = Ipv4Addr::LOCALHOST.into();
-        let meeting = Meeting { address, bind: None, namespaces: [None, None] };
-        let ran = run_two(trial, &mut listens, &mut connects, meeting, &stop);
+        let meeting = Meeting { address, namespaces: [None, None] };
+        // A kernel's trial too has two ends in this world.
+        let two = Trial { ends: EndSpec::anywhere(trial.params.is_reverse()), ..trial.clone() };
+        let ran = run_two(&two, &mut listens, &mut connects, meeting, &stop);
         let took = Duration::from_nanos(narrows_plan::run_ns(trial).0);
         self.world.borrow_mut().pass(took);
         if self.world.borrow_mut().step("after a run") {

@@ -178,7 +178,7 @@ impl Study<'_> {
             failure: None,
         };
         let ran = engine.run(&mut Outside {
-            ends: &mut Controller { launcher, ends, stop: &stop },
+            ends: &mut Controller { launcher, ends, together: false, stop: &stop },
             settings: &mut settings,
             disk: store,
             clock: &LiveClock::start(),

@@ -1,0 +1,308 @@
+//! Runs of pairs of ends: one, or many at once. An end is a worker here or at an agent; two ends at
+//! agents meet each other, and the controller, which says who meets whom and when, carries no data.
+
+use crate::error::RunError;
+use crate::steps::{
+    Broken, FINISH_SPARE, arm, armed, closed, fatal, go_and_hold, prepare, release, released,
+};
+use narrows_control::{End, Peer, key};
+use narrows_model::Nanos;
+use narrows_model::load::{EndReport, Grant, Job, Role};
+use narrows_model::record::{Fault, Lost, Reported, Span};
+use narrows_model::trial::{EndHost, EndSpec, Trial};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// How long two ends may take from being prepared to having met.
+const MEET_WITHIN: Duration = Duration::from_secs(30);
+
+/// What a receiver and a sender report.
+pub type Two = (EndReport, EndReport);
+
+/// Where a pair meets that does not meet at an agent.
+#[derive(Clone, Debug)]
+pub struct Meeting {
+    /// Address on which the end that listens does so.
+    pub address: IpAddr,
+    /// Namespaces of the end that listens and of the end that connects, where they have their own.
+    pub namespaces: [Option<String>; 2],
+}
+
+/// Where an end is spoken with.
+pub enum At<'a> {
+    /// It is a worker of this process, or somebody's who speaks as one.
+    Here(Box<dyn End + 'a>),
+    /// It is the next worker of the agent of this number.
+    Agent(usize),
+}
+
+impl At<'_> {
+    fn agent(&self) -> Option<usize> {
+        match self {
+            Self::Agent(peer) => Some(*peer),
+            Self::Here(_) => None,
+        }
+    }
+}
+
+/// A pair of ends of a trial, and where they are.
+pub struct Couple<'a> {
+    /// The trial that the pair is of.
+    pub trial: &'a Trial,
+    /// What its sender is told, and where that is.
+    pub sender: (&'a EndSpec, At<'a>),
+    /// What its receiver is told, and where that is.
+    pub receiver: (&'a EndSpec, At<'a>),
+    /// Where the two meet, unless that is at an agent.
+    pub meeting: Meeting,
+}
+
+/// One end in a run.
+struct Seat<'a> {
+    trial: &'a Trial,
+    end: &'a EndSpec,
+    at: At<'a>,
+    /// Number of its worker at its agent.
+    worker: u32,
+    /// When it was told to go, from the first that was.
+    told_ns: Nanos,
+    /// When it said that its window is over, or before.
+    over_ns: Nanos,
+    /// The report of one that holds nothing.
+    early: Option<EndReport>,
+}
+
+/// Ends while they run.
+struct Run<'a> {
+    peers: &'a mut [Peer],
+    stop: &'a AtomicBool,
+    /// Sender and receiver of the first pair, of the second, and so on.
+    seats: Vec<Seat<'a>>,
+    /// Where each pair meets.
+    meetings: Vec<Meeting>,
+    /// Whether it must be said which end failed.
+    many: bool,
+}
+
+/// Takes all pairs through one run at once; their reports, sender and receiver, in their order.
+pub fn run<'a>(
+    peers: &'a mut [Peer],
+    couples: Vec<Couple<'a>>,
+    stop: &'a AtomicBool,
+) -> Result<Vec<[Reported; 2]>, Broken> {
+    let mut run = Run::of(peers, couples, stop);
+    let used: BTreeSet<usize> = run.seats.iter().filter_map(|seat| seat.at.agent()).collect();
+    let ran = run.measure();
+    // Whatever became of it, no worker goes on; an agent that is gone is named already.
+    for peer in used {
+        let stopped = run.peers.get_mut(peer).map_or(Ok(()), Peer::stop);
+        if ran.is_ok() {
+            stopped.map_err(fatal)?;
+        }
+    }
+    ran
+}
+
+/// Takes the two ends of a trial through one run; the reports of receiver and sender. The receiver
+/// listens, or in reverse the sender.
+pub fn run_two(
+    trial: &Trial,
+    listener: &mut dyn End,
+    connector: &mut dyn End,
+    meeting: Meeting,
+    stop: &AtomicBool,
+) -> Result<Two, Broken> {
+    let pair = trial.pairs().next().ok_or_else(|| fatal(RunError::NoPeer))?;
+    let (listener, connector) = (At::Here(Box::new(listener)), At::Here(Box::new(connector)));
+    let reverse = trial.params.is_reverse();
+    let (receiver, sender) = if reverse { (connector, listener) } else { (listener, connector) };
+    let (sender, receiver) = ((pair.sender, sender), (pair.receiver, receiver));
+    let ran = run(&mut [], vec![Couple { trial, sender, receiver, meeting }], stop)?;
+    let [sender, receiver] = ran.into_iter().next().ok_or_else(|| fatal(RunError::NoPeer))?;
+    Ok((*receiver.report, *sender.report))
+}
+
+impl<'a> Run<'a> {
+    fn of(peers: &'a mut [Peer], couples: Vec<Couple<'a>>, stop: &'a AtomicBool) -> Self {
+        let many = couples.len() > 1 || couples.iter().any(|of| of.trial.is_of_agents());
+        let mut workers = vec![0; peers.len()];
+        let (mut seats, mut meetings) = (Vec::new(), Vec::new());
+        for Couple { trial, sender, receiver, meeting } in couples {
+            meetings.push(meeting);
+            for (end, at) in [sender, receiver] {
+                let next = at.agent().and_then(|peer| workers.get_mut(peer));
+                let worker = next.map_or(0, |next| std::mem::replace(next, *next + 1));
+                let (told_ns, over_ns, early) = (Nanos(0), Nanos(0), None);
+                seats.push(Seat { trial, end, at, worker, told_ns, over_ns, early });
+            }
+        }
+        Self { peers, stop, seats, meetings, many }
+    }
+
+    fn measure(&mut self) -> Result<Vec<[Reported; 2]>, Broken> {
+        for at in 0..self.seats.len() {
+            self.start(at)?;
+        }
+        for sender in (0..self.seats.len()).step_by(2) {
+            self.meet(sender, sender + 1)?;
+        }
+        let began = Instant::now();
+        // Those that receive go first, so that they are there when the bytes come.
+        for role in [Role::Receiver, Role::Sender] {
+            for at in 0..self.seats.len() {
+                if self.seats[at].end.role == role {
+                    self.seats[at].told_ns = since(began);
+                    self.with(at, |end, _| go_and_hold(end))?;
+                }
+            }
+        }
+        for at in 0..self.seats.len() {
+            let within = finish_within(self.seats[at].trial);
+            self.seats[at].early = self.with(at, |end, stop| closed(end, within, stop))?;
+            self.seats[at].over_ns = since(began);
+        }
+        for at in 0..self.seats.len() {
+            let early = self.seats[at].early.take();
+            self.with(at, |end, _| release(end, early.as_ref()))?;
+            self.seats[at].early = early;
+        }
+        let pairs = (0..self.seats.len()).step_by(2);
+        pairs.map(|at| Ok([self.report(at)?, self.report(at + 1)?])).collect()
+    }
+
+    /// Has the agent of an end start its worker; one here has been started.
+    fn start(&mut self, at: usize) -> Result<(), Broken> {
+        let meets = self.are_both_at_agents(at);
+        let Seat { at, worker, .. } = &self.seats[at];
+        let Some(peer) = at.agent() else { return Ok(()) };
+        let peer = self.peers.get_mut(peer).ok_or_else(|| fatal(RunError::NoPeer))?;
+        let can = if meets { peer.can_meet() } else { Ok(()) };
+        can.and_then(|()| peer.start_worker(*worker)).map_err(fatal)
+    }
+
+    fn are_both_at_agents(&self, at: usize) -> bool {
+        self.seats[at].at.agent().is_some() && self.seats[at ^ 1].at.agent().is_some()
+    }
+
+    /// Takes one pair to the gate: one end listens, the other connects. Two agents have a grant
+    /// each for the other alone.
+    fn meet(&mut self, sender: usize, receiver: usize) -> Result<(), Broken> {
+        let token = key::token().map_err(fatal)?;
+        let reverse = self.seats[sender].trial.params.is_reverse();
+        let (listens, connects) = if reverse { (sender, receiver) } else { (receiver, sender) };
+        let Meeting { address, namespaces: [of_listener, of_connector] } =
+            self.meetings[sender / 2].clone();
+        let at = self.address(listens).unwrap_or(address);
+        let from = self.address(connects).filter(|_| self.are_both_at_agents(listens));
+        let to = from.map(|_| at);
+        let listener = Job { namespace: of_listener, ..self.job(listens, at, from, &token) };
+        let connector = Job { namespace: of_connector, ..self.job(connects, at, to, &token) };
+        let ports = self.with(listens, |end, stop| prepare(end, listener, stop))?;
+        self.with(connects, |end, stop| prepare(end, connector, stop))?;
+        let ports = ports.into_iter().map(|port| SocketAddr::new(at, port)).collect();
+        self.with(listens, |end, _| arm(end, Vec::new()))?;
+        self.with(connects, |end, _| arm(end, ports))?;
+        self.with(connects, |end, stop| armed(end, stop))?;
+        self.with(listens, |end, stop| armed(end, stop))
+    }
+
+    /// The address of an end's agent.
+    fn address(&self, seat: usize) -> Option<IpAddr> {
+        self.peers.get(self.seats[seat].at.agent()?).map(Peer::address)
+    }
+
+    /// The order of an end, which meets another agent's at `other` if at all.
+    fn job(&self, seat: usize, address: IpAddr, other: Option<IpAddr>, token: &str) -> Job {
+        let Seat { trial, end, .. } = self.seats[seat];
+        let valid_ns = Nanos(MEET_WITHIN.as_nanos() as u64);
+        let grant = other.map(|peer| Grant { trial: trial.id.0.clone(), peer, valid_ns });
+        Job { address: Some(address), grant, ..job(trial, end, token) }
+    }
+
+    /// The end's report, once all windows are over, and, where it is one of many, when its window
+    /// was.
+    fn report(&mut self, at: usize) -> Result<Reported, Broken> {
+        let early = self.seats[at].early.take();
+        let report = self.with(at, |end, stop| released(end, early, stop))?;
+        let (seat, window_ns) = (&self.seats[at], report.window_ns.0);
+        let warm_ns = seat.told_ns.0.saturating_add(seat.trial.timeline.warmup_ns.0);
+        let span = seat.trial.is_of_agents().then(|| Span {
+            open_by_ns: Nanos(seat.over_ns.0.saturating_sub(window_ns)),
+            close_from_ns: Nanos(warm_ns.saturating_add(window_ns)),
+        });
+        Ok(Reported { role: seat.end.role, report: Box::new(report), span })
+    }
+
+    /// Calls with an end; what goes wrong says which of many it was.
+    fn with<T>(
+        &mut self,
+        seat: usize,
+        call: impl FnOnce(&mut dyn End, &AtomicBool) -> Result<T, Broken>,
+    ) -> Result<T, Broken> {
+        let Seat { at, worker, end, .. } = &mut self.seats[seat];
+        let (called, place) = match at {
+            At::Here(here) => (call(&mut **here, self.stop), "on this host".to_owned()),
+            At::Agent(peer) => {
+                let peer = self.peers.get_mut(*peer).ok_or_else(|| fatal(RunError::NoPeer))?;
+                let place = format!("at {}", peer.address());
+                (call(&mut peer.worker(*worker), self.stop), place)
+            }
+        };
+        let who = format!("{} {place}", name(end.role));
+        called.map_err(|broken| if self.many { named(broken, &who) } else { broken })
+    }
+}
+
+fn since(began: Instant) -> Nanos {
+    Nanos(began.elapsed().as_nanos() as u64)
+}
+
+fn name(role: Role) -> &'static str {
+    match role {
+        Role::Sender => "sender",
+        Role::Receiver => "receiver",
+        Role::Background => "background load",
+    }
+}
+
+fn named(broken: Broken, who: &str) -> Broken {
+    match broken {
+        Broken::Failed(at, why) => Broken::Failed(at, format!("{who}: {why}")),
+        Broken::Told(at, why, fault) => Broken::Told(at, format!("{who}: {why}"), fault),
+        Broken::Lost(Lost { at, cause }) => {
+            let fault = Fault::from(&cause);
+            Broken::Told(at, format!("{who}: {cause}"), fault)
+        }
+        other => other,
+    }
+}
+
+/// How long a run's first report may take from the word to go.
+pub fn finish_within(trial: &Trial) -> Duration {
+    let line = &trial.timeline;
+    let line_ns = line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0;
+    Duration::from_nanos(line_ns) + FINISH_SPARE
+}
+
+/// The work order of an end, but for where it meets the other. Only the controller's own end is
+/// bound to where its packets leave from: an agent's owner decides for the agent's.
+pub fn job(trial: &Trial, end: &EndSpec, token: &str) -> Job {
+    Job {
+        kind: trial.kind.clone(),
+        end: end.role,
+        params: trial.params.clone(),
+        cpus: end.place.cpus.clone(),
+        binding: end.place.binding,
+        timeline: trial.timeline,
+        address: None,
+        token: token.to_owned(),
+        namespace: None,
+        node: end.place.node,
+        bind: end.bind.clone().filter(|_| end.host == EndHost::Controller),
+        iperf3: None,
+        ports: None,
+        grant: None,
+    }
+}
