@@ -207,15 +207,17 @@ fn module(section: &Section) -> Option<Module> {
     })
 }
 
+/// A size with its unit. dmidecode writes `32 GB` up to 3.6 and `32 GiB` since 3.7; both are powers
+/// of two.
 fn bytes(size: &str) -> Option<Bytes> {
     let (number, unit) = size.split_once(' ')?;
     let number: u64 = number.parse().ok()?;
     let shift = match unit {
         "bytes" => 0,
-        "kB" | "KB" => 10,
-        "MB" => 20,
-        "GB" => 30,
-        "TB" => 40,
+        "kB" | "KB" | "KiB" => 10,
+        "MB" | "MiB" => 20,
+        "GB" | "GiB" => 30,
+        "TB" | "TiB" => 40,
         _ => return None,
     };
     number.checked_shl(shift).filter(|bytes| bytes >> shift == number).map(Bytes)
@@ -228,7 +230,9 @@ mod tests {
     #[test]
     fn sizes_have_units_and_bounds() {
         assert_eq!(bytes("32 GB"), Some(Bytes::gib(32)));
+        assert_eq!(bytes("32 GiB"), Some(Bytes::gib(32)));
         assert_eq!(bytes("512 kB"), Some(Bytes::kib(512)));
+        assert_eq!(bytes("512 KiB"), Some(Bytes::kib(512)));
         for bad in ["Unknown", "", "x GB", "99999999999999999999 GB", "99999999999 TB"] {
             assert_eq!(bytes(bad), None, "{bad}");
         }
