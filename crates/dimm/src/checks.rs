@@ -54,6 +54,8 @@ pub enum Contradiction {
     Array(u16),
     /// Modules of one kind would lie unevenly, and evenly if slots were counted the other way.
     Pairs,
+    /// Nothing but the modules could confirm it, and they do not lie alike on every channel.
+    Unconfirmed,
 }
 
 impl fmt::Display for Contradiction {
@@ -80,6 +82,10 @@ impl fmt::Display for Contradiction {
             Self::Pairs => f.write_str(
                 "equal modules would be uneven on the channels, and even if slots counted otherwise",
             ),
+            Self::Unconfirmed => f.write_str(
+                "no manual was read for it, and not every channel of every processor would hold the \
+                 same modules, which alone would confirm it",
+            ),
         }
     }
 }
@@ -97,6 +103,7 @@ pub fn all(
     arrays(board, places)?;
     match confidence {
         Confidence::Counted => pairs(board, places),
+        Confidence::Evident => evident(board, places),
         _ => Ok(()),
     }
 }
@@ -200,6 +207,28 @@ fn pairs(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contradi
     match !even_here && even_there {
         true => Err(Contradiction::Pairs),
         false => Ok(()),
+    }
+}
+
+/// Where nobody's manual speaks for a placement, the modules must: each processor that is fitted
+/// has memory, on all channels of its family, and all of it is alike. Modules that were put in at
+/// random, or by another numbering, would hardly lie so; where all slots are full, any numbering is
+/// as even.
+fn evident(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contradiction> {
+    let all = board.channels().unwrap_or(usize::MAX);
+    let filled: Vec<Vec<Vec<usize>>> = by_channel(places)
+        .into_values()
+        .map(|channels| channels.into_values().collect::<Vec<Vec<usize>>>())
+        .filter(|channels| channels.iter().flatten().any(|slot| holds_dram(&board.slots[*slot])))
+        .collect();
+    let whole = |channels: &Vec<Vec<usize>>| {
+        let held = |slots: &Vec<usize>| slots.iter().any(|slot| holds_dram(&board.slots[*slot]));
+        channels.len() == all && channels.iter().all(held)
+    };
+    let every = filled.len() == board.fitted() && filled.iter().all(whole);
+    match every && is_even(board, filled.into_iter().flatten().collect()) {
+        true => Ok(()),
+        false => Err(Contradiction::Unconfirmed),
     }
 }
 

@@ -70,19 +70,32 @@ fn found(rule: &Rule, board: &Board<'_>) -> Result<Vec<Found>, WhyNot> {
         }
     }
     let sockets = sockets(rule, board, &all)?;
+    let arrays = in_order(all.iter().map(|(index, _)| board.slots[*index].array));
+    let repeated = is_repeated(&all, &sockets);
     let mut all: Vec<Found> = all
         .into_iter()
-        .zip(sockets)
-        .map(|((index, mut fields), socket)| Found {
+        .zip(sockets.into_iter().zip(arrays))
+        .map(|((index, mut fields), (socket, array))| Found {
             index,
             socket,
-            unit: fields.get("unit").and_then(|unit| number(unit)).unwrap_or(0),
+            // Boards that are numbered alike are told apart by their arrays.
+            unit: match fields.get("unit") {
+                Some(unit) => number(unit).unwrap_or(0),
+                None => array * u32::from(repeated),
+            },
             number: fields.get("slot").and_then(|slot| number(slot)).unwrap_or(0),
             channel: fields.remove("channel"),
         })
         .collect();
     all.sort_by_key(|found| (found.socket, found.unit, found.number, found.index));
     Ok(all)
+}
+
+/// Whether slots of one processor have the same number.
+fn is_repeated(all: &[(usize, BTreeMap<String, String>)], sockets: &[u32]) -> bool {
+    let slots = all.iter().map(|(_, fields)| fields.get("slot"));
+    let mut seen = BTreeSet::new();
+    slots.zip(sockets).any(|(slot, socket)| slot.is_some() && !seen.insert((socket, slot)))
 }
 
 /// Whether the rule counts slots, so that all of them must be there.
@@ -114,24 +127,41 @@ fn sockets(
     if let Some(sockets) = field("socket") {
         return Ok(sockets);
     }
-    if let Some(units) = field("unit") {
-        let ranks: BTreeSet<u32> = units.iter().copied().collect();
-        let rank = |unit: u32| ranks.iter().take_while(|other| **other < unit).count() as u32;
-        return Ok(units.into_iter().map(|unit| rank(unit) / rule.units.max(1)).collect());
-    }
     let total = board.sockets.len();
+    if let Some(units) = field("unit") {
+        return Ok(by_units(&units, rule.units.max(1)));
+    }
     match rule.sockets {
         _ if total == 1 => Ok(vec![0; all.len()]),
-        Sockets::Even => even(total, field("slot").ok_or(WhyNot::Sockets)?),
+        Sockets::Even => {
+            let numbers = field("slot").ok_or(WhyNot::Sockets)?;
+            even(total, numbers).or_else(|gap| by_arrays(board, all).ok_or(gap))
+        }
         Sockets::Bank => {
             let banks = all.iter().map(|(index, _)| board.slots[*index].bank.as_str());
             Ok(in_order(banks))
         }
-        Sockets::Told if board.array_handles().len() == total => {
-            Ok(in_order(all.iter().map(|(index, _)| board.slots[*index].array)))
-        }
-        Sockets::Told => Err(WhyNot::Sockets),
+        Sockets::Told => by_arrays(board, all).ok_or(WhyNot::Sockets),
     }
+}
+
+/// Boards or risers in the order of their labels, each processor with as many of them.
+fn by_units(units: &[u32], each: u32) -> Vec<u32> {
+    let ranks: BTreeSet<u32> = units.iter().copied().collect();
+    let rank = |unit: &u32| ranks.iter().take_while(|other| *other < unit).count() as u32;
+    units.iter().map(|unit| rank(unit) / each).collect()
+}
+
+/// Arrays of slots in the order of firmware's table: one for each processor, or as many for each as
+/// it has boards or risers.
+fn by_arrays(board: &Board<'_>, all: &[(usize, BTreeMap<String, String>)]) -> Option<Vec<u32>> {
+    let (arrays, total) = (board.array_handles().len(), board.sockets.len());
+    if arrays == 0 || total == 0 || !arrays.is_multiple_of(total) {
+        return None;
+    }
+    let each = u32::try_from(arrays / total).ok()?;
+    let ranks = in_order(all.iter().map(|(index, _)| board.slots[*index].array));
+    Some(ranks.into_iter().map(|rank| rank / each).collect())
 }
 
 /// Each value's rank in the order in which values first come.

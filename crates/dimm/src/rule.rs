@@ -128,6 +128,8 @@ pub enum Confidence {
     /// The maker's rule from knowledge, tried on reports of such machines.
     #[default]
     Knowledge,
+    /// Counted, and borne out by the modules: every channel of every processor holds the same.
+    Evident,
     /// What follows from counts of slots, channels and processors alone.
     Counted,
 }
@@ -139,6 +141,9 @@ impl fmt::Display for Confidence {
             Self::Named => "named by firmware",
             Self::Manual => "from the maker's manual",
             Self::Knowledge => "the maker's rule from knowledge, tried on reports",
+            Self::Evident => {
+                "counted, and borne out: every channel of every processor holds the same modules"
+            }
             Self::Counted => "counted from slots, channels and processors",
         })
     }

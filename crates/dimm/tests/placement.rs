@@ -164,6 +164,70 @@ fn ibms_sixteen_slots_on_three_channels_are_three_three_and_two() {
     assert_eq!(hs22(&[1, 2, 3, 7, 8, 9]).told(), "nothing");
 }
 
+const E7: &str = "Intel(R) Xeon(R) CPU E7- 4870 @ 2.40GHz";
+
+#[test]
+fn risers_of_a_processor_have_channels_of_their_own() {
+    let risers = |letters: &str, slots: u32, full: &[u32]| {
+        let riser = |letter: char| row(&format!("{letter}#"), 1..=slots, full);
+        letters.chars().flat_map(riser).collect::<Vec<String>>()
+    };
+    let names = risers("ABCDEFGH", 12, &[1, 2, 3, 4]);
+    let e7 = "Intel(R) Xeon(R) CPU E7-4850 v3 @ 2.20GHz";
+    let r930 = planted("Dell Inc.", "PowerEdge R930", &[e7; 4], &with_bank(&names, ""));
+    let told = r930.told();
+    assert!(told.starts_with("dell-risers: 0.0.1 0.0.2 0.0.3 0.0.4 0.0.1"), "{told}");
+    let population = Population::of(&r930.host()).expect("population");
+    let widths: Vec<usize> = population.sockets.iter().map(|socket| socket.width()).collect();
+    assert_eq!((widths, population.balance), (vec![8; 4], Balance::Balanced));
+    // An R810 has half of its processors' channels; with two of four processors, what letters say
+    // of the others' slots is not so.
+    let names =
+        risers("ABCD", 8, &[1, 2, 3, 4]).iter().map(|name| format!("DIMM {name}")).collect();
+    let names: Vec<String> = names;
+    let r810 =
+        |fitted: &[&str]| planted("Dell Inc.", "PowerEdge R810", fitted, &with_bank(&names, ""));
+    let population = Population::of(&r810(&[E7; 4]).host()).expect("population");
+    assert_eq!((population.sockets.len(), population.balance), (4, Balance::NearBalanced));
+    assert_eq!(r810(&[E7, E7, "", ""]).told(), "nothing");
+}
+
+#[test]
+fn boards_that_are_numbered_alike_are_told_apart_by_their_arrays() {
+    // Eight cards of eight slots, two a processor.
+    let names: Vec<String> = (0..8).flat_map(|_| row("DIMM #", 1..=8, &[1, 3, 6, 8])).collect();
+    let product = "System x3850 X5 -[7143B5G]-";
+    let mut board = planted("IBM", product, &[E7; 4], &with_bank(&names, ""));
+    assert_eq!(board.told(), "nothing");
+    for (index, slot) in board.slots.iter_mut().enumerate() {
+        slot.array = Some(index as u16 / 8);
+    }
+    let told = board.told();
+    assert!(told.starts_with("ibm-ex5: 0.0 0.0 0.1 0.1 0.2 0.2 0.3 0.3 0.4 0.4"), "{told}");
+    assert!(told.ends_with("3.6 3.6 3.7 3.7"), "{told}");
+    assert_eq!(Population::of(&board.host()).expect("population").balance, Balance::Balanced);
+}
+
+#[test]
+fn a_board_without_a_manual_is_placed_where_its_modules_bear_it_out() {
+    let of = |full: &[u32]| {
+        let names = row("DIMM#", 0..=31, full);
+        let opteron = "AMD Opteron(tm) Processor 6174";
+        planted("Somebody", "X", &[opteron; 4], &with_bank(&names, "BANK")).told()
+    };
+    let every_second: Vec<u32> = (0..32).step_by(2).collect();
+    assert!(of(&every_second).starts_with("evident-neighbours: 0.0 0.0 0.1 0.1"));
+    let first_half: Vec<u32> = (0..32).filter(|slot| slot % 8 < 4).collect();
+    assert_eq!(of(&first_half), "nothing", "filled in order without a thought");
+    let all: Vec<u32> = (0..32).collect();
+    assert!(of(&all).starts_with("evident-neighbours"));
+    // One module less, a processor without memory, or half of the channels: nothing bears it out.
+    assert_eq!(of(&every_second[1..]), "nothing");
+    assert_eq!(of(&every_second[4..]), "nothing");
+    let half: Vec<u32> = (0..32).step_by(4).collect();
+    assert_eq!(of(&half), "nothing");
+}
+
 #[test]
 fn a_processor_whose_empty_slots_have_no_name_is_there_all_the_same() {
     let named: Vec<String> = "ABCD".chars().map(|c| format!("P1-DIMM{c}1*")).collect();
