@@ -284,6 +284,36 @@ fn modules_below_their_speed_are_found_with_the_likeliest_reason() {
 }
 
 #[test]
+fn a_familys_speeds_say_whether_two_modules_on_a_channel_are_why() {
+    let finding = |processor: &str, channels: [[u64; 2]; 3], configured: u32| {
+        let mut slots = three_channels(channels);
+        for module in slots.iter_mut().filter_map(|slot| slot.module.as_mut()) {
+            (module.rated_mts, module.configured_mts) = (Some(2933), Some(configured));
+        }
+        let mut host = bare();
+        host.cpu.model = known(processor.into());
+        host.memory.slots = known(slots);
+        found(&study(host), "memory-speed").remove(0)
+    };
+    const CASCADE: &str = "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz";
+    let two = [[32, 32], [32, 0], [0, 0]];
+    let deep = finding(CASCADE, two, 2666);
+    assert!(deep.says.contains("2 modules on a channel are why: Cascade Lake-SP runs 2 at 2666"));
+    assert!(deep.remedy.contains("one module a channel would run at up to 2933"), "{deep:?}");
+    assert_eq!(deep.evidence.len(), 2, "the family's rule with its source");
+    // Slower than two on a channel need to be: they are not why.
+    let says = finding(CASCADE, two, 2400).says;
+    assert!(says.contains("modules on a channel are not why"), "{says}");
+    let says = finding(CASCADE, [[32, 0], [32, 0], [0, 0]], 2400).says;
+    assert!(says.contains("model of processor or a setting"), "{says}");
+    let skylake = finding("Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz", two, 2666);
+    assert!(skylake.says.contains("Skylake-SP runs 2 on a channel at no more"), "{skylake:?}");
+    // Nothing is said of a family whose speeds are not known.
+    let says = finding("Intel(R) Xeon(R) CPU E3-1240 V2 @ 3.40GHz", two, 2666).says;
+    assert!(says.contains("lower it on many processors"), "{says}");
+}
+
+#[test]
 fn firmware_and_kernel_are_held_against_each_other() {
     let socket = |populated: bool| CpuSocket { populated, ..CpuSocket::default() };
     let mut host = two_sockets();

@@ -2,12 +2,14 @@
 //!
 //! Memory bandwidth is proportional to it. Two or three modules on a channel lower it on most
 //! processors, a slower module lowers it for all, and the processor's own limit or a setting of the
-//! firmware may.
+//! firmware may. Where the family's speeds by modules on a channel are known (`dimm/platforms`),
+//! the finding says which of these it is.
 
 use super::evidence;
 use crate::{Case, Rule};
+use narrows_dimm::platform::{self, Platform};
 use narrows_model::host::{Module, Slot};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
 use std::collections::BTreeMap;
 
 /// The rule.
@@ -38,7 +40,8 @@ fn judge(case: &Case<'_>) -> Verdict {
     if configured >= rated {
         return Verdict::clear(evidence(list(&speeds), fact.source().0.clone()));
     }
-    let (why, remedy) = cause(slots, &speeds, configured);
+    let family = platform::of(&case.study.host);
+    let cause = cause(slots, &speeds, configured, family);
     let share = 100.0 * f64::from(configured) / f64::from(rated);
     Verdict::Found {
         findings: vec![Finding {
@@ -46,27 +49,57 @@ fn judge(case: &Case<'_>) -> Verdict {
             weight: Weight::Advice,
             says: format!(
                 "Memory runs at {configured} MT/s, {share:.0} % of the {rated} MT/s that modules are \
-                 made for: {why}"
+                 made for: {}",
+                cause.why
             ),
-            evidence: vec![evidence(list(&speeds), fact.source().0.clone())],
+            evidence: std::iter::once(evidence(list(&speeds), fact.source().0.clone()))
+                .chain(cause.rule)
+                .collect(),
             worth: None,
-            remedy: remedy.into(),
+            remedy: cause.remedy,
         }],
     }
 }
 
-/// The likeliest reason, and what to do about it.
-fn cause(slots: &[Slot], speeds: &[(u32, u32)], configured: u32) -> (String, &'static str) {
+/// Why modules run slower than they are made for.
+struct Cause {
+    /// What it is, as the end of a sentence.
+    why: String,
+    /// What can be done about it.
+    remedy: String,
+    /// The maker's rule that it rests on.
+    rule: Option<Evidence>,
+}
+
+impl Cause {
+    fn new(why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { why: why.into(), remedy: remedy.into(), rule: None }
+    }
+}
+
+/// The slowest module, the family's rule for modules on a channel, or the likeliest of the rest.
+fn cause(
+    slots: &[Slot],
+    speeds: &[(u32, u32)],
+    configured: u32,
+    family: Option<&Platform>,
+) -> Cause {
     let slowest = speeds.iter().map(|(_, rated)| *rated).min().unwrap_or(0);
     if slowest == configured {
-        return (
+        return Cause::new(
             format!("the slowest module is made for {slowest} MT/s"),
             "replace the slower modules, or accept their speed for all",
         );
     }
     let deepest = depths(slots).into_values().max();
+    if let Some(cause) = family.zip(deepest).and_then(|(family, deepest)| {
+        let fastest = speeds.iter().map(|(_, rated)| *rated).max().unwrap_or(0);
+        by_family(family, deepest, configured, fastest)
+    }) {
+        return cause;
+    }
     match deepest {
-        Some(modules) if modules > 1 => (
+        Some(modules) if modules > 1 => Cause::new(
             format!(
                 "{modules} modules on a channel lower it on many processors, or the processor does no \
                  more"
@@ -74,12 +107,49 @@ fn cause(slots: &[Slot], speeds: &[(u32, u32)], configured: u32) -> (String, &'s
             "look up the processor's speed with one module a channel; fewer, larger modules may be \
              faster",
         ),
-        _ => (
-            "the processor or a setting of the firmware allows no more".to_owned(),
+        _ => Cause::new(
+            "the processor or a setting of the firmware allows no more",
             "look up the processor's memory speed, and the firmware's memory frequency and power \
              profile",
         ),
     }
+}
+
+/// The cause by what the family runs so many modules on a channel at; `None` where that is not
+/// known or modules run faster than it says.
+fn by_family(family: &Platform, deepest: u32, configured: u32, fastest: u32) -> Option<Cause> {
+    let (alone, most) = (family.mts_at(1)?, family.mts_at(deepest)?);
+    let name = &family.name;
+    let cause = match () {
+        () if configured == most && alone > most => {
+            let then = alone.min(fastest);
+            Cause::new(
+                format!(
+                    "{deepest} modules on a channel are why: {name} runs {deepest} at {most} MT/s at \
+                     most, and one at {alone}"
+                ),
+                format!(
+                    "one module a channel would run at up to {then} MT/s: fewer, larger modules, \
+                     where capacity allows"
+                ),
+            )
+        }
+        () if configured == most => Cause::new(
+            format!("{name} runs {deepest} on a channel at no more"),
+            "nothing to change: faster modules do not help this processor",
+        ),
+        () if configured < most => Cause::new(
+            format!(
+                "modules on a channel are not why, {name} runs {deepest} at up to {most} MT/s: this \
+                 model of processor or a setting of the firmware allows no more"
+            ),
+            "look up this processor's memory speed, and the firmware's memory frequency and power \
+             profile",
+        ),
+        () => return None,
+    };
+    let rule = format!("{name}: {alone} MT/s with one module on a channel, {most} with {deepest}");
+    Some(Cause { rule: Some(evidence(rule, family.source.clone())), ..cause })
 }
 
 /// Modules on each channel.
