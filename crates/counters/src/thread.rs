@@ -29,6 +29,13 @@ fn cycles() -> Option<u64> {
     })
 }
 
+/// Time that the calling thread spent on a run queue (kernel, Documentation/scheduler/
+/// sched-stats.rst, `/proc/<pid>/schedstat`: the second of three numbers).
+fn waited() -> Option<Nanos> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok().map(Nanos)
+}
+
 /// Reads the calling thread's CPU time so far; `wall_ns` is `CLOCK_MONOTONIC`, so that the
 /// difference of two readings has its own length.
 pub fn usage() -> ThreadUsage {
@@ -49,6 +56,7 @@ pub fn usage() -> ThreadUsage {
         system_ns: micros(usage.ru_stime),
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
+        waited_ns: waited(),
         cycles: cycles(),
         pacing_ns: None,
     }

@@ -131,6 +131,10 @@ pub struct ThreadUsage {
     pub voluntary_switches: u64,
     /// Times it was put aside.
     pub involuntary_switches: u64,
+    /// Time in which it could have run and waited for a CPU; `None` where the kernel does not count
+    /// it, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<Nanos>,
     /// Processor cycles, in user mode and in the kernel, where they can be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,

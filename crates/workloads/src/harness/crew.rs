@@ -101,6 +101,7 @@ impl Lane {
             involuntary_switches: close
                 .involuntary_switches
                 .saturating_sub(open.involuntary_switches),
+            waited_ns: open.waited_ns.zip(close.waited_ns).map(|(open, close)| span(open, close)),
             pacing_ns: close.pacing_ns.map(|close| span(open.pacing_ns.unwrap_or_default(), close)),
             cycles: open.cycles.zip(close.cycles).map(|(open, close)| close.saturating_sub(open)),
         }
