@@ -3,7 +3,9 @@
 //! A shaper, a slower link or a cloud's allowance shows itself in three ways at once: the rate is
 //! the same in every run and every slice of it, packets wait in a queue before it that never
 //! empties (TCP's smoothed round trip stays far above the shortest that was seen), and nothing at
-//! the ends is full: no CPU, no window, no buffer. The rate is then its capacity, and rate x
+//! the ends is full: no CPU, no window, no buffer, and TCP always had something under way. A thread
+//! that waits for its CPU makes round trips long too, and a steady rate; but then TCP has nothing to
+//! send for most of the time. The rate is then its capacity, and rate x
 //! waiting time its queue. A shaper on the sender's own interface is `nic-shaped`'s to name, and a
 //! link that is full is what it should be.
 
@@ -28,6 +30,9 @@ const UNSTEADY_MAX: f64 = 0.25;
 const WAITED_MIN_NS: f64 = 300e3;
 /// And the wait must be of some weight beside the path itself.
 const WAITED_SHARE_MIN: f64 = 0.2;
+/// Before a shaper TCP has something under way all the time (0.96 to 1.00 were counted); senders
+/// that cut their segments themselves left it idle for 0.2 to 0.8 of the time.
+const ENGAGED_MIN: f64 = 0.9;
 /// From here on a link is full: headers, and a little that is not used.
 const LINK_SHARE: f64 = 0.9;
 
@@ -53,7 +58,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     let queued = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE_MIN * trips.shortest_ns);
     let is_steady = rates.spread() <= SPREAD_MAX && unsteady <= UNSTEADY_MAX;
-    let free = !cell.is_busy() && !cell.is_limited_by_buffers();
+    let engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
+    let free = engaged && !cell.is_busy() && !cell.is_limited_by_buffers();
     let capacity_bps = cell.in_packets(rates.middle);
     if !(queued && is_steady && free) || is_own(cell, capacity_bps) {
         return cell.saw(seen, None);
@@ -127,6 +133,9 @@ mod tests {
         assert!(findings[0].says.contains("wait 20.0 ms"), "{}", findings[0].says);
         assert!(is_clear(&of_study(&RULE, &study(60_000_000, 20_000))), "unsteady");
         assert!(is_clear(&of_study(&RULE, &study(3_000_000, 90))), "no queue");
+        let mut idle = study(3_000_000, 20_000);
+        read(&mut idle, "tcp-info", "flow0.busy_ns", 200_000_000);
+        assert!(is_clear(&of_study(&RULE, &idle)), "a sender that is slow itself");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
     }
 

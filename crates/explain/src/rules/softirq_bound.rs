@@ -36,10 +36,9 @@ fn look(cell: &Cell<'_>) -> Looked {
         (Some(sends), takes) if sends >= takes.unwrap_or(0.0) => ("sender", sends),
         (_, takes) => ("receiver", takes.unwrap_or(0.0)),
     };
-    let cpu = cell.summary.cpu.as_ref();
-    let own = cpu.and_then(|cpu| if end == "sender" { cpu.source_share } else { cpu.sink_share });
+    let own = if end == "sender" { cell.of_source(threads) } else { cell.of_sink(threads) };
     let seen = format!(
-        "software interrupts took {:.0} % of a CPU at the {end}, its busiest thread {:.0} %",
+        "software interrupts took {:.0} % of a CPU at the {end}, its own threads {:.0} %",
         100.0 * share,
         100.0 * own.unwrap_or(0.0)
     );
@@ -59,6 +58,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// Time of all threads of an end, as a share of one CPU: where it sends and receives there are two.
+fn threads(end: &EndReport) -> Option<f64> {
+    let ran = end.threads.iter().map(|thread| thread.user_ns.0 + thread.system_ns.0).sum::<u64>();
+    (end.window_ns.0 > 0).then(|| ran as f64 / end.window_ns.0 as f64)
+}
+
 /// The largest share of its time that a CPU of an end's host spent in software interrupts.
 fn softirq(end: &EndReport) -> Option<f64> {
     let of_cpus = end.readings.from_source(Source::Cpu).filter_map(|(key, ns)| {
@@ -73,6 +78,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::load::Role;
 
     #[test]
     fn a_cpu_full_of_software_interrupts_is_found() {
@@ -84,6 +90,16 @@ mod tests {
         assert!(is_found(&of(800)));
         // The threads take half of a CPU.
         assert!(is_clear(&of(300)));
+        // Two threads, one for each direction, take more than that together.
+        let mut both = stream("tcp-stream");
+        read(&mut both, "cpu", "cpu1.softirq_ns", 800_000_000);
+        for record in &mut both.records {
+            for end in record.of_mut(Role::Sender) {
+                let thread = end.threads[0].clone();
+                end.threads.push(thread);
+            }
+        }
+        assert!(is_clear(&of_study(&RULE, &both)));
         // Two CPUs, neither of them full.
         let mut study = stream("tcp-stream");
         for cpu in [0, 1] {
