@@ -1,6 +1,7 @@
 //! One rule a file, listed by name.
 
 mod acks_lost;
+mod acks_slow;
 mod aspm;
 mod backlog_drops;
 mod black_hole;
@@ -40,11 +41,12 @@ mod nic_queues;
 mod nic_remote_node;
 mod nic_rings;
 mod nic_shaped;
-mod noisy_host;
+pub mod noisy_host;
 mod numa_balancing;
 mod outages;
 mod pacing;
 mod packet_budget;
+mod packet_cost;
 mod path_capacity;
 mod pause_frames;
 mod pcie_bifurcated;
@@ -60,13 +62,13 @@ mod rdma_retries;
 mod receive_autotuning;
 mod receive_window;
 mod reordering;
-mod retransmits;
+pub mod retransmits;
 mod round_trips;
 mod rt_throttling;
 mod same_cpu;
 mod segment_size;
 mod send_buffer;
-mod send_buffers;
+pub mod send_buffers;
 mod socket_count;
 mod softirq_bound;
 mod sources_disagree;
@@ -85,6 +87,7 @@ use crate::evidence::evidence;
 /// All rules, by name.
 pub static RULES: &[&Rule] = &[
     &acks_lost::RULE,
+    &acks_slow::RULE,
     &aspm::RULE,
     &backlog_drops::RULE,
     &black_hole::RULE,
@@ -129,6 +132,7 @@ pub static RULES: &[&Rule] = &[
     &outages::RULE,
     &pacing::RULE,
     &packet_budget::RULE,
+    &packet_cost::RULE,
     &path_capacity::RULE,
     &pause_frames::RULE,
     &pcie_bifurcated::RULE,

@@ -5,6 +5,7 @@ use crate::{Case, Rule};
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use narrows_stats::{median, noise};
 
+/// Whether other processes used the host.
 pub static RULE: Rule = Rule {
     name: "noisy-host",
     asks: "Did other processes use this host during the measurement?",

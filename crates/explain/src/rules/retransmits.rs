@@ -13,9 +13,11 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::signals::Losses;
 use crate::{Case, Rule};
+use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
 
+/// Whether segments were sent again, and why.
 pub static RULE: Rule =
     Rule { name: "tcp-retransmits", asks: "Did TCP retransmit segments?", of_host: false, judge };
 
@@ -24,6 +26,8 @@ const LOST_SHARE: f64 = 0.001;
 const LOST_MIN: f64 = 3.0;
 /// How much further than the bound a stream may be and still be held by it.
 const BOUND_SHARE: f64 = 0.25;
+/// From this share of what was sent again on, the ends' own CPUs dropped it.
+const OWN_SHARE: f64 = 0.5;
 /// From so many packets at a time on they were lost in a row. Policers between namespaces took 3 to
 /// 8, a queue of ten packets 1.4, drops at random 0.2 to 0.7.
 pub const ROW_MIN: f64 = 3.0;
@@ -51,9 +55,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     if let Some(bound) = bound_bps {
         seen += &format!("; with that loss and round trip Reno reaches {:.0} Mb/s", bound / 1e6);
     }
-    let is_held = bound_bps.zip(cell.rates()).is_some_and(|(bound, rates)| {
-        rates.middle >= BOUND_SHARE * bound && !cell.is_busy() && !cell.is_limited_by_buffers()
-    });
+    let is_held = bound_bps.is_some() && is_held(cell);
     let many = losses.lost * losses.sent >= LOST_MIN;
     let wrong = (losses.lost >= LOST_SHARE || (many && is_held)).then(|| {
         let says = format!(
@@ -66,6 +68,25 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), place)
     });
     cell.saw(seen, wrong)
+}
+
+/// Whether a stream is as fast as what was lost of it allows, about, and nothing else holds it: the
+/// bound falls with the root of the loss (Mathis et al., 1997), and without a round trip nobody
+/// knows it. A sender that waited for its timer is below that bound. What an end's own CPU dropped
+/// because it was behind is no loss of the path's.
+pub fn is_held(cell: &Cell<'_>) -> bool {
+    let bound_bps = cell.losses().and_then(|losses| bound(cell, &losses));
+    let is_near = bound_bps
+        .zip(cell.rates())
+        .is_none_or(|(bound, rates)| rates.middle >= BOUND_SHARE * bound);
+    let timeouts = cell.sent_count(keys::TIMEOUTS).or(cell.sent_count(keys::KERNEL_TIMEOUTS));
+    let is_late = timeouts.is_some_and(|timeouts| timeouts >= 1.0);
+    let is_own = cell.sent_count(keys::RETRANSMITTED).is_some_and(|again| {
+        let dropped = |end: &EndReport| Some(end.readings.total(keys::BACKLOG_DROPPED)? as f64);
+        let at_ends = [cell.of_source(dropped), cell.of_sink(dropped)];
+        at_ends.into_iter().flatten().any(|dropped| dropped >= OWN_SHARE * again)
+    });
+    (is_near || is_late) && !is_own && !cell.is_busy() && !cell.is_limited_by_buffers()
 }
 
 /// A share in per cent, with two digits that count.

@@ -3,10 +3,12 @@
 //! What is sent and not yet acknowledged stays in the send buffer: below 1 MiB, a round trip of 1
 //! ms allows no more than 8 Gb/s, less the kernel's own bookkeeping (tcp(7), tcp_wmem).
 
+use crate::measured::Cell;
 use crate::setting::{Trouble, below, judge as setting};
 use crate::{Case, Rule};
 use narrows_model::result::Verdict;
 
+/// Whether the largest send buffer is small.
 pub static RULE: Rule = Rule {
     name: "tcp-send-buffers",
     asks: "Can a TCP sender keep a fast path full?",
@@ -20,6 +22,24 @@ fn judge(case: &Case<'_>) -> Verdict {
             says: format!("A TCP sender may hold {largest} B at most until they are acknowledged"),
             remedy: "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 4194304\"".into(),
         })
+    })
+}
+
+/// What was under way may be below the buffer by the kernel's own bookkeeping, and above it by a
+/// message: as a share of the largest buffer.
+const UNDER_WAY: std::ops::Range<f64> = 0.4..1.3;
+
+/// Whether what was under way, rate x round trip, is about the largest send buffer. A sender with
+/// more under way than that was not held by it.
+pub fn explains(cell: &Cell<'_>) -> bool {
+    let largest = cell.sender().and_then(|end| {
+        end.setting("net.ipv4.tcp_wmem")?.split_whitespace().nth(2)?.parse::<f64>().ok()
+    });
+    let flows = f64::from(cell.trial.params.streams.max(1));
+    let under_way = cell.rates().zip(cell.trips());
+    let under_way = under_way.map(|(rates, trips)| rates.middle / 8.0 * trips.least_ns / 1e9);
+    under_way.zip(largest).is_some_and(|(bytes, largest)| {
+        cell.is_tcp_stream() && UNDER_WAY.contains(&(bytes / flows / largest))
     })
 }
 

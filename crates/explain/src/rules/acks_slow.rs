@@ -1,0 +1,134 @@
+//! `acknowledgements-slow`: do acknowledgements wait on the way back?
+//!
+//! A way back that is much narrower than the way there (an asymmetric line, a shaper on the
+//! receiver's side) lets through so many acknowledgements a second and no more. TCP's round trip
+//! grows as before a shaper on the way there, but what comes at a constant rate are the
+//! acknowledgements, each for more and more segments, and not the data.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::reading::keys;
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "acknowledgements-slow",
+    asks: "Do acknowledgements wait on the way back?",
+    of_host: false,
+    judge,
+};
+
+/// How far apart the runs' acknowledgements a second may be. Behind 1.5 Mb/s on the way back 2,836,
+/// 2,840 and 2,843 came; before shapers on the way there they were 20 to 40 % apart, since the
+/// kernel joins now more and now fewer segments.
+const SPREAD_MAX: f64 = 0.02;
+/// A receiver acknowledges every second segment, or every second packet that was joined of a few.
+const SEGMENTS_MIN: f64 = 4.0;
+/// A shorter wait is one of wake-ups.
+const WAITED_MIN_NS: f64 = 1e6;
+/// TCP waits for acknowledgements all the time.
+const ENGAGED_MIN: f64 = 0.9;
+/// From this share on losses hold the stream too.
+const LOST_SHARE: f64 = 0.001;
+/// Fewer runs may agree by accident.
+const RUNS_MIN: usize = 3;
+/// Bits of an acknowledgement with timestamps, as an IPv4 packet.
+const ACK_BITS: f64 = 8.0 * 52.0;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() || cell.is_paced() || cell.trial.params.is_bidirectional() {
+        return Err(Blind::OtherKind);
+    }
+    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
+    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    let rates = came_each_second(cell);
+    let (Some(low), Some(high)) =
+        (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max))
+    else {
+        return Err(cell.lacks("acknowledgements that came"));
+    };
+    let window_s = cell.of_source(|end| Some(end.window_ns.seconds())).unwrap_or(1.0);
+    let segments = losses.sent / window_s.max(1e-9) / high.max(1.0);
+    let seen = format!(
+        "{low:.0} to {high:.0} acknowledgements a second in {} runs, each for {segments:.0} \
+         segments; packets waited {:.1} ms at the least",
+        rates.len(),
+        trips.waited_ns() / 1e6
+    );
+    let is_constant = rates.len() >= RUNS_MIN && high - low <= SPREAD_MAX * high;
+    let is_queued = trips.waited_ns() >= WAITED_MIN_NS.min(trips.middle_ns / 2.0)
+        && trips.middle_ns - trips.shortest_ns >= WAITED_MIN_NS;
+    let is_engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
+    let is_free = is_engaged && losses.lost < LOST_SHARE && !cell.is_limited_by_buffers();
+    let wrong = (is_constant && is_queued && is_free && segments >= SEGMENTS_MIN).then(|| {
+        let says = format!(
+            "Acknowledgements come back at {high:.0} a second and no faster in {}, about {:.1} Mb/s \
+             of packets: the way back is slow, and the sender waits for it",
+            cell.trial.label,
+            high * ACK_BITS / 1e6
+        );
+        let remedy = "look at the other direction: measure it by itself (--reverse), and see what \
+                      shapes what leaves the receiver: tc -s qdisc there and on routers, an \
+                      asymmetric line; acknowledgements that pass first there (a priority queue) \
+                      help as well";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// Segments a second that came back to the sender, of each run.
+fn came_each_second(cell: &Cell<'_>) -> Vec<f64> {
+    let ends = cell.done.iter().filter_map(|record| record.sender());
+    let of = |end: &narrows_model::load::EndReport| {
+        let came = end.readings.total(keys::SEGMENTS_IN)? as f64;
+        (came > 0.0 && end.window_ns.0 > 0).then(|| came / end.window_ns.seconds())
+    };
+    ends.filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::load::Role;
+    use narrows_model::study::StoredStudy;
+
+    /// A stream whose runs got so many acknowledgements, each for so many segments.
+    fn study(came: [u64; 3], sent: u64) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("rtt_min_ns", 8_000),
+            ("rtt_ns", 10_000_000),
+            ("lowest:rtt_ns", 8_000_000),
+            ("highest:rtt_ns", 18_000_000),
+            ("sent_segments", sent),
+            ("retransmitted_segments", 0),
+            ("busy_ns", 960_000_000),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        for (record, came) in study.records.iter_mut().zip(came) {
+            for end in record.of_mut(Role::Sender) {
+                end.readings.put_words("tcp-info", "flow0.received_segments", came);
+            }
+        }
+        study
+    }
+
+    #[test]
+    fn a_constant_rate_of_acknowledgements_is_found() {
+        assert!(is_found(&of_study(&RULE, &study([2836, 2840, 2843], 231_000))));
+        let joined = study([1240, 1650, 1653], 16_500);
+        assert!(is_clear(&of_study(&RULE, &joined)), "a shaper on the way there");
+        let each = study([8000, 8001, 8002], 16_000);
+        assert!(is_clear(&of_study(&RULE, &each)), "every second segment");
+        let mut idle = study([2836, 2840, 2843], 231_000);
+        read(&mut idle, "tcp-info", "flow0.busy_ns", 300_000_000);
+        assert!(is_clear(&of_study(&RULE, &idle)), "the sender had nothing to send");
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}
