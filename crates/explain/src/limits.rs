@@ -2,8 +2,8 @@
 //! and is not the limit, and what would be the next. Of several findings the one counts that is
 //! nearest to the cause: a policer makes TCP retransmit, and not the other way round.
 
-use crate::measured::{Cell, cells};
-use crate::rules::congestion_control;
+use crate::measured::{Cell, cells, waited_share};
+use crate::rules::{congestion_control, noisy_host, retransmits, send_buffers};
 use crate::{Case, Judged, findings};
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding};
@@ -93,36 +93,80 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Rules that name a limit, those nearest to a cause first, what they name, and how sure it is.
-const NAMED: [(&str, &str, Sureness); 26] = [
-    ("path-mtu-black-hole", "a path MTU black hole", Sureness::Inferred),
-    ("fragments-lost", "the loss of fragments", Sureness::Counted),
-    ("path-corruption", "corruption of packets on the path", Sureness::Counted),
-    ("handshake-loss", "the loss or refusal of handshakes", Sureness::Counted),
-    ("same-cpu", "one CPU for both ends", Sureness::Inferred),
-    ("cpu-quota", "a quota of CPU time", Sureness::Inferred),
-    ("nic-shaped", "a queueing discipline of an end's own interface", Sureness::Inferred),
-    ("path-policed", "a policer on the path", Sureness::Inferred),
-    ("path-capacity", "a shaper or a slower link between the ends", Sureness::Inferred),
-    ("path-rate-limit", "a shaper, a policer or a slower link between the ends", Sureness::Counted),
-    ("receive-window", "the receiver's window", Sureness::Counted),
-    ("send-buffer", "the sender's buffer", Sureness::Counted),
-    ("acknowledgements-lost", "loss on the way back", Sureness::Counted),
-    ("congestion-marks", "congestion marks of the path", Sureness::Counted),
-    ("path-duplicates", "duplication of packets on the path", Sureness::Counted),
-    ("path-outages", "outages of the path", Sureness::Counted),
-    ("tcp-retransmits", "loss of segments", Sureness::Counted),
-    ("datagrams-dropped", "loss of datagrams", Sureness::Counted),
-    ("message-size", "the size of the messages", Sureness::Inferred),
-    ("nic-offloads", "work that offloads would save", Sureness::Possible),
-    ("softirq-bound", "the handling of packets by a CPU", Sureness::Counted),
-    ("super-packets", "packets of few segments", Sureness::Inferred),
-    ("path-reordering", "reordering of packets on the path", Sureness::Counted),
-    ("sender-pacing", "the pace of congestion control", Sureness::Possible),
-    ("round-trip-time", "the round trip of the path", Sureness::Inferred),
-    ("segment-size", "the size of segments", Sureness::Possible),
+/// Whether what a rule found holds a cell where it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Yes,
+    /// It is there, and allows more than was measured: named where nothing else is.
+    Perhaps,
+    /// It is there, and more than it allows was measured.
+    No,
+}
+
+/// A rule that can name a limit.
+struct Named {
+    rule: &'static str,
+    /// What it names, as the subject of a sentence.
+    what: &'static str,
+    sureness: Sureness,
+    holds: fn(&Cell<'_>) -> Holds,
+}
+
+const fn always(rule: &'static str, what: &'static str, sureness: Sureness) -> Named {
+    Named { rule, what, sureness, holds: |_| Holds::Yes }
+}
+
+/// Rules that name a limit, those nearest to a cause first.
+static NAMED: &[Named] = &[
+    always("path-mtu-black-hole", "a path MTU black hole", Sureness::Inferred),
+    always("fragments-lost", "the loss of fragments", Sureness::Counted),
+    always("path-corruption", "corruption of packets on the path", Sureness::Counted),
+    always("handshake-loss", "the loss or refusal of handshakes", Sureness::Counted),
+    always("same-cpu", "one CPU for both ends", Sureness::Inferred),
+    always("cpu-quota", "a quota of CPU time", Sureness::Inferred),
+    always("nic-shaped", "a queueing discipline of an end's own interface", Sureness::Inferred),
+    always("path-policed", "a policer on the path", Sureness::Inferred),
+    always("path-capacity", "a shaper or a slower link between the ends", Sureness::Inferred),
+    always(
+        "path-rate-limit",
+        "a shaper, a policer or a slower link between the ends",
+        Sureness::Counted,
+    ),
+    always("receive-window", "the receiver's window", Sureness::Counted),
+    always("send-buffer", "the sender's buffer", Sureness::Counted),
+    always("acknowledgements-lost", "loss on the way back", Sureness::Counted),
+    always("acknowledgements-slow", "the way back, which is slow,", Sureness::Inferred),
+    always("congestion-marks", "congestion marks of the path", Sureness::Counted),
+    always("path-duplicates", "duplication of packets on the path", Sureness::Counted),
+    always("path-outages", "outages of the path", Sureness::Counted),
+    Named {
+        rule: "tcp-retransmits",
+        what: "loss of segments",
+        sureness: Sureness::Counted,
+        holds: lost,
+    },
+    always("datagrams-dropped", "loss of datagrams", Sureness::Counted),
+    always("message-size", "the size of the messages", Sureness::Inferred),
+    always("nic-offloads", "work that offloads would save", Sureness::Possible),
+    always("packet-cost", "what the kernel does with each packet", Sureness::Counted),
+    always("softirq-bound", "the handling of packets by a CPU", Sureness::Counted),
+    always("super-packets", "packets of few segments", Sureness::Inferred),
+    always("path-reordering", "reordering of packets on the path", Sureness::Counted),
+    always("sender-pacing", "the pace of congestion control", Sureness::Possible),
+    always("round-trip-time", "the round trip of the path", Sureness::Inferred),
+    always("segment-size", "the size of segments", Sureness::Possible),
+    Named {
+        rule: "tcp-send-buffers",
+        what: "the largest send buffer",
+        sureness: Sureness::Inferred,
+        holds: sent_at_once,
+    },
 ];
 
+/// A shorter wait for a CPU is ordinary.
+const WAITED_SHARE: f64 = 0.1;
+/// Where TCP had something under way for less of the time, the sender is what was waited for.
+const ENGAGED_MIN: f64 = 0.8;
 /// A pace is held from this share of it on.
 const HELD_SHARE: f64 = 0.95;
 /// Lower shares than this are no loss that holds a stream.
@@ -146,14 +190,19 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     let concerns = |finding: &&&Finding| {
         is_of_host(&finding.rule) || finding.evidence.iter().any(|seen| seen.from == runs)
     };
-    let named = NAMED.iter().find_map(|(rule, what, sureness)| {
-        let of = found.iter().filter(|finding| finding.rule == *rule);
-        of.clone().find(concerns).map(|_| (Some((*rule).to_owned()), (*what).to_owned(), *sureness))
-    });
-    let own = || full_cpu(cell).or_else(|| pace(cell));
-    let (rule, what, sureness) = outpaced(case, cell).or(named).or_else(own).unwrap_or_else(|| {
-        (None, "nothing that was looked at explains the rate".to_owned(), Sureness::Unexplained)
-    });
+    let is_found = |rule: &str| found.iter().any(|one| one.rule == rule && concerns(&one));
+    let all: Vec<&Named> = NAMED.iter().filter(|named| is_found(named.rule)).collect();
+    let named = all.iter().find(|named| (named.holds)(cell) == Holds::Yes);
+    let named = named.map(|named| named.answer(named.sureness));
+    let own = || of_ends(cell, found);
+    let rest = || {
+        let of = all.iter().find(|named| (named.holds)(cell) == Holds::Perhaps);
+        of.map(|named| named.answer(Sureness::Possible))
+    };
+    let (rule, what, sureness) =
+        outpaced(case, cell).or(named).or_else(own).or_else(rest).unwrap_or_else(|| {
+            (None, "nothing that was looked at explains the rate".to_owned(), Sureness::Unexplained)
+        });
     Limit {
         cell: cell.trial.label.clone(),
         next: next(case, cell),
@@ -164,10 +213,27 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     }
 }
 
+/// The rule that names a limit, what it names, and how sure that is.
+type Answer = (Option<String>, String, Sureness);
+
+impl Named {
+    fn answer(&self, sureness: Sureness) -> Answer {
+        (Some(self.rule.to_owned()), self.what.to_owned(), sureness)
+    }
+}
+
+fn lost(cell: &Cell<'_>) -> Holds {
+    if retransmits::is_held(cell) { Holds::Yes } else { Holds::Perhaps }
+}
+
+fn sent_at_once(cell: &Cell<'_>) -> Holds {
+    if send_buffers::explains(cell) { Holds::Yes } else { Holds::No }
+}
+
 /// The default congestion control, where one that slows down at each loss moves more on the same
 /// path: what was lost cannot be what holds it then. One that does not mind loss and is faster
 /// shows nothing of the kind.
-fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<(Option<String>, String, Sureness)> {
+fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<Answer> {
     let (default, other) = congestion_control::compared(case.study, case.summaries)?;
     let name = default.effective.congestion.as_deref()?;
     let (used, _) = congestion_control::faster(name, default, other)?;
@@ -178,16 +244,57 @@ fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<(Option<String>, String,
     })
 }
 
-fn full_cpu(cell: &Cell<'_>) -> Option<(Option<String>, String, Sureness)> {
+/// What of the ends themselves holds a cell, and is no rule's to find.
+fn of_ends(cell: &Cell<'_>, found: &[&Finding]) -> Option<Answer> {
+    let is_noisy = found.iter().any(|one| one.rule == noisy_host::RULE.name);
+    let others = || disturbed(cell).filter(|_| is_noisy);
+    full_cpu(cell).or_else(|| pace(cell)).or_else(others).or_else(|| idle_sender(cell))
+}
+
+/// The end whose thread had no CPU left to give, or too little of one.
+fn full_cpu(cell: &Cell<'_>) -> Option<Answer> {
     let cpu = cell.summary.cpu.as_ref().filter(|_| cell.is_busy())?;
-    let (sends, takes) = (cpu.source_share.unwrap_or(0.0), cpu.sink_share.unwrap_or(0.0));
-    let (end, share) = if sends >= takes { ("sender", sends) } else { ("receiver", takes) };
-    let what = format!("the {end}'s thread, {:.0} % of a CPU,", 100.0 * share);
+    let waited = [cell.of_source(waited_share), cell.of_sink(waited_share)];
+    let [sends, takes] = waited.map(|share| share.unwrap_or(0.0));
+    let ends = [
+        ("sender", cpu.source_share.unwrap_or(0.0), sends),
+        ("receiver", cpu.sink_share.unwrap_or(0.0), takes),
+    ];
+    let (end, ran, waited) = ends.into_iter().max_by(|a, b| (a.1 + a.2).total_cmp(&(b.1 + b.2)))?;
+    let mut what = format!("the {end}'s thread, {:.0} % of a CPU,", 100.0 * ran);
+    if waited >= WAITED_SHARE {
+        what += &format!(" which waited for a CPU in {:.0} % of the time,", 100.0 * waited);
+    }
     Some((None, what, Sureness::Counted))
 }
 
+/// Other processes, where they kept an end's threads from their CPUs and those had work.
+fn disturbed(cell: &Cell<'_>) -> Option<Answer> {
+    let has_work = cell.is_busy() || is_sender_idle(cell);
+    (cell.is_disturbed() && has_work).then(|| {
+        let what = "CPU time that other processes took".to_owned();
+        (Some(noisy_host::RULE.name.to_owned()), what, Sureness::Counted)
+    })
+}
+
+/// The sender, where its TCP was left with nothing to send: neither path nor receiver held it then.
+fn idle_sender(cell: &Cell<'_>) -> Option<Answer> {
+    let engaged = cell.engaged_share()?;
+    is_sender_idle(cell).then(|| {
+        let idle = 100.0 * (1.0 - engaged);
+        let what =
+            format!("the sender, which left TCP nothing to send in {idle:.0} % of the time,");
+        (None, what, Sureness::Counted)
+    })
+}
+
+fn is_sender_idle(cell: &Cell<'_>) -> bool {
+    let is_own = cell.is_tcp_stream() && !cell.is_paced();
+    is_own && cell.engaged_share().is_some_and(|share| share < ENGAGED_MIN)
+}
+
 /// The pace that was asked for, where the stream held it.
-fn pace(cell: &Cell<'_>) -> Option<(Option<String>, String, Sureness)> {
+fn pace(cell: &Cell<'_>) -> Option<Answer> {
     let asked = cell.trial.params.rate_bps.filter(|rate| *rate > 0)? as f64;
     let held = cell.rates()?.middle >= HELD_SHARE * asked;
     held.then(|| (None, "the pace that was asked for".to_owned(), Sureness::Counted))
@@ -245,8 +352,10 @@ mod tests {
     use super::*;
     use crate::judge;
     use crate::measured::testing::{read, slices, stream};
+    use narrows_model::load::Role;
     use narrows_model::result::{Ceiling, Method, Prediction, Unit};
     use narrows_model::study::StoredStudy;
+    use narrows_model::{Fact, Nanos};
 
     fn limit_of(study: &StoredStudy, predictions: &[Prediction]) -> Limit {
         let summaries = narrows_stats::summarise(study);
@@ -295,6 +404,66 @@ mod tests {
         }
         let full = limit_of(&study, &[]);
         assert!(full.to_string().contains("thread, 100 % of a CPU, limits (counted)"), "{full}");
+    }
+
+    #[test]
+    fn a_sender_without_a_cpu_is_the_limit_and_so_is_one_that_has_nothing_to_send() {
+        let mut study = stream("tcp-stream");
+        for end in study.records.iter_mut().filter_map(|record| record.of_mut(Role::Sender).next())
+        {
+            end.threads[0].waited_ns = Some(Nanos(end.threads[0].wall_ns.0 * 2 / 5));
+        }
+        let says = limit_of(&study, &[]).to_string();
+        let wanted =
+            "the sender's thread, 50 % of a CPU, which waited for a CPU in 40 % of the time,";
+        assert!(says.contains(wanted), "{says}");
+        let mut idle = stream("tcp-stream");
+        read(&mut idle, "tcp-info", "flow0.busy_ns", 250_000_000);
+        let says = limit_of(&idle, &[]).to_string();
+        assert!(says.contains("left TCP nothing to send in 75 % of the time"), "{says}");
+    }
+
+    #[test]
+    fn loss_that_allows_far_more_is_not_the_limit() {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("rtt_min_ns", 20_000),
+            ("rtt_ns", 20_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 1_000_000),
+            ("retransmitted_segments", 1_000),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        read(&mut study, "tcp-info", "flow0.busy_ns", 250_000_000);
+        // A thousandth lost over 20 us allows 22 Gb/s, ten were measured: held by it, about.
+        assert_eq!(limit_of(&study, &[]).rule.as_deref(), Some("tcp-retransmits"));
+        read(&mut study, "softnet", "dropped_packets", 900);
+        let says = limit_of(&study, &[]).to_string();
+        assert!(says.contains("left TCP nothing to send"), "dropped by the own CPUs: {says}");
+        read(&mut study, "softnet", "dropped_packets", 0);
+        read(&mut study, "tcp-info", "flow0.rtt_ns", 2_000);
+        read(&mut study, "tcp-info", "flow0.rtt_min_ns", 2_000);
+        let says = limit_of(&study, &[]).to_string();
+        assert!(says.contains("left TCP nothing to send"), "{says}");
+    }
+
+    #[test]
+    fn a_small_send_buffer_is_the_limit_only_where_it_was_full() {
+        let of = |rtt_ns: u64| {
+            let mut study = stream("tcp-stream");
+            let setting = Fact::known("4096 16384 131072".to_owned(), "test");
+            study.host.tuning.insert("net.ipv4.tcp_wmem".into(), setting.clone());
+            let mut peer = study.host.clone();
+            peer.tuning.insert("net.ipv4.tcp_wmem".into(), setting);
+            study.peer_hosts = vec![peer];
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", rtt_ns);
+            read(&mut study, "tcp-info", "flow0.rtt_ns", rtt_ns);
+            limit_of(&study, &[]).what
+        };
+        // 10 Gb/s over 100 us are 125 kB, over 10 ms a hundred times the buffer.
+        assert_eq!(of(100_000), "the largest send buffer");
+        assert_eq!(of(10_000_000), "nothing that was looked at explains the rate");
     }
 
     #[test]

@@ -85,8 +85,8 @@ pub fn waited_share(end: &EndReport) -> Option<f64> {
     end.threads.iter().filter_map(of).reduce(f64::max)
 }
 
-/// Threads that wait for so much of their time are late for what fills their buffers. Streams
-/// between namespaces beside eight builds waited 0.1 to 0.6, on an idle machine under 0.02.
+/// Threads that wait for so much of their time are late for what fills their buffers: the same
+/// share as of the host's CPU time, where a run is noisy.
 const DISTURBED_SHARE: f64 = 0.1;
 
 /// From here on the CPU may be what holds a flow back.

@@ -3,7 +3,7 @@
 //! A link that flaps, a route that changes, a policer that empties TCP's window: nothing comes for
 //! whole slices of the window, and the sender's timer runs out (at least 200 ms in Linux) before it
 //! goes on. The mean hides it. Where packets are lost one by one the timer runs out now and then as
-//! well, when the one that was sent again is lost too; but most losses are then repaired without it.
+//! well, when the one that was sent again is lost too; but most losses are repaired without it.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};

@@ -4,10 +4,10 @@
 //! the same in every run and every slice of it, packets wait in a queue before it that never
 //! empties (TCP's smoothed round trip stays far above the shortest that was seen), and nothing at
 //! the ends is full: no CPU, no window, no buffer, and TCP always had something under way. A thread
-//! that waits for its CPU makes round trips long too, and a steady rate; but then TCP has nothing to
-//! send for most of the time. The rate is then its capacity, and rate x
-//! waiting time its queue. A shaper on the sender's own interface is `nic-shaped`'s to name, and a
-//! link that is full is what it should be.
+//! that waits for its CPU makes round trips long too, and a steady rate; but then TCP has nothing
+//! to send for most of the time. The rate is then its capacity, and rate x waiting time its queue.
+//! A shaper on the sender's own interface is `nic-shaped`'s to name, and a link that is full is
+//! what it should be.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
