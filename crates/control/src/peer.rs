@@ -11,7 +11,9 @@ use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::trial::Trial;
 use nix::sys::socket::{getsockopt, sockopt};
+use socket2::{Domain, SockAddr, Socket, Type};
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -81,13 +83,28 @@ enum Missed {
     Greeting(ControlError),
 }
 
+/// Segments of the control connection, both ways, in bytes: with their headers within the 576 B
+/// (IPv4, RFC 791) and 1280 B (IPv6, RFC 8200) that every path carries. A path that loses larger
+/// packets is what is to be measured, and must not take the words about it.
+fn segment_bytes(address: &SocketAddr) -> u32 {
+    if address.ip().to_canonical().is_ipv4() { 524 } else { 1208 }
+}
+
+/// Connects with segments that pass every path.
+fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_tcp_mss(segment_bytes(&address))?;
+    socket.connect_timeout(&SockAddr::from(address), CONNECT_WITHIN)?;
+    Ok(socket.into())
+}
+
 /// Connects, again when the agent hangs up: one that is crowded by strangers may have to drop this
 /// side before it can prove its key.
 fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
     let mut pauses = CROWDED_PAUSES.into_iter();
     let mut hung_up = None;
     loop {
-        let stream = TcpStream::connect_timeout(&address, CONNECT_WITHIN);
+        let stream = dial(address);
         // Whoever answered once and is gone now is told by what it did, not by its absence.
         let stream = stream.map_err(|error| match hung_up.take() {
             Some(why) => Missed::Greeting(ControlError::HungUp(why)),
