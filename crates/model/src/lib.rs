@@ -11,6 +11,7 @@ pub mod host;
 pub mod load;
 mod lost;
 pub mod options;
+pub mod probe;
 pub mod rdma;
 pub mod reading;
 pub mod record;

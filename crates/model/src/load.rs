@@ -5,6 +5,7 @@ pub use crate::options::{
     Binding, CpuList, Effective, IpVersion, MemoryParams, Params, SocketParams, StoredLoad,
     StoredParams, StreamParams, TripParams,
 };
+use crate::probe::PathProbe;
 use crate::workload::Workload;
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -301,6 +302,9 @@ pub struct EndReport {
     /// The shortest and the longest of them, exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_extremes_ns: Option<(Nanos, Nanos)>,
+    /// What a probe of the path found, told by the end that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Box<PathProbe>>,
     /// Socket settings read back.
     pub effective: Effective,
     /// Counters over the window and gauges at its end, by source.

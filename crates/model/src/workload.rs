@@ -16,6 +16,8 @@ pub enum Workload {
     RoundTrip(Transport),
     /// TCP connections that are made, used once and closed.
     Connect,
+    /// Questions about the path over UDP, with some TCP handshakes: see [`crate::probe`].
+    PathProbe,
     /// Bandwidth of a memory kernel.
     Memory(Kernel),
     /// A chain of loads, each of which needs the one before.
@@ -123,10 +125,10 @@ impl Kernel {
 }
 
 /// Every workload that has a word of its own, by that word.
-const NAMED: [(&str, Workload); 31] = {
+const NAMED: [(&str, Workload); 32] = {
     use Kernel::{Copy, CopyNt, Memcpy, Read, Triad, TriadNt, Write, WriteNt};
     use Transport::{Rdma, Tcp, Udp};
-    use Workload::{Connect, Latency, Memory, MemoryLatency, RoundTrip, Stream};
+    use Workload::{Connect, Latency, Memory, MemoryLatency, PathProbe, RoundTrip, Stream};
     [
         ("memory-copy", Memory(Copy)),
         ("memory-copy-nt", Memory(CopyNt)),
@@ -137,6 +139,7 @@ const NAMED: [(&str, Workload); 31] = {
         ("memory-triad-nt", Memory(TriadNt)),
         ("memory-write", Memory(Write)),
         ("memory-write-nt", Memory(WriteNt)),
+        ("path-probe", PathProbe),
         ("rdma-atomic-latency", Latency(Rdma(RdmaVerb::Atomic))),
         ("rdma-atomic-rr", RoundTrip(Rdma(RdmaVerb::Atomic))),
         ("rdma-atomic-stream", Stream(Rdma(RdmaVerb::Atomic))),
@@ -272,7 +275,14 @@ impl Workload {
 
     /// Whether it needs two ends; what a word of another tool means is not known.
     pub fn is_network(&self) -> bool {
-        matches!(self, Self::Stream(_) | Self::RoundTrip(_) | Self::Connect | Self::Latency(_))
+        matches!(
+            self,
+            Self::Stream(_)
+                | Self::RoundTrip(_)
+                | Self::Connect
+                | Self::PathProbe
+                | Self::Latency(_)
+        )
     }
 
     /// Whether it works on memory alone.
@@ -295,6 +305,7 @@ impl Workload {
         match self {
             Self::Stream(over) | Self::RoundTrip(over) | Self::Latency(over) => Some(*over),
             Self::Connect => Some(Transport::Tcp),
+            Self::PathProbe => Some(Transport::Udp),
             Self::Memory(_) | Self::MemoryLatency | Self::Other(_) => None,
         }
     }
@@ -326,7 +337,8 @@ impl Workload {
     pub fn metric(&self) -> Option<Metric> {
         Some(match self {
             Self::Stream(_) => Metric::Goodput,
-            Self::RoundTrip(_) => Metric::RoundTripP50,
+            // A probe's is that of its questions, on a path without load.
+            Self::RoundTrip(_) | Self::PathProbe => Metric::RoundTripP50,
             Self::Connect => Metric::ConnectionRate,
             Self::Memory(_) => Metric::MemoryBandwidth,
             Self::MemoryLatency => Metric::LoadToUse,
@@ -371,7 +383,9 @@ impl Workload {
     pub fn directions(&self) -> Directions {
         match self {
             Self::Stream(_) => Directions::Any,
-            Self::RoundTrip(_) | Self::Connect | Self::Latency(_) => Directions::ThereAndBack,
+            Self::RoundTrip(_) | Self::Connect | Self::PathProbe | Self::Latency(_) => {
+                Directions::ThereAndBack
+            }
             Self::Memory(_) | Self::MemoryLatency | Self::Other(_) => Directions::None,
         }
     }

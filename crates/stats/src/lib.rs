@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod background;
+mod capacity;
 mod compare;
 mod corrupted;
 mod done;
@@ -28,6 +29,7 @@ mod summary;
 mod together;
 mod traffic;
 
+pub use capacity::{Capacity, capacity, reordered_share};
 pub use compare::{Change, Compared, compare, compare_sessions};
 pub use corrupted::Corrupted;
 pub use done::Value;
