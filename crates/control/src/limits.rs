@@ -5,6 +5,7 @@ use crate::session::Order;
 use narrows_model::Bytes;
 use narrows_model::load::{Bind, Grant, Job, Role};
 use narrows_model::record::Fault;
+use narrows_model::workload::Workload;
 use narrows_workloads::LoadError;
 use narrows_workloads::harness::grant::VALID_MAX;
 use serde::{Deserialize, Serialize};
@@ -243,7 +244,9 @@ impl Limits {
             return Err(NotLent::Seconds { asked_s: ns / 1_000_000_000, most_s });
         }
         self.check_sums(&[job])?;
-        let sends = job.end == Role::Sender || params.is_bidirectional();
+        // A probe's end that answers sends too: trains, unless a pace is asked for.
+        let sends =
+            job.end == Role::Sender || params.is_bidirectional() || job.kind == Workload::PathProbe;
         match (self.rate_bps, params.rate_bps) {
             (Some(most_bps), rate) if sends && rate.is_none_or(|rate| rate > most_bps) => {
                 Err(NotLent::Rate { most_bps })

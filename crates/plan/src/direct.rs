@@ -2,7 +2,7 @@
 
 use crate::trial;
 use narrows_model::load::{Params, StreamParams, Timeline};
-use narrows_model::trial::{EndSpec, Path, Trial};
+use narrows_model::trial::{EndHost, EndSpec, Path, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
@@ -81,6 +81,31 @@ pub fn controlled(of: &Trial, congestion: &str) -> Trial {
     let label = format!("{} {congestion}", of.label);
     let params = Params { congestion: Some(congestion.to_owned()), ..of.params.clone() };
     trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
+}
+
+/// The longest that a probe of the path may take; on a short path it is over in about one second.
+const PROBE_WINDOW: Nanos = Nanos::from_millis(6000);
+
+/// A probe of the path that a trial's flows take, before it carries any load. With the trial's pace
+/// it sends no trains.
+pub fn probe(of: &Trial) -> Trial {
+    let kind = Workload::PathProbe;
+    let params =
+        Params { rate_bps: of.params.rate_bps, ..Params::of_network(kind.message_bytes(None), 1) };
+    let near = of.controllers();
+    let (bind, container) =
+        (near.and_then(|end| end.bind.clone()), near.and_then(|end| end.container.clone()));
+    let ends = EndSpec::anywhere(false).into_iter().map(|end| match end.host {
+        EndHost::Controller => EndSpec { bind: bind.clone(), container: container.clone(), ..end },
+        EndHost::Peer(_) => end,
+    });
+    let timeline = Timeline {
+        warmup_ns: Nanos(0),
+        window_ns: PROBE_WINDOW,
+        cooldown_ns: Nanos(0),
+        interval_ns: None,
+    };
+    trial(kind.as_str(), kind.clone(), params, ends.collect(), of.path, timeline)
 }
 
 /// The same trial with a sink that lets the kernel drop what arrives.

@@ -82,6 +82,15 @@ pub fn iperf3(job: &Job) -> Result<(), LoadError> {
     }
 }
 
+/// A probe asks one question at a time, over one flow.
+pub fn probe(job: &Job) -> Result<(), LoadError> {
+    let flows = job.params.flows();
+    if job.kind == Workload::PathProbe && flows != 1 {
+        return order(format!("a probe of the path over {flows} flows, must be one"));
+    }
+    Ok(())
+}
+
 /// Limits of a response: those of a message.
 pub fn trip(job: &Job) -> Result<(), LoadError> {
     match (&job.params.trip, job.kind.message()) {

@@ -8,6 +8,7 @@
 mod bounds;
 pub mod harness;
 pub mod kinds;
+pub mod probe;
 pub mod rdma;
 pub mod takes;
 pub mod tcp;
@@ -126,6 +127,7 @@ pub fn check(job: &Job) -> Result<&'static Kind, LoadError> {
     options::check(&job.kind, params)?;
     bounds::stream(job)?;
     bounds::trip(job)?;
+    bounds::probe(job)?;
     bounds::iperf3(job)?;
     rdma::settings::check(job)?;
     bounds::node(job)?;

@@ -79,6 +79,7 @@ fn flow(told: &Flow, sends: bool) -> Result<u64, LoadError> {
         (Workload::RoundTrip(Transport::Udp), _) => {
             (message as u64 + response).max(DATAGRAM_BYTES) + DATAGRAM_BYTES
         }
+        (Workload::PathProbe, _) => 2 * DATAGRAM_BYTES,
         (rdma, _) if rdma.is_rdma() => settings::flow_bytes(told)?,
         _ => (message as u64).saturating_add(response),
     })

@@ -281,3 +281,29 @@ fn memory_kernels_go_over_their_shares() {
         assert_eq!(reader.messages, 0);
     }
 }
+
+#[test]
+fn a_probe_of_loopback_finds_nothing_wrong_and_ends_by_itself() {
+    let mut order = job("path-probe", 64, 20_000);
+    (order.timeline.warmup_ns, order.timeline.cooldown_ns) = (Nanos(0), Nanos(0));
+    for address in [IpAddr::from([127, 0, 0, 1]), IpAddr::from(std::net::Ipv6Addr::LOCALHOST)] {
+        order.address = Some(address);
+        let (answers, asks) = pair(&order);
+        assert!(asks.window_ns < Nanos::from_millis(19_000), "{:?}", asks.window_ns);
+        assert_eq!(answers.probe, None, "only the end that asks tells");
+        let has_trips = trips(&asks) > 0;
+        let probe = asks.probe.expect("a probe");
+        assert!(probe.is_udp_answered && has_trips);
+        for way in [&probe.there, &probe.back] {
+            let mtu = way.mtu.expect("an MTU");
+            assert_eq!(mtu.passes_bytes, Some(mtu.interface_bytes), "{mtu:?}");
+            assert_eq!((mtu.vanishes_bytes, mtu.told_bytes, mtu.black_hole()), (None, None, None));
+            assert_eq!(way.trains.len(), 8, "{way:?}");
+            assert!(way.trains.iter().all(|train| train.came == train.sent), "{way:?}");
+            assert!(way.trains.iter().all(|train| train.late == 0 && train.came_ns.0 > 0));
+        }
+        let handshakes = probe.handshakes.expect("handshakes");
+        assert_eq!((handshakes.lost(), handshakes.refused), (0, 0), "{handshakes:?}");
+        assert!(handshakes.tried >= 64 && handshakes.median_ns.0 > 0);
+    }
+}

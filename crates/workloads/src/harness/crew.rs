@@ -9,6 +9,7 @@ use narrows_model::load::{
     Binding, CpuList, Effective, EndReport, FlowTally, Interval, Stretch, ThreadUsage, Timeline,
     Unacknowledged, ZeroCopy,
 };
+use narrows_model::probe::PathProbe;
 use narrows_model::rdma::RdmaEffective;
 use narrows_model::{Bytes, Nanos};
 use socket2::Socket;
@@ -123,6 +124,8 @@ pub struct LaneEnd {
     pub unacknowledged: Option<Unacknowledged>,
     /// What an RDMA end chose or was given.
     pub rdma: Option<RdmaEffective>,
+    /// What a probe of the path found.
+    pub probe: Option<Box<PathProbe>>,
 }
 
 /// A thread's work: set up, [`Lane::wait_at_gate`], then loop until [`Phase::Stop`].
@@ -347,6 +350,12 @@ impl Crew {
         Ok(report)
     }
 
+    /// Whether nothing is left to wait for: all threads have ended, as those of a probe do when
+    /// everything is known, and of another load when it fails.
+    fn is_done(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
     fn tally_now(&self) -> Vec<TallyNow> {
         self.tallies.iter().map(|tally| tally.now()).collect()
     }
@@ -371,7 +380,7 @@ impl Crew {
         let mut intervals = Vec::new();
         let (mut at, mut bytes) = (Duration::ZERO, before);
         let (mut due, mut told) = (slice, Waited::Out);
-        while at < window && told == Waited::Out {
+        while at < window && told == Waited::Out && !self.is_done() {
             // A last slice shorter than half is joined to the one before it.
             if window.saturating_sub(due) < slice / 2 {
                 due = window;
@@ -482,6 +491,9 @@ fn add_end(report: &mut EndReport, all: &mut Option<Trips>, index: usize, end: L
         let told = report.unacknowledged.get_or_insert_default();
         told.sent = told.sent.saturating_add(more.sent);
         told.received = told.received.saturating_add(more.received);
+    }
+    if end.probe.is_some() {
+        report.probe = end.probe;
     }
     if end.rdma.is_some() {
         report.effective.rdma = end.rdma;

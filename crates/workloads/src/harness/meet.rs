@@ -79,7 +79,7 @@ pub fn port(socket: &Socket) -> u16 {
 }
 
 /// A socket of the end that connects, leaving from where it was told to.
-fn leaving(to: SocketAddr, kind: Type, job: &Job) -> Result<Socket, LoadError> {
+pub fn leaving(to: SocketAddr, kind: Type, job: &Job) -> Result<Socket, LoadError> {
     let socket = make(to.ip(), kind, job)?;
     let from = job.bind.clone().unwrap_or_default();
     if let Some(device) = &from.device {

@@ -3,6 +3,7 @@
 use crate::LoadError;
 use narrows_model::Bytes;
 use narrows_model::load::{Effective, IpVersion, Job, Params, SocketParams};
+use narrows_model::workload::Workload;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -14,6 +15,8 @@ pub const LOOK_UP: Duration = Duration::from_millis(50);
 /// Receive buffer of a UDP sink where none was asked for: the default of about 200 KiB overflows in
 /// a few hundred microseconds.
 const UDP_BUFFER_BYTES: libc::c_int = 8 << 20;
+/// Room for what a train of a probe leaves in the queue of the own socket.
+pub const TRAIN_BUFFER_BYTES: libc::c_int = 2 << 20;
 /// The most that is asked for either queue of a socket.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
 /// How long a busy-polling call spins before it sleeps, in microseconds.
@@ -96,7 +99,7 @@ fn pace(socket: &Socket, bytes_per_second: u64) -> std::io::Result<()> {
 }
 
 /// Reads an integer option.
-fn int(socket: &Socket, level: libc::c_int, option: libc::c_int) -> Option<libc::c_int> {
+pub fn int(socket: &Socket, level: libc::c_int, option: libc::c_int) -> Option<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into the int.
@@ -119,6 +122,9 @@ fn code_point(address: IpAddr) -> (libc::c_int, libc::c_int) {
 pub fn asked_bytes(job: &Job) -> u64 {
     match job.params.socket_buffer_bytes {
         Some(bytes) => 4 * bytes.0.min(BUFFER_BYTES_MAX),
+        None if job.kind == Workload::PathProbe => {
+            2 * (UDP_BUFFER_BYTES + TRAIN_BUFFER_BYTES) as u64
+        }
         None if job.kind.is_udp() => 2 * UDP_BUFFER_BYTES as u64,
         None => 0,
     }
