@@ -4,7 +4,7 @@
 mod common;
 
 use common::starved::patiently;
-use common::{Served, err, folder, is_root, out, run, serve, skip};
+use common::{Served, err, folder, is_root, narrows, out, run, serve, skip};
 use serde_json::Value;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
@@ -104,6 +104,30 @@ impl Path {
     }
 }
 
+impl Path {
+    /// What the probe of a run found: the first, of the end that asks.
+    fn probed(&self, address: &str) -> Value {
+        let agent = self.agent.as_ref().expect("agent");
+        let dir = folder(&format!("{}-probe", self.near));
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.near, env!("CARGO_BIN_EXE_narrows"), "tcp", address]);
+        command.args(["-p", &agent.port.to_string(), "-t", "0.3", "--repeats", "1", "--explain"]);
+        command.env("NARROWS_KEY", &agent.key).arg("--out").arg(&dir);
+        let output = run(&mut command);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        let mut files = std::fs::read_dir(&dir).expect("folder").flatten();
+        let study = files.find(|file| file.path().extension().is_some_and(|end| end == "narrows"));
+        let study = study.expect("a study").path();
+        let mut export = narrows();
+        let stored = run(export.arg("export").arg(&study).args(["--format", "json"]));
+        let stored: Value = serde_json::from_str(&out(&stored)).expect("JSON");
+        std::fs::remove_dir_all(&dir).expect("removed");
+        let records = stored["records"].as_array().expect("records").iter();
+        let mut probes = records.map(|record| record["source"]["probe"].clone());
+        probes.find(|probe| !probe.is_null()).expect("a probe")
+    }
+}
+
 impl Drop for Path {
     fn drop(&mut self) {
         self.agent = None;
@@ -177,6 +201,52 @@ fn causes_of_the_ends() {
     // Both buffers are small, and packets wait for a bucket: whichever of them is full first.
     assert!(path.near("tc qdisc add dev v0 root tbf rate 2gbit burst 64kb latency 20ms"));
     path.has(&["receive-window", "send-buffer"], &["tcp", "-w", "8K", "-l", "64K"]);
+}
+
+#[test]
+fn a_probe_of_a_healthy_path_finds_nothing_wrong() {
+    let Some(path) = Path::new("probe_healthy") else { return };
+    assert!(path.near("ip link set v0 mtu 9000") && path.far("ip link set v1 mtu 9000"));
+    let probe = path.probed("198.51.100.6");
+    for way in ["there", "back"] {
+        let way = &probe[way];
+        assert_eq!(way["mtu"]["passes_bytes"], 9000, "{way}");
+        assert!(way["mtu"]["vanishes_bytes"].is_null(), "{way}");
+        assert_eq!(way["fragments"]["came"], way["fragments"]["sent"], "{way}");
+    }
+    let handshakes = &probe["handshakes"];
+    assert_eq!(handshakes["at_once"], handshakes["tried"], "{handshakes}");
+}
+
+/// Makes a place for rules on packets as they come in, before fragments are joined.
+fn filters(netns: &str) -> bool {
+    let hook = "'{ type filter hook prerouting priority -450; }'";
+    let nft = format!("ip netns exec {netns} nft");
+    sh(&format!("{nft} add table ip t")) && sh(&format!("{nft} add chain ip t c {hook}"))
+}
+
+#[test]
+fn a_probe_finds_what_is_planted_in_the_path() {
+    let Some(path) = Path::new("probe_planted") else { return };
+    if ![&path.near, &path.far].into_iter().all(|end| filters(end)) {
+        return skip("probe_planted", "nft is not there");
+    }
+    // The control connection meets these too.
+    assert!(path.far("nft 'add rule ip t c meta length > 1234 drop'"));
+    assert!(path.near("nft 'add rule ip t c ip frag-off & 0x3fff != 0 drop'"));
+    let probe = path.probed("198.51.100.6");
+    let there = &probe["there"]["mtu"];
+    assert_eq!((&there["passes_bytes"], &there["vanishes_bytes"]), (&1234.into(), &1235.into()));
+    assert!(there["told_bytes"].is_null(), "{there}");
+    assert_eq!(probe["back"]["mtu"]["passes_bytes"], 1500, "{probe}");
+    let fragments = &probe["back"]["fragments"];
+    assert_eq!((&fragments["came"], &fragments["whole_came"]), (&0.into(), &12.into()));
+    assert!(path.far("nft flush chain ip t c") && path.near("nft flush chain ip t c"));
+    assert!(path.far("nft 'add rule ip t c tcp flags syn / syn,ack numgen inc mod 4 == 0 drop'"));
+    let probe = path.probed("198.51.100.6");
+    let lost = 64 - probe["handshakes"]["at_once"].as_u64().expect("a count");
+    assert!((10..=22).contains(&lost), "{probe}");
+    assert_eq!(probe["there"]["mtu"]["passes_bytes"], 1500, "{probe}");
 }
 
 /// A group with a quota of CPU time that goes with the test.

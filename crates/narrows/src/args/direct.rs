@@ -91,7 +91,7 @@ pub struct TcpArgs {
     #[arg(long, conflicts_with_all = ["truncate", "receiver", "rr", "connect", "touch", "verify", "iperf3", "bidirectional"])]
     pub copy_share: bool,
     /// Measure beside it, in turn, what tells causes apart: the same stream with another congestion
-    /// control
+    /// control, and a probe of the path (packet sizes, fragments, trains, handshakes)
     #[arg(long, conflicts_with_all = ["copy_share", "rr", "connect", "iperf3", "bidirectional", "reverse", "congestion"])]
     pub explain: bool,
 }
@@ -109,7 +109,7 @@ pub struct UdpArgs {
     #[command(flatten)]
     pub told: Told<Udp>,
     /// Measure beside it, in turn, what tells a limit of the path from random loss: the same stream
-    /// at half of its pace
+    /// at half of its pace, and a probe of the path (packet sizes, fragments, handshakes)
     #[arg(long, requires = "bitrate", conflicts_with_all = ["rr", "iperf3"])]
     pub explain: bool,
 }

@@ -112,6 +112,16 @@ impl Far {
         Ok(())
     }
 
+    /// Whether the agent can take part in a probe of the path; of an older one that is said.
+    fn can_probe(&self, probe: &Trial) -> bool {
+        let Self::Agents(peers) = self else { return false };
+        let can = peers.iter().try_for_each(|peer| peer.can(probe));
+        if let Err(why) = &can {
+            note!("the path is not probed: {why}");
+        }
+        can.is_ok()
+    }
+
     /// Whether the agents' ends can meet: each by an address that the others can reach.
     fn can_meet(&self) -> Result<(), Failure> {
         let Self::Agents(peers) = self else { return Ok(()) };
@@ -258,8 +268,9 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let path = if own_address == address { Path::Loopback } else { Path::Peer };
     let interface = address::interface(own_address);
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
-    let trials = measurement.varied(measurement.trials(&params, path, &sides)?, &host)?;
+    let mut trials = measurement.varied(measurement.trials(&params, path, &sides)?, &host)?;
     far.can(&trials)?;
+    trials.retain(|trial| trial.kind != Workload::PathProbe || far.can_probe(trial));
     if measurement.pattern().is_some() {
         far.can_meet()?;
     }
@@ -472,7 +483,8 @@ fn with_contrast(trials: Vec<Trial>, host: &Host) -> Result<Vec<Trial>, Failure>
         Some(rate) => Some(plan::paced(trial, rate / 2)),
         None => other_control(host).map(|name| plan::controlled(trial, name)),
     };
-    Ok(trials.into_iter().chain(beside).collect())
+    let probe = plan::probe(trial);
+    Ok(trials.into_iter().chain(beside).chain([probe]).collect())
 }
 
 /// The congestion control to compare with: cubic, or bbr where cubic or its like is the default.
