@@ -91,6 +91,10 @@ pub static SOCKET: Bound = whole(0.0, 7.0, "", "servers of eight sockets, counte
 pub static MODULES: Bound = whole(0.0, 3.0, "", "slots of a channel");
 /// Modules of a host.
 pub static DIMMS: Bound = whole(1.0, 192.0, "", "eight sockets of twelve channels with two slots");
+/// Memory controllers of a socket.
+pub static CONTROLLERS: Bound = whole(1.0, 16.0, "", "the controllers of one processor");
+/// Channels of a memory controller.
+pub static CHANNELS: Bound = whole(1.0, 12.0, "", "the channels of one controller");
 /// Channels that data is spread over.
 pub static WAYS: Bound = whole(1.0, 96.0, "", "eight sockets of twelve channels");
 /// Generations of PCI Express that the model knows.

@@ -1,7 +1,7 @@
 //! The fields that a table may have, and what each question needs and uses of them. A field that is
 //! not here is refused: it is misspelt, or something that the model would pass over in silence.
 
-use super::{Fields, LATENCIES, PACKETS, Part, RATES, Row, Table, as_number};
+use super::{Fields, LATENCIES, PACKETS, Part, RATES, Row, Table, as_number, contradictions};
 use narrows_predict::bounds::{self, Bound};
 use std::fmt;
 use toml::Value;
@@ -31,7 +31,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("calibrates", Form::Flag),
     ("case", Form::Text),
     ("channels", Form::Population),
-    ("channels_per_controller", Form::Prose),
+    ("channels_per_controller", Form::Number(&bounds::CHANNELS)),
     ("chipset", Form::Prose),
     ("cpu", Form::Text),
     ("cpu1", Form::Text),
@@ -51,7 +51,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("link", Form::Text),
     ("link_gbps", Form::Number(&bounds::LINK_GBPS)),
     ("mem_mb_s", Form::Number(&bounds::COPY_MB_S)),
-    ("memory_controllers_per_socket", Form::Prose),
+    ("memory_controllers_per_socket", Form::Number(&bounds::CONTROLLERS)),
     ("message", Form::Number(&bounds::MESSAGE)),
     ("mix", Form::Text),
     ("mpps_below", Form::Number(&bounds::MPPS)),
@@ -99,8 +99,17 @@ const FIELDS: &[(&str, Form)] = &[
 ];
 
 /// Fields that tell which machine a row is of. They go into figures where a question asks for them,
-/// and may stand elsewhere too.
-const TELLING: [&str; 6] = ["cpu", "cpu1", "cpu2", "dimm", "nic", "sockets"];
+/// and may stand elsewhere too. How memory is attached is held against the processor's family.
+const TELLING: [&str; 8] = [
+    "channels_per_controller",
+    "cpu",
+    "cpu1",
+    "cpu2",
+    "dimm",
+    "memory_controllers_per_socket",
+    "nic",
+    "sockets",
+];
 
 /// Whether a field may stand where nothing is computed of it.
 pub fn describes(field: &str) -> bool {
@@ -200,6 +209,7 @@ pub fn check(table: &Fields) -> Result<(), Refused> {
         let fields = row.as_table().ok_or_else(|| wrong(&at, "it", "is not a section"))?;
         fields.iter().try_for_each(|(field, value)| one(&at, field, value))?;
     }
+    contradictions::check(section("system"), rows)?;
     // A unit of a column that no row has is that of a misspelt one.
     let has = |field: &String| rows.iter().any(|row| row.get(field.as_str()).is_some());
     match section("units").into_iter().flatten().find(|(field, _)| !has(field)) {
@@ -217,7 +227,7 @@ fn source(field: &str, value: &Value) -> Result<(), Refused> {
     }
 }
 
-fn wrong(at: &str, field: &str, why: &str) -> Refused {
+pub(super) fn wrong(at: &str, field: &str, why: &str) -> Refused {
     Refused::Wrong { at: at.to_owned(), field: field.to_owned(), why: why.to_owned() }
 }
 

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod contradictions;
 mod fields;
 mod figures;
 mod fit;
