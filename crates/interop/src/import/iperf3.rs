@@ -208,6 +208,8 @@ struct Sum<'a> {
     receiver: bool,
     sender: bool,
     lost: Option<f64>,
+    /// When its interval ended, in seconds since the test began.
+    ends_s: Option<f64>,
 }
 
 fn sum(line: &str) -> Option<Sum<'_>> {
@@ -233,7 +235,30 @@ fn sum(line: &str) -> Option<Sum<'_>> {
         receiver: words.last() == Some(&"receiver"),
         sender: words.last() == Some(&"sender"),
         lost: percent.and_then(|percent| percent.parse::<f64>().ok()).map(|p| p / 100.0),
+        ends_s: words[0].split_once('-').and_then(|(_, end)| end.parse().ok()),
     })
+}
+
+/// How far the sender's interval may be from whole seconds where seconds were asked for.
+const SECONDS_SLACK: f64 = 0.05;
+
+/// The seconds that were asked for, and those left out before them. Only `-V` states them; else
+/// they are those that the sender counted, where these are whole: a test by bytes ends anywhere.
+fn timed(mut run: Run, lines: &[&str], sums: &[Sum<'_>]) -> Run {
+    let has = |run: &Run, factor: &str| run.levels.iter().any(|level| level.factor == factor);
+    let omitted = lines.iter().filter(|line| line.trim_end().ends_with("(omitted)"));
+    let omitted = omitted.filter_map(|line| sum(line)?.ends_s).fold(0.0, f64::max).round();
+    if omitted > 0.0 && !has(&run, "omit") {
+        run = run.level("omit", omitted);
+    }
+    let sender = sums.iter().find(|sum| sum.sender).or_else(|| sums.first());
+    let whole = sender
+        .and_then(|sum| sum.ends_s)
+        .filter(|ends_s| ends_s.round() >= 1.0 && (ends_s - ends_s.round()).abs() <= SECONDS_SLACK);
+    match whole.filter(|_| !has(&run, "seconds")) {
+        Some(seconds) => run.level("seconds", seconds.round()),
+        None => run,
+    }
 }
 
 fn test_of(lines: &[&str]) -> Run {
@@ -259,7 +284,7 @@ fn test_of(lines: &[&str]) -> Run {
     } else if lines.iter().any(|line| line.starts_with("Reverse mode")) {
         run = run.level("direction", "reverse");
     }
-    run = verbose(run, lines);
+    run = timed(verbose(run, lines), lines, &sums);
     let error = lines.iter().find_map(|line| line.strip_prefix("iperf3: "));
     if let Some(error) = error.filter(|error| !error.starts_with("warning")) {
         run.failed = Some(error.trim_start_matches("error - ").to_owned());
@@ -379,6 +404,35 @@ mod tests {
                 assert!((figure("received") / sum - 1.0).abs() < 1e-9, "{:?}", run.figures);
             }
         }
+    }
+
+    #[test]
+    fn seconds_that_its_text_counts_tell_cells_apart() {
+        let text = |ends: &str, omitted: &str| {
+            format!(
+                "Connecting to host ::1, port 5201\n[ ID] Interval  Transfer  Bitrate  Retr\n\
+                 {omitted}- - - - - -\n[ ID] Interval  Transfer  Bitrate  Retr\n\
+                 [  5]   0.00-{ends}   sec  2.58 GBytes  22.2 Gbits/sec  0  sender\n\
+                 [  5]   0.00-{ends}   sec  2.58 GBytes  22.1 Gbits/sec  receiver\n"
+            )
+        };
+        let seconds = |ends: &str| stated(&of(&text(ends, "")), "seconds");
+        assert_eq!(seconds("1.00").as_deref(), Some("1"));
+        assert_eq!(seconds("3.04").as_deref(), Some("3"));
+        assert_eq!(seconds("9.96").as_deref(), Some("10"));
+        // By bytes, not by time.
+        assert_eq!((seconds("0.04"), seconds("3.40")), (None, None));
+        let omitted = "[  5]   0.00-1.00   sec  2 GBytes  2 Gbits/sec  0  9 KBytes  (omitted)\n\
+                       [  5]   1.00-2.00   sec  2 GBytes  2 Gbits/sec  0  9 KBytes  (omitted)\n";
+        let run = of(&text("10.00", omitted));
+        assert_eq!(stated(&run, "omit").as_deref(), Some("2"));
+        // What -V states is not stated twice.
+        let said = "Starting Test: protocol: TCP, 1 streams, 131072 byte blocks, omitting 2 \
+                    seconds, 10 second test, tos 0\n";
+        let run = of(&text("10.00", &format!("{said}{omitted}")));
+        let times = ["omit", "seconds"]
+            .map(|factor| run.levels.iter().filter(|level| level.factor == factor).count());
+        assert_eq!(times, [1, 1], "{:?}", run.levels);
     }
 
     #[test]
