@@ -53,8 +53,18 @@ fn connect(from: [u8; 4], to: SocketAddr) -> TcpStream {
 
 /// Asks for a test of one TCP stream: what the server says, and the connections of one that it has.
 fn ask(from: [u8; 4], to: SocketAddr, parameters: &str) -> Result<[TcpStream; 2], u8> {
+    ask_as(from[3], from, to, parameters)
+}
+
+/// The same, as one of several clients of one address.
+fn ask_as(
+    client: u8,
+    from: [u8; 4],
+    to: SocketAddr,
+    parameters: &str,
+) -> Result<[TcpStream; 2], u8> {
     let mut control = connect(from, to);
-    let cookie = [b'a' + from[3]; 36];
+    let cookie = [b'a' + client; 36];
     control.write_all(&[&cookie[..], &[0]].concat()).expect("a cookie");
     let mut said = [0];
     control.read_exact(&mut said).expect("an answer");
@@ -100,6 +110,22 @@ fn who_moves_nothing_makes_room_for_who_waits() {
     thread::sleep(Duration::from_millis(500));
     assert_eq!(ask(one, served.at, LONG).err(), Some(ACCESS_DENIED));
     assert!(ask(other, served.at, LONG).is_ok());
+}
+
+#[test]
+fn who_moves_nothing_makes_room_for_a_client_of_its_own_address() {
+    let served = Served::within(Limits::default());
+    let address = [127, 0, 0, 3];
+    let mut held = ask_as(1, address, served.at, LONG).expect("it is free");
+    let began = Instant::now();
+    while let Err(said) = ask_as(2, address, served.at, LONG) {
+        assert_eq!(said, ACCESS_DENIED);
+        assert!(began.elapsed() < Duration::from_secs(60), "kept out by one that moves nothing");
+        thread::sleep(Duration::from_millis(200));
+    }
+    let mut said = [0];
+    held[0].read_exact(&mut said).expect("its end");
+    assert_eq!(said[0], SERVER_ERROR);
 }
 
 #[test]

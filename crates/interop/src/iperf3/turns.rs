@@ -30,8 +30,18 @@ struct Current {
     streams: Sender<TcpStream>,
     /// TCP streams that have not come yet; more than were asked for are not taken.
     missing: u32,
-    /// Another network's client came meanwhile.
+    /// Another client came meanwhile, of whatever network.
     is_awaited: Arc<AtomicBool>,
+    /// One of another network did.
+    is_awaited_elsewhere: bool,
+}
+
+impl Current {
+    /// A client came that has to wait for this test.
+    fn await_by(&mut self, cookie: &Cookie, network: IpAddr) {
+        self.is_awaited.fetch_or(self.cookie != *cookie, SeqCst);
+        self.is_awaited_elsewhere |= self.network != network;
+    }
 }
 
 /// A network that has had its share.
@@ -44,7 +54,7 @@ struct Pause {
 pub struct Granted {
     /// Its data connections, as they come.
     pub streams: Receiver<TcpStream>,
-    /// Whether a client of another network was turned away since.
+    /// Whether another client was turned away since.
     pub is_awaited: Arc<AtomicBool>,
 }
 
@@ -79,7 +89,7 @@ impl Turns {
                 Caller::Stream
             }
             Some(current) => {
-                current.is_awaited.fetch_or(current.network != network, SeqCst);
+                current.await_by(cookie, network);
                 Caller::TooEarly(stream)
             }
             None if pauses => Caller::TooEarly(stream),
@@ -95,8 +105,8 @@ impl Turns {
         network: IpAddr,
         now: Instant,
     ) -> Option<Granted> {
-        if let Some(current) = &self.current {
-            current.is_awaited.fetch_or(current.network != network, SeqCst);
+        if let Some(current) = &mut self.current {
+            current.await_by(&cookie, network);
             return None;
         }
         if self.pauses(network, now) {
@@ -105,16 +115,26 @@ impl Turns {
         let (streams, taken) = channel();
         let is_awaited = Arc::new(AtomicBool::new(false));
         let granted = Granted { streams: taken, is_awaited: is_awaited.clone() };
-        self.current = Some(Current { cookie, network, began: now, streams, missing, is_awaited });
+        let is_awaited_elsewhere = false;
+        let began = now;
+        self.current = Some(Current {
+            cookie,
+            network,
+            began,
+            streams,
+            missing,
+            is_awaited,
+            is_awaited_elsewhere,
+        });
         Some(granted)
     }
 
-    /// Ends the test that runs. If others waited, its network leaves them as long as it took.
+    /// Ends the test that runs. If other networks waited, its own leaves them as long as it took.
     pub fn end(&mut self, now: Instant) {
         let Some(current) = self.current.take() else { return };
         let until = now + now.saturating_duration_since(current.began).min(PAUSE_MAX);
         // A pause of another network goes on beside a test that nobody waited for.
-        if current.is_awaited.load(SeqCst) {
+        if current.is_awaited_elsewhere {
             self.pause = Some(Pause { network: current.network, until });
         }
     }
@@ -147,7 +167,6 @@ mod tests {
         let at = |seconds: u64| now + Duration::from_secs(seconds);
         let granted = turns.begin(cookie(1), 1, ONE, at(0)).expect("it is free");
         assert!(turns.begin(cookie(2), 1, ONE, at(1)).is_none(), "one at a time");
-        assert!(!granted.is_awaited.load(SeqCst), "its own network waits for itself");
         let other = turns.sort(stream(), &cookie(3), OTHER, at(2));
         assert!(matches!(other, Caller::TooEarly(_)) && granted.is_awaited.load(SeqCst));
         turns.end(at(4));
@@ -157,6 +176,20 @@ mod tests {
         assert!(turns.begin(cookie(5), 1, OTHER, at(7)).is_some());
         turns.end(at(8));
         assert!(turns.begin(cookie(6), 1, OTHER, at(8)).is_some(), "nobody waited for it");
+    }
+
+    #[test]
+    fn a_client_of_the_same_network_waits_too_and_nobody_leaves_it_room() {
+        let (mut turns, now) = (Turns::default(), Instant::now());
+        let at = |seconds: u64| now + Duration::from_secs(seconds);
+        let granted = turns.begin(cookie(1), 1, ONE, at(0)).expect("it is free");
+        turns.sort(stream(), &cookie(1), ONE, at(0));
+        turns.sort(stream(), &cookie(1), ONE, at(1));
+        assert!(!granted.is_awaited.load(SeqCst), "one stream too many is nobody who waits");
+        turns.sort(stream(), &cookie(2), ONE, at(2));
+        assert!(granted.is_awaited.load(SeqCst));
+        turns.end(at(4));
+        assert!(turns.begin(cookie(1), 1, ONE, at(4)).is_some(), "no other network waited");
     }
 
     #[test]
