@@ -6,19 +6,24 @@ use crate::drawn::Screen;
 use crate::drawn::canvas::{BOLD, PLAIN, RED, cut, display_width, wrap};
 use crate::formats::text::{details, no_value, styled};
 use crate::{Analysis, judged, words};
-use narrows_model::result::{Prediction, Weight};
+use narrows_model::result::{Finding, Prediction, Weight};
 use narrows_model::shown;
 use narrows_model::trial::Path;
 use narrows_stats::Summary;
 
-/// Lines of an answer at most.
-pub const ANSWER_LINES: usize = 5;
+/// Lines of a screen. Findings and NICs take what the rest leaves of it, each whole or not at all.
+const SCREEN_LINES: usize = 24;
 /// Lines of what was done, where, when and how it ended.
 const HEAD_LINES: usize = 2;
-/// Cells, predicted NICs and findings that are shown, one line each.
+/// Lines of the bottleneck, and of what to do, at most: what is longer ends with a whole clause.
+const SENTENCE_LINES: usize = 3;
+/// Cells that are shown, one line each; fewer where the answer takes many lines.
 const CELLS: usize = 8;
+/// Predicted NICs and findings that are shown at most.
 const NICS: usize = 2;
 const FINDINGS: usize = 3;
+/// Lines that cells leave for NICs, findings and the rules.
+const LINES_BELOW_CELLS: usize = 6;
 /// More cells than this are shown without how they were set up.
 const DETAILED: usize = 2;
 
@@ -29,13 +34,21 @@ pub fn text(analysis: &Analysis<'_>, screen: &Screen, rest: &str) -> String {
     lines.truncate(HEAD_LINES);
     match answer::of(analysis) {
         Some(answer) => lines.extend(answer_lines(&answer, rest, columns)),
-        None => lines.extend(said("details", rest, columns, 1)),
+        None => lines.extend(said("details", rest, columns)),
     }
-    lines.extend(cells(analysis, columns));
-    lines.extend(nics(analysis, columns));
-    lines.extend(findings(analysis, columns));
+    lines.extend(cells(analysis, columns, free(&lines).saturating_sub(LINES_BELOW_CELLS)));
+    let rules = rules(analysis, columns);
+    // A line each for what is left out of both.
+    lines.extend(nics(analysis, columns, free(&lines).saturating_sub(rules.len() + 2)));
+    lines.extend(findings(analysis, columns, free(&lines).saturating_sub(rules.len())));
+    lines.extend(rules);
     let shown = lines.iter().map(|line| line.trim_end().replace('\u{a0}', " ") + "\n");
     screen.show(&shown.collect::<String>())
+}
+
+/// Lines of the screen that these leave.
+fn free(lines: &[String]) -> usize {
+    SCREEN_LINES.saturating_sub(lines.len())
 }
 
 fn head(analysis: &Analysis<'_>) -> String {
@@ -48,38 +61,72 @@ fn head(analysis: &Analysis<'_>) -> String {
     shown::line(&format!("{name}{to} on {place}, {when}, {ending}")).into_owned()
 }
 
-/// At most [`ANSWER_LINES`]: what to do is cut before the others.
+/// The figure, what limits it, what to do, and where the rest is.
 fn answer_lines(answer: &Answer, rest: &str, columns: usize) -> Vec<String> {
     let figure = shown::line(&answer.figure).into_owned();
     let mut lines = vec![format!("{BOLD}{}{PLAIN}", cut(&figure, columns))];
-    let bottleneck = said("bottleneck", &answer.bottleneck, columns, 2);
-    lines.extend(bottleneck);
-    lines.extend(said("do", &answer.action, columns, ANSWER_LINES - 1 - lines.len()));
-    lines.extend(said("details", rest, columns, 1));
+    lines.extend(said("bottleneck", &answer.bottleneck, columns));
+    lines.extend(said("do", &answer.action, columns));
+    lines.extend(said("details", rest, columns));
     lines
 }
 
-/// `name: text` in so many lines at most, the last of them cut.
-fn said(name: &str, text: &str, columns: usize, most: usize) -> Vec<String> {
-    let mut lines = wrap(&format!("{name}: {}", shown::line(text)), columns, "  ");
-    if lines.len() > most {
-        let rest = lines.split_off(most.saturating_sub(1));
-        lines.push(cut(&rest.join(" ").replace("   ", " "), columns));
-    }
+/// `name: text` in [`SENTENCE_LINES`] at most.
+fn said(name: &str, text: &str, columns: usize) -> Vec<String> {
+    let whole = format!("{name}: {}", shown::line(text));
+    let mut lines = clauses(&whole, columns, SENTENCE_LINES);
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&format!("{name}:"), &format!("{BOLD}{name}:{PLAIN}"), 1);
     }
     lines
 }
 
+/// A text in so many lines at most. A longer one ends with the last of its clauses that fits and
+/// says where the rest is, so that nobody reads half of a command or of a sentence.
+fn clauses(text: &str, columns: usize, most: usize) -> Vec<String> {
+    const MORE: &str = " (more: -v)";
+    let whole = wrap(text, columns, "  ");
+    if whole.len() <= most {
+        return whole;
+    }
+    let ends = text.match_indices(['.', ';', ',']).map(|(at, _)| at);
+    let ends = ends.filter(|at| text[at + 1..].starts_with(' '));
+    let shorter = ends.map(|at| wrap(&format!("{}{MORE}", &text[..at]), columns, "  "));
+    let fitting = shorter.take_while(|lines| lines.len() <= most).last();
+    // A clause of its own that is longer than all lines: it is no sentence of ours.
+    fitting.unwrap_or_else(|| {
+        let mut lines = whole[..most.saturating_sub(1)].to_vec();
+        lines.push(cut(&whole[most.saturating_sub(1)..].join(" "), columns));
+        lines
+    })
+}
+
+/// The texts that fit into so many lines, whole, and how many are left out; the first is shown
+/// wherever it ends.
+fn whole(texts: &[Vec<String>], most: usize, room: usize, what: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut shown = 0;
+    for text in texts.iter().take(most) {
+        let left = usize::from(shown + 1 < texts.len());
+        if shown > 0 && lines.len() + text.len() + left > room {
+            break;
+        }
+        lines.extend_from_slice(text);
+        shown += 1;
+    }
+    lines.extend(more(texts.len(), shown, what));
+    lines
+}
+
 /// A line a cell, and how it was set up where there are few.
-fn cells(analysis: &Analysis<'_>, columns: usize) -> Vec<String> {
+fn cells(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
     let network = analysis.summaries.iter().find(|summary| summary.path != Path::Memory);
     let path = network.map_or(String::new(), |summary| format!("; {}", words::path(summary.path)));
     let mut lines = wrap(&format!("Measured (median, 95 % interval{path})"), columns, "  ");
     let labels = analysis.summaries.iter().map(|summary| display_width(&summary.label));
     let width = labels.max().unwrap_or(0).clamp(8, 30);
-    for summary in analysis.summaries.iter().take(CELLS) {
+    let most = CELLS.min(room.saturating_sub(lines.len() + 1)).max(DETAILED);
+    for summary in analysis.summaries.iter().take(most) {
         lines.push(cut(&cell(analysis, summary, width), columns));
         if analysis.summaries.len() <= DETAILED {
             for text in details(analysis, summary) {
@@ -87,7 +134,7 @@ fn cells(analysis: &Analysis<'_>, columns: usize) -> Vec<String> {
             }
         }
     }
-    lines.extend(more(analysis.summaries.len(), CELLS, "cell"));
+    lines.extend(more(analysis.summaries.len(), most, "cell"));
     let sums = words::together(analysis).into_iter().chain(words::pairs(analysis));
     for text in sums.take(CELLS) {
         lines.extend(wrap(&styled(&format!("  {text}")), columns, "    "));
@@ -122,35 +169,42 @@ fn share(prediction: &Prediction) -> Option<String> {
 }
 
 /// What each NIC can reach with TCP.
-fn nics(analysis: &Analysis<'_>, columns: usize) -> Vec<String> {
+fn nics(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
     let of_tcp = |one: &&Prediction| one.measured.is_none() && one.protocol == "tcp";
-    let all: Vec<&Prediction> = analysis.predictions.iter().filter(of_tcp).collect();
-    let line = |one: &&Prediction| {
+    let reach = analysis.predictions.iter().filter(of_tcp).map(|one| {
         let says = format!("{} can reach {} (predicted)", one.path, words::prediction(one));
-        cut(&shown::line(&says), columns)
-    };
-    let mut lines: Vec<String> = all.iter().take(NICS).map(line).collect();
-    lines.extend(more(all.len(), NICS, "NIC"));
-    lines
+        wrap(&shown::line(&says), columns, "  ")
+    });
+    whole(&reach.collect::<Vec<_>>(), NICS, room, "NIC")
 }
 
-/// A line a finding, and one for all rules.
-fn findings(analysis: &Analysis<'_>, columns: usize) -> Vec<String> {
+/// The findings that weigh most.
+fn findings(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
     if analysis.is_imported() {
         return Vec::new();
     }
-    let mut lines = Vec::new();
-    for found in analysis.found.iter().take(FINDINGS) {
-        let finding = &found.finding;
-        let weight = words::weight(finding.weight);
-        let says = cut(&shown::line(&format!("{weight}: {}", finding.says)), columns);
-        let is_fault = finding.weight == Weight::Fault;
-        lines.push(if is_fault { format!("{RED}{says}{PLAIN}") } else { says });
+    let found = analysis.found.iter().map(|found| finding(&found.finding, columns));
+    whole(&found.collect::<Vec<_>>(), FINDINGS, room, "finding")
+}
+
+fn finding(finding: &Finding, columns: usize) -> Vec<String> {
+    let says = format!("{}: {}", words::weight(finding.weight), finding.says);
+    let mut lines = clauses(&shown::line(&says), columns, SENTENCE_LINES);
+    if finding.weight == Weight::Fault {
+        for line in &mut lines {
+            *line = format!("{RED}{line}{PLAIN}");
+        }
     }
-    lines.extend(more(analysis.found.len(), FINDINGS, "finding"));
-    let rules = words::counted(analysis.judged.len(), "rule");
-    lines.push(cut(&format!("{rules}: {}", judged::answers(&analysis.judged)), columns));
     lines
+}
+
+/// How many rules answered what.
+fn rules(analysis: &Analysis<'_>, columns: usize) -> Vec<String> {
+    if analysis.is_imported() {
+        return Vec::new();
+    }
+    let rules = words::counted(analysis.judged.len(), "rule");
+    wrap(&format!("{rules}: {}", judged::answers(&analysis.judged)), columns, "  ")
 }
 
 fn more(all: usize, most: usize, what: &str) -> Option<String> {
