@@ -35,6 +35,9 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     if let Some(folder) = &args.score {
         return super::published::scored(folder, args.json);
     }
+    once("--given", &args.given)?;
+    once("--set", &args.set)?;
+    once("--price", &args.price)?;
     let base = base(args)?;
     let given: Said =
         base.described.said.iter().chain(args.given.iter().map(|(k, v)| (k, v))).fold(
@@ -71,6 +74,16 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         today
     });
     answer(args, &base, &server, today.as_ref())
+}
+
+/// Refuses a key that one option names twice: neither value is surely the one that is meant.
+fn once(option: &str, pairs: &[(String, String)]) -> Result<(), Failure> {
+    for (at, (key, value)) in pairs.iter().enumerate() {
+        if let Some((_, first)) = pairs[..at].iter().find(|(known, _)| known == key) {
+            return Err(wrong(format!("{option} {key} is given twice: {first} and {value}")));
+        }
+    }
+    Ok(())
 }
 
 fn wrong(why: String) -> Failure {
