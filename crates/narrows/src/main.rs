@@ -22,12 +22,24 @@ mod watch;
 
 use args::{Args, Command, help};
 use clap::FromArgMatches;
+use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let matches = help::command().get_matches();
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let done = match args.command {
+    match run(args.command) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => failure.print(),
+    }
+}
+
+fn run(command: Command) -> Result<u8, Failure> {
+    // The other processes of a measurement end with it, and not by what the terminal sends.
+    if !matches!(command, Command::Guard | Command::Listener | Command::Worker) {
+        stop::at_once()?;
+    }
+    match command {
         Command::Check(args) => cmd::check::run(&args),
         Command::Compare(args) => cmd::compare::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
@@ -50,9 +62,5 @@ fn main() -> ExitCode {
         Command::Udp(args) => cmd::direct::udp(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Worker => cmd::worker::run(),
-    };
-    match done {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => failure.print(),
     }
 }

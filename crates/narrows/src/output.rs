@@ -19,6 +19,7 @@ use narrows_runner::{Course, CourseEnd, RunError};
 use narrows_store::Store;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Unix time now.
@@ -90,6 +91,11 @@ pub fn run_course(
             let path = planned.store.path().display();
             note!("finished runs are kept in {path}");
             Err(error.into())
+        }
+        // A run that was being connected when the user stopped it.
+        (Err(error), Ok(())) if stop.load(Ordering::Relaxed) => {
+            note!("{error}");
+            Ok(CourseEnd::Stopped)
         }
         (Err(error), _) => Err(error.into()),
         (Ok(_), Err(error)) => Err(error.into()),

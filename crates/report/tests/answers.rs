@@ -178,8 +178,8 @@ fn unwrapped(text: &str) -> String {
 
 #[test]
 fn nothing_of_an_answer_is_cut_in_the_middle() {
-    const REMEDY: &str = "see first, on the end that is not ours, whether its sockets dropped: nstat \
-        -az UdpRcvbufErrors, and its interface: ip -s link; only then what lies between";
+    const REMEDY: &str = "see first, on the end that is not ours, whether its sockets dropped: \
+        nstat -az UdpRcvbufErrors, and its interface: ip -s link; only then what lies between";
     let study = measured(&[9.4]);
     let mut analysis = Analysis::of(&study);
     expect(&mut analysis, "inter-socket", 400.0);

@@ -55,7 +55,9 @@ impl Exit {
             Self::Connect => "cannot connect, or cannot listen on the port",
             Self::Precision => "a study did not reach its precision",
             Self::Machine => "this machine does not allow it: privilege, hardware, package, disk",
-            Self::Stopped => "stopped with Ctrl-C; what was measured is kept",
+            Self::Stopped => {
+                "stopped with Ctrl-C; what was measured is kept (serve only ends so: 0)"
+            }
         }
     }
 }

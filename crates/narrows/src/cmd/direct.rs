@@ -251,7 +251,6 @@ impl Measurement<'_> {
 pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let args = measurement.peer;
     output::check_folder(&args.out.out)?;
-    let stop = stop::flag()?;
     let host = narrows_host::read(&Root::live());
     if let Some(name) = &args.netns {
         netns::enter(name)?;
@@ -295,6 +294,8 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
         cache_bytes: host.last_level_cache_bytes(),
         memory_node: None,
     };
+    // Until here there is nothing to clean up, and a peer may be slow to answer.
+    let stop = stop::flag()?;
     let file = output::study_path(&args.out, measurement.command, study.began_unix_ns);
     let mut draft = Store::draft(&file, &study, &host)?;
     draft.put_trials(&trials)?;
