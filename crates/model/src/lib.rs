@@ -12,6 +12,7 @@ pub mod load;
 mod lost;
 pub mod options;
 pub mod probe;
+pub mod profile;
 pub mod rdma;
 pub mod reading;
 pub mod record;

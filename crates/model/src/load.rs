@@ -309,4 +309,7 @@ pub struct EndReport {
     pub effective: Effective,
     /// Counters over the window and gauges at its end, by source.
     pub readings: crate::reading::Readings,
+    /// Where the CPU time went, when that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<crate::profile::Profiled>,
 }
