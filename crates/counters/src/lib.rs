@@ -4,6 +4,7 @@
 //! that the parsers can be tested on other machines' files.
 
 mod meter;
+pub mod profile;
 pub mod sources;
 mod table;
 pub mod thread;
