@@ -20,8 +20,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("plan", &["model"]),
     ("predict", &["dimm", "model", "stats"]),
+    ("profile", &["model", "stats"]),
     ("rdma", &[]),
-    ("report", &["dimm", "explain", "model", "predict", "stats", "validate"]),
+    ("report", &["dimm", "explain", "model", "predict", "profile", "stats", "validate"]),
     (
         "runner",
         &[
@@ -45,7 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// The rooms without I/O, clock and environment.
 const THINKING: &[&str] =
-    &["dimm", "explain", "model", "plan", "predict", "report", "stats", "validate"];
+    &["dimm", "explain", "model", "plan", "predict", "profile", "report", "stats", "validate"];
 /// The rooms that may hold unsafe code.
 const UNSAFE: &[&str] = &["counters", "host", "rdma", "workloads"];
 
