@@ -46,8 +46,6 @@ pub enum NotProfiled {
         /// As in errno(3).
         errno: i32,
     },
-    /// The owner of the agent does not allow it.
-    Owner,
 }
 
 impl fmt::Display for NotProfiled {
@@ -70,9 +68,6 @@ impl fmt::Display for NotProfiled {
                 "the buffers for samples are more than kernel.perf_event_mlock_kb lets be locked",
             ),
             Self::System { errno } => write!(f, "perf_event_open(2) failed with error {errno}"),
-            Self::Owner => f.write_str(
-                "the agent's owner does not lend the right to it (narrows serve --profile)",
-            ),
         }
     }
 }

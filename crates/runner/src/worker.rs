@@ -6,8 +6,11 @@
 use crate::error::RunError;
 use narrows_control::ControlError;
 use narrows_control::session::{Answer, Order, Turn};
+use narrows_counters::profile::Profiler;
 use narrows_counters::{END, HOST, Meters, Scene};
-use narrows_model::load::Job;
+use narrows_model::load::{EndReport, Job, Role};
+use narrows_model::options::runs;
+use narrows_model::profile::{NotProfiled, Profiled};
 use narrows_model::reading::{Readings, Source};
 use narrows_model::record::{Fault, Stage};
 use narrows_workloads::harness::{Crew, Waited, Watch};
@@ -145,6 +148,22 @@ struct Watching<'a> {
     wanted: &'a [Source],
     meters: Meters,
     readings: Readings,
+    /// `None` where no profile was asked for.
+    profiler: Option<Result<Profiler, NotProfiled>>,
+}
+
+impl Watching<'_> {
+    fn profiler(&mut self) -> Option<&mut Profiler> {
+        self.profiler.as_mut()?.as_mut().ok()
+    }
+}
+
+/// The profile of the window of a report.
+fn profiled(profiler: Result<Profiler, NotProfiled>, report: &EndReport) -> Profiled {
+    match profiler {
+        Ok(profiler) => Profiled::Taken(profiler.finish(report.opened_ns, report.window_ns)),
+        Err(why) => Profiled::NotTaken(why),
+    }
 }
 
 /// Calls with what sources may look at.
@@ -155,17 +174,25 @@ fn with_scene<T>(sockets: &[socket2::Socket], call: impl FnOnce(&Scene<'_>) -> T
 
 impl Watch for Watching<'_> {
     fn opened(&mut self, sockets: &[socket2::Socket]) {
+        self.profiler().map(Profiler::start);
         self.meters = with_scene(sockets, |scene| Meters::open(self.wanted, scene));
     }
 
     fn slice(&mut self, sockets: &[socket2::Socket]) {
         with_scene(sockets, |scene| self.meters.sample(scene));
+        self.profiler().map(Profiler::read);
     }
 
     fn closed(&mut self, sockets: &[socket2::Socket]) {
+        self.profiler().map(Profiler::stop);
         let meters = std::mem::take(&mut self.meters);
         self.readings = with_scene(sockets, |scene| meters.close(scene));
     }
+}
+
+/// Whether an end was asked for a profile. A background load is not what is measured.
+fn is_profiled(job: &Job) -> bool {
+    job.end != Role::Background && runs::PROFILE.of(&job.params).unwrap_or(false)
 }
 
 #[derive(Default)]
@@ -174,6 +201,7 @@ struct WorkerEnd {
     job: Option<Job>,
     prepared: Option<Box<dyn Prepared>>,
     crew: Option<Crew>,
+    profiler: Option<Result<Profiler, NotProfiled>>,
 }
 
 impl WorkerEnd {
@@ -212,6 +240,8 @@ impl WorkerEnd {
         let prepared = self.prepared.take().ok_or("not prepared")?;
         let crew = prepared.arm(peer, THREAD_METER)?;
         self.crew = Some(crew);
+        let wanted = self.job.as_ref().is_some_and(is_profiled);
+        self.profiler = wanted.then(Profiler::attach);
         Ok(Answer::Armed)
     }
 
@@ -229,7 +259,8 @@ impl WorkerEnd {
             let through = if local { Ipv4Addr::LOCALHOST.into() } else { own.ip() };
             narrows_control::address::interface(through)
         });
-        let mut watching = Watching { wanted, ..Watching::default() };
+        let mut watching =
+            Watching { wanted, profiler: self.profiler.take(), ..Watching::default() };
         let ran = match lasts {
             Lasts::Line => crew.run(&job.timeline, &mut watching),
             Lasts::Held(say) => crew.run_held(&job.timeline, &mut watching, || {
@@ -249,6 +280,7 @@ impl WorkerEnd {
         };
         let mut report = ran?;
         report.readings = watching.readings;
+        report.profile = watching.profiler.map(|profiler| profiled(profiler, &report));
         report.effective.interface = interface;
         report.effective.machine = machine();
         Ok(Answer::Finished { report: Box::new(report) })

@@ -81,6 +81,7 @@ pub static ALL: &[&Declared] = &[
     &rdma::PAGES.declared,
     &rdma::VIA.declared,
     &rdma::PROVIDER.declared,
+    &runs::PROFILE.declared,
 ];
 
 /// The option of a key in a section.

@@ -1,6 +1,6 @@
 //! What is run, and for how long.
 
-use super::{Command, Declared, Flag, Form, Opt, Takes, Unset};
+use super::{Command, Declared, Flag, Form, Kept, Opt, Takes, Unset};
 
 const OLD: Declared = Declared { unset: Unset::Null, ..Declared::PLAIN };
 
@@ -83,3 +83,20 @@ pub static WARMUP_SECONDS: Opt<f64> = Opt::new(Declared {
 
 const WARM_UP_FLAG: Flag =
     Flag { long: "warm-up", value: "SECONDS", takes: Some(DIRECT_SECONDS), ..Flag::PLAIN };
+
+/// Whether the ends sample where their CPU time goes.
+pub static PROFILE: Opt<bool> = Opt::new(Declared {
+    key: "profile",
+    help: "Sample where the CPU time of both ends goes: by class (copy, TCP/IP, driver and so \
+           on), by function, and as a flame graph in the report. Sampling needs CAP_PERFMON, or \
+           kernel.perf_event_paranoid at 1 or below",
+    flags: &[Flag {
+        on: &[Command::Tcp, Command::Udp, Command::Rdma, Command::Mem],
+        long: "profile",
+        ..Flag::PLAIN
+    }],
+    kept: Kept::Key,
+    shown: |_, _| Some("profiled".to_owned()),
+    capability: Some("profile"),
+    ..Declared::PLAIN
+});
