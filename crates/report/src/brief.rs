@@ -5,7 +5,7 @@ use crate::answer::{self, Answer};
 use crate::drawn::Screen;
 use crate::drawn::canvas::{BOLD, PLAIN, RED, cut, display_width, wrap};
 use crate::formats::text::{details, no_value, styled};
-use crate::{Analysis, judged, words};
+use crate::{Analysis, judged, profiled, words};
 use narrows_model::result::{Finding, Prediction, Weight};
 use narrows_model::shown;
 use narrows_model::trial::Path;
@@ -38,6 +38,7 @@ pub fn text(analysis: &Analysis<'_>, screen: &Screen, rest: &str) -> String {
     }
     lines.extend(cells(analysis, columns, free(&lines).saturating_sub(LINES_BELOW_CELLS)));
     let rules = rules(analysis, columns);
+    lines.extend(profiles(analysis, columns, free(&lines).saturating_sub(rules.len() + 2)));
     // A line each for what is left out of both.
     lines.extend(nics(analysis, columns, free(&lines).saturating_sub(rules.len() + 2)));
     lines.extend(findings(analysis, columns, free(&lines).saturating_sub(rules.len())));
@@ -176,6 +177,14 @@ fn nics(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
         wrap(&shown::line(&says), columns, "  ")
     });
     whole(&reach.collect::<Vec<_>>(), NICS, room, "NIC")
+}
+
+/// What each end of the profiled trials spent its CPU time on.
+fn profiles(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
+    let ends = analysis.profiles.iter().flat_map(|one| &one.ends);
+    let lines: Vec<Vec<String>> =
+        ends.map(|end| wrap(&shown::line(&profiled::brief(end)), columns, "  ")).collect();
+    if lines.is_empty() { lines.concat() } else { whole(&lines, CELLS, room, "profiled end") }
 }
 
 /// The findings that weigh most.

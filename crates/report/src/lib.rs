@@ -17,6 +17,7 @@ mod judged;
 mod loss;
 pub mod placed;
 pub mod plots;
+mod profiled;
 pub mod published;
 mod rdma;
 pub mod results;
@@ -36,6 +37,7 @@ use narrows_explain::{Case, Judged};
 use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
 use narrows_predict::predict;
+use narrows_profile::TrialProfile;
 use narrows_stats::{CopyShare, Label, Pairs, Summary, Together, copy_share, summarise, together};
 
 /// A study with everything that is computed from it.
@@ -50,6 +52,8 @@ pub struct Analysis<'a> {
     pub pairs: Vec<Pairs>,
     /// What the copy to the program costs, where that was measured.
     pub copy_share: Option<CopyShare>,
+    /// Where CPU time went, of trials that were profiled.
+    pub profiles: Vec<TrialProfile>,
     /// What a study's cells say together.
     pub study: Option<study::StudyResults>,
     /// What should be reached.
@@ -87,6 +91,7 @@ impl<'a> Analysis<'a> {
             together,
             pairs: narrows_stats::pairs(stored),
             copy_share,
+            profiles: narrows_profile::profiles(stored),
             predictions,
             judged,
             found,

@@ -12,6 +12,7 @@ use narrows_model::host::Host;
 use narrows_model::result::Prediction;
 use narrows_model::study::{Ended, Study};
 use narrows_model::trial::Trial;
+use narrows_profile::TrialProfile;
 use narrows_stats::{CopyShare, Pairs, Summary, Together};
 use serde::Serialize;
 
@@ -37,6 +38,9 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "<[Pairs]>::is_empty")]
     pairs: &'a [Pairs],
     copy_share: Option<&'a CopyShare>,
+    /// Of trials that were profiled.
+    #[serde(skip_serializing_if = "<[TrialProfile]>::is_empty")]
+    profiles: &'a [TrialProfile],
     predictions: &'a [Prediction],
     limits: &'a [Limit],
     populations: &'a [Population],
@@ -62,6 +66,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         together: analysis.together.as_ref(),
         pairs: &analysis.pairs,
         copy_share: analysis.copy_share.as_ref(),
+        profiles: &analysis.profiles,
         predictions: &analysis.predictions,
         limits: &analysis.limits,
         populations: &analysis.populations,

@@ -3,7 +3,7 @@
 
 use super::Format;
 use crate::study::text::tables;
-use crate::{Analysis, judged, sessions, words};
+use crate::{Analysis, judged, profiled, sessions, words};
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
 use narrows_model::trial::Path;
@@ -35,6 +35,7 @@ fn write(analysis: &Analysis<'_>) -> String {
             expected(&mut out, analysis);
         }
     }
+    profiles(&mut out, analysis);
     findings(&mut out, analysis);
     styled(&out)
 }
@@ -256,6 +257,20 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
         lines.push(format!("{YELLOW}{failed} failed: {}{PLAIN}", summary.failed[0]));
     }
     lines
+}
+
+/// Where the CPU time of profiled trials went.
+fn profiles(out: &mut String, analysis: &Analysis<'_>) {
+    for profile in &analysis.profiles {
+        title(out, &format!("Where the CPU time of {} went", profile.label));
+        for row in profiled::table(profile) {
+            let _ = writeln!(out, "  {}", words::tame(&row).trim_end());
+        }
+        for end in &profile.ends {
+            profiled::said(end).iter().for_each(|text| line(out, &format!("  {text}"), 4));
+        }
+        profiled::gaps(profile).iter().for_each(|text| line(out, &format!("  {text}"), 4));
+    }
 }
 
 fn expected(out: &mut String, analysis: &Analysis<'_>) {

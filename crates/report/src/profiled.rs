@@ -1,0 +1,163 @@
+//! Profiles in words: a table by class with both ends side by side, and what is said under it.
+
+use crate::words;
+use narrows_model::load::Role;
+use narrows_profile::{Breakdown, Class, ClassShare, EndProfile, Part, TrialProfile};
+
+/// Classes of a one-line profile.
+const BRIEF_CLASSES: usize = 5;
+/// Functions and calls that are named of each end.
+const FUNCTIONS: usize = 8;
+const CALLS: usize = 4;
+/// Above this share what has no class is named.
+const UNCLASSIFIED_MAX: f64 = 0.02;
+/// A smaller part is not worth a line of its own.
+const SMALL: f64 = 0.0005;
+
+/// What an end is called.
+fn name(role: Role) -> &'static str {
+    match role {
+        Role::Sender => "sender",
+        Role::Receiver => "receiver",
+        Role::Background => "background load",
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// `profile of the sender: copy 40 %, TCP/UDP/IP 26 %, ...; 1480 samples`.
+pub fn brief(end: &EndProfile) -> String {
+    let of = format!("profile of the {}", name(end.role));
+    let Some(breakdown) = &end.breakdown else { return format!("{of}: {}", none(end)) };
+    let largest = breakdown.classes.iter().take(BRIEF_CLASSES);
+    let parts: Vec<String> =
+        largest.map(|one| format!("{} {:.0} %", one.class, 100.0 * one.share)).collect();
+    format!("{of}: {}; {} samples", parts.join(", "), breakdown.samples)
+}
+
+/// Why an end has no classes.
+fn none(end: &EndProfile) -> String {
+    match end.not_taken.first() {
+        Some(why) => format!("none: {why}"),
+        None => "no sample fell into its window: it was short, or the end was idle".to_owned(),
+    }
+}
+
+/// Rows of a table: the classes by what both ends spend on them.
+pub fn table(profile: &TrialProfile) -> Vec<String> {
+    let ends: Vec<(&EndProfile, &Breakdown)> =
+        profile.ends.iter().filter_map(|end| Some((end, end.breakdown.as_ref()?))).collect();
+    if ends.is_empty() {
+        return Vec::new();
+    }
+    let mut head = format!("{:<26}", "class");
+    for (end, _) in &ends {
+        head += &format!("{:>9} {:>7} {:>7} {:>9}", name(end.role), "+-", "sum", "CPU-s/GB");
+    }
+    let mut rows = vec![head];
+    let mut sums = vec![0.0; ends.len()];
+    for class in classes(&ends) {
+        let mut row = format!("{:<26}", class.name());
+        for ((_, breakdown), sum) in ends.iter().zip(&mut sums) {
+            *sum += breakdown.share(class);
+            row += &cell(breakdown.classes.iter().find(|one| one.class == class), *sum);
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+/// A share with its uncertainty, that of this row and those above together, and its cost.
+fn cell(share: Option<&ClassShare>, sum: f64) -> String {
+    let sum = percent(sum);
+    let Some(one) = share else { return format!("{:>9} {:>7} {sum:>7} {:>9}", "-", "", "") };
+    let cost = one.cpu_seconds_per_gigabyte.map_or("-".to_owned(), |cost| format!("{cost:.4}"));
+    format!("{:>9} {:>7} {sum:>7} {cost:>9}", percent(one.share), percent(one.by_chance),)
+}
+
+/// All classes of the ends, the largest share of any end first.
+fn classes(ends: &[(&EndProfile, &Breakdown)]) -> Vec<Class> {
+    let all = ends.iter().flat_map(|(_, breakdown)| &breakdown.classes);
+    let mut largest: Vec<(Class, f64)> = Vec::new();
+    for one in all.filter(|one| one.share >= SMALL) {
+        match largest.iter_mut().find(|(class, _)| *class == one.class) {
+            Some((_, share)) => *share = share.max(one.share),
+            None => largest.push((one.class, one.share)),
+        }
+    }
+    largest.sort_by(|a, b| b.1.total_cmp(&a.1));
+    largest.into_iter().map(|(class, _)| class).collect()
+}
+
+/// What there is to say of an end's profile, a line each.
+pub fn said(end: &EndProfile) -> Vec<String> {
+    let of = name(end.role);
+    let Some(breakdown) = &end.breakdown else { return vec![format!("{of}: {}", none(end))] };
+    let mut lines = vec![format!("{of}: {}", taken(end, breakdown))];
+    let calls = listed(&breakdown.system_calls, CALLS);
+    lines.push(format!(
+        "{of}: {} in system calls ({calls}); system-call entry and exit {}",
+        percent(breakdown.in_system_calls),
+        percent(breakdown.share(Class::Entry)),
+    ));
+    let functions: Vec<String> = breakdown
+        .functions
+        .iter()
+        .take(FUNCTIONS)
+        .map(|one| format!("{} {}", one.name, percent(one.share)))
+        .collect();
+    lines.push(format!("{of}: top functions {}", functions.join(", ")));
+    if breakdown.share(Class::Unclassified) >= UNCLASSIFIED_MAX {
+        lines.push(format!("{of}: unclassified: {}", listed(&breakdown.unclassified, CALLS)));
+    }
+    lines.extend(end.not_taken.iter().map(|why| format!("{of}: not in every run: {why}")));
+    lines
+}
+
+/// What the ends could not see; what is so at all of them is said once.
+pub fn gaps(profile: &TrialProfile) -> Vec<String> {
+    let mut lines = Vec::new();
+    for end in &profile.ends {
+        for gap in &end.gaps {
+            let everywhere = profile.ends.iter().all(|other| other.gaps.contains(gap));
+            let of = if everywhere { String::new() } else { format!("{}: ", name(end.role)) };
+            let line = format!("{of}{gap}");
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}
+
+/// How the samples were taken, and what came beside them.
+fn taken(end: &EndProfile, breakdown: &Breakdown) -> String {
+    let by = end.by.map_or("", |by| by.name());
+    let mut text = format!(
+        "{} in {} by {by} at {} Hz",
+        words::counted(breakdown.samples as usize, "sample"),
+        words::counted(end.runs as usize, "run"),
+        end.per_second
+    );
+    if end.lost > 0 {
+        text += &format!(", {} lost", end.lost);
+    }
+    if breakdown.outside_threads >= SMALL {
+        let share = percent(breakdown.outside_threads);
+        text += &format!("; {share} of it outside its threads, in interrupts and ksoftirqd");
+    } else if breakdown.network_elsewhere > 0 {
+        text += &format!(
+            "; {} more of the network outside the threads of this host's ends, in neither's share",
+            words::counted(breakdown.network_elsewhere as usize, "sample")
+        );
+    }
+    text
+}
+
+fn listed(parts: &[Part], most: usize) -> String {
+    let parts: Vec<String> =
+        parts.iter().take(most).map(|one| format!("{} {}", one.name, percent(one.share))).collect();
+    if parts.is_empty() { "none seen".to_owned() } else { parts.join(", ") }
+}
