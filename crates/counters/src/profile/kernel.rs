@@ -33,7 +33,7 @@ impl Kernel {
     }
 }
 
-/// `ffffffff81a00000 T tcp_sendmsg	[module]`.
+/// `ffffffff81a00000 T tcp_sendmsg [module]`, with a tab before the module.
 fn symbol(line: &str) -> Option<Symbol> {
     let mut words = line.split_ascii_whitespace();
     let at = u64::from_str_radix(words.next()?, 16).ok()?;
