@@ -366,7 +366,7 @@ mod tests {
     fn a_peer_chooses_neither_address_nor_namespace_nor_target() {
         let own: IpAddr = "192.0.2.7".parse().expect("address");
         let kept =
-            Limits::default().within(order("tcp-stream", Role::Receiver), own).expect("a sink");
+            Limits::default().within(order("tcp-stream", Role::Receiver), own).expect("a receiver");
         let Order::Prepare { job } = kept else { panic!("{kept:?}") };
         assert_eq!((job.address, job.namespace), (Some(own), None));
         assert_eq!((job.bind, job.ports, job.iperf3), (None, None, None));

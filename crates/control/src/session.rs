@@ -4,7 +4,7 @@
 //! controller            end
 //!   Prepare(job)  ->
 //!                 <-  Prepared(ports)
-//!   Arm(ports)    ->                    the sink first, then the source
+//!   Arm(ports)    ->                    the receiver first, then the sender
 //!                 <-  Armed             once its connections stand
 //!   Go(hold)      ->
 //!                 <-  Closed              its window is over, its load goes on
@@ -37,7 +37,7 @@ pub enum Order {
     },
     /// Connect or accept, and stand at the gate.
     Arm {
-        /// Where the sink listens; empty for the sink itself.
+        /// Where the receiver listens; empty for the receiver itself.
         peer: Vec<SocketAddr>,
     },
     /// Run the time line.

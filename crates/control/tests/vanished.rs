@@ -56,7 +56,7 @@ fn who_vanishes_with_its_link_is_noticed_by_the_other_side_and_blocks_nobody() {
         return;
     }
     let pair = Namespaces::make().expect("namespaces");
-    let (agents, controllers) = (pair.sink_path(), pair.source_path());
+    let (agents, controllers) = (pair.receiver_path(), pair.sender_path());
     set_link(&agents, "lo", "up");
     let key = Key::random().expect("key");
     let stop = Arc::new(AtomicBool::new(false));

@@ -254,11 +254,11 @@ fn of_ends(cell: &Cell<'_>, found: &[&Finding]) -> Option<Answer> {
 /// The end whose thread had no CPU left to give, or too little of one.
 fn full_cpu(cell: &Cell<'_>) -> Option<Answer> {
     let cpu = cell.summary.cpu.as_ref().filter(|_| cell.is_busy())?;
-    let waited = [cell.of_source(waited_share), cell.of_sink(waited_share)];
+    let waited = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
     let [sends, takes] = waited.map(|share| share.unwrap_or(0.0));
     let ends = [
-        ("sender", cpu.source_share.unwrap_or(0.0), sends),
-        ("receiver", cpu.sink_share.unwrap_or(0.0), takes),
+        ("sender", cpu.sender_share.unwrap_or(0.0), sends),
+        ("receiver", cpu.receiver_share.unwrap_or(0.0), takes),
     ];
     let (end, ran, waited) = ends.into_iter().max_by(|a, b| (a.1 + a.2).total_cmp(&(b.1 + b.2)))?;
     let mut what = format!("the {end}'s thread, {:.0} % of a CPU,", 100.0 * ran);
@@ -304,7 +304,7 @@ fn pace(cell: &Cell<'_>) -> Option<Answer> {
 fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {
     let mut all = Vec::new();
     let cpu = cell.summary.cpu.as_ref();
-    let shares = cpu.map(|cpu| [cpu.source_share, cpu.sink_share]);
+    let shares = cpu.map(|cpu| [cpu.sender_share, cpu.receiver_share]);
     let busiest = shares.into_iter().flatten().flatten().reduce(f64::max);
     if let Some(busiest) = busiest.filter(|_| !cell.is_busy()) {
         all.push(format!("the threads' CPUs (busiest {:.0} %)", 100.0 * busiest));

@@ -28,20 +28,20 @@ pub struct Cell<'a> {
 
 impl Cell<'_> {
     /// Median over the runs of what each one's sending end tells.
-    pub fn of_source(&self, value: impl Fn(&EndReport) -> Option<f64>) -> Option<f64> {
+    pub fn of_sender(&self, value: impl Fn(&EndReport) -> Option<f64>) -> Option<f64> {
         let ends = self.done.iter().filter_map(|record| record.sender());
         median(&ends.filter_map(value).collect::<Vec<f64>>())
     }
 
     /// The same of each one's receiving end.
-    pub fn of_sink(&self, value: impl Fn(&EndReport) -> Option<f64>) -> Option<f64> {
+    pub fn of_receiver(&self, value: impl Fn(&EndReport) -> Option<f64>) -> Option<f64> {
         let ends = self.done.iter().filter_map(|record| record.receiver());
         median(&ends.filter_map(value).collect::<Vec<f64>>())
     }
 
     /// Share of the window that the sender's flows spent at a limit of TCP, by its counter.
     pub fn limited_share(&self, counter: Counter) -> Option<f64> {
-        self.of_source(|end| {
+        self.of_sender(|end| {
             let flows = end.flows.iter().filter(|flow| flow.sends).count().max(1);
             let limited = end.readings.total(counter)? as f64;
             (end.window_ns.0 > 0).then(|| limited / (end.window_ns.0 as f64 * flows as f64))
@@ -52,11 +52,11 @@ impl Cell<'_> {
     /// others had not had the CPU.
     pub fn is_busy(&self) -> bool {
         let cpu = self.summary.cpu.as_ref();
-        let [sends, takes] = cpu.map_or([None; 2], |cpu| [cpu.source_share, cpu.sink_share]);
+        let [sends, takes] = cpu.map_or([None; 2], |cpu| [cpu.sender_share, cpu.receiver_share]);
         let wanted = |ran: Option<f64>, waited: Option<f64>| {
             ran.is_some_and(|ran| ran + waited.unwrap_or(0.0) >= BUSY_SHARE)
         };
-        wanted(sends, self.of_source(waited_share)) || wanted(takes, self.of_sink(waited_share))
+        wanted(sends, self.of_sender(waited_share)) || wanted(takes, self.of_receiver(waited_share))
     }
 
     /// Share of the window in which the sender's TCP had something to send or unacknowledged: in
@@ -68,7 +68,7 @@ impl Cell<'_> {
     /// Whether other processes kept threads of either end from their CPUs: as the kernel counted
     /// for each thread, or, in records without that, as the host's CPU time tells.
     pub fn is_disturbed(&self) -> bool {
-        let waits = [self.of_source(waited_share), self.of_sink(waited_share)];
+        let waits = [self.of_sender(waited_share), self.of_receiver(waited_share)];
         match waits.into_iter().flatten().reduce(f64::max) {
             Some(waited) => waited >= DISTURBED_SHARE,
             None => self.summary.labels.contains(&Label::Noisy),
@@ -277,7 +277,7 @@ pub fn round_trips(cell: &Cell<'_>) -> Option<String> {
     let at = |end: &EndReport, moment| -> Vec<f64> {
         end.readings.each(keys::RTT, moment).map(|(_, ns)| ns as f64).collect()
     };
-    let middle = cell.of_source(|end| median(&at(end, Moment::Closing)))?;
+    let middle = cell.of_sender(|end| median(&at(end, Moment::Closing)))?;
     let lowest = |end: &EndReport| {
         let all = [at(end, Moment::Lowest), at(end, Moment::Closing)].concat();
         all.into_iter().reduce(f64::min)
@@ -286,7 +286,7 @@ pub fn round_trips(cell: &Cell<'_>) -> Option<String> {
         let all = [at(end, Moment::Highest), at(end, Moment::Closing)].concat();
         all.into_iter().reduce(f64::max)
     };
-    let (low, high) = (cell.of_source(lowest)?, cell.of_source(highest)?);
+    let (low, high) = (cell.of_sender(lowest)?, cell.of_sender(highest)?);
     let range = match low < high {
         true => format!(", {:.0} to {:.0} in all flows and the window", low / 1e3, high / 1e3),
         false => String::new(),
@@ -407,7 +407,7 @@ pub mod testing {
     }
 
     /// Sets a reading of every run's receiving end.
-    pub fn read_sink(study: &mut StoredStudy, source: &str, key: &str, value: u64) {
+    pub fn read_receiver(study: &mut StoredStudy, source: &str, key: &str, value: u64) {
         for record in &mut study.records {
             if let Some(end) = record.of_mut(Role::Receiver).next() {
                 end.readings.put_words(source, key, value);

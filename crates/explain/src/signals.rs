@@ -71,7 +71,7 @@ impl Cell<'_> {
     /// How much the rate changed between the slices of a run: standard deviation over mean, median
     /// of the runs.
     pub fn unsteadiness(&self) -> Option<f64> {
-        self.of_sink(|end| {
+        self.of_receiver(|end| {
             let rates = slice_rates(end);
             let mean = rates.iter().sum::<f64>() / rates.len() as f64;
             let squares = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>();
@@ -96,7 +96,7 @@ impl Cell<'_> {
 
     /// Nanoseconds of a run in whole slices in which nothing came, median of the runs.
     pub fn silent_ns(&self) -> Option<f64> {
-        self.of_sink(|end| {
+        self.of_receiver(|end| {
             (end.intervals.len() >= SLICES_MIN).then(|| {
                 let silent = end.intervals.iter().filter(|slice| slice.bytes.0 == 0);
                 silent.map(|slice| slice.length_ns.0 as f64).sum()
@@ -106,7 +106,7 @@ impl Cell<'_> {
 
     /// Round trips, as the sender's TCP measured them.
     pub fn trips(&self) -> Option<Trips> {
-        let of = |gauge, at| self.of_source(|end| median(&each(end, gauge, at)));
+        let of = |gauge, at| self.of_sender(|end| median(&each(end, gauge, at)));
         let shortest = |end: &EndReport| {
             each(end, keys::RTT_MIN, Moment::Closing).into_iter().reduce(f64::min)
         };
@@ -114,17 +114,17 @@ impl Cell<'_> {
         let least_ns = of(keys::RTT, Moment::Lowest).unwrap_or(closing);
         let highest = of(keys::RTT, Moment::Highest).unwrap_or(closing);
         let middle_ns = median(&[least_ns, closing, highest])?;
-        Some(Trips { shortest_ns: self.of_source(shortest)?, least_ns, middle_ns })
+        Some(Trips { shortest_ns: self.of_sender(shortest)?, least_ns, middle_ns })
     }
 
     /// A count of the sender's flows, in the median run.
     pub fn sent_count(&self, counter: Counter) -> Option<f64> {
-        self.of_source(|end| end.readings.total(counter).map(|count| count as f64))
+        self.of_sender(|end| end.readings.total(counter).map(|count| count as f64))
     }
 
     /// The same of the receiver's.
     pub fn received_count(&self, counter: Counter) -> Option<f64> {
-        self.of_sink(|end| end.readings.total(counter).map(|count| count as f64))
+        self.of_receiver(|end| end.readings.total(counter).map(|count| count as f64))
     }
 
     /// What became of the segments.
@@ -133,7 +133,7 @@ impl Cell<'_> {
         let again = self.sent_count(keys::RETRANSMITTED)?;
         let had = self.sent_count(keys::DUPLICATES).unwrap_or(0.0);
         let early = self.received_count(keys::OUT_OF_ORDER).unwrap_or(0.0);
-        let lost = self.of_source(|end| {
+        let lost = self.of_sender(|end| {
             let again = end.readings.total(keys::RETRANSMITTED)?;
             // What the receiver had already was late, and not lost (duplicate SACK, RFC 2883).
             let had = end.readings.total(keys::DUPLICATES).unwrap_or(0);
@@ -150,7 +150,7 @@ impl Cell<'_> {
 
     /// Largest segment that was sent, in bytes.
     pub fn segment_bytes(&self) -> Option<f64> {
-        self.of_source(|end| {
+        self.of_sender(|end| {
             each(end, keys::SEND_MSS, Moment::Closing).into_iter().reduce(f64::max)
         })
     }
@@ -158,18 +158,18 @@ impl Cell<'_> {
     /// The smallest MTU of the flows' paths that TCP knew of as the window closed.
     pub fn path_mtu_bytes(&self) -> Option<f64> {
         let of = |end: &EndReport| each(end, keys::PATH_MTU, Moment::Closing);
-        self.of_source(|end| of(end).into_iter().reduce(f64::min))
+        self.of_sender(|end| of(end).into_iter().reduce(f64::min))
     }
 
     /// The largest congestion window of the flows as the window closed, in segments.
     pub fn congestion_window(&self) -> Option<f64> {
         let of = |end: &EndReport| each(end, keys::CONGESTION_WINDOW, Moment::Closing);
-        self.of_source(|end| of(end).into_iter().reduce(f64::max))
+        self.of_sender(|end| of(end).into_iter().reduce(f64::max))
     }
 
     /// Mean size of what the sender's interface was given.
     pub fn packet_bytes(&self) -> Option<f64> {
-        self.of_source(|end| {
+        self.of_sender(|end| {
             let of = || end.effective.interface.clone().map(Scope::Nic);
             let packets =
                 end.readings.of(keys::TX_PACKETS, of()?).filter(|packets| *packets > 0)?;
@@ -197,7 +197,7 @@ impl Cell<'_> {
 
     /// An option that the ends of a connection agreed on, by its bit; `None` where it was not read.
     pub fn agreed(&self, option: u64) -> Option<bool> {
-        let flags = self.of_source(|end| {
+        let flags = self.of_sender(|end| {
             each(end, keys::TCP_OPTIONS, Moment::Closing).into_iter().reduce(f64::min)
         })?;
         Some(flags as u64 & option != 0)

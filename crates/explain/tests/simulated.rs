@@ -249,7 +249,7 @@ fn slots(study: &mut StoredStudy, change: impl Fn(&mut Vec<Slot>)) {
     study.host.memory.slots = known(slots);
 }
 
-fn sources(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
+fn senders(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
     study
         .records
         .iter_mut()
@@ -257,7 +257,7 @@ fn sources(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
         .for_each(&mut change);
 }
 
-fn sinks(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
+fn receivers(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
     study
         .records
         .iter_mut()
@@ -379,7 +379,7 @@ const CAUSES: &[Cause] = &[
         name: "a small window",
         rules: &["receive-window"],
         plant: |study, noise| {
-            sources(study, |end| {
+            senders(study, |end| {
                 read(end, "tcp-info", "flow0.limited_by_receive_window_ns", noise.about(9e8));
             });
         },
@@ -388,7 +388,7 @@ const CAUSES: &[Cause] = &[
         name: "a small send buffer",
         rules: &["send-buffer"],
         plant: |study, noise| {
-            sources(study, |end| {
+            senders(study, |end| {
                 read(end, "tcp-info", "flow0.limited_by_send_buffer_ns", noise.about(9e8));
             });
         },
@@ -396,13 +396,13 @@ const CAUSES: &[Cause] = &[
     Cause {
         name: "an MTU of 1500 at the peer",
         rules: &["segment-size"],
-        plant: |study, _| sources(study, |end| end.effective.mss_bytes = Some(1448)),
+        plant: |study, _| senders(study, |end| end.effective.mss_bytes = Some(1448)),
     },
     Cause {
         name: "one segment in fifty lost",
         rules: &["tcp-retransmits"],
         plant: |study, noise| {
-            sources(study, |end| {
+            senders(study, |end| {
                 read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(11_000.0));
             });
         },
@@ -421,17 +421,17 @@ const CAUSES: &[Cause] = &[
         name: "a full backlog",
         rules: &["backlog-drops"],
         plant: |study, noise| {
-            sinks(study, |end| read(end, "softnet", "dropped_packets", noise.about(30_000.0)));
+            receivers(study, |end| read(end, "softnet", "dropped_packets", noise.about(30_000.0)));
         },
     },
     Cause {
         name: "a receiver that asks for pauses",
         rules: &["pause-frames"],
         plant: |study, noise| {
-            sinks(study, |end| {
+            receivers(study, |end| {
                 read(end, "pause", "e0.sent:tx_prio3_pause_frames", noise.about(9_000.0));
             });
-            sources(study, |end| {
+            senders(study, |end| {
                 read(end, "pause", "e0.received:rx_prio3_pause_frames", noise.about(9_000.0));
             });
         },

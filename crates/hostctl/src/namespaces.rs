@@ -104,13 +104,13 @@ impl Namespaces {
         Ok(())
     }
 
-    /// A path by which a child process can enter the namespace of the sink.
-    pub fn sink_path(&self) -> String {
+    /// A path by which a child process can enter the namespace of the receiver.
+    pub fn receiver_path(&self) -> String {
         self.path(0)
     }
 
-    /// The same for the source.
-    pub fn source_path(&self) -> String {
+    /// The same for the sender.
+    pub fn sender_path(&self) -> String {
         self.path(1)
     }
 
@@ -118,8 +118,8 @@ impl Namespaces {
         format!("/proc/{}/fd/{}", std::process::id(), self.files[end].as_raw_fd())
     }
 
-    /// Address of the sink.
-    pub fn sink_address(&self) -> IpAddr {
+    /// Address of the receiver.
+    pub fn receiver_address(&self) -> IpAddr {
         ADDRESSES[0].into()
     }
 }

@@ -75,7 +75,7 @@ pub struct Job {
     pub binding: Binding,
     /// When to warm up, measure and cool down.
     pub timeline: Timeline,
-    /// Address to listen on (sink) or to connect to (source); `None` for memory kernels.
+    /// Address to listen on (receiver) or to connect to (sender); `None` for memory kernels.
     pub address: Option<IpAddr>,
     /// Sixteen random bytes that open each data connection and each datagram, as hexadecimal.
     pub token: String,
@@ -152,20 +152,20 @@ pub struct FlowTally {
     pub bytes: Bytes,
     /// Messages: writes, datagrams, round trips, or passes over the buffer.
     pub messages: u64,
-    /// Datagrams known to be missing, from sequence numbers (UDP sink).
+    /// Datagrams known to be missing, from sequence numbers (UDP receiver).
     pub lost: u64,
-    /// Datagrams that came after a later one (UDP sink).
+    /// Datagrams that came after a later one (UDP receiver).
     pub reordered: u64,
-    /// Sends that the own host refused (UDP source: no buffer).
+    /// Sends that the own host refused (UDP sender: no buffer).
     pub refused: u64,
     /// System calls that sent or received, those in vain included.
     #[serde(default)]
     pub calls: u64,
-    /// Datagrams that came more than once (UDP sink); not counted in messages or bytes.
+    /// Datagrams that came more than once (UDP receiver); not counted in messages or bytes.
     #[serde(default)]
     pub duplicates: u64,
-    /// Smoothed variation of the time between datagrams at the end of the window (UDP sink of a
-    /// paced source; RFC 3550, section 6.4.1).
+    /// Smoothed variation of the time between datagrams at the end of the window (UDP receiver of a
+    /// paced sender; RFC 3550, section 6.4.1).
     #[serde(default)]
     pub jitter_ns: Option<Nanos>,
     /// True for a flow by which this end sends, or asks.
@@ -196,7 +196,8 @@ pub struct Stretch {
 #[serde(rename_all = "kebab-case")]
 pub enum StretchOf {
     /// What was sent in the sender's window: such datagrams say so.
-    SourceWindow,
+    #[serde(rename = "source-window")]
+    SenderWindow,
     /// All that was sent.
     WholeRun,
 }
@@ -231,7 +232,7 @@ pub struct ZeroCopy {
 /// late included: nothing is under way any more when both ends have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unacknowledged {
-    /// Messages that the source's device has sent.
+    /// Messages that the sender's device has sent.
     pub sent: u64,
     /// Messages that came.
     pub received: u64,

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct RdmaParams {
     /// The device of the end that receives or answers.
-    #[serde(skip_serializing_if = "RdmaPlace::is_default")]
-    pub sink: RdmaPlace,
+    #[serde(rename = "sink", skip_serializing_if = "RdmaPlace::is_default")]
+    pub receiver: RdmaPlace,
     /// The device of the end that sends or asks.
-    #[serde(skip_serializing_if = "RdmaPlace::is_default")]
-    pub source: RdmaPlace,
+    #[serde(rename = "source", skip_serializing_if = "RdmaPlace::is_default")]
+    pub sender: RdmaPlace,
     /// How queue pairs find each other: `cm` (the connection manager, by IP address) or `exchange`
     /// (over our own connection); `None` is `exchange`, and `cm` over iWARP, which knows no other.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,10 +63,10 @@ pub struct RdmaParams {
 impl RdmaParams {
     /// Whether something was asked for that only queue pairs of verbs have.
     pub fn has_queue_pair_words(&self) -> bool {
-        let Self { sink, source, depth, pages, via, provider, .. } = self.clone();
+        let Self { receiver, sender, depth, pages, via, provider, .. } = self.clone();
         let device = |place: RdmaPlace| RdmaPlace { device: place.device, ..RdmaPlace::default() };
-        let (sink, source) = (device(sink), device(source));
-        *self != Self { sink, source, depth, pages, via, provider, ..Self::default() }
+        let (receiver, sender) = (device(receiver), device(sender));
+        *self != Self { receiver, sender, depth, pages, via, provider, ..Self::default() }
     }
 }
 

@@ -75,8 +75,8 @@ fn in_reverse_the_bytes_come_from_the_peer_and_buffers_are_as_asked() {
     }
     let namespaces = Namespaces::make().expect("namespaces");
     let enter = |path: String| format!("--net={path}");
-    let (there, here) = (enter(namespaces.sink_path()), enter(namespaces.source_path()));
-    let address = namespaces.sink_address().to_string();
+    let (there, here) = (enter(namespaces.receiver_path()), enter(namespaces.sender_path()));
+    let address = namespaces.receiver_address().to_string();
     let agent = serve(&["nsenter", &there], &["-B", &address]);
     let tcp = |more: &[&str], name: &str| {
         let (received, sent) = counters(&here, "narrows1");
@@ -115,8 +115,8 @@ fn two_namespaces_measure_each_other() {
     }
     let namespaces = Namespaces::make().expect("namespaces");
     let enter = |path: String| format!("--net={path}");
-    let (there, here) = (enter(namespaces.sink_path()), enter(namespaces.source_path()));
-    let address = namespaces.sink_address().to_string();
+    let (there, here) = (enter(namespaces.receiver_path()), enter(namespaces.sender_path()));
+    let address = namespaces.receiver_address().to_string();
     let agent = serve(&["nsenter", &there], &["-B", &address]);
     let controller = |kind: &str, more: &[&str], name: &str| {
         let mut command = Command::new("nsenter");

@@ -90,7 +90,7 @@ fn measured(json: &Value) {
     assert!(rules.iter().all(|rule| rule["verdict"].is_string()));
 }
 
-/// Bytes that the sink counted must have crossed the interface between the namespaces.
+/// Bytes that the receiver counted must have crossed the interface between the namespaces.
 #[test]
 fn interface_counters_agree_with_what_was_received() {
     if !is_root() {
@@ -110,18 +110,19 @@ fn counters_agree_with_what_was_received() {
         if !label.starts_with("tcp-stream") {
             continue;
         }
-        let sink = &record["sink"];
-        let payload: u64 = sink["flows"]
+        let receiver = &record["sink"];
+        let payload: u64 = receiver["flows"]
             .as_array()
             .expect("flows")
             .iter()
             .filter_map(|f| f["bytes"].as_u64())
             .sum();
-        let wire = sink["readings"]["interface"]["narrows0.rx_bytes"].as_u64().expect("rx_bytes");
+        let wire =
+            receiver["readings"]["interface"]["narrows0.rx_bytes"].as_u64().expect("rx_bytes");
         // Headers add; what sits in buffers at the edges of the window moves it either way.
         let ratio = wire as f64 / payload as f64;
         assert!((0.85..1.25).contains(&ratio), "{label}: {wire} on the wire, {payload} received");
-        let slices = sink["intervals"].as_array().expect("intervals");
+        let slices = receiver["intervals"].as_array().expect("intervals");
         let sliced: u64 = slices.iter().filter_map(|slice| slice["bytes"].as_u64()).sum();
         assert!(sliced.abs_diff(payload) <= payload / 20, "{sliced} in slices, {payload} in all");
         compared += 1;

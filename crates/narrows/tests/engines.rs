@@ -20,8 +20,8 @@ impl Bench {
     fn new(arguments: &[&str]) -> Self {
         let namespaces = Namespaces::make().expect("namespaces");
         let enter = |path: String| format!("--net={path}");
-        let (there, here) = (enter(namespaces.sink_path()), enter(namespaces.source_path()));
-        let address = namespaces.sink_address().to_string();
+        let (there, here) = (enter(namespaces.receiver_path()), enter(namespaces.sender_path()));
+        let address = namespaces.receiver_address().to_string();
         let more = [&["-B", &address], arguments].concat();
         let agent = serve(&["nsenter", &there], &more);
         Self { _namespaces: namespaces, here, address, agent }

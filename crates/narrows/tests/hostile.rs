@@ -112,7 +112,7 @@ fn a_recorded_session_opens_nothing_and_holds_up_nobody() {
     }
 }
 
-fn sink_order() -> Value {
+fn receiver_order() -> Value {
     let line = json!({"warmup_ns": 1_000_000, "window_ns": 5_000_000, "cooldown_ns": 0});
     json!({"to": "order", "order": {"say": "prepare", "job": {
         "kind": "tcp-stream", "end": "sink", "cpus": [], "timeline": line,
@@ -164,7 +164,7 @@ fn a_peer_with_the_key_that_means_harm_gets_errors_and_nothing_else() {
     let mut random = Pcg64::seed_from_u64(seed);
     let started = json!({"to": "start"});
     let orders = [
-        sink_order(),
+        receiver_order(),
         json!({"to": "order", "order": {"say": "arm", "peer": ["203.0.113.9:53"]}}),
         json!({"to": "order", "order": {"say": "go"}}),
         json!({"to": "describe"}),

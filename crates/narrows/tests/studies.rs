@@ -351,8 +351,8 @@ fn mtu_and_kernel_settings_are_made_for_their_cells() {
     for (trial, (label, mss)) in stored.trials.iter().zip(wanted) {
         assert_eq!(trial.label, label);
         for record in stored.records_of(trial) {
-            let source = record.sender().expect("a source");
-            assert_eq!(source.effective.mss_bytes, Some(mss), "{label}");
+            let sender = record.sender().expect("a sender");
+            assert_eq!(sender.effective.mss_bytes, Some(mss), "{label}");
         }
         assert_eq!(stored.records_of(trial).count(), 2);
     }
@@ -386,17 +386,17 @@ fn offloads_and_huge_pages() {
     let payload = |label: &str| {
         let trial = stored.trials.iter().find(|trial| trial.label == label).expect("a cell");
         let record = stored.records_of(trial).next().expect("a run");
-        let source = record.sender().expect("a source");
+        let sender = record.sender().expect("a sender");
         let packets =
-            source.readings.total(narrows_model::reading::keys::TX_PACKETS).expect("packets");
-        source.flows[0].bytes.0 / packets.max(1)
+            sender.readings.total(narrows_model::reading::keys::TX_PACKETS).expect("packets");
+        sender.flows[0].bytes.0 / packets.max(1)
     };
     assert!(payload("as it is") > 3_000, "{}", payload("as it is"));
     assert!(payload("cut by the sender") <= 1_500, "{}", payload("cut by the sender"));
     let huge = stored.trials.iter().find(|trial| trial.label == "pages").expect("a cell");
     for record in stored.records_of(huge) {
-        let sink = record.receiver().expect("a report");
-        assert_eq!(sink.effective.pages.as_deref(), Some("2M"));
+        let receiver = record.receiver().expect("a report");
+        assert_eq!(receiver.effective.pages.as_deref(), Some("2M"));
     }
     assert_eq!(std::fs::read_to_string(pages).expect("huge pages"), before);
 }

@@ -88,19 +88,19 @@ fn job(kind: &str, end: Role, message: u64, stream: &StreamParams) -> Job {
 
 /// Takes two workers to the gate; the peak memory of the end that receives and of that which sends.
 fn peaks(kind: &str, message: u64, stream: &StreamParams) -> Result<(u64, u64), String> {
-    let (mut sink, mut source) = (Worker::start(None), Worker::start(None));
-    sink.order(&Order::Prepare { job: Box::new(job(kind, Role::Receiver, message, stream)) });
-    let ports = match sink.hear() {
+    let (mut receiver, mut sender) = (Worker::start(None), Worker::start(None));
+    receiver.order(&Order::Prepare { job: Box::new(job(kind, Role::Receiver, message, stream)) });
+    let ports = match receiver.hear() {
         Answer::Prepared { ports } => ports,
         other => return Err(format!("{other:?}")),
     };
-    source.order(&Order::Prepare { job: Box::new(job(kind, Role::Sender, message, stream)) });
-    source.hear();
-    sink.order(&Order::Arm { peer: vec![] });
+    sender.order(&Order::Prepare { job: Box::new(job(kind, Role::Sender, message, stream)) });
+    sender.hear();
+    receiver.order(&Order::Arm { peer: vec![] });
     let to = |port| SocketAddr::from(([127, 0, 0, 1], port));
-    source.order(&Order::Arm { peer: ports.into_iter().map(to).collect() });
-    match (source.hear(), sink.hear()) {
-        (Answer::Armed, Answer::Armed) => Ok((sink.peak(), source.peak())),
+    sender.order(&Order::Arm { peer: ports.into_iter().map(to).collect() });
+    match (sender.hear(), receiver.hear()) {
+        (Answer::Armed, Answer::Armed) => Ok((receiver.peak(), sender.peak())),
         other => Err(format!("{other:?}")),
     }
 }
@@ -174,8 +174,8 @@ fn a_worker_cannot_take_more_than_it_is_held_to() {
         let order = job("tcp-stream", Role::Sender, 64 << 20, &stream);
         worker.order(&Order::Prepare { job: Box::new(order) });
         worker.hear();
-        let sink = std::net::TcpListener::bind("127.0.0.1:0").expect("listen");
-        worker.order(&Order::Arm { peer: vec![sink.local_addr().expect("address"); 4] });
+        let receiver = std::net::TcpListener::bind("127.0.0.1:0").expect("listen");
+        worker.order(&Order::Arm { peer: vec![receiver.local_addr().expect("address"); 4] });
         worker.hear()
     };
     assert_eq!(prepared(None), Answer::Armed);

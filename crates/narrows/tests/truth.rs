@@ -22,8 +22,8 @@ impl Bench {
     fn new() -> Self {
         let namespaces = Namespaces::make().expect("namespaces");
         let enter = |path: String| format!("--net={path}");
-        let (there, here) = (enter(namespaces.sink_path()), enter(namespaces.source_path()));
-        let address = namespaces.sink_address().to_string();
+        let (there, here) = (enter(namespaces.receiver_path()), enter(namespaces.sender_path()));
+        let address = namespaces.receiver_address().to_string();
         let agent = serve(&["nsenter", &there], &["-B", &address]);
         Self { _namespaces: namespaces, here, there, address, agent }
     }
@@ -295,8 +295,8 @@ fn what_an_iperf3_servers_socket_drops_has_no_place_and_advice_that_finds_it() {
     }
     let namespaces = Namespaces::make().expect("namespaces");
     let enter = |path: String| format!("--net={path}");
-    let (there, here) = (enter(namespaces.sink_path()), enter(namespaces.source_path()));
-    let address = namespaces.sink_address().to_string();
+    let (there, here) = (enter(namespaces.receiver_path()), enter(namespaces.sender_path()));
+    let address = namespaces.receiver_address().to_string();
     let mut server = Command::new("nsenter");
     server.args([&there, "iperf3", "-s", "-B", &address]).stdout(std::process::Stdio::null());
     let mut server = server.spawn().expect("iperf3");

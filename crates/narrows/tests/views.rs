@@ -12,7 +12,7 @@ use narrows_model::{Bytes, Nanos};
 use rusqlite::Connection;
 
 /// A run of a workload of this kind, by number, with the reports of its ends.
-fn run_of(number: usize, kind: &str, sink: StoredEnd, source: StoredEnd) -> (Trial, Record) {
+fn run_of(number: usize, kind: &str, receiver: StoredEnd, sender: StoredEnd) -> (Trial, Record) {
     let id = TrialId(number.to_string());
     let timeline = Timeline {
         warmup_ns: Nanos(0),
@@ -37,7 +37,7 @@ fn run_of(number: usize, kind: &str, sink: StoredEnd, source: StoredEnd) -> (Tri
         repeat: 0,
         block: 0,
         outcome: Outcome::Done,
-        reports: Reported::list(sink, source, None),
+        reports: Reported::list(receiver, sender, None),
         around: Stamp::default(),
         session: 0,
         external: None,
@@ -95,7 +95,7 @@ fn ends_of_kinds() -> Vec<(&'static str, Vec<Flow>, Vec<Flow>)> {
         ("tcp-stream", vec![receives, receives], vec![sends, sends]),
         // Both ways, in windows of different length.
         ("tcp-stream", vec![receives, (555, yes, no)], vec![sends, (444, no, no)]),
-        // A file of an old narrows: its source did not say that it sends.
+        // A file of an old narrows: its sender did not say that it sends.
         ("udp-stream", vec![receives], vec![(700, no, no)]),
         ("rdma-write-stream", vec![(0, no, yes)], vec![(811, yes, yes)]),
         ("rdma-read-stream", vec![(31, yes, yes)], vec![(811, yes, yes)]),
@@ -166,12 +166,12 @@ fn runs_with_backlogs() -> Vec<(&'static str, StoredEnd, StoredEnd)> {
     }
     // The receiver's counters are not there: the sender's interface is what its word is held to.
     for counted in [10_000_000, 10_800_000, 11_500_000] {
-        let mut sink = end_around(counted, false, Around::default());
-        sink.iter_mut().for_each(|end| {
+        let mut receiver = end_around(counted, false, Around::default());
+        receiver.iter_mut().for_each(|end| {
             end.readings.clear();
             end.looked_ns = None;
         });
-        runs.push(("udp-stream", sink, sends(10_000_000)));
+        runs.push(("udp-stream", receiver, sends(10_000_000)));
     }
     runs
 }
@@ -181,7 +181,7 @@ fn runs_with_backlogs() -> Vec<(&'static str, StoredEnd, StoredEnd)> {
 fn the_views_correct_and_refuse_what_the_report_does() {
     let runs = runs_with_backlogs().into_iter().enumerate();
     let runs: Vec<(Trial, Record)> =
-        runs.map(|(at, (kind, sink, source))| run_of(at, kind, sink, source)).collect();
+        runs.map(|(at, (kind, receiver, sender))| run_of(at, kind, receiver, sender)).collect();
     let database = stored("views-backlog", &runs);
     let mut seen = [0, 0, 0];
     for (at, (trial, record)) in runs.iter().enumerate() {
@@ -207,9 +207,9 @@ fn the_views_correct_and_refuse_what_the_report_does() {
 /// What the views of a file say is what the report says, for every kind of workload.
 #[test]
 fn the_views_of_a_file_say_what_its_report_says() {
-    let of = |(at, (kind, sink, source)): (usize, (&str, Vec<Flow>, Vec<Flow>))| {
-        let source = if source.is_empty() { None } else { end_of(&source, 1_300_000_000) };
-        run_of(at, kind, end_of(&sink, 1_000_000_007), source)
+    let of = |(at, (kind, receiver, sender)): (usize, (&str, Vec<Flow>, Vec<Flow>))| {
+        let sender = if sender.is_empty() { None } else { end_of(&sender, 1_300_000_000) };
+        run_of(at, kind, end_of(&receiver, 1_000_000_007), sender)
     };
     let runs: Vec<(Trial, Record)> = ends_of_kinds().into_iter().enumerate().map(of).collect();
     let database = stored("views", &runs);

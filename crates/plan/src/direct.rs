@@ -27,8 +27,8 @@ pub fn trial_of(
     trial(kind.clone().as_str(), kind, params, ends, path, timeline)
 }
 
-/// The same against an iperf3 server. As its own client does, the source stops when the window
-/// ends; a sink goes on for a moment. TCP warms up a second, which the server leaves out; UDP needs
+/// The same against an iperf3 server. As its own client does, the sender stops when the window
+/// ends; a receiver goes on for a moment. TCP warms up a second, which the server leaves out; UDP needs
 /// no warm-up, and some servers count what came in one.
 pub fn trial_of_iperf3(
     kind: Workload,
@@ -108,7 +108,7 @@ pub fn probe(of: &Trial) -> Trial {
     trial(kind.as_str(), kind.clone(), params, ends.collect(), of.path, timeline)
 }
 
-/// The same trial with a sink that lets the kernel drop what arrives.
+/// The same trial with a receiver that lets the kernel drop what arrives.
 pub fn uncopied(of: &Trial) -> Trial {
     let stream = of.params.stream.clone().unwrap_or_default();
     let receiver = Some(StreamParams::TRUNCATE.to_owned());

@@ -164,7 +164,7 @@ fn ends_are_placed_by_who_they_are() {
     assert_eq!(of(words, Path::Peer), (vec![1], vec![2], Some(0), Some(1)));
     let back = format!("{words}reverse = true");
     assert_eq!(of(&back, Path::Peer), (vec![2], vec![1], Some(1), Some(0)), "the peer sends");
-    assert_eq!(of(&back, Path::Loopback).0, [1], "on one host the first is the source's");
+    assert_eq!(of(&back, Path::Loopback).0, [1], "on one host the first is the sender's");
     assert_eq!(of("", Path::Peer), (vec![], vec![], None, None), "two hosts are not pinned");
     assert_eq!(of("", Path::Loopback), (vec![0], vec![1], None, None));
     assert_eq!(of("affinity = '0-1,0-1'", Path::Peer).1, [0, 1], "other hosts' CPUs");

@@ -310,8 +310,8 @@ fn interrupts_and_rdma_devices_reach_the_trials() {
     let [(a, _), (b, _)] = planned.as_slice() else { panic!("{planned:?}") };
     assert_eq!(a.irq(), Some(&CpuList(vec![0])));
     let rdma = a.params.rdma.clone().expect("words");
-    assert_eq!(rdma.source.device.as_deref(), Some("siw0"));
-    assert_eq!(rdma.sink.device.as_deref(), Some("siw1"));
+    assert_eq!(rdma.sender.device.as_deref(), Some("siw0"));
+    assert_eq!(rdma.receiver.device.as_deref(), Some("siw1"));
     assert_eq!(b.irq(), None);
     assert_eq!(b.params.rdma.clone().expect("words").service, None, "rc is what is taken anyway");
 }

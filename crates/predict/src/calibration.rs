@@ -218,7 +218,7 @@ fn full_cpu(study: &StoredStudy, summary: &Summary) -> Option<Point> {
 /// The busier end's busiest thread.
 fn busiest(summary: &Summary) -> Option<f64> {
     let cpu = summary.cpu.as_ref()?;
-    let shares = [cpu.source_share, cpu.sink_share].into_iter().flatten();
+    let shares = [cpu.sender_share, cpu.receiver_share].into_iter().flatten();
     shares.max_by(f64::total_cmp)
 }
 

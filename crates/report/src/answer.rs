@@ -91,10 +91,10 @@ fn limit<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<&'a Limit>
 }
 
 fn by_prediction(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
-    if summary.labels.contains(&Label::SourceBound) {
+    if summary.labels.contains(&Label::SenderBound) {
         return Bottleneck::Shown("the sender's CPU");
     }
-    if summary.labels.contains(&Label::SinkBound) {
+    if summary.labels.contains(&Label::ReceiverBound) {
         return Bottleneck::Shown("the receiver's CPU");
     }
     let cell = explained::cell(analysis, summary);

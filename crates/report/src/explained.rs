@@ -64,8 +64,8 @@ fn bears(label: Label) -> bool {
     matches!(
         label,
         Label::SameCpu
-            | Label::SourceBound
-            | Label::SinkBound
+            | Label::SenderBound
+            | Label::ReceiverBound
             | Label::CacheResident
             | Label::BehindSchedule
             | Label::ZeroCopyCopied

@@ -19,8 +19,8 @@ pub fn loss(loss: &Loss) -> String {
         "; {} reordered, {} duplicates",
         loss.reordered_datagrams, loss.duplicate_datagrams
     );
-    if loss.refused_at_source_datagrams > 0 {
-        let refused = count(loss.refused_at_source_datagrams as f64);
+    if loss.refused_at_sender_datagrams > 0 {
+        let refused = count(loss.refused_at_sender_datagrams as f64);
         text += &format!("; {refused} sends refused by the sender's own host");
     }
     text

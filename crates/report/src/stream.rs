@@ -27,7 +27,7 @@ pub fn run(trial: &Trial, record: &Record) -> String {
         Outcome::Done => ("done", Value::Null),
         Outcome::Failed { why, .. } => ("failed", why.clone().into()),
     };
-    let intervals = record.receiver().map(|sink| &sink.intervals);
+    let intervals = record.receiver().map(|receiver| &receiver.intervals);
     line(&json!({
         "event": "run", "trial": trial.label, "repeat": record.repeat, "outcome": outcome,
         "why": why, "value": value.map(|(value, _)| value.value),

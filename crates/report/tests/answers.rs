@@ -63,7 +63,7 @@ fn a_bottleneck_is_named_by_what_the_runs_show_before_what_was_predicted() {
     assert!(matches!(of(&analysis), Bottleneck::Likely(name, _) if name == "wire"));
     expect(&mut analysis, "wire", 40.0);
     assert!(matches!(of(&analysis), Bottleneck::Unexplained(name, _) if name == "wire"));
-    analysis.summaries[0].labels.push(Label::SinkBound);
+    analysis.summaries[0].labels.push(Label::ReceiverBound);
     assert_eq!(of(&analysis), Bottleneck::Shown("the receiver's CPU"));
     analysis.summaries[0].labels.push(Label::Noisy);
     let says = answer::of(&analysis).expect("an answer").bottleneck;

@@ -32,12 +32,12 @@ const LOAD_SLICE: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_millis(1
 pub enum Ends<'a> {
     /// Both on this host.
     Local {
-        /// Address the sink listens on.
+        /// Address the receiver listens on.
         address: IpAddr,
-        /// Namespace of the sink, if it has its own.
-        sink_namespace: Option<String>,
-        /// Namespace of the source, if it has its own.
-        source_namespace: Option<String>,
+        /// Namespace of the receiver, if it has its own.
+        receiver_namespace: Option<String>,
+        /// Namespace of the sender, if it has its own.
+        sender_namespace: Option<String>,
     },
     /// At agents, or one of them here: a trial's ends say at which.
     Peers(&'a mut [Peer]),
@@ -85,10 +85,10 @@ impl Controller<'_> {
     /// Runs an outside tool in place of our ends.
     fn run_engine(&mut self, trial: &Trial) -> Result<External, Broken> {
         let place = match &self.ends {
-            Ends::Local { address, sink_namespace, source_namespace } => Place {
+            Ends::Local { address, receiver_namespace, sender_namespace } => Place {
                 address: *address,
-                server_namespace: sink_namespace.as_deref(),
-                client_namespace: source_namespace.as_deref(),
+                server_namespace: receiver_namespace.as_deref(),
+                client_namespace: sender_namespace.as_deref(),
                 serves: true,
             },
             Ends::Peers(peers) => {
@@ -175,10 +175,10 @@ impl Controller<'_> {
                 let two = iperf3::run(server, trial, &mut start(launcher)?, stop)?;
                 return Ok(vec![of_two(two)]);
             }
-            Ends::Local { address, sink_namespace, source_namespace } => {
+            Ends::Local { address, receiver_namespace, sender_namespace } => {
                 for trial in trials {
                     // The end that listens is in the first namespace: in reverse the sender.
-                    let namespaces = [sink_namespace.clone(), source_namespace.clone()];
+                    let namespaces = [receiver_namespace.clone(), sender_namespace.clone()];
                     let meeting = Meeting { address: *address, namespaces };
                     let far = |_| Ok(At::Here(Box::new(start(&launcher.outside())?)));
                     couples.extend(of_trial(trial, launcher, &meeting, far)?);
@@ -306,8 +306,8 @@ fn record(trial: &Trial, step: &Step, outcome: Outcome, ran: Option<Ran>, around
     Record { trial, repeat, block, outcome, reports, around, session, external }
 }
 
-/// The source's work order of a trial, to be checked before anything is started.
-pub fn source_job(trial: &Trial) -> Result<Job, RunError> {
+/// The sender's work order of a trial, to be checked before anything is started.
+pub fn sender_job(trial: &Trial) -> Result<Job, RunError> {
     let job = job_of(trial, Role::Sender)?;
     Ok(Job { address: Some(std::net::Ipv4Addr::LOCALHOST.into()), ..job })
 }
@@ -342,7 +342,7 @@ fn background_job(trial: &Trial, end: &EndSpec, wanted: &MemoryLoad) -> Result<J
 }
 
 /// The work order of a memory trial, to be checked before anything is started.
-pub fn sink_job(trial: &Trial) -> Result<Job, RunError> {
+pub fn receiver_job(trial: &Trial) -> Result<Job, RunError> {
     job_of(trial, Role::Receiver)
 }
 

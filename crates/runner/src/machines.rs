@@ -1,7 +1,7 @@
 //! The real machines of a session: this host, its peer or its two namespaces, and why a trial
 //! cannot run there.
 
-use crate::controller::{Ends, sink_job, source_job};
+use crate::controller::{Ends, receiver_job, sender_job};
 use crate::error::RunError;
 use crate::live::LiveSettings;
 use crate::refusal::Refusal;
@@ -85,7 +85,7 @@ impl Machines {
             return engines::engine(trial).err().map(|why| why.to_string());
         }
         let can = self.peers.first().map_or(Ok(()), |peer| peer.can(trial));
-        let job = if trial.path == Path::Memory { sink_job(trial) } else { source_job(trial) };
+        let job = if trial.path == Path::Memory { receiver_job(trial) } else { sender_job(trial) };
         let job = job.and_then(|job| Ok(narrows_workloads::check(&job).map(drop)?));
         can.map_err(RunError::from).and(job).err().map(|error| error.to_string())
     }
@@ -111,8 +111,8 @@ impl Machines {
         }
         let asked = asked?;
         let (own, far) = match trial.params.is_reverse() {
-            false => (&asked.source, &asked.sink),
-            true => (&asked.sink, &asked.source),
+            false => (&asked.sender, &asked.receiver),
+            true => (&asked.receiver, &asked.sender),
         };
         let hosts = [(own, Some(&self.site.host)), (far, self.site.peer_hosts.first())];
         hosts.into_iter().find_map(|(place, host)| {
@@ -132,9 +132,10 @@ impl Machines {
         let settings = LiveSettings::new(&self.site, namespaces, binary);
         let ends = if self.peers.is_empty() {
             Ends::Local {
-                address: namespaces.map_or(Ipv4Addr::LOCALHOST.into(), Namespaces::sink_address),
-                sink_namespace: namespaces.map(Namespaces::sink_path),
-                source_namespace: namespaces.map(Namespaces::source_path),
+                address: namespaces
+                    .map_or(Ipv4Addr::LOCALHOST.into(), Namespaces::receiver_address),
+                receiver_namespace: namespaces.map(Namespaces::receiver_path),
+                sender_namespace: namespaces.map(Namespaces::sender_path),
             }
         } else {
             Ends::Peers(&mut self.peers)

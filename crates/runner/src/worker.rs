@@ -166,7 +166,7 @@ fn profiled(profiler: Result<Profiler, NotProfiled>, report: &EndReport) -> Prof
     }
 }
 
-/// Calls with what sources may look at.
+/// Calls with what senders may look at.
 fn with_scene<T>(sockets: &[socket2::Socket], call: impl FnOnce(&Scene<'_>) -> T) -> T {
     let sockets: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
     call(&Scene { sockets: &sockets })

@@ -22,7 +22,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, EndSpec, MemoryLoad, Path as Join, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
-use narrows_runner::controller::{Controller, Ends, sink_job, source_job};
+use narrows_runner::controller::{Controller, Ends, receiver_job, sender_job};
 use narrows_runner::live::LiveClock;
 use narrows_runner::worker;
 use narrows_runner::{Course, CourseEnd};
@@ -127,25 +127,25 @@ fn run(trials: &[Trial], ends: Ends<'_>, together: bool) -> Vec<Record> {
     stored
 }
 
-/// Both ends of a run that moved something in a window as ordered: sink, source. A busy machine may
-/// make a window longer, never shorter.
+/// Both ends of a run that moved something in a window as ordered: receiver, sender. A busy machine
+/// may make a window longer, never shorter.
 fn ends(record: &Record, flows: usize) -> (&EndReport, &EndReport) {
     assert_eq!(record.outcome, Outcome::Done, "{:?}", record.trial);
-    let sink = record.receiver().expect("a sink");
-    let source = record.sender().expect("a source");
-    for end in [sink, source] {
+    let receiver = record.receiver().expect("a receiver");
+    let sender = record.sender().expect("a sender");
+    for end in [receiver, sender] {
         assert_eq!(end.flows.len(), flows, "{record:?}");
         let window = end.window_ns.0 as f64 / WINDOW.0 as f64;
         assert!((0.9..10.0).contains(&window), "a window of {window} times what was ordered");
         assert!(end.flows.iter().all(|flow| flow.bytes.0 > 0 && flow.messages > 0), "{end:?}");
     }
-    (sink, source)
+    (receiver, sender)
 }
 
 fn one_way(record: &Record, flows: usize) {
-    let (sink, source) = ends(record, flows);
-    assert!(source.flows.iter().all(|flow| flow.sends), "{:?}", record.trial);
-    assert!(!sink.flows.iter().any(|flow| flow.sends), "{:?}", record.trial);
+    let (receiver, sender) = ends(record, flows);
+    assert!(sender.flows.iter().all(|flow| flow.sends), "{:?}", record.trial);
+    assert!(!receiver.flows.iter().any(|flow| flow.sends), "{:?}", record.trial);
 }
 
 fn bits_per_second(end: &EndReport) -> f64 {
@@ -170,7 +170,7 @@ fn both_ends_on_this_host() {
         trial("memory", "memory-read", Join::Memory, memory),
         loaded("beside", "udp-rr", network(1), "memory-read"),
     ];
-    let local = Ends::Local { address: HERE, sink_namespace: None, source_namespace: None };
+    let local = Ends::Local { address: HERE, receiver_namespace: None, sender_namespace: None };
     let records = run(&trials, local, false);
     assert!(records.iter().all(|record| record.session == 3));
     for (record, flows) in records.iter().zip([2, 1, 2, 2]) {
@@ -181,16 +181,18 @@ fn both_ends_on_this_host() {
     assert!(bits_per_second(ends(&records[2], 2).0) < 3.0 * PACE_BPS as f64);
     paced(ends(&records[3], 2).0);
     paced(ends(&records[3], 2).1);
-    let (_, source) = ends(&records[4], 1);
-    assert!(source.round_trips.iter().map(|(_, count)| count).sum::<u64>() > 0);
+    let (_, sender) = ends(&records[4], 1);
+    assert!(sender.round_trips.iter().map(|(_, count)| count).sum::<u64>() > 0);
     let memory = &records[5];
-    assert!(memory.sender().is_none() && memory.receiver().expect("a sink").flows[0].bytes.0 > 0);
+    assert!(
+        memory.sender().is_none() && memory.receiver().expect("a receiver").flows[0].bytes.0 > 0
+    );
     let load = records[6].background().expect("the load beside");
     assert!(load.flows[0].bytes.0 > 0, "{load:?}");
     // It lasts from before the first window to after the last, whatever the run took.
     let close = |end: &EndReport| end.opened_ns.0 + end.window_ns.0;
-    let (sink, source) = ends(&records[6], 1);
-    for end in [sink, source] {
+    let (receiver, sender) = ends(&records[6], 1);
+    for end in [receiver, sender] {
         assert!(load.opened_ns <= end.opened_ns && close(load) >= close(end), "{load:?}, {end:?}");
     }
 }
@@ -234,30 +236,33 @@ impl Told {
 /// The two ends of a run on a host so slow that one of them is told to go when the window of the
 /// other is over, its cool-down too.
 fn a_window_that_opens_late_has_its_load() {
-    let sink_first = [("tcp-stream", true), ("tcp-rr", true), ("udp-stream", true)];
-    let source_first = sink_first.map(|(kind, _)| (kind, false));
-    for (kind, sink_is_first) in sink_first.into_iter().chain(source_first) {
+    let receiver_first = [("tcp-stream", true), ("tcp-rr", true), ("udp-stream", true)];
+    let sender_first = receiver_first.map(|(kind, _)| (kind, false));
+    for (kind, receiver_is_first) in receiver_first.into_iter().chain(sender_first) {
         let trial = trial("late", kind, Join::Loopback, slow(network(2)));
         let token = "5a".repeat(16);
         let order = |end| {
             let job = match end {
-                Role::Receiver => sink_job(&trial),
-                Role::Sender | Role::Background => source_job(&trial),
+                Role::Receiver => receiver_job(&trial),
+                Role::Sender | Role::Background => sender_job(&trial),
             };
             let (address, token) = (Some(HERE), token.clone());
             Order::Prepare { job: Box::new(Job { address, token, ..job.expect("an order") }) }
         };
-        let (mut sink, mut source) = (Told::start(), Told::start());
-        sink.order(&order(Role::Receiver));
-        let Answer::Prepared { ports } = sink.answer() else { panic!("{kind}: not prepared") };
-        source.order(&order(Role::Sender));
-        assert!(matches!(source.answer(), Answer::Prepared { .. }), "{kind}");
-        sink.order(&Order::Arm { peer: vec![] });
+        let (mut receiver, mut sender) = (Told::start(), Told::start());
+        receiver.order(&order(Role::Receiver));
+        let Answer::Prepared { ports } = receiver.answer() else { panic!("{kind}: not prepared") };
+        sender.order(&order(Role::Sender));
+        assert!(matches!(sender.answer(), Answer::Prepared { .. }), "{kind}");
+        receiver.order(&Order::Arm { peer: vec![] });
         let at = ports.into_iter().map(|port| (HERE, port).into()).collect();
-        source.order(&Order::Arm { peer: at });
-        assert_eq!((sink.answer(), source.answer()), (Answer::Armed, Answer::Armed));
-        let (first, second) =
-            if sink_is_first { (&mut sink, &mut source) } else { (&mut source, &mut sink) };
+        sender.order(&Order::Arm { peer: at });
+        assert_eq!((receiver.answer(), sender.answer()), (Answer::Armed, Answer::Armed));
+        let (first, second) = if receiver_is_first {
+            (&mut receiver, &mut sender)
+        } else {
+            (&mut sender, &mut receiver)
+        };
         for end in [&mut *first, &mut *second] {
             end.order(&Order::Go { hold: true });
             assert_eq!(end.answer(), Answer::Closed, "{kind}");
@@ -265,7 +270,7 @@ fn a_window_that_opens_late_has_its_load() {
         }
         for end in [second, first] {
             let ended = end.child.try_wait().expect("a child");
-            assert!(ended.is_none(), "{kind}, sink first {sink_is_first}: {ended:?}");
+            assert!(ended.is_none(), "{kind}, receiver first {receiver_is_first}: {ended:?}");
             end.order(&Order::Release);
             let answer = end.answer();
             assert!(matches!(answer, Answer::Finished { .. }), "{kind}: {answer:?}");
@@ -377,7 +382,7 @@ fn kill_first_worker() {
 fn a_load_that_is_lost_leaves_its_cause_in_the_record() {
     let trials = [loaded("lost", "tcp-stream", slow(network(1)), "memory-copy")];
     let killer = thread::spawn(kill_first_worker);
-    let here = Ends::Local { address: HERE, sink_namespace: None, source_namespace: None };
+    let here = Ends::Local { address: HERE, receiver_namespace: None, sender_namespace: None };
     let records = run(&trials, here, false);
     killer.join().expect("killed");
     assert_eq!(records[0].outcome, Outcome::Done, "the run itself went on");
@@ -472,17 +477,17 @@ fn iperf3_as_server_and_as_client() {
     let records = run(&trials, Ends::Iperf3(&found), false);
     for (record, flows) in records.iter().zip([2, 1, 2]) {
         assert_eq!(record.outcome, Outcome::Done, "{:?}", record.trial);
-        let sink = record.receiver().expect("a sink");
-        let source = record.sender().expect("a source");
-        assert_eq!((sink.flows.len(), source.flows.len()), (flows, flows));
-        for end in [sink, source] {
+        let receiver = record.receiver().expect("a receiver");
+        let sender = record.sender().expect("a sender");
+        assert_eq!((receiver.flows.len(), sender.flows.len()), (flows, flows));
+        for end in [receiver, sender] {
             assert!((0.8..10.0).contains(&end.window_ns.seconds()), "{end:?}");
         }
         // The ends do not begin and end at one moment.
-        let ratio = bits_per_second(sink) / bits_per_second(source);
+        let ratio = bits_per_second(receiver) / bits_per_second(sender);
         assert!((0.3..3.0).contains(&ratio), "{ratio} of what was sent arrived");
     }
-    let datagrams = records[2].receiver().expect("a sink");
+    let datagrams = records[2].receiver().expect("a receiver");
     assert!(datagrams.flows.iter().all(|flow| flow.messages > 0), "{datagrams:?}");
     paced(datagrams);
     stop.store(true, SeqCst);

@@ -90,14 +90,14 @@ mod tests {
         EndReport { intervals, ..end("here", opened_ms, 100 * slices.len() as u64) }
     }
 
-    fn run(load: Option<EndReport>, sink: EndReport, source: EndReport) -> Record {
-        let [sink, source] = [sink, source].map(|end| Some(Box::new(end)));
+    fn run(load: Option<EndReport>, receiver: EndReport, sender: EndReport) -> Record {
+        let [receiver, sender] = [receiver, sender].map(|end| Some(Box::new(end)));
         Record {
             trial: TrialId("t".into()),
             repeat: 0,
             block: 0,
             outcome: Outcome::Done,
-            reports: Reported::list(sink, source, load.map(Box::new)),
+            reports: Reported::list(receiver, sender, load.map(Box::new)),
             around: Stamp::default(),
             session: 0,
             external: None,
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_load_that_did_not_last_has_no_rate() {
-        let of = |load, sink, source| of_run(&run(load, sink, source));
+        let of = |load, receiver, sender| of_run(&run(load, receiver, sender));
         let here = |from: u64, window: u64| end("here", from, window);
         let load = |opened| Some(load(opened, &[1000; 10]));
         assert!(of(load(100), here(100, 1000), here(150, 900)).is_some());

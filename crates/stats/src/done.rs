@@ -40,15 +40,15 @@ pub(crate) fn over<'a>(
 /// A run that was made to the end.
 pub(crate) struct Done<'a> {
     pub record: &'a Record,
-    pub sink: &'a EndReport,
-    pub source: Option<&'a EndReport>,
+    pub receiver: &'a EndReport,
+    pub sender: Option<&'a EndReport>,
 }
 
 impl<'a> Done<'a> {
     pub(crate) fn of(record: &'a Record) -> Option<Self> {
-        let sink = record.receiver().filter(|sink| sink.window_ns.0 > 0)?;
+        let receiver = record.receiver().filter(|receiver| receiver.window_ns.0 > 0)?;
         let done = record.outcome == Outcome::Done && Corrupted::of(record).is_none();
-        done.then_some(Self { record, sink, source: record.sender() })
+        done.then_some(Self { record, receiver, sender: record.sender() })
     }
 
     pub(crate) fn value(&self, metric: Metric) -> Option<Value> {
@@ -60,8 +60,8 @@ impl<'a> Done<'a> {
             // Only other tools state these.
             Metric::Latency | Metric::Rate => return None,
             Metric::LoadToUse => {
-                let loads = self.sink.flows.first()?.messages;
-                (loads > 0).then(|| self.sink.window_ns.0 as f64 / loads as f64)?
+                let loads = self.receiver.flows.first()?.messages;
+                (loads > 0).then(|| self.receiver.window_ns.0 as f64 / loads as f64)?
             }
         };
         let noisy = noise(self.record).is_some_and(|noise| noise.is_noisy());
@@ -76,18 +76,19 @@ impl<'a> Done<'a> {
 
     /// What both directions received a second, each in the window of the end that counts it.
     pub(crate) fn received(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
-        let source = self.counting_source().map_or(0.0, |source| Self::rate(source, &what));
-        self.record.of(Role::Receiver).map(|sink| Self::rate(sink, &what)).sum::<f64>() + source
+        let sender = self.counting_sender().map_or(0.0, |sender| Self::rate(sender, &what));
+        self.record.of(Role::Receiver).map(|receiver| Self::rate(receiver, &what)).sum::<f64>()
+            + sender
     }
 
-    /// The source, where it counts what arrived: both ends receive, or the sink takes no part.
-    fn counting_source(&self) -> Option<&'a EndReport> {
-        let both = self.sink.flows.iter().any(|flow| flow.sends);
-        self.source.filter(|_| both || self.is_one_sided())
+    /// The sender, where it counts what arrived: both ends receive, or the receiver takes no part.
+    fn counting_sender(&self) -> Option<&'a EndReport> {
+        let both = self.receiver.flows.iter().any(|flow| flow.sends);
+        self.sender.filter(|_| both || self.is_one_sided())
     }
 
     fn is_one_sided(&self) -> bool {
-        self.sink.flows.iter().any(|flow| flow.one_sided)
+        self.receiver.flows.iter().any(|flow| flow.one_sided)
     }
 
     /// Bytes a second of the backlogs of all ends of a role, which were read and had come before
@@ -106,23 +107,23 @@ impl<'a> Done<'a> {
         self.back(|flow| flow.bytes.0) - run.map_or(0.0, |run| self.backlog(&run, end))
     }
 
-    /// What went from the sink to the source a second: something only where both send.
+    /// What went from the receiver to the sender a second: something only where both send.
     fn back(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
         match self.is_one_sided() {
-            true => Self::rate(self.sink, what),
-            false => self.counting_source().map_or(0.0, |source| Self::rate(source, what)),
+            true => Self::rate(self.receiver, what),
+            false => self.counting_sender().map_or(0.0, |sender| Self::rate(sender, what)),
         }
     }
 
     /// Round trips, or connections, a second, as the end that asks counted them.
     pub(crate) fn trips_per_second(&self) -> Option<f64> {
-        let source = self.source.filter(|source| source.window_ns.0 > 0)?;
-        let trips = total(source.flows.iter().map(|flow| flow.messages));
-        Some(trips as f64 / source.window_ns.seconds())
+        let sender = self.sender.filter(|sender| sender.window_ns.0 > 0)?;
+        let trips = total(sender.flows.iter().map(|flow| flow.messages));
+        Some(trips as f64 / sender.window_ns.seconds())
     }
 
     pub(crate) fn jitter_ns(&self) -> Option<f64> {
-        let jitters = self.sink.flows.iter().filter_map(|flow| Some(flow.jitter_ns?.0 as f64));
+        let jitters = self.receiver.flows.iter().filter_map(|flow| Some(flow.jitter_ns?.0 as f64));
         median(&jitters.collect::<Vec<f64>>())
     }
 
@@ -130,22 +131,22 @@ impl<'a> Done<'a> {
         let of = |end: &EndReport| {
             total(end.flows.iter().filter(|flow| flow.counts()).map(|flow| flow.bytes.0))
         };
-        total(self.record.of(Role::Receiver).map(of)) + self.counting_source().map_or(0, of)
+        total(self.record.of(Role::Receiver).map(of)) + self.counting_sender().map_or(0, of)
     }
 
     pub(crate) fn is_one_machine(&self) -> bool {
         let of = |end: &EndReport| end.effective.machine.clone();
-        self.source.and_then(of).is_some_and(|machine| of(self.sink) == Some(machine))
+        self.sender.and_then(of).is_some_and(|machine| of(self.receiver) == Some(machine))
     }
 
-    /// The source's settings (the sink's of memory kernels), with how the sink receives.
+    /// The sender's settings (the receiver's of memory kernels), with how the receiver receives.
     pub(crate) fn effective(&self) -> Effective {
-        let receiver = self.sink.effective.receiver.clone();
-        Effective { receiver, ..self.source.unwrap_or(self.sink).effective.clone() }
+        let receiver = self.receiver.effective.receiver.clone();
+        Effective { receiver, ..self.sender.unwrap_or(self.receiver).effective.clone() }
     }
 
     pub(crate) fn round_trips(&self) -> Option<&'a [(narrows_model::Nanos, u64)]> {
-        let trips = self.source?.round_trips.as_slice();
+        let trips = self.sender?.round_trips.as_slice();
         (!trips.is_empty()).then_some(trips)
     }
 }

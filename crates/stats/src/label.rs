@@ -14,24 +14,26 @@ pub enum Label {
     Software,
     /// Both ends shared a CPU.
     SameCpu,
-    /// The sink let the kernel drop what arrived.
+    /// The receiver let the kernel drop what arrived.
     Truncated,
-    /// The sink moved what arrived away unseen.
+    /// The receiver moved what arrived away unseen.
     Spliced,
     /// Many datagrams came in one packet.
     Joined,
     /// Most sends that were to be made without a copy were copied.
     ZeroCopyCopied,
-    /// The source could not keep the rate that was asked for.
+    /// The sender could not keep the rate that was asked for.
     BehindSchedule,
-    /// The rate that was asked for was not reached, and no full thread of the source is the reason.
+    /// The rate that was asked for was not reached, and no full thread of the sender is the reason.
     HeldBack,
     /// The memory kernel's working set may fit in the caches.
     CacheResident,
-    /// The source's busiest thread had no more CPU to give.
-    SourceBound,
-    /// The sink's busiest thread had no more CPU to give.
-    SinkBound,
+    /// The sender's busiest thread had no more CPU to give.
+    #[serde(rename = "source-bound")]
+    SenderBound,
+    /// The receiver's busiest thread had no more CPU to give.
+    #[serde(rename = "sink-bound")]
+    ReceiverBound,
     /// Others used the host in at least one run.
     Noisy,
     /// Bytes of at least one run differed from what was sent: it has no value.
@@ -82,8 +84,8 @@ impl Label {
                  the receiver or other processes held it"
             }
             Self::CacheResident => "cache-resident: not memory",
-            Self::SourceBound => "sender-bound: its thread filled a CPU",
-            Self::SinkBound => "receiver-bound: its thread filled a CPU",
+            Self::SenderBound => "sender-bound: its thread filled a CPU",
+            Self::ReceiverBound => "receiver-bound: its thread filled a CPU",
             Self::Noisy => "noisy: other processes used the CPUs",
             Self::Corrupted => "data was corrupted on its way",
             Self::Impossible => {

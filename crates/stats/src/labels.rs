@@ -12,11 +12,11 @@ use narrows_model::workload::Metric;
 /// A thread that used this much of its CPU's time had no more to give.
 const BUSY_SHARE_FULL: f64 = 0.95;
 
-/// Whether the sink's interface saw fewer packets than the sink got datagrams: those of the one
-/// direction that comes there.
+/// Whether the receiver's interface saw fewer packets than the receiver got datagrams: those of the
+/// one direction that comes there.
 fn joined(summary: &Summary) -> bool {
-    let packets = summary.traffic.as_ref().and_then(|t| t.sink_interface_packets_per_second);
-    let messages = summary.traffic.as_ref().and_then(|t| t.sink_messages_per_second);
+    let packets = summary.traffic.as_ref().and_then(|t| t.receiver_interface_packets_per_second);
+    let messages = summary.traffic.as_ref().and_then(|t| t.receiver_messages_per_second);
     let datagrams = messages.filter(|_| summary.datagrams_per_second.is_some());
     packets.zip(datagrams).is_some_and(|(packets, datagrams)| datagrams > 1.5 * packets)
 }
@@ -36,7 +36,7 @@ fn is_nothing_one_way(summary: &Summary) -> bool {
     })
 }
 
-/// Whether the source reached less than 98 % of the rate that it was to keep, and fell short by
+/// Whether the sender reached less than 98 % of the rate that it was to keep, and fell short by
 /// more than the message of each flow that a window may cut off.
 fn behind(trial: &Trial, summary: &Summary) -> bool {
     let params = &trial.params;
@@ -75,7 +75,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     let same_cpu = !is_free && receiver.cpus.0.iter().any(|cpu| sender.cpus.0.contains(cpu));
     let behind = behind(trial, summary);
     // Round trips are sent when they are due, and a thread that spins is full whatever it does.
-    let held = stream && !spins && !of_process && !full(|cpu| cpu.source_share);
+    let held = stream && !spins && !of_process && !full(|cpu| cpu.sender_share);
     // Twice the caches: below that a good part of the passes hits.
     let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
     let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
@@ -96,8 +96,8 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (behind && !held, Label::BehindSchedule),
         (behind && held, Label::HeldBack),
         (memory && small, Label::CacheResident),
-        (trial.params.rate_bps.is_none() && full(|cpu| cpu.source_share), Label::SourceBound),
-        (full(|cpu| cpu.sink_share), Label::SinkBound),
+        (trial.params.rate_bps.is_none() && full(|cpu| cpu.sender_share), Label::SenderBound),
+        (full(|cpu| cpu.receiver_share), Label::ReceiverBound),
         (summary.values.iter().any(|value| value.noisy), Label::Noisy),
         (!summary.corrupted.is_empty(), Label::Corrupted),
         (refused > 0, Label::Impossible),

@@ -29,22 +29,26 @@ pub struct Loss {
     pub last_datagrams_known: bool,
     /// Of the lost, dropped at the receiver's socket for want of buffer.
     pub lost_at_socket_datagrams: u64,
-    /// Of the rest, at most so many dropped by the sink's interface: its counters count all
+    /// Of the rest, at most so many dropped by the receiver's interface: its counters count all
     /// traffic.
-    pub lost_at_sink_interface_datagrams: u64,
+    #[serde(rename = "lost_at_sink_interface_datagrams")]
+    pub lost_at_receiver_interface_datagrams: u64,
     /// Of the rest, those that came to the receiver's interface and not to its socket: a filter, a
     /// backlog or an error of its own host.
-    pub lost_in_sink_host_datagrams: u64,
+    #[serde(rename = "lost_in_sink_host_datagrams")]
+    pub lost_in_receiver_host_datagrams: u64,
     /// Of the rest, those that never left by the sender's interface: its queue or the interface.
-    pub lost_at_source_interface_datagrams: u64,
+    #[serde(rename = "lost_at_source_interface_datagrams")]
+    pub lost_at_sender_interface_datagrams: u64,
     /// What is left where both ends' counters were read: lost between their interfaces.
     pub lost_on_path_datagrams: u64,
     /// What is left where they were not, or are too coarse for so few: nothing tells where.
     pub lost_unplaced_datagrams: u64,
     /// Both ends ran on one host: its path is a pair of interfaces or the loopback device.
     pub within_one_host: bool,
-    /// Never sent: the source's own host refused them.
-    pub refused_at_source_datagrams: u64,
+    /// Never sent: the sender's own host refused them.
+    #[serde(rename = "refused_at_source_datagrams")]
+    pub refused_at_sender_datagrams: u64,
     /// Arrived after a later one.
     pub reordered_datagrams: u64,
     /// Arrived more than once.
@@ -56,13 +60,17 @@ pub struct Loss {
 #[serde(rename_all = "kebab-case")]
 pub enum LossPlace {
     /// The receiver's socket.
-    SinkSocket,
+    #[serde(rename = "sink-socket")]
+    ReceiverSocket,
     /// The receiver's interface.
-    SinkInterface,
+    #[serde(rename = "sink-interface")]
+    ReceiverInterface,
     /// The receiver's host, between interface and socket.
-    SinkHost,
+    #[serde(rename = "sink-host")]
+    ReceiverHost,
     /// The sender's interface or its queue.
-    SourceInterface,
+    #[serde(rename = "source-interface")]
+    SenderInterface,
     /// Between the interfaces of two hosts.
     Path,
     /// Between two interfaces of one host.
@@ -75,10 +83,10 @@ impl LossPlace {
     /// The place as reports name it.
     pub fn says(self) -> &'static str {
         match self {
-            Self::SinkSocket => "at the receiver's socket",
-            Self::SinkInterface => "in the receiver's interface",
-            Self::SinkHost => "in the receiver's host, between interface and socket",
-            Self::SourceInterface => "in the sender's interface or its queue",
+            Self::ReceiverSocket => "at the receiver's socket",
+            Self::ReceiverInterface => "in the receiver's interface",
+            Self::ReceiverHost => "in the receiver's host, between interface and socket",
+            Self::SenderInterface => "in the sender's interface or its queue",
             Self::Path => "on the path between the two hosts",
             Self::OneHost => "between the two interfaces of this one host",
             Self::Unknown => "at an unknown place",
@@ -96,11 +104,11 @@ impl Loss {
     pub fn places(&self) -> [(LossPlace, u64); 6] {
         let path = if self.within_one_host { LossPlace::OneHost } else { LossPlace::Path };
         [
-            (LossPlace::SinkSocket, self.lost_at_socket_datagrams),
-            (LossPlace::SinkInterface, self.lost_at_sink_interface_datagrams),
-            (LossPlace::SinkHost, self.lost_in_sink_host_datagrams),
+            (LossPlace::ReceiverSocket, self.lost_at_socket_datagrams),
+            (LossPlace::ReceiverInterface, self.lost_at_receiver_interface_datagrams),
+            (LossPlace::ReceiverHost, self.lost_in_receiver_host_datagrams),
             (path, self.lost_on_path_datagrams),
-            (LossPlace::SourceInterface, self.lost_at_source_interface_datagrams),
+            (LossPlace::SenderInterface, self.lost_at_sender_interface_datagrams),
             (LossPlace::Unknown, self.lost_unplaced_datagrams),
         ]
     }
@@ -113,15 +121,15 @@ impl Loss {
         sum(&mut self.lost_datagrams, lost);
         self.last_datagrams_known &= is_whole;
         sum(&mut self.lost_at_socket_datagrams, placed.socket);
-        sum(&mut self.lost_at_sink_interface_datagrams, placed.interface);
-        sum(&mut self.lost_in_sink_host_datagrams, placed.sink_host);
-        sum(&mut self.lost_at_source_interface_datagrams, placed.source);
+        sum(&mut self.lost_at_receiver_interface_datagrams, placed.interface);
+        sum(&mut self.lost_in_receiver_host_datagrams, placed.receiver_host);
+        sum(&mut self.lost_at_sender_interface_datagrams, placed.sender);
         let rest = match placed.is_path_known {
             true => &mut self.lost_on_path_datagrams,
             false => &mut self.lost_unplaced_datagrams,
         };
         sum(rest, placed.rest);
-        sum(&mut self.refused_at_source_datagrams, way.sent(|flow| flow.refused));
+        sum(&mut self.refused_at_sender_datagrams, way.sent(|flow| flow.refused));
         sum(&mut self.reordered_datagrams, way.received(|flow| flow.reordered));
         sum(&mut self.duplicate_datagrams, way.received(|flow| flow.duplicates));
         self
@@ -132,10 +140,10 @@ impl Loss {
 pub(crate) fn loss(trial: &Trial, done: &[Done<'_>], within_one_host: bool) -> Loss {
     let message = trial.params.message_bytes.0.max(1);
     let ways = done.iter().flat_map(|run| {
-        let back = run.sink.flows.iter().any(|flow| flow.sends);
-        let back = run.source.filter(|_| back);
-        let there = Way { from: run.source, to: run.sink, message };
-        [Some(there), back.map(|to| Way { from: Some(run.sink), to, message })]
+        let back = run.receiver.flows.iter().any(|flow| flow.sends);
+        let back = run.sender.filter(|_| back);
+        let there = Way { from: run.sender, to: run.receiver, message };
+        [Some(there), back.map(|to| Way { from: Some(run.receiver), to, message })]
     });
     let none = Loss { last_datagrams_known: true, within_one_host, ..Loss::default() };
     ways.flatten().fold(none, |loss, way| loss.add(&way))
@@ -158,8 +166,8 @@ struct Way<'a> {
 struct Placed {
     socket: u64,
     interface: u64,
-    sink_host: u64,
-    source: u64,
+    receiver_host: u64,
+    sender: u64,
     rest: u64,
     is_path_known: bool,
 }
@@ -167,7 +175,8 @@ struct Placed {
 impl Placed {
     /// Gives what is left to the place with the most.
     fn join_rest(&mut self) {
-        let places = [&mut self.socket, &mut self.interface, &mut self.sink_host, &mut self.source];
+        let places =
+            [&mut self.socket, &mut self.interface, &mut self.receiver_host, &mut self.sender];
         if let Some(most) = places.into_iter().max_by_key(|place| **place) {
             *most += std::mem::take(&mut self.rest);
         }
@@ -214,13 +223,13 @@ impl Way<'_> {
         let socket = part(drops.unwrap_or(0));
         let interface = part(at_interface);
         let stuck = self.stuck(drops.unwrap_or(0).saturating_add(at_interface));
-        let sink_host = part(stuck.map_or(0, |(stuck, _)| stuck));
+        let receiver_host = part(stuck.map_or(0, |(stuck, _)| stuck));
         let unsent = self.unsent();
         let dropped = |end| of(end, [keys::TX_DROPPED, keys::TX_ERRORS]);
-        let source = part(unsent.unwrap_or(0).max(self.from.map_or(0, dropped)));
+        let sender = part(unsent.unwrap_or(0).max(self.from.map_or(0, dropped)));
         let error = stuck.map(|(_, error)| error);
         let mut placed =
-            Placed { socket, interface, sink_host, source, rest: left, is_path_known: false };
+            Placed { socket, interface, receiver_host, sender, rest: left, is_path_known: false };
         match error {
             // So few more are the edges of the looks: they are of the place of the others.
             Some(error) if left <= 2 * error + 1 && left * 10 < lost => placed.join_rest(),
@@ -301,7 +310,7 @@ mod tests {
     /// An end with a flow that sends or receives, and an interface that carried packets of one
     /// datagram each.
     fn end(sends: bool, messages: u64, counted: u64, carried: u64) -> EndReport {
-        let stretch = Stretch { of: StretchOf::SourceWindow, datagrams: counted };
+        let stretch = Stretch { of: StretchOf::SenderWindow, datagrams: counted };
         let flow = FlowTally { sends, messages, stretch: Some(stretch), ..FlowTally::default() };
         let mut end = EndReport {
             window_ns: Nanos(1_000_000_000),
@@ -361,13 +370,13 @@ mod tests {
         let from = end(true, 10_000, 10_000, 10_000);
         // They came to the interface, and not to the socket: a filter.
         let loss = of(Some(&from), &end(false, 4_000, 4_000, 10_000));
-        assert_eq!(loss.lost_in_sink_host_datagrams, 6_000, "{loss:?}");
+        assert_eq!(loss.lost_in_receiver_host_datagrams, 6_000, "{loss:?}");
         // They did not come to the interface.
         let loss = of(Some(&from), &end(false, 4_000, 4_000, 4_000));
         assert_eq!(loss.lost_on_path_datagrams, 6_000, "{loss:?}");
         // They never left the sender's host: its queue.
         let loss = of(Some(&end(true, 10_000, 10_000, 4_000)), &end(false, 4_000, 4_000, 4_000));
-        assert_eq!(loss.lost_at_source_interface_datagrams, 6_000, "{loss:?}");
+        assert_eq!(loss.lost_at_sender_interface_datagrams, 6_000, "{loss:?}");
         // At the socket, which the interface saw too.
         let mut to = end(false, 4_000, 4_000, 10_000);
         to.readings.put_words("socket", "flow0.dropped_packets", 6_000);
@@ -387,7 +396,7 @@ mod tests {
         assert_eq!(loss.lost_unplaced_datagrams, 6_000, "{loss:?}");
         // A place known to be the receiver's stays one.
         let loss = of(Some(&from), &end(false, 4_000, 4_000, 10_000));
-        assert!(loss.lost_in_sink_host_datagrams > 5_900, "{loss:?}");
+        assert!(loss.lost_in_receiver_host_datagrams > 5_900, "{loss:?}");
     }
 
     #[test]
@@ -399,8 +408,8 @@ mod tests {
         let mut to = end(false, 3_200, 3_200, 100);
         to.readings.put_words("interface", "eth0.rx_bytes", bytes);
         let loss = of(Some(&from), &to);
-        assert!(loss.lost_in_sink_host_datagrams > 3_150, "{loss:?}");
-        assert_eq!(loss.lost_at_source_interface_datagrams, 0);
+        assert!(loss.lost_in_receiver_host_datagrams > 3_150, "{loss:?}");
+        assert_eq!(loss.lost_at_sender_interface_datagrams, 0);
         // Two fragments each: as many packets came as datagrams were sent, and half of these.
         let [mut from, mut to] = [end(true, 1000, 1000, 2000), end(false, 500, 500, 1000)];
         for end in [&mut from, &mut to] {
@@ -413,6 +422,6 @@ mod tests {
             }
         }
         let loss = of(Some(&from), &to);
-        assert_eq!((loss.lost_on_path_datagrams, loss.lost_in_sink_host_datagrams), (500, 0));
+        assert_eq!((loss.lost_on_path_datagrams, loss.lost_in_receiver_host_datagrams), (500, 0));
     }
 }

@@ -127,12 +127,12 @@ mod tests {
 
     #[test]
     fn each_end_has_its_own_noise_and_two_on_one_machine_are_not_each_others() {
-        let ends = |sink: EndReport, source: Option<EndReport>| {
-            Reported::list(Some(Box::new(sink)), source.map(Box::new), None)
+        let ends = |receiver: EndReport, sender: Option<EndReport>| {
+            Reported::list(Some(Box::new(receiver)), sender.map(Box::new), None)
         };
         let mut apart = record(1000, 0, 0, 0);
         apart.reports = ends(end("a", 600, 600), Some(end("b", 900, 500)));
-        // Around the run all was foreign; in the windows only the source's host had others.
+        // Around the run all was foreign; in the windows only the sender's host had others.
         let noise_of = noise(&apart).expect("cpu");
         assert_eq!(noise_of.foreign_share, 0.4);
         apart.reports = ends(end("a", 600, 600), Some(end("b", 500, 500)));

@@ -144,13 +144,13 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         box_plot: box_plot(&numbers),
         sessions: sessions.len() as u32,
         reproducibility: reproducibility(&sessions),
-        round_trips: round_trips(done.iter().filter_map(|run| run.source)),
+        round_trips: round_trips(done.iter().filter_map(|run| run.sender)),
         cpu: cpu(&done, metric, is_udp_paced(trial)),
         loss: (trial.kind == Workload::UDP_STREAM && !done.is_empty())
             .then(|| loss(trial, &done, is_one_host(trial.path, one_machine))),
         lost_round_trips: (trial.kind == Workload::UDP_RR).then(|| {
-            let sources = done.iter().filter_map(|run| run.source);
-            total(sources.flat_map(|source| &source.flows).map(|flow| flow.lost))
+            let senders = done.iter().filter_map(|run| run.sender);
+            total(senders.flat_map(|sender| &sender.flows).map(|flow| flow.lost))
         }),
         datagrams_per_second: (trial.kind == Workload::UDP_STREAM)
             .then(|| {
@@ -179,7 +179,8 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         busy_cpus: traffic::busy_cpus(&done),
         overhead: traffic::overhead(&done),
         effective: first.map(Done::effective).unwrap_or_default(),
-        sink_receive_buffer_bytes: first.and_then(|run| run.sink.effective.receive_buffer_bytes),
+        receiver_receive_buffer_bytes: first
+            .and_then(|run| run.receiver.effective.receive_buffer_bytes),
         labels: Vec::new(),
         values,
     };
@@ -244,23 +245,23 @@ fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
     };
     let in_cpus = |state: Counter| {
         move |run: &Done<'_>| {
-            let ns = run.sink.readings.total(state)?;
-            Some(ns as f64 / run.sink.window_ns.0 as f64)
+            let ns = run.receiver.readings.total(state)?;
+            Some(ns as f64 / run.receiver.window_ns.0 as f64)
         }
     };
     // A memory trial has one end, and no CPU use of a network.
-    done.first()?.source?;
+    done.first()?.sender?;
     Some(CpuUse {
-        source_share: over(&|run| busiest(run.source?)),
-        sink_share: over(&|run| busiest(run.sink)),
+        sender_share: over(&|run| busiest(run.sender?)),
+        receiver_share: over(&|run| busiest(run.receiver)),
         softirq_cpus: over(&in_cpus(keys::SOFTIRQ)),
         steal_cpus: over(&in_cpus(keys::STEAL)),
         seconds_per_gigabyte: match metric {
             Metric::Goodput => over(&|run| {
                 // Older records do not tell the waiting from the work.
-                run.source.filter(|source| !is_paced || source.looked_ns.is_some())?;
+                run.sender.filter(|sender| !is_paced || sender.looked_ns.is_some())?;
                 let bytes = run.received_bytes();
-                let seconds = cpu_seconds(run.sink)? + cpu_seconds(run.source?)?;
+                let seconds = cpu_seconds(run.receiver)? + cpu_seconds(run.sender?)?;
                 (bytes > 0).then(|| seconds / (bytes as f64 / 1e9))
             }),
             _ => None,
@@ -275,10 +276,10 @@ fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
 /// The threads after the first are the load.
 fn background_of_latency(done: &[Done<'_>]) -> Option<Estimate> {
     let rate = |run: &Done<'_>| {
-        let bytes = total(run.sink.flows.iter().skip(1).map(|flow| flow.bytes.0));
-        bytes as f64 / run.sink.window_ns.seconds()
+        let bytes = total(run.receiver.flows.iter().skip(1).map(|flow| flow.bytes.0));
+        bytes as f64 / run.receiver.window_ns.seconds()
     };
-    let loaded = done.iter().all(|run| run.sink.flows.len() > 1);
+    let loaded = done.iter().all(|run| run.receiver.flows.len() > 1);
     let rates: Vec<f64> = done.iter().map(rate).collect();
     loaded.then(|| median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)).flatten()
 }
@@ -286,12 +287,13 @@ fn background_of_latency(done: &[Done<'_>]) -> Option<Estimate> {
 /// Cycles of both ends for each byte; `None` where one of them could not count.
 fn cycles_per_byte(run: &Done<'_>) -> Option<f64> {
     let of = |end: &EndReport| end.threads.iter().map(|thread| thread.cycles).sum::<Option<u64>>();
-    let (bytes, cycles) = (run.received_bytes(), of(run.sink)? as f64 + of(run.source?)? as f64);
+    let (bytes, cycles) =
+        (run.received_bytes(), of(run.receiver)? as f64 + of(run.sender?)? as f64);
     (bytes > 0 && cycles > 0.0).then(|| cycles / bytes as f64)
 }
 
 fn retransmitted(done: &[Done<'_>]) -> Option<u64> {
     done.iter()
-        .filter_map(|run| run.source?.readings.total(keys::RETRANSMITTED))
+        .filter_map(|run| run.sender?.readings.total(keys::RETRANSMITTED))
         .reduce(u64::saturating_add)
 }

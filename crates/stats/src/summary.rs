@@ -19,13 +19,15 @@ use serde::{Deserialize, Serialize};
 /// CPU use of a network trial, medians over its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuUse {
-    /// Busiest source thread: share of one CPU; `None` where that end tells nothing.
-    pub source_share: Option<f64>,
-    /// Busiest sink thread: share of one CPU; `None` where that end tells nothing.
-    pub sink_share: Option<f64>,
-    /// Softirq time of the sink's host, in CPUs; `None` where it is not told.
+    /// Busiest sender thread: share of one CPU; `None` where that end tells nothing.
+    #[serde(rename = "source_share")]
+    pub sender_share: Option<f64>,
+    /// Busiest receiver thread: share of one CPU; `None` where that end tells nothing.
+    #[serde(rename = "sink_share")]
+    pub receiver_share: Option<f64>,
+    /// Softirq time of the receiver's host, in CPUs; `None` where it is not told.
     pub softirq_cpus: Option<f64>,
-    /// Stolen time of the sink's host, in CPUs; `None` where it is not told.
+    /// Stolen time of the receiver's host, in CPUs; `None` where it is not told.
     pub steal_cpus: Option<f64>,
     /// CPU seconds of both ends' threads for each 10^9 bytes received; `None` for round trips.
     pub seconds_per_gigabyte: Option<f64>,
@@ -81,7 +83,7 @@ pub struct Summary {
     /// Round trips whose response did not come in time (UDP).
     #[serde(default)]
     pub lost_round_trips: Option<u64>,
-    /// Datagrams the sink received a second, when the workload has datagrams.
+    /// Datagrams that reached the receiver a second, when the workload has datagrams.
     pub datagrams_per_second: Option<Estimate>,
     /// Round trips a second over all flows.
     #[serde(default)]
@@ -126,10 +128,11 @@ pub struct Summary {
     /// What measuring itself cost.
     #[serde(default)]
     pub overhead: Overhead,
-    /// Settings read back from the first run, source end (sink for memory kernels).
+    /// Settings read back from the first run, sender end (receiver for memory kernels).
     pub effective: Effective,
-    /// Receive buffer read back at the sink at the end of the first run.
-    pub sink_receive_buffer_bytes: Option<Bytes>,
+    /// Receive buffer read back at the receiver at the end of the first run.
+    #[serde(rename = "sink_receive_buffer_bytes")]
+    pub receiver_receive_buffer_bytes: Option<Bytes>,
     /// What it must not be taken for.
     pub labels: Vec<Label>,
 }

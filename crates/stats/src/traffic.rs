@@ -12,49 +12,53 @@ use std::collections::BTreeMap;
 /// System calls and packets a second, medians over runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Payload that the source handed to its kernel.
+    /// Payload that the sender handed to its kernel.
     pub sent_bits_per_second: Option<f64>,
-    /// System calls of the source's flows.
-    pub source_calls_per_second: Option<f64>,
-    /// System calls of the sink's flows.
-    pub sink_calls_per_second: Option<f64>,
-    /// Packets that left the source's interface. What is cut into packets later (segmentation
+    /// System calls of the sender's flows.
+    #[serde(rename = "source_calls_per_second")]
+    pub sender_calls_per_second: Option<f64>,
+    /// System calls of the receiver's flows.
+    #[serde(rename = "sink_calls_per_second")]
+    pub receiver_calls_per_second: Option<f64>,
+    /// Packets that left the sender's interface. What is cut into packets later (segmentation
     /// offload) counts once.
-    pub source_interface_packets_per_second: Option<f64>,
-    /// Packets that came to the sink's interface, as its driver handed them over.
-    pub sink_interface_packets_per_second: Option<f64>,
-    /// Messages that came to the sink's flows: of datagrams, those of this direction alone.
-    #[serde(default)]
-    pub sink_messages_per_second: Option<f64>,
+    #[serde(rename = "source_interface_packets_per_second")]
+    pub sender_interface_packets_per_second: Option<f64>,
+    /// Packets that came to the receiver's interface, as its driver handed them over.
+    #[serde(rename = "sink_interface_packets_per_second")]
+    pub receiver_interface_packets_per_second: Option<f64>,
+    /// Messages that came to the receiver's flows: of datagrams, those of this direction alone.
+    #[serde(default, rename = "sink_messages_per_second")]
+    pub receiver_messages_per_second: Option<f64>,
 }
 
 /// Calls and packets; `None` for memory kernels, without runs, and for RDMA: what a NIC does by
 /// itself makes no calls, and a reader sends next to nothing.
 pub(crate) fn traffic(done: &[Done<'_>]) -> Option<Traffic> {
-    if done.first()?.source?.effective.rdma.is_some() {
+    if done.first()?.sender?.effective.rdma.is_some() {
         return None;
     }
     let over = |f: &dyn Fn(&Done<'_>) -> Option<f64>| {
         median(&done.iter().filter_map(f).collect::<Vec<f64>>())
     };
-    let sent = |source: &EndReport| {
-        let sent = source.flows.iter().filter(|flow| flow.sends).map(|flow| flow.bytes.0);
-        8.0 * per_second(total(sent), source)
+    let sent = |sender: &EndReport| {
+        let sent = sender.flows.iter().filter(|flow| flow.sends).map(|flow| flow.bytes.0);
+        8.0 * per_second(total(sent), sender)
     };
     Some(Traffic {
-        sent_bits_per_second: over(&|run| run.source.map(sent)),
-        source_calls_per_second: over(&|run| run.source.and_then(calls)),
-        sink_calls_per_second: over(&|run| calls(run.sink)),
-        source_interface_packets_per_second: over(&|run| {
-            let source = run.source?;
-            Some(per_second(interface(source, keys::TX_PACKETS)?, source))
+        sent_bits_per_second: over(&|run| run.sender.map(sent)),
+        sender_calls_per_second: over(&|run| run.sender.and_then(calls)),
+        receiver_calls_per_second: over(&|run| calls(run.receiver)),
+        sender_interface_packets_per_second: over(&|run| {
+            let sender = run.sender?;
+            Some(per_second(interface(sender, keys::TX_PACKETS)?, sender))
         }),
-        sink_interface_packets_per_second: over(&|run| {
-            Some(per_second(interface(run.sink, keys::RX_PACKETS)?, run.sink))
+        receiver_interface_packets_per_second: over(&|run| {
+            Some(per_second(interface(run.receiver, keys::RX_PACKETS)?, run.receiver))
         }),
-        sink_messages_per_second: over(&|run| {
-            let came = run.sink.flows.iter().filter(|flow| flow.counts());
-            Some(per_second(total(came.map(|flow| flow.messages)), run.sink))
+        receiver_messages_per_second: over(&|run| {
+            let came = run.receiver.flows.iter().filter(|flow| flow.counts());
+            Some(per_second(total(came.map(|flow| flow.messages)), run.receiver))
         }),
     })
 }
@@ -81,10 +85,12 @@ pub struct BusyCpu {
 /// The busiest CPUs of both ends' hosts, the busiest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BusyCpus {
-    /// Of the source's host.
-    pub source: Vec<BusyCpu>,
-    /// Of the sink's host.
-    pub sink: Vec<BusyCpu>,
+    /// Of the sender's host.
+    #[serde(rename = "source")]
+    pub sender: Vec<BusyCpu>,
+    /// Of the receiver's host.
+    #[serde(rename = "sink")]
+    pub receiver: Vec<BusyCpu>,
 }
 
 /// CPUs that are told of each host.
@@ -93,8 +99,8 @@ const BUSY_MAX: usize = 8;
 /// How busy the CPUs of both ends were, from `/proc/stat` over the windows.
 pub(crate) fn busy_cpus(done: &[Done<'_>]) -> BusyCpus {
     BusyCpus {
-        source: busy(done.iter().filter_map(|run| run.source)),
-        sink: busy(done.iter().map(|run| run.sink)),
+        sender: busy(done.iter().filter_map(|run| run.sender)),
+        receiver: busy(done.iter().map(|run| run.receiver)),
     }
 }
 
@@ -141,7 +147,7 @@ pub struct Overhead {
 /// What measuring cost.
 pub(crate) fn overhead(done: &[Done<'_>]) -> Overhead {
     let most = |shares: &mut dyn Iterator<Item = f64>| shares.reduce(f64::max);
-    let ends = done.iter().flat_map(|run| run.source.into_iter().chain([run.sink]));
+    let ends = done.iter().flat_map(|run| run.sender.into_iter().chain([run.receiver]));
     let keeper = |end: &EndReport| Some(end.keeper_ns?.0 as f64 / end.window_ns.0.max(1) as f64);
     let controller = |run: &Done<'_>| {
         let around = &run.record.around;
@@ -155,7 +161,7 @@ pub(crate) fn overhead(done: &[Done<'_>]) -> Overhead {
 
 /// Messages over UC and UD, of the runs whose ends both counted them.
 pub(crate) fn unacknowledged(done: &[Done<'_>]) -> Option<Unacknowledged> {
-    let ends = done.iter().flat_map(|run| run.source.into_iter().chain([run.sink]));
+    let ends = done.iter().flat_map(|run| run.sender.into_iter().chain([run.receiver]));
     ends.filter_map(|end| end.unacknowledged).reduce(|a, b| Unacknowledged {
         sent: a.sent.saturating_add(b.sent),
         received: a.received.saturating_add(b.received),
@@ -164,7 +170,7 @@ pub(crate) fn unacknowledged(done: &[Done<'_>]) -> Option<Unacknowledged> {
 
 /// What became of sends without a copy, at either end.
 pub(crate) fn zero_copy(done: &[Done<'_>]) -> Option<ZeroCopy> {
-    let ends = done.iter().flat_map(|run| run.source.into_iter().chain([run.sink]));
+    let ends = done.iter().flat_map(|run| run.sender.into_iter().chain([run.receiver]));
     ends.filter_map(|end| end.zero_copy).reduce(|a, b| ZeroCopy {
         completed: a.completed.saturating_add(b.completed),
         copied: a.copied.saturating_add(b.copied),
@@ -173,7 +179,7 @@ pub(crate) fn zero_copy(done: &[Done<'_>]) -> Option<ZeroCopy> {
 
 /// Bytes that were compared with what was sent, at either end.
 pub(crate) fn verified(done: &[Done<'_>]) -> Option<Bytes> {
-    let ends = done.iter().flat_map(|run| run.source.into_iter().chain([run.sink]));
+    let ends = done.iter().flat_map(|run| run.sender.into_iter().chain([run.receiver]));
     let verified = ends.filter_map(|end| end.verified_bytes);
     verified.reduce(|a, b| Bytes(a.0.saturating_add(b.0)))
 }

@@ -23,7 +23,7 @@ fn end(flows: &[(u64, bool, bool)]) -> Option<Box<EndReport>> {
 }
 
 /// Bytes a second of a run with these ends.
-fn rate(kind: &str, sink: &[(u64, bool, bool)], source: &[(u64, bool, bool)]) -> f64 {
+fn rate(kind: &str, receiver: &[(u64, bool, bool)], sender: &[(u64, bool, bool)]) -> f64 {
     let none = Nanos(0);
     let trial = Trial {
         id: TrialId("a".into()),
@@ -47,7 +47,7 @@ fn rate(kind: &str, sink: &[(u64, bool, bool)], source: &[(u64, bool, bool)]) ->
         repeat: 0,
         block: 0,
         outcome: Outcome::Done,
-        reports: Reported::list(end(sink), end(source), None),
+        reports: Reported::list(end(receiver), end(sender), None),
         around: Stamp::default(),
         session: 0,
         external: None,
@@ -58,18 +58,18 @@ fn rate(kind: &str, sink: &[(u64, bool, bool)], source: &[(u64, bool, bool)]) ->
 #[test]
 fn what_was_received_counts_and_what_was_sent_does_not() {
     assert_eq!(rate("tcp-stream", &[(90, false, false)], &[(100, true, false)]), 90.0);
-    let sink = [(90, false, false), (50, true, false)];
-    let source = [(100, true, false), (45, false, false)];
-    assert_eq!(rate("tcp-stream", &sink, &source), 135.0, "both ways");
+    let receiver = [(90, false, false), (50, true, false)];
+    let sender = [(100, true, false), (45, false, false)];
+    assert_eq!(rate("tcp-stream", &receiver, &sender), 135.0, "both ways");
 }
 
 #[test]
 fn where_only_one_end_takes_part_its_count_is_the_figure() {
     let kind = "rdma-write-stream";
     assert_eq!(rate(kind, &[(0, false, true)], &[(100, true, true)]), 100.0);
-    let sink = [(0, false, true), (70, true, true)];
-    let source = [(100, true, true), (0, false, true)];
-    assert_eq!(rate(kind, &sink, &source), 170.0, "both ways");
+    let receiver = [(0, false, true), (70, true, true)];
+    let sender = [(100, true, true), (0, false, true)];
+    assert_eq!(rate(kind, &receiver, &sender), 170.0, "both ways");
     // A send is taken by the other end's program, which counts it.
     assert_eq!(rate("rdma-send-stream", &[(90, false, false)], &[(100, true, false)]), 90.0);
 }

@@ -75,13 +75,13 @@ fn trial(kind: &str, message: u64) -> Trial {
     }
 }
 
-fn record(sink: EndReport, source: EndReport) -> Record {
+fn record(receiving: EndReport, sending: EndReport) -> Record {
     Record {
         trial: TrialId("a".into()),
         repeat: 0,
         block: 0,
         outcome: Outcome::Done,
-        reports: Reported::list(Some(Box::new(sink)), Some(Box::new(source)), None),
+        reports: Reported::list(Some(Box::new(receiving)), Some(Box::new(sending)), None),
         around: Stamp::default(),
         session: 0,
         external: None,
@@ -178,14 +178,14 @@ fn datagrams_that_waited_before_the_window_are_taken_off() {
     let carried = 50_000_000;
     let datagrams = Seen { payload: 71_750_000, carried, tcp: None, packet: (28, 1400), ..SEEN };
     let of = |opening: u64, closing: u64, receiver: &str| {
-        let mut sink = end(datagrams, false);
+        let mut receiving = end(datagrams, false);
         let waiting = [("opening:waiting_bytes", opening), ("waiting_bytes", closing)];
         for (name, bytes) in waiting {
-            sink.readings.put_words("socket", &format!("flow0.{name}"), bytes);
+            receiving.readings.put_words("socket", &format!("flow0.{name}"), bytes);
         }
-        sink.effective.receive_buffer_bytes = Some(Bytes(40_000_000));
-        sink.effective.receiver = Some(receiver.to_owned());
-        let record = record(sink, end(SEEN, true));
+        receiving.effective.receive_buffer_bytes = Some(Bytes(40_000_000));
+        receiving.effective.receiver = Some(receiver.to_owned());
+        let record = record(receiving, end(SEEN, true));
         let trial = trial("udp-stream", 1400);
         let told = reconciled(&trial, &record).expect("reconciled").verdict;
         (told, value_of(&trial, &record).map(|(value, _)| value.value / 8e6))
@@ -243,8 +243,8 @@ fn each_direction_is_held_to_its_own_interface() {
     };
     let mut trial = trial("tcp-stream", MIB);
     trial.params.stream = Some(StreamParams { bidirectional: true, ..Default::default() });
-    let of = |sink, source| {
-        let told = reconciled(&trial, &record(both(sink), both(source))).expect("reconciled");
+    let of = |receiving, sending| {
+        let told = reconciled(&trial, &record(both(receiving), both(sending))).expect("reconciled");
         (told.sides.len(), told.is_impossible())
     };
     assert_eq!(of(SEEN, SEEN), (2, false));
@@ -277,9 +277,9 @@ fn what_cannot_be_reconciled_says_why() {
     assert_eq!(missing(&|run| each(run, |end| end.looked_ns = None)), Missing::OlderRecord);
     assert_eq!(missing(&|run| each(run, |end| end.readings.clear())), Missing::InterfaceCounters);
     // An iperf3 server has no counters of ours: the own interface is what its word is held to.
-    let mut sink = end(Seen { payload: 60_000_000, ..SEEN }, false);
-    (sink.readings, sink.looked_ns) = (Default::default(), None);
-    let told = reconciled(&trial("tcp-stream", MIB), &record(sink, end(SEEN, true)));
+    let mut receiving = end(Seen { payload: 60_000_000, ..SEEN }, false);
+    (receiving.readings, receiving.looked_ns) = (Default::default(), None);
+    let told = reconciled(&trial("tcp-stream", MIB), &record(receiving, end(SEEN, true)));
     assert!(told.expect("reconciled").is_impossible());
 }
 
@@ -289,17 +289,17 @@ fn a_paced_sender_is_not_behind_by_a_datagram_and_its_waiting_is_no_work() {
     trial.params.rate_bps = Some(100_000);
     let of = |sent: u64, pacing_ms: Option<u64>, is_old: bool, busy_ms: u64| {
         let seen = Seen { payload: sent * 1000, tcp: None, packet: (42, 1000), ..SEEN };
-        let (mut sink, mut source) = (end(seen, false), end(seen, true));
+        let (mut receiving, mut sending) = (end(seen, false), end(seen, true));
         let ms = |ms: u64| Nanos(ms * 1_000_000);
         let usage = ThreadUsage { wall_ns: ms(1000), user_ns: ms(busy_ms), ..Default::default() };
-        source.threads = vec![ThreadUsage { pacing_ns: pacing_ms.map(ms), ..usage }];
-        sink.threads = vec![ThreadUsage { wall_ns: ms(1000), ..Default::default() }];
+        sending.threads = vec![ThreadUsage { pacing_ns: pacing_ms.map(ms), ..usage }];
+        receiving.threads = vec![ThreadUsage { wall_ns: ms(1000), ..Default::default() }];
         if is_old {
-            (sink.looked_ns, source.looked_ns) = (None, None);
+            (receiving.looked_ns, sending.looked_ns) = (None, None);
         }
         let mut study = StoredStudy::unmeasured(Host::default());
         study.trials = vec![trial.clone()];
-        study.records = vec![record(sink, source)];
+        study.records = vec![record(receiving, sending)];
         summarise(&study).remove(0)
     };
     // 12.5 are due in a second: 12 is no generator at its limit, 10 is.

@@ -52,13 +52,13 @@ fn end(flows: Vec<FlowTally>, threads: Vec<ThreadUsage>) -> EndReport {
     EndReport { window_ns: Nanos(500 * MS), flows, threads, ..EndReport::default() }
 }
 
-fn record(trial: &Trial, repeat: u32, sink: EndReport, source: Option<EndReport>) -> Record {
+fn record(trial: &Trial, repeat: u32, receiver: EndReport, sender: Option<EndReport>) -> Record {
     Record {
         trial: trial.id.clone(),
         repeat,
         block: repeat,
         outcome: Outcome::Done,
-        reports: Reported::list(Some(Box::new(sink)), source.map(Box::new), None),
+        reports: Reported::list(Some(Box::new(receiver)), sender.map(Box::new), None),
         around: Stamp::default(),
         session: 0,
         external: None,
@@ -86,24 +86,24 @@ fn middle(summary: &Summary) -> (f64, Unit) {
 fn a_stream_is_told_in_bits_of_its_own_window() {
     let trial = trial("tcp-stream", "tcp-stream");
     let of = |bytes: u64, repeat: u32| {
-        // Two flows, of which 3/4 GB and 1/4 GB for each `bytes`; the source sent more.
-        let sink = end(
+        // Two flows, of which 3/4 GB and 1/4 GB for each `bytes`; the sender sent more.
+        let receiver = end(
             vec![flow(bytes * 3, 30), flow(bytes, 10)],
             vec![thread(50, 100, 500), thread(25, 25, 500)],
         );
-        let mut source =
+        let mut sender =
             end(vec![flow(bytes * 9, 99)], vec![thread(100, 150, 500), thread(1, 1, 500)]);
-        for thread in &mut source.threads {
+        for thread in &mut sender.threads {
             thread.cycles = Some(bytes);
         }
-        let mut sink = sink;
-        for thread in &mut sink.threads {
+        let mut receiver = receiver;
+        for thread in &mut receiver.threads {
             thread.cycles = Some(3 * bytes);
         }
-        sink.readings.put_words("cpu", "cpu0.softirq_ns", 100 * MS);
-        sink.readings.put_words("cpu", "cpu1.softirq_ns", MS * 50);
-        source.readings.put_words("tcp-info", "flow0.retransmitted_segments", 7);
-        record(&trial, repeat, sink, Some(source))
+        receiver.readings.put_words("cpu", "cpu0.softirq_ns", 100 * MS);
+        receiver.readings.put_words("cpu", "cpu1.softirq_ns", MS * 50);
+        sender.readings.put_words("tcp-info", "flow0.retransmitted_segments", 7);
+        record(&trial, repeat, receiver, Some(sender))
     };
     let mut records = vec![of(250_000_000, 1), of(100_000_000, 0), of(300_000_000, 2)];
     let mut failed = of(900_000_000, 3);
@@ -119,9 +119,9 @@ fn a_stream_is_told_in_bits_of_its_own_window() {
     assert_eq!(values, [(0, 6.4e9), (1, 16e9), (2, 19.2e9)]);
     assert_eq!(summary.retransmitted_segments, Some(21));
     let cpu = summary.cpu.expect("CPU");
-    assert_eq!((cpu.source_share, cpu.sink_share), (Some(0.5), Some(0.3)));
+    assert_eq!((cpu.sender_share, cpu.receiver_share), (Some(0.5), Some(0.3)));
     assert_eq!((cpu.softirq_cpus, cpu.steal_cpus), (Some(0.3), None));
-    // 200 ms at the sink and 252 ms at the source for 1 GB.
+    // 200 ms at the receiver and 252 ms at the sender for 1 GB.
     assert!((cpu.seconds_per_gigabyte.expect("cost") - 0.452).abs() < 1e-12);
     // 8 cycles for 4 bytes.
     assert_eq!(cpu.cycles_per_byte, Some(2.0));
@@ -151,12 +151,12 @@ fn memory_is_told_in_bytes_and_latency_in_time_a_load() {
 #[test]
 fn round_trips_and_connections_are_the_askers() {
     let rr = trial("tcp-rr", "tcp-rr");
-    let source = EndReport {
+    let sender = EndReport {
         round_trips: vec![(Nanos(1000), 120), (Nanos(2000), 60), (Nanos(9000), 20)],
         ..end(vec![flow(0, 100)], vec![])
     };
     let summary =
-        one(rr.clone(), vec![record(&rr, 0, end(vec![flow(0, 7)], vec![]), Some(source))]);
+        one(rr.clone(), vec![record(&rr, 0, end(vec![flow(0, 7)], vec![]), Some(sender))]);
     assert_eq!(middle(&summary), (1000.0, Unit::Nanos));
     let trips = summary.round_trips.expect("round trips");
     assert_eq!((trips.count, trips.min_ns, trips.max_ns), (200, Nanos(1000), Nanos(9000)));
@@ -206,18 +206,18 @@ fn datagrams_of_both_directions_are_not_joined_for_being_two() {
     let joined = |came: u64| {
         // Each end gets `came` datagrams in 50 packets, and sends 50.
         let sent = FlowTally { sends: true, ..flow(50_000, 50) };
-        let mut sink = end(vec![flow(50_000, came), sent.clone()], vec![]);
-        sink.effective.interface = Some("eth0".into());
-        sink.readings.put_words("interface", "eth0.rx_packets", 50);
-        let source = end(vec![sent, flow(50_000, came)], vec![]);
-        let summary = one(udp.clone(), vec![record(&udp, 0, sink, Some(source))]);
+        let mut receiver = end(vec![flow(50_000, came), sent.clone()], vec![]);
+        receiver.effective.interface = Some("eth0".into());
+        receiver.readings.put_words("interface", "eth0.rx_packets", 50);
+        let sender = end(vec![sent, flow(50_000, came)], vec![]);
+        let summary = one(udp.clone(), vec![record(&udp, 0, receiver, Some(sender))]);
         summary.labels.contains(&Label::Joined)
     };
     let nothing = |there: u64, back: u64| {
         let sent = FlowTally { sends: true, ..flow(50_000, 50) };
-        let sink = end(vec![flow(there * 1000, there), sent.clone()], vec![]);
-        let source = end(vec![sent, flow(back * 1000, back)], vec![]);
-        let summary = one(udp.clone(), vec![record(&udp, 0, sink, Some(source))]);
+        let receiver = end(vec![flow(there * 1000, there), sent.clone()], vec![]);
+        let sender = end(vec![sent, flow(back * 1000, back)], vec![]);
+        let summary = one(udp.clone(), vec![record(&udp, 0, receiver, Some(sender))]);
         let bad: Vec<Label> =
             summary.labels.iter().copied().filter(|label| label.is_bad()).collect();
         bad
@@ -288,8 +288,8 @@ fn why_background_loads_were_lost_is_told_once_for_each_cause() {
 fn what_runs_at_once_is_summed_run_by_run() {
     let trials = vec![trial("tcp-stream", "a"), trial("tcp-stream", "b")];
     let run = |trial: &Trial, repeat: u32, bytes: u64, opened: u64| {
-        let source = EndReport { opened_ns: Nanos(opened * MS), ..end(vec![], vec![]) };
-        record(trial, repeat, end(vec![flow(bytes, 1)], vec![]), Some(source))
+        let sender = EndReport { opened_ns: Nanos(opened * MS), ..end(vec![], vec![]) };
+        record(trial, repeat, end(vec![flow(bytes, 1)], vec![]), Some(sender))
     };
     let mut records = Vec::new();
     for repeat in 0..3 {
@@ -316,9 +316,9 @@ fn the_copy_costs_what_leaving_it_out_saves() {
     let receiver = Some("truncate".to_owned());
     uncopied.params.stream = Some(StreamParams { receiver, ..StreamParams::default() });
     let run = |trial: &Trial, cpu_ms: u64| {
-        let source = end(vec![flow(1, 1)], vec![thread(0, 100, 500)]);
-        let sink = end(vec![flow(1_000_000_000, 1)], vec![thread(0, cpu_ms, 500)]);
-        record(trial, 0, sink, Some(source))
+        let sender = end(vec![flow(1, 1)], vec![thread(0, 100, 500)]);
+        let receiver = end(vec![flow(1_000_000_000, 1)], vec![thread(0, cpu_ms, 500)]);
+        record(trial, 0, receiver, Some(sender))
     };
     let records = vec![run(&plain, 300), run(&uncopied, 100)];
     let study = study(vec![plain, uncopied], records);

@@ -37,11 +37,11 @@ pub struct Kind {
     pub prepare: fn(&Job) -> Result<Box<dyn Prepared>, LoadError>,
 }
 
-/// One end with its buffers made and, for a sink, its sockets listening.
+/// One end with its buffers made and, for a receiver, its sockets listening.
 pub trait Prepared: Send {
-    /// Ports that this end listens on; empty for a source and for memory kernels.
+    /// Ports that this end listens on; empty for a sender and for memory kernels.
     fn ports(&self) -> Vec<u16>;
-    /// Connects to the sink at `peer` (one address a listening port), or accepts; starts the
+    /// Connects to the receiver at `peer` (one address a listening port), or accepts; starts the
     /// threads and leaves them at the gate.
     fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError>;
 }

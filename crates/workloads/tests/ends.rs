@@ -86,11 +86,11 @@ fn proved(to: SocketAddr) -> UdpSocket {
 
 #[test]
 fn lost_late_and_doubled_datagrams_are_counted_apart() {
-    let mut sink = job("udp-stream", Role::Receiver, 64);
+    let mut receiver = job("udp-stream", Role::Receiver, 64);
     // Half a second to spare on each side of where a datagram should fall: the machine may be busy.
-    sink.timeline.warmup_ns = Nanos::from_millis(500);
-    sink.timeline.window_ns = Nanos::from_millis(1000);
-    let (at, run) = listening(sink);
+    receiver.timeline.warmup_ns = Nanos::from_millis(500);
+    receiver.timeline.window_ns = Nanos::from_millis(1000);
+    let (at, run) = listening(receiver);
     let socket = proved(at);
     // Before the window: 0. In it: 3 and 7 never come, 5 comes late, 6 and 8 twice.
     socket.send(&datagram(0, 64)).expect("send");
@@ -151,9 +151,9 @@ fn greeted(at: SocketAddr) -> TcpStream {
 #[test]
 fn a_wrong_byte_is_found_by_verification_and_by_nothing_else() {
     for (verify, found) in [(true, true), (false, false)] {
-        let mut sink = job("tcp-stream", Role::Receiver, 4096);
-        sink.params.stream = Some(StreamParams { verify, ..StreamParams::default() });
-        let (at, run) = listening(sink);
+        let mut receiver = job("tcp-stream", Role::Receiver, 4096);
+        receiver.params.stream = Some(StreamParams { verify, ..StreamParams::default() });
+        let (at, run) = listening(receiver);
         let mut stream = greeted(at);
         let pattern = narrows_workloads::harness::payload::pattern(4096, None).expect("pattern");
         let mut bytes = pattern.bytes()[..4096].repeat(3);
@@ -173,9 +173,9 @@ fn a_wrong_byte_is_found_by_verification_and_by_nothing_else() {
 
 #[test]
 fn strangers_do_not_count_as_flows_and_responses_have_their_size() {
-    let mut sink = job("tcp-rr", Role::Receiver, 10);
-    sink.params.trip = Some(TripParams { response_bytes: Some(Bytes(300)), per_second: None });
-    let (at, run) = listening(sink);
+    let mut receiver = job("tcp-rr", Role::Receiver, 10);
+    receiver.params.trip = Some(TripParams { response_bytes: Some(Bytes(300)), per_second: None });
+    let (at, run) = listening(receiver);
     // Wrong token, a flow that is not there, and one that hangs up.
     let mut wrong = TcpStream::connect(at).expect("connect");
     wrong.write_all(&[0; 20]).expect("write");
@@ -259,9 +259,9 @@ fn marked(sequence: u64, length: usize) -> Vec<u8> {
 
 #[test]
 fn datagrams_of_the_senders_window_are_counted_once_each_however_late_they_come() {
-    let mut sink = job("udp-stream", Role::Receiver, 64);
-    sink.timeline.window_ns = Nanos::from_millis(200);
-    let (at, run) = listening(sink);
+    let mut receiver = job("udp-stream", Role::Receiver, 64);
+    receiver.timeline.window_ns = Nanos::from_millis(200);
+    let (at, run) = listening(receiver);
     let socket = proved(at);
     // Of 0 to 9 in the sender's window 3 is lost, and the last two; 5 comes twice.
     for sequence in [0, 1, 2, 4, 5, 5, 7, 6] {
@@ -273,16 +273,16 @@ fn datagrams_of_the_senders_window_are_counted_once_each_however_late_they_come(
     socket.send(&datagram(u64::MAX, 16)).expect("over");
     let report = run.join().expect("thread").expect("a run");
     let stretch = report.flows[0].stretch.expect("counted");
-    assert_eq!((stretch.of, stretch.datagrams), (StretchOf::SourceWindow, 7), "{report:?}");
+    assert_eq!((stretch.of, stretch.datagrams), (StretchOf::SenderWindow, 7), "{report:?}");
 }
 
 #[test]
 fn a_sender_counts_what_it_marks_and_says_that_it_is_over() {
-    let mut source = job("udp-stream", Role::Sender, 100);
-    source.params.rate_bps = Some(800_000);
-    source.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
-    source.timeline.window_ns = Nanos::from_millis(200);
-    let (at, run) = listening(source);
+    let mut sender = job("udp-stream", Role::Sender, 100);
+    sender.params.rate_bps = Some(800_000);
+    sender.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
+    sender.timeline.window_ns = Nanos::from_millis(200);
+    let (at, run) = listening(sender);
     let socket = proved(at);
     let (mut marks, mut plain, mut is_over) = (0, 0, false);
     let mut heard = [0; 2000];
@@ -298,7 +298,7 @@ fn a_sender_counts_what_it_marks_and_says_that_it_is_over() {
     }
     let report = run.join().expect("thread").expect("a run");
     let stretch = report.flows[0].stretch.expect("counted");
-    assert_eq!((stretch.of, stretch.datagrams), (StretchOf::SourceWindow, marks), "{report:?}");
+    assert_eq!((stretch.of, stretch.datagrams), (StretchOf::SenderWindow, marks), "{report:?}");
     assert!(marks > 10 && plain > 0, "{marks} in the window, {plain} beside it");
     // Waiting for the pace is told apart from the work.
     let usage = &report.threads[0];

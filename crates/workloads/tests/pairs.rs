@@ -34,12 +34,12 @@ fn job(kind: &str, message: u64, window_ms: u64) -> Job {
     }
 }
 
-/// Reports of the sink and the source.
+/// Reports of the receiving and the sending.
 fn pair(order: &Job) -> (EndReport, EndReport) {
     let of = |end: Role| Job { end, ..order.clone() };
-    let (sink, source) = (of(Role::Receiver), of(Role::Sender));
+    let (receiving, sending) = (of(Role::Receiver), of(Role::Sender));
     let reverse = order.params.is_reverse();
-    let (first, second) = if reverse { (source, sink) } else { (sink, source) };
+    let (first, second) = if reverse { (sending, receiving) } else { (receiving, sending) };
     let prepare = |job: &Job| {
         let kind = narrows_workloads::check(job).expect("an order within limits");
         (kind.prepare)(job).expect("prepared")
@@ -84,21 +84,24 @@ fn every_sender_and_receiver_of_tcp_moves_the_right_bytes() {
             span_bytes: Some(Bytes(130_000)),
             ..StreamParams::default()
         });
-        let (sink, source) = pair(&order);
-        for report in [&sink, &source] {
+        let (receiving, sending) = pair(&order);
+        for report in [&receiving, &sending] {
             assert_eq!(report.flows.len(), 2, "{sender}");
             assert!(report.flows.iter().all(|flow| flow.bytes.0 > 0 && flow.calls > 0), "{sender}");
             // 130 kB over two flows are three messages each.
             assert_eq!(report.effective.buffer_span_bytes, Bytes(120_000), "{sender}");
         }
-        assert!(source.flows.iter().all(|flow| flow.sends && flow.messages > 0), "{source:?}");
-        assert!(sink.flows.iter().all(|flow| !flow.sends), "{sink:?}");
-        let (sent, got) = (source.effective, sink.effective);
+        assert!(sending.flows.iter().all(|flow| flow.sends && flow.messages > 0), "{sending:?}");
+        assert!(receiving.flows.iter().all(|flow| !flow.sends), "{receiving:?}");
+        let (sent, got) = (sending.effective, receiving.effective);
         assert_eq!((sent.sender.as_deref(), sent.receiver), (Some(sender), None));
         assert_eq!((got.receiver.as_deref(), got.sender), (Some(receiver), None));
-        assert_eq!(sink.corrupted, None, "{sender} to {receiver}");
-        let flows = sink.flows.iter().map(|flow| flow.bytes.0).sum::<u64>();
-        assert!(!delivers || sink.verified_bytes.is_some_and(|seen| seen.0 >= flows), "{sender}");
+        assert_eq!(receiving.corrupted, None, "{sender} to {receiver}");
+        let flows = receiving.flows.iter().map(|flow| flow.bytes.0).sum::<u64>();
+        assert!(
+            !delivers || receiving.verified_bytes.is_some_and(|seen| seen.0 >= flows),
+            "{sender}"
+        );
     }
 }
 
@@ -114,23 +117,27 @@ fn every_sender_and_receiver_of_udp_counts_whole_datagrams() {
             verify: true,
             ..StreamParams::default()
         });
-        let (sink, source) = pair(&order);
-        for report in [&sink, &source] {
+        let (receiving, sending) = pair(&order);
+        for report in [&receiving, &sending] {
             assert!(messages(report) > 0, "{sender} to {receiver}");
             assert_eq!(bytes(report), 1000 * messages(report), "{sender} to {receiver}");
         }
         // 5 kB a millisecond; what was late is made up for, in batches of at most 64.
-        let most = 5_000 * (source.window_ns.0 / 1_000_000 + 80) + 64_000;
-        assert!(bytes(&source) <= most, "{sender}: {} of {most}", bytes(&source));
-        let [got, sent] = [&sink, &source].map(|end| end.flows[0].stretch.expect("told"));
-        assert_eq!((got.of, sent.of), (StretchOf::SourceWindow, StretchOf::SourceWindow));
+        let most = 5_000 * (sending.window_ns.0 / 1_000_000 + 80) + 64_000;
+        assert!(bytes(&sending) <= most, "{sender}: {} of {most}", bytes(&sending));
+        let [got, sent] = [&receiving, &sending].map(|end| end.flows[0].stretch.expect("told"));
+        assert_eq!((got.of, sent.of), (StretchOf::SenderWindow, StretchOf::SenderWindow));
         assert!((1..=sent.datagrams).contains(&got.datagrams), "{sender}: {got:?} of {sent:?}");
-        assert_eq!((sink.corrupted, sink.flows[0].duplicates), (None, 0), "{sender} to {receiver}");
-        assert_eq!(source.effective.sender.as_deref(), Some(sender));
-        assert_eq!(sink.effective.receiver.as_deref(), Some(receiver));
-        assert!(sink.flows[0].jitter_ns.is_some(), "{receiver}");
+        assert_eq!(
+            (receiving.corrupted, receiving.flows[0].duplicates),
+            (None, 0),
+            "{sender} to {receiver}"
+        );
+        assert_eq!(sending.effective.sender.as_deref(), Some(sender));
+        assert_eq!(receiving.effective.receiver.as_deref(), Some(receiver));
+        assert!(receiving.flows[0].jitter_ns.is_some(), "{receiver}");
         // Eight MiB by force, which the kernel doubles.
-        let queue = sink.effective.receive_buffer_bytes.expect("read");
+        let queue = receiving.effective.receive_buffer_bytes.expect("read");
         assert!(queue.0 <= 16 << 20 && queue.0 > 100_000, "{queue:?}");
     }
 }
@@ -156,9 +163,9 @@ fn round_trips_are_counted_timed_and_paced() {
         let most = 200 * (paced.window_ns.0 / 1_000_000 + 80) / 1000 + 2;
         assert!((1..=most).contains(&trips(&paced)), "{kind}: {} of {most}", trips(&paced));
     }
-    let (_, source) = pair(&job("tcp-connect", 1, 200));
-    assert!(trips(&source) > 5, "{}", trips(&source));
-    assert!(trips(&source).abs_diff(messages(&source)) <= 2);
+    let (_, sending) = pair(&job("tcp-connect", 1, 200));
+    assert!(trips(&sending) > 5, "{}", trips(&sending));
+    assert!(trips(&sending).abs_diff(messages(&sending)) <= 2);
 }
 
 #[test]
@@ -168,16 +175,16 @@ fn both_directions_have_flows_of_their_own() {
         Some(StreamParams { reverse, bidirectional: !reverse, ..StreamParams::default() })
     };
     order.params.stream = stream(false);
-    let (sink, source) = pair(&order);
-    for (report, sends) in [(&sink, [false, true]), (&source, [true, false])] {
+    let (receiving, sending) = pair(&order);
+    for (report, sends) in [(&receiving, [false, true]), (&sending, [true, false])] {
         let is: Vec<bool> = report.flows.iter().map(|flow| flow.sends).collect();
         assert_eq!(is, sends);
         assert!(report.flows.iter().all(|flow| flow.bytes.0 > 0));
         assert!(report.effective.sender.is_some() && report.effective.receiver.is_some());
     }
     order.params.stream = stream(true);
-    let (sink, source) = pair(&order);
-    assert!(bytes(&sink) > 0 && source.flows[0].sends && !sink.flows[0].sends);
+    let (receiving, sending) = pair(&order);
+    assert!(bytes(&receiving) > 0 && sending.flows[0].sends && !receiving.flows[0].sends);
 }
 
 /// Read back from the kernel: twice the buffer that was asked for (socket(7)), the segment less 12
@@ -194,8 +201,8 @@ fn sockets_are_as_they_were_asked_for() {
         dscp: Some(46),
     };
     order.params.socket = Some(socket.clone());
-    let (_, source) = pair(&order);
-    let set = source.effective;
+    let (_, sending) = pair(&order);
+    let set = sending.effective;
     assert_eq!(
         (set.send_buffer_bytes, set.receive_buffer_bytes),
         (Some(Bytes(200_000)), Some(Bytes(200_000)))
@@ -209,9 +216,9 @@ fn sockets_are_as_they_were_asked_for() {
     // The largest packet of IPv4, one byte less than the MTU of loopback.
     assert_eq!(set.path_mtu_bytes, Some(Bytes(65_535)));
     let mut stream = job("tcp-stream", 64, 50);
-    let (sink, source) = pair(&stream);
-    assert_eq!((source.effective.no_delay, source.effective.dscp), (Some(false), Some(0)));
-    assert_eq!(sink.effective.wait.as_deref(), Some("block"));
+    let (receiving, sending) = pair(&stream);
+    assert_eq!((sending.effective.no_delay, sending.effective.dscp), (Some(false), Some(0)));
+    assert_eq!(receiving.effective.wait.as_deref(), Some("block"));
     stream.params.rate_bps = Some(80_000_000);
     stream.params.message_bytes = Bytes(10_000);
     stream.timeline.window_ns = Nanos::from_millis(300);
@@ -223,8 +230,8 @@ fn sockets_are_as_they_were_asked_for() {
     six.address = Some(std::net::Ipv6Addr::LOCALHOST.into());
     six.params.socket = Some(SocketParams { wait: Some("busy-poll".into()), ..socket });
     six.params.socket.as_mut().expect("one").mss_bytes = None;
-    let (_, source) = pair(&six);
-    let set = source.effective;
+    let (_, sending) = pair(&six);
+    let set = sending.effective;
     assert_eq!((set.ip, set.dscp, set.no_delay), (Some(IpVersion::V6), Some(46), None));
     assert_eq!(set.wait.as_deref(), Some("busy-poll"));
 }

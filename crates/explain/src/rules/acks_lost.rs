@@ -54,14 +54,14 @@ fn look(cell: &Cell<'_>) -> Looked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, read_sink, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
 
     #[test]
     fn acknowledgements_that_did_not_come_are_found() {
         let of = |sent: u64, came: u64| {
             let mut study = stream("tcp-stream");
-            read_sink(&mut study, "tcp-info", "flow0.sent_segments", sent);
+            read_receiver(&mut study, "tcp-info", "flow0.sent_segments", sent);
             read(&mut study, "tcp-info", "flow0.received_segments", came);
             of_study(&RULE, &study)
         };

@@ -50,7 +50,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     else {
         return Err(cell.lacks("acknowledgements that came"));
     };
-    let window_s = cell.of_source(|end| Some(end.window_ns.seconds())).unwrap_or(1.0);
+    let window_s = cell.of_sender(|end| Some(end.window_ns.seconds())).unwrap_or(1.0);
     let segments = losses.sent / window_s.max(1e-9) / high.max(1.0);
     let seen = format!(
         "{low:.0} to {high:.0} acknowledgements a second in {} runs, each for {segments:.0} \

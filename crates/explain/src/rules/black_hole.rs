@@ -64,7 +64,7 @@ fn look(cell: &Cell<'_>) -> Looked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, read_sink, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
             read(&mut study, "tcp-info", "flow0.sent_data_segments", 3);
             read(&mut study, "tcp-info", "flow0.timeouts_events", timeouts);
             read(&mut study, "tcp-info", "flow0.send_mss_bytes", segment);
-            read_sink(&mut study, "tcp-info", "flow0.received_data_segments", came);
+            read_receiver(&mut study, "tcp-info", "flow0.received_data_segments", came);
             of_study(&RULE, &study)
         };
         assert!(is_found(&of(0, 2, 1448)));

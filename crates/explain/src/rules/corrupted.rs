@@ -51,14 +51,14 @@ fn look(cell: &Cell<'_>) -> Looked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read_sink, stream};
+    use crate::measured::testing::{of_study, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
 
     #[test]
     fn wrong_checksums_at_the_receiver_are_found() {
         let of = |kind: &str, key: &str, count: u64| {
             let mut study = stream(kind);
-            read_sink(&mut study, "netstat", &format!("{key}_events"), count);
+            read_receiver(&mut study, "netstat", &format!("{key}_events"), count);
             of_study(&RULE, &study)
         };
         assert!(is_found(&of("tcp-stream", "Tcp.InCsumErrors", 40)));

@@ -44,16 +44,16 @@ fn judge(case: &Case<'_>) -> Verdict {
 
 fn remedy(place: LossPlace) -> &'static str {
     match place {
-        LossPlace::SinkSocket => {
+        LossPlace::ReceiverSocket => {
             "a larger socket buffer (--window), another CPU for the receiver, or a lower rate"
         }
-        LossPlace::SinkInterface => {
+        LossPlace::ReceiverInterface => {
             "more descriptors (ethtool -G) and more queues at the receiver, or a lower rate"
         }
-        LossPlace::SinkHost => {
+        LossPlace::ReceiverHost => {
             "see on the receiver what drops there: nft list ruleset, nstat -az, softnet_stat"
         }
-        LossPlace::SourceInterface => {
+        LossPlace::SenderInterface => {
             "see on the sender: tc -s qdisc (a shaper, a short queue), ethtool -S; or lower the rate"
         }
         LossPlace::Path => "look at what lies between: switches, shapers, MTU; or lower the rate",
@@ -85,7 +85,7 @@ mod tests {
                     let end = &mut one.report;
                     let carried = 20_000 - if way == "rx" { lost } else { 0 };
                     end.flows[0].messages = carried;
-                    let of = StretchOf::SourceWindow;
+                    let of = StretchOf::SenderWindow;
                     end.flows[0].stretch = Some(Stretch { of, datagrams: carried });
                     end.looked_ns = Some(end.window_ns);
                     end.effective.interface = Some("eth0".into());

@@ -74,7 +74,7 @@ fn look(cell: &Cell<'_>) -> Looked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, read_sink, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
     use narrows_model::load::{Role, Stretch, StretchOf};
 
@@ -85,14 +85,14 @@ mod tests {
             for record in &mut study.records {
                 for one in &mut record.reports {
                     let carried = if one.role == Role::Receiver { received } else { 10_000 };
-                    let stretch = Stretch { of: StretchOf::SourceWindow, datagrams: carried };
+                    let stretch = Stretch { of: StretchOf::SenderWindow, datagrams: carried };
                     one.report.flows[0].messages = carried;
                     one.report.flows[0].stretch = Some(stretch);
                 }
             }
             read(&mut study, "netstat", "Ip.FragCreates_events", made);
-            read_sink(&mut study, "netstat", "Ip.ReasmReqds_events", came);
-            read_sink(&mut study, "netstat", "Ip.ReasmFails_events", 0);
+            read_receiver(&mut study, "netstat", "Ip.ReasmReqds_events", came);
+            read_receiver(&mut study, "netstat", "Ip.ReasmFails_events", 0);
             of_study(&RULE, &study)
         };
         assert!(is_found(&of(30_000, 0, 0)));

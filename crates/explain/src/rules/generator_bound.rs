@@ -42,12 +42,12 @@ fn judge(case: &Case<'_>) -> Verdict {
     };
     let findings: Vec<Finding> = [
         finding(
-            Label::SourceBound,
+            Label::SenderBound,
             "sender",
             "more flows (-P), larger writes (-l), or another --sender",
         ),
         finding(
-            Label::SinkBound,
+            Label::ReceiverBound,
             "receiver",
             "more flows (-P), or a receiver on its NIC's node (-A)",
         ),
@@ -58,16 +58,16 @@ fn judge(case: &Case<'_>) -> Verdict {
     let mut survey = Survey::default();
     for summary in over {
         let cpu = summary.cpu.as_ref();
-        let shares = cpu.map(|cpu| (cpu.source_share, cpu.sink_share));
-        let Some((Some(source), Some(sink))) = shares else {
+        let shares = cpu.map(|cpu| (cpu.sender_share, cpu.receiver_share));
+        let Some((Some(sender), Some(receiver))) = shares else {
             let of = format!("CPU time of both ends' threads in {}", summary.label);
             survey.lacks(Missing::measurement(of));
             continue;
         };
         let says = format!(
             "the busiest thread used {:.0} % of its CPU at the sender, {:.0} % at the receiver",
-            100.0 * source,
-            100.0 * sink
+            100.0 * sender,
+            100.0 * receiver
         );
         survey.fine(says, format!("{} runs of {}", summary.done, summary.label));
     }

@@ -39,13 +39,13 @@ fn look(cell: &Cell<'_>) -> Looked {
         .sent_count(keys::SYN_RETRANSMITTED)
         .ok_or_else(|| cell.lacks("the kernel's count of first packets"))?;
     let refused = cell.received_count(keys::LISTEN_OVERFLOWS).unwrap_or(0.0);
-    let made = cell.of_source(|end| Some(end.flows.iter().map(|flow| flow.messages as f64).sum()));
+    let made = cell.of_sender(|end| Some(end.flows.iter().map(|flow| flow.messages as f64).sum()));
     let seen = format!(
         "{again:.0} first packets sent again for {:.0} connections; {refused:.0} found the accept \
          queue full",
         made.unwrap_or(0.0)
     );
-    let window_ns = cell.of_source(|end| Some(end.window_ns.0 as f64)).unwrap_or(0.0);
+    let window_ns = cell.of_sender(|end| Some(end.window_ns.0 as f64)).unwrap_or(0.0);
     let flows = f64::from(cell.trial.params.streams.max(1));
     if again < 1.0 || again * WAITS_NS < WAITED_SHARE * flows * window_ns {
         return cell.saw(seen, None);
@@ -79,7 +79,7 @@ fn look(cell: &Cell<'_>) -> Looked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, read_sink, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_idle, is_unknown};
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
         let of = |again: u64, refused: u64| {
             let mut study = stream("tcp-connect");
             read(&mut study, "netstat", "TcpExt.TCPSynRetrans_events", again);
-            read_sink(&mut study, "netstat", "TcpExt.ListenOverflows_events", refused);
+            read_receiver(&mut study, "netstat", "TcpExt.ListenOverflows_events", refused);
             of_study(&RULE, &study)
         };
         let says = |verdict: &Verdict| match verdict {

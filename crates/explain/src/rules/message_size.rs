@@ -33,7 +33,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let rate_hz = cell
-        .of_source(|end| {
+        .of_sender(|end| {
             let messages: u64 = end.flows.iter().map(|flow| flow.messages).sum();
             (end.window_ns.0 > 0).then(|| messages as f64 / end.window_ns.seconds())
         })

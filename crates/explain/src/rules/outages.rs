@@ -32,7 +32,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let silent_ns = cell.silent_ns().ok_or_else(|| cell.lacks("slices of the window"))?;
-    let window_ns = cell.of_sink(|end| Some(end.window_ns.0 as f64)).unwrap_or(1.0).max(1.0);
+    let window_ns = cell.of_receiver(|end| Some(end.window_ns.0 as f64)).unwrap_or(1.0).max(1.0);
     let timeouts = cell.sent_count(keys::TIMEOUTS).or(cell.sent_count(keys::KERNEL_TIMEOUTS));
     let timeouts = timeouts.ok_or_else(|| cell.lacks("TCP's count of its timeouts"))?;
     let seen = format!(

@@ -73,8 +73,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() {
         return Err(Blind::OtherKind);
     }
-    let sends = Cost::of(|value| cell.of_source(value));
-    let takes = Cost::of(|value| cell.of_sink(value));
+    let sends = Cost::of(|value| cell.of_sender(value));
+    let takes = Cost::of(|value| cell.of_receiver(value));
     let dearest = match (sends, takes) {
         (None, None) => return Err(cell.lacks("time in software interrupts, and packets")),
         (Some(sends), Some(takes)) if sends.packet_ns < takes.packet_ns => ("receiver", takes),

@@ -43,8 +43,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(cell: &Cell<'_>, link_bps: f64) -> Looked {
-    let of = |way: Way, of_sink: bool| {
-        let ends = cell.done.iter().filter_map(|record| match of_sink {
+    let of = |way: Way, of_receiver: bool| {
+        let ends = cell.done.iter().filter_map(|record| match of_receiver {
             true => record.receiver(),
             false => record.sender(),
         });
@@ -108,11 +108,11 @@ mod tests {
     use narrows_model::study::StoredStudy;
 
     /// A study whose ends counted so many frames of a way in a second.
-    fn study(source: Option<(&str, u64)>, sink: Option<(&str, u64)>) -> StoredStudy {
+    fn study(sender: Option<(&str, u64)>, receiver: Option<(&str, u64)>) -> StoredStudy {
         let mut study = stream("tcp-stream");
         for record in &mut study.records {
             for one in &mut record.reports {
-                let read = if one.role == Role::Sender { source } else { sink };
+                let read = if one.role == Role::Sender { sender } else { receiver };
                 let Some((key, count)) = read else { continue };
                 one.report.readings.put_words("pause", &format!("eth0.{key}_frames"), count);
             }

@@ -113,7 +113,7 @@ mod tests {
                 let datagrams =
                     if one.role == narrows_model::load::Role::Receiver { came } else { sent };
                 one.report.flows[0].messages = datagrams;
-                let of = StretchOf::SourceWindow;
+                let of = StretchOf::SenderWindow;
                 one.report.flows[0].stretch = Some(Stretch { of, datagrams });
             }
         };

@@ -25,7 +25,7 @@ const LIMIT: Limit = Limit {
     means: "the sender had data and no window",
     whose: "receiver",
     why,
-    buffer: |summary| summary.sink_receive_buffer_bytes,
+    buffer: |summary| summary.receiver_receive_buffer_bytes,
 };
 
 const SCALING: &str = "net.ipv4.tcp_window_scaling";
@@ -57,7 +57,7 @@ fn why(cell: &Cell<'_>) -> Why {
         };
     }
     let most = end.setting(BUFFERS).and_then(|text| text.split_whitespace().nth(2)?.parse().ok());
-    let used = cell.summary.sink_receive_buffer_bytes.map(|bytes| bytes.0);
+    let used = cell.summary.receiver_receive_buffer_bytes.map(|bytes| bytes.0);
     match (most, used) {
         (Some(most), Some(used)) if 2 * used < most => Why {
             says: format!("the window stayed small though {BUFFERS} allows {most} B {}", end.at),

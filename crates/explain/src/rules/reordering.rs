@@ -65,7 +65,7 @@ fn look(cell: &Cell<'_>) -> Looked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, read_sink, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
             read(&mut study, "tcp-info", "flow0.sent_segments", 100_000);
             read(&mut study, "tcp-info", "flow0.retransmitted_segments", again);
             read(&mut study, "tcp-info", "flow0.duplicates_reported_segments", had);
-            read_sink(&mut study, "tcp-info", "flow0.received_out_of_order_segments", early);
+            read_receiver(&mut study, "tcp-info", "flow0.received_out_of_order_segments", early);
             of_study(&RULE, &study)
         };
         assert!(is_found(&of(3_000, 1_200, 1_190)));

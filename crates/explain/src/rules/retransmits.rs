@@ -83,7 +83,7 @@ pub fn is_held(cell: &Cell<'_>) -> bool {
     let is_late = timeouts.is_some_and(|timeouts| timeouts >= 1.0);
     let is_own = cell.sent_count(keys::RETRANSMITTED).is_some_and(|again| {
         let dropped = |end: &EndReport| Some(end.readings.total(keys::BACKLOG_DROPPED)? as f64);
-        let at_ends = [cell.of_source(dropped), cell.of_sink(dropped)];
+        let at_ends = [cell.of_sender(dropped), cell.of_receiver(dropped)];
         at_ends.into_iter().flatten().any(|dropped| dropped >= OWN_SHARE * again)
     });
     (is_near || is_late) && !is_own && !cell.is_busy() && !cell.is_limited_by_buffers()

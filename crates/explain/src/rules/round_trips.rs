@@ -43,7 +43,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let middle = trips.and_then(|trips| trips.p50_ns).ok_or_else(|| cell.lacks("round trips"))?;
     let (middle_ns, asks) = (middle.0 as f64, cell.trial.params.message_bytes.0);
     let shortest_ns = cell
-        .of_source(|end| {
+        .of_sender(|end| {
             let all = end.readings.each(keys::RTT_MIN, Moment::Closing);
             all.map(|(_, ns)| ns as f64).reduce(f64::min)
         })

@@ -26,13 +26,13 @@ pub static ENGINE: Engine = Engine {
     port: 18515,
     server: |trial, port| {
         let rdma = trial.params.rdma.clone().unwrap_or_default();
-        let mut all = of_both(trial, &rdma.sink);
+        let mut all = of_both(trial, &rdma.receiver);
         all.extend(["-p".to_owned(), port.to_string()]);
         all
     },
     client: |trial, address, port| {
         let rdma = trial.params.rdma.clone().unwrap_or_default();
-        [of_both(trial, &rdma.source), (ENGINE.reach)(address, port)].concat()
+        [of_both(trial, &rdma.sender), (ENGINE.reach)(address, port)].concat()
     },
     client_words: OWN,
     server_words: OWN,

@@ -309,7 +309,11 @@ mod tests {
         assert_eq!((tcp.parallel, tcp.len, tcp.bandwidth), (3, 1400, Some(1_000_000)), "a stream");
         assert_eq!((tcp.mss, tcp.nodelay, tcp.tos), (Some(1200), Some(true), Some(184)));
         assert_eq!((tcp.window, tcp.congestion.as_deref()), (Some(4096), Some("reno")));
-        assert_eq!((tcp.reverse, tcp.server_affinity), (None, Some(6)), "its CPU is the sink's");
+        assert_eq!(
+            (tcp.reverse, tcp.server_affinity),
+            (None, Some(6)),
+            "its CPU is the receiver's"
+        );
         assert_eq!((tcp.pacing_timer, tcp.num, tcp.blockcount), (1000, 0, 0));
         let udp = parameters(&trial("udp-stream", true));
         assert_eq!((udp.tcp, udp.udp, udp.udp_counters_64bit), (None, Some(true), Some(1)));

@@ -114,9 +114,9 @@ pub struct StreamParams {
     /// Buffers of all flows of an end together, gone through message by message; `None` is one
     /// message a flow, over and over ("hot").
     pub span_bytes: Option<Bytes>,
-    /// The sink reads every byte once more after it has received it.
+    /// The receiver reads every byte once more after it has received it.
     pub touch: bool,
-    /// The sink compares every byte that it received with what was sent.
+    /// The receiver compares every byte that it received with what was sent.
     pub verify: bool,
     /// How bytes are handed to the kernel; `None` is `write` for TCP and `send` for UDP.
     pub sender: Option<String>,

@@ -44,17 +44,17 @@ fn pair(value: &Value) -> (Option<String>, Option<String>) {
     }
 }
 
-/// The places of this host's end and of the peer's. When the peer asks, it is the source.
+/// The places of this host's end and of the peer's. When the peer asks, it is the sender.
 fn ends(params: &mut Params) -> (&mut RdmaPlace, &mut RdmaPlace) {
     let reverse = params.is_reverse();
-    let RdmaParams { source, sink, .. } = rdma(params);
-    if reverse { (sink, source) } else { (source, sink) }
+    let RdmaParams { sender, receiver, .. } = rdma(params);
+    if reverse { (receiver, sender) } else { (sender, receiver) }
 }
 
 /// What both ends were told, as one text; `None` where neither was.
 fn both(params: &Params, word: fn(&RdmaPlace) -> Option<String>) -> Option<Value> {
     let rdma = params.rdma.as_ref()?;
-    let words = [word(&rdma.source), word(&rdma.sink)];
+    let words = [word(&rdma.sender), word(&rdma.receiver)];
     let told = words.iter().any(Option::is_some);
     told.then(|| Value::Text(words.map(Option::unwrap_or_default).join(",")))
 }
@@ -85,7 +85,7 @@ pub static IB_PORT: Opt<u8> = Opt::new(Declared {
     kept: Kept::Field {
         read: |params| {
             let rdma = params.rdma.as_ref()?;
-            number(rdma.source.port.or(rdma.sink.port))
+            number(rdma.sender.port.or(rdma.receiver.port))
         },
         write: |params, value, _| {
             let (here, there) = ends(params);

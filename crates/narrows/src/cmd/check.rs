@@ -77,9 +77,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         ends: Ends::Local {
             address: namespaces
                 .as_ref()
-                .map_or(Ipv4Addr::LOCALHOST.into(), Namespaces::sink_address),
-            sink_namespace: namespaces.as_ref().map(Namespaces::sink_path),
-            source_namespace: namespaces.as_ref().map(Namespaces::source_path),
+                .map_or(Ipv4Addr::LOCALHOST.into(), Namespaces::receiver_address),
+            receiver_namespace: namespaces.as_ref().map(Namespaces::receiver_path),
+            sender_namespace: namespaces.as_ref().map(Namespaces::sender_path),
         },
         together: false,
         stop: &stop,

@@ -463,7 +463,7 @@ fn remote_cpus(at: Where, local: &CpuList, peer: Option<&Host>) -> Result<CpuLis
     }
 }
 
-/// The trial, and the same with a sink that drops what arrives.
+/// The trial, and the same with a receiver that drops what arrives.
 fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials.as_slice() else {
         let says = "--copy-share is of one peer".to_owned();
@@ -522,7 +522,7 @@ fn cpus(
 
 /// Refuses here what the agent would refuse there.
 fn check(trial: &Trial) -> Result<(), Failure> {
-    let job = narrows_runner::controller::source_job(trial)?;
+    let job = narrows_runner::controller::sender_job(trial)?;
     narrows_workloads::check(&job)
         .map(drop)
         .map_err(|error| Failure::of(Cause::LIMIT, error.to_string()))

@@ -36,7 +36,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         note!("no matrix: fewer than two nodes here have memory");
     }
     for trial in &trials {
-        let job = narrows_runner::controller::sink_job(trial)?;
+        let job = narrows_runner::controller::receiver_job(trial)?;
         narrows_workloads::check(&job)
             .map_err(|error| Failure::of(Cause::LIMIT, error.to_string()))?;
     }
@@ -71,8 +71,8 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         launcher: Launcher::plain(cmd::own_binary()?),
         ends: Ends::Local {
             address: Ipv4Addr::LOCALHOST.into(),
-            sink_namespace: None,
-            source_namespace: None,
+            receiver_namespace: None,
+            sender_namespace: None,
         },
         together: false,
         stop: &stop,

@@ -149,7 +149,9 @@ fn run_problems(record: &Record) -> Vec<&'static str> {
     if record.outcome == Outcome::Done {
         match (record.receiver(), &record.external) {
             (None, None) => problems.push("it is done and says nothing"),
-            (Some(sink), _) if sink.window_ns.0 == 0 => problems.push("its window has no length"),
+            (Some(receiver), _) if receiver.window_ns.0 == 0 => {
+                problems.push("its window has no length")
+            }
             _ => {}
         }
     }

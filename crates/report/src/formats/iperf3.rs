@@ -93,7 +93,7 @@ fn cpu(record: &Record, reverse: bool) -> Value {
     })
 }
 
-fn intervals(sink: &EndReport) -> Vec<Value> {
+fn intervals(receiver: &EndReport) -> Vec<Value> {
     let of = |slice: &narrows_model::load::Interval| {
         let (start, seconds) = (slice.start_ns.seconds(), slice.length_ns.seconds());
         let rate = 8.0 * slice.bytes.0 as f64 / seconds.max(1e-9);
@@ -102,7 +102,7 @@ fn intervals(sink: &EndReport) -> Vec<Value> {
             "bytes": slice.bytes.0, "bits_per_second": rate, "omitted": false, "sender": false,
         }})
     };
-    sink.intervals.iter().map(of).collect()
+    receiver.intervals.iter().map(of).collect()
 }
 
 /// Sums of one end; the flows that it sends by, or those that it receives by.
@@ -121,22 +121,22 @@ fn end(summary: &Summary, record: &Record, trial: &Trial) -> Value {
     let mut end = Map::new();
     end.insert("cpu_utilization_percent".into(), cpu(record, trial.params.is_reverse()));
     if trial.params.is_bidirectional() {
-        if let Some(source) = record.sender() {
-            end.insert("sum_received_bidir_reverse".into(), sum(source, false));
+        if let Some(sender) = record.sender() {
+            end.insert("sum_received_bidir_reverse".into(), sum(sender, false));
         }
-        if let Some(sink) = record.receiver() {
-            end.insert("sum_sent_bidir_reverse".into(), sum(sink, true));
+        if let Some(receiver) = record.receiver() {
+            end.insert("sum_sent_bidir_reverse".into(), sum(receiver, true));
         }
     }
-    if let Some(sink) = record.receiver() {
-        let mut received = sum(sink, false);
+    if let Some(receiver) = record.receiver() {
+        let mut received = sum(receiver, false);
         if let (Some(loss), Value::Object(received)) = (loss, &mut received) {
             let (lost, packets) = (loss.lost_datagrams, loss.all_datagrams());
             received.insert("packets".into(), packets.into());
             received.insert("lost_packets".into(), lost.into());
             let percent = 100.0 * lost as f64 / packets.max(1) as f64;
             received.insert("lost_percent".into(), percent.into());
-            let jitter = sink.flows.iter().filter_map(|flow| flow.jitter_ns).max();
+            let jitter = receiver.flows.iter().filter_map(|flow| flow.jitter_ns).max();
             let jitter = jitter.map(|jitter| jitter.seconds() * 1e3);
             received.insert("jitter_ms".into(), jitter.into());
             // Where older scripts look.
@@ -144,9 +144,9 @@ fn end(summary: &Summary, record: &Record, trial: &Trial) -> Value {
         }
         end.insert("sum_received".into(), received);
     }
-    if let Some(source) = record.sender() {
-        let mut sent = sum(source, true);
-        let again = source.readings.total(keys::RETRANSMITTED);
+    if let Some(sender) = record.sender() {
+        let mut sent = sum(sender, true);
+        let again = sender.readings.total(keys::RETRANSMITTED);
         if let (Some(again), Value::Object(sent)) = (again, &mut sent) {
             sent.insert("retransmits".into(), again.into());
         }

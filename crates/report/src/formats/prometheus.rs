@@ -39,10 +39,10 @@ fn write(analysis: &Analysis<'_>) -> String {
         let Some(loss) = &summary.loss else { continue };
         let places = [
             ("socket", loss.lost_at_socket_datagrams),
-            ("sink-interface", loss.lost_at_sink_interface_datagrams),
-            ("sink-host", loss.lost_in_sink_host_datagrams),
+            ("sink-interface", loss.lost_at_receiver_interface_datagrams),
+            ("sink-host", loss.lost_in_receiver_host_datagrams),
             ("path", loss.lost_on_path_datagrams),
-            ("source-interface", loss.lost_at_source_interface_datagrams),
+            ("source-interface", loss.lost_at_sender_interface_datagrams),
             ("unknown", loss.lost_unplaced_datagrams),
         ];
         for (place, count) in places {

@@ -23,8 +23,8 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
         let percent = |share: Option<f64>| {
             share.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share))
         };
-        let told = cpu.source_share.is_some() || cpu.sink_share.is_some();
-        told.then(|| format!("{} / {}", percent(cpu.source_share), percent(cpu.sink_share)))
+        let told = cpu.sender_share.is_some() || cpu.receiver_share.is_some();
+        told.then(|| format!("{} / {}", percent(cpu.sender_share), percent(cpu.receiver_share)))
     };
     let titled = [
         ("Medians", of(results, &median)),

@@ -108,7 +108,7 @@ pub fn host_line(host: &Host) -> String {
         host.cpu.places.iter().filter_map(|p| Some((p.package?, p.die, p.core?))).collect();
     let dies: BTreeSet<_> =
         host.cpu.places.iter().filter_map(|p| Some((p.package?, p.die?))).collect();
-    // A source may count what it does not place.
+    // A sender may count what it does not place.
     let counted_by = host.cpu.counts.value().filter(|_| sockets.is_empty() || cores.is_empty());
     let count = |own: usize, other: Option<u32>| other.map_or(own, |other| other as usize);
     let counts = [
@@ -382,7 +382,7 @@ pub fn busy_cpus(summary: &Summary) -> Option<String> {
         (!busy.is_empty()).then(|| format!("{name}: {}", busy.join(", ")))
     };
     let cpus = &summary.busy_cpus;
-    let hosts = [of("sender's host", &cpus.source), of("receiver's host", &cpus.sink)];
+    let hosts = [of("sender's host", &cpus.sender), of("receiver's host", &cpus.receiver)];
     let hosts: Vec<String> = hosts.into_iter().flatten().collect();
     (!hosts.is_empty()).then(|| hosts.join("; "))
 }
@@ -408,14 +408,16 @@ pub fn traffic(summary: &Summary) -> Option<String> {
     let traffic = summary.traffic.as_ref()?;
     let calls = |calls: Option<f64>| calls.map_or("-".to_owned(), count);
     // A workload that counts no calls has no flows that last.
-    traffic.source_calls_per_second.or(traffic.sink_calls_per_second)?;
+    traffic.sender_calls_per_second.or(traffic.receiver_calls_per_second)?;
     let mut text = format!(
         "calls/s: sender {}, receiver {}",
-        calls(traffic.source_calls_per_second),
-        calls(traffic.sink_calls_per_second)
+        calls(traffic.sender_calls_per_second),
+        calls(traffic.receiver_calls_per_second)
     );
-    let (out, into) =
-        (traffic.source_interface_packets_per_second, traffic.sink_interface_packets_per_second);
+    let (out, into) = (
+        traffic.sender_interface_packets_per_second,
+        traffic.receiver_interface_packets_per_second,
+    );
     if out.is_some() || into.is_some() {
         let (out, into) = (calls(out), calls(into));
         text += &format!("; interface packets/s: {out} sent, {into} received");
@@ -434,7 +436,7 @@ pub fn traffic(summary: &Summary) -> Option<String> {
 /// The socket buffers read back as the flow began, send and receive.
 fn in_force(summary: &Summary) -> String {
     let send = summary.effective.send_buffer_bytes;
-    match (send, summary.sink_receive_buffer_bytes) {
+    match (send, summary.receiver_receive_buffer_bytes) {
         (Some(send), Some(receive)) => format!(", {send} and {receive} at first"),
         _ => String::new(),
     }
@@ -454,8 +456,8 @@ pub fn unacknowledged(counted: &narrows_model::load::Unacknowledged) -> String {
 /// What CPU both ends used.
 pub fn cpu(cpu: &narrows_stats::CpuUse) -> String {
     let parts = [
-        ("sender", cpu.source_share),
-        ("receiver", cpu.sink_share),
+        ("sender", cpu.sender_share),
+        ("receiver", cpu.receiver_share),
         ("softirq", cpu.softirq_cpus),
         ("steal", cpu.steal_cpus.filter(|steal| *steal >= 0.005)),
     ];

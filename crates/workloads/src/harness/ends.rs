@@ -49,9 +49,9 @@ pub type FlowWork = fn(&mut Lane, Socket, &Flow) -> Result<LaneEnd, LoadError>;
 #[derive(Clone, Copy)]
 pub struct LaneMaker {
     /// Receives, or answers.
-    pub sink: FlowWork,
+    pub receiver: FlowWork,
     /// Sends, or asks.
-    pub source: FlowWork,
+    pub sender: FlowWork,
     /// Whether only the end that asks takes part.
     pub one_sided: bool,
     /// Names of what really sends and receives.
@@ -77,7 +77,7 @@ fn muster(
     for (index, flow) in flows.iter().enumerate() {
         let flow = flow.try_clone().map_err(LoadError::system("copying a socket handle"))?;
         let told = Flow { job: job.clone(), token, index: index as u32 };
-        let work = if sends == (index < own) { make.source } else { make.sink };
+        let work = if sends == (index < own) { make.sender } else { make.receiver };
         lanes.push(Box::new(move |lane| work(lane, flow, &told)));
     }
     let sending = if sends { 0..own } else { own..flows.len() };
@@ -147,7 +147,7 @@ impl Prepared for TcpEnd {
             (None, Some(peer)) => (0..job.params.flows())
                 .map(|flow| meet::connect(*peer, &job, &token, flow))
                 .collect::<Result<_, _>>()?,
-            (None, None) => return Err(LoadError::Order("the sink named no port".into())),
+            (None, None) => return Err(LoadError::Order("the receiver named no port".into())),
         };
         muster(&job, token, flows, make, meter)
     }
@@ -182,7 +182,7 @@ impl Prepared for UdpEnd {
     fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
         let Self { job, token, doors, make } = *self;
         if doors.is_empty() && peer.len() < job.params.flows() as usize {
-            return Err(LoadError::Order("the sink named fewer ports than streams".into()));
+            return Err(LoadError::Order("the receiver named fewer ports than streams".into()));
         }
         let flows = match doors.is_empty() {
             false => {

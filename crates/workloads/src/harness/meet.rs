@@ -3,7 +3,8 @@
 //! A TCP connection opens with the trial's token and the number of the flow. Over UDP the end that
 //! connects says hello, the end that listens sends a challenge no longer than that hello, and only
 //! an address that repeats it has proved itself: nothing else is ever sent to an address that has
-//! not, and the sink's socket is then tied to it, so that the kernel drops strangers' datagrams.
+//! not, and the receiver's socket is then tied to it, so that the kernel drops strangers'
+//! datagrams.
 
 use super::socket::{LOOK_UP, is_pause, make, settle};
 use crate::LoadError;

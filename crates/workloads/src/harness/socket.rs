@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// How long a blocked call may keep a thread from seeing the phase change.
 pub const LOOK_UP: Duration = Duration::from_millis(50);
-/// Receive buffer of a UDP sink where none was asked for: the default of about 200 KiB overflows in
-/// a few hundred microseconds.
+/// Receive buffer of a UDP receiver where none was asked for: the default of about 200 KiB
+/// overflows in a few hundred microseconds.
 const UDP_BUFFER_BYTES: libc::c_int = 8 << 20;
 /// Room for what a train of a probe leaves in the queue of the own socket.
 pub const TRAIN_BUFFER_BYTES: libc::c_int = 2 << 20;

@@ -13,8 +13,8 @@ pub static KIND: Kind = Kind {
 };
 
 const LANES: LaneMaker = LaneMaker {
-    sink: |lane, flow, told| streams::take(Verb::FetchAdd, lane, flow, told),
-    source: |lane, flow, told| streams::ask(Verb::FetchAdd, lane, flow, told),
+    receiver: |lane, flow, told| streams::take(Verb::FetchAdd, lane, flow, told),
+    sender: |lane, flow, told| streams::ask(Verb::FetchAdd, lane, flow, told),
     one_sided: true,
     engines: |_| ("post", "none"),
 };

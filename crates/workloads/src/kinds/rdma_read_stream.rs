@@ -1,5 +1,5 @@
 //! `rdma-read-stream`: each flow reads messages of one size from the other end's memory, so many
-//! under way at once. Bytes counted: payload of completed reads. The source is the end that asks;
+//! under way at once. Bytes counted: payload of completed reads. The sender is the end that asks;
 //! the bytes come to it.
 
 use crate::Kind;
@@ -14,8 +14,8 @@ pub static KIND: Kind = Kind {
 };
 
 const LANES: LaneMaker = LaneMaker {
-    sink: |lane, flow, told| streams::take(Verb::Read, lane, flow, told),
-    source: |lane, flow, told| streams::ask(Verb::Read, lane, flow, told),
+    receiver: |lane, flow, told| streams::take(Verb::Read, lane, flow, told),
+    sender: |lane, flow, told| streams::ask(Verb::Read, lane, flow, told),
     one_sided: true,
     engines: |_| ("post", "none"),
 };

@@ -13,8 +13,8 @@ pub static KIND: Kind = Kind {
 };
 
 const LANES: LaneMaker = LaneMaker {
-    sink: |lane, flow, told| trips::answer(Verb::Send, lane, flow, told),
-    source: |lane, flow, told| trips::ask(Verb::Send, lane, flow, told),
+    receiver: |lane, flow, told| trips::answer(Verb::Send, lane, flow, told),
+    sender: |lane, flow, told| trips::ask(Verb::Send, lane, flow, told),
     one_sided: false,
     engines: |_| ("post", "poll"),
 };

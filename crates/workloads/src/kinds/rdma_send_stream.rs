@@ -1,5 +1,5 @@
 //! `rdma-send-stream`: each flow sends messages of one size into buffers that the other end's
-//! program has posted. Bytes counted: payload that arrived at the sink.
+//! program has posted. Bytes counted: payload that arrived at the receiver.
 
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
@@ -8,13 +8,13 @@ use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
     workload: Workload::Stream(Transport::Rdma(RdmaVerb::Send)),
-    says: "RDMA sends; counts payload bytes the sink received",
+    says: "RDMA sends; counts payload bytes that the receiver took",
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 
 const LANES: LaneMaker = LaneMaker {
-    sink: |lane, flow, told| streams::take(Verb::Send, lane, flow, told),
-    source: |lane, flow, told| streams::ask(Verb::Send, lane, flow, told),
+    receiver: |lane, flow, told| streams::take(Verb::Send, lane, flow, told),
+    sender: |lane, flow, told| streams::ask(Verb::Send, lane, flow, told),
     one_sided: false,
     engines: |_| ("post", "poll"),
 };

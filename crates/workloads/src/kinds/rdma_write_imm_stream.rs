@@ -1,5 +1,5 @@
 //! `rdma-write-imm-stream`: writes of which the other end's program is told. Bytes counted: payload
-//! of the writes that the sink was told of.
+//! of the writes that the receiver was told of.
 
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
@@ -8,13 +8,13 @@ use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
     workload: Workload::Stream(Transport::Rdma(RdmaVerb::WriteImm)),
-    says: "RDMA writes with immediate; counts payload bytes the sink was told of",
+    says: "RDMA writes with immediate; counts payload bytes that the receiver was told of",
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 
 const LANES: LaneMaker = LaneMaker {
-    sink: |lane, flow, told| streams::take(Verb::WriteImm, lane, flow, told),
-    source: |lane, flow, told| streams::ask(Verb::WriteImm, lane, flow, told),
+    receiver: |lane, flow, told| streams::take(Verb::WriteImm, lane, flow, told),
+    sender: |lane, flow, told| streams::ask(Verb::WriteImm, lane, flow, told),
     one_sided: false,
     engines: |_| ("post", "poll"),
 };

@@ -9,13 +9,13 @@ use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
     workload: Workload::Stream(Transport::Rdma(RdmaVerb::Write)),
-    says: "RDMA writes; counts payload bytes that completed at the source",
+    says: "RDMA writes; counts payload bytes that completed at the sender",
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 
 const LANES: LaneMaker = LaneMaker {
-    sink: |lane, flow, told| streams::take(Verb::Write, lane, flow, told),
-    source: |lane, flow, told| streams::ask(Verb::Write, lane, flow, told),
+    receiver: |lane, flow, told| streams::take(Verb::Write, lane, flow, told),
+    sender: |lane, flow, told| streams::ask(Verb::Write, lane, flow, told),
     one_sided: true,
     engines: |_| ("post", "none"),
 };

@@ -53,7 +53,7 @@ impl Prepared for Ready {
                     Box::new(move |lane| answer(lane, &door, &told))
                 }
                 (None, Some(&to)) => Box::new(move |lane| call(lane, to, &told)),
-                (None, None) => return Err(LoadError::Order("the sink named no port".into())),
+                (None, None) => return Err(LoadError::Order("the receiver named no port".into())),
             });
         }
         let (cpus, binding) = (job.cpus.clone(), job.binding);

@@ -23,7 +23,7 @@ pub static KIND: Kind = Kind {
 };
 
 const LANES: LaneMaker =
-    LaneMaker { sink: answer, source: ask, one_sided: false, engines: |_| ("write", "recv") };
+    LaneMaker { receiver: answer, sender: ask, one_sided: false, engines: |_| ("write", "recv") };
 
 /// How a transfer of one message ended.
 #[derive(PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! `tcp-stream`: each flow sends messages of one size over one connection as fast as it goes. Bytes
-//! counted: payload that the sink received.
+//! counted: payload that the receiver took.
 //!
-//! How bytes are handed over and taken is a choice ([`crate::tcp`]); without one the source writes
-//! and the sink copies every byte out of the kernel. Unless a span is asked for, both ends use one
-//! buffer of one message over and over: it stays in the cache ("hot"). With a span they go through
-//! it message by message. The sink may read what it received once more (touch), or compare it with
-//! what was sent (verify).
+//! How bytes are handed over and taken is a choice ([`crate::tcp`]); without one the sender writes
+//! and the receiver copies every byte out of the kernel. Unless a span is asked for, both ends use
+//! one buffer of one message over and over: it stays in the cache ("hot"). With a span they go
+//! through it message by message. The receiver may read what it received once more (touch), or
+//! compare it with what was sent (verify).
 
 use crate::harness::ends::{Flow, LaneMaker, TcpEnd};
 use crate::harness::payload::Checker;
@@ -20,13 +20,13 @@ use std::hint::black_box;
 
 pub static KIND: Kind = Kind {
     workload: Workload::TCP_STREAM,
-    says: "TCP throughput; counts payload bytes the sink received",
+    says: "TCP throughput; counts payload bytes that the receiver took",
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 
 const LANES: LaneMaker = LaneMaker {
-    sink: receive,
-    source: send,
+    receiver: receive,
+    sender: send,
     one_sided: false,
     engines: |job| {
         let stream = job.params.stream.clone().unwrap_or_default();
@@ -60,7 +60,7 @@ fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError
                 }
             }
             Err(error) if socket::is_pause(&error) => {}
-            // The sink may close first: its cool-down ends a moment before ours.
+            // The receiver may close first: its cool-down ends a moment before ours.
             Err(_) if phase == Phase::Cooldown => break Ok(()),
             Err(error) => break Err(LoadError::system(format!("sending ({})", kind.name))(error)),
         }
@@ -92,7 +92,7 @@ fn receive(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
         lane.tally.called();
         match receiver.receive(&flow, &mut look) {
             Ok(0) if phase < Phase::Cooldown => {
-                return Err(LoadError::Peer("the source closed before the window ended".into()));
+                return Err(LoadError::Peer("the sender closed before the window ended".into()));
             }
             Ok(0) => break,
             Ok(n) => {

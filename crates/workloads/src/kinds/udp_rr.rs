@@ -26,7 +26,7 @@ pub static KIND: Kind = Kind {
 };
 
 const LANES: LaneMaker =
-    LaneMaker { sink: answer, source: ask, one_sided: false, engines: |_| ("send", "recv") };
+    LaneMaker { receiver: answer, sender: ask, one_sided: false, engines: |_| ("send", "recv") };
 
 /// A response that takes longer is lost.
 const LOST_AFTER: Duration = Duration::from_millis(200);

@@ -1,5 +1,5 @@
 //! `udp-stream`: each flow sends datagrams of one size, at a pace or as fast as it goes. Bytes
-//! counted: payload that the sink received; what was sent is not received.
+//! counted: payload that the receiver took; what was sent is not received.
 //!
 //! How datagrams are handed over and taken is a choice ([`crate::udp`]); without one it is a call
 //! each. A datagram opens with eight bytes of the trial's token and a 64-bit sequence number,
@@ -25,13 +25,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub static KIND: Kind = Kind {
     workload: Workload::UDP_STREAM,
-    says: "UDP throughput and loss; counts payload bytes the sink received",
+    says: "UDP throughput and loss; counts payload bytes that the receiver took",
     prepare: |job| UdpEnd::prepare(job, LANES),
 };
 
 const LANES: LaneMaker = LaneMaker {
-    sink: receive,
-    source: send,
+    receiver: receive,
+    sender: send,
     one_sided: false,
     engines: |job| {
         let stream = job.params.stream.clone().unwrap_or_default();
@@ -143,7 +143,7 @@ fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError
             Err(error) if socket::is_pause(&error) => {}
             // No buffer in the own host: these never left, and are sent again.
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => lane.tally.refused(),
-            // The sink is gone or not there yet: an ICMP answer to an earlier datagram.
+            // The receiver is gone or not there yet: an ICMP answer to an earlier datagram.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => lane.tally.refused(),
             Err(error) => {
                 return Err(LoadError::system(format!("sending ({})", kind.name))(error));
@@ -156,7 +156,7 @@ fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError
         Some(_) => Stretch { of: StretchOf::WholeRun, datagrams: sequence },
         None => {
             say_over(&flow, told);
-            Stretch { of: StretchOf::SourceWindow, datagrams: in_window }
+            Stretch { of: StretchOf::SenderWindow, datagrams: in_window }
         }
     };
     Ok(LaneEnd { stretch: Some(stretch), ..LaneEnd::default() })
@@ -273,7 +273,7 @@ fn receive(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
     };
     let of = match told.job.iperf3 {
         Some(_) => StretchOf::WholeRun,
-        None => StretchOf::SourceWindow,
+        None => StretchOf::SenderWindow,
     };
     let stretch = is_whole.then_some(Stretch { of, datagrams: taking.counted });
     let compared = taking.checker.map(|checker| checker.compared(told.index));

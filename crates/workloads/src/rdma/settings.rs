@@ -139,7 +139,7 @@ impl Settings {
         let queue_pair_words = asked.has_queue_pair_words();
         let news_max = (depth + 1).saturating_sub(post_list).max(1);
         Ok(Self {
-            place: if job.end == Role::Receiver { asked.sink } else { asked.source },
+            place: if job.end == Role::Receiver { asked.receiver } else { asked.sender },
             connection,
             service,
             depth,
@@ -362,12 +362,12 @@ mod tests {
             RdmaParams { service: Some("uc".into()), ..fabric() },
             RdmaParams { post_list: Some(2), ..fabric() },
             RdmaParams { connection: Some("cm".into()), ..fabric() },
-            RdmaParams { sink: RdmaPlace { port: Some(1), ..Default::default() }, ..fabric() },
+            RdmaParams { receiver: RdmaPlace { port: Some(1), ..Default::default() }, ..fabric() },
         ] {
             assert!(refusal("rdma-write-stream", 8, words).contains("libfabric has no"));
         }
         let place = RdmaPlace { device: Some("eth0".into()), ..Default::default() };
-        let on = RdmaParams { source: place.clone(), sink: place, ..fabric() };
+        let on = RdmaParams { sender: place.clone(), receiver: place, ..fabric() };
         assert!(crate::check(&job("rdma-write-stream", 8, on)).is_ok(), "a device can be named");
         let ports = Job { ports: Some((7000, 7001)), ..job("rdma-write-stream", 8, fabric()) };
         assert!(crate::check(&ports).map(|_| ()).expect_err("ports").to_string().contains("ports"));
