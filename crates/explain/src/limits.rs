@@ -500,7 +500,7 @@ mod tests {
             path: "eth0".into(),
             protocol: "tcp".into(),
             range: None,
-            narrowest: None,
+            bottleneck: None,
             ceilings: vec![ceiling("memory", 9e9), ceiling("wire", 23.5e9), ceiling("pcie", 60e9)],
             measured: None,
             missing: Vec::new(),

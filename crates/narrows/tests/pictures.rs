@@ -130,7 +130,7 @@ fn figures_look_alike_in_librsvg_and_as_our_png() {
         let svg = std::fs::read_to_string(&file).expect("a figure");
         let wide = f64::from(theirs.pixels.width()) / theirs.scale;
         let ours = Picture::read(&file.with_extension("png"), wide);
-        for class in ["bar", "bar narrowest", "bar conditional", "box"] {
+        for class in ["bar", "bar bottleneck", "bar conditional", "box"] {
             for [x, y, width, height] in rects(&svg, class) {
                 let (x, y) = (x + width / 2.0, y + height * 0.15);
                 if width * height > 40.0 {

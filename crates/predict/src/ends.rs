@@ -18,13 +18,13 @@ pub(crate) fn far_nic<'a>(far: &'a Host, near: Option<&Nic>) -> Option<&'a Nic> 
 pub(crate) fn met(mut near: Prediction, far: Option<Prediction>) -> Prediction {
     let Some(far) = far else { return near };
     let theirs = |name: &str| format!("peer's {name}");
-    (near.range, near.narrowest) = match (near.range.take(), far.range) {
+    (near.range, near.bottleneck) = match (near.range.take(), far.range) {
         (Some(own), Some(other)) if other.value < own.value => {
-            (Some(lower(own, other)), far.narrowest.as_deref().map(theirs))
+            (Some(lower(own, other)), far.bottleneck.as_deref().map(theirs))
         }
-        (Some(own), Some(other)) => (Some(lower(own, other)), near.narrowest.take()),
-        (Some(own), None) => (Some(own), near.narrowest.take()),
-        (None, other) => (other, far.narrowest.as_deref().map(theirs)),
+        (Some(own), Some(other)) => (Some(lower(own, other)), near.bottleneck.take()),
+        (Some(own), None) => (Some(own), near.bottleneck.take()),
+        (None, other) => (other, far.bottleneck.as_deref().map(theirs)),
     };
     let counts = |one: &Ceiling| {
         let mut same = near.ceilings.iter().filter(|own| own.resource == one.resource);

@@ -142,7 +142,7 @@ impl Parameters {
     }
 
     /// Those that reproduce what was measured on the server as it was then. What held TCP or UDP
-    /// then is the narrowest resource that the model sees, and its parameter takes the difference.
+    /// then is the bottleneck that the model sees, and its parameter takes the difference.
     pub fn calibrated(mut self, then: &Server, measured: &Calibration) -> Self {
         self.measured_eta(then, measured);
         for traffic in [Traffic::Tcp, Traffic::Udp] {
@@ -158,8 +158,8 @@ impl Parameters {
         self
     }
 
-    /// Moves the parameter of what is narrowest until the figure comes out: where another resource
-    /// is narrowest then, that one's too. An error says why a figure is not used.
+    /// Moves the parameter of the bottleneck until the figure comes out: where another resource
+    /// is the bottleneck then, that one's too. An error says why a figure is not used.
     fn reproduce(
         &mut self,
         then: &Server,
@@ -174,12 +174,12 @@ impl Parameters {
             if (reach.value / figure.value - 1.0).abs() < 1e-9 {
                 return Ok(());
             }
-            self.move_narrowest(&server, &reach, traffic, figure)?;
+            self.move_bottleneck(&server, &reach, traffic, figure)?;
         }
         Ok(())
     }
 
-    fn move_narrowest(
+    fn move_bottleneck(
         &mut self,
         then: &Server,
         reach: &Reach,
@@ -190,10 +190,10 @@ impl Parameters {
             let found = reach.resources.iter().find(|resource| resource.name == name);
             found.map(|resource| resource.value)
         };
-        let narrowest = reach.narrowest.as_deref().unwrap_or_default();
+        let bottleneck = reach.bottleneck.as_deref().unwrap_or_default();
         let kernel = if traffic == Traffic::Udp { &mut self.udp } else { &mut self.tcp };
         let (half, from) = (figure.half(), figure.origin());
-        match (narrowest, then.framed_gbps(traffic), of("memory")) {
+        match (bottleneck, then.framed_gbps(traffic), of("memory")) {
             // Wire and CPUs hold each other back: what both reached is the wire's share.
             ("wire" | "cpu", Some(framed), _) if figure.value > 1.005 * framed => Err(format!(
                 "{} is more than the wire can carry: {:.1} Gb/s",
@@ -225,7 +225,7 @@ impl Parameters {
                 Ok(())
             }
             (other, ..) => Err(format!(
-                "{}: {other} was narrowest, which has nothing to be fitted",
+                "{}: {other} was the bottleneck, which has nothing to be fitted",
                 figure.from
             )),
         }

@@ -62,9 +62,10 @@ pub struct Reach {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// The narrowest resource.
-    pub narrowest: Option<String>,
-    /// All, narrowest first, those with a condition last.
+    /// The resource with the lowest ceiling.
+    #[serde(rename = "narrowest")]
+    pub bottleneck: Option<String>,
+    /// All, the bottleneck first, those with a condition last.
     pub resources: Vec<Resource>,
     /// Resources that cannot be stated, and what is missing for each.
     pub missing: Vec<Gap>,
@@ -84,10 +85,10 @@ impl Server {
             reach(traffic, stated)
         });
         let parts: Vec<Reach> = parts.collect();
-        // What is narrowest is so on the processor that is held back the most.
+        // The bottleneck is that of the processor that is held back the most.
         let least = parts.iter().min_by(|a, b| a.value.total_cmp(&b.value));
-        let narrowest = least.and_then(|part| part.narrowest.clone());
-        parts.into_iter().reduce(join).map(|all| Reach { narrowest, ..all })
+        let bottleneck = least.and_then(|part| part.bottleneck.clone());
+        parts.into_iter().reduce(join).map(|all| Reach { bottleneck, ..all })
     }
 }
 
@@ -103,14 +104,14 @@ fn reach(traffic: Traffic, stated: Vec<Stated>) -> Reach {
     let binding = || resources.iter().filter(|resource| resource.only_if.is_none());
     let least = |of: fn(&Resource) -> f64| binding().map(of).fold(f64::INFINITY, f64::min);
     let (value, low, high) = (least(|r| r.value), least(|r| r.low), least(|r| r.high));
-    let narrowest = binding().next().map(|resource| resource.name.to_owned());
+    let bottleneck = binding().next().map(|resource| resource.name.to_owned());
     Reach {
         path: traffic.name(),
         unit: traffic.unit(),
         value,
         low,
         high,
-        narrowest,
+        bottleneck,
         resources,
         missing,
     }

@@ -74,7 +74,7 @@ impl Server {
             value,
             low,
             high,
-            narrowest: parts.first().map(|part| part.name.to_owned()),
+            bottleneck: parts.first().map(|part| part.name.to_owned()),
             resources: parts,
             missing: Vec::new(),
         })

@@ -112,7 +112,7 @@ fn kernels(study: &StoredStudy, all: &[Summary]) -> Vec<Prediction> {
             path: "memory".to_owned(),
             protocol: kernel.label.clone(),
             range: lowest.map(|lowest| lowest.range),
-            narrowest: lowest.map(|lowest| lowest.resource.clone()),
+            bottleneck: lowest.map(|lowest| lowest.resource.clone()),
             ceilings,
             measured: kernel.estimate,
             missing,
@@ -199,7 +199,7 @@ fn prediction(
         path,
         protocol,
         range: None,
-        narrowest: None,
+        bottleneck: None,
         ceilings: Vec::new(),
         measured,
         missing: Vec::new(),
@@ -208,8 +208,8 @@ fn prediction(
     match stated {
         Err(gap) => Prediction { missing: vec![gap.into()], ..nothing },
         Ok(reach) => Prediction {
-            range: reach.narrowest.is_some().then(|| bits(reach.value, reach.low, reach.high)),
-            narrowest: reach.narrowest.clone(),
+            range: reach.bottleneck.is_some().then(|| bits(reach.value, reach.low, reach.high)),
+            bottleneck: reach.bottleneck.clone(),
             ceilings: reach.resources.iter().map(ceiling).collect(),
             missing: reach.missing.into_iter().map(Unstated::from).collect(),
             ..nothing

@@ -119,7 +119,10 @@ fn one_port_with_two_slots_is_one_port() {
     let direct = [BALANCED, OTHER, ("nic.direct", "yes"), ("nic.pcie", "3x8")];
     let both = machine(&direct).reaches().remove(0);
     let one = machine(&[BALANCED, OTHER, ("nic.pcie", "3x8")]).reaches().remove(0);
-    assert_eq!((both.narrowest.as_deref(), one.narrowest.as_deref()), (Some("wire"), Some("pcie")));
+    assert_eq!(
+        (both.bottleneck.as_deref(), one.bottleneck.as_deref()),
+        (Some("wire"), Some("pcie"))
+    );
     assert!((both.value - 91.4).abs() < 0.1 && one.value < 56.0, "{both:?} {one:?}");
     let said = [("cpu", "Xeon Platinum 8280"), ("memory.mts", "2933"), ("nic.gbps", "100")];
     let said = said.iter().chain(&[BALANCED, ("nic.direct", "yes")]);
@@ -134,7 +137,7 @@ fn work_on_the_other_processor_crosses_its_links() {
     let reaches = far.reaches();
     let rdma = reaches.iter().find(|reach| reach.path == "rdma-write rocev2").expect("a path");
     // One link of 2 B at 4.8 GT/s, 0.825 of it payload.
-    assert_eq!(rdma.narrowest.as_deref(), Some("inter-socket"));
+    assert_eq!(rdma.bottleneck.as_deref(), Some("inter-socket"));
     assert!((rdma.value - 4.8 * 16.0 * 0.825).abs() < 1e-9, "{rdma:?}");
     let names = |server: &Server| {
         let reach = server.reaches().remove(0);
@@ -153,12 +156,12 @@ fn packets_wait_for_a_core_its_memory_and_the_chipset() {
     assert!((unknown.value - 14.88).abs() < 0.01, "{unknown:?}");
     assert!(unknown.missing.iter().any(|gap| gap.why.contains("cpu.ghz")), "{unknown:?}");
     let core = packets(&[("cpu.ghz", "2.4"), ("memory.core_gb_s", "7")]);
-    assert_eq!(core.narrowest.as_deref(), Some("cpu"));
+    assert_eq!(core.bottleneck.as_deref(), Some("cpu"));
     assert!((core.value - 1e3 / (188.5 / 2.4 + 174.5 / 7.0)).abs() < 1e-9, "{core:?}");
     let chipset = packets(&[("nic.uplink", "2x4/128")]);
-    assert_eq!(chipset.narrowest.as_deref(), Some("chipset"));
+    assert_eq!(chipset.bottleneck.as_deref(), Some("chipset"));
     let engine = packets(&[("nic.mpps", "5")]);
-    assert_eq!((engine.narrowest.as_deref(), engine.value), (Some("nic"), 5.0));
+    assert_eq!((engine.bottleneck.as_deref(), engine.value), (Some("nic"), 5.0));
 }
 
 #[test]
@@ -200,7 +203,7 @@ fn measurements_take_the_place_of_assumptions() {
     };
     let server = of_host(&Host::default(), &said, &copy).expect("a server");
     let tcp = server.reaches().remove(0);
-    assert_eq!(tcp.narrowest.as_deref(), Some("cpu"));
+    assert_eq!(tcp.bottleneck.as_deref(), Some("cpu"));
     // Four streams act as 3.48, and the wire of 94 Gb/s is far.
     let four = 9.0 * 4f64.powf(0.9);
     assert!(tcp.value <= four && tcp.value > 0.998 * four, "{tcp:?}");
@@ -265,9 +268,9 @@ fn what_two_processors_share_is_counted_once() {
 }
 
 #[test]
-fn the_narrowest_is_that_of_the_processor_held_back_the_most() {
+fn the_bottleneck_is_that_of_the_processor_held_back_the_most() {
     // Of three processors the first has a narrow set.
     let three = [UNEVEN, OTHER, ("memory.socket2", "1,1,1/1,1,1"), ("nic.socket", "0,1,2")];
     let reach = machine(&three).reaches().remove(0);
-    assert_eq!(reach.narrowest.as_deref(), Some("memory"), "{reach:?}");
+    assert_eq!(reach.bottleneck.as_deref(), Some("memory"), "{reach:?}");
 }

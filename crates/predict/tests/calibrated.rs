@@ -95,10 +95,10 @@ fn what_was_measured_is_reproduced() {
                 let reach = reach(row, row, path);
                 assert!((reach.value / gbps - 1.0).abs() < 1e-6, "{name} {path} {gbps} {reach:?}");
                 assert!(reach.low < gbps && gbps < reach.high, "{name} {path} {gbps} {reach:?}");
-                let narrowest = reach.resources.first().expect("a resource");
+                let bottleneck = reach.resources.first().expect("a resource");
                 let here =
                     |p: &narrows_predict::Parameter| p.from.to_string().contains("here: a row");
-                assert!(narrowest.parameters.iter().any(here), "{narrowest:?}");
+                assert!(bottleneck.parameters.iter().any(here), "{bottleneck:?}");
             }
         }
     }

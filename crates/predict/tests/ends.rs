@@ -42,17 +42,17 @@ fn the_end_that_can_less_decides_and_is_named() {
     let alone = tcp(fast(), None);
     let both = tcp(fast(), Some(fast()));
     near(gbps(&both), gbps(&alone));
-    assert_eq!(both.narrowest, alone.narrowest);
+    assert_eq!(both.bottleneck, alone.bottleneck);
     // A far port of 1 Gb/s, which framing leaves 0.9415 of.
     let slow = tcp(fast(), Some(host("Xeon E5-2690 0", Some(1.0))));
     assert!((gbps(&slow) - 0.9415).abs() < 0.001, "{slow:?}");
-    assert_eq!(slow.narrowest.as_deref(), Some("peer's wire"));
+    assert_eq!(slow.bottleneck.as_deref(), Some("peer's wire"));
     let range = slow.range.expect("a range");
     assert!(range.low <= range.value && range.value <= range.high, "{range:?}");
     assert!(slow.ceilings.iter().any(|one| one.resource == "peer's cpu"), "{slow:?}");
     // The other way round it is this end, and the faster peer's ceilings are left out.
     let own = tcp(host("Xeon E5-2690 0", Some(1.0)), Some(fast()));
-    assert_eq!(own.narrowest.as_deref(), Some("wire"));
+    assert_eq!(own.bottleneck.as_deref(), Some("wire"));
     assert!(own.ceilings.iter().all(|one| one.resource != "peer's wire"), "{own:?}");
 }
 
@@ -62,7 +62,7 @@ fn the_end_that_can_less_decides_and_is_named() {
 fn what_is_known_of_two_ends_is_an_expectation() {
     let blind = || host("Xeon Gold 6248", None);
     let met = tcp(blind(), Some(blind()));
-    assert!(gbps(&met) > 20.0 && met.narrowest.as_deref() == Some("cpu"), "{met:?}");
+    assert!(gbps(&met) > 20.0 && met.bottleneck.as_deref() == Some("cpu"), "{met:?}");
     for gap in ["wire", "pcie", "peer's wire", "peer's pcie"] {
         assert!(met.missing.iter().any(|one| one.resource == gap), "{gap}: {:?}", met.missing);
     }
@@ -84,7 +84,7 @@ fn a_round_trip_is_the_sum_of_its_parts() {
     // 84 B of frame each way at 100 Gb/s.
     let bits = 2.0 * 84.0 * 8.0 / 100e3;
     let tcp = of(&[], "tcp-rr");
-    assert_eq!((tcp.unit, tcp.narrowest.as_deref()), ("us", Some("stack")));
+    assert_eq!((tcp.unit, tcp.bottleneck.as_deref()), ("us", Some("stack")));
     near(tcp.value, 2.0 * (0.99 + 4.3 + 4.0) + bits);
     near(of(&[("busy-poll", "yes")], "tcp-rr").value, 2.0 * (0.99 + 4.3) + bits);
     near(of(&[], "rdma-write-rr").value, 2.0 * 0.99 + bits);

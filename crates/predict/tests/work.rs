@@ -111,12 +111,12 @@ fn models_of_nics_have_packet_and_message_rates() {
     };
     // 148.8 million leave a wire of 100 Gb/s; the engine does 100.
     let packets = of("ConnectX-6 Dx", &[], "packets");
-    assert_eq!((packets.value, packets.narrowest.as_deref()), (100.0, Some("nic")));
+    assert_eq!((packets.value, packets.bottleneck.as_deref()), (100.0, Some("nic")));
     // A queue pair reads 2.55 million messages a second, whatever their size.
     let read = |message: &str| of("ConnectX-6", &[("message", message)], "rdma-read rocev2");
     near(read("64").value, 2.55 * 64.0 * 8e-3);
-    assert_eq!(read("64").narrowest.as_deref(), Some("nic"));
-    assert_ne!(read("65536").narrowest.as_deref(), Some("nic"));
+    assert_eq!(read("64").bottleneck.as_deref(), Some("nic"));
+    assert_ne!(read("65536").bottleneck.as_deref(), Some("nic"));
     // Eight post eight times as many, and the device does no more than it can.
     let many = |pairs: &str| {
         let more = [("message", "64"), ("streams", pairs)];

@@ -98,7 +98,7 @@ fn by_prediction(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
         return Bottleneck::Shown("the receiver's CPU");
     }
     let cell = explained::cell(analysis, summary);
-    match (cell.narrowest, cell.measured, cell.expected) {
+    match (cell.bottleneck, cell.measured, cell.expected) {
         (Some(resource), Some(measured), Some(expected)) if expected.value > 0.0 => {
             let percent = 100.0 * measured.value / expected.value;
             match cell.standing {

@@ -166,7 +166,7 @@ fn cell(analysis: &Analysis<'_>, summary: &Summary, width: usize) -> String {
 fn share(prediction: &Prediction) -> Option<String> {
     let range = prediction.range.filter(|range| range.value > 0.0)?;
     let percent = 100.0 * prediction.measured?.value / range.value;
-    Some(format!("{percent:.0} % of {}", prediction.narrowest.as_ref()?))
+    Some(format!("{percent:.0} % of {}", prediction.bottleneck.as_ref()?))
 }
 
 /// What each NIC can reach with TCP.

@@ -20,8 +20,9 @@ pub struct Cell {
     pub measured: Option<Estimate>,
     /// What was expected.
     pub expected: Option<Estimate>,
-    /// The resource that should be narrowest.
-    pub narrowest: Option<String>,
+    /// The resource that should be the bottleneck.
+    #[serde(rename = "narrowest")]
+    pub bottleneck: Option<String>,
     /// What its runs showed that bears on it.
     pub because: Vec<String>,
     /// What holds it, with how sure that is, what it is not, and what is next; `None` for cells
@@ -126,7 +127,7 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
         label: summary.label.clone(),
         measured: summary.estimate,
         expected,
-        narrowest: expectation.and_then(|prediction| prediction.narrowest.clone()),
+        bottleneck: expectation.and_then(|prediction| prediction.bottleneck.clone()),
         because,
         limit: limit.cloned(),
         standing,
@@ -151,8 +152,8 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
             let _ =
                 write!(text, "; expected {} ({})", words::middle(expected), words::range(expected));
         }
-        if let Some(narrowest) = &cell.narrowest {
-            let _ = write!(text, ", bottleneck {narrowest}");
+        if let Some(bottleneck) = &cell.bottleneck {
+            let _ = write!(text, ", bottleneck {bottleneck}");
         }
         text.push('\n');
         for because in &cell.because {

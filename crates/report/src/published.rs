@@ -41,7 +41,7 @@ fn one(text: &mut String, answer: &Answer) {
             range,
             off(cell.error()),
             off(cell.off(cell.left_out)),
-            cell.narrowest.clone(),
+            cell.bottleneck.clone(),
             cell.kind.word().to_owned(),
         ]);
     }

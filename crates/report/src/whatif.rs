@@ -104,7 +104,7 @@ fn table(change: &Change<'_>) -> String {
             reach.unit,
             digits(reach.low),
             digits(reach.high),
-            reach.narrowest.as_deref().unwrap_or("not known"),
+            reach.bottleneck.as_deref().unwrap_or("not known"),
             most = if adds_up(reach) { "most of it" } else { "bottleneck" },
         );
     }
@@ -232,8 +232,13 @@ pub fn svg(change: &Change<'_>) -> String {
         let same = all.filter(|other| other.unit == reach.unit);
         let top = same.map(|other| other.high).fold(0.0, f64::max) * 1.02;
         let at = |value: f64| LEFT + (value / top).clamp(0.0, 1.0) * (RIGHT - LEFT);
-        let narrowest = reach.narrowest.as_deref().unwrap_or("nothing known");
-        svg.text("label", (LEFT, y + 12.0), Anchor::Start, &format!("{}: {narrowest}", reach.path));
+        let bottleneck = reach.bottleneck.as_deref().unwrap_or("nothing known");
+        svg.text(
+            "label",
+            (LEFT, y + 12.0),
+            Anchor::Start,
+            &format!("{}: {bottleneck}", reach.path),
+        );
         let today = before.map_or(String::new(), |was| format!(", today {}", digits(was.value)));
         let value = format!("{} {}{today}", digits(reach.value), reach.unit);
         svg.text("value", (RIGHT, y + 12.0), Anchor::End, &value);

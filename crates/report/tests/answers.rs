@@ -24,7 +24,7 @@ fn expect(analysis: &mut Analysis<'_>, resource: &str, gbps: f64) {
         path: "eth0".into(),
         protocol: analysis.summaries[0].label.replace("-stream", ""),
         range: Some(of_model(gbps)),
-        narrowest: Some(resource.into()),
+        bottleneck: Some(resource.into()),
         ceilings: Vec::new(),
         measured: analysis.summaries[0].estimate,
         missing: Vec::new(),

@@ -92,7 +92,7 @@ fn cell(row: &Row<'_>) -> Cell {
         Ok(said) => {
             cell.predicted = said.value;
             (cell.low, cell.high) = (said.range.map(|r| r.0), said.range.map(|r| r.1));
-            said.resource.clone_into(&mut cell.narrowest);
+            said.resource.clone_into(&mut cell.bottleneck);
             cell.kind = said.kind;
             cell.says = said.how;
         }

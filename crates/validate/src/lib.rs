@@ -82,7 +82,8 @@ pub struct Cell {
     /// The model's with nothing fitted on the table, and its 80 % range.
     pub uncalibrated: Option<(f64, f64, f64)>,
     /// The resource that limits it.
-    pub narrowest: String,
+    #[serde(rename = "narrowest")]
+    pub bottleneck: String,
     /// What kind of statement it is.
     pub kind: Kind,
     /// How it was computed, in words.
@@ -101,7 +102,7 @@ impl Cell {
             high: None,
             left_out: None,
             uncalibrated: None,
-            narrowest: String::new(),
+            bottleneck: String::new(),
             kind: Kind::NotPredicted,
             says: String::new(),
         }

@@ -79,7 +79,7 @@ fn answer(table: &Table, shape: &Shape) -> Option<Answer> {
             (cell.low, cell.high) = (Some(low * value), Some(high * value));
             cell.left_out = cell.predicted;
             cell.uncalibrated = Some((value, low * value, high * value));
-            cell.narrowest = shape.resource.to_owned();
+            cell.bottleneck = shape.resource.to_owned();
             cell.kind = Kind::Prediction;
             cell.says = says;
             answer.cells.push(cell);

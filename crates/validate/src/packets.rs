@@ -73,7 +73,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
                 cell.kind =
                     if cell.published.is_some() { Kind::Fitted } else { Kind::NotPredicted };
                 let full = value >= FULL * ask.wire_mpps;
-                cell.narrowest = if full { "wire" } else { "CPU waiting for memory" }.to_owned();
+                cell.bottleneck = if full { "wire" } else { "CPU waiting for memory" }.to_owned();
             }
             None => cell.says = "neither clock nor rate of memory is given".to_owned(),
         }
@@ -154,7 +154,7 @@ fn chipset(table: &Table) -> Option<Cell> {
     cell.kind = Kind::Prediction;
     cell.uncalibrated = cell.low.zip(cell.high).map(|(low, high)| (can.sent, low, high));
     cell.left_out = cell.predicted;
-    cell.narrowest = "chipset's uplink".to_owned();
+    cell.bottleneck = "chipset's uplink".to_owned();
     cell.says = format!(
         "four lanes at 5 GT/s: {:.1} M packets/s received, {:.1} sent with a doorbell each",
         can.received, can.sent

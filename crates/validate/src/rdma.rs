@@ -81,7 +81,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
         cell.uncalibrated = Some((plain, 0.95 * plain, plain));
         (cell.low, cell.high) = (Some(0.95 * plain), Some(plain));
         cell.kind = Kind::Prediction;
-        cell.narrowest = "wire".to_owned();
+        cell.bottleneck = "wire".to_owned();
         cell.says = format!("{:.3} % of {} Gb/s is payload", ask.share * 100.0, ask.link_gbps);
         let less = ask.beside.as_ref().filter(|beside| beside.value / one < plain);
         if let Some(less) = less {
@@ -90,7 +90,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
             cell.left_out = cell.predicted;
             cell.uncalibrated = Some((value, low, high));
             (cell.low, cell.high) = (Some(low), Some(high));
-            less.name.clone_into(&mut cell.narrowest);
+            less.name.clone_into(&mut cell.bottleneck);
             cell.says.clone_from(&less.says);
         }
     }

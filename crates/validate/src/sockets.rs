@@ -68,7 +68,7 @@ impl Ask {
         self.ceiling_gbps(theta).min(self.memory_gbps(theta, eta))
     }
 
-    fn narrowest(&self, theta: &Theta) -> &'static str {
+    fn bottleneck(&self, theta: &Theta) -> &'static str {
         match self.memory_gbps(theta, ETA) < self.ceiling_gbps(theta) {
             true => "memory: the narrowest interleave set",
             false => "wire, under the kernel's ceiling",
@@ -137,7 +137,7 @@ fn solve(answer: &mut Answer, asks: &[(usize, Ask)]) {
     for (at, (cell, ask)) in asks.iter().enumerate() {
         let cell = &mut answer.cells[*cell];
         cell.predicted = Some(ask.gbps(&theta, ETA));
-        cell.narrowest = ask.narrowest(&theta).to_owned();
+        cell.bottleneck = ask.bottleneck(&theta).to_owned();
         cell.kind = if enough { Kind::Fitted } else { Kind::Prediction };
         cell.uncalibrated = Some(unfitted(ask));
         cell.says = says(ask);

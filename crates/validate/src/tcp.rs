@@ -43,7 +43,7 @@ fn cell(row: &Row<'_>) -> Cell {
             (cell.low, cell.high) = (Some(reach.low), Some(reach.high));
             cell.left_out = cell.predicted;
             cell.uncalibrated = Some((reach.value, reach.low, reach.high));
-            cell.narrowest = reach.narrowest.unwrap_or_default();
+            cell.bottleneck = reach.bottleneck.unwrap_or_default();
             // A row with which a constant of the engine was chosen says so of itself.
             cell.kind = match row.flag("calibrates") {
                 Some(true) => Kind::Calibration,

@@ -29,7 +29,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
             cell.predicted = value;
             if value.is_some() {
                 cell.kind = Kind::Consistency;
-                cell.narrowest = "memory".to_owned();
+                cell.bottleneck = "memory".to_owned();
             }
             answer.cells.push(cell);
         }

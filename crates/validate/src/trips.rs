@@ -34,7 +34,7 @@ fn cell(row: &Row<'_>) -> Cell {
             (cell.low, cell.high) = (Some(reach.low), Some(reach.high));
             cell.left_out = cell.predicted;
             cell.uncalibrated = Some((reach.value, reach.low, reach.high));
-            cell.narrowest = reach.narrowest.unwrap_or_default();
+            cell.bottleneck = reach.bottleneck.unwrap_or_default();
             cell.kind = Kind::Prediction;
             let parts =
                 reach.resources.iter().map(|part| format!("{} {:.1}", part.name, part.value));

@@ -115,7 +115,7 @@ fn countings_are_exact_and_kinds_are_named() {
     assert_eq!(single.len(), 3);
     for cell in single.iter().flat_map(|answer| &answer.cells) {
         let claimed = matches!(cell.kind, Kind::Prediction | Kind::Fitted);
-        assert!(!claimed || cell.predicted.is_some() || !cell.narrowest.is_empty(), "{cell:?}");
+        assert!(!claimed || cell.predicted.is_some() || !cell.bottleneck.is_empty(), "{cell:?}");
         assert!(!cell.says.is_empty(), "{cell:?}");
     }
     let all: Vec<&String> = answers.iter().flat_map(|answer| &answer.files).collect();

@@ -21,7 +21,7 @@ fn one(row: &str) -> (&'static str, Cell) {
 /// The figure, and its range as shares of it.
 fn told(row: &str, question: &str, resource: &str, want: f64, range: (f64, f64)) {
     let (asked, cell) = one(row);
-    assert_eq!((asked, cell.narrowest.as_str()), (question, resource), "{row}");
+    assert_eq!((asked, cell.bottleneck.as_str()), (question, resource), "{row}");
     let is = cell.predicted.expect("a figure");
     assert!((is / want - 1.0).abs() < 2e-4, "{row}: {is} is not {want}");
     assert_eq!((cell.kind, cell.left_out), (Kind::Prediction, Some(is)));
@@ -176,13 +176,13 @@ fn a_core_waits_for_its_clock_and_for_memory() {
     assert_eq!((Some(value), a.left_out), (a.predicted, None));
     near(low, value / 1.5);
     near(high, 14.88095);
-    assert_eq!((a.kind, a.narrowest.as_str()), (Kind::Fitted, "CPU waiting for memory"));
+    assert_eq!((a.kind, a.bottleneck.as_str()), (Kind::Fitted, "CPU waiting for memory"));
     assert_eq!(a.says, "wire rate: published yes, rule yes, model no");
     near(b.predicted.expect("b"), 1e3 / 140.0);
     assert_eq!((b.kind, b.published), (Kind::NotPredicted, None));
     assert_eq!(b.says, "wire rate: published no, rule no, model no");
     near(c.predicted.expect("c"), 14.88095);
-    assert_eq!(c.narrowest, "wire");
+    assert_eq!(c.bottleneck, "wire");
     let (_, _, high) = b.uncalibrated.expect("b");
     near(high, 1e3 / 84.0);
     let gap =
@@ -194,7 +194,7 @@ fn a_core_waits_for_its_clock_and_for_memory() {
     near(slot.low.expect("received"), bytes / 148.0);
     near(slot.high.expect("batched"), bytes / 99.375);
     assert_eq!((slot.published, slot.kind), (Some(12.0), Kind::Prediction));
-    assert_eq!(slot.narrowest, "chipset's uplink");
+    assert_eq!(slot.bottleneck, "chipset's uplink");
     let names: Vec<(&str, f64)> = answer.parameters.iter().map(|p| (p.name, p.value)).collect();
     assert_eq!(names, [("c", 200.0), ("B", 200.0)]);
     assert_eq!(answer.parameters[0].from, "assumed");
@@ -243,14 +243,14 @@ fn kernel_sockets_have_the_narrowest_set_or_the_wire() {
     let answer = of("[[row]]\ndimms = 1\ntcp_gbps = 60.0\n[[row]]\ndimms = 6\nudp_gbps = 90.0\n");
     let [one, six] = answer.cells.as_slice() else { panic!("{:?}", answer.cells) };
     near(one.predicted.expect("a figure"), 66.6378);
-    assert_eq!(one.narrowest, "memory: the narrowest interleave set");
+    assert_eq!(one.bottleneck, "memory: the narrowest interleave set");
     assert_eq!(one.says, "sets of 1, controllers differ");
     let (value, low, high) = one.uncalibrated.expect("a range");
     assert_eq!((one.low, one.high, one.predicted), (Some(low), Some(high), Some(value)));
     // m is drawn from 1.5 to 3: about 0.71 / 2.85 and 0.71 / 1.65 of 187.7 Gb/s at the ends.
     assert!((45.0..48.0).contains(&low) && (79.0..83.0).contains(&high), "{low} {high}");
     near(six.predicted.expect("a figure"), 96.159);
-    assert_eq!(six.narrowest, "wire, under the kernel's ceiling");
+    assert_eq!(six.bottleneck, "wire, under the kernel's ceiling");
     assert_eq!((six.says.as_str(), six.kind), ("sets of 6, controllers equal", Kind::Prediction));
     near(answer.baselines[1].1, (94.1482 / 60.0 + 96.159 / 90.0) / 2.0 - 1.0);
     let names: Vec<&str> = answer.parameters.iter().map(|one| one.name).collect();
@@ -339,15 +339,15 @@ fn single_figures_are_what_their_quantity_declares() {
     check(&osu.cells[0], 3.2 * 8.0 * 0.55 / 4.0 / 10.0, Kind::Calibration);
     // 64 bits at 133 MHz, 512 of 572 clocks with data: less than four lanes of 2 Gb/s.
     let limit = &osu.cells[1];
-    assert_eq!((limit.narrowest.as_str(), limit.predicted), ("PCI-X", None));
+    assert_eq!((limit.bottleneck.as_str(), limit.predicted), ("PCI-X", None));
     assert!(limit.says.starts_with("PCI-X reads 7.62 Gb/s"), "{limit:?}");
-    assert_eq!(osu.cells[2].narrowest, "wire");
+    assert_eq!(osu.cells[2].bottleneck, "wire");
     // 1440 of 1538 bytes with 1500, 8940 of 9038 with 9000.
     let jumbo = of(&[("a", "90", "quantity = 'jumbo-time'\nbefore = 100")]);
     let (low, cell) = (100.0 * (1440.0 / 1538.0) / (8940.0 / 9038.0), &jumbo.cells[0]);
     near(cell.low.expect("low"), low);
     check(cell, (100.0 + low) / 2.0, Kind::Prediction);
-    assert_eq!((cell.high, cell.narrowest.as_str()), (Some(100.0), "wire"));
+    assert_eq!((cell.high, cell.bottleneck.as_str()), (Some(100.0), "wire"));
     assert_eq!(jumbo.remarks.len(), 1, "90 is below the range");
 }
 
@@ -430,7 +430,7 @@ fn tcp_by_processor_is_the_engines_answer() {
     let cycles = 0.56 + 300.0 / 8948.0 + 1500.0 / 65_536.0;
     let value = cell.predicted.expect("a figure");
     assert!((value / (8.0 * 3.4 / cycles) - 1.0).abs() < 0.01, "{cell:?}");
-    assert_eq!((cell.narrowest.as_str(), cell.kind), ("cpu", Kind::Prediction));
+    assert_eq!((cell.bottleneck.as_str(), cell.kind), ("cpu", Kind::Prediction));
     assert!(cell.low < cell.predicted && cell.predicted < cell.high, "{cell:?}");
     assert_eq!(row("calibrates = true").1.kind, Kind::Calibration);
     assert!(row("").1.predicted < Some(value), "packets of 1448 B cost more");

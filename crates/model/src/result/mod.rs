@@ -132,7 +132,7 @@ pub struct Ceiling {
     /// The arithmetic in words.
     pub says: String,
     /// Under which condition it holds, when that is not the condition of the measured trials; such
-    /// a ceiling is never named as the narrowest.
+    /// a ceiling is never named as the bottleneck.
     pub only_if: Option<String>,
     /// Sources of the numbers in it.
     pub provenance: Vec<Provenance>,
@@ -178,7 +178,8 @@ pub struct Prediction {
     /// The lowest ceiling with its range; `None` when no ceiling is known.
     pub range: Option<Estimate>,
     /// Name of the resource with the lowest ceiling.
-    pub narrowest: Option<String>,
+    #[serde(rename = "narrowest")]
+    pub bottleneck: Option<String>,
     /// All ceilings that could be stated, lowest first.
     pub ceilings: Vec<Ceiling>,
     /// What was measured on this very path, when it was.

@@ -1,4 +1,4 @@
-//! Ceilings of one path as bars with their ranges, the narrowest first, and what was measured as a
+//! Ceilings of one path as bars with their ranges, the bottleneck first, and what was measured as a
 //! line across them.
 
 use super::svg::{Anchor, short};
@@ -24,10 +24,10 @@ pub fn draw(prediction: &Prediction) -> String {
     let bottom = TOP + ROW * prediction.ceilings.len() as f64;
     for (row, ceiling) in prediction.ceilings.iter().enumerate() {
         let y = TOP + ROW * row as f64;
-        let narrowest = ceiling.only_if.is_none()
-            && prediction.narrowest.as_deref() == Some(ceiling.resource.as_str());
-        let class = match (narrowest, ceiling.only_if.is_some()) {
-            (true, _) => "bar narrowest",
+        let bottleneck = ceiling.only_if.is_none()
+            && prediction.bottleneck.as_deref() == Some(ceiling.resource.as_str());
+        let class = match (bottleneck, ceiling.only_if.is_some()) {
+            (true, _) => "bar bottleneck",
             (_, true) => "bar conditional",
             _ => "bar",
         };

@@ -528,10 +528,10 @@ pub fn expectation<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<
 
 /// `98 % of 20.5 Gb/s (stack)`, or why there is no expectation.
 pub fn against(prediction: &Prediction) -> String {
-    match (&prediction.range, &prediction.measured, &prediction.narrowest) {
-        (Some(range), Some(measured), Some(narrowest)) if range.value > 0.0 => {
+    match (&prediction.range, &prediction.measured, &prediction.bottleneck) {
+        (Some(range), Some(measured), Some(bottleneck)) if range.value > 0.0 => {
             let percent = 100.0 * measured.value / range.value;
-            format!("{percent:.0} % of {} ({narrowest})", middle(range))
+            format!("{percent:.0} % of {} ({bottleneck})", middle(range))
         }
         _ => {
             format!("no expectation: {} unknown", unstated(prediction).join(", "))
@@ -546,14 +546,15 @@ fn unstated(prediction: &Prediction) -> Vec<&str> {
 
 /// A prediction in one line.
 pub fn prediction(prediction: &Prediction) -> String {
-    let Some((range_of, narrowest)) = prediction.range.as_ref().zip(prediction.narrowest.as_ref())
+    let Some((range_of, bottleneck)) =
+        prediction.range.as_ref().zip(prediction.bottleneck.as_ref())
     else {
         return format!(
             "no ceiling is known ({})",
             prediction.missing.iter().map(Unstated::to_string).collect::<Vec<_>>().join("; ")
         );
     };
-    let mut text = format!("{} by {narrowest}", middle(range_of));
+    let mut text = format!("{} by {bottleneck}", middle(range_of));
     if range_of.low < range_of.high {
         text += &format!(" ({})", range(range_of));
     }
