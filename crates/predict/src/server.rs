@@ -5,9 +5,9 @@ use crate::bounds::{self, Bound};
 use crate::calibration::Calibration;
 use crate::parameters::Parameters;
 use crate::pcie;
+use crate::pcie_paths::{self, Uplink};
 use crate::populated::populated;
 use crate::processors::{self, Processor};
-use crate::roads::{self, Uplink};
 use crate::said::{KEYS, Known, Said, given, number, word, words};
 use crate::sockets::ways;
 use narrows_dimm::platform::{self, Platform};
@@ -368,7 +368,7 @@ fn most_ports() -> Provenance {
 fn own_uplink(nic: &Nic) -> Option<Slot> {
     // A built-in port, or one of a virtual machine, has no root port above it.
     let root = nic.path.first().filter(|_| nic.path.len() > 1)?;
-    match roads::uplink(root) {
+    match pcie_paths::uplink(root) {
         Uplink::Chipset { link: Some((gts, lanes)) } => {
             let from = Provenance::DataSheet("of the chipset, by its ports' names".to_owned());
             let payload_from = Provenance::DataSheet("the least that there is".to_owned());

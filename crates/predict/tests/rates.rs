@@ -7,7 +7,7 @@ use narrows_model::{BitsPerSecond, Bytes, BytesPerSecond, Fact};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::framing::{self, Rdma};
 use narrows_predict::pcie::{Limit, links, packet_bps, raw_bps, smallest_packets};
-use narrows_predict::{Resource, Said, bounds, dram, of_nic, roads, sockets};
+use narrows_predict::{Resource, Said, bounds, dram, of_nic, pcie_paths, sockets};
 
 fn near(is: f64, want: f64) {
     assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");
@@ -303,13 +303,13 @@ fn device(nic: &Nic, address: &str) -> Device {
 /// Direct media interface 3.0 is 8 GT/s x4, 2.0 is 5 GT/s x4, the first 2.5 GT/s x4.
 #[test]
 fn chipsets_share_their_uplink() {
-    let uplink = |name: &str| roads::uplink(&hop("r", name, (8.0, 4), (8.0, 4)));
-    let of = |gts: f64| roads::Uplink::Chipset { link: Some((gts, 4)) };
+    let uplink = |name: &str| pcie_paths::uplink(&hop("r", name, (8.0, 4), (8.0, 4)));
+    let of = |gts: f64| pcie_paths::Uplink::Chipset { link: Some((gts, 4)) };
     assert_eq!(uplink("82801JI (ICH10 Family) PCI Express Root Port 1"), of(2.5));
     assert_eq!(uplink("C610/X99 series chipset PCI Express Root Port"), of(5.0));
     assert_eq!(uplink("C620 Series Chipset Family PCI Express Root Port"), of(8.0));
-    assert_eq!(uplink("Tiger Lake PCH-H Root Port"), roads::Uplink::Chipset { link: None });
-    assert_eq!(uplink("Xeon E7 v4 PCI Express Root Port 1"), roads::Uplink::Processor);
+    assert_eq!(uplink("Tiger Lake PCH-H Root Port"), pcie_paths::Uplink::Chipset { link: None });
+    assert_eq!(uplink("Xeon E7 v4 PCI Express Root Port 1"), pcie_paths::Uplink::Processor);
     let mut host = Host::default();
     for address in ["0000:02:00.0", "0000:03:00.0"] {
         let card = nic(address, "C620 Series Chipset Family", (8.0, 4), 1500);
@@ -320,8 +320,8 @@ fn chipsets_share_their_uplink() {
     disk.address = "0000:04:00.0".into();
     disk.path[1].address.clone_from(&disk.address);
     host.devices.push(disk);
-    let roads = roads::roads(&host);
-    let shared = roads::shared(&roads);
+    let paths = pcie_paths::pcie_paths(&host);
+    let shared = pcie_paths::shared(&paths);
     // All three share the uplink; no slot ends at the same device.
     assert_eq!(shared.len(), 1, "{shared:?}");
     let link = &shared[0];
@@ -329,7 +329,7 @@ fn chipsets_share_their_uplink() {
     // 31.508 Gb/s, acknowledges every 169 symbols of packets of 128 B, headers of 24.
     let payload = 31.5077e9 * (1.0 - 16.0 / 169.0 - 4.0 / 1538.0) * 128.0 / 152.0;
     near(link.payload_bps.expect("known"), payload);
-    assert_eq!(roads[0].slowest().map(|joint| joint.lower.address.as_str()), Some("0000:02:00.0"));
+    assert_eq!(paths[0].slowest().map(|joint| joint.lower.address.as_str()), Some("0000:02:00.0"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use narrows_model::host::Host;
 use narrows_model::result::{Estimate, Weight};
 use narrows_model::{BitsPerSecond, Bytes, BytesPerSecond};
 use narrows_predict::loss::{Loss, PortLoss};
-use narrows_predict::roads::{Road, SharedLink, Uplink, roads, shared};
+use narrows_predict::pcie_paths::{PciePath, SharedLink, Uplink, pcie_paths, shared};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,8 @@ pub struct Results {
     /// The population of memory.
     pub memory: MemoryResult,
     /// The way of every device that moves much.
-    pub roads: Vec<RoadResult>,
+    #[serde(rename = "roads")]
+    pub paths: Vec<PciePathResult>,
     /// Links that several of them use.
     pub shared_links: Vec<SharedResult>,
     /// What the rules say that look at the host alone.
@@ -114,7 +115,7 @@ pub struct MoveResult {
 
 /// The way of one device.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct RoadResult {
+pub struct PciePathResult {
     /// Address of the device.
     pub address: String,
     /// Slot it is in, by the board's name.
@@ -155,11 +156,11 @@ impl Results {
 
     /// Computes them.
     pub fn of(host: &Host) -> Self {
-        let roads = roads(host);
+        let paths = pcie_paths(host);
         Self {
             memory: memory(host),
-            shared_links: shared(&roads).into_iter().map(of_shared).collect(),
-            roads: roads.iter().map(|road| of_road(host, road)).collect(),
+            shared_links: shared(&paths).into_iter().map(of_shared).collect(),
+            paths: paths.iter().map(|path| of_path(host, path)).collect(),
             rules: judge_host(host),
         }
     }
@@ -238,12 +239,12 @@ fn of_loss(loss: Loss) -> LossResult {
     }
 }
 
-fn of_road(host: &Host, road: &Road<'_>) -> RoadResult {
-    let slowest = road.slowest();
-    RoadResult {
-        address: road.device.address.clone(),
-        slot: host.slot_of(&road.device.path).map(|slot| slot.name.clone()),
-        behind_chipset: match road.uplink {
+fn of_path(host: &Host, path: &PciePath<'_>) -> PciePathResult {
+    let slowest = path.slowest();
+    PciePathResult {
+        address: path.device.address.clone(),
+        slot: host.slot_of(&path.device.path).map(|slot| slot.name.clone()),
+        behind_chipset: match path.uplink {
             Uplink::Chipset { .. } => Some(true),
             Uplink::Processor => Some(false),
             Uplink::Unknown => None,

@@ -7,7 +7,7 @@ use super::evidence;
 use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
-use narrows_predict::roads::{SharedLink, roads, shared};
+use narrows_predict::pcie_paths::{SharedLink, pcie_paths, shared};
 
 /// The rule.
 pub static RULE: Rule = Rule {
@@ -19,8 +19,8 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let roads = roads(host);
-    let shared = shared(&roads);
+    let paths = pcie_paths(host);
+    let shared = shared(&paths);
     let mut survey = Survey::default();
     for nic in host.physical_nics().filter(|nic| !is_down(nic)) {
         let on = |link: &SharedLink| {

@@ -8,7 +8,7 @@ use narrows_model::shown;
 use narrows_model::units::three_digits;
 use narrows_predict::dram::socket_peaks;
 use narrows_predict::pcie::{Joint, joints, raw_bps};
-use narrows_predict::roads::{Uplink, uplink};
+use narrows_predict::pcie_paths::{Uplink, uplink};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `6 of 6 channels, peak 128 GB/s, 2666 MT/s (rated 2933, 2 modules on a channel)`.

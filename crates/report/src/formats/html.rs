@@ -155,7 +155,7 @@ fn host_section(analysis: &Analysis<'_>) -> Markup {
             div class="card" {
                 (PreEscaped(drawing))
                 p class="soft" {
-                    "Roads: memory bandwidth as measured (read), PCIe as the slowest link's raw rate."
+                    "Links: memory bandwidth as measured (read), PCIe as the slowest link's raw rate."
                 }
             }
             div class="card" {

@@ -110,13 +110,13 @@ impl Drawer<'_> {
     /// The links between sockets: a line past all frames, whatever the wiring is.
     fn rail(&mut self, ports: &[f64], links: Links) {
         let (Some(first), Some(last)) = (ports.first(), ports.last()) else { return };
-        let class = road(links.gbytes());
+        let class = link_class(links.gbytes());
         for port in ports {
             self.svg.line(&class, (LEFT + FRAME_WIDTH, *port), (RAIL, *port));
         }
         self.svg.line(&class, (RAIL, *first), (RAIL, *last));
         let says = format!("links between sockets: {}", links.says());
-        self.svg.text("road-text", (LEFT, self.y + 8.0), Anchor::Start, &says);
+        self.svg.text("link-text", (LEFT, self.y + 8.0), Anchor::Start, &says);
         self.y += LINE + 2.0;
     }
 
@@ -151,7 +151,7 @@ impl Drawer<'_> {
         let height = (home.nics.len().max(1) as f64 * ROW).max(74.0);
         let middle = top + height / 2.0 - 4.0;
         memory(&mut self.svg, home.node, top, height - 8.0, middle);
-        let class = road(bandwidth.map(|bandwidth| bandwidth.gbytes()));
+        let class = link_class(bandwidth.map(|bandwidth| bandwidth.gbytes()));
         self.svg.line(&class, (MEMORY_LEFT + MEMORY_WIDTH, middle), (CPU_LEFT, middle));
         if let Some(bandwidth) = bandwidth {
             let x = (MEMORY_LEFT + MEMORY_WIDTH + CPU_LEFT) / 2.0;
@@ -168,21 +168,21 @@ impl Drawer<'_> {
 }
 
 /// The class of a link that carries so many GB/s, wider for more.
-fn road(gbytes: Option<f64>) -> String {
+fn link_class(gbytes: Option<f64>) -> String {
     let wide = match gbytes {
-        None => return "road".to_owned(),
+        None => return "link-line".to_owned(),
         Some(rate) if rate < 2.0 => 1,
         Some(rate) if rate < 8.0 => 2,
         Some(rate) if rate < 32.0 => 3,
         Some(_) => 4,
     };
-    format!("road wide{wide}")
+    format!("link-line wide{wide}")
 }
 
 /// GB/s above a link.
 fn rate(svg: &mut Svg, (x, y): (f64, f64), gbytes: f64) {
-    svg.text("road-text", (x, y - 14.0), Anchor::Middle, &three_digits(gbytes));
-    svg.text("road-text", (x, y - 4.0), Anchor::Middle, "GB/s");
+    svg.text("link-text", (x, y - 14.0), Anchor::Middle, &three_digits(gbytes));
+    svg.text("link-text", (x, y - 4.0), Anchor::Middle, "GB/s");
 }
 
 fn memory(svg: &mut Svg, node: &Node, top: f64, height: f64, middle: f64) {
@@ -217,7 +217,7 @@ fn draw_nic(svg: &mut Svg, nic: &Nic, y: f64, middle: f64) {
     let bend = CPU_LEFT + CPU_WIDTH + 5.0;
     let path = [(CPU_LEFT + CPU_WIDTH, middle), (bend, middle), (bend, center), (NIC_LEFT, center)];
     let slowest = joints(nic).iter().map(|joint| joint.raw_bps / 8e9).min_by(f64::total_cmp);
-    svg.path(&road(slowest), &path);
+    svg.path(&link_class(slowest), &path);
     if let Some(gbytes) = slowest {
         rate(svg, ((bend + NIC_LEFT) / 2.0, center), gbytes);
     }

@@ -11,7 +11,7 @@ use narrows_model::host::{DeviceKind, Host, Nic};
 use narrows_model::units::three_digits;
 use narrows_predict::dram::socket_peaks;
 use narrows_predict::pcie::joints;
-use narrows_predict::roads::roads;
+use narrows_predict::pcie_paths::pcie_paths;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of `what`, in order of weight, with the value on a host.
@@ -60,11 +60,11 @@ fn traits(host: &Host) -> Traits {
     for nic in host.physical_nics() {
         traits.extend(of_nic(nic));
     }
-    for road in roads(host).iter().filter(|road| road.device.kind != DeviceKind::Network) {
-        let name = |what: &str| format!("{} {what}", road.device.address);
-        let hop = road.device.path.last().map(|hop| hop.name.clone());
+    for path in pcie_paths(host).iter().filter(|path| path.device.kind != DeviceKind::Network) {
+        let name = |what: &str| format!("{} {what}", path.device.address);
+        let hop = path.device.path.last().map(|hop| hop.name.clone());
         traits.push((name("device"), or_unknown(hop)));
-        traits.push((name("slowest PCIe link"), or_unknown(road.slowest().map(|j| j.says()))));
+        traits.push((name("slowest PCIe link"), or_unknown(path.slowest().map(|j| j.says()))));
     }
     for device in &host.rdma {
         for port in &device.ports {

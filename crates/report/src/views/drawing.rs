@@ -10,7 +10,7 @@ use narrows_explain::{findings, judge_host};
 use narrows_model::host::{DeviceKind, Host};
 use narrows_model::shown;
 use narrows_model::units::three_digits;
-use narrows_predict::roads::{Road, SharedLink, Uplink, roads, shared};
+use narrows_predict::pcie_paths::{PciePath, SharedLink, Uplink, pcie_paths, shared};
 
 /// The default view.
 pub static VIEW: View = View { name: "drawing", write };
@@ -20,15 +20,15 @@ const OTHERS_MAX: usize = 12;
 
 fn write(host: &Host, screen: &Screen) -> String {
     let population = Population::of(host);
-    let roads = roads(host);
+    let paths = pcie_paths(host);
     let mut out = screen.prose(&head(host), "  ");
     out += &screen.prose(&memory(host, population.as_ref()).unwrap_or_default(), "  ");
     out.push('\n');
     for line in terminal::draw(host, population.as_ref().ok(), screen) {
         out += &(line + "\n");
     }
-    out += &others(&roads, screen);
-    for link in shared(&roads).iter().filter(|link| link.ports_bps > 0.0) {
+    out += &others(&paths, screen);
+    for link in shared(&paths).iter().filter(|link| link.ports_bps > 0.0) {
         out += &format!("\n{}", screen.prose(&says_shared(link), "  "));
     }
     out + &found(host, screen)
@@ -91,23 +91,24 @@ fn memory(host: &Host, population: Result<&Population, &Missing>) -> Option<Stri
 }
 
 /// Devices that move much and are no network interface: RDMA-only functions, NVMe, accelerators.
-fn others(roads: &[Road<'_>], screen: &Screen) -> String {
+fn others(paths: &[PciePath<'_>], screen: &Screen) -> String {
     let mut out = String::new();
-    let is_other =
-        |road: &&Road<'_>| road.device.kind != DeviceKind::Network || road.device.names.is_empty();
-    let others: Vec<&Road<'_>> = roads.iter().filter(is_other).collect();
+    let is_other = |path: &&PciePath<'_>| {
+        path.device.kind != DeviceKind::Network || path.device.names.is_empty()
+    };
+    let others: Vec<&PciePath<'_>> = paths.iter().filter(is_other).collect();
     if !others.is_empty() {
         out += "\nother devices\n";
     }
-    for road in others.iter().take(OTHERS_MAX) {
-        let device = road.device;
-        let link = road
+    for path in others.iter().take(OTHERS_MAX) {
+        let device = path.device;
+        let link = path
             .slowest()
             .map_or("no link state".to_owned(), |joint| format!("PCIe {}", joint.says()));
         let node =
             device.node.value().map_or("node unknown".to_owned(), |node| format!("node {node}"));
         let behind =
-            if matches!(road.uplink, Uplink::Chipset { .. }) { ", behind the chipset" } else { "" };
+            if matches!(path.uplink, Uplink::Chipset { .. }) { ", behind the chipset" } else { "" };
         let name = device.path.last().map_or("", |hop| hop.name.as_str());
         let names = if device.names.is_empty() {
             words::or_dash(&device.driver)

@@ -8,7 +8,7 @@ use crate::{hardware, words};
 use narrows_model::host::{DeviceKind, Host, PciHop};
 use narrows_model::units::three_digits;
 use narrows_predict::pcie::{Joint, raw_bps};
-use narrows_predict::roads::{Road, SharedLink, Uplink, roads, shared};
+use narrows_predict::pcie_paths::{PciePath, SharedLink, Uplink, pcie_paths, shared};
 
 /// A row a function.
 pub static VIEW: View = View { name: "pci", write };
@@ -27,13 +27,13 @@ const HEAD: [&str; 9] = [
 const SHARED: [&str; 4] = ["shared link", "payload GB/s", "ports GB/s", "devices"];
 
 fn write(host: &Host, screen: &Screen) -> String {
-    let roads = roads(host);
-    if roads.is_empty() {
+    let paths = pcie_paths(host);
+    if paths.is_empty() {
         return "no network, NVMe or accelerator device on PCI\n".to_owned();
     }
-    let rows: Vec<Vec<String>> = roads.iter().flat_map(of_road).collect();
+    let rows: Vec<Vec<String>> = paths.iter().flat_map(of_path).collect();
     let mut out = on_screen(&HEAD, &rows, screen);
-    let shared = shared(&roads);
+    let shared = shared(&paths);
     if !shared.is_empty() {
         let rows: Vec<Vec<String>> = shared.iter().map(of_shared).collect();
         out += "\n";
@@ -46,23 +46,23 @@ fn write(host: &Host, screen: &Screen) -> String {
     out
 }
 
-fn of_road(road: &Road<'_>) -> Vec<Vec<String>> {
-    let device = road.device;
+fn of_path(path: &PciePath<'_>) -> Vec<Vec<String>> {
+    let device = path.device;
     let names = match device.names.is_empty() {
         true => format!("({})", hardware::device(device.kind)),
         false => device.names.join(", "),
     };
     let row = |hop: &PciHop| {
-        let joint = road.joints.iter().find(|joint| joint.lower.address == hop.address);
-        let several = road.joints.len() > 1;
-        let slowest = road.slowest().filter(|_| several).map(|joint| &joint.lower.address);
+        let joint = path.joints.iter().find(|joint| joint.lower.address == hop.address);
+        let several = path.joints.len() > 1;
+        let slowest = path.slowest().filter(|_| several).map(|joint| &joint.lower.address);
         row(&names, hop, joint, slowest == Some(&hop.address))
     };
     // The way of a network device is shown in full; of the others the tree shows it.
     let whole = device.kind == DeviceKind::Network;
     let skipped = if whole { 0 } else { device.path.len().saturating_sub(1) };
     let mut rows: Vec<Vec<String>> = device.path.iter().skip(skipped).map(row).collect();
-    if let Uplink::Chipset { link } = road.uplink {
+    if let Uplink::Chipset { link } = path.uplink {
         let now = link.map(|(speed, width)| rate(speed, width));
         let mut cells = vec![names, "chipset uplink".to_owned(), or_unknown(now)];
         cells.resize(HEAD.len() - 1, "-".to_owned());

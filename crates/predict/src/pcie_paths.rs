@@ -1,4 +1,4 @@
-//! Roads from devices to a socket: every link on the way, whether a chipset's uplink is among them,
+//! Paths from devices to a socket: every link on the way, whether a chipset's uplink is among them,
 //! and which links devices share.
 
 use crate::pcie::{Joint, WRITE_HEADER_BYTES, links, packet_bps, packet_share};
@@ -20,9 +20,9 @@ pub enum Uplink {
     Unknown,
 }
 
-/// The road of one device.
+/// The path of one device.
 #[derive(Clone, Debug)]
-pub struct Road<'a> {
+pub struct PciePath<'a> {
     /// The device at its end.
     pub device: &'a Device,
     /// Links from the root down.
@@ -78,13 +78,13 @@ const UPLINK_PAYLOAD: f64 = 128.0;
 /// Words in the names of root ports of chipsets, whether or not their uplink is known.
 const CHIPSET_WORDS: [&str; 5] = ["Chipset", "chipset", "PCH", "ICH", "Platform Controller Hub"];
 
-/// The roads of all devices but virtual functions, which share their physical one's.
-pub fn roads(host: &Host) -> Vec<Road<'_>> {
+/// The paths of all devices but virtual functions, which share their physical one's.
+pub fn pcie_paths(host: &Host) -> Vec<PciePath<'_>> {
     let devices = host.devices.iter().filter(|device| !device.is_virtual);
-    devices.map(|device| road(host, device)).collect()
+    devices.map(|device| pcie_path(host, device)).collect()
 }
 
-fn road<'a>(host: &'a Host, device: &'a Device) -> Road<'a> {
+fn pcie_path<'a>(host: &'a Host, device: &'a Device) -> PciePath<'a> {
     let ports: Vec<Option<f64>> = host
         .nics
         .iter()
@@ -93,7 +93,7 @@ fn road<'a>(host: &'a Host, device: &'a Device) -> Road<'a> {
         .collect();
     let known: Option<Vec<f64>> = ports.into_iter().collect();
     let ports_bps = known.filter(|ports| !ports.is_empty()).map(|ports| ports.iter().sum());
-    Road {
+    PciePath {
         device,
         joints: links(&device.path, ports_bps),
         uplink: device
@@ -118,7 +118,7 @@ pub fn uplink(port: &PciHop) -> Uplink {
     }
 }
 
-impl Road<'_> {
+impl PciePath<'_> {
     /// The slowest of its links.
     pub fn slowest(&self) -> Option<&Joint<'_>> {
         self.joints.iter().min_by(|a, b| a.raw_bps.total_cmp(&b.raw_bps))
@@ -126,13 +126,13 @@ impl Road<'_> {
 }
 
 /// Links that more than one device uses, from the root down; the chipset's uplink is one of them.
-pub fn shared<'a>(roads: &'a [Road<'a>]) -> Vec<SharedLink> {
-    let mut by_lower: BTreeMap<&str, (&Joint<'_>, Vec<&Road<'_>>)> = BTreeMap::new();
-    for road in roads {
-        for joint in &road.joints {
+pub fn shared<'a>(paths: &'a [PciePath<'a>]) -> Vec<SharedLink> {
+    let mut by_lower: BTreeMap<&str, (&Joint<'_>, Vec<&PciePath<'_>>)> = BTreeMap::new();
+    for path in paths {
+        for joint in &path.joints {
             // The functions of one card share the link that ends at the first of them.
             let slot = slot(&joint.lower.address);
-            by_lower.entry(slot).or_insert((joint, Vec::new())).1.push(road);
+            by_lower.entry(slot).or_insert((joint, Vec::new())).1.push(path);
         }
     }
     let mut shared: Vec<SharedLink> = by_lower
@@ -144,9 +144,9 @@ pub fn shared<'a>(roads: &'a [Road<'a>]) -> Vec<SharedLink> {
             link(lower, says, Some(joint.payload_bps()), &users)
         })
         .collect();
-    let behind: Vec<&Road<'_>> =
-        roads.iter().filter(|road| matches!(road.uplink, Uplink::Chipset { .. })).collect();
-    if let Some(Road { uplink: Uplink::Chipset { link: of }, .. }) = behind.first().copied() {
+    let behind: Vec<&PciePath<'_>> =
+        paths.iter().filter(|path| matches!(path.uplink, Uplink::Chipset { .. })).collect();
+    if let Some(PciePath { uplink: Uplink::Chipset { link: of }, .. }) = behind.first().copied() {
         let payload = of.map(|(speed, width)| {
             let share = packet_share(UPLINK_PAYLOAD, UPLINK_PAYLOAD, WRITE_HEADER_BYTES);
             packet_bps(speed, width, UPLINK_PAYLOAD) * share
@@ -160,15 +160,15 @@ fn link(
     lower: Option<String>,
     says: String,
     payload_bps: Option<f64>,
-    users: &[&Road<'_>],
+    users: &[&PciePath<'_>],
 ) -> SharedLink {
     SharedLink {
         lower,
         says,
         payload_bps,
-        devices: users.iter().map(|road| road.device.address.clone()).collect(),
-        ports_bps: users.iter().filter_map(|road| road.ports_bps).sum(),
-        others: users.iter().filter(|road| road.ports_bps.is_none()).count(),
+        devices: users.iter().map(|path| path.device.address.clone()).collect(),
+        ports_bps: users.iter().filter_map(|path| path.ports_bps).sum(),
+        others: users.iter().filter(|path| path.ports_bps.is_none()).count(),
     }
 }
 
@@ -223,22 +223,22 @@ mod tests {
     fn two_ports_of_a_card_share_its_link() {
         let host =
             host("Sky Lake-E PCI Express Root Port A", &[("a:00.0", 40.0), ("a:00.1", 40.0)]);
-        let roads = roads(&host);
-        let shared = shared(&roads);
+        let paths = pcie_paths(&host);
+        let shared = shared(&paths);
         let [link] = shared.as_slice() else { panic!("{shared:?}") };
         assert_eq!((link.devices.len(), link.ports_bps, link.others), (2, 80e9, 0));
         assert!(link.payload_bps.is_some_and(|left| (50e9..58e9).contains(&left)));
-        assert_eq!(roads[0].uplink, Uplink::Processor);
+        assert_eq!(paths[0].uplink, Uplink::Processor);
     }
 
     #[test]
     fn what_is_behind_a_chipset_shares_its_uplink() {
         let name = "Intel Corporation 6 Series/C200 Series Chipset Family PCI Express Root Port 1";
         let host = host(name, &[("a:00.0", 10.0), ("b:00.0", 10.0)]);
-        let roads = roads(&host);
-        let shared = shared(&roads);
+        let paths = pcie_paths(&host);
+        let shared = shared(&paths);
         assert_eq!((shared.len(), shared[0].lower.is_none()), (1, true));
-        assert_eq!(roads[0].uplink, Uplink::Chipset { link: Some((5.0, 4)) });
+        assert_eq!(paths[0].uplink, Uplink::Chipset { link: Some((5.0, 4)) });
         assert!(shared[0].payload_bps.is_some_and(|left| left < shared[0].ports_bps));
     }
 }
