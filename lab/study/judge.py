@@ -15,7 +15,7 @@ def check(name, good, says):
         WRONG.append(f"{name}: {says}")
 
 
-class Sitting:
+class Session:
     def __init__(self, name):
         text = (TOP / name).read_text(errors="replace")
         self.boot = re.findall(r"^@boot (\S+)$", text, re.M)
@@ -28,7 +28,7 @@ class Sitting:
 
 
 first, wrong, cut, second, third, fourth = [
-    Sitting(name) for name in ["first", "wrong", "cut", "second", "third", "fourth"]]
+    Session(name) for name in ["first", "wrong", "cut", "second", "third", "fourth"]]
 
 
 def grid(session):

@@ -105,7 +105,7 @@ mod tests {
     fn a_trial_that_an_agent_lacks_is_named() {
         use narrows_model::load::{StreamParams, Timeline};
         use narrows_model::options::{Scene, Value, flows};
-        use narrows_model::trial::{EndSpec, Path, TrialId};
+        use narrows_model::trial::{EndSpec, NetworkPath, TrialId};
         use narrows_model::{Bytes, Nanos};
         let trial = |kind: &str, sender: Option<&str>| {
             let sender = sender.map(str::to_owned);
@@ -117,7 +117,7 @@ mod tests {
                 kind: kind.into(),
                 params: Params { stream, ..Params::of_network(Bytes(64), 1) },
                 ends: EndSpec::anywhere(false),
-                path: Path::Peer,
+                path: NetworkPath::Peer,
                 timeline: Timeline {
                     warmup_ns: span,
                     window_ns: span,

@@ -3,7 +3,7 @@
 use crate::measured::Cell;
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::EndReport;
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 
 /// One end of a cell.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ impl<'a> Cell<'a> {
     }
 
     fn end(&self, is_own: bool, report: Option<&'a EndReport>) -> Option<End<'a>> {
-        if is_own || self.trial.path != Path::Peer {
+        if is_own || self.trial.path != NetworkPath::Peer {
             return Some(End { host: &self.study.host, at: "here", report });
         }
         match self.study.peer_hosts.as_slice() {

@@ -326,7 +326,7 @@ pub mod testing {
     use narrows_model::load::{FlowTally, Interval, Params, Role, ThreadUsage, Timeline};
     use narrows_model::reading::Scope;
     use narrows_model::record::{Reported, Stamp};
-    use narrows_model::trial::{EndSpec, Path, TrialId};
+    use narrows_model::trial::{EndSpec, NetworkPath, TrialId};
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -365,7 +365,7 @@ pub mod testing {
             kind: kind.into(),
             params: Params::of_network(Bytes(65_536), 1),
             ends: EndSpec::anywhere(false),
-            path: Path::Peer,
+            path: NetworkPath::Peer,
             timeline,
             levels: Vec::new(),
             notes: Vec::new(),

@@ -7,7 +7,7 @@ use narrows_model::load::{EndReport, Role};
 use narrows_model::record::Record;
 use narrows_model::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path, Trial};
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_stats::Summary;
 
 /// Which end of a path to another host is meant.
@@ -51,7 +51,7 @@ fn seen_from(case: &Case<'_>, whose: Whose) -> Vec<Summary> {
     let of = |summary: &Summary| {
         let mut summary = summary.clone();
         let trial = case.study.trials.iter().find(|trial| trial.label == summary.label);
-        if let Some(trial) = trial.filter(|trial| trial.path == Path::Peer) {
+        if let Some(trial) = trial.filter(|trial| trial.path == NetworkPath::Peer) {
             let records = by_trial.get(&trial.id).into_iter().flatten();
             let mut ends = records.filter_map(|record| end(trial, record, whose));
             summary.effective.interface = ends.find_map(|end| end.effective.interface.clone());

@@ -8,7 +8,7 @@ use narrows_model::load::{EndReport, FlowTally, Params, Role, ThreadUsage, Timel
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::Verdict;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 
 fn trial(label: &str) -> Trial {
@@ -19,7 +19,7 @@ fn trial(label: &str) -> Trial {
         kind: "tcp-stream".into(),
         params: Params::of_network(Bytes::kib(64), 1),
         ends: EndSpec::pair(Placement::on([1]), Placement::on([0]), false),
-        path: Path::Namespaces,
+        path: NetworkPath::Namespaces,
         timeline: Timeline {
             warmup_ns: span,
             window_ns: span,
@@ -126,7 +126,7 @@ fn noise_is_found_when_a_fifth_of_the_runs_had_it() {
 /// A stream to another host whose receiver used this share of its CPU.
 fn to_a_peer(busy: f64) -> StoredStudy {
     let mut study = study(bare());
-    study.trials = vec![Trial { path: Path::Peer, ..trial("tcp-stream") }];
+    study.trials = vec![Trial { path: NetworkPath::Peer, ..trial("tcp-stream") }];
     for repeat in 0..6 {
         let mut record = record("tcp-stream", repeat, 1_000_000_000, "cubic", 0.0);
         let usage = |share: f64| ThreadUsage {

@@ -10,7 +10,7 @@ use narrows_model::load::{
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::Verdict;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -160,7 +160,7 @@ fn trial(kind: &str) -> Trial {
             ..Params::of_network(Bytes(65_536), 1)
         },
         ends: EndSpec::pair(Placement::on([9]), Placement::on([9]), false),
-        path: Path::Peer,
+        path: NetworkPath::Peer,
         timeline,
         levels: Vec::new(),
         notes: Vec::new(),
@@ -207,7 +207,7 @@ fn end(noise: &mut Noise, sends: bool, machine: &str) -> EndReport {
 fn healthy(seed: u64) -> StoredStudy {
     let mut noise = Noise(seed);
     let mut study = StoredStudy::unmeasured(machine());
-    study.study.path = Path::Peer;
+    study.study.path = NetworkPath::Peer;
     study.study.repeats = RUNS;
     study.study.cache_bytes = Bytes(44 << 20);
     study.trials = ["tcp-stream", "udp-stream"].map(trial).to_vec();

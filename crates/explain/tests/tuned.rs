@@ -5,7 +5,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{EndReport, FlowTally, Params, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, Path, Trial, TrialId};
+use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{Bytes, Fact, Nanos};
 
 const SETTING: &str = "net.ipv4.tcp_congestion_control";
@@ -45,7 +45,7 @@ fn check(gain: f64) -> StoredStudy {
                 ..Params::of_network(Bytes(65_536), 1)
             },
             ends: EndSpec::anywhere(false),
-            path: Path::Namespaces,
+            path: NetworkPath::Namespaces,
             timeline,
             levels: Vec::new(),
             notes: Vec::new(),

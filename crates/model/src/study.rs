@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use crate::record::Record;
-use crate::trial::{Path, Trial, TrialId};
+use crate::trial::{NetworkPath, Trial, TrialId};
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub struct Study {
     /// Repeats of each trial.
     pub repeats: u32,
     /// What joins the two ends of network trials.
-    pub path: Path,
+    pub path: NetworkPath,
     /// The peer as the user named it, for a direct measurement.
     pub peer: Option<String>,
     /// Name and question of a study from a file.
@@ -132,7 +132,7 @@ pub struct Session {
     /// The hosts at the other end.
     pub peer_hosts: Vec<Host>,
     /// What joined the ends of network trials.
-    pub path: Path,
+    pub path: NetworkPath,
     /// Levels of the factors that are changed by hand, as the machine was found.
     pub levels: BTreeMap<String, Found>,
     /// Cells that no change by hand lets run here, and why.
@@ -184,7 +184,7 @@ impl StoredStudy {
                 command: "host".to_owned(),
                 seed: 0,
                 repeats: 0,
-                path: Path::Memory,
+                path: NetworkPath::Memory,
                 peer: None,
                 title: None,
                 reading: Reading::default(),

@@ -18,7 +18,7 @@ pub struct TrialId(pub String);
 /// What joins the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Path {
+pub enum NetworkPath {
     /// No network: a memory kernel.
     Memory,
     /// The loopback device: not a network result.
@@ -47,7 +47,7 @@ pub struct Trial {
     /// another, and so on.
     pub ends: Vec<EndSpec>,
     /// What joins the ends.
-    pub path: Path,
+    pub path: NetworkPath,
     /// When to warm up, measure and cool down.
     pub timeline: Timeline,
     /// Factors of the study with this cell's levels, in the study's order; empty elsewhere.

@@ -8,7 +8,7 @@ use narrows_model::host::Host;
 use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::Path as Join;
+use narrows_model::trial::NetworkPath;
 use narrows_plan::study::{Definition, Ends, cells, trials};
 use narrows_store::Store;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -44,7 +44,7 @@ fn make(file: &Path, runs: usize) -> f64 {
     );
     let cells = cells(&Definition::parse(&text).expect("a study")).expect("cells");
     let host = Host::default();
-    let ends = Ends { host: &host, peer: None, path: Join::Loopback, interface: None };
+    let ends = Ends { host: &host, peer: None, path: NetworkPath::Loopback, interface: None };
     let trials: Vec<_> =
         trials(&cells, &ends).expect("trials").into_iter().map(|(trial, _)| trial).collect();
     let study = StoredStudy::unmeasured(host.clone()).study;

@@ -274,7 +274,7 @@ mod tests {
     use narrows_model::Nanos;
     use narrows_model::load::{Params, Timeline};
     use narrows_model::record::{External, Fault, Figure, Stage, Stamp};
-    use narrows_model::trial::{EndSpec, Path, TrialId};
+    use narrows_model::trial::{EndSpec, NetworkPath, TrialId};
     use ratatui::backend::TestBackend;
 
     fn trial(label: &str) -> Trial {
@@ -290,7 +290,7 @@ mod tests {
             kind: "tcp-stream".into(),
             params: Params::of_network(narrows_model::Bytes(1), 1),
             ends: EndSpec::anywhere(false),
-            path: Path::Imported,
+            path: NetworkPath::Imported,
             timeline,
             levels: Vec::new(),
             notes: Vec::new(),

@@ -6,7 +6,7 @@ use common::folder;
 use narrows_host::open;
 use narrows_interop::import::TOOLS;
 use narrows_model::host::Host;
-use narrows_model::trial::Path as Join;
+use narrows_model::trial::NetworkPath;
 use narrows_plan::study::{Definition, Ends, cells, trials};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{description, of_host};
@@ -162,7 +162,8 @@ fn garbled_texts_of_tools_studies_and_tables_never_panic() {
                 *(if understood { &mut read } else { &mut refused }) += 1;
             }
             if let Ok(definition) = Definition::parse(&text) {
-                let ends = Ends { host: &host, peer: None, path: Join::Loopback, interface: None };
+                let ends =
+                    Ends { host: &host, peer: None, path: NetworkPath::Loopback, interface: None };
                 let _ = cells(&definition.quickly()).map(|cells| trials(&cells, &ends).is_ok());
             }
             if let Ok(found) = description::parse(&text)

@@ -7,7 +7,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{EndReport, FlowTally, IpVersion, Params, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, Path, Trial, TrialId};
+use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use rusqlite::Connection;
 
@@ -26,7 +26,7 @@ fn run_of(number: usize, kind: &str, receiver: StoredEnd, sender: StoredEnd) -> 
         kind: kind.into(),
         params: Params::of_network(Bytes(1400), 1),
         ends: EndSpec::anywhere(false),
-        path: Path::Peer,
+        path: NetworkPath::Peer,
         timeline,
         levels: Vec::new(),
         notes: Vec::new(),

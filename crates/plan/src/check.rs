@@ -5,7 +5,7 @@ use crate::{Spot, TwoPlaces, trial};
 use narrows_model::host::Host;
 use narrows_model::load::{Params, Timeline};
 use narrows_model::rdma::RdmaParams;
-use narrows_model::trial::{EndSpec, Path, Placement, Trial};
+use narrows_model::trial::{EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::{Kernel, RdmaVerb, Transport, Workload};
 use narrows_model::{Bytes, Nanos};
 
@@ -34,7 +34,7 @@ pub fn repeats(trials: usize) -> u32 {
 
 /// RDMA writes and sends through libfabric's TCP, where no NIC can do them. Their threads sleep as
 /// those of the TCP trials do: they stand beside them.
-fn software_rdma(pair: &TwoPlaces, path: Path, line: Timeline) -> Vec<Trial> {
+fn software_rdma(pair: &TwoPlaces, path: NetworkPath, line: Timeline) -> Vec<Trial> {
     let asked = RdmaParams {
         via: Some("libfabric".to_owned()),
         provider: Some("tcp".to_owned()),
@@ -57,7 +57,7 @@ fn software_rdma(pair: &TwoPlaces, path: Path, line: Timeline) -> Vec<Trial> {
 pub fn trials(
     host: &Host,
     spot: &Spot,
-    path: Path,
+    path: NetworkPath,
     window: Nanos,
     background: Option<&EndSpec>,
     libfabric: bool,
@@ -86,7 +86,7 @@ pub fn trials(
     let on_memory = |kernel: Kernel| {
         let kind = Workload::Memory(kernel);
         let ends = EndSpec::of_memory(Placement::on(spot.cpus.clone()));
-        trial(kind.clone().as_str(), kind, memory.clone(), ends, Path::Memory, memory_line)
+        trial(kind.clone().as_str(), kind, memory.clone(), ends, NetworkPath::Memory, memory_line)
     };
     let on_network = |kind: Workload, variant: &str, params: Params| {
         let mut ends = spot.pair.clone().ends(false);
@@ -113,11 +113,11 @@ pub fn trials(
 
 /// The congestion control to set beside the default: the first plain one that this process may use.
 /// Root may use all that are available; others only those on a list of their own.
-fn other_congestion(host: &Host, path: Path) -> Option<&'static str> {
+fn other_congestion(host: &Host, path: NetworkPath) -> Option<&'static str> {
     let value = |name: &str| host.tuning.get(name).and_then(|fact| fact.value());
     let default = value("net.ipv4.tcp_congestion_control")?;
     let list = match path {
-        Path::Namespaces => "net.ipv4.tcp_available_congestion_control",
+        NetworkPath::Namespaces => "net.ipv4.tcp_available_congestion_control",
         _ => "net.ipv4.tcp_allowed_congestion_control",
     };
     let usable = value(list)?;
@@ -137,7 +137,7 @@ mod tests {
         let mut host = Host::default();
         let spot = crate::choose(&host);
         let names = |host: &Host, libfabric: bool| -> Vec<String> {
-            let trials = trials(host, &spot, Path::Loopback, WINDOW, None, libfabric);
+            let trials = trials(host, &spot, NetworkPath::Loopback, WINDOW, None, libfabric);
             trials.into_iter().map(|trial| trial.label).collect()
         };
         assert!(names(&host, true).contains(&"rdma-write-stream libfabric".to_owned()));

@@ -2,7 +2,7 @@
 
 use crate::trial;
 use narrows_model::load::{Params, StreamParams, Timeline};
-use narrows_model::trial::{EndHost, EndSpec, Path, Trial};
+use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
@@ -15,7 +15,7 @@ pub fn trial_of(
     kind: Workload,
     params: Params,
     ends: Vec<EndSpec>,
-    path: Path,
+    path: NetworkPath,
     window: Nanos,
 ) -> Trial {
     let timeline = Timeline {
@@ -34,7 +34,7 @@ pub fn trial_of_iperf3(
     kind: Workload,
     params: Params,
     ends: Vec<EndSpec>,
-    path: Path,
+    path: NetworkPath,
     window: Nanos,
 ) -> Trial {
     let cooldown_ns = Nanos::from_millis(if params.is_reverse() { 600 } else { 0 });

@@ -15,7 +15,7 @@ mod unplaced;
 use blake2::{Blake2s256, Digest};
 use narrows_model::Nanos;
 use narrows_model::load::{Params, Timeline};
-use narrows_model::trial::{EndSpec, Engine, Level, Path, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Engine, Level, NetworkPath, Trial, TrialId};
 use narrows_model::workload::Workload;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -43,7 +43,7 @@ pub fn trial(
     kind: Workload,
     params: Params,
     ends: Vec<EndSpec>,
-    path: Path,
+    path: NetworkPath,
     timeline: Timeline,
 ) -> Trial {
     let (id, label) = (TrialId(String::new()), label.to_owned());
@@ -69,7 +69,7 @@ pub fn imported(tool: &str, kind: Workload, levels: Vec<Level>, notes: Vec<Level
     };
     let params = Params::of_network(narrows_model::Bytes(0), 0);
     let text = serde_json::to_string(&(tool, &kind, &levels)).unwrap_or_default();
-    let of = trial(&text, kind, params, Vec::new(), Path::Imported, line);
+    let of = trial(&text, kind, params, Vec::new(), NetworkPath::Imported, line);
     let engine = Engine { tool: tool.to_owned(), ..Engine::default() };
     Trial { label, levels, notes, engine: Some(engine), ..of }
 }
@@ -133,7 +133,9 @@ mod tests {
         let params = Params::of_network(Bytes::kib(64), 1);
         let make = |params: &Params| {
             let ends = TwoPlaces::default().ends(params.is_reverse());
-            trial("x", Workload::TCP_STREAM, params.clone(), ends, Path::Loopback, timeline).id.0
+            trial("x", Workload::TCP_STREAM, params.clone(), ends, NetworkPath::Loopback, timeline)
+                .id
+                .0
         };
         // A golden id: stored studies are joined by it, so it must not change between releases.
         assert_eq!(make(&params), "8822e7595a13bc23");

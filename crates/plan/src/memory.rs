@@ -4,7 +4,7 @@ use crate::unplaced::Unplaced;
 use crate::{Spot, choose, on_node, trial};
 use narrows_model::host::Host;
 use narrows_model::load::{MemoryParams, Params, Timeline};
-use narrows_model::trial::{EndSpec, Path, Placement, Trial};
+use narrows_model::trial::{EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::{Kernel, Workload};
 use narrows_model::{Bytes, Nanos};
 
@@ -99,7 +99,7 @@ impl Plan<'_> {
         };
         let params = Params::of_memory(cpus.len().max(1) as u32, bytes, memory);
         let ends = EndSpec::of_memory(Placement::on(cpus));
-        trial(label, kind, params, ends, Path::Memory, line)
+        trial(label, kind, params, ends, NetworkPath::Memory, line)
     }
 
     fn memory(&self) -> MemoryParams {

@@ -2,7 +2,7 @@
 //! the id that it had, so these were written down once, by narrows 0.1.
 
 use narrows_model::load::{Params, Timeline};
-use narrows_model::trial::{EndSpec, MemoryLoad, Path, Placement, Trial};
+use narrows_model::trial::{EndSpec, MemoryLoad, NetworkPath, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
@@ -49,7 +49,7 @@ fn trial(kind: Workload) -> Trial {
         cooldown_ns: Nanos(3),
         interval_ns: None,
     };
-    narrows_plan::trial("a label", kind, params, ends, Path::Peer, timeline)
+    narrows_plan::trial("a label", kind, params, ends, NetworkPath::Peer, timeline)
 }
 
 #[test]

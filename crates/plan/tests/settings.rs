@@ -4,7 +4,7 @@ use narrows_model::host::{Host, Module, Slot, SlotPlace};
 use narrows_model::load::{Binding, Role};
 use narrows_model::options::{flows, runs};
 use narrows_model::study::Found;
-use narrows_model::trial::{Path, Placement};
+use narrows_model::trial::{NetworkPath, Placement};
 use narrows_model::{Bytes, Fact};
 use narrows_plan::study::{
     Count, Cut, Definition, Ends, Left, Machine, Settings, cells, left, next_block, standing,
@@ -124,12 +124,16 @@ fn definition(text: &str) -> Definition {
 }
 
 /// Trial of a study with these settings, between these hosts.
-fn planned(text: &str, path: Path, cpus: u32) -> Result<narrows_model::trial::Trial, String> {
+fn planned(
+    text: &str,
+    path: NetworkPath,
+    cpus: u32,
+) -> Result<narrows_model::trial::Trial, String> {
     let mut host = Host::default();
     host.cpu.online = Fact::known((0..cpus).collect(), "test");
     host.cpu.allowed = Fact::known((0..cpus).collect(), "test");
     let cells = cells(&definition(&format!("[base]\n{text}"))).expect("cells");
-    let peer = (path == Path::Peer).then_some(&host);
+    let peer = (path == NetworkPath::Peer).then_some(&host);
     let ends = Ends { host: &host, peer, path, interface: None };
     let (trial, why) = trials(&cells, &ends).map_err(|error| error.to_string())?.remove(0);
     why.map_or(Ok(trial), Err)
@@ -138,7 +142,7 @@ fn planned(text: &str, path: Path, cpus: u32) -> Result<narrows_model::trial::Tr
 #[test]
 fn time_lines_are_of_the_words_or_ordinary() {
     let line = |text: &str| {
-        planned(text, Path::Loopback, 2).map(|trial| {
+        planned(text, NetworkPath::Loopback, 2).map(|trial| {
             let line = trial.timeline;
             (line.warmup_ns.0, line.window_ns.0, line.cooldown_ns.0)
         })
@@ -155,33 +159,39 @@ fn time_lines_are_of_the_words_or_ordinary() {
 
 #[test]
 fn ends_are_placed_by_who_they_are() {
-    let of = |text: &str, path: Path| {
+    let of = |text: &str, path: NetworkPath| {
         let trial = planned(text, path, 4).expect(text);
         let [sender, receiver] = [Role::Sender, Role::Receiver].map(|role| trial.place(role));
         (sender.cpus.0.clone(), receiver.cpus.0.clone(), sender.node, receiver.node)
     };
     let words = "affinity = '1,2'\nmemory_node = '0,1'\n";
-    assert_eq!(of(words, Path::Peer), (vec![1], vec![2], Some(0), Some(1)));
+    assert_eq!(of(words, NetworkPath::Peer), (vec![1], vec![2], Some(0), Some(1)));
     let back = format!("{words}reverse = true");
-    assert_eq!(of(&back, Path::Peer), (vec![2], vec![1], Some(1), Some(0)), "the peer sends");
-    assert_eq!(of(&back, Path::Loopback).0, [1], "on one host the first is the sender's");
-    assert_eq!(of("", Path::Peer), (vec![], vec![], None, None), "two hosts are not pinned");
-    assert_eq!(of("", Path::Loopback), (vec![0], vec![1], None, None));
-    assert_eq!(of("affinity = '0-1,0-1'", Path::Peer).1, [0, 1], "other hosts' CPUs");
-    let memory = planned("load = 'memory-read'\nthreads = 3", Path::Loopback, 4).expect("a trial");
+    assert_eq!(
+        of(&back, NetworkPath::Peer),
+        (vec![2], vec![1], Some(1), Some(0)),
+        "the peer sends"
+    );
+    assert_eq!(of(&back, NetworkPath::Loopback).0, [1], "on one host the first is the sender's");
+    assert_eq!(of("", NetworkPath::Peer), (vec![], vec![], None, None), "two hosts are not pinned");
+    assert_eq!(of("", NetworkPath::Loopback), (vec![0], vec![1], None, None));
+    assert_eq!(of("affinity = '0-1,0-1'", NetworkPath::Peer).1, [0, 1], "other hosts' CPUs");
+    let memory =
+        planned("load = 'memory-read'\nthreads = 3", NetworkPath::Loopback, 4).expect("a trial");
     assert_eq!(
         (&*memory.place(Role::Receiver).cpus.0, memory.path),
-        (&[0, 1, 2][..], Path::Memory)
+        (&[0, 1, 2][..], NetworkPath::Memory)
     );
-    let beside = planned("memory_load = 'copy:2@3'", Path::Loopback, 4).expect("a trial");
+    let beside = planned("memory_load = 'copy:2@3'", NetworkPath::Loopback, 4).expect("a trial");
     let end = beside.background().expect("a background load");
     let threads = end.load.as_ref().map(|load| load.threads);
     assert_eq!((&end.place, threads), (&Placement::on([3]), Some(2)));
     assert!(
-        planned("affinity = '9,0'", Path::Loopback, 4).is_err_and(|why| why.contains("no CPU 9"))
+        planned("affinity = '9,0'", NetworkPath::Loopback, 4)
+            .is_err_and(|why| why.contains("no CPU 9"))
     );
-    assert!(planned("memory_load = 'copy@9'", Path::Loopback, 4).is_err());
-    assert!(planned("load = 'memory-read'\nnode = 5", Path::Loopback, 4).is_err());
+    assert!(planned("memory_load = 'copy@9'", NetworkPath::Loopback, 4).is_err());
+    assert!(planned("load = 'memory-read'\nnode = 5", NetworkPath::Loopback, 4).is_err());
 }
 
 fn modules(at: &[(&str, Option<u32>)]) -> Host {

@@ -1,7 +1,7 @@
 //! Identities that stored studies are joined by: they must not change between releases.
 
 use narrows_model::load::Timeline;
-use narrows_model::trial::{EndSpec, Path, Placement};
+use narrows_model::trial::{EndSpec, NetworkPath, Placement};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::study::{Cell, Definition, cells};
 use narrows_plan::trial;
@@ -104,7 +104,7 @@ fn parameters_of_cells_keep_their_text() {
         let params = settings.params(Bytes::mib(48), Bytes::mib(300)).expect("parameters");
         let none = Placement::default();
         let ends = EndSpec::pair(none.clone(), none, params.is_reverse());
-        trial("x", settings.kind(), params, ends, Path::Loopback, line).id.0
+        trial("x", settings.kind(), params, ends, NetworkPath::Loopback, line).id.0
     };
     let all = [
         "dd682e4121c706c9",

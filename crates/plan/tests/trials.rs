@@ -3,7 +3,7 @@
 
 use narrows_model::host::{CpuPlace, Host, Node};
 use narrows_model::load::{Params, Role, StreamParams};
-use narrows_model::trial::{EndSpec, Path, Placement, Trial};
+use narrows_model::trial::{EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::Kernel;
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::memory::{self, Wanted};
@@ -56,11 +56,13 @@ fn direct_trials_have_their_time_lines() {
     let reverse = Params { stream: Some(back), ..params.clone() };
     let ends = || EndSpec::pair(Placement::default(), Placement::on([1]), false);
     let window = Nanos(7 * MS);
-    let plain = direct::trial_of("tcp-stream".into(), params.clone(), ends(), Path::Peer, window);
+    let plain =
+        direct::trial_of("tcp-stream".into(), params.clone(), ends(), NetworkPath::Peer, window);
     assert_eq!(line(&plain), [Some(500 * MS), Some(7 * MS), Some(300 * MS), None]);
     assert_eq!((plain.kind.as_str(), plain.label.as_str()), ("tcp-stream", "tcp-stream"));
     let server = |kind: &str, params: &Params| {
-        let of = direct::trial_of_iperf3(kind.into(), params.clone(), ends(), Path::Peer, window);
+        let of =
+            direct::trial_of_iperf3(kind.into(), params.clone(), ends(), NetworkPath::Peer, window);
         (of.timeline.warmup_ns.0 / MS, of.timeline.window_ns.0 / MS, of.timeline.cooldown_ns.0 / MS)
     };
     assert_eq!(server("tcp-stream", &params), (1000, 7, 0));
@@ -93,7 +95,7 @@ fn a_run_takes_its_time_line_a_start_and_its_touching() {
         "x".into(),
         params,
         EndSpec::of_memory(Placement::default()),
-        Path::Memory,
+        NetworkPath::Memory,
         Nanos(7),
     );
     // 0.5 s, the window, 0.3 s, a start of 0.1 s, and 4000 bytes at 2 bytes a nanosecond.
@@ -113,7 +115,7 @@ fn what_was_imported_is_named_by_its_levels() {
     let levels = vec![level("size", "64"), level("streams", "2")];
     let of = imported("netperf", "tcp-rr".into(), levels.clone(), vec![level("host", "a")]);
     assert_eq!((of.label.as_str(), of.kind.as_str()), ("tcp-rr, 64, 2", "tcp-rr"));
-    assert_eq!((of.path, &of.levels, of.notes.len()), (Path::Imported, &levels, 1));
+    assert_eq!((of.path, &of.levels, of.notes.len()), (NetworkPath::Imported, &levels, 1));
     assert_eq!(of.engine.as_ref().map(|engine| engine.tool.as_str()), Some("netperf"));
     assert_eq!(line(&of), [Some(0), Some(0), Some(0), None]);
     assert_eq!(imported("netperf", "tcp-rr".into(), vec![], vec![]).label, "tcp-rr");
@@ -135,7 +137,7 @@ fn kernels_run_on_one_cpu_and_on_all() {
     assert_eq!(labels(&trials), ["read, 1 thread", "read, 2 threads"]);
     assert_eq!((cpus(&trials[0]), cpus(&trials[1])), (&[0][..], &[0, 1][..]));
     assert_eq!((trials[0].params.streams, trials[1].params.streams), (1, 2));
-    assert_eq!((trials[0].kind.as_str(), trials[0].path), ("memory-read", Path::Memory));
+    assert_eq!((trials[0].kind.as_str(), trials[0].path), ("memory-read", NetworkPath::Memory));
     assert_eq!(line(&trials[0]), [Some(50 * MS), Some(3), Some(0), None]);
     assert_eq!(trials[0].params.working_set_bytes, Bytes::mib(256));
     let far = Wanted {
@@ -225,8 +227,9 @@ fn latency_is_by_size_by_load_and_by_node() {
 fn a_check_measures_memory_tcp_and_udp() {
     let mut host = host();
     let spot = narrows_plan::choose(&host);
-    let of = |host: &Host, path: Path| check::trials(host, &spot, path, Nanos(600), None, true);
-    let trials = of(&host, Path::Peer);
+    let of =
+        |host: &Host, path: NetworkPath| check::trials(host, &spot, path, Nanos(600), None, true);
+    let trials = of(&host, NetworkPath::Peer);
     let plain = ["memory-copy", "memory-read", "tcp-rr", "tcp-stream", "udp-stream"];
     assert_eq!(labels(&trials)[..5], plain);
     assert_eq!(labels(&trials)[5..], ["rdma-send-rr libfabric", "rdma-write-stream libfabric"]);
@@ -240,13 +243,13 @@ fn a_check_measures_memory_tcp_and_udp() {
             "{}",
             trial.label
         );
-        assert_eq!((trial.path, trial.params.streams), (Path::Peer, 1));
+        assert_eq!((trial.path, trial.params.streams), (NetworkPath::Peer, 1));
         assert_eq!(trial.ends, spot.pair.clone().ends(false), "{}", trial.label);
     }
     assert_eq!((trials[0].params.streams, cpus(&trials[0])), (2, &[0, 1][..]));
     assert_eq!(
         (trials[0].path, trials[0].params.working_set_bytes),
-        (Path::Memory, Bytes::mib(256))
+        (NetworkPath::Memory, Bytes::mib(256))
     );
     let rdma = trials[6].params.rdma.clone().expect("words");
     assert_eq!((rdma.via.as_deref(), rdma.provider.as_deref()), (Some("libfabric"), Some("tcp")));
@@ -257,10 +260,10 @@ fn a_check_measures_memory_tcp_and_udp() {
     tuned(&mut host, "congestion_control", "bbr");
     tuned(&mut host, "available_congestion_control", "reno cubic bbr");
     tuned(&mut host, "allowed_congestion_control", "reno bbr");
-    let other = |host: &Host, path: Path| of(host, path)[4].params.congestion.clone();
-    assert_eq!(other(&host, Path::Namespaces).as_deref(), Some("cubic"));
-    assert_eq!(other(&host, Path::Peer).as_deref(), Some("reno"));
-    assert_eq!(of(&host, Path::Peer)[4].label, "tcp-stream reno");
+    let other = |host: &Host, path: NetworkPath| of(host, path)[4].params.congestion.clone();
+    assert_eq!(other(&host, NetworkPath::Namespaces).as_deref(), Some("cubic"));
+    assert_eq!(other(&host, NetworkPath::Peer).as_deref(), Some("reno"));
+    assert_eq!(of(&host, NetworkPath::Peer)[4].label, "tcp-stream reno");
     tuned(&mut host, "congestion_control", "cubic");
-    assert_eq!(other(&host, Path::Peer), None);
+    assert_eq!(other(&host, NetworkPath::Peer), None);
 }

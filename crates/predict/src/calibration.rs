@@ -102,8 +102,11 @@ impl Calibration {
 
     /// The same without what went through the NIC: what was reached there is what is asked about.
     pub fn but_the_nic(study: &StoredStudy, all: &[Summary]) -> Self {
-        let inside: Vec<Summary> =
-            all.iter().filter(|summary| summary.path != trial::Path::Peer).cloned().collect();
+        let inside: Vec<Summary> = all
+            .iter()
+            .filter(|summary| summary.path != trial::NetworkPath::Peer)
+            .cloned()
+            .collect();
         Self::of(study, &inside)
     }
 
@@ -169,11 +172,12 @@ impl Calibration {
         });
         let own = own.filter(plain);
         let rate = |summary: &&Summary| summary.estimate.map_or(0.0, |estimate| estimate.value);
-        let through = own.clone().filter(|summary| summary.path == trial::Path::Peer);
+        let through = own.clone().filter(|summary| summary.path == trial::NetworkPath::Peer);
         let through = through.max_by(|a, b| rate(a).total_cmp(&rate(b)));
         let of = |local: bool| {
-            let all =
-                own.clone().filter(move |summary| (summary.path != trial::Path::Peer) == local);
+            let all = own
+                .clone()
+                .filter(move |summary| (summary.path != trial::NetworkPath::Peer) == local);
             all.filter_map(|summary| full_cpu(study, summary)).collect::<Vec<Point>>()
         };
         let (near, far) = (of(true), of(false));
@@ -225,7 +229,8 @@ fn busiest(summary: &Summary) -> Option<f64> {
 /// The shortest round trip of TCP between two ends on this host, with nothing beside it.
 fn inside(all: &[Summary]) -> Option<Measured> {
     let is_one = |summary: &&Summary| {
-        summary.kind == Workload::RoundTrip(Transport::Tcp) && summary.path != trial::Path::Peer
+        summary.kind == Workload::RoundTrip(Transport::Tcp)
+            && summary.path != trial::NetworkPath::Peer
     };
     let found = all.iter().filter(is_one).filter_map(|summary| Measured::of(summary, 1e-3));
     found.min_by(|one, other| one.value.total_cmp(&other.value))

@@ -14,7 +14,7 @@ use narrows_model::host::Nic;
 use narrows_model::load::Params;
 use narrows_model::result::{Ceiling, Estimate, Method, Prediction, Unit, Unstated};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path, Trial};
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::{Metric, RdmaVerb, Transport, Workload};
 use narrows_stats::Summary;
 
@@ -30,7 +30,7 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
         [(Traffic::Tcp, Workload::TCP_STREAM), (Traffic::Udp, Workload::UDP_STREAM)]
     {
         predictions.extend(inside(study, summaries, traffic, &kind));
-        let to_peer = summaries.iter().find(|s| s.path == Path::Peer && s.kind == kind);
+        let to_peer = summaries.iter().find(|s| s.path == NetworkPath::Peer && s.kind == kind);
         for nic in &study.host.nics {
             let leads = study.study.interface.as_ref() == Some(&nic.name);
             // A direct measurement asks about its own path only.
@@ -85,7 +85,7 @@ pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Opt
         Workload::Stream(Transport::Rdma(RdmaVerb::Write)) => Traffic::ROCE_WRITE,
         _ => return None,
     };
-    if trial.path != Path::Peer {
+    if trial.path != NetworkPath::Peer {
         return None;
     }
     let leads = |nic: &&Nic| study.study.interface.as_ref() == Some(&nic.name);
@@ -130,7 +130,7 @@ fn inside(
     kind: &Workload,
 ) -> Vec<Prediction> {
     let is_one = |summary: &&Summary| {
-        let local = matches!(summary.path, Path::Loopback | Path::Namespaces);
+        let local = matches!(summary.path, NetworkPath::Loopback | NetworkPath::Namespaces);
         local && summary.kind == *kind && study.study.peer.is_none()
     };
     // The streams themselves tell nothing of what they should have reached; the memory does.
@@ -139,7 +139,7 @@ fn inside(
     let measured = Calibration::of(study, &memory);
     let predicted = all.iter().filter(is_one).map(|summary| {
         let path = match summary.path {
-            Path::Loopback => "this host's stack (loopback)",
+            NetworkPath::Loopback => "this host's stack (loopback)",
             _ => "this host's stack (veth)",
         };
         let mut asked = trial_of(study, summary).map(|one| asked(&one.params)).unwrap_or_default();

@@ -5,7 +5,7 @@ use narrows_model::host::{Host, Nic};
 use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, Path as Join, Trial, TrialId};
+use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::{Calibration, Measured};
 use narrows_predict::{Reach, Said, of_host};
@@ -148,7 +148,7 @@ fn studied(busy_percent: u64) -> StoredStudy {
         kind: "tcp-stream".into(),
         params: Params::of_network(Bytes(65_536), 1),
         ends: EndSpec::anywhere(false),
-        path: Join::Peer,
+        path: NetworkPath::Peer,
         timeline: Timeline {
             warmup_ns: Nanos(0),
             window_ns: second,

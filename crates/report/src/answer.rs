@@ -5,7 +5,7 @@ use crate::explained::{self, Standing};
 use crate::{Analysis, words};
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::result::{Finding, Method, Weight};
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_model::workload::Metric;
 use narrows_stats::{Label, Summary};
 
@@ -42,7 +42,7 @@ pub struct Answer {
 /// count.
 pub fn headline<'a>(analysis: &'a Analysis<'_>) -> Option<&'a Summary> {
     let told = || analysis.summaries.iter().filter(|summary| summary.estimate.is_some());
-    let over_network = |summary: &&Summary| summary.path != Path::Memory;
+    let over_network = |summary: &&Summary| summary.path != NetworkPath::Memory;
     let rate = |summary: &&Summary| summary.metric == Metric::Goodput && over_network(summary);
     told().find(rate).or_else(|| told().find(over_network)).or_else(|| told().next())
 }

@@ -8,7 +8,7 @@ use crate::formats::text::{details, no_value, styled};
 use crate::{Analysis, judged, profiled, words};
 use narrows_model::result::{Finding, Prediction, Weight};
 use narrows_model::shown;
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_stats::Summary;
 
 /// Lines of a screen. Findings and NICs take what the rest leaves of it, each whole or not at all.
@@ -121,7 +121,7 @@ fn whole(texts: &[Vec<String>], most: usize, room: usize, what: &str) -> Vec<Str
 
 /// A line a cell, and how it was set up where there are few.
 fn cells(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
-    let network = analysis.summaries.iter().find(|summary| summary.path != Path::Memory);
+    let network = analysis.summaries.iter().find(|summary| summary.path != NetworkPath::Memory);
     let path = network.map_or(String::new(), |summary| format!("; {}", words::path(summary.path)));
     let mut lines = wrap(&format!("Measured (median, 95 % interval{path})"), columns, "  ");
     let labels = analysis.summaries.iter().map(|summary| display_width(&summary.label));

@@ -8,7 +8,7 @@ use narrows_model::load::{EndReport, FlowTally, Params, ThreadUsage, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::Prediction;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, Level, Path, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Level, NetworkPath, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Said, of_host, predict};
@@ -16,7 +16,7 @@ use narrows_report::Analysis;
 use narrows_stats::summarise;
 
 /// A study of one TCP workload of so many streams: three runs of 10 Gb/s, a thread 80 % busy.
-fn study(path: Path, streams: u32) -> StoredStudy {
+fn study(path: NetworkPath, streams: u32) -> StoredStudy {
     let second = Nanos(1_000_000_000);
     let end = |sends: bool| EndReport {
         window_ns: second,
@@ -96,7 +96,7 @@ fn asked(study: &StoredStudy, measured: &Calibration, streams: &str) -> [f64; 3]
 /// A measurement inside the host: what it says of the CPU goes into the question about the NIC.
 #[test]
 fn check_report_explain_and_predict_give_one_number() {
-    let study = study(Path::Namespaces, 1);
+    let study = study(NetworkPath::Namespaces, 1);
     let summaries = summarise(&study);
     let measured = Calibration::of(&study, &summaries);
     assert!(measured.has_streams());
@@ -116,7 +116,7 @@ fn check_report_explain_and_predict_give_one_number() {
 /// A cell of a study to a peer: the panel, the prediction and the question with as many streams.
 #[test]
 fn a_panels_cell_has_the_same_number() {
-    let mut study = study(Path::Peer, 8);
+    let mut study = study(NetworkPath::Peer, 8);
     study.study.interface = Some("eth0".into());
     study.study.peer = Some("peer".into());
     let analysis = Analysis::of(&study);

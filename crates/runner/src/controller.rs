@@ -16,7 +16,7 @@ use narrows_model::load::{EndReport, Job, MemoryParams, Params, Role, Timeline};
 use narrows_model::record::{
     External, Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp,
 };
-use narrows_model::trial::{EndHost, EndSpec, MemoryLoad, Path as Join, Trial};
+use narrows_model::trial::{EndHost, EndSpec, MemoryLoad, NetworkPath, Trial};
 use narrows_plan::Step;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -164,7 +164,7 @@ impl Controller<'_> {
     fn run_trials(&mut self, trials: &[&Trial]) -> Result<Vec<Ran>, Broken> {
         let stop = self.stop;
         if let [trial] = trials
-            && trial.path == Join::Memory
+            && trial.path == NetworkPath::Memory
         {
             return Ok(vec![self.run_kernel(trial)?]);
         }

@@ -13,7 +13,7 @@ use narrows_host::Root;
 use narrows_hostctl::namespaces::Namespaces;
 use narrows_interop::engines;
 use narrows_model::host::Host;
-use narrows_model::trial::{Path, Trial};
+use narrows_model::trial::{NetworkPath, Trial};
 use std::net::Ipv4Addr;
 
 /// The machines of a session, reached.
@@ -48,11 +48,11 @@ impl Machines {
         let interface = peers.first().map(Peer::own_address).and_then(address::interface);
         let mut namespaces = None;
         let path = match peers.first() {
-            Some(peer) if peer.is_own_host() => Path::Loopback,
-            Some(_) => Path::Peer,
+            Some(peer) if peer.is_own_host() => NetworkPath::Loopback,
+            Some(_) => NetworkPath::Peer,
             None => {
                 namespaces = Namespaces::make().ok();
-                if namespaces.is_some() { Path::Namespaces } else { Path::Loopback }
+                if namespaces.is_some() { NetworkPath::Namespaces } else { NetworkPath::Loopback }
             }
         };
         Ok(Self { site: Site { host, peer_hosts, path, interface }, peers, namespaces })
@@ -61,8 +61,8 @@ impl Machines {
     /// What joins the ends, in words.
     pub fn path_says(&self) -> String {
         match (self.site.path, self.peers.first()) {
-            (Path::Peer, Some(peer)) => format!("to {}", peer.address()),
-            (Path::Namespaces, _) => {
+            (NetworkPath::Peer, Some(peer)) => format!("to {}", peer.address()),
+            (NetworkPath::Namespaces, _) => {
                 "between two namespaces of this host: the stack, no NIC and no wire".to_owned()
             }
             _ => "over loopback: not a network result".to_owned(),
@@ -85,7 +85,8 @@ impl Machines {
             return engines::engine(trial).err().map(|why| why.to_string());
         }
         let can = self.peers.first().map_or(Ok(()), |peer| peer.can(trial));
-        let job = if trial.path == Path::Memory { receiver_job(trial) } else { sender_job(trial) };
+        let job =
+            if trial.path == NetworkPath::Memory { receiver_job(trial) } else { sender_job(trial) };
         let job = job.and_then(|job| Ok(narrows_workloads::check(&job).map(drop)?));
         can.map_err(RunError::from).and(job).err().map(|error| error.to_string())
     }

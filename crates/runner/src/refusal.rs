@@ -3,7 +3,7 @@
 use crate::difference::Difference;
 use crate::error::RunError;
 use narrows_interop::engines;
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_plan::study::{StudyError, Unread};
 use std::fmt;
 use thiserror::Error;
@@ -38,7 +38,7 @@ pub enum Refusal {
     #[error("the study ran its network cells over: {}; now they would go {now}", path(*.was))]
     OtherPath {
         /// What joined them in the first session.
-        was: Path,
+        was: NetworkPath,
         /// What joins them, in words.
         now: String,
     },
@@ -50,7 +50,7 @@ pub enum Refusal {
     Run(#[from] RunError),
 }
 
-fn path(path: Path) -> String {
+fn path(path: NetworkPath) -> String {
     format!("{path:?}").to_lowercase()
 }
 

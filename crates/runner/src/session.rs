@@ -4,7 +4,7 @@ use crate::refusal::Refusal;
 use crate::study::Defined;
 use narrows_model::host::Host;
 use narrows_model::study::{Found, Session, Study, Title};
-use narrows_model::trial::{Path, Trial};
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::{Nanos, SCHEMA_VERSION};
 use narrows_plan::study::{Change, Count, Ends, Machine, Planned, change, standing, trials};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub struct Site {
     /// Those at the other end.
     pub peer_hosts: Vec<Host>,
     /// What joins the ends of network cells.
-    pub path: Path,
+    pub path: NetworkPath,
     /// Interface of this host that leads to the peer, where it is known.
     pub interface: Option<String>,
 }

@@ -5,7 +5,7 @@ use crate::setting::{Setting, SettingError};
 use narrows_hostctl::namespaces::HUGE_PAGES;
 use narrows_hostctl::offloads;
 use narrows_model::options::{flows, places};
-use narrows_model::trial::{Path, Trial, TrialId};
+use narrows_model::trial::{NetworkPath, Trial, TrialId};
 use narrows_plan::study::{Cell, Settings as Asked};
 use std::collections::BTreeMap;
 
@@ -65,7 +65,8 @@ impl Settings {
 
 /// Of a memory trial only what is of the whole host.
 fn matters(trial: &Trial, setting: &Setting) -> bool {
-    trial.path != Path::Memory || matches!(setting, Setting::Kernel(name) if name == HUGE_PAGES)
+    trial.path != NetworkPath::Memory
+        || matches!(setting, Setting::Kernel(name) if name == HUGE_PAGES)
 }
 
 /// What a trial asks for, in the order in which it is made.
@@ -80,7 +81,7 @@ fn wanted(
     for (feature, on) in &asked.offloads {
         wanted.push((Setting::Offload(feature.clone()), offloads::word(*on).to_owned()));
     }
-    if let Some(cpus) = trial.irq().filter(|_| trial.path != Path::Memory) {
+    if let Some(cpus) = trial.irq().filter(|_| trial.path != NetworkPath::Memory) {
         let files = host.interrupts();
         if files.is_empty() {
             return Err(SettingError::NoInterrupts);

@@ -19,7 +19,7 @@ use narrows_model::load::{
 };
 use narrows_model::record::{Lost, LostBy, Outcome, Record, Stage};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndHost, EndSpec, MemoryLoad, Path as Join, Placement, Trial, TrialId};
+use narrows_model::trial::{EndHost, EndSpec, MemoryLoad, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
 use narrows_runner::controller::{Controller, Ends, receiver_job, sender_job};
@@ -44,7 +44,7 @@ fn binary() -> PathBuf {
     std::env::current_exe().expect("own path")
 }
 
-fn trial(label: &str, kind: &str, path: Join, params: Params) -> Trial {
+fn trial(label: &str, kind: &str, path: NetworkPath, params: Params) -> Trial {
     Trial {
         id: TrialId(label.into()),
         label: label.into(),
@@ -66,7 +66,7 @@ fn trial(label: &str, kind: &str, path: Join, params: Params) -> Trial {
 
 /// A trial over loopback with one thread of a memory kernel as its background load.
 fn loaded(label: &str, kind: &str, params: Params, kernel: &str) -> Trial {
-    let mut trial = trial(label, kind, Join::Loopback, params);
+    let mut trial = trial(label, kind, NetworkPath::Loopback, params);
     let load = MemoryLoad { kind: kernel.into(), threads: 1, working_set_bytes: Bytes(1 << 20) };
     trial.ends.push(EndSpec::background(load, Placement::default()));
     trial
@@ -162,12 +162,12 @@ fn paced(end: &EndReport) {
 fn both_ends_on_this_host() {
     let memory = Params::of_memory(1, Bytes(1 << 20), Default::default());
     let trials = [
-        trial("forward", "tcp-stream", Join::Loopback, network(2)),
-        trial("reverse", "tcp-stream", Join::Loopback, reverse(network(1))),
-        trial("tcp pace", "tcp-stream", Join::Loopback, slow(network(2))),
-        trial("udp pace", "udp-stream", Join::Loopback, slow(network(2))),
-        trial("trips", "tcp-rr", Join::Loopback, network(1)),
-        trial("memory", "memory-read", Join::Memory, memory),
+        trial("forward", "tcp-stream", NetworkPath::Loopback, network(2)),
+        trial("reverse", "tcp-stream", NetworkPath::Loopback, reverse(network(1))),
+        trial("tcp pace", "tcp-stream", NetworkPath::Loopback, slow(network(2))),
+        trial("udp pace", "udp-stream", NetworkPath::Loopback, slow(network(2))),
+        trial("trips", "tcp-rr", NetworkPath::Loopback, network(1)),
+        trial("memory", "memory-read", NetworkPath::Memory, memory),
         loaded("beside", "udp-rr", network(1), "memory-read"),
     ];
     let local = Ends::Local { address: HERE, receiver_namespace: None, sender_namespace: None };
@@ -239,7 +239,7 @@ fn a_window_that_opens_late_has_its_load() {
     let receiver_first = [("tcp-stream", true), ("tcp-rr", true), ("udp-stream", true)];
     let sender_first = receiver_first.map(|(kind, _)| (kind, false));
     for (kind, receiver_is_first) in receiver_first.into_iter().chain(sender_first) {
-        let trial = trial("late", kind, Join::Loopback, slow(network(2)));
+        let trial = trial("late", kind, NetworkPath::Loopback, slow(network(2)));
         let token = "5a".repeat(16);
         let order = |end| {
             let job = match end {
@@ -416,12 +416,12 @@ fn at_agents(limits: Limits, count: usize, with: impl FnOnce(&mut Vec<Peer>)) {
 
 fn an_end_at_an_agent() {
     let trials = [
-        trial("forward", "tcp-stream", Join::Peer, network(2)),
-        trial("reverse", "udp-stream", Join::Peer, slow(reverse(network(1)))),
+        trial("forward", "tcp-stream", NetworkPath::Peer, network(2)),
+        trial("reverse", "udp-stream", NetworkPath::Peer, slow(reverse(network(1)))),
     ];
     at_agents(Limits::default(), 1, |peers| {
         assert!(trials.iter().all(|trial| peers[0].can(trial).is_ok()));
-        let kernel = trial("m", "memory-read", Join::Memory, network(1));
+        let kernel = trial("m", "memory-read", NetworkPath::Memory, network(1));
         assert!(peers[0].can(&kernel).is_err(), "memory kernels are not lent");
         let records = run(&trials, Ends::Peers(peers), false);
         one_way(&records[0], 2);
@@ -431,9 +431,9 @@ fn an_end_at_an_agent() {
 }
 
 fn ends_at_two_agents_at_once() {
-    let mut second = trial("second", "tcp-stream", Join::Peer, reverse(network(2)));
+    let mut second = trial("second", "tcp-stream", NetworkPath::Peer, reverse(network(2)));
     second.end_mut(Role::Sender).expect("a sender").host = EndHost::Peer(1);
-    let trials = [trial("first", "tcp-stream", Join::Peer, network(1)), second];
+    let trials = [trial("first", "tcp-stream", NetworkPath::Peer, network(1)), second];
     at_agents(Limits::default(), 2, |peers| {
         let records = run(&trials, Ends::Peers(peers), true);
         one_way(&records[0], 1);
@@ -447,7 +447,7 @@ fn ends_at_two_agents_at_once() {
 fn what_an_agent_does_not_lend() {
     let limits = Limits { streams: Some(1), ..Limits::default() };
     at_agents(limits, 1, |peers| {
-        let trials = [trial("two", "tcp-stream", Join::Peer, network(2))];
+        let trials = [trial("two", "tcp-stream", NetworkPath::Peer, network(2))];
         let records = run(&trials, Ends::Peers(peers), false);
         let Outcome::Failed { why, .. } = &records[0].outcome else { panic!("two flows ran") };
         assert!(why.contains('1'), "{why}");
@@ -469,9 +469,9 @@ fn iperf3_as_server_and_as_client() {
         interval_ns: None,
     };
     let trials = [
-        trial("forward", "tcp-stream", Join::Peer, network(2)),
-        trial("reverse", "tcp-stream", Join::Peer, reverse(network(1))),
-        trial("datagrams", "udp-stream", Join::Peer, slow(network(2))),
+        trial("forward", "tcp-stream", NetworkPath::Peer, network(2)),
+        trial("reverse", "tcp-stream", NetworkPath::Peer, reverse(network(1))),
+        trial("datagrams", "udp-stream", NetworkPath::Peer, slow(network(2))),
     ]
     .map(|trial| Trial { timeline: line, ..trial });
     let records = run(&trials, Ends::Iperf3(&found), false);

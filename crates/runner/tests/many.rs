@@ -12,7 +12,7 @@ use narrows_control::wire::Patience;
 use narrows_hostctl::container::Launcher;
 use narrows_model::load::{Params, Role, StreamParams, Timeline};
 use narrows_model::record::{Outcome, Record};
-use narrows_model::trial::{EndHost, EndSpec, Path, Placement, Trial};
+use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::{Step, trial};
 use narrows_runner::controller::{Controller, Ends};
@@ -55,7 +55,7 @@ fn of_pairs(kind: &str, params: Params, pairs: &[(u32, u32)]) -> Trial {
         interval_ns: None,
     };
     let ends = pairs.iter().flat_map(ends).collect();
-    trial(kind, kind.into(), params, ends, Path::Peer, timeline)
+    trial(kind, kind.into(), params, ends, NetworkPath::Peer, timeline)
 }
 
 /// Serves three agents, each within its limits, while `with` has a connection to each.

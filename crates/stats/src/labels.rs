@@ -6,7 +6,7 @@ use crate::summary::{CpuUse, Summary};
 use narrows_model::load::Role;
 use narrows_model::result::Method;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path, Trial};
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Metric;
 
 /// A thread that used this much of its CPU's time had no more to give.
@@ -80,13 +80,13 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
     let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
         && trial.engine.is_none();
-    let own = trial.engine.is_none() && trial.path != Path::Imported;
+    let own = trial.engine.is_none() && trial.path != NetworkPath::Imported;
     let few = summary.estimate.is_some_and(|estimate| estimate.by == Method::Range);
     let refused = summary.reconciled.iter().filter(|run| run.is_impossible()).count();
     let told = summary.values.len() + summary.corrupted.len() + refused;
     let marks = [
-        (trial.path == Path::Loopback, Label::Loopback),
-        (trial.path == Path::Namespaces, Label::NoNic),
+        (trial.path == NetworkPath::Loopback, Label::Loopback),
+        (trial.path == NetworkPath::Namespaces, Label::NoNic),
         (in_software(study, summary), Label::Software),
         (same_cpu && summary.is_one_host(), Label::SameCpu),
         (trial.params.stream.as_ref().is_some_and(|s| s.drops()), Label::Truncated),
@@ -106,8 +106,8 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (is_nothing(summary), Label::Nothing),
         (is_nothing_one_way(summary), Label::NothingOneWay),
         (summary.background_ended > 0, Label::BackgroundEnded),
-        (trial.path == Path::Imported, Label::Imported),
-        (trial.engine.is_some() && trial.path != Path::Imported, Label::OtherTool),
+        (trial.path == NetworkPath::Imported, Label::Imported),
+        (trial.engine.is_some() && trial.path != NetworkPath::Imported, Label::OtherTool),
         (own && summary.done as usize > told, Label::ShortWindow),
         (few, Label::FewRuns),
     ];

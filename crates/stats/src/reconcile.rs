@@ -13,7 +13,7 @@ use crate::total;
 use narrows_model::load::{EndReport, FlowTally, Role};
 use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::record::{Outcome, Record};
-use narrows_model::trial::{EndHost, Path, Trial};
+use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use narrows_model::workload::Metric;
 use serde::{Deserialize, Serialize};
 
@@ -241,7 +241,7 @@ struct Arrived {
 
 /// Reconciles a run that was made to the end; `None` for others and for memory kernels.
 pub(crate) fn reconcile(trial: &Trial, metric: Metric, record: &Record) -> Option<Reconciled> {
-    if record.outcome != Outcome::Done || trial.path == Path::Memory {
+    if record.outcome != Outcome::Done || trial.path == NetworkPath::Memory {
         return None;
     }
     let run = match checked(trial, metric, record) {
@@ -278,7 +278,7 @@ fn verdict(sides: &[Side]) -> Verdict {
 }
 
 fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, Missing> {
-    if record.external.is_some() || trial.path == Path::Imported {
+    if record.external.is_some() || trial.path == NetworkPath::Imported {
         return Err(Missing::OtherTool);
     }
     let ends = || record.measured();

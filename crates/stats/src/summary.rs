@@ -12,7 +12,7 @@ use narrows_model::Bytes;
 use narrows_model::load::{Effective, Unacknowledged, ZeroCopy};
 use narrows_model::record::Lost;
 use narrows_model::result::Estimate;
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_model::workload::{Metric, Workload};
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,7 @@ pub struct Summary {
     #[serde(default)]
     pub engine: Option<String>,
     /// What joins the ends.
-    pub path: Path,
+    pub path: NetworkPath,
     /// What the figures are.
     pub metric: Metric,
     /// Runs that were made to the end.
@@ -149,6 +149,6 @@ impl Summary {
     }
 }
 
-pub(crate) fn is_one_host(path: Path, one_machine: bool) -> bool {
-    matches!(path, Path::Loopback | Path::Namespaces) || one_machine
+pub(crate) fn is_one_host(path: NetworkPath, one_machine: bool) -> bool {
+    matches!(path, NetworkPath::Loopback | NetworkPath::Namespaces) || one_machine
 }

@@ -3,7 +3,7 @@
 
 use narrows_model::load::{EndReport, FlowTally, Params, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
-use narrows_model::trial::{EndSpec, Path, Trial, TrialId};
+use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_stats::value_of;
 
@@ -31,7 +31,7 @@ fn rate(kind: &str, receiver: &[(u64, bool, bool)], sender: &[(u64, bool, bool)]
         kind: kind.into(),
         params: Params::of_network(Bytes(64), 1),
         ends: EndSpec::anywhere(false),
-        path: Path::Peer,
+        path: NetworkPath::Peer,
         timeline: Timeline {
             warmup_ns: none,
             window_ns: none,

@@ -5,7 +5,7 @@ use narrows_model::load::ThreadUsage;
 use narrows_model::load::{EndReport, FlowTally, IpVersion, Params, Role, StreamParams, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Span, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndHost, EndSpec, Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_stats::{Label, Missing, Than, Verdict, pairs, reconciled, summarise, value_of};
 
@@ -67,7 +67,7 @@ fn trial(kind: &str, message: u64) -> Trial {
         kind: kind.into(),
         params: Params::of_network(Bytes(message), 1),
         ends: EndSpec::anywhere(false),
-        path: Path::Peer,
+        path: NetworkPath::Peer,
         timeline,
         levels: Vec::new(),
         notes: Vec::new(),

@@ -6,7 +6,7 @@ use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsag
 use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp};
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, MemoryLoad, Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, MemoryLoad, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::workload::Metric;
 use narrows_model::{Bytes, Nanos};
 use narrows_stats::{Label, Summary, copy_share, summarise, together};
@@ -20,7 +20,7 @@ fn trial(kind: &str, label: &str) -> Trial {
         kind: kind.into(),
         params: Params::of_network(Bytes(1000), 1),
         ends: EndSpec::anywhere(false),
-        path: Path::Peer,
+        path: NetworkPath::Peer,
         // A second was ordered.
         timeline: Timeline {
             warmup_ns: Nanos(0),

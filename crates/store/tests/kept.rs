@@ -7,7 +7,7 @@ use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::record::{Outcome, Stage};
 use narrows_model::study::{Ended, Found, Session, StoredStudy};
-use narrows_model::trial::Path as Join;
+use narrows_model::trial::NetworkPath;
 use narrows_store::{Chain, Counts, Store, StoreError, chain, counts, head, is_database, read};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -23,7 +23,7 @@ fn session(number: u32) -> Session {
         narrows_version: "1".into(),
         host: Host::default(),
         peer_hosts: Vec::new(),
-        path: Join::Loopback,
+        path: NetworkPath::Loopback,
         levels: [("f".to_owned(), Found { level: "a".into(), read: true })].into(),
         cannot: Default::default(),
         ended: None,

@@ -13,7 +13,7 @@ use narrows_model::host::{Host, Nic};
 use narrows_model::load::Params;
 use narrows_model::result::{Estimate, Evidence, Finding, Missing, Verdict, Weight};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_model::workload::Workload;
 use narrows_stats::{Summary, ratio_of_medians};
 
@@ -77,7 +77,10 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn measured(study: &StoredStudy) -> bool {
-    study.trials.iter().any(|trial| trial.kind == Workload::TCP_STREAM && trial.path != Path::Peer)
+    study
+        .trials
+        .iter()
+        .any(|trial| trial.kind == Workload::TCP_STREAM && trial.path != NetworkPath::Peer)
 }
 
 /// The stream with the default and the one with another congestion control, when both ran and

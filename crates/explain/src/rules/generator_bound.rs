@@ -7,7 +7,7 @@ use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_stats::Label;
 
 pub static RULE: Rule = Rule {
@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Verdict {
     // Inside one host the threads are the path: there is nothing else to find.
     let over: Vec<_> =
-        case.summaries.iter().filter(|s| s.path == Path::Peer && s.done > 0).collect();
+        case.summaries.iter().filter(|s| s.path == NetworkPath::Peer && s.done > 0).collect();
     if over.is_empty() {
         let of = "a run over a path to another host";
         return Verdict::unknown(Missing::measurement(of));

@@ -8,7 +8,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::host::Nic;
 use narrows_model::result::{Missing, Verdict, Weight};
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 
 pub static RULE: Rule = Rule {
     name: "nic-coalescing",
@@ -29,7 +29,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 fn look(nic: Option<&Nic>, cell: &Cell<'_>) -> Looked {
     let p50_ns = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
     let us = p50_ns.ok_or(Blind::OtherKind)?.0 as f64 / 1e3;
-    if cell.trial.path != Path::Peer || cell.trial.params.rdma.is_some() {
+    if cell.trial.path != NetworkPath::Peer || cell.trial.params.rdma.is_some() {
         return Err(Blind::OtherKind);
     }
     let nic = nic.ok_or_else(|| cell.lacks("the interface in use"))?;

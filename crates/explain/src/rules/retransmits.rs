@@ -139,7 +139,7 @@ mod tests {
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::study::StoredStudy;
-    use narrows_model::trial::Path;
+    use narrows_model::trial::NetworkPath;
 
     fn study(again: u64) -> StoredStudy {
         let mut study = stream("tcp-stream");
@@ -164,13 +164,13 @@ mod tests {
         assert!(is_clear(&of_study(&RULE, &spurious)));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
         // The advice knows the path.
-        let advice = |path: Path| {
+        let advice = |path: NetworkPath| {
             let mut study = study(10_000);
             study.trials[0].path = path;
             finding_of(&study).1
         };
-        assert!(advice(Path::Peer).contains("switch's ports"));
-        assert!(advice(Path::Namespaces).starts_with("no switch"));
+        assert!(advice(NetworkPath::Peer).contains("switch's ports"));
+        assert!(advice(NetworkPath::Namespaces).starts_with("no switch"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{Case, Rule};
 use narrows_model::host::Host;
 use narrows_model::load::{CpuList, Role};
 use narrows_model::result::{Verdict, Weight};
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 
 pub static RULE: Rule =
     Rule { name: "same-cpu", asks: "Did both ends share a CPU?", of_host: false, judge };
@@ -56,7 +56,7 @@ fn cpus(cell: &Cell<'_>, pinned: &CpuList, end: Option<End<'_>>) -> Option<Vec<u
     }
     // A process that others bound (taskset, a cpuset) chose nothing itself.
     let allowed = end?.host.cpu.allowed.value()?;
-    let is_one = allowed.len() == 1 && cell.trial.path == Path::Peer;
+    let is_one = allowed.len() == 1 && cell.trial.path == NetworkPath::Peer;
     is_one.then(|| allowed.clone())
 }
 
@@ -84,7 +84,7 @@ mod tests {
             let place =
                 |cpu: u32, core: u32| CpuPlace { cpu, core: Some(core), ..CpuPlace::default() };
             study.host.cpu.places = vec![place(0, 0), place(1, 1), place(2, 0)];
-            study.trials[0].path = Path::Namespaces;
+            study.trials[0].path = NetworkPath::Namespaces;
             let (receiver, sender) = (Placement::on([receiver]), Placement::on([sender]));
             study.trials[0].ends = EndSpec::pair(receiver, sender, false);
             read(&mut study, "tcp-info", "flow0.rtt_ns", 1);
@@ -96,7 +96,8 @@ mod tests {
         assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));
         let bound = |own: u32, far: u32| {
             let mut study = study(0, 0);
-            (study.trials[0].path, study.trials[0].ends) = (Path::Peer, EndSpec::anywhere(false));
+            (study.trials[0].path, study.trials[0].ends) =
+                (NetworkPath::Peer, EndSpec::anywhere(false));
             for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
                 end.report.effective.machine = Some("one".into());
             }

@@ -7,7 +7,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Verdict, Weight};
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 
 pub static RULE: Rule = Rule {
     name: "segment-size",
@@ -35,7 +35,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let segment = cell.segment_bytes().map_or(first, |last| last.min(first));
     let nic = cell.sender().and_then(|end| end.nic());
     // An interface inside a namespace that was made for the run is not among the host's.
-    if nic.is_none() && cell.trial.path != Path::Peer {
+    if nic.is_none() && cell.trial.path != NetworkPath::Peer {
         return Err(Blind::OtherKind);
     }
     let name = cell.summary.effective.interface.as_deref();

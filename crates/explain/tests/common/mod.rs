@@ -6,7 +6,7 @@ use narrows_host::{Root, read};
 use narrows_model::host::Host;
 use narrows_model::result::{Finding, Verdict};
 use narrows_model::study::{StoredStudy, Study};
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_stats::summarise;
 
@@ -27,7 +27,7 @@ pub fn study(host: Host) -> StoredStudy {
             command: "check".into(),
             seed: 1,
             repeats: 6,
-            path: Path::Namespaces,
+            path: NetworkPath::Namespaces,
             peer: None,
             title: None,
             reading: Default::default(),

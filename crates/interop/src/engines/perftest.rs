@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use narrows_model::load::{Params, SocketParams, StreamParams, Timeline};
     use narrows_model::rdma::RdmaParams;
-    use narrows_model::trial::{EndSpec, Path, Placement, TrialId};
+    use narrows_model::trial::{EndSpec, NetworkPath, Placement, TrialId};
     use narrows_model::{Bytes, Nanos};
 
     fn told(kind: &str, change: impl Fn(&mut Params)) -> String {
@@ -162,7 +162,7 @@ mod tests {
             kind: kind.into(),
             params,
             ends: EndSpec::pair(Placement::default(), Placement::default(), false),
-            path: Path::Peer,
+            path: NetworkPath::Peer,
             timeline: Timeline {
                 warmup_ns: Nanos(0),
                 window_ns: Nanos(2_000_000_000),

@@ -261,7 +261,7 @@ fn whole_run(stream: &StreamResults, end: Role) -> Stretch {
 mod tests {
     use super::*;
     use narrows_model::load::{Params, SocketParams, StreamParams, Timeline};
-    use narrows_model::trial::{EndSpec, Path, Placement, TrialId};
+    use narrows_model::trial::{EndSpec, NetworkPath, Placement, TrialId};
     use std::io::Read;
 
     const MS: u64 = 1_000_000;
@@ -287,7 +287,7 @@ mod tests {
                 ..Params::of_network(Bytes(1400), 3)
             },
             ends: EndSpec::pair(Placement::on([6, 7]), Placement::on([5]), reverse),
-            path: Path::Peer,
+            path: NetworkPath::Peer,
             timeline: Timeline {
                 warmup_ns: Nanos(1001 * MS),
                 window_ns: Nanos(2500 * MS),

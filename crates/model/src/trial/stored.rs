@@ -2,7 +2,7 @@
 //! as narrows 0.1 wrote them; ends that this cannot say follow in a list. Ids of trials are made of
 //! the same words.
 
-use super::{EndHost, EndSpec, Engine, Level, MemoryLoad, Path, Placement, Trial, TrialId};
+use super::{EndHost, EndSpec, Engine, Level, MemoryLoad, NetworkPath, Placement, Trial, TrialId};
 use crate::load::{Bind, Binding, CpuList, Params, Role, StoredLoad, StoredParams, Timeline};
 use crate::workload::Workload;
 use serde::ser::SerializeTuple;
@@ -48,15 +48,17 @@ impl StoredPlace {
     }
 
     /// The ends that this stands for.
-    fn ends(self, path: Path, reverse: bool, beside: Option<StoredLoad>) -> Vec<EndSpec> {
+    fn ends(self, path: NetworkPath, reverse: bool, beside: Option<StoredLoad>) -> Vec<EndSpec> {
         let (cpus, binding, node) = (self.sink, self.sink_binding, self.sink_node);
         let sink = Placement { cpus, binding, node };
         let (cpus, binding, node) = (self.source, self.source_binding, self.source_node);
         let source = Placement { cpus, binding, node };
         let mut ends = match path {
-            Path::Imported => Vec::new(),
-            Path::Memory => EndSpec::of_memory(sink),
-            Path::Loopback | Path::Namespaces | Path::Peer => EndSpec::pair(sink, source, reverse),
+            NetworkPath::Imported => Vec::new(),
+            NetworkPath::Memory => EndSpec::of_memory(sink),
+            NetworkPath::Loopback | NetworkPath::Namespaces | NetworkPath::Peer => {
+                EndSpec::pair(sink, source, reverse)
+            }
         };
         if let Some(near) = ends.iter_mut().find(|end| end.host == EndHost::Controller) {
             (near.irq, near.container, near.bind) = (self.irq, self.inside, self.bind);
@@ -87,7 +89,7 @@ pub struct Stored {
     kind: Workload,
     params: StoredParams,
     place: StoredPlace,
-    path: Path,
+    path: NetworkPath,
     timeline: Timeline,
     #[serde(default)]
     levels: Vec<Level>,
@@ -127,7 +129,7 @@ struct Storing<'a> {
     kind: &'a Workload,
     params: StoredParams,
     place: StoredPlace,
-    path: Path,
+    path: NetworkPath,
     timeline: &'a Timeline,
     #[serde(skip_serializing_if = "<[Level]>::is_empty")]
     levels: &'a [Level],
@@ -189,7 +191,7 @@ mod tests {
     use super::*;
     use crate::{Bytes, Nanos};
 
-    fn trial(reverse: bool, path: Path, ends: Vec<EndSpec>) -> Trial {
+    fn trial(reverse: bool, path: NetworkPath, ends: Vec<EndSpec>) -> Trial {
         let span = Nanos(1);
         let timeline =
             Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span, interval_ns: None };
@@ -216,7 +218,7 @@ mod tests {
             ends[near].irq = Some(CpuList(vec![7]));
             ends[near].container = Some("bwrap".into());
             ends.push(load());
-            let trial = trial(reverse, Path::Peer, ends);
+            let trial = trial(reverse, NetworkPath::Peer, ends);
             let text = serde_json::to_string(&trial).expect("text");
             let place = r#""place":{"sink":[1],"source":[2],"irq":[7],"inside":"bwrap"}"#;
             assert!(text.contains(place) && !text.contains("ends"), "{text}");
@@ -239,11 +241,11 @@ mod tests {
         ];
         let memory = EndSpec::of_memory(Placement::on([1]));
         for (path, ends, plain) in [
-            (Path::Peer, fan_in, false),
-            (Path::Peer, vec![of(Role::Receiver, 1, 4), of(Role::Sender, 0, 4)], false),
-            (Path::Memory, memory.clone(), true),
-            (Path::Loopback, memory, false),
-            (Path::Imported, Vec::new(), true),
+            (NetworkPath::Peer, fan_in, false),
+            (NetworkPath::Peer, vec![of(Role::Receiver, 1, 4), of(Role::Sender, 0, 4)], false),
+            (NetworkPath::Memory, memory.clone(), true),
+            (NetworkPath::Loopback, memory, false),
+            (NetworkPath::Imported, Vec::new(), true),
         ] {
             let trial = trial(false, path, ends);
             let text = serde_json::to_string(&trial).expect("text");
@@ -259,7 +261,7 @@ mod tests {
             cpus.into_iter().flat_map(|cpu| EndSpec::pair(place(1), place(cpu), false)).collect()
         };
         let text = |ends: Vec<EndSpec>| {
-            let trial = trial(false, Path::Peer, ends);
+            let trial = trial(false, NetworkPath::Peer, ends);
             serde_json::to_string(&trial.identity()).expect("text")
         };
         assert_ne!(text(pairs([2, 3])), text(pairs([2, 4])));

@@ -10,7 +10,7 @@ use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
 use narrows_model::study::Study;
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::{blocks, check as plan, choose};
 use narrows_runner::controller::{Controller, Ends};
@@ -37,7 +37,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         note!("measuring over loopback, which is not a network: {error}");
     }
     let namespaces = namespaces.ok();
-    let path = if namespaces.is_some() { Path::Namespaces } else { Path::Loopback };
+    let path = if namespaces.is_some() { NetworkPath::Namespaces } else { NetworkPath::Loopback };
     let window = args.seconds.map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
     let load = args.memory_load.as_ref();
     let load = load.map(|load| background(load, &host)).transpose()?;
@@ -61,7 +61,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         interface: None,
         began_unix_ns: output::now(),
         path_mtu_bytes: Some(match path {
-            Path::Namespaces => Bytes(MTU_BYTES.into()),
+            NetworkPath::Namespaces => Bytes(MTU_BYTES.into()),
             _ => LOOPBACK_MTU,
         }),
         cache_bytes: spot.cache_bytes,

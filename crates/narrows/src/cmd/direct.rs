@@ -16,7 +16,7 @@ use narrows_model::host::{Host, Nic};
 use narrows_model::load::{Bind, CpuList, Params};
 use narrows_model::options::runs;
 use narrows_model::study::Study;
-use narrows_model::trial::{EndHost, EndSpec, Path, Placement, Trial};
+use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::study::{Settings, StudyError};
@@ -24,7 +24,7 @@ use narrows_plan::{BackgroundLoad, Pattern, TwoPlaces, Unplaced, Where, blocks, 
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
 use std::net::IpAddr;
-use std::path::Path as File;
+use std::path::Path;
 
 /// `narrows tcp HOST`.
 pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
@@ -156,7 +156,7 @@ pub fn no_key() -> Failure {
 }
 
 /// The key that was given, in words or in a file.
-pub fn key(words: Option<&str>, file: Option<&File>) -> Result<Option<Key>, Failure> {
+pub fn key(words: Option<&str>, file: Option<&Path>) -> Result<Option<Key>, Failure> {
     Ok(match (words, file) {
         (_, Some(file)) => Some(Key::read(file)?),
         (Some(words), _) => Some(Key::parse(words)?),
@@ -264,7 +264,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let cache = caches.fold(host.last_level_cache_bytes(), Bytes::max);
     let params = measurement.params(cache)?;
     // A peer with our own address is reached over loopback, whatever the address looks like.
-    let path = if own_address == address { Path::Loopback } else { Path::Peer };
+    let path = if own_address == address { NetworkPath::Loopback } else { NetworkPath::Peer };
     let interface = address::interface(own_address);
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
     let mut trials = measurement.varied(measurement.trials(&params, path, &sides)?, &host)?;
@@ -356,7 +356,7 @@ impl Measurement<'_> {
     fn trials(
         &self,
         params: &Params,
-        path: Path,
+        path: NetworkPath,
         sides: &Sides<'_>,
     ) -> Result<Vec<Trial>, Failure> {
         let hosts = &self.peer.hosts;
@@ -372,7 +372,7 @@ impl Measurement<'_> {
     }
 
     /// The trial of these ends, with its time line.
-    fn timed(&self, params: &Params, ends: Vec<EndSpec>, path: Path) -> Trial {
+    fn timed(&self, params: &Params, ends: Vec<EndSpec>, path: NetworkPath) -> Trial {
         let settings = &self.settings;
         let window = settings.told(&runs::SECONDS).map_or(plan::WINDOW, nanos);
         let make = if self.is_iperf3() { plan::trial_of_iperf3 } else { plan::trial_of };

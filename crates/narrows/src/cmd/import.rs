@@ -58,7 +58,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     "import".clone_into(&mut study.command);
     env!("CARGO_PKG_VERSION").clone_into(&mut study.narrows_version);
     study.began_unix_ns = output::now();
-    study.path = narrows_model::trial::Path::Imported;
+    study.path = narrows_model::trial::NetworkPath::Imported;
     study.repeats = gathered.repeats.values().copied().max().unwrap_or(0);
     study.reading = Reading { across: args.across.clone(), ..Reading::default() };
     let mut store = Store::draft(to, &study, &Host::default())?;

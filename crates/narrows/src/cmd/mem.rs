@@ -10,7 +10,7 @@ use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
 use narrows_model::options::{kernels, runs};
 use narrows_model::study::Study;
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_model::workload::Kernel;
 use narrows_model::{Nanos, SCHEMA_VERSION};
 use narrows_plan::blocks;
@@ -48,7 +48,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         command: "mem".to_owned(),
         seed,
         repeats,
-        path: Path::Memory,
+        path: NetworkPath::Memory,
         peer: None,
         title: None,
         reading: Default::default(),

@@ -7,7 +7,7 @@ use crate::output;
 use narrows_model::load::EndReport;
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path as Join, Trial};
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_plan::study::{Definition, cells};
 use narrows_report::{Analysis, formats};
 use narrows_store::{Chain, Noted};
@@ -130,7 +130,7 @@ fn trials(stored: &StoredStudy) -> Vec<String> {
     let wrong = |trial: &&Trial| match &defined {
         Some(Ok(cells)) => cells.iter().all(|cell| cell.id != trial.id),
         Some(Err(_)) => true,
-        None if trial.path == Join::Imported => {
+        None if trial.path == NetworkPath::Imported => {
             let engine = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
             let (levels, notes) = (trial.levels.clone(), trial.notes.clone());
             narrows_plan::imported(engine, trial.kind.clone(), levels, notes).id != trial.id

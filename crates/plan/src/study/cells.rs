@@ -6,7 +6,7 @@ use blake2::{Blake2s256, Digest};
 use narrows_model::host::Host;
 use narrows_model::load::{CpuList, Params, Timeline};
 use narrows_model::options::{kernels, runs};
-use narrows_model::trial::{EndHost, EndSpec, Level, Path, Placement, Trial, TrialId};
+use narrows_model::trial::{EndHost, EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 
 /// One combination of levels.
@@ -80,7 +80,7 @@ pub struct Ends<'a> {
     /// The other, when there is one.
     pub peer: Option<&'a Host>,
     /// What joins them.
-    pub path: Path,
+    pub path: NetworkPath,
     /// Interface that leads to the peer.
     pub interface: Option<&'a str>,
 }
@@ -150,7 +150,7 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
         kind,
         params,
         ends: own,
-        path: if memory { Path::Memory } else { ends.path },
+        path: if memory { NetworkPath::Memory } else { ends.path },
         timeline: timeline(settings, memory).map_err(wrong)?,
         levels: cell.levels.clone(),
         notes: Vec::new(),
@@ -206,7 +206,7 @@ fn placed(
     params: &Params,
 ) -> Result<TwoPlaces, Unplaced> {
     let (reverse, flows) = (params.is_reverse(), params.flows());
-    let one_host = ends.path != Path::Peer;
+    let one_host = ends.path != NetworkPath::Peer;
     let bindings = places.as_ref().map(|(here, there)| (here.binding, there.binding));
     let (local_binding, remote_binding) = bindings.unwrap_or_default();
     let places = places.map(|(here, there)| (here.at, there.at));

@@ -6,7 +6,7 @@ use crate::study::text::tables;
 use crate::{Analysis, judged, profiled, sessions, words};
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_model::workload::{Metric, Workload};
 use narrows_stats::Summary;
 use std::fmt::Write;
@@ -125,7 +125,7 @@ fn head(out: &mut String, analysis: &Analysis<'_>) {
 }
 
 fn measured(out: &mut String, analysis: &Analysis<'_>) {
-    let network = analysis.summaries.iter().find(|summary| summary.path != Path::Memory);
+    let network = analysis.summaries.iter().find(|summary| summary.path != NetworkPath::Memory);
     let labels = analysis.summaries.iter().map(|summary| summary.label.chars().count());
     let width = labels.max().unwrap_or(0).clamp(17, 46);
     title(out, "Measured (median, 95 % interval, runs)");

@@ -13,7 +13,7 @@ use narrows_explain::conditions::{Seen, sessions};
 use narrows_model::host::Host;
 use narrows_model::result::{Estimate, Method, Unit};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path as Join, Trial};
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::{Metric, Workload};
 use narrows_predict::of_cell;
 use narrows_stats::{
@@ -319,7 +319,7 @@ fn predicted(stored: &StoredStudy, seen: &[Seen], trial: &Trial) -> Option<Estim
 
 /// The sessions of a study that has cells to be predicted.
 fn seen(stored: &StoredStudy, summaries: &[Summary]) -> Vec<Seen> {
-    let asks = stored.trials.iter().any(|trial| trial.path == Join::Peer);
+    let asks = stored.trials.iter().any(|trial| trial.path == NetworkPath::Peer);
     if asks { sessions(stored, summaries) } else { Vec::new() }
 }
 

@@ -11,7 +11,7 @@ use narrows_model::load::{Effective, Role};
 use narrows_model::options;
 use narrows_model::result::{Estimate, Prediction, Unit, Unstated, Weight};
 use narrows_model::study::Ended;
-use narrows_model::trial::{Path, Placement, Trial};
+use narrows_model::trial::{NetworkPath, Placement, Trial};
 use narrows_model::units::three_digits;
 use narrows_model::workload::Metric;
 use narrows_model::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
@@ -175,13 +175,15 @@ pub fn metric(metric: narrows_model::workload::Metric) -> &'static str {
 }
 
 /// What joins the two ends, in words.
-pub fn path(path: Path) -> &'static str {
+pub fn path(path: NetworkPath) -> &'static str {
     match path {
-        Path::Memory => "no network",
-        Path::Loopback => "within this host, over loopback: not a network result",
-        Path::Namespaces => "between two network namespaces of this host (veth): the stack, no NIC",
-        Path::Peer => "to another host",
-        Path::Imported => "not known: imported",
+        NetworkPath::Memory => "no network",
+        NetworkPath::Loopback => "within this host, over loopback: not a network result",
+        NetworkPath::Namespaces => {
+            "between two network namespaces of this host (veth): the stack, no NIC"
+        }
+        NetworkPath::Peer => "to another host",
+        NetworkPath::Imported => "not known: imported",
     }
 }
 

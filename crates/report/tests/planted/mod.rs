@@ -6,7 +6,7 @@ use narrows_model::load::{Params, Timeline};
 use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
 use narrows_model::result::Unit;
 use narrows_model::study::{Found, Session, StoredStudy};
-use narrows_model::trial::{EndSpec, Level, Path, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Level, NetworkPath, Trial, TrialId};
 use narrows_model::{Bytes, Fact, Nanos};
 
 /// A processor with two controllers of three channels; `modules` in the channels.
@@ -38,7 +38,7 @@ pub fn session(number: u32, level: &str, host: Host) -> Session {
         narrows_version: String::new(),
         host,
         peer_hosts: Vec::new(),
-        path: Path::Memory,
+        path: NetworkPath::Memory,
         levels: [("dimms".to_owned(), found)].into_iter().collect(),
         cannot: Default::default(),
         ended: None,
@@ -58,7 +58,7 @@ pub fn study(across: &str, medians: &[f64], runs: u32, recommend: Option<bool>) 
             kind: "tcp-stream".into(),
             params: Params::of_network(Bytes(0), 1),
             ends: EndSpec::anywhere(false),
-            path: Path::Peer,
+            path: NetworkPath::Peer,
             timeline: Timeline {
                 warmup_ns: none,
                 window_ns: none,

@@ -6,7 +6,7 @@ use narrows_control::session::{Answer, Order, Turn};
 use narrows_control::{ControlError, End};
 use narrows_model::load::{EndReport, FlowTally};
 use narrows_model::record::{Fault, LostBy, Outcome, Record, Stage, Stamp};
-use narrows_model::trial::{EndSpec, Path, Trial, TrialId};
+use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
 use narrows_plan::study::Cell;
@@ -96,7 +96,7 @@ impl SimEnds {
     fn expected(&self, trial: &Trial) -> BTreeMap<Setting, String> {
         let mut expected = self.world.borrow().defaults.clone();
         let cell = self.cells.iter().find(|cell| cell.id == trial.id).expect("a cell");
-        let is_memory = trial.path == Path::Memory;
+        let is_memory = trial.path == NetworkPath::Memory;
         if let Some(mtu) = cell.settings.told(&narrows_model::options::places::MTU) {
             expected.insert(Setting::Mtu, mtu.to_string());
         }

@@ -12,7 +12,7 @@ use crate::ends::{SimEnds, SimSettings};
 use crate::world::{Faults, Shared, SimAudience, SimClock, SimDisk, Where, World};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path, TrialId};
+use narrows_model::trial::{NetworkPath, TrialId};
 use narrows_plan::study::Left;
 use narrows_runner::outside::Outside;
 use narrows_runner::{Begun, CourseEnd, Defined, Engine, SessionPlan, unlike};
@@ -115,7 +115,11 @@ struct Ran {
 /// Starts the process until the study is over.
 fn through(case: &Case, faults: Faults, print: bool) -> Ran {
     let defined = Defined::parse(&case.text, false).expect(&case.text);
-    let path = if case.settings_are == Where::Namespaces { Path::Namespaces } else { Path::Peer };
+    let path = if case.settings_are == Where::Namespaces {
+        NetworkPath::Namespaces
+    } else {
+        NetworkPath::Peer
+    };
     let mut cable = "copper";
     let site = narrows_runner::Site {
         host: Default::default(),

@@ -5,7 +5,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{Params, Timeline};
 use narrows_model::record::{Outcome, Record, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, Path as Join, Trial, TrialId};
+use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_store::Store;
 use rusqlite::Connection;
@@ -33,7 +33,7 @@ pub fn trials() -> Vec<Trial> {
         kind: "tcp-stream".into(),
         params: Params::of_network(Bytes(64), 1),
         ends: EndSpec::anywhere(false),
-        path: Join::Loopback,
+        path: NetworkPath::Loopback,
         timeline: line,
         levels: Vec::new(),
         notes: Vec::new(),
