@@ -22,13 +22,13 @@ fn a_study_of_0_1_means_what_it_meant() {
     let mut seen = Vec::new();
     for (trial, summary) in stored.trials.iter().zip(narrows_stats::summarise(&stored)) {
         let median = |estimate: narrows_model::result::Estimate| estimate.value;
-        let beside = summary.background.map(median);
+        let background = summary.background.map(median);
         let value = summary.estimate.map(median);
-        seen.push((trial.kind.to_string(), trial.id.0.clone(), value, beside));
+        seen.push((trial.kind.to_string(), trial.id.0.clone(), value, background));
     }
     // What narrows 0.1 reported of the same file.
-    let of = |kind: &str, id: &str, value: f64, beside: Option<f64>| {
-        (kind.to_owned(), id.to_owned(), Some(value), beside)
+    let of = |kind: &str, id: &str, value: f64, background: Option<f64>| {
+        (kind.to_owned(), id.to_owned(), Some(value), background)
     };
     let stream = 6_397_530_516.100_613;
     let reads = 19_689_831_449.109_71;

@@ -182,8 +182,8 @@ fn ends_are_placed_by_who_they_are() {
         (&*memory.place(Role::Receiver).cpus.0, memory.path),
         (&[0, 1, 2][..], NetworkPath::Memory)
     );
-    let beside = planned("memory_load = 'copy:2@3'", NetworkPath::Loopback, 4).expect("a trial");
-    let end = beside.background().expect("a background load");
+    let loaded = planned("memory_load = 'copy:2@3'", NetworkPath::Loopback, 4).expect("a trial");
+    let end = loaded.background().expect("a background load");
     let threads = end.load.as_ref().map(|load| load.threads);
     assert_eq!((&end.place, threads), (&Placement::on([3]), Some(2)));
     assert!(

@@ -77,7 +77,7 @@ impl Controller<'_> {
             let record = record(trial, step, outcome, None, around.finish());
             return Ok(Record { external, ..record });
         }
-        let (outcome, ran) = outcome(self.run_beside(&[trial]), self.stop)?;
+        let (outcome, ran) = outcome(self.run_with_background(&[trial]), self.stop)?;
         let ran = ran.into_iter().flatten().next();
         Ok(record(trial, step, outcome, ran, around.finish()))
     }
@@ -114,7 +114,7 @@ impl Controller<'_> {
     fn records_together(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken> {
         let around = StampBefore::take();
         let all: Vec<&Trial> = trials.iter().collect();
-        let (outcome, ran) = outcome(self.run_beside(&all), self.stop)?;
+        let (outcome, ran) = outcome(self.run_with_background(&all), self.stop)?;
         let around = around.finish();
         let mut ran = ran.into_iter().flatten();
         let of = |trial| record(trial, step, outcome.clone(), ran.next(), around.clone());
@@ -123,17 +123,17 @@ impl Controller<'_> {
 
     /// Runs trials at once and, when the first is to have one, a background load until all their
     /// ends are done.
-    fn run_beside(&mut self, trials: &[&Trial]) -> Result<Vec<Ran>, Broken> {
-        let load = trials.first().map_or(Ok(None), |trial| self.start_beside(trial))?;
+    fn run_with_background(&mut self, trials: &[&Trial]) -> Result<Vec<Ran>, Broken> {
+        let load = trials.first().map_or(Ok(None), |trial| self.start_background(trial))?;
         let mut ran = self.run_trials(trials)?;
-        let load = self.end_beside(load)?.map(Box::new);
+        let load = self.end_background(load)?.map(Box::new);
         for reports in &mut ran {
             reports.extend(Reported::list(None, None, load.clone()));
         }
         Ok(ran)
     }
 
-    fn start_beside(&self, trial: &Trial) -> Result<Option<WorkerProcess>, Broken> {
+    fn start_background(&self, trial: &Trial) -> Result<Option<WorkerProcess>, Broken> {
         let end = trial.background();
         let Some((end, wanted)) = end.and_then(|end| Some((end, end.load.as_ref()?))) else {
             return Ok(None);
@@ -148,7 +148,7 @@ impl Controller<'_> {
 
     /// Tells the load that the run is over. Of one that was lost before, the report says why and
     /// holds nothing else, by which the run is labelled.
-    fn end_beside(&self, load: Option<WorkerProcess>) -> Result<Option<EndReport>, Broken> {
+    fn end_background(&self, load: Option<WorkerProcess>) -> Result<Option<EndReport>, Broken> {
         let Some(mut load) = load else { return Ok(None) };
         load.hang_up();
         match finished(&mut load, LOAD_ENDS_WITHIN, self.stop) {

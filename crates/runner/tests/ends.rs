@@ -168,7 +168,7 @@ fn both_ends_on_this_host() {
         trial("udp pace", "udp-stream", NetworkPath::Loopback, slow(network(2))),
         trial("trips", "tcp-rr", NetworkPath::Loopback, network(1)),
         trial("memory", "memory-read", NetworkPath::Memory, memory),
-        loaded("beside", "udp-rr", network(1), "memory-read"),
+        loaded("background", "udp-rr", network(1), "memory-read"),
     ];
     let local = Ends::Local { address: HERE, receiver_namespace: None, sender_namespace: None };
     let records = run(&trials, local, false);
@@ -187,7 +187,7 @@ fn both_ends_on_this_host() {
     assert!(
         memory.sender().is_none() && memory.receiver().expect("a receiver").flows[0].bytes.0 > 0
     );
-    let load = records[6].background().expect("the load beside");
+    let load = records[6].background().expect("the background load");
     assert!(load.flows[0].bytes.0 > 0, "{load:?}");
     // It lasts from before the first window to after the last, whatever the run took.
     let close = |end: &EndReport| end.opened_ns.0 + end.window_ns.0;

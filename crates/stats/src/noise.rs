@@ -48,10 +48,10 @@ pub fn noise(record: &Record) -> Option<Noise> {
 fn in_window(record: &Record, end: &EndReport) -> Option<Noise> {
     let machine = end.effective.machine.as_ref()?;
     let here = record.reports.iter().map(|one| &one.report).filter(|other| {
-        // The memory kernel beside a run is on the controller's host and says so too.
+        // The background load is on the controller's host and says so too.
         other.effective.machine.as_ref() == Some(machine)
     });
-    // Windows differ a little, and that of a memory kernel beside the run is longer.
+    // Windows differ a little, and that of a background load is longer.
     let own = here.map(|other| {
         let cpu = other.threads.iter().map(|t| t.user_ns.0.saturating_add(t.system_ns.0));
         let cpu = total(cpu) as f64;

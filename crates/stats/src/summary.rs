@@ -106,8 +106,8 @@ pub struct Summary {
     /// Bytes compared with what was sent, over all runs: all were right.
     #[serde(default)]
     pub verified_bytes: Option<Bytes>,
-    /// Bytes that background threads read a second beside a latency trial, or that the memory
-    /// kernel beside a network trial counted.
+    /// Bytes that background threads read a second beside a latency trial, or that the
+    /// background load of a network trial moved.
     #[serde(default)]
     pub background: Option<Estimate>,
     /// Runs whose background load did not last to their end: they are not in its figure.

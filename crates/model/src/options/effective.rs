@@ -22,7 +22,7 @@ pub struct Effective {
     /// kernel may or may not have made huge.
     #[serde(default)]
     pub pages: Option<String>,
-    /// Threads that load memory beside the one whose latency counts.
+    /// Threads of background load beside the one whose latency counts.
     #[serde(default)]
     pub background_threads: u32,
     /// Bytes that cross the memory bus per hundred bytes counted, once caches are too small: 150

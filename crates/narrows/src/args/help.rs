@@ -75,7 +75,7 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 14] = [
         &[
             ("narrows check", "measure, and write a study file and report.html"),
             ("narrows check -v", "the same with all details"),
-            ("narrows check --memory-load copy:2", "beside a memory load of two threads"),
+            ("narrows check --memory-load copy:2", "with a background load of two threads"),
         ],
     ),
     (

@@ -217,8 +217,8 @@ pub fn set_up(analysis: &Analysis<'_>, summary: &Summary) -> String {
     format!("{short}, socket buffers {asked}{}", in_force(summary))
 }
 
-/// What ran beside the trial, when something did.
-pub fn beside(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
+/// What loaded memory while the trial ran, when something did.
+pub fn background_load(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
     let moved = middle(summary.background.as_ref()?);
     let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
     let end = trial.and_then(Trial::background);
@@ -253,11 +253,11 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
         let variant = used.variant.as_deref().unwrap_or("-");
         let cpus = cpus_of(&trial.place(Role::Receiver).cpus.0);
         if summary.metric == Metric::LoadToUse {
-            let beside = summary.background.as_ref().map_or(String::new(), |background| {
+            let load = summary.background.as_ref().map_or(String::new(), |background| {
                 let readers = counted(used.background_threads as usize, "thread");
                 format!("; background load: {readers} that read {}", middle(background))
             });
-            return format!("one thread on {cpus}, {span}{beside}");
+            return format!("one thread on {cpus}, {span}{load}");
         }
         let crossing = match used.bus_percent_of_counted {
             Some(percent) => {

@@ -49,10 +49,10 @@ impl Prepared for Latency {
         let pause = job.params.memory.as_ref().and_then(|memory| memory.pause_ns).unwrap_or(0);
         let read = (memory_read::SPEC.of_width)(make.vector);
         let read = read.ok_or_else(|| LoadError::Order("no loop to read with".to_owned()))?;
-        let beside = job.params.streams - 1;
-        let background = (span as u64 / u64::from(beside.max(1))).max(BACKGROUND_BYTES_MIN);
+        let readers = job.params.streams - 1;
+        let background = (span as u64 / u64::from(readers.max(1))).max(BACKGROUND_BYTES_MIN);
         let mut lanes: Vec<LaneWork> = vec![Box::new(move |lane| chase(lane, make, span))];
-        lanes.extend((0..beside).map(|_| -> LaneWork {
+        lanes.extend((0..readers).map(|_| -> LaneWork {
             Box::new(move |lane| load(lane, read, make, background as usize, pause))
         }));
         Crew::muster(CrewPlan {
@@ -64,7 +64,7 @@ impl Prepared for Latency {
                 buffer_span_bytes: Bytes(span as u64),
                 variant: Some(make.vector.name().to_owned()),
                 pages: Some(make.pages.name().to_owned()),
-                background_threads: beside,
+                background_threads: readers,
                 ..Default::default()
             },
             cpus: job.cpus,
