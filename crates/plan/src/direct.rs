@@ -28,8 +28,8 @@ pub fn trial_of(
 }
 
 /// The same against an iperf3 server. As its own client does, the sender stops when the window
-/// ends; a receiver goes on for a moment. TCP warms up a second, which the server leaves out; UDP needs
-/// no warm-up, and some servers count what came in one.
+/// ends; a receiver goes on for a moment. TCP warms up a second, which the server leaves out; UDP
+/// needs no warm-up, and some servers count what came in one.
 pub fn trial_of_iperf3(
     kind: Workload,
     params: Params,

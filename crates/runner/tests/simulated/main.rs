@@ -112,27 +112,29 @@ struct Ran {
     starts: u64,
 }
 
+fn path_of(case: &Case) -> NetworkPath {
+    if case.settings_are == Where::Namespaces { NetworkPath::Namespaces } else { NetworkPath::Peer }
+}
+
+/// What is said on the command line of a factor that is changed by hand.
+fn levels_said(case: &Case, cable: &str) -> BTreeMap<String, String> {
+    let said = case.by_hand.then(|| ("cable".to_owned(), cable.to_owned()));
+    said.into_iter().collect()
+}
+
 /// Starts the process until the study is over.
 fn through(case: &Case, faults: Faults, print: bool) -> Ran {
     let defined = Defined::parse(&case.text, false).expect(&case.text);
-    let path = if case.settings_are == Where::Namespaces {
-        NetworkPath::Namespaces
-    } else {
-        NetworkPath::Peer
-    };
     let mut cable = "copper";
     let site = narrows_runner::Site {
         host: Default::default(),
         peer_hosts: Vec::new(),
-        path,
+        path: path_of(case),
         interface: Some("eth0".to_owned()),
     };
-    let said = |cable: &str| match case.by_hand {
-        true => BTreeMap::from([("cable".to_owned(), cable.to_owned())]),
-        false => BTreeMap::new(),
+    let plan_of = |cable: &str| {
+        SessionPlan::of(&defined, &site, &levels_said(case, cable), &|_| None).expect("a plan")
     };
-    let plan_of =
-        |cable: &str| SessionPlan::of(&defined, &site, &said(cable), &|_| None).expect("a plan");
     let plan = plan_of(cable);
     assert!(plan.missing.iter().all(Option::is_none), "{:?}", plan.missing);
     let begun =
