@@ -1,8 +1,8 @@
 //! Trials of many pairs: what each pair reached, and whether their windows were the same.
 
 use crate::done::CONFIDENCE;
-use crate::median_interval;
 use crate::reconcile::reconcile;
+use crate::{median, median_interval};
 use narrows_model::load::Role;
 use narrows_model::record::{Outcome, Record, Reported};
 use narrows_model::result::{Estimate, Unit};
@@ -26,6 +26,22 @@ pub struct Pairs {
     pub overlap_share: Option<f64>,
     /// Runs whose windows had too little in common for a sum.
     pub apart: u32,
+    /// How even the pairs' rates were in a run, median over the runs: Jain's index, 1 where all
+    /// were alike, one over their number where one pair had everything.
+    pub fairness: Option<f64>,
+    /// The pair with the lowest median, where there is one; of equals none.
+    pub slowest: Option<Slowest>,
+}
+
+/// The slowest of many pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slowest {
+    /// Which pair, from 0.
+    pub pair: usize,
+    /// Runs in which it was slower than every other.
+    pub runs: u32,
+    /// Runs in which all pairs have a rate.
+    pub of: u32,
 }
 
 /// What came from one end to another.
@@ -48,22 +64,60 @@ pub fn pairs(study: &StoredStudy) -> Vec<Pairs> {
 fn of_trial(study: &StoredStudy, trial: &Trial) -> Pairs {
     let done: Vec<&Record> =
         study.records_of(trial).filter(|record| record.outcome == Outcome::Done).collect();
+    let count = trial.pairs().count();
+    let runs: Vec<Vec<Option<f64>>> = done
+        .iter()
+        .map(|record| (0..count).map(|at| bits_per_second(trial, record, at)).collect())
+        .collect();
     let rate = |at: usize| {
-        let rates = done.iter().filter_map(|record| bits_per_second(trial, record, at));
-        median_interval(&rates.collect::<Vec<f64>>(), CONFIDENCE, Unit::BitsPerSecond)
+        let rates: Vec<f64> = runs.iter().filter_map(|run| run[at]).collect();
+        median_interval(&rates, CONFIDENCE, Unit::BitsPerSecond)
     };
-    let each = trial.pairs().enumerate().map(|(at, pair)| PairRate {
-        from: pair.sender.host,
-        to: pair.receiver.host,
-        estimate: rate(at),
-    });
+    let each: Vec<PairRate> = trial
+        .pairs()
+        .enumerate()
+        .map(|(at, pair)| PairRate {
+            from: pair.sender.host,
+            to: pair.receiver.host,
+            estimate: rate(at),
+        })
+        .collect();
+    let whole: Vec<Vec<f64>> =
+        runs.into_iter().filter_map(|run| run.into_iter().collect()).collect();
+    let indices: Vec<f64> = whole.iter().filter_map(|run| fairness(run)).collect();
     let shares = done.iter().filter_map(|record| overlap_share(record));
     Pairs {
         label: trial.label.clone(),
-        each: each.collect(),
         overlap_share: shares.reduce(f64::min),
         apart: done.iter().filter(|record| is_apart(trial, record)).count() as u32,
+        fairness: median(&indices),
+        slowest: slowest(&each, &whole),
+        each,
     }
+}
+
+/// Jain's index of fairness (R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984); `None` where nothing
+/// came.
+fn fairness(rates: &[f64]) -> Option<f64> {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
+}
+
+/// The pair that is below all others by its median; how often it was so in a run of its own.
+fn slowest(each: &[PairRate], runs: &[Vec<f64>]) -> Option<Slowest> {
+    let medians: Vec<f64> =
+        each.iter().map(|pair| Some(pair.estimate?.value)).collect::<Option<_>>()?;
+    let pair = below_others(&medians)?;
+    let own = runs.iter().filter(|run| below_others(run) == Some(pair)).count();
+    Some(Slowest { pair, runs: own as u32, of: runs.len() as u32 })
+}
+
+/// Place of the least of several values; `None` where it is there twice.
+fn below_others(values: &[f64]) -> Option<usize> {
+    let least = values.iter().copied().reduce(f64::min)?;
+    let mut at = (0..values.len()).filter(|at| values[*at] <= least);
+    at.next().filter(|_| at.next().is_none())
 }
 
 /// What a pair's receiver counted a second, without what had come before its window; `None` where

@@ -20,6 +20,9 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
         }
         text.push('\n');
     }
+    for line in words::pairs(analysis) {
+        let _ = writeln!(text, "  {line}");
+    }
     for line in recommendation(results).into_iter().chain(cautions(analysis, &results.drift)) {
         let _ = writeln!(text, "{line}");
     }

@@ -6,14 +6,44 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::EndHost;
 use narrows_stats::{OVERLAP_MIN, PairRate, Pairs};
 
-/// What each pair reached, and what is known of their windows, a line each.
+/// Most pairs of a trial that are all told.
+const ALL_TOLD_MAX: usize = 8;
+
+/// What each pair reached, how even that was, and what is known of their windows, a line each.
 pub fn pairs(analysis: &Analysis<'_>) -> Vec<String> {
-    let stored = analysis.stored;
-    let of = |pairs: &Pairs| {
-        let each: Vec<String> = pairs.each.iter().map(|one| pair(stored, one)).collect();
-        [vec![windows(pairs)], each].concat()
+    let several = analysis.pairs.len() > 1;
+    analysis.pairs.iter().flat_map(|pairs| of_trial(analysis.stored, pairs, several)).collect()
+}
+
+fn of_trial(stored: &StoredStudy, pairs: &Pairs, several: bool) -> Vec<String> {
+    let label = if several { format!("{}: ", pairs.label) } else { String::new() };
+    let mut lines = vec![label + &windows(pairs)];
+    lines.extend(evenness(stored, pairs));
+    let mut told: Vec<&PairRate> = pairs.each.iter().collect();
+    let left_out = told.len().saturating_sub(ALL_TOLD_MAX);
+    if left_out > 0 {
+        let rate = |pair: &PairRate| pair.estimate.map_or(0.0, |rate| rate.value);
+        told.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+        told.truncate(ALL_TOLD_MAX);
+    }
+    lines.extend(told.into_iter().map(|one| pair(stored, one)));
+    if left_out > 0 {
+        lines
+            .push(format!("{} faster than these are left out (--json)", counted(left_out, "pair")));
+    }
+    lines
+}
+
+/// How even the pairs' rates were, and which was the slowest.
+fn evenness(stored: &StoredStudy, pairs: &Pairs) -> Option<String> {
+    let fairness = pairs.fairness?;
+    let text = format!("fairness {fairness:.3} (Jain's index: 1 where all pairs had the same)");
+    let Some((slowest, one)) = pairs.slowest.and_then(|at| Some((at, pairs.each.get(at.pair)?)))
+    else {
+        return Some(text);
     };
-    analysis.pairs.iter().flat_map(of).collect()
+    let (from, to) = (host(stored, one.from), host(stored, one.to));
+    Some(format!("{text}; slowest {from} to {to}, in {} of {} runs", slowest.runs, slowest.of))
 }
 
 fn pair(stored: &StoredStudy, one: &PairRate) -> String {
