@@ -21,6 +21,16 @@ pub struct Bind {
     pub device: Option<String>,
 }
 
+impl Bind {
+    /// An address, or else an interface.
+    pub fn from_words(words: &str) -> Self {
+        match words.parse() {
+            Ok(address) => Self { address: Some(address), device: None },
+            Err(_) => Self { address: None, device: Some(words.to_owned()) },
+        }
+    }
+}
+
 /// What an end of a trial does. Files and orders have the words of narrows 0.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -93,12 +93,13 @@ pub fn seed_from(chance: u64) -> u64 {
     Pcg64::seed_from_u64(chance).next_u64() >> 32
 }
 
-/// How long one run should take: its time line, and what starting two processes and touching the
-/// working set takes (assumed: 0.1 s, and 2 GB/s).
+/// How long one run should take: its time line, and what starting the two processes of each pair
+/// and touching the working set takes (assumed: 0.1 s, and 2 GB/s).
 pub fn run_ns(trial: &Trial) -> Nanos {
     let line = &trial.timeline;
+    let start = 100_000_000 * trial.pairs().count().max(1) as u64;
     let touch = trial.params.working_set_bytes.0 / 2;
-    Nanos(line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0 + 100_000_000 + touch)
+    Nanos(line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0 + start + touch)
 }
 
 #[cfg(test)]

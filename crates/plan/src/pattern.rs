@@ -9,6 +9,8 @@ use thiserror::Error;
 /// A pattern of traffic among hosts in the order in which they are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
+    /// The first sends to the second, the third to the fourth, and so on.
+    Pair,
     /// All others send to the first.
     FanIn,
     /// The first sends to all others.
@@ -43,6 +45,9 @@ pub enum NoPattern {
     /// Half of the others receive, half send.
     #[error("{0} needs an odd number of hosts: the first, and two halves of the others")]
     NoHalves(Pattern),
+    /// Each host is in one pair.
+    #[error("{0} needs an even number of hosts")]
+    NoPairs(Pattern),
     /// It is of too many pairs.
     #[error("{pairs} pairs at once, at most {PAIRS_MAX}")]
     ManyPairs {
@@ -53,12 +58,13 @@ pub enum NoPattern {
 
 impl Pattern {
     /// All patterns, in the order of the help text.
-    pub const ALL: [Self; 5] =
-        [Self::FanIn, Self::FanOut, Self::HalfInHalfOut, Self::Ring, Self::AllPairs];
+    pub const ALL: [Self; 6] =
+        [Self::Pair, Self::FanIn, Self::FanOut, Self::HalfInHalfOut, Self::Ring, Self::AllPairs];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Pair => "pair",
             Self::FanIn => "fan-in",
             Self::FanOut => "fan-out",
             Self::HalfInHalfOut => "half-in-half-out",
@@ -70,7 +76,7 @@ impl Pattern {
     /// The fewest hosts that it is a pattern of.
     fn least(self) -> usize {
         match self {
-            Self::FanIn | Self::FanOut | Self::AllPairs => 2,
+            Self::Pair | Self::FanIn | Self::FanOut | Self::AllPairs => 2,
             Self::HalfInHalfOut | Self::Ring => 3,
         }
     }
@@ -84,8 +90,12 @@ impl Pattern {
         if self == Self::HalfInHalfOut && hosts.is_multiple_of(2) {
             return Err(NoPattern::NoHalves(self));
         }
+        if self == Self::Pair && !hosts.is_multiple_of(2) {
+            return Err(NoPattern::NoPairs(self));
+        }
         let half = hosts / 2;
         let pairs: Vec<(usize, usize)> = match self {
+            Self::Pair => (0..hosts / 2).map(|pair| (2 * pair, 2 * pair + 1)).collect(),
             Self::FanIn => (1..hosts).map(|from| (from, 0)).collect(),
             Self::FanOut => (1..hosts).map(|to| (0, to)).collect(),
             Self::HalfInHalfOut => {
@@ -104,13 +114,18 @@ impl Pattern {
         }
     }
 
-    /// The ends of a trial of this pattern, on any CPUs of their hosts.
-    pub fn ends(self, hosts: usize) -> Result<Vec<EndSpec>, NoPattern> {
-        let end =
-            |role, host: usize| EndSpec::of(role, EndHost::Peer(host as u32), Placement::default());
-        let both = |(from, to)| [end(Role::Sender, from), end(Role::Receiver, to)];
-        Ok(self.pairs(hosts)?.into_iter().flat_map(both).collect())
+    /// The ends of a trial of this pattern among the peers of these numbers, on any CPUs of theirs.
+    pub fn ends(self, peers: &[u32]) -> Result<Vec<EndSpec>, NoPattern> {
+        let pairs = self.pairs(peers.len())?;
+        let both = pairs.into_iter().flat_map(|(from, to)| {
+            [end(Role::Sender, peers[from]), end(Role::Receiver, peers[to])]
+        });
+        Ok(both.collect())
     }
+}
+
+fn end(role: Role, peer: u32) -> EndSpec {
+    EndSpec::of(role, EndHost::Peer(peer), Placement::default())
 }
 
 impl fmt::Display for Pattern {
@@ -131,19 +146,21 @@ impl FromStr for Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Pattern::{AllPairs, FanIn, FanOut, HalfInHalfOut, Ring};
+    use Pattern::{AllPairs, FanIn, FanOut, HalfInHalfOut, Pair, Ring};
+    use narrows_model::options::places::PATTERNS;
 
     #[test]
     fn each_pattern_has_its_pairs() {
         let of = |pattern: Pattern, hosts| pattern.pairs(hosts).expect("pairs");
+        assert_eq!(of(Pair, 4), [(0, 1), (2, 3)]);
         assert_eq!(of(FanIn, 3), [(1, 0), (2, 0)]);
         assert_eq!(of(FanOut, 3), [(0, 1), (0, 2)]);
         assert_eq!(of(HalfInHalfOut, 5), [(1, 0), (2, 0), (0, 3), (0, 4)]);
         assert_eq!(of(Ring, 4), [(0, 1), (1, 2), (2, 3), (3, 0)]);
         assert_eq!(of(AllPairs, 3), [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
-        let ends = FanIn.ends(2).expect("ends");
+        let ends = FanIn.ends(&[4, 7]).expect("ends");
         let seen: Vec<_> = ends.iter().map(|end| (end.role, end.host)).collect();
-        let wanted = [(Role::Sender, EndHost::Peer(1)), (Role::Receiver, EndHost::Peer(0))];
+        let wanted = [(Role::Sender, EndHost::Peer(7)), (Role::Receiver, EndHost::Peer(4))];
         assert_eq!(seen, wanted);
     }
 
@@ -155,6 +172,8 @@ mod tests {
             assert!(few.contains("hosts or more, and 1 are named"), "{few}");
         }
         assert!("star".parse::<Pattern>().is_err_and(|why| why.to_string().contains("ring")));
+        assert_eq!(Pattern::ALL.map(Pattern::name), PATTERNS);
+        assert_eq!(Pair.pairs(3), Err(NoPattern::NoPairs(Pair)));
         assert_eq!(HalfInHalfOut.pairs(4), Err(NoPattern::NoHalves(HalfInHalfOut)));
         assert_eq!(AllPairs.pairs(9), Err(NoPattern::ManyPairs { pairs: 72 }));
     }

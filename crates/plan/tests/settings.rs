@@ -7,8 +7,8 @@ use narrows_model::study::Found;
 use narrows_model::trial::{NetworkPath, Placement};
 use narrows_model::{Bytes, Fact};
 use narrows_plan::study::{
-    Count, Cut, Definition, Ends, Left, Machine, Settings, cells, left, next_block, standing,
-    trials,
+    Count, Cut, Definition, Ends, Left, Machine, PeerHost, Settings, cells, left, next_block,
+    standing, trials,
 };
 use narrows_plan::{Seat, Where};
 use std::collections::BTreeMap;
@@ -133,8 +133,9 @@ fn planned(
     host.cpu.online = Fact::known((0..cpus).collect(), "test");
     host.cpu.allowed = Fact::known((0..cpus).collect(), "test");
     let cells = cells(&definition(&format!("[base]\n{text}"))).expect("cells");
-    let peer = (path == NetworkPath::Peer).then_some(&host);
-    let ends = Ends { host: &host, peer, path, interface: None };
+    let peer = PeerHost { name: "far", host: Some(&host), interface: None, away: None };
+    let peers = if path == NetworkPath::Peer { &[peer][..] } else { &[] };
+    let ends = Ends { host: &host, peers, path, interface: None };
     let (trial, why) = trials(&cells, &ends).map_err(|error| error.to_string())?.remove(0);
     why.map_or(Ok(trial), Err)
 }
@@ -172,7 +173,7 @@ fn ends_are_placed_by_who_they_are() {
         (vec![2], vec![1], Some(1), Some(0)),
         "the peer sends"
     );
-    assert_eq!(of(&back, NetworkPath::Loopback).0, [1], "on one host the first is the sender's");
+    assert_eq!(of(&back, NetworkPath::Loopback).0, [1], "on one host the first is the source's");
     assert_eq!(of("", NetworkPath::Peer), (vec![], vec![], None, None), "two hosts are not pinned");
     assert_eq!(of("", NetworkPath::Loopback), (vec![0], vec![1], None, None));
     assert_eq!(of("affinity = '0-1,0-1'", NetworkPath::Peer).1, [0, 1], "other hosts' CPUs");
@@ -182,8 +183,8 @@ fn ends_are_placed_by_who_they_are() {
         (&*memory.place(Role::Receiver).cpus.0, memory.path),
         (&[0, 1, 2][..], NetworkPath::Memory)
     );
-    let loaded = planned("memory_load = 'copy:2@3'", NetworkPath::Loopback, 4).expect("a trial");
-    let end = loaded.background().expect("a background load");
+    let beside = planned("memory_load = 'copy:2@3'", NetworkPath::Loopback, 4).expect("a trial");
+    let end = beside.background().expect("a background load");
     let threads = end.load.as_ref().map(|load| load.threads);
     assert_eq!((&end.place, threads), (&Placement::on([3]), Some(2)));
     assert!(

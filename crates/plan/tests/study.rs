@@ -140,7 +140,7 @@ fn what_to_change_is_said() {
 fn trials_keep_the_cells_ids_on_any_machine() {
     let cells = cells(&Definition::parse(LENOVO).expect("a study")).expect("cells");
     let of = |host: &Host| {
-        let ends = Ends { host, peer: None, path: NetworkPath::Loopback, interface: None };
+        let ends = Ends { host, peers: &[], path: NetworkPath::Loopback, interface: None };
         let planned = trials(&cells, &ends).expect("trials");
         planned.into_iter().map(|(trial, _)| trial).collect::<Vec<_>>()
     };
@@ -185,7 +185,7 @@ fn slips_of_the_pen_are_told_with_their_place() {
     }
     let host = Host::default();
     let cells = cells(&Definition::parse(wrong[wrong.len() - 1].0).expect("a study"));
-    let ends = Ends { host: &host, peer: None, path: NetworkPath::Loopback, interface: None };
+    let ends = Ends { host: &host, peers: &[], path: NetworkPath::Loopback, interface: None };
     let error = trials(&cells.expect("cells"), &ends).expect_err("no place").to_string();
     assert!(error.contains("not LOCAL,REMOTE"), "{error}");
 }
@@ -233,7 +233,7 @@ fn two_ends_of_one_host_share_no_cpu_that_they_need_not() {
             "name = 'x'\nrepeats = 1\n[base]\naffinity = '{affinity}'\nparallel = {parallel}\n"
         );
         let cells = cells(&Definition::parse(&text).expect("a study")).expect("cells");
-        let ends = Ends { host: &host, peer: None, path: NetworkPath::Namespaces, interface: None };
+        let ends = Ends { host: &host, peers: &[], path: NetworkPath::Namespaces, interface: None };
         let trial = trials(&cells, &ends).expect("trials").remove(0).0;
         let cpus = |role| trial.place(role).cpus.0.clone();
         (cpus(Role::Sender), cpus(Role::Receiver))
@@ -269,7 +269,7 @@ fn a_place_is_bound_to_as_a_whole_and_a_load_crosses_nodes() {
     let of = |words: &str| {
         let text = format!("name = 'x'\nrepeats = 1\n[base]\n{words}\n");
         let cells = cells(&Definition::parse(&text).expect("a study")).expect("cells");
-        let ends = Ends { host: &host, peer: None, path: NetworkPath::Namespaces, interface: None };
+        let ends = Ends { host: &host, peers: &[], path: NetworkPath::Namespaces, interface: None };
         trials(&cells, &ends).expect("trials").remove(0)
     };
     let (set, why_not) = of("affinity = 'node:0/all,node:1'");
@@ -290,7 +290,7 @@ fn a_background_load_beside_another_tool_is_refused() {
     let text = "name = 'x'\nrepeats = 1\n[base]\nmemory_load = 'triad:2'\nengine = 'iperf3'\n";
     let cells = cells(&Definition::parse(text).expect("a study")).expect("cells");
     let host = Host::default();
-    let ends = Ends { host: &host, peer: None, path: NetworkPath::Namespaces, interface: None };
+    let ends = Ends { host: &host, peers: &[], path: NetworkPath::Namespaces, interface: None };
     let why = trials(&cells, &ends).expect_err("no load would run").to_string();
     assert!(why.contains("memory_load") && why.contains("iperf3"), "{why}");
 }
@@ -305,7 +305,7 @@ fn interrupts_and_rdma_devices_reach_the_trials() {
     let from = Source("test".into());
     host.cpu.online = Fact::Known { value: vec![0, 1], from: from.clone() };
     host.cpu.allowed = Fact::Known { value: vec![0, 1], from };
-    let ends = Ends { host: &host, peer: None, path: NetworkPath::Loopback, interface: None };
+    let ends = Ends { host: &host, peers: &[], path: NetworkPath::Loopback, interface: None };
     let planned = trials(&cells(&definition).expect("cells"), &ends).expect("trials");
     let [(a, _), (b, _)] = planned.as_slice() else { panic!("{planned:?}") };
     assert_eq!(a.irq(), Some(&CpuList(vec![0])));

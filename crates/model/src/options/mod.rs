@@ -65,6 +65,8 @@ pub static ALL: &[&Declared] = &[
     &kernels::VECTOR.declared,
     &kernels::PAGES.declared,
     &places::MTU.declared,
+    &places::PATTERN.declared,
+    &places::BIND.declared,
     &rdma::DEVICE.declared,
     &rdma::IB_PORT.declared,
     &rdma::GID_INDEX.declared,

@@ -95,3 +95,36 @@ pub static MTU: Opt<u32> = Opt::new(Declared {
     help: "MTU of the interface between the ends, which narrows sets and puts back",
     ..OLD
 });
+
+/// Patterns of traffic among several hosts.
+pub const PATTERNS: &[&str] =
+    &["pair", "fan-in", "fan-out", "half-in-half-out", "ring", "all-pairs"];
+
+/// Who sends to whom among the hosts of a trial.
+pub static PATTERN: Opt<String> = Opt::new(Declared {
+    key: "pattern",
+    takes: Takes::Word(PATTERNS),
+    help: "The hosts send to each other, all at once, and this one carries no data: pair (the first \
+           to the second, the third to the fourth), fan-in (to the first host), fan-out (from it), \
+           half-in-half-out, ring or all-pairs; their owners name each other with `narrows serve \
+           --peers`",
+    flags: &[Flag {
+        on: TCP_UDP,
+        long: "pattern",
+        value: "PATTERN",
+        not_with: &["iperf3", "rr", "bidirectional", "inside", "bind"],
+        ..Flag::PLAIN
+    }],
+    unset: Unset::Left,
+    ..OLD
+});
+
+/// Where the packets of this host's end leave from.
+pub static BIND: Opt<String> = Opt::new(Declared {
+    key: "bind",
+    takes: Takes::Text(Form::Any),
+    help: "Own address or interface that data connections leave from: which of this host's NICs is \
+           measured",
+    unset: Unset::Left,
+    ..OLD
+});

@@ -1,13 +1,14 @@
 //! The cells of a study, and their trials on a machine.
 
+use super::ends::{Cast, Ends};
 use super::{Definition, Settings, StudyError};
-use crate::{Seat, Spot, TwoPlaces, Unplaced, Where, choose, cpus, on_node};
+use crate::{Spot, choose, on_node};
 use blake2::{Blake2s256, Digest};
+use narrows_model::Nanos;
 use narrows_model::host::Host;
-use narrows_model::load::{CpuList, Params, Timeline};
+use narrows_model::load::Timeline;
 use narrows_model::options::{kernels, runs};
-use narrows_model::trial::{EndHost, EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
-use narrows_model::{Bytes, Nanos};
+use narrows_model::trial::{EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
 
 /// One combination of levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,19 +74,8 @@ fn is_excluded(definition: &Definition, levels: &[Level]) -> bool {
     definition.exclude.iter().any(|rule| rule.iter().all(|(factor, names)| has(factor, names)))
 }
 
-/// Where the two ends of network cells are.
-pub struct Ends<'a> {
-    /// The host that narrows runs on.
-    pub host: &'a Host,
-    /// The other, when there is one.
-    pub peer: Option<&'a Host>,
-    /// What joins them.
-    pub path: NetworkPath,
-    /// Interface that leads to the peer.
-    pub interface: Option<&'a str>,
-}
-
-/// A cell's trial on these hosts, and why it cannot be run there: a place that they do not have.
+/// A cell's trial on these hosts, and why it cannot be run there: a place that they do not have, or
+/// a host that is away.
 pub type Planned = (Trial, Option<String>);
 
 /// The cells' trials on these hosts. An error is a slip of the study's file.
@@ -95,142 +85,84 @@ pub fn trials(cells: &[Cell], ends: &Ends<'_>) -> Result<Vec<Planned>, StudyErro
 
 fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     let settings = &cell.settings;
-    let wrong = |why: String| StudyError::new(format!("cell '{}'", cell.label()), why);
-    let slip = |error: StudyError| wrong(error.to_string());
+    let in_cell =
+        |error: StudyError| StudyError::new(format!("cell '{}'", cell.label()), error.to_string());
     let kind = settings.kind();
     let memory = kind.is_memory();
-    let mut why_not = None;
-    let spot = settings.told(&kernels::NODE).filter(|_| memory).map(|node| {
-        on_node(ends.host, node).ok_or(format!("this process may use no CPU of node {node}"))
-    });
-    let spot = spot.unwrap_or_else(|| Ok(choose(ends.host)));
-    let spot = spot.unwrap_or_else(|why| {
-        why_not = Some(why);
-        choose(ends.host)
-    });
-    let caches = ends.peer.map_or(Bytes(0), Host::last_level_cache_bytes);
-    let cache = caches.max(ends.host.last_level_cache_bytes());
-    let params = settings.params(cache, spot.working_set_bytes).map_err(slip)?;
-    let mut background = None;
-    if let Some(load) = settings.background().map_err(slip)? {
-        if let Some(engine) = settings.engine() {
-            let tool = engine.tool;
-            return Err(wrong(format!(
-                "memory_load: no background load runs with engine '{tool}'"
-            )));
-        }
-        match load.on(ends.host, spot.working_set_bytes) {
-            Ok(end) => background = Some(end),
-            Err(why) => why_not = Some(format!("memory_load: {why}")),
-        }
-    }
-    let mut own = match memory {
-        true => {
-            let threads = spot.cpus.iter().copied().take(params.streams as usize);
-            EndSpec::of_memory(Placement::on(threads.collect::<Vec<u32>>()))
-        }
-        false => {
-            let places = settings.places().map_err(slip)?;
-            let nodes = settings.nodes().map_err(slip)?;
-            let irq = settings.interrupts().map_err(slip)?;
-            let irq = irq.map(|place| cpus(ends.host, place, ends.interface)).transpose();
-            let reverse = params.is_reverse();
-            let placed = placed(places, nodes, ends, &spot, &params);
-            let own = placed.and_then(|places| Ok(steered(places.ends(reverse), irq?)));
-            own.unwrap_or_else(|why| {
-                why_not = Some(why.to_string());
-                TwoPlaces::default().ends(reverse)
-            })
-        }
+    let (spot, mut why_not) = spot(settings, ends.host, memory);
+    let cast = Cast::of(settings, ends).map_err(in_cell)?;
+    let params = settings.params(cast.cache_bytes(), spot.working_set_bytes).map_err(in_cell)?;
+    let own = if memory {
+        let threads = spot.cpus.iter().copied().take(params.streams as usize);
+        EndSpec::of_memory(Placement::on(threads.collect::<Vec<u32>>()))
+    } else {
+        let (own, why) = cast.ends(&spot, &params).map_err(in_cell)?;
+        why_not = why.or(why_not);
+        own
     };
-    own.extend(background);
+    let (background, why) = background(settings, ends.host, &spot).map_err(in_cell)?;
     let trial = Trial {
         id: cell.id.clone(),
         label: cell.label(),
         kind,
         params,
-        ends: own,
+        ends: own.into_iter().chain(background).collect(),
         path: if memory { NetworkPath::Memory } else { ends.path },
-        timeline: timeline(settings, memory).map_err(wrong)?,
+        timeline: timeline(settings, memory).map_err(in_cell)?,
         levels: cell.levels.clone(),
         notes: Vec::new(),
         engine: settings.engine(),
     };
-    Ok((trial, why_not))
+    Ok((trial, why.or(why_not)))
 }
 
-/// The ends, with the interrupts of the controller's NIC on these CPUs.
-fn steered(mut ends: Vec<EndSpec>, irq: Option<Vec<u32>>) -> Vec<EndSpec> {
-    if let Some(near) = ends.iter_mut().find(|end| end.host == EndHost::Controller) {
-        near.irq = irq.map(CpuList);
-    }
-    ends
-}
-
-fn timeline(settings: &Settings, memory: bool) -> Result<Timeline, String> {
-    let seconds = |wanted: Option<f64>, otherwise: f64, what: &str| {
-        let seconds = wanted.unwrap_or(otherwise);
-        match (0.0..=86_400.0).contains(&seconds) {
-            true => Ok(Nanos((seconds * 1e9) as u64)),
-            false => Err(format!("{what} = {seconds} is not 0 to 86400")),
-        }
+/// Where kernels of memory run, or what is near it with why it cannot be had.
+fn spot(settings: &Settings, host: &Host, memory: bool) -> (Spot, Option<String>) {
+    let Some(node) = settings.told(&kernels::NODE).filter(|_| memory) else {
+        return (choose(host), None);
     };
-    let window_ns = seconds(settings.told(&runs::SECONDS), 1.5, "seconds")?;
+    match on_node(host, node) {
+        Some(spot) => (spot, None),
+        None => (choose(host), Some(format!("this process may use no CPU of node {node}"))),
+    }
+}
+
+/// The background load on this host, or why it has no place there.
+fn background(
+    settings: &Settings,
+    host: &Host,
+    spot: &Spot,
+) -> Result<(Option<EndSpec>, Option<String>), StudyError> {
+    let Some(load) = settings.background()? else { return Ok((None, None)) };
+    if let Some(engine) = settings.engine() {
+        let tool = engine.tool;
+        let why = format!("no background load runs with engine '{tool}'");
+        return Err(StudyError::new("memory_load", why));
+    }
+    Ok(match load.on(host, spot.working_set_bytes) {
+        Ok(end) => (Some(end), None),
+        Err(why) => (None, Some(format!("memory_load: {why}"))),
+    })
+}
+
+fn timeline(settings: &Settings, memory: bool) -> Result<Timeline, StudyError> {
+    let window_ns = nanos(settings.told(&runs::SECONDS).unwrap_or(1.5), "seconds")?;
     if window_ns.0 < 50_000_000 {
-        return Err("seconds must be at least 0.05".to_owned());
+        return Err(StudyError::new("seconds", "must be at least 0.05"));
     }
     let (warm, cool) = if memory { (0.05, 0) } else { (0.5, 300) };
     Ok(Timeline {
-        warmup_ns: seconds(settings.told(&runs::WARMUP_SECONDS), warm, "warmup_seconds")?,
+        warmup_ns: nanos(settings.told(&runs::WARMUP_SECONDS).unwrap_or(warm), "warmup_seconds")?,
         window_ns,
         cooldown_ns: Nanos::from_millis(cool),
         interval_ns: None,
     })
 }
 
-/// The CPUs after those that `flows` threads take.
-fn turned(mut cpus: CpuList, flows: u32) -> CpuList {
-    let all = cpus.0.len().max(1);
-    let turn = (flows as usize % all).max(usize::from(all > 1));
-    cpus.0.rotate_left(turn % all);
-    cpus
-}
-
-/// The CPUs and nodes of both ends. Without words about them, ends of one host have a core each,
-/// and ends of two are not pinned.
-fn placed(
-    places: Option<(Seat, Seat)>,
-    (local_node, remote_node): (Option<u32>, Option<u32>),
-    ends: &Ends<'_>,
-    spot: &Spot,
-    params: &Params,
-) -> Result<TwoPlaces, Unplaced> {
-    let (reverse, flows) = (params.is_reverse(), params.flows());
-    let one_host = ends.path != NetworkPath::Peer;
-    let bindings = places.as_ref().map(|(here, there)| (here.binding, there.binding));
-    let (local_binding, remote_binding) = bindings.unwrap_or_default();
-    let places = places.map(|(here, there)| (here.at, there.at));
-    let (local, remote) = match places {
-        None if one_host => (spot.pair.sender.cpus.clone(), spot.pair.receiver.cpus.clone()),
-        None => (CpuList::default(), CpuList::default()),
-        Some((here, there)) => {
-            let local = CpuList(cpus(ends.host, here, ends.interface)?);
-            let far = ends.peer.unwrap_or(ends.host);
-            let same_core = there == Where::SameCore;
-            let remote = match there {
-                Where::SameCore => local.clone(),
-                there => CpuList(cpus(far, there, None)?),
-            };
-            // On one host the same place is the same CPUs: the other end begins with those that
-            // this one leaves, so that two ends share none that they need not.
-            let shared = one_host && !same_core && local == remote;
-            (local, if shared { turned(remote, flows) } else { remote })
-        }
-    };
-    let local = Placement { cpus: local, binding: local_binding, node: local_node };
-    let remote = Placement { cpus: remote, binding: remote_binding, node: remote_node };
-    Ok(match reverse && !one_host {
-        false => TwoPlaces { sender: local, receiver: remote },
-        true => TwoPlaces { sender: remote, receiver: local },
-    })
+fn nanos(seconds: f64, what: &str) -> Result<Nanos, StudyError> {
+    if (0.0..=86_400.0).contains(&seconds) {
+        Ok(Nanos((seconds * 1e9) as u64))
+    } else {
+        Err(StudyError::new(what, format!("{seconds} is not 0 to 86400")))
+    }
 }

@@ -205,6 +205,19 @@ impl Definition {
         self.factors.iter().find(|factor| factor.name == name)
     }
 
+    /// The hosts that any cell names, in the order in which they are named first.
+    pub fn peers(&self) -> Vec<String> {
+        let levels = self.factors.iter().flat_map(|factor| &factor.levels);
+        let settings = std::iter::once(&self.base).chain(levels.map(|level| &level.settings));
+        let mut peers = Vec::<String>::new();
+        for name in settings.flat_map(|settings| &settings.peers) {
+            if !peers.contains(name) {
+                peers.push(name.clone());
+            }
+        }
+        peers
+    }
+
     fn check(&self) -> Result<(), StudyError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if self.name.is_empty() || !self.name.chars().all(plain) || self.name.starts_with('.') {
@@ -332,6 +345,7 @@ fn level(at: &str, set: Option<&str>, value: toml::Value) -> Result<LevelOf, Stu
 fn words(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
+        toml::Value::Array(all) => all.iter().map(words).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }

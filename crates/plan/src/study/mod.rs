@@ -3,12 +3,14 @@
 
 mod cells;
 mod definition;
+mod ends;
 mod fits;
 mod next;
 mod settings;
 
-pub use cells::{Cell, Ends, Planned, cells, trials};
+pub use cells::{Cell, Planned, cells, trials};
 pub use definition::{Definition, Factor, LevelOf, Quick, When};
+pub use ends::{Ends, PeerHost};
 pub use fits::{Change, Machine, NoLevel, Standing, Unread, Untold, change, standing};
 pub use next::{Count, Cut, Left, due, left, next_block};
 pub use settings::{Settings, nodes, seats};

@@ -2,22 +2,22 @@
 //! host that have names of their own.
 
 use super::StudyError;
-use crate::{BackgroundLoad, Seat, Unnamed, Where};
+use crate::{BackgroundLoad, NoPattern, Pattern, Seat, Unnamed, Where};
 use narrows_model::Bytes;
-use narrows_model::load::{MemoryParams, Params};
+use narrows_model::load::{Bind, MemoryParams, Params};
 use narrows_model::options::{
     ALL, Key, KeyOf, Opt, Options, Scene, Section, Told, Value, ValueOf, places, rdma, runs,
 };
 use narrows_model::trial::Engine;
 use narrows_model::workload::Workload;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Keys of a cell that are no options: a table of options, and states of the host by name.
-const TABLES: &[&str] = &["rdma", "offloads", "sysctl"];
+/// Keys of a cell that are no options: a table of options, states of the host by name, and hosts.
+const TABLES: &[&str] = &["rdma", "offloads", "sysctl", "peers"];
 
 /// Everything that a study can set. What is not told is left as the command line would.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +31,8 @@ pub struct Settings {
     pub offloads: BTreeMap<String, bool>,
     /// Kernel settings by name, which narrows sets and puts back.
     pub sysctl: BTreeMap<String, String>,
+    /// Hosts that take part beside this one, by name or address; empty: the study's only peer.
+    pub peers: Vec<String>,
 }
 
 impl Settings {
@@ -58,7 +60,8 @@ impl Settings {
         let mut offloads = self.offloads.clone();
         offloads.extend(over.offloads.clone());
         let rdma = over.rdma.as_ref().or(self.rdma.as_ref()).cloned();
-        Self { options: self.options.with(&over.options), rdma, offloads, sysctl }
+        let peers = if over.peers.is_empty() { &self.peers } else { &over.peers }.clone();
+        Self { options: self.options.with(&over.options), rdma, offloads, sysctl, peers }
     }
 
     /// The workload.
@@ -113,6 +116,14 @@ impl Settings {
         Some(Engine { tool, client, server })
     }
 
+    /// Who sends to whom among the hosts; `None` where this one has an end.
+    pub fn pattern(&self) -> Result<Option<Pattern>, StudyError> {
+        let pattern = self.told(&places::PATTERN).as_deref().map(str::parse).transpose();
+        pattern.map_err(|why: NoPattern| {
+            StudyError::new(places::PATTERN.declared.key, why.to_string())
+        })
+    }
+
     /// CPUs of both ends, as places.
     pub fn places(&self) -> Result<Option<(Seat, Seat)>, StudyError> {
         self.told(&places::AFFINITY).as_deref().map(seats).transpose()
@@ -122,6 +133,11 @@ impl Settings {
     pub fn interrupts(&self) -> Result<Option<Where>, StudyError> {
         let place = self.told(&places::IRQ).as_deref().map(str::parse).transpose();
         place.map_err(|why: Unnamed| StudyError::new(places::IRQ.declared.key, why.to_string()))
+    }
+
+    /// Where the packets of this host's end leave from.
+    pub fn bind(&self) -> Option<Bind> {
+        self.told(&places::BIND).map(|words| Bind::from_words(&words))
     }
 
     /// Nodes of both ends' buffers.
@@ -190,6 +206,9 @@ impl Serialize for Settings {
             map.serialize_entry("offloads", &self.offloads)?;
         }
         map.serialize_entry("sysctl", &self.sysctl)?;
+        if !self.peers.is_empty() {
+            map.serialize_entry("peers", &self.peers)?;
+        }
         map.end()
     }
 }
@@ -222,6 +241,28 @@ impl<'de> Deserialize<'de> for RdmaTable {
     }
 }
 
+/// Names of hosts, each once.
+struct Peers(Vec<String>);
+
+impl<'de> Deserialize<'de> for Peers {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let names = Vec::<String>::deserialize(from)?;
+        let mut seen = BTreeSet::new();
+        if names.is_empty() {
+            return Err(de::Error::custom("peers: no host is named"));
+        }
+        for name in &names {
+            if name.is_empty() || name.contains([',', ' ']) {
+                return Err(de::Error::custom(format!("peers: '{name}' is no name of a host")));
+            }
+            if !seen.insert(name) {
+                return Err(de::Error::custom(format!("peers: '{name}' is listed twice")));
+            }
+        }
+        Ok(Self(names))
+    }
+}
+
 impl<'de> Deserialize<'de> for Settings {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Table;
@@ -245,6 +286,7 @@ impl<'de> Deserialize<'de> for Settings {
                             settings.rdma = Some(map.next_value::<RdmaTable>()?.0);
                         }
                         Key::Other("offloads") => settings.offloads = map.next_value()?,
+                        Key::Other("peers") => settings.peers = map.next_value::<Peers>()?.0,
                         Key::Other(_) => settings.sysctl = map.next_value()?,
                     }
                 }

@@ -1,0 +1,227 @@
+//! Who takes part in a cell, on which hosts, and where there.
+
+use super::{Settings, StudyError};
+use crate::{Pattern, Seat, Spot, TwoPlaces, Unplaced, Where, cpus};
+use narrows_model::Bytes;
+use narrows_model::host::Host;
+use narrows_model::load::{Bind, CpuList, Params};
+use narrows_model::options::places;
+use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement};
+
+/// A host that a study names beside the one that narrows runs on.
+#[derive(Clone, Copy)]
+pub struct PeerHost<'a> {
+    /// As the study or the user names it.
+    pub name: &'a str,
+    /// What is known of it; `None` for one that is away.
+    pub host: Option<&'a Host>,
+    /// Interface of this host that leads to it, where it is known.
+    pub interface: Option<&'a str>,
+    /// Why no cell can run with it now.
+    pub away: Option<&'a str>,
+}
+
+/// Where the ends of network cells may be.
+pub struct Ends<'a> {
+    /// The host that narrows runs on.
+    pub host: &'a Host,
+    /// The others; empty: both ends are on this host.
+    pub peers: &'a [PeerHost<'a>],
+    /// What joins them.
+    pub path: NetworkPath,
+    /// Interface that leads to the first peer.
+    pub interface: Option<&'a str>,
+}
+
+/// The hosts of one cell.
+pub(super) struct Cast<'a> {
+    settings: &'a Settings,
+    ends: &'a Ends<'a>,
+    pattern: Option<Pattern>,
+    /// Numbers of the hosts beside this one, in the cell's order.
+    far: Vec<usize>,
+}
+
+impl<'a> Cast<'a> {
+    /// The hosts that a cell names, or the study's only peer.
+    pub fn of(settings: &'a Settings, ends: &'a Ends<'a>) -> Result<Self, StudyError> {
+        let (pattern, memory) = (settings.pattern()?, settings.kind().is_memory());
+        let number = |name: &String| {
+            let found = ends.peers.iter().position(|peer| peer.name == *name);
+            found.ok_or_else(|| StudyError::new("peers", format!("there is no peer '{name}'")))
+        };
+        let named: Vec<usize> = settings.peers.iter().map(number).collect::<Result<_, _>>()?;
+        let far = if named.is_empty() { (0..ends.peers.len().min(1)).collect() } else { named };
+        if !memory && pattern.is_none() && far.len() > 1 {
+            let why = format!("of {} hosts: say who sends to whom", far.len());
+            return Err(StudyError::new(places::PATTERN.declared.key, why));
+        }
+        Ok(Self { settings, ends, pattern: pattern.filter(|_| !memory), far })
+    }
+
+    fn peers(&self) -> impl Iterator<Item = &PeerHost<'a>> {
+        self.far.iter().filter_map(|at| self.ends.peers.get(*at))
+    }
+
+    /// The largest last-level cache of the hosts.
+    pub fn cache_bytes(&self) -> Bytes {
+        let far = self.peers().filter_map(|peer| peer.host).map(Host::last_level_cache_bytes);
+        far.fold(self.ends.host.last_level_cache_bytes(), Bytes::max)
+    }
+
+    /// The ends of the cell's workload, and why they cannot run on these hosts.
+    pub fn ends(
+        &self,
+        spot: &Spot,
+        params: &Params,
+    ) -> Result<(Vec<EndSpec>, Option<String>), StudyError> {
+        let away = self.peers().find_map(|peer| Some(format!("{}: {}", peer.name, peer.away?)));
+        if let Some(pattern) = self.pattern {
+            return Ok((self.of_pattern(pattern, params)?, away));
+        }
+        let reverse = params.is_reverse();
+        let placed = self.two(spot, params)?;
+        let (ends, why) = match placed {
+            Ok(ends) => (ends, None),
+            Err(why) => (TwoPlaces::default().ends(reverse), Some(why.to_string())),
+        };
+        let ends = ends.into_iter().map(|end| self.at_its_peer(end));
+        Ok((ends.collect(), away.or(why).or_else(|| self.other_interface())))
+    }
+
+    /// The ends of a pattern, all on other hosts.
+    fn of_pattern(&self, pattern: Pattern, params: &Params) -> Result<Vec<EndSpec>, StudyError> {
+        let key = places::PATTERN.declared.key;
+        let wrong = |why: String| Err(StudyError::new(key, why));
+        let settings = self.settings;
+        if settings.peers.is_empty() {
+            return wrong("name its hosts, peers = [\"A\", \"B\"]".to_owned());
+        }
+        if !settings.kind().is_stream() || params.is_bidirectional() {
+            return wrong("it is of streams in one direction".to_owned());
+        }
+        let not_with = [
+            (settings.places()?.is_some(), places::AFFINITY.declared.key),
+            (settings.nodes()? != (None, None), places::MEMORY_NODE.declared.key),
+            (settings.interrupts()?.is_some(), places::IRQ.declared.key),
+            (settings.background()?.is_some(), places::MEMORY_LOAD.declared.key),
+            (settings.bind().is_some(), places::BIND.declared.key),
+            (settings.engine().is_some(), "engine"),
+            (settings.told(&places::MTU).is_some(), places::MTU.declared.key),
+            (!settings.offloads.is_empty(), "offloads"),
+        ];
+        if let Some((_, other)) = not_with.into_iter().find(|(told, _)| *told) {
+            return wrong(format!("{other} is of this host, which has no end in a pattern"));
+        }
+        let far: Vec<u32> = self.far.iter().map(|at| *at as u32).collect();
+        pattern.ends(&far).or_else(|why| wrong(why.to_string()))
+    }
+
+    /// Both ends in their places.
+    fn two(
+        &self,
+        spot: &Spot,
+        params: &Params,
+    ) -> Result<Result<Vec<EndSpec>, Unplaced>, StudyError> {
+        let (settings, ends) = (self.settings, self.ends);
+        let (places, nodes) = (settings.places()?, settings.nodes()?);
+        let interface = self.interface();
+        let irq = settings.interrupts()?;
+        let irq = irq.map(|place| cpus(ends.host, place, interface)).transpose();
+        let placed = self.placed(places, nodes, spot, params);
+        let own = placed.and_then(|places| Ok(steered(places.ends(params.is_reverse()), irq?)));
+        Ok(own)
+    }
+
+    /// An end with the number of its peer, or with where its packets leave from.
+    fn at_its_peer(&self, end: EndSpec) -> EndSpec {
+        match (end.host, self.far.first()) {
+            (EndHost::Controller, _) => EndSpec { bind: self.settings.bind(), ..end },
+            (EndHost::Peer(_), Some(at)) => EndSpec { host: EndHost::Peer(*at as u32), ..end },
+            (EndHost::Peer(_), None) => end,
+        }
+    }
+
+    /// The interface that the cell's packets leave from, where it is known.
+    fn interface(&self) -> Option<&str> {
+        match self.settings.bind() {
+            Some(Bind { device, .. }) => {
+                let device = device?;
+                self.ends.host.nic(&device).map(|nic| nic.name.as_str())
+            }
+            None => match self.peers().next() {
+                Some(peer) => peer.interface,
+                None => self.ends.interface,
+            },
+        }
+    }
+
+    /// Why states of the interface cannot be set: they are of the one that leads to the first peer.
+    fn other_interface(&self) -> Option<String> {
+        let settings = self.settings;
+        let own = self.interface();
+        let set = settings.told(&places::MTU).is_some()
+            || settings.told(&places::IRQ).is_some()
+            || !settings.offloads.is_empty();
+        (set && own != self.ends.interface).then(|| {
+            let [own, first] = [own, self.ends.interface].map(|name| name.unwrap_or("unknown"));
+            format!("mtu, offloads and irq are set on {first}, and its packets leave from {own}")
+        })
+    }
+
+    /// The CPUs and nodes of both ends. Without words about them, ends of one host have a core
+    /// each, and ends of two are not pinned.
+    fn placed(
+        &self,
+        places: Option<(Seat, Seat)>,
+        (local_node, remote_node): (Option<u32>, Option<u32>),
+        spot: &Spot,
+        params: &Params,
+    ) -> Result<TwoPlaces, Unplaced> {
+        let ends = self.ends;
+        let (reverse, flows) = (params.is_reverse(), params.flows());
+        let one_host = ends.path != NetworkPath::Peer;
+        let bindings = places.as_ref().map(|(here, there)| (here.binding, there.binding));
+        let (local_binding, remote_binding) = bindings.unwrap_or_default();
+        let places = places.map(|(here, there)| (here.at, there.at));
+        let (local, remote) = match places {
+            None if one_host => (spot.pair.sender.cpus.clone(), spot.pair.receiver.cpus.clone()),
+            None => (CpuList::default(), CpuList::default()),
+            Some((here, there)) => {
+                let local = CpuList(cpus(ends.host, here, self.interface())?);
+                let far = self.peers().next().and_then(|peer| peer.host).unwrap_or(ends.host);
+                let same_core = there == Where::SameCore;
+                let remote = match there {
+                    Where::SameCore => local.clone(),
+                    there => CpuList(cpus(far, there, None)?),
+                };
+                // On one host the same place is the same CPUs: the other end begins with those that
+                // this one leaves, so that two ends share none that they need not.
+                let shared = one_host && !same_core && local == remote;
+                (local, if shared { turned(remote, flows) } else { remote })
+            }
+        };
+        let local = Placement { cpus: local, binding: local_binding, node: local_node };
+        let remote = Placement { cpus: remote, binding: remote_binding, node: remote_node };
+        Ok(match reverse && !one_host {
+            false => TwoPlaces { sender: local, receiver: remote },
+            true => TwoPlaces { sender: remote, receiver: local },
+        })
+    }
+}
+
+/// The ends, with the interrupts of the controller's NIC on these CPUs.
+fn steered(mut ends: Vec<EndSpec>, irq: Option<Vec<u32>>) -> Vec<EndSpec> {
+    if let Some(near) = ends.iter_mut().find(|end| end.host == EndHost::Controller) {
+        near.irq = irq.map(CpuList);
+    }
+    ends
+}
+
+/// The CPUs after those that `flows` threads take.
+fn turned(mut cpus: CpuList, flows: u32) -> CpuList {
+    let all = cpus.0.len().max(1);
+    let turn = (flows as usize % all).max(usize::from(all > 1));
+    cpus.0.rotate_left(turn % all);
+    cpus
+}

@@ -1,0 +1,126 @@
+//! Studies over several hosts: who takes part in a cell, and why some cells cannot run.
+
+use narrows_model::Fact;
+use narrows_model::host::Host;
+use narrows_model::load::Role;
+use narrows_model::trial::{EndHost, NetworkPath};
+use narrows_plan::study::{Definition, Ends, PeerHost, Planned, StudyError, cells, trials};
+
+const PATTERNS: &str = "name = 'x'\nrepeats = 2\n[base]\npeers = ['a', 'b', 'c']\n\
+     [[factor]]\nname = 'pattern'\nset = 'pattern'\n\
+     levels = ['fan-in', 'fan-out', 'half-in-half-out', 'ring', 'all-pairs']\n";
+
+fn host(cpus: u32) -> Host {
+    let mut host = Host::default();
+    host.cpu.online = Fact::known((0..cpus).collect(), "test");
+    host.cpu.allowed = Fact::known((0..cpus).collect(), "test");
+    host
+}
+
+fn peer<'a>(name: &'a str, host: &'a Host) -> PeerHost<'a> {
+    PeerHost { name, host: Some(host), interface: Some("eth0"), away: None }
+}
+
+/// The cells' trials, with `c` away.
+fn planned(text: &str) -> Result<Vec<Planned>, StudyError> {
+    let definition = Definition::parse(text)?;
+    let (own, far) = (host(2), host(4));
+    let away = PeerHost { host: None, away: Some("no answer"), ..peer("c", &far) };
+    let peers = [peer("a", &far), peer("b", &far), away];
+    let named = definition.peers();
+    let peers: Vec<PeerHost<'_>> = if named.is_empty() {
+        peers[..1].to_vec()
+    } else {
+        named.iter().filter_map(|name| peers.into_iter().find(|of| of.name == *name)).collect()
+    };
+    let ends = Ends { host: &own, peers: &peers, path: NetworkPath::Peer, interface: Some("eth0") };
+    trials(&cells(&definition)?, &ends)
+}
+
+fn pairs(planned: &Planned) -> Vec<(u32, u32)> {
+    let number = |host| match host {
+        EndHost::Peer(at) => at,
+        EndHost::Controller => u32::MAX,
+    };
+    planned.0.pairs().map(|of| (number(of.sender.host), number(of.receiver.host))).collect()
+}
+
+#[test]
+fn patterns_are_levels_of_a_factor() {
+    let all = planned(PATTERNS).expect("trials");
+    let wanted: [&[(u32, u32)]; 5] = [
+        &[(1, 0), (2, 0)],
+        &[(0, 1), (0, 2)],
+        &[(1, 0), (0, 2)],
+        &[(0, 1), (1, 2), (2, 0)],
+        &[(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)],
+    ];
+    assert_eq!(all.iter().map(pairs).collect::<Vec<_>>(), wanted);
+    assert!(all.iter().all(|(trial, _)| trial.is_of_agents() && trial.path == NetworkPath::Peer));
+    // Each of them has an end at the host that is away.
+    assert!(all.iter().all(|(_, why)| why.as_deref() == Some("c: no answer")));
+}
+
+#[test]
+fn hosts_are_levels_of_a_factor_and_one_that_is_away_costs_its_cells_alone() {
+    let text = "name = 'x'\nrepeats = 2\n[base]\npattern = 'pair'\n[[factor]]\nname = 'hosts'\n\
+                set = 'peers'\nlevels = [['a', 'b'], ['b', 'a'], ['b', 'c']]\n";
+    let all = planned(text).expect("trials");
+    assert_eq!(all.iter().map(pairs).collect::<Vec<_>>(), [[(0, 1)], [(1, 0)], [(1, 2)]]);
+    let labels: Vec<&str> = all.iter().map(|(trial, _)| trial.label.as_str()).collect();
+    assert_eq!(labels, ["a, b", "b, a", "b, c"]);
+    let whys: Vec<Option<&str>> = all.iter().map(|(_, why)| why.as_deref()).collect();
+    assert_eq!(whys, [None, None, Some("c: no answer")]);
+    // One host and no pattern: the other end is here, bound to a NIC.
+    let text = "name = 'x'\nrepeats = 2\n[base]\nbind = 'eth1'\n[[factor]]\nname = 'host'\n\
+                set = 'peers'\nlevels = [['b'], ['a']]\n";
+    let all = planned(text).expect("trials");
+    for ((trial, why), peer) in all.iter().zip([0, 1]) {
+        let [receiver, sender] = trial.ends.as_slice() else { panic!("{trial:?}") };
+        assert_eq!((receiver.role, receiver.host), (Role::Receiver, EndHost::Peer(peer)));
+        assert_eq!(sender.host, EndHost::Controller);
+        let device = sender.bind.as_ref().and_then(|bind| bind.device.as_deref());
+        assert_eq!((device, why), (Some("eth1"), &None));
+    }
+}
+
+#[test]
+fn states_of_the_interface_are_not_set_on_another() {
+    let text = "name = 'x'\nrepeats = 2\n[base]\npeers = ['a']\nmtu = 9000\n[[factor]]\n\
+                name = 'nic'\nset = 'bind'\nlevels = ['eth0', 'eth1']\n";
+    let all = planned(text).expect("trials");
+    let why = all[1].1.as_deref().expect("why not");
+    assert!(why.contains("are set on eth0"), "{why}");
+}
+
+#[test]
+fn slips_about_hosts_say_where_they_are() {
+    let of = |lines: &str| {
+        let told = planned(&format!("name = 'x'\nrepeats = 2\n[base]\n{lines}\n"));
+        told.expect_err(lines).to_string()
+    };
+    for (lines, says) in [
+        ("peers = ['a', 'b', 'a']", "peers: 'a' is listed twice"),
+        ("peers = []", "peers: no host is named"),
+        ("peers = ['a, b']", "peers: 'a, b' is no name of a host"),
+        ("peers = ['a', 'b']", "pattern: of 2 hosts: say who sends to whom"),
+        ("pattern = 'ring'", "pattern: name its hosts"),
+        ("peers = ['a', 'b']\npattern = 'ring'", "ring needs 3 hosts or more, and 2 are named"),
+        ("peers = ['a', 'b']\npattern = 'star'", "pattern: 'star' is none of pair, fan-in"),
+        ("peers = ['a', 'b']\npattern = 'pair'\nload = 'tcp-rr'", "streams in one direction"),
+        ("peers = ['a', 'b']\npattern = 'pair'\nbind = 'eth0'", "bind is of this host"),
+        ("peers = ['a', 'b']\npattern = 'pair'\nmtu = 9000", "mtu is of this host"),
+    ] {
+        let told = of(lines);
+        assert!(told.contains(says), "{lines}: {told}");
+    }
+}
+
+#[test]
+fn a_memory_cell_has_no_hosts() {
+    let text = "name = 'x'\nrepeats = 2\n[base]\npeers = ['a', 'b']\npattern = 'pair'\n\
+                [[factor]]\nname = 'load'\nset = 'load'\nlevels = ['memory-read', 'tcp-stream']\n";
+    let all = planned(text).expect("trials");
+    assert_eq!((all[0].0.path, all[0].0.ends.len()), (NetworkPath::Memory, 1));
+    assert_eq!(pairs(&all[1]), [(0, 1)]);
+}
