@@ -44,7 +44,7 @@ fn make(file: &Path, runs: usize) -> f64 {
     );
     let cells = cells(&Definition::parse(&text).expect("a study")).expect("cells");
     let host = Host::default();
-    let ends = Ends { host: &host, peer: None, path: NetworkPath::Loopback, interface: None };
+    let ends = Ends { host: &host, peers: &[], path: NetworkPath::Loopback, interface: None };
     let trials: Vec<_> =
         trials(&cells, &ends).expect("trials").into_iter().map(|(trial, _)| trial).collect();
     let study = StoredStudy::unmeasured(host.clone()).study;

@@ -421,6 +421,10 @@ fn studies_that_cannot_be_run_are_told() {
     ends(&mut run_in(&dir, "--tui"), Cause::NOT_A_TERMINAL);
     ends(&mut run_in(&dir, "--at cable=copper"), Cause::NO_FACTOR);
     ends(&mut run_in(&dir, "--peer 127.0.0.1"), Cause::NO_KEY);
+    let of_hosts = dir.join("hosts.toml");
+    let base = "[base]\npeers = ['127.0.0.1']\n";
+    std::fs::write(&of_hosts, STUDY.replace("[base]\n", base)).expect("file");
+    ends(with("study run @", &of_hosts).args(["--peer", "127.0.0.1"]), Cause::PEERS);
     ends(&mut run_in(&dir.join("none"), ""), Cause::NO_FOLDER);
     assert_eq!(run(&mut run_in(&dir, "--quick")).status.code(), Some(0));
     ends(&mut run_in(&dir, "--quick"), Cause::STUDY_BEGUN);

@@ -163,7 +163,7 @@ fn garbled_texts_of_tools_studies_and_tables_never_panic() {
             }
             if let Ok(definition) = Definition::parse(&text) {
                 let ends =
-                    Ends { host: &host, peer: None, path: NetworkPath::Loopback, interface: None };
+                    Ends { host: &host, peers: &[], path: NetworkPath::Loopback, interface: None };
                 let _ = cells(&definition.quickly()).map(|cells| trials(&cells, &ends).is_ok());
             }
             if let Ok(found) = description::parse(&text)

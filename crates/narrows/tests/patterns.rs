@@ -7,7 +7,7 @@ use common::{Served, err, folder, is_root, out, run, skip};
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Namespaces by name, the controller's first, all on one bridge; gone with the test.
 struct Bridged {
@@ -49,23 +49,30 @@ impl Bridged {
     }
 
     fn agents(&self, more: &[&str]) -> Vec<Served> {
-        let serve = |n: usize| {
-            let enter = format!("--net=/run/netns/{}", self.names[n + 1]);
-            let own = Self::address(n);
-            let words = ["-B", &own, "-p", "7480", "--key-file", &self.key];
-            common::serve_at(&["nsenter", &enter], &[&words[..], more].concat())
-        };
-        (0..self.names.len() - 1).map(serve).collect()
+        (0..self.names.len() - 1).map(|n| self.agent(n, more)).collect()
     }
 
-    /// A measurement among all hosts, from the controller's namespace.
-    fn measure(&self, kind: &str, more: &[&str]) -> Command {
+    fn agent(&self, n: usize, more: &[&str]) -> Served {
+        let enter = format!("--net=/run/netns/{}", self.names[n + 1]);
+        let own = Self::address(n);
+        let words = ["-B", &own, "-p", "7480", "--key-file", &self.key];
+        common::serve_at(&["nsenter", &enter], &[&words[..], more].concat())
+    }
+
+    /// narrows, in the controller's namespace.
+    fn narrows(&self, words: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.names[0]));
-        command.args([env!("CARGO_BIN_EXE_narrows"), kind]);
-        command.args((0..self.names.len() - 1).map(Self::address));
-        command.args(["-p", "7480", "--key-file", &self.key]).args(more);
-        command.env_remove("NARROWS_KEY").arg("--out").arg(folder(&self.names[0]));
+        command.arg(env!("CARGO_BIN_EXE_narrows")).args(words).env_remove("NARROWS_KEY");
+        command.args(["-p", "7480", "--key-file", &self.key]);
+        command
+    }
+
+    /// A measurement among all hosts.
+    fn measure(&self, kind: &str, more: &[&str]) -> Command {
+        let mut command = self.narrows(&[kind]);
+        command.args((0..self.names.len() - 1).map(Self::address)).args(more);
+        command.arg("--out").arg(folder(&self.names[0]));
         command
     }
 }
@@ -163,4 +170,85 @@ fn an_agent_that_dies_in_a_pattern_is_named() {
     assert_ne!(ended.status.code(), Some(0));
     let text = out(&ended) + &err(&ended);
     assert!(text.contains("198.51.100.3"), "{text}");
+}
+
+const STUDY: &str = r#"
+name = "among"
+about = "Who can send to whom at once?"
+repeats = 2
+
+[base]
+seconds = 0.3
+warmup_seconds = 0.2
+bitrate = "8M"
+peers = ["198.51.100.2", "198.51.100.3", "198.51.100.4"]
+
+[[factor]]
+name = "pattern"
+levels = [
+    { name = "pair", pattern = "pair", peers = ["198.51.100.2", "198.51.100.3"] },
+    { name = "fan-in", pattern = "fan-in" },
+    { name = "ring", pattern = "ring" },
+]
+"#;
+
+#[test]
+fn a_study_has_patterns_and_a_host_that_is_away_costs_its_cells_alone() {
+    if !is_able("a_study_has_patterns") {
+        return;
+    }
+    let hosts = Bridged::new("study", 3);
+    let at = folder("patterns-study");
+    let file = at.join("among.toml");
+    std::fs::write(&file, STUDY).expect("a study");
+    let (file, out_at) = (file.to_string_lossy(), at.to_string_lossy());
+    let more = ["--peers", "198.51.100.0/24"];
+    let mut agents: Vec<Served> = (0..2).map(|n| hosts.agent(n, &more)).collect();
+    let started = Instant::now();
+    let words = ["study", "run", &file, "--out", &out_at, "--format", "json"];
+    let first = run(&mut hosts.narrows(&words));
+    assert!(err(&first).contains("198.51.100.4 are left out"), "{}", err(&first));
+    assert!(started.elapsed() < Duration::from_secs(60), "the host is named within a minute");
+    let done = |output: &Output| -> Vec<u64> {
+        let results = json(output)["results"].as_array().expect("results").clone();
+        results.iter().map(|cell| cell["done"].as_u64().unwrap_or(0)).collect()
+    };
+    assert_eq!(done(&first), [2, 0, 0]);
+    agents.push(hosts.agent(2, &more));
+    let results = at.join("among.narrows");
+    let results = results.to_string_lossy();
+    let dry = out(&run(&mut hosts.narrows(&["study", "resume", &results, "--dry-run"])));
+    assert!(dry.contains("3 cells, 4 runs fit this machine"), "{dry}");
+    let second = run(&mut hosts.narrows(&["study", "resume", &results, "--format", "json"]));
+    assert_eq!(done(&second), [2, 2, 2]);
+    let pairs = json(&second)["pairs"].as_array().expect("pairs").clone();
+    let labels: Vec<&str> = pairs.iter().filter_map(|one| one["label"].as_str()).collect();
+    assert_eq!(labels, ["fan-in", "ring"]);
+    for one in &pairs {
+        let fairness = one["fairness"].as_f64().expect("an index");
+        assert!((0.8..=1.0).contains(&fairness), "all pairs have the same pace: {one}");
+        let slowest = &one["slowest"];
+        assert!(slowest["of"] == 2 || slowest.is_null(), "{one}");
+    }
+    let text = out(&run(common::narrows().args(["report", &results])));
+    assert!(text.contains("ring: 3 pairs at once") && text.contains("fairness"), "{text}");
+}
+
+#[test]
+fn hosts_that_cannot_be_had_are_each_named() {
+    if !is_able("hosts_that_cannot_be_had") {
+        return;
+    }
+    let hosts = Bridged::new("named", 1);
+    let _agents = hosts.agents(&["--peers", "198.51.100.0/24"]);
+    let started = Instant::now();
+    let own = Bridged::address(0);
+    let names = ["tcp", &own, "nowhere.invalid", "198.51.100.9", &own, "--pattern", "fan-in"];
+    let refused = run(&mut hosts.narrows(&names));
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    assert_ne!(refused.status.code(), Some(0));
+    let says = err(&refused);
+    for name in ["nowhere.invalid", "198.51.100.9", "is the same agent as 198.51.100.2"] {
+        assert!(says.contains(name), "{name}: {says}");
+    }
 }

@@ -40,7 +40,7 @@ pub enum Ends<'a> {
         sender_namespace: Option<String>,
     },
     /// At agents, or one of them here: a trial's ends say at which.
-    Peers(&'a mut [Peer]),
+    Peers(&'a mut [Option<Peer>]),
     /// An iperf3 server in place of the end that listens.
     Iperf3(&'a Iperf3Server),
 }
@@ -92,7 +92,8 @@ impl Controller<'_> {
                 serves: true,
             },
             Ends::Peers(peers) => {
-                let peer = peers.get(peer_of(trial)).ok_or_else(|| fatal(RunError::NoPeer))?;
+                let peer = peers.get(peer_of(trial)).and_then(Option::as_ref);
+                let peer = peer.ok_or_else(|| fatal(RunError::NoPeer))?;
                 Place {
                     address: peer.address(),
                     server_namespace: None,

@@ -5,68 +5,87 @@ use crate::controller::{Ends, receiver_job, sender_job};
 use crate::error::RunError;
 use crate::live::LiveSettings;
 use crate::refusal::Refusal;
-use crate::session::Site;
+use crate::session::{Far, Site};
 use crate::study::Defined;
-use narrows_control::key::Key;
-use narrows_control::{Peer, address};
+use narrows_control::{Calling, ControlError, Peer, Reached, address, reach};
 use narrows_host::Root;
 use narrows_hostctl::namespaces::Namespaces;
 use narrows_interop::engines;
 use narrows_model::host::Host;
-use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use std::net::Ipv4Addr;
 
 /// The machines of a session, reached.
 pub struct Machines {
     /// What is known of them.
     pub site: Site,
-    peers: Vec<Peer>,
+    /// In the order of the study's peers; `None` of those that are away.
+    peers: Vec<Option<Peer>>,
     namespaces: Option<Namespaces>,
 }
 
-/// The agent on the other machine.
-pub struct Agent<'a> {
-    /// Its name or address.
-    pub host: &'a str,
-    /// Its TCP port.
-    pub port: u16,
-    /// What proves that this side may measure with it.
-    pub key: &'a Key,
-}
-
 impl Machines {
-    /// Looks at this host, and at the peer where there is one. Without one the ends are in two
-    /// namespaces of this host, or on loopback where those cannot be made.
-    pub fn reach(agent: Option<&Agent<'_>>) -> Result<Self, RunError> {
+    /// Looks at this host, and at the agents of the others where there are any. Without one the
+    /// ends are in two namespaces of this host, or on loopback where those cannot be made. Of
+    /// several agents some may be away: their cells cannot run.
+    pub fn reach(hosts: &[String], calling: Option<&Calling>) -> Result<Self, RunError> {
         let host = narrows_host::read(&Root::live());
-        let mut peers = Vec::new();
-        if let Some(Agent { host, port, key }) = agent {
-            peers.push(Peer::connect(host, *port, None, key)?);
+        let reached = calling.map_or(Vec::new(), |calling| reach(hosts, calling));
+        if !reached.is_empty() && reached.iter().all(Result::is_err) {
+            let first = reached.into_iter().find_map(Result::err);
+            return Err(first.map_or(RunError::NoPeer, RunError::from));
         }
-        let peer_hosts: Vec<Host> =
-            peers.iter_mut().map(Peer::describe).collect::<Result<_, _>>()?;
-        let interface = peers.first().map(Peer::own_address).and_then(address::interface);
+        let (mut peers, mut far) = (Vec::new(), Vec::new());
+        for (name, reached) in hosts.iter().zip(reached) {
+            let (peer, seen) = far_host(name, reached);
+            peers.push(peer);
+            far.push(seen);
+        }
         let mut namespaces = None;
-        let path = match peers.first() {
-            Some(peer) if peer.is_own_host() => NetworkPath::Loopback,
-            Some(_) => NetworkPath::Peer,
-            None => {
-                namespaces = Namespaces::make().ok();
-                if namespaces.is_some() { NetworkPath::Namespaces } else { NetworkPath::Loopback }
-            }
+        let mut present = peers.iter().flatten();
+        let path = if peers.is_empty() {
+            namespaces = Namespaces::make().ok();
+            if namespaces.is_some() { NetworkPath::Namespaces } else { NetworkPath::Loopback }
+        } else if present.all(Peer::is_own_host) {
+            NetworkPath::Loopback
+        } else {
+            NetworkPath::Peer
         };
-        Ok(Self { site: Site { host, peer_hosts, path, interface }, peers, namespaces })
+        let interface = far.iter().find_map(|far| far.interface.clone());
+        Ok(Self { site: Site { host, peers: far, path, interface }, peers, namespaces })
     }
 
     /// What joins the ends, in words.
     pub fn path_says(&self) -> String {
-        match (self.site.path, self.peers.first()) {
-            (NetworkPath::Peer, Some(peer)) => format!("to {}", peer.address()),
+        match (self.site.path, self.peers.as_slice()) {
+            (NetworkPath::Peer, [Some(peer)]) => format!("to {}", peer.address()),
+            (NetworkPath::Peer, peers) => {
+                format!("between {} hosts", peers.iter().flatten().count())
+            }
             (NetworkPath::Namespaces, _) => {
                 "between two namespaces of this host: the stack, no NIC and no wire".to_owned()
             }
             _ => "over loopback: not a network result".to_owned(),
         }
+    }
+
+    /// Why the agents of a trial cannot run it.
+    fn agents_cannot(&self, trial: &Trial) -> Option<String> {
+        let used = trial.ends.iter().filter_map(|end| match end.host {
+            EndHost::Peer(at) => self.peers.get(at as usize)?.as_ref(),
+            EndHost::Controller => None,
+        });
+        let meets = trial.is_of_agents();
+        let is_local = |peer: &Peer| peer.address().is_loopback();
+        let (near, far): (Vec<&Peer>, Vec<&Peer>) = used.partition(|peer| is_local(peer));
+        if let Some(peer) = near.first().filter(|_| meets && !far.is_empty()) {
+            return Some(format!("the other hosts cannot reach {}", peer.address()));
+        }
+        let can = |peer: &&Peer| {
+            let can = peer.can(trial);
+            can.and_then(|()| if meets { peer.can_meet() } else { Ok(()) }).err()
+        };
+        near.iter().chain(&far).find_map(can).map(|why| why.to_string())
     }
 
     /// Why a trial cannot run here.
@@ -84,11 +103,16 @@ impl Machines {
         if trial.engine.is_some() {
             return engines::engine(trial).err().map(|why| why.to_string());
         }
-        let can = self.peers.first().map_or(Ok(()), |peer| peer.can(trial));
+        if !self.peers.is_empty()
+            && trial.path != NetworkPath::Memory
+            && let Some(why) = self.agents_cannot(trial)
+        {
+            return Some(why);
+        }
         let job =
             if trial.path == NetworkPath::Memory { receiver_job(trial) } else { sender_job(trial) };
         let job = job.and_then(|job| Ok(narrows_workloads::check(&job).map(drop)?));
-        can.map_err(RunError::from).and(job).err().map(|error| error.to_string())
+        job.err().map(|error| error.to_string())
     }
 
     /// What is missing for RDMA at either end.
@@ -106,7 +130,11 @@ impl Machines {
         if self.peers.is_empty() {
             return Some("RDMA is measured to a peer: name one with --peer".to_owned());
         }
-        let bare = self.site.peer_hosts.iter().any(|host| host.rdma.is_empty());
+        let peer = trial.ends.iter().find_map(|end| match end.host {
+            EndHost::Peer(at) => self.site.peers.get(at as usize),
+            EndHost::Controller => None,
+        });
+        let bare = peer.is_some_and(|far| far.host.rdma.is_empty());
         if bare {
             return Some("the peer has no RDMA device".to_owned());
         }
@@ -115,7 +143,7 @@ impl Machines {
             false => (&asked.sender, &asked.receiver),
             true => (&asked.receiver, &asked.sender),
         };
-        let hosts = [(own, Some(&self.site.host)), (far, self.site.peer_hosts.first())];
+        let hosts = [(own, Some(&self.site.host)), (far, peer.map(|far| &far.host))];
         hosts.into_iter().find_map(|(place, host)| {
             let (named, host) = (place.device.as_ref()?, host?);
             let has = host.rdma.iter().any(|device| device.name == *named);
@@ -142,6 +170,21 @@ impl Machines {
             Ends::Peers(&mut self.peers)
         };
         (ends, settings)
+    }
+}
+
+/// What is known of a host that was called, and the connection to it.
+fn far_host(name: &str, reached: Result<Reached, ControlError>) -> (Option<Peer>, Far) {
+    let name = name.to_owned();
+    match reached {
+        Ok(Reached { peer, host }) => {
+            let interface = address::interface(peer.own_address());
+            (Some(peer), Far { name, host, interface, away: None })
+        }
+        Err(why) => {
+            let away = Some(why.to_string());
+            (None, Far { name, host: Host::default(), interface: None, away })
+        }
     }
 }
 

@@ -76,7 +76,7 @@ struct Seat<'a> {
 
 /// Ends while they run.
 struct Run<'a> {
-    peers: &'a mut [Peer],
+    peers: &'a mut [Option<Peer>],
     stop: &'a AtomicBool,
     /// Sender and receiver of the first pair, of the second, and so on.
     seats: Vec<Seat<'a>>,
@@ -88,7 +88,7 @@ struct Run<'a> {
 
 /// Takes all pairs through one run at once; their reports, sender and receiver, in their order.
 pub fn run<'a>(
-    peers: &'a mut [Peer],
+    peers: &'a mut [Option<Peer>],
     couples: Vec<Couple<'a>>,
     stop: &'a AtomicBool,
 ) -> Result<Vec<[Reported; 2]>, Broken> {
@@ -97,7 +97,8 @@ pub fn run<'a>(
     let ran = run.measure();
     // Whatever became of it, no worker goes on; an agent that is gone is named already.
     for peer in used {
-        let stopped = run.peers.get_mut(peer).map_or(Ok(()), Peer::stop);
+        let peer = run.peers.get_mut(peer).and_then(Option::as_mut);
+        let stopped = peer.map_or(Ok(()), Peer::stop);
         if ran.is_ok() {
             stopped.map_err(fatal)?;
         }
@@ -125,7 +126,7 @@ pub fn run_two(
 }
 
 impl<'a> Run<'a> {
-    fn of(peers: &'a mut [Peer], couples: Vec<Couple<'a>>, stop: &'a AtomicBool) -> Self {
+    fn of(peers: &'a mut [Option<Peer>], couples: Vec<Couple<'a>>, stop: &'a AtomicBool) -> Self {
         let many = couples.len() > 1 || couples.iter().any(|of| of.trial.is_of_agents());
         let mut workers = vec![0; peers.len()];
         let (mut seats, mut meetings) = (Vec::new(), Vec::new());
@@ -177,7 +178,7 @@ impl<'a> Run<'a> {
         let meets = self.are_both_at_agents(at);
         let Seat { at, worker, .. } = &self.seats[at];
         let Some(peer) = at.agent() else { return Ok(()) };
-        let peer = self.peers.get_mut(peer).ok_or_else(|| fatal(RunError::NoPeer))?;
+        let peer = there(self.peers, peer)?;
         let can = if meets { peer.can_meet() } else { Ok(()) };
         can.and_then(|()| peer.start_worker(*worker)).map_err(fatal)
     }
@@ -210,7 +211,7 @@ impl<'a> Run<'a> {
 
     /// The address of an end's agent.
     fn address(&self, seat: usize) -> Option<IpAddr> {
-        self.peers.get(self.seats[seat].at.agent()?).map(Peer::address)
+        self.peers.get(self.seats[seat].at.agent()?)?.as_ref().map(Peer::address)
     }
 
     /// The order of an end, which meets another agent's at `other` if at all.
@@ -245,7 +246,7 @@ impl<'a> Run<'a> {
         let (called, place) = match at {
             At::Here(here) => (call(&mut **here, self.stop), "on this host".to_owned()),
             At::Agent(peer) => {
-                let peer = self.peers.get_mut(*peer).ok_or_else(|| fatal(RunError::NoPeer))?;
+                let peer = there(self.peers, *peer)?;
                 let place = format!("at {}", peer.address());
                 (call(&mut peer.worker(*worker), self.stop), place)
             }
@@ -253,6 +254,11 @@ impl<'a> Run<'a> {
         let who = format!("{} {place}", name(end.role));
         called.map_err(|broken| if self.many { named(broken, &who) } else { broken })
     }
+}
+
+/// The agent of a number.
+fn there(peers: &mut [Option<Peer>], at: usize) -> Result<&mut Peer, Broken> {
+    peers.get_mut(at).and_then(Option::as_mut).ok_or_else(|| fatal(RunError::NoPeer))
 }
 
 fn since(began: Instant) -> Nanos {

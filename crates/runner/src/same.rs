@@ -13,11 +13,14 @@ use std::collections::BTreeSet;
 /// machine that any session had is one of the study's.
 pub fn unlike(defined: &Defined, stored: &StoredStudy, site: &Site) -> Vec<Difference> {
     let may = by_hand(defined);
-    let now = hosts(&site.host, &site.peer_hosts);
+    let peer_hosts = site.peer_hosts();
+    let now = hosts(&site.host, &peer_hosts);
     let first = hosts(&stored.host, &stored.peer_hosts);
     let sessions = stored.sessions.iter().map(|one| hosts(&one.host, &one.peer_hosts));
     let each = std::iter::once(first).chain(sessions).map(|was| {
-        let pairs = was.iter().zip(&now);
+        // Nothing is known of a host that was, or is, away.
+        let away = Host::default();
+        let pairs = was.iter().zip(&now).filter(|(was, now)| ***was != away && ***now != away);
         let all = pairs.flat_map(|(was, now)| differences(was, now));
         all.filter(|one| !may.contains(&one.part)).collect::<Vec<Difference>>()
     });

@@ -6,7 +6,9 @@ use narrows_model::host::Host;
 use narrows_model::study::{Found, Session, Study, Title};
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::{Nanos, SCHEMA_VERSION};
-use narrows_plan::study::{Change, Count, Ends, Machine, Planned, change, standing, trials};
+use narrows_plan::study::{
+    Change, Count, Ends, Machine, PeerHost, Planned, change, standing, trials,
+};
 use std::collections::BTreeMap;
 
 /// The machines of a session and what joins them.
@@ -14,12 +16,53 @@ use std::collections::BTreeMap;
 pub struct Site {
     /// The host that narrows runs on.
     pub host: Host,
-    /// Those at the other end.
-    pub peer_hosts: Vec<Host>,
+    /// Those beside it, in the order of the study's peers.
+    pub peers: Vec<Far>,
     /// What joins the ends of network cells.
     pub path: NetworkPath,
-    /// Interface of this host that leads to the peer, where it is known.
+    /// Interface of this host that leads to the first peer, where it is known.
     pub interface: Option<String>,
+}
+
+/// A host beside the one that narrows runs on.
+#[derive(Clone, Debug)]
+pub struct Far {
+    /// As the study or the user names it.
+    pub name: String,
+    /// What it says of itself; nothing is known of one that is away.
+    pub host: Host,
+    /// Interface of this host that leads to it, where it is known.
+    pub interface: Option<String>,
+    /// Why it takes no part in this session.
+    pub away: Option<String>,
+}
+
+impl Far {
+    /// As a plan sees it.
+    fn seen(&self) -> PeerHost<'_> {
+        PeerHost {
+            name: &self.name,
+            host: self.present(),
+            interface: self.interface.as_deref(),
+            away: self.away.as_deref(),
+        }
+    }
+
+    fn present(&self) -> Option<&Host> {
+        Some(&self.host).filter(|_| self.away.is_none())
+    }
+}
+
+impl Site {
+    /// The hosts beside this one, in the order of the study's peers.
+    pub fn peer_hosts(&self) -> Vec<Host> {
+        self.peers.iter().map(|far| far.host.clone()).collect()
+    }
+
+    /// Those of them that take part.
+    fn present(&self) -> impl Iterator<Item = &Host> {
+        self.peers.iter().filter_map(Far::present)
+    }
 }
 
 /// What of a study a session can run.
@@ -50,13 +93,15 @@ impl SessionPlan {
         if let Some(unknown) = said.keys().find(|name| factors.iter().all(|f| f.name != **name)) {
             return Err(Refusal::UnknownFactor(unknown.clone()));
         }
-        let (host, peer) = (&site.host, site.peer_hosts.first());
-        let (levels, unread) = standing(&defined.definition, &Machine { host, peer, said });
-        if let Some(unread) = unread.into_iter().next() {
-            return Err(Refusal::Unread(unread));
+        let host = &site.host;
+        let mut levels = at_levels(defined, &Machine { host, peer: None, said })?;
+        for peer in site.present() {
+            // Each must be at the level that the first two are at.
+            levels = at_levels(defined, &Machine { host, peer: Some(peer), said })?;
         }
         let (path, interface) = (site.path, site.interface.as_deref());
-        let planned = trials(&defined.cells, &Ends { host, peer, path, interface })?;
+        let peers: Vec<PeerHost<'_>> = site.peers.iter().map(Far::seen).collect();
+        let planned = trials(&defined.cells, &Ends { host, peers: &peers, path, interface })?;
         let missing = |(trial, why): &Planned| why.clone().or_else(|| why_not(trial));
         let missing = planned.iter().map(missing).collect();
         let trials: Vec<Trial> = planned.into_iter().map(|(trial, _)| trial).collect();
@@ -89,7 +134,7 @@ impl SessionPlan {
             began_unix_ns: now,
             narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
             host: self.site.host.clone(),
-            peer_hosts: self.site.peer_hosts.clone(),
+            peer_hosts: self.site.peer_hosts(),
             path: self.site.path,
             levels: self.levels.clone(),
             cannot: self.cannot(),
@@ -111,7 +156,7 @@ impl SessionPlan {
         wanted: &[usize],
         said: &BTreeMap<String, String>,
     ) -> Vec<String> {
-        let machine = Machine { host: &self.site.host, peer: self.site.peer_hosts.first(), said };
+        let machine = Machine { host: &self.site.host, peer: self.site.present().next(), said };
         let mut all: Vec<(Vec<Change>, usize)> = Vec::new();
         for index in wanted {
             let changes = self.changes_of(defined, *index, &machine);
@@ -141,6 +186,12 @@ impl SessionPlan {
         });
         differs.collect()
     }
+}
+
+/// The levels of the factors that are changed by hand.
+fn at_levels(defined: &Defined, machine: &Machine<'_>) -> Result<BTreeMap<String, Found>, Refusal> {
+    let (levels, unread) = standing(&defined.definition, machine);
+    unread.into_iter().next().map_or(Ok(levels), |unread| Err(Refusal::Unread(unread)))
 }
 
 /// How a study is begun, beside its definition.

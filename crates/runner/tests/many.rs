@@ -59,7 +59,7 @@ fn of_pairs(kind: &str, params: Params, pairs: &[(u32, u32)]) -> Trial {
 }
 
 /// Serves three agents, each within its limits, while `with` has a connection to each.
-fn at_agents(limits: [Limits; 3], with: impl FnOnce(&mut Vec<Peer>)) {
+fn at_agents(limits: [Limits; 3], with: impl FnOnce(&mut Vec<Option<Peer>>)) {
     let key = Key::random().expect("a key");
     let stop = Arc::new(AtomicBool::new(false));
     let (mut serving, mut peers) = (Vec::new(), Vec::new());
@@ -70,7 +70,7 @@ fn at_agents(limits: [Limits; 3], with: impl FnOnce(&mut Vec<Peer>)) {
         serving.push(thread::spawn(move || agent.serve(&stop, |_| {})));
         let mut peer = Peer::connect(&at.to_string(), port, None, &key).expect("a connection");
         peer.describe().expect("a host");
-        peers.push(peer);
+        peers.push(Some(peer));
     }
     with(&mut peers);
     drop(peers);
@@ -83,7 +83,7 @@ fn open() -> Limits {
     Limits { peers: vec!["127.0.0.0/24".parse().expect("net")], ..Limits::default() }
 }
 
-fn run(peers: &mut [Peer], trial: &Trial) -> Record {
+fn run(peers: &mut [Option<Peer>], trial: &Trial) -> Record {
     let stop = AtomicBool::new(false);
     let launcher = Launcher::plain("/no/such/program".into());
     let mut controller =

@@ -6,7 +6,6 @@ use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use narrows_hostctl::container::Container;
 use narrows_model::workload::RdmaVerb;
-use narrows_plan::Pattern;
 use std::path::PathBuf;
 
 /// Who is measured, how often, from where, and where results go: of every direct measurement.
@@ -55,12 +54,6 @@ pub struct SocketArgs {
     /// seconds as with iperf, or with a unit: 1, 0.1, 10ms; what reading them cost is reported
     #[arg(long, short = 'i', value_name = "SECONDS", value_parser = interval_ms)]
     pub interval: Option<u32>,
-    /// The hosts send to each other, all at once, and this one carries no data: fan-in (to the
-    /// first host), fan-out (from it), half-in-half-out, ring or all-pairs; their owners name each
-    /// other with `narrows serve --peers`
-    #[arg(long, value_name = "PATTERN", value_parser = str::parse::<Pattern>,
-          conflicts_with_all = ["iperf3", "rr", "bidirectional", "inside", "bind"])]
-    pub pattern: Option<Pattern>,
     /// Run this host's end in a container: bwrap, or podman:IMAGE
     #[arg(long = "in", value_name = "bwrap|podman:IMAGE")]
     pub inside: Option<Container>,

@@ -20,10 +20,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
 /// Options that are declared at their command, by theme. Those of the table have theirs from
 /// [`theme`].
 const THEMES: [(&str, &[&str]); 5] = [
-    (
-        "Other end",
-        &["port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "iperf3", "pattern"],
-    ),
+    ("Other end", &["port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "iperf3"]),
     ("Runs", &["repeats", "interval", "seed", "explain"]),
     ("Workload", &["rr", "connect", "copy_share", "verb", "latency", "all"]),
     ("Placement", &["inside", "container_net"]),
@@ -197,6 +194,7 @@ fn theme(option: &'static Declared) -> &'static str {
         () if is(&of_runs) => "Runs",
         () if is(&of_places) => "Placement",
         () if is(&of_trips) => "Workload",
+        () if ptr::eq(option, &places::PATTERN.declared) => "Other end",
         () if ptr::eq(option, &rdma::VIA.declared) => "RDMA",
         () if option.section == narrows_model::options::Section::Rdma => "RDMA",
         () => "Traffic",

@@ -27,6 +27,9 @@ impl Cause {
         "name each host once, by an address that the others reach; `narrows help tcp` has the \
          patterns",
     );
+    /// A host for a study whose file names them.
+    pub const PEERS: Self =
+        Self::usage("leave --peer out, or leave `peers` out of the study's file");
     /// Several files for what is done with one.
     pub const ONE_FILE: Self = Self::usage("name one file");
     /// A place that a host does not have, or that is not known of it.

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::{self, Planned};
 use crate::{cmd, stop};
 use narrows_control::key::{self, Key};
-use narrows_control::{Family, Peer, address, wire};
+use narrows_control::{Calling, ControlError, Family, Peer, Reached, address, reach, wire};
 use narrows_host::Root;
 use narrows_hostctl::container::{Container, Launcher};
 use narrows_hostctl::guard::Guard;
@@ -21,6 +21,7 @@ use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::study::{Settings, StudyError};
 use narrows_plan::{BackgroundLoad, Pattern, TwoPlaces, Unplaced, Where, blocks, direct as plan};
+use narrows_runner::RunError;
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
 use std::net::IpAddr;
@@ -60,7 +61,7 @@ pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
 
 /// The other side of a direct measurement.
 enum Far {
-    Agents(Vec<Peer>),
+    Agents { peers: Vec<Option<Peer>>, hosts: Vec<Host> },
     Iperf3(Iperf3Server),
 }
 
@@ -81,41 +82,69 @@ impl Far {
         }
         let key = key(args.key.as_deref(), args.key_file.as_deref())?.ok_or_else(no_key)?;
         let port = args.port.unwrap_or(wire::PORT);
-        let peer = |host: &String| Peer::connect(host, port, family, &key);
-        Ok(Self::Agents(args.hosts.iter().map(peer).collect::<Result<_, _>>()?))
+        Self::agents(reach(&args.hosts, &Calling { port, family, key }))
+    }
+
+    /// All agents; of several that cannot be had the first is told as the cause.
+    fn agents(reached: Vec<Result<Reached, ControlError>>) -> Result<Self, Failure> {
+        let (mut peers, mut hosts, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        for one in reached {
+            match one {
+                Ok(Reached { peer, host }) => {
+                    peers.push(Some(peer));
+                    hosts.push(host);
+                }
+                Err(why) => missing.push(why),
+            }
+        }
+        let mut missing = missing.into_iter();
+        let Some(first) = missing.next() else { return Ok(Self::Agents { peers, hosts }) };
+        missing.for_each(|why| note!("{why}"));
+        Err(first.into())
     }
 
     /// This host's and the other's address, of the first pair.
-    fn addresses(&self) -> (IpAddr, IpAddr) {
+    fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
         match self {
-            Self::Agents(peers) => (peers[0].own_address(), peers[0].address()),
-            Self::Iperf3(server) => (server.own_address(), server.at().ip()),
+            Self::Agents { peers, .. } => {
+                let first = peers.iter().flatten().next();
+                first.map(|peer| (peer.own_address(), peer.address()))
+            }
+            Self::Iperf3(server) => Some((server.own_address(), server.at().ip())),
         }
     }
 
-    fn describe(&mut self) -> Result<Vec<Host>, Failure> {
+    /// The agents' hosts, as they read themselves.
+    fn hosts(&self) -> Vec<Host> {
         match self {
-            Self::Agents(peers) => {
-                Ok(peers.iter_mut().map(Peer::describe).collect::<Result<_, _>>()?)
-            }
-            Self::Iperf3(_) => Ok(Vec::new()),
+            Self::Agents { hosts, .. } => hosts.clone(),
+            Self::Iperf3(_) => Vec::new(),
+        }
+    }
+
+    fn agents_there(&self) -> Vec<&Peer> {
+        match self {
+            Self::Agents { peers, .. } => peers.iter().flatten().collect(),
+            Self::Iperf3(_) => Vec::new(),
         }
     }
 
     /// Whether each agent can run its trial.
     fn can(&self, trials: &[Trial]) -> Result<(), Failure> {
-        if let Self::Agents(peers) = self {
-            let last = trials.last();
-            let pairs = peers.iter().zip(trials.iter().chain(last.into_iter().cycle()));
-            pairs.map(|(peer, trial)| peer.can(trial)).collect::<Result<Vec<()>, _>>()?;
-        }
+        let last = trials.last();
+        let pairs =
+            self.agents_there().into_iter().zip(trials.iter().chain(last.into_iter().cycle()));
+        pairs.map(|(peer, trial)| peer.can(trial)).collect::<Result<Vec<()>, _>>()?;
         Ok(())
     }
 
     /// Whether the agent can take part in a probe of the path; of an older one that is said.
     fn can_probe(&self, probe: &Trial) -> bool {
-        let Self::Agents(peers) = self else { return false };
-        let can = peers.iter().try_for_each(|peer| peer.can(probe));
+        let peers = self.agents_there();
+        if peers.is_empty() {
+            return false;
+        }
+        let can = peers.into_iter().try_for_each(|peer| peer.can(probe));
         if let Err(why) = &can {
             note!("the path is not probed: {why}");
         }
@@ -124,27 +153,27 @@ impl Far {
 
     /// Whether the agents' ends can meet: each by an address that the others can reach.
     fn can_meet(&self) -> Result<(), Failure> {
-        let Self::Agents(peers) = self else { return Ok(()) };
-        let is_local = |peer: &&Peer| peer.address().is_loopback();
+        let peers = self.agents_there();
+        let is_local = |peer: &&&Peer| peer.address().is_loopback();
         if let Some(peer) =
             peers.iter().find(is_local).filter(|_| !peers.iter().all(|p| is_local(&p)))
         {
             let says = format!("the other hosts cannot reach {}", peer.address());
             return Err(Failure::of(Cause::PATTERN, says));
         }
-        peers.iter().try_for_each(Peer::can_meet).map_err(Failure::from)
+        peers.into_iter().try_for_each(Peer::can_meet).map_err(Failure::from)
     }
 
     fn path_mtu(&self) -> Option<Bytes> {
         match self {
-            Self::Agents(peers) => peers[0].path_mtu(),
+            Self::Agents { peers, .. } => peers.iter().flatten().next()?.path_mtu(),
             Self::Iperf3(_) => None,
         }
     }
 
     fn ends(&mut self) -> Ends<'_> {
         match self {
-            Self::Agents(peers) => Ends::Peers(peers),
+            Self::Agents { peers, .. } => Ends::Peers(peers),
             Self::Iperf3(server) => Ends::Iperf3(server),
         }
     }
@@ -200,8 +229,8 @@ impl Measurement<'_> {
         load.map(|load| background(&load, host)).transpose()
     }
 
-    fn pattern(&self) -> Option<Pattern> {
-        self.socket.and_then(|socket| socket.pattern)
+    fn pattern(&self) -> Result<Option<Pattern>, Failure> {
+        self.settings.pattern().map_err(|why| Failure::of(Cause::PATTERN, why.to_string()))
     }
 
     /// The ends of a pattern. They run on any CPUs of their hosts, and none runs here.
@@ -218,7 +247,8 @@ impl Measurement<'_> {
                 format!("{option} is of two ends, one of them here; --pattern has none here");
             return Err(Failure::of(Cause::PATTERN, says));
         }
-        let ends = pattern.ends(self.peer.hosts.len());
+        let hosts: Vec<u32> = (0..).take(self.peer.hosts.len()).collect();
+        let ends = pattern.ends(&hosts);
         ends.map_err(|why| Failure::of(Cause::PATTERN, format!("--pattern: {why}")))
     }
 
@@ -247,6 +277,12 @@ impl Measurement<'_> {
     }
 }
 
+/// The largest last-level cache of the hosts.
+fn largest_cache(host: &Host, peers: &[Host]) -> Bytes {
+    let caches = peers.iter().map(Host::last_level_cache_bytes);
+    caches.fold(host.last_level_cache_bytes(), Bytes::max)
+}
+
 /// Makes one direct measurement.
 pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let args = measurement.peer;
@@ -256,13 +292,12 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
         netns::enter(name)?;
     }
     // Before anybody is called.
-    measurement.pattern().map(|pattern| measurement.ends_of(pattern)).transpose()?;
+    let pattern = measurement.pattern()?;
+    pattern.map(|pattern| measurement.ends_of(pattern)).transpose()?;
     let mut far = Far::find(args, measurement.is_iperf3())?;
-    let peer_hosts = far.describe()?;
-    let (own_address, address) = far.addresses();
-    let caches = peer_hosts.iter().map(Host::last_level_cache_bytes);
-    let cache = caches.fold(host.last_level_cache_bytes(), Bytes::max);
-    let params = measurement.params(cache)?;
+    let peer_hosts = far.hosts();
+    let (own_address, address) = far.addresses().ok_or(RunError::NoPeer)?;
+    let params = measurement.params(largest_cache(&host, &peer_hosts))?;
     // A peer with our own address is reached over loopback, whatever the address looks like.
     let path = if own_address == address { NetworkPath::Loopback } else { NetworkPath::Peer };
     let interface = address::interface(own_address);
@@ -270,7 +305,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let mut trials = measurement.varied(measurement.trials(&params, path, &sides)?, &host)?;
     far.can(&trials)?;
     trials.retain(|trial| trial.kind != Workload::PathProbe || far.can_probe(trial));
-    if measurement.pattern().is_some() {
+    if pattern.is_some() {
         far.can_meet()?;
     }
     let seed = key::chance().map(narrows_plan::seed_from)?;
@@ -287,7 +322,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
         precision: None,
         spread: None,
         quick: false,
-        together: args.hosts.len() > 1 && measurement.pattern().is_none(),
+        together: args.hosts.len() > 1 && pattern.is_none(),
         interface,
         began_unix_ns: output::now(),
         path_mtu_bytes: far.path_mtu(),
@@ -360,7 +395,7 @@ impl Measurement<'_> {
         sides: &Sides<'_>,
     ) -> Result<Vec<Trial>, Failure> {
         let hosts = &self.peer.hosts;
-        if let Some(pattern) = self.pattern() {
+        if let Some(pattern) = self.pattern()? {
             return Ok(vec![self.timed(params, self.ends_of(pattern)?, path)]);
         }
         let trial = |(index, name): (usize, &String)| {
@@ -419,7 +454,7 @@ impl Measurement<'_> {
             TwoPlaces { receiver, sender }.ends(reverse).into_iter().map(|end| match end.host {
                 EndHost::Peer(_) => EndSpec { host: EndHost::Peer(index as u32), ..end },
                 EndHost::Controller => EndSpec {
-                    bind: self.peer.bind.as_deref().map(bind),
+                    bind: self.peer.bind.as_deref().map(Bind::from_words),
                     irq: irq.clone(),
                     container: self.container_name(),
                     ..end
@@ -439,14 +474,6 @@ fn slip(error: StudyError) -> Failure {
 
 fn no_place(option: &str) -> impl Fn(Unplaced) -> Failure {
     move |why| Failure::of(Cause::NO_PLACE, format!("{option}: {why}"))
-}
-
-/// An address, or else an interface, that connections leave from.
-fn bind(from: &str) -> Bind {
-    match from.parse() {
-        Ok(address) => Bind { address: Some(address), device: None },
-        Err(_) => Bind { address: None, device: Some(from.to_owned()) },
-    }
 }
 
 /// The CPUs of the peer's end.

@@ -128,7 +128,7 @@ fn through(case: &Case, faults: Faults, print: bool) -> Ran {
     let mut cable = "copper";
     let site = narrows_runner::Site {
         host: Default::default(),
-        peer_hosts: Vec::new(),
+        peers: Vec::new(),
         path: path_of(case),
         interface: Some("eth0".to_owned()),
     };

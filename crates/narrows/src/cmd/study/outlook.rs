@@ -64,7 +64,8 @@ fn bytes(plan: &SessionPlan, schedule: &Schedule<'_>) -> u64 {
 
 fn record_bytes(trial: &Trial) -> u64 {
     let slices = trial.timeline.window_ns.0 / 100_000_000;
-    RECORD_BYTES + SLICE_BYTES * (2 * slices + 4 * u64::from(trial.params.flows()))
+    let pairs = trial.pairs().count().max(1) as u64;
+    pairs * (RECORD_BYTES + SLICE_BYTES * (2 * slices + 4 * u64::from(trial.params.flows())))
 }
 
 /// Cells that cannot run whatever is done by hand, each reason once.

@@ -8,7 +8,7 @@ use crate::cause::Cause;
 use crate::cmd::{direct, own_binary};
 use crate::failure::{Failure, PRECISION, VERDICT};
 use crate::{output, stop};
-use narrows_control::key;
+use narrows_control::{Calling, key};
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::guard;
 use narrows_plan::study::Left;
@@ -16,7 +16,7 @@ use narrows_runner::controller::Controller;
 use narrows_runner::live::LiveClock;
 use narrows_runner::outside::Outside;
 use narrows_runner::{
-    Agent, Begun, CourseEnd, Defined, Engine, Machines, Refusal, SessionPlan, check_engines, unlike,
+    Begun, CourseEnd, Defined, Engine, Machines, Refusal, SessionPlan, check_engines, unlike,
 };
 use narrows_store::Store;
 use std::collections::BTreeMap;
@@ -45,12 +45,14 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         return outlook::print(&defined, &plan, engine.schedule(), &machines.path_says());
     }
     plan.check_any_runs()?;
-    let peer = args.session.peer.as_deref();
+    let names: Vec<&str> = plan.site.peers.iter().map(|far| far.name.as_str()).collect();
+    let names = names.join(", ");
+    let peer = Some(names.as_str()).filter(|names| !names.is_empty());
     let begun = Begun { seed, quick: args.quick, peer, began_unix_ns: output::now() };
     let mut draft = Store::draft(&file, &begun.head(&defined, &plan), &plan.site.host)?;
     draft.put_definition(&text)?;
     draft.put_trials(&plan.trials)?;
-    draft.put_peer_hosts(&plan.site.peer_hosts)?;
+    draft.put_peer_hosts(&plan.site.peer_hosts())?;
     let study = Study { defined: &defined, plan: &plan, file: &file, args: &args.session };
     study.finish(engine, &mut machines, &draft.publish()?)
 }
@@ -97,15 +99,29 @@ fn check_terminal(args: &SessionArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reaches the machines. `peer` is the one to use when the command line names none.
-fn reach(defined: &Defined, args: &SessionArgs, peer: Option<&str>) -> Result<Machines, Failure> {
+/// Reaches the machines: those that the study names, else the one of the command line, else the
+/// one that it was begun with.
+fn reach(defined: &Defined, args: &SessionArgs, begun: Option<&str>) -> Result<Machines, Failure> {
     check_engines(defined)?;
-    let Some(host) = args.peer.as_deref().or(peer) else {
-        return Ok(Machines::reach(None)?);
-    };
+    let named = defined.definition.peers();
+    if let Some(peer) = args.peer.as_deref().filter(|_| !named.is_empty()) {
+        let says = format!("--peer {peer}: the study names its hosts: {}", named.join(", "));
+        return Err(Failure::of(Cause::PEERS, says));
+    }
+    let one = args.peer.as_deref().or(begun).filter(|_| named.is_empty());
+    let hosts = one.map_or(named, |one| vec![one.to_owned()]);
+    if hosts.is_empty() {
+        return Ok(Machines::reach(&[], None)?);
+    }
     let key = direct::key(args.key.as_deref(), args.key_file.as_deref())?;
     let key = key.ok_or_else(direct::no_key)?;
-    Ok(Machines::reach(Some(&Agent { host, port: args.port, key: &key }))?)
+    let machines = Machines::reach(&hosts, Some(&Calling { port: args.port, family: None, key }))?;
+    for far in &machines.site.peers {
+        if let Some(why) = &far.away {
+            note!("cells with {} are left out: {why}", far.name);
+        }
+    }
+    Ok(machines)
 }
 
 fn session_plan(

@@ -1,0 +1,113 @@
+//! Agents of many hosts, called all at once.
+
+use crate::error::ControlError;
+use crate::key::Key;
+use crate::peer::{Family, Peer};
+use narrows_model::host::Host;
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long names may take to be looked up, and agents to be reached and to describe themselves,
+/// all together. Resolvers give up after 5 to 20 s.
+pub const REACH_WITHIN: Duration = Duration::from_secs(30);
+
+/// An agent that was reached, and its host as it reads itself.
+pub struct Reached {
+    /// The connection.
+    pub peer: Peer,
+    /// Its host.
+    pub host: Host,
+}
+
+/// How to call agents.
+#[derive(Clone)]
+pub struct Calling {
+    /// TCP port of all of them.
+    pub port: u16,
+    /// Addresses of one family alone.
+    pub family: Option<Family>,
+    /// The key that they share.
+    pub key: Key,
+}
+
+/// Reaches the agents of these hosts all at once, each with its answer in their order. None takes
+/// longer than [`REACH_WITHIN`]; one that is listed under two names is reached under the first.
+pub fn reach(hosts: &[String], calling: &Calling) -> Vec<Result<Reached, ControlError>> {
+    let until = Instant::now() + REACH_WITHIN;
+    let port = calling.port;
+    let looked = at_once(hosts, until, move |host| {
+        (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>)
+    });
+    let mut first = BTreeMap::<SocketAddr, &str>::new();
+    let mut twice = BTreeMap::new();
+    for (at, (host, found)) in hosts.iter().zip(&looked).enumerate() {
+        let Some(Ok(addresses)) = found else { continue };
+        let Some(address) = addresses.first() else { continue };
+        match first.get(address) {
+            Some(other) => drop(twice.insert(at, doubled(host, other, *address))),
+            None => drop(first.insert(*address, host)),
+        }
+    }
+    let called: Vec<String> = (0..)
+        .zip(hosts)
+        .filter(|(at, _)| !twice.contains_key(at))
+        .map(|(_, host)| host.clone())
+        .collect();
+    let calling = calling.clone();
+    let mut reached = at_once(&called, until, move |host| call(host, &calling)).into_iter();
+    let late = |host: &str| {
+        ControlError::Unreachable(format!(
+            "{host} port {port}: no answer within {} s",
+            REACH_WITHIN.as_secs()
+        ))
+    };
+    let answer = |(at, host): (usize, &String)| match twice.remove(&at) {
+        Some(why) => Err(why),
+        None => reached.next().flatten().unwrap_or_else(|| Err(late(host))),
+    };
+    hosts.iter().enumerate().map(answer).collect()
+}
+
+fn doubled(host: &str, other: &str, address: SocketAddr) -> ControlError {
+    ControlError::Refused(format!("{host} is the same agent as {other}, {address}"))
+}
+
+fn call(host: &str, calling: &Calling) -> Result<Reached, ControlError> {
+    let mut peer = Peer::connect(host, calling.port, calling.family, &calling.key)?;
+    let host = peer.describe()?;
+    Ok(Reached { peer, host })
+}
+
+/// What `work` gives of each, all at once; `None` of one that takes too long and is left behind.
+fn at_once<T: Send + 'static>(
+    of: &[String],
+    until: Instant,
+    work: impl Fn(&str) -> T + Clone + Send + 'static,
+) -> Vec<Option<T>> {
+    let (say, said) = channel::<(usize, T)>();
+    for (at, one) in of.iter().enumerate() {
+        spawn(at, one.clone(), say.clone(), work.clone());
+    }
+    drop(say);
+    let mut all: Vec<Option<T>> = of.iter().map(|_| None).collect();
+    loop {
+        match said.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok((at, got)) => all[at] = Some(got),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return all,
+        }
+    }
+}
+
+/// A thread that cannot be had is an answer that does not come.
+fn spawn<T: Send + 'static>(
+    at: usize,
+    one: String,
+    say: Sender<(usize, T)>,
+    work: impl Fn(&str) -> T + Send + 'static,
+) {
+    let thread = thread::Builder::new().name("reach".to_owned());
+    let _ = thread.spawn(move || say.send((at, work(&one))));
+}
