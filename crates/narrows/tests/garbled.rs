@@ -56,7 +56,7 @@ fn show(host: &Host, other: &Host) {
         let _ = view.text(host, &Screen { columns: Some(80), unicode: false });
     }
     let _ = views::picture(host);
-    let _ = views::diff::write(&[("a", host), ("b", other)]);
+    let _ = views::diff::write(&[("a", host), ("b", other)], &Screen::FILE);
     let _ = serde_json::to_string(&Results::of(host)).expect("results are JSON");
 }
 

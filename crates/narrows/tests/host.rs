@@ -182,6 +182,19 @@ fn many_hosts_are_a_table_and_a_bad_file_is_a_line() {
     assert_eq!(json["classes"][0]["model"], "PowerEdge R740");
     let csv = text(narrows().args(["host", "--csv", "--from"]).arg(&dir));
     assert_eq!(csv.lines().count(), 6, "{csv}");
+    // All of it fits the screen, whole words and all, but for a file's name that is longer.
+    let narrow = dir.join("node0.txt").display().to_string().len();
+    for columns in [80, 120, 200] {
+        let asked =
+            |command: &mut std::process::Command| text(command.env("COLUMNS", columns.to_string()));
+        let fleet = asked(narrows().args(["host", "--from"]).arg(&dir));
+        let diff = asked(narrows().args(["host", "--diff"]).args(&files[1..]));
+        let slots = asked(narrows().args(["host", "--explain-slots", "--from"]).arg(&files[2]));
+        assert!(slots.contains("placed by dell"), "{slots}");
+        for line in [fleet, diff, slots].iter().flat_map(|text| text.lines()) {
+            assert!(line.chars().count() <= columns.max(narrow + 12), "{columns}: {line}");
+        }
+    }
     // Three hosts side by side.
     let three = text(narrows().args(["host", "--diff"]).args(&files[1..]));
     assert!(three.lines().next().is_some_and(|head| head.contains("node3.txt")), "{three}");
@@ -430,7 +443,7 @@ fn a_users_slot_map_places_what_no_rule_knows_and_the_reasons_are_told() {
     for given in [file.as_path(), maps.as_path()] {
         let text = explain(Some(given));
         assert!(text.contains("placed by mine: given by the user"), "{text}");
-        assert!(text.contains("SOCKET2  0       -           2        8 GiB      mine"), "{text}");
+        assert!(text.contains("SOCKET2  0       -           2        8 GiB   mine"), "{text}");
     }
     let verdict = |map: &Path| {
         run(narrows().args(["host", "--from"]).arg(&report).arg("--slot-map").arg(map))

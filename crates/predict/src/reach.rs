@@ -78,7 +78,7 @@ impl Server {
     }
 
     /// One path; over several processors the sum of what each carries.
-    pub(crate) fn reach(&self, traffic: Traffic) -> Option<Reach> {
+    pub fn reach(&self, traffic: Traffic) -> Option<Reach> {
         let sets = self.sets();
         let parts = self.groups().into_iter().map(|group| {
             let stated = self.resources(traffic, &group, &sets);

@@ -6,11 +6,14 @@ use crate::table::on_screen;
 use crate::words::counted;
 use narrows_dimm::population::{Balance, Population};
 use narrows_explain::{findings, judge_host};
-use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::result::Weight;
+use narrows_model::units::three_digits;
+use narrows_model::{BitsPerSecond, Bytes, BytesPerSecond};
+use narrows_predict::loss::Loss;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 /// Fewer hosts of one model have no usual one among them.
@@ -45,8 +48,48 @@ pub struct Member {
     pub missing: Option<String>,
     /// Channels that the narrowest interleave set of any socket is spread over.
     pub narrowest_ways: Option<usize>,
+    /// What the population costs, by the model: bytes a second of memory, and bits a second of the
+    /// port that loses the largest share of its link.
+    pub lost: Option<Lost>,
     /// Names of the rules that found a fault of the hardware.
     pub faults: Vec<String>,
+}
+
+/// What a population costs against one like module on every channel.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Lost {
+    /// Peak of all channels less that of the narrowest interleave sets.
+    pub memory_bytes_per_second: BytesPerSecond,
+    /// The port that loses the largest share of its link; `None` where none tells its rate.
+    pub port: Option<String>,
+    /// What that port loses over TCP or UDP, whichever loses more.
+    pub port_bits_per_second: Option<BitsPerSecond>,
+}
+
+impl Lost {
+    /// In short of what the model says.
+    pub fn of(loss: &Loss) -> Self {
+        let worst = loss.worst();
+        Self {
+            memory_bytes_per_second: loss.bytes_per_second(),
+            port: worst.map(|port| port.nic.clone()),
+            port_bits_per_second: worst.map(|port| BitsPerSecond(port.lost.value)),
+        }
+    }
+
+    /// Bits a second of the port first, then bytes a second of memory, the more the greater.
+    fn weight(&self) -> [f64; 2] {
+        let port = self.port_bits_per_second.map_or(0.0, |lost| lost.0);
+        [port, self.memory_bytes_per_second.0]
+    }
+
+    /// `170 GB/s, eth0 12.3 Gb/s`.
+    pub fn says(&self) -> String {
+        let memory = three_digits(self.memory_bytes_per_second.gbytes());
+        let port = self.port.as_ref().zip(self.port_bits_per_second);
+        let port = port.map(|(name, lost)| format!(", {name} {lost}"));
+        format!("{memory} GB/s{}", port.unwrap_or_default())
+    }
 }
 
 impl Member {
@@ -76,22 +119,36 @@ impl Member {
             sizes: by_size(dram.iter().map(|module| module.size_bytes)),
             slowest_mts: dram.iter().filter_map(|module| module.configured_mts).min(),
             narrowest_ways: ways.and_then(|ways| ways.min()),
+            lost: population
+                .as_ref()
+                .ok()
+                .and_then(|known| Some(Lost::of(&Loss::of(host, known).ok()?))),
             missing: population.as_ref().err().map(ToString::to_string),
             balance: population.ok().map(|known| known.balance),
             faults: faults.map(|found| found.rule.clone()).collect(),
         }
     }
 
-    /// Where it stands among the worst: the class first, then how narrow its narrowest set is.
-    fn badness(&self) -> (u8, std::cmp::Reverse<usize>) {
-        let class = match self.balance {
+    /// Where two stand among the worst: by what their memory is expected to cost; those of which
+    /// that is not known by class, before those that lose nothing; then by the narrowest set.
+    fn worse(&self, other: &Self) -> Ordering {
+        let costs = |host: &Self| host.lost.as_ref().map_or([0.0; 2], Lost::weight);
+        let (own, others) = (costs(self), costs(other));
+        let by_cost = own[0].total_cmp(&others[0]).then(own[1].total_cmp(&others[1]));
+        let narrow = |host: &Self| Reverse(host.narrowest_ways.unwrap_or(usize::MAX));
+        let by_class = self.class_weight().cmp(&other.class_weight());
+        by_cost.then(by_class).then(narrow(self).cmp(&narrow(other)))
+    }
+
+    /// How bad its class is where nothing tells what it costs.
+    fn class_weight(&self) -> u8 {
+        match self.balance {
             Some(Balance::Unbalanced) => 4,
             Some(Balance::SocketAsymmetric) => 3,
             Some(Balance::NearBalanced) => 2,
             None => 1,
             Some(Balance::Balanced) => 0,
-        };
-        (class, std::cmp::Reverse(self.narrowest_ways.unwrap_or(usize::MAX)))
+        }
     }
 
     /// What hosts of one model are compared by.
@@ -214,7 +271,7 @@ pub struct Fleet {
 impl Fleet {
     /// Puts hosts together; the order of what is given does not matter.
     pub fn of(mut hosts: Vec<Member>, mut unread: Vec<Unread>) -> Self {
-        hosts.sort_by(|a, b| b.badness().cmp(&a.badness()).then_with(|| a.name.cmp(&b.name)));
+        hosts.sort_by(|a, b| b.worse(a).then_with(|| a.name.cmp(&b.name)));
         unread.sort_by(|a, b| a.name.cmp(&b.name));
         let schema_version = narrows_model::SCHEMA_VERSION;
         Self { schema_version, classes: classes(&hosts), odd: odd(&hosts), hosts, unread }
@@ -229,11 +286,13 @@ impl Fleet {
     pub fn csv(&self) -> String {
         let mut lines = vec![
             "name,maker,model,processor,sockets,modules,memory_bytes,slowest_mts,population,\
-             narrowest_ways,faults,missing"
+             narrowest_ways,lost_memory_bytes_per_second,lost_port,lost_port_bits_per_second,\
+             faults,missing"
                 .to_owned(),
         ];
         for host in &self.hosts {
             let number = |value: Option<u64>| value.map_or(String::new(), |v| v.to_string());
+            let lost = host.lost.as_ref();
             let cells = [
                 host.name.clone(),
                 host.maker.clone(),
@@ -245,21 +304,24 @@ impl Fleet {
                 number(host.slowest_mts.map(u64::from)),
                 class(host.balance).to_owned(),
                 number(host.narrowest_ways.map(|ways| ways as u64)),
+                number(lost.map(|lost| lost.memory_bytes_per_second.0 as u64)),
+                lost.and_then(|lost| lost.port.clone()).unwrap_or_default(),
+                number(lost.and_then(|lost| Some(lost.port_bits_per_second?.0 as u64))),
                 host.faults.join(" "),
                 host.missing.clone().unwrap_or_default(),
             ];
             lines.push(cells.map(|cell| quoted(&cell)).join(","));
         }
         for file in &self.unread {
-            lines.push(format!("{},,,,,,,,unread,,,{}", quoted(&file.name), quoted(&file.why)));
+            lines.push(format!("{},,,,,,,,unread,,,,,,{}", quoted(&file.name), quoted(&file.why)));
         }
         lines.join("\n") + "\n"
     }
 
     /// The tables, laid out for the screen.
-    pub fn text(&self) -> String {
+    pub fn text(&self, screen: &Screen) -> String {
         let mut out = format!("{}, {}\n\n", counted(self.hosts.len(), "host"), self.unread_says());
-        out += &self.classes_text();
+        out += &self.classes_text(screen);
         if !self.odd.is_empty() {
             out += "\nwho differs from the others of its model\n";
             let rows = self.odd.iter().take(SHOWN).map(|odd| {
@@ -267,13 +329,13 @@ impl Fleet {
                 vec![odd.name.clone(), odd.model.clone(), odd.what.clone(), odd.has.clone(), usual]
             });
             let rows: Vec<Vec<String>> = rows.collect();
-            out += &on_screen(&["host", "model", "in", "has", "usual"], &rows, &Screen::FILE);
+            out += &on_screen(&["host", "model", "in", "has", "usual"], &rows, screen);
             out += &more(self.odd.len());
         }
-        let bad = self.hosts.iter().filter(|host| host.badness().0 >= 2);
+        let bad = self.hosts.iter().filter(|host| host.class_weight() >= 2);
         let bad: Vec<&Member> = bad.collect();
         if !bad.is_empty() {
-            out += "\nworst memory first\n";
+            out += "\nworst memory first, by what it is expected to cost\n";
             let rows = bad.iter().take(SHOWN).map(|host| {
                 let ways = host.narrowest_ways.map_or("-".to_owned(), |ways| format!("{ways}-way"));
                 let of = format!("{} {}", host.maker, host.model);
@@ -281,20 +343,21 @@ impl Fleet {
                     host.name.clone(),
                     of,
                     class(host.balance).to_owned(),
+                    host.lost.as_ref().map_or("-".to_owned(), Lost::says),
                     ways,
                     host.sizes.clone(),
                 ]
             });
             let rows: Vec<Vec<String>> = rows.collect();
             out += &on_screen(
-                &["host", "model", "population", "narrowest set", "modules"],
+                &["host", "model", "population", "costs", "narrowest set", "modules"],
                 &rows,
-                &Screen::FILE,
+                screen,
             );
             out += &more(bad.len());
         }
         for file in &self.unread {
-            out += &format!("not read: {}: {}\n", file.name, file.why);
+            out += &screen.prose(&format!("not read: {}: {}", file.name, file.why), "  ");
         }
         out
     }
@@ -306,7 +369,7 @@ impl Fleet {
         }
     }
 
-    fn classes_text(&self) -> String {
+    fn classes_text(&self, screen: &Screen) -> String {
         let rows = self.classes.iter().map(|of| {
             let counts =
                 [of.balanced, of.near_balanced, of.socket_asymmetric, of.unbalanced, of.unknown];
@@ -320,7 +383,7 @@ impl Fleet {
         let head =
             ["maker", "model", "hosts", "balanced", "near", "asymmetric", "unbalanced", "unknown"];
         let shown = &rows[..rows.len().min(SHOWN)];
-        format!("{}{}", on_screen(&head, shown, &Screen::FILE), more(rows.len()))
+        format!("{}{}", on_screen(&head, shown, screen), more(rows.len()))
     }
 }
 
@@ -426,6 +489,7 @@ mod tests {
             balance,
             missing: None,
             narrowest_ways: Some(6),
+            lost: None,
             faults: Vec::new(),
         }
     }
@@ -465,6 +529,31 @@ mod tests {
     }
 
     #[test]
+    fn the_worst_is_the_host_that_loses_most() {
+        let lost = |gbytes: f64, port: Option<f64>| Lost {
+            memory_bytes_per_second: BytesPerSecond(gbytes * 1e9),
+            port: port.map(|_| "eth0".to_owned()),
+            port_bits_per_second: port.map(|gbps| BitsPerSecond(gbps * 1e9)),
+        };
+        let of = |name: &str, balance, lost| Member { lost, ..host(name, Some(balance), 384) };
+        let hosts = vec![
+            of("even", Balance::Balanced, Some(lost(0.0, Some(0.0)))),
+            of("narrow", Balance::Unbalanced, Some(lost(40.0, None))),
+            of("one channel", Balance::NearBalanced, Some(lost(120.0, None))),
+            of("slow port", Balance::SocketAsymmetric, Some(lost(20.0, Some(30.0)))),
+            of("not known", Balance::Unbalanced, None),
+        ];
+        let fleet = Fleet::of(hosts, Vec::new());
+        let names: Vec<&str> = fleet.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(names, ["slow port", "one channel", "narrow", "not known", "even"]);
+        assert!(fleet.csv().contains(",20000000000,eth0,30000000000,"), "{}", fleet.csv());
+        let narrow = Screen { columns: Some(80), unicode: true };
+        let text = fleet.text(&narrow);
+        assert!(text.contains("20 GB/s, eth0 30 Gb/s") || text.contains("20.0 GB/s"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
     fn every_host_and_every_unread_file_is_a_line() {
         let fleet = fleet();
         let csv = fleet.csv();
@@ -475,7 +564,7 @@ mod tests {
                 .last()
                 .is_some_and(|line| line.starts_with("z.txt,") && line.contains("unread"))
         );
-        let text = fleet.text();
+        let text = fleet.text(&Screen::FILE);
         assert!(text.starts_with("5 hosts, 1 file not read\n"), "{text}");
         assert!(text.contains("not read: z.txt: it is text of another kind"), "{text}");
     }

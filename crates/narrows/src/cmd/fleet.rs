@@ -3,7 +3,7 @@
 use crate::args::HostArgs;
 use crate::cause::Cause;
 use crate::failure::{Failure, VERDICT};
-use crate::output;
+use crate::{output, screen};
 use narrows_report::fleet::{Fleet, Member, Unread};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     } else if args.csv {
         output::print_exact(&fleet.csv())?;
     } else {
-        output::print(&fleet.text())?;
+        output::print(&fleet.text(&screen::of_output()))?;
     }
     Ok(if fleet.has_fault() { VERDICT } else { 0 })
 }

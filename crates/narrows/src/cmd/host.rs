@@ -41,7 +41,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.explain_slots || !args.slot_map.is_empty() {
         let trace = placement::place(&mut host, &slot_maps(&args.slot_map)?);
         if args.explain_slots {
-            output::print(&placed::write(&host, &trace))?;
+            output::print(&placed::write(&host, &trace, &screen::of_output()))?;
             return Ok(0);
         }
         warn_unused(args, &trace);
@@ -77,7 +77,7 @@ fn differences(paths: &[PathBuf]) -> Result<u8, Failure> {
     let hosts: Vec<(String, Host)> = hosts.collect::<Result<_, Failure>>()?;
     let hosts: Vec<(&str, &Host)> =
         hosts.iter().map(|(name, host)| (name.as_str(), host)).collect();
-    output::print(&views::diff::write(&hosts))?;
+    output::print(&views::diff::write(&hosts, &screen::of_output()))?;
     Ok(0)
 }
 

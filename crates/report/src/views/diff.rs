@@ -2,6 +2,7 @@
 
 use super::or_unknown;
 use crate::drawn::Screen;
+use crate::fleet::Lost;
 use crate::table::on_screen;
 use crate::{hardware, words};
 use narrows_dimm::population::Population;
@@ -9,28 +10,41 @@ use narrows_explain::rules::dimm_balance;
 use narrows_model::Fact;
 use narrows_model::host::{DeviceKind, Host, Nic};
 use narrows_model::units::three_digits;
+use narrows_predict::calibration::Calibration;
 use narrows_predict::dram::socket_peaks;
+use narrows_predict::loss::Loss;
 use narrows_predict::pcie::joints;
 use narrows_predict::pcie_paths::pcie_paths;
+use narrows_predict::{Said, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lines of `what`, in order of weight, with the value on a host.
+/// Lines of `what` with the value on a host.
 type Traits = Vec<(String, String)>;
+
+/// A part of a host: its memory, an interface, or all that the model gives no figure for.
+struct Part {
+    /// What hosts have in common: `memory`, `eth0`; empty for the rest.
+    name: String,
+    /// Its lines, in order of weight.
+    traits: Traits,
+    /// What the model expects of it, in Gb/s: what memory costs a port, what an interface reaches.
+    expected_gbps: Option<f64>,
+}
+
+/// Bits a second of a Gb/s.
+const GIGABIT: f64 = 1e9;
 
 /// What stands where a host tells nothing of a fact, and where it has no such thing.
 const UNTOLD: [&str; 2] = ["unknown", "not there"];
 
-/// The differences as a table, a column a host, and how many facts agree.
-pub fn write(hosts: &[(&str, &Host)]) -> String {
-    let told: Vec<Traits> = hosts.iter().map(|(_, host)| traits(host)).collect();
-    // What only a later host has comes after what those before it have.
-    let mut names: Vec<&String> = Vec::new();
-    let mut known = BTreeSet::new();
-    for (name, _) in told.iter().flatten() {
-        if known.insert(name) {
-            names.push(name);
-        }
-    }
+/// The differences as a table, a column a host, and how many facts agree; what is expected to cost
+/// most comes first.
+pub fn write(hosts: &[(&str, &Host)], screen: &Screen) -> String {
+    let parts: Vec<Vec<Part>> = hosts.iter().map(|(_, host)| parts(host)).collect();
+    let order = by_cost(&parts);
+    let told: Vec<Traits> = parts.into_iter().map(|parts| in_order(parts, &order)).collect();
+    // What only a later host has comes after what those before it have in that part.
+    let names = merged(&told);
     let values: Vec<BTreeMap<&String, &String>> = told
         .iter()
         .map(|traits| traits.iter().map(|(name, value)| (name, value)).collect())
@@ -52,14 +66,68 @@ pub fn write(hosts: &[(&str, &Host)]) -> String {
     }
     let head: Vec<&str> =
         std::iter::once("what").chain(hosts.iter().map(|(name, _)| *name)).collect();
-    format!("{}\nthe same in {same}\n", on_screen(&head, &rows, &Screen::FILE))
+    format!("{}\nthe same in {same}\n", on_screen(&head, &rows, screen))
 }
 
-fn traits(host: &Host) -> Traits {
-    let mut traits = memory(host);
-    for nic in host.physical_nics() {
-        traits.extend(of_nic(nic));
+/// The names of the parts, those first whose expected figures differ most between the hosts; where
+/// they do not differ or are not known, memory, then interfaces, then the rest.
+fn by_cost(hosts: &[Vec<Part>]) -> Vec<String> {
+    let mut figures: Vec<(&str, Vec<f64>)> = Vec::new();
+    for part in hosts.iter().flatten() {
+        let at = figures.iter().position(|(name, _)| *name == part.name).unwrap_or_else(|| {
+            figures.push((&part.name, Vec::new()));
+            figures.len() - 1
+        });
+        figures[at].1.extend(part.expected_gbps);
     }
+    figures.sort_by(|a, b| {
+        let rest = a.0.is_empty().cmp(&b.0.is_empty());
+        rest.then(spread(&b.1).total_cmp(&spread(&a.1)))
+    });
+    figures.into_iter().map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Between the least and the most, 0 for fewer than two.
+fn spread(figures: &[f64]) -> f64 {
+    let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (most - least).max(0.0)
+}
+
+/// The lines of a host's parts in the order of the parts' names.
+fn in_order(mut parts: Vec<Part>, order: &[String]) -> Traits {
+    parts.sort_by_key(|part| order.iter().position(|name| *name == part.name));
+    parts.into_iter().flat_map(|part| part.traits).collect()
+}
+
+/// The names of all hosts' lines: those of a later host that the others lack after the line that
+/// stands before them there.
+fn merged(told: &[Traits]) -> Vec<&String> {
+    let mut names: Vec<&String> = Vec::new();
+    let mut known = BTreeSet::new();
+    for traits in told {
+        let mut at = 0;
+        for (name, _) in traits {
+            match known.insert(name) {
+                true => names.insert(at, name),
+                false => at = names.iter().position(|other| *other == name).unwrap_or(at),
+            }
+            at += 1;
+        }
+    }
+    names
+}
+
+fn parts(host: &Host) -> Vec<Part> {
+    let mut parts = vec![memory(host)];
+    parts.extend(host.physical_nics().map(|nic| of_nic(host, nic)));
+    parts.push(Part { name: String::new(), traits: rest(host), expected_gbps: None });
+    parts
+}
+
+/// What the model gives no figure for: other devices, processors, settings, the system.
+fn rest(host: &Host) -> Traits {
+    let mut traits = Traits::new();
     for path in pcie_paths(host).iter().filter(|path| path.device.kind != DeviceKind::Network) {
         let name = |what: &str| format!("{} {what}", path.device.address);
         let hop = path.device.path.last().map(|hop| hop.name.clone());
@@ -90,13 +158,16 @@ fn traits(host: &Host) -> Traits {
     traits
 }
 
-/// Population by socket, its class and peak; without channels, the modules by locator.
-fn memory(host: &Host) -> Traits {
+/// Population by socket, its class, cost and peak; without channels, the modules by locator.
+fn memory(host: &Host) -> Part {
     let mut traits = Traits::new();
+    let population = Population::of(host);
+    let loss = population.as_ref().ok().and_then(|known| Loss::of(host, known).ok());
     if let Some(slots) = host.memory.slots.value() {
-        let population = Population::of(host);
         let class = population.as_ref().map(|population| format!("{:?}", population.balance));
         traits.push(("memory balance".to_owned(), class.unwrap_or("unknown".to_owned())));
+        let cost = loss.as_ref().map(|loss| Lost::of(loss).says());
+        traits.push(("memory costs".to_owned(), or_unknown(cost)));
         let sets = population.ok().and_then(|population| population.sets.ok());
         for (socket, sets) in sets.map(|sets| sets.by_socket).unwrap_or_default() {
             traits.push((format!("interleave sets, socket {socket}"), dimm_balance::list(&sets)));
@@ -118,16 +189,28 @@ fn memory(host: &Host) -> Traits {
     let gib =
         host.memory.total_bytes.value().map(|b| format!("{:.1} GiB", b.0 as f64 / 2f64.powi(30)));
     traits.push(("memory of the kernel".to_owned(), or_unknown(gib)));
-    traits
+    let worst = loss.as_ref().and_then(Loss::worst);
+    let expected_gbps = worst.map(|port| port.lost.value / GIGABIT);
+    Part { name: "memory".to_owned(), traits, expected_gbps }
 }
 
-fn of_nic(nic: &Nic) -> Traits {
+/// An interface with what TCP is expected to reach through it.
+fn of_nic(host: &Host, nic: &Nic) -> Part {
+    let server = narrows_predict::of_nic(host, Some(nic), &Said::new(), &Calibration::default());
+    let reach = server.ok().and_then(|server| server.reach(Traffic::Tcp));
+    let expected_gbps = reach.map(|reach| reach.value);
+    Part { name: nic.name.clone(), traits: lines(nic, expected_gbps), expected_gbps }
+}
+
+fn lines(nic: &Nic, expected_gbps: Option<f64>) -> Traits {
     let slowest =
         joints(nic).iter().min_by(|a, b| a.raw_bps.total_cmp(&b.raw_bps)).map(|joint| joint.says());
     let irqs = nic.irq_cpus.value().map(|cpus| words::counted(cpus.len(), "CPU"));
     let queues = nic.queues.value().map(|queues| format!("{} rx, {} tx", queues.rx, queues.tx));
     let name = |what: &str| format!("{} {what}", nic.name);
+    let expected = expected_gbps.map(|gbps| format!("{} Gb/s", three_digits(gbps)));
     vec![
+        (name("expected over TCP"), or_unknown(expected)),
         (name("link"), or_unknown(nic.speed_bps.value())),
         (name("slowest PCIe link"), or_unknown(slowest)),
         (name("node"), hardware::node(&nic.node)),
@@ -142,4 +225,41 @@ fn of_nic(nic: &Nic) -> Traits {
         (name("pause"), or_unknown(nic.pause.value().map(hardware::pause))),
         (name("offloads"), or_unknown(nic.offloads.value().map(hardware::offloads))),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(name: &str, expected_gbps: Option<f64>) -> Part {
+        let traits = vec![(format!("{name} a"), "1".to_owned())];
+        Part { name: name.to_owned(), traits, expected_gbps }
+    }
+
+    #[test]
+    fn what_costs_most_comes_first_and_what_has_no_figure_last() {
+        let host = |memory: f64, eth: f64| {
+            vec![
+                part("memory", Some(memory)),
+                part("eth0", Some(eth)),
+                part("eth1", None),
+                part("", None),
+            ]
+        };
+        let order = by_cost(&[host(1.0, 40.0), host(2.0, 90.0)]);
+        assert_eq!(order, ["eth0", "memory", "eth1", ""]);
+        let order = by_cost(&[host(1.0, 40.0), host(60.0, 90.0)]);
+        assert_eq!(order, ["memory", "eth0", "eth1", ""]);
+        // Nothing differs: as they stand.
+        assert_eq!(by_cost(&[host(1.0, 4.0), host(1.0, 4.0)]), ["memory", "eth0", "eth1", ""]);
+    }
+
+    #[test]
+    fn lines_that_a_later_host_has_alone_stand_among_their_neighbours() {
+        let lines = |names: &[&str]| -> Traits {
+            names.iter().map(|name| ((*name).to_owned(), String::new())).collect()
+        };
+        let told = [lines(&["a", "b", "d"]), lines(&["a", "b", "c", "d", "e"])];
+        assert_eq!(merged(&told), ["a", "b", "c", "d", "e"]);
+    }
 }
