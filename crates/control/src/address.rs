@@ -48,3 +48,57 @@ fn first() -> Option<IpAddr> {
         .collect();
     all.iter().copied().find(IpAddr::is_ipv4).or_else(|| all.first().copied())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sched::{CloneFlags, unshare};
+    use std::process::Command;
+    use std::thread;
+
+    #[test]
+    fn an_address_belongs_to_the_interface_that_has_it() {
+        assert_eq!(interface(Ipv4Addr::LOCALHOST.into()).as_deref(), Some("lo"));
+        let mapped = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
+        assert_eq!(interface(mapped.into()).as_deref(), Some("lo"));
+        assert_eq!(interface(Ipv4Addr::new(192, 0, 2, 1).into()), None);
+        if let Some(own) = own() {
+            assert!(!own.is_loopback() && interface(own).is_some_and(|name| name != "lo"), "{own}");
+        }
+    }
+
+    /// Runs ip(8); `None` where it fails.
+    fn ip(words: &[&str]) -> Option<()> {
+        Command::new("ip").args(words).status().ok()?.success().then_some(())
+    }
+
+    /// What `own` says in a namespace with a link that has these addresses; `None` where this
+    /// process may not make one.
+    fn own_with(addresses: &'static [&str]) -> Option<Option<IpAddr>> {
+        let there = thread::spawn(move || {
+            unshare(CloneFlags::CLONE_NEWNET).ok()?;
+            ip(&["link", "set", "lo", "up"])?;
+            ip(&["link", "add", "near", "type", "veth", "peer", "name", "far"])?;
+            for address in addresses {
+                ip(&["addr", "add", address, "dev", "near", "nodad"])?;
+            }
+            ip(&["link", "set", "far", "up"])?;
+            ip(&["link", "set", "near", "up"])?;
+            Some(own())
+        });
+        there.join().expect("a thread")
+    }
+
+    #[test]
+    fn without_a_route_to_others_an_address_of_a_link_is_ours() {
+        let Some(none) = own_with(&[]) else {
+            eprintln!("skipped: without_a_route_to_others: no namespace can be made");
+            return;
+        };
+        assert_eq!(none, None, "neither loopback nor link-local");
+        let v6 = own_with(&["fd00::5/64"]).expect("as before");
+        assert_eq!(v6, "fd00::5".parse().ok());
+        let both = own_with(&["fd00::5/64", "10.7.7.7/24"]).expect("as before");
+        assert_eq!(both, "10.7.7.7".parse().ok(), "IPv4 first");
+    }
+}

@@ -138,3 +138,53 @@ fn failed(error: std::io::Error) -> ControlError {
         _ => ControlError::Halves(error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The two ends of a link on which words of so many bytes are heard.
+    fn pair(heard_bytes_max: u32) -> (Link, Link) {
+        let (one, other) = UnixStream::pair().expect("a socketpair");
+        let link = |stream| Link::over(stream, heard_bytes_max).expect("a link");
+        (link(one), link(other))
+    }
+
+    #[test]
+    fn a_word_may_be_as_long_as_its_limit_and_no_longer() {
+        // With its quotes ten bytes.
+        let word = "a".repeat(8);
+        let (mut one, mut other) = pair(10);
+        let long = Duration::from_secs(20);
+        one.send(&word, 10).expect("ten may be sent");
+        assert_eq!(other.hear::<String>(long).expect("and heard"), Some(word.clone()));
+        assert!(matches!(one.send(&word, 9), Err(ControlError::Order(_))), "nine may not");
+        let (mut one, mut other) = pair(9);
+        one.send(&word, 10).expect("sent");
+        let why = other.hear::<String>(long).expect_err("too long").to_string();
+        assert!(why.contains("10 bytes in one word"), "{why}");
+    }
+
+    #[test]
+    fn silence_is_no_word_and_an_end_is_told() {
+        let (one, mut other) = pair(10);
+        assert!(matches!(other.hear::<String>(Duration::from_millis(1)), Ok(None)));
+        let second = one.handle().expect("a handle");
+        drop(one);
+        assert!(matches!(other.hear::<String>(Duration::from_millis(1)), Ok(None)), "one is open");
+        drop(second);
+        let why = other.hear::<String>(Duration::from_secs(20)).expect_err("over").to_string();
+        assert!(why.contains("the other process ended"), "{why}");
+        assert!(other.send(&"late", 10).is_err());
+    }
+
+    #[test]
+    fn what_is_no_json_is_an_error() {
+        let (one, mut other) = pair(10);
+        (&one.stream).write_all(&[0, 0, 0, 2, b'{', b'x']).expect("sent");
+        assert!(matches!(
+            other.hear::<String>(Duration::from_secs(20)),
+            Err(ControlError::Halves(_))
+        ));
+    }
+}

@@ -92,4 +92,30 @@ mod tests {
         }
         assert_ne!(token().expect("token"), token().expect("token"));
     }
+
+    #[test]
+    fn a_key_file_is_its_owners_alone_and_small() {
+        let path = std::env::temp_dir().join(format!("narrows-key-{}", std::process::id()));
+        let key = Key::random().expect("random");
+        let read = |text: &str, mode: u32| {
+            std::fs::write(&path, text).expect("written");
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, mode).expect("permitted");
+            Key::read(&path).map_err(|error| error.to_string())
+        };
+        assert!(read(&key.show(), 0o600).expect("its owner's") == key);
+        assert!(read(&key.show(), 0o400).is_ok());
+        for mode in [0o640, 0o604, 0o610, 0o601, 0o620, 0o602] {
+            let why = read(&key.show(), mode).err().unwrap_or_default();
+            assert!(why.contains("chmod 600"), "{mode:o}: {why}");
+        }
+        let spaces = |length: usize| format!("{:<length$}", key.show());
+        assert!(read(&spaces(1024), 0o600).is_ok());
+        let why = read(&spaces(1025), 0o600).err().unwrap_or_default();
+        assert!(why.contains("not a file of 64 hexadecimal digits"), "{why}");
+        let _ = std::fs::remove_file(&path);
+        assert!(Key::read(&std::env::temp_dir()).is_err());
+        assert_eq!(token().expect("token").len(), 32);
+        assert_ne!(chance().expect("chance"), chance().expect("chance"));
+    }
 }
