@@ -1,5 +1,5 @@
-//! Known answers of worker processes: how each end of one is told, and that none outlives who started
-//! it. The "workers" are scripts.
+//! Known answers of worker processes: how each end of one is told, and that none outlives who
+//! started it. The "workers" are scripts.
 
 use narrows_control::session::{Answer, Order};
 use narrows_control::{ControlError, End, WorkerProcess};

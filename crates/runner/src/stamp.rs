@@ -62,3 +62,34 @@ fn cpu_of(who: UsageWho) -> Duration {
     let usage = getrusage(who).map(|usage| micros(usage.user_time()) + micros(usage.system_time()));
     usage.unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_holds_the_time_and_the_cpu_of_its_run() {
+        let unix = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
+        let before = unix();
+        let stamp = StampBefore::take();
+        let (began, used) = (Instant::now(), own_cpu());
+        // Half a second of CPU time of this thread alone.
+        while own_cpu().saturating_sub(used) < Duration::from_millis(500) {
+            std::hint::black_box(0);
+        }
+        let took = began.elapsed();
+        let stamp = stamp.finish();
+        let began_ns = u128::from(stamp.began_unix_ns.0);
+        assert!((before..=unix()).contains(&began_ns), "{began_ns}");
+        assert!(u128::from(stamp.took_ns.0) >= took.as_nanos());
+        assert!(u128::from(stamp.took_ns.0) < took.as_nanos() + 60_000_000_000);
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+        for cpu_ns in [stamp.own_cpu_ns.0, stamp.controller_ns.expect("it is counted").0] {
+            assert!(cpu_ns >= 450_000_000 && cpu_ns <= stamp.took_ns.0 * cpus + 100_000_000);
+        }
+        let text = std::fs::read_to_string("/proc/loadavg").expect("Linux");
+        let load: f64 = text.split(' ').next().and_then(|load| load.parse().ok()).expect("a load");
+        let hundredths = stamp.load_hundredths.expect("it is read") as f64;
+        assert!((hundredths / 100.0 - load).abs() < 0.2 * load.max(5.0), "{hundredths}, {load}");
+    }
+}

@@ -1,13 +1,15 @@
-//! Known answers of the engine of studies: whose machine a study goes on with, what is left of it and
-//! for how long, what to change by hand, and which settings a trial makes and puts back.
+//! Known answers of the engine of studies: whose machine a study goes on with, what is left of it
+//! and for how long, what to change by hand, and which settings a trial makes and puts back.
 
 use narrows_model::host::{Host, Module, Nic, Slot};
-use narrows_model::record::{Fault, Outcome, Record, Stage, Stamp};
+use narrows_model::load::Role;
+use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Path, Trial};
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::study::Left;
 use narrows_plan::{Step, run_ns};
+use narrows_runner::controller::{record_of, sink_job, source_job, unready};
 use narrows_runner::outside::{Clock, Disk, Ends, HostSettings, Progress};
 use narrows_runner::{
     Begun, Broken, Course, CourseEnd, Defined, Difference, Part, Refusal, RunError, Schedule,
@@ -46,8 +48,8 @@ fn read_from(pointer: &str) -> Defined {
     let level =
         |name: &str| format!("{{name = '{name}', when = {{facts = {{'{pointer}' = '{name}'}}}}}}");
     let text = format!(
-        "name = 's'\nrepeats = 1\n[base]\nload = 'tcp-stream'\n[[factor]]\nname = 'f'\nby = 'hand'\n\
-         levels = [{}, {}]\n",
+        "name = 's'\nrepeats = 1\n[base]\nload = 'tcp-stream'\n[[factor]]\nname = 'f'\n\
+         by = 'hand'\nlevels = [{}, {}]\n",
         level("one"),
         level("two")
     );
@@ -113,8 +115,8 @@ fn what_a_study_changes_by_hand_may_differ_and_nothing_else() {
 }
 
 /// Two cells of a network and one of memory, of four runs each.
-const THREE: &str = "name = 's'\nrepeats = 4\nretries = 1\n[base]\nload = 'tcp-stream'\nseconds = 2\n\
-    warmup_seconds = 0.5\n[[factor]]\nname = 'what'\nlevels = [{name = 'plain'}, \
+const THREE: &str = "name = 's'\nrepeats = 4\nretries = 1\n[base]\nload = 'tcp-stream'\n\
+    seconds = 2\nwarmup_seconds = 0.5\n[[factor]]\nname = 'what'\nlevels = [{name = 'plain'}, \
     {name = 'jumbo', mtu = 9000, offloads = {tso = false}, sysctl = {'net.ipv4.tcp_sack' = '0'}}, \
     {name = 'memory', load = 'memory-copy', size = '1M', mtu = 4000, \
     sysctl = {'vm.nr_hugepages' = '4', 'net.ipv4.tcp_sack' = '0'}}]\n";
@@ -365,4 +367,58 @@ fn the_time_left_follows_how_long_runs_took() -> Result<(), RunError> {
     assert_eq!(course.run(&steps, |_| {}, |_, _| {})?, CourseEnd::Stopped);
     assert_eq!(kept.0.borrow().len(), 1, "what was stopped is no run");
     Ok(())
+}
+
+/// What a run that broke off in this way becomes, while the user stops or does not.
+fn broken(why: Broken, stops: bool) -> Result<Record, Broken> {
+    let defined = Defined::parse(THREE, false).expect("a study");
+    let trial = &planned(&defined).trials[0];
+    let step = Step { trial: 0, repeat: 5, block: 3 };
+    record_of(trial, &step, Err(why), Stamp::default(), &AtomicBool::new(stops))
+}
+
+#[test]
+fn a_run_that_broke_off_says_where_and_by_what_kind_of_fault() {
+    let lost = || Broken::Lost(Lost { at: Stage::Run, cause: LostBy::Killed { signal: 9 } });
+    let told = || Broken::Told(Stage::Prepare, "full".into(), Fault::Filtered);
+    let failed = || Broken::Failed(Stage::Start, "no CPU 7".into());
+    for (why, at, fault) in [
+        (lost(), Stage::Run, Fault::from(&LostBy::Killed { signal: 9 })),
+        (told(), Stage::Prepare, Fault::Filtered),
+        (failed(), Stage::Start, Fault::Machine),
+    ] {
+        let Ok(record) = broken(why, false) else { panic!("no record") };
+        assert_eq!((record.repeat, record.block, record.reports.len()), (5, 3, 0));
+        let Outcome::Failed { at: told_at, fault: told, .. } = record.outcome else {
+            panic!("it is no run: {:?}", record.outcome);
+        };
+        assert_eq!((told_at, told), (at, fault));
+    }
+    // What breaks as the user stops was stopped, and is no failed run.
+    for why in [lost(), told(), failed(), Broken::Stopped] {
+        assert!(matches!(broken(why, true), Err(Broken::Stopped)));
+    }
+    let fatal = || Broken::Fatal(RunError::NoPeer);
+    assert!(matches!(broken(fatal(), false), Err(Broken::Fatal(RunError::NoPeer))));
+    assert!(matches!(broken(fatal(), true), Err(Broken::Fatal(RunError::NoPeer))));
+}
+
+#[test]
+fn orders_are_for_the_end_that_they_name() {
+    let defined = Defined::parse(THREE, false).expect("a study");
+    let trial = &planned(&defined).trials[0];
+    let source = source_job(trial).expect("an order");
+    assert_eq!((source.end, source.address), (Role::Sender, Some([127, 0, 0, 1].into())));
+    assert_eq!((&source.kind, &source.params), (&trial.kind, &trial.params));
+    assert_eq!(source.timeline, trial.timeline);
+    let sink = sink_job(trial).expect("an order");
+    assert_eq!((sink.end, sink.address), (Role::Receiver, None));
+    assert_ne!(sink.token, source.token, "each run has its own");
+    let step = Step { trial: 0, repeat: 1, block: 2 };
+    let unready = unready(trial, &step, "no pages".into());
+    let at_start =
+        Outcome::Failed { at: Stage::Start, why: "no pages".into(), fault: Fault::Machine };
+    assert_eq!((unready.outcome, unready.repeat, unready.block), (at_start, 1, 2));
+    let nobody = Trial { ends: Vec::new(), ..trial.clone() };
+    assert!(source_job(&nobody).is_err() && sink_job(&nobody).is_err());
 }
