@@ -40,13 +40,14 @@ pub struct Registered {
 /// Sources that tell of the whole host.
 pub const HOST: [Source; 2] = [Source::Cpu, Source::Pressure];
 /// Sources that tell of one end of a network trial, read in its own namespace.
-pub const END: [Source; 11] = [
+pub const END: [Source; 12] = [
     Source::Cpu,
     Source::Group,
     Source::Interface,
     Source::Netstat,
     Source::Pause,
     Source::Pressure,
+    Source::Qdisc,
     Source::Rdma,
     Source::Socket,
     Source::Softnet,

@@ -26,6 +26,8 @@ pub enum Source {
     Pause,
     /// `/proc/pressure`.
     Pressure,
+    /// Queueing disciplines, as `tc -s qdisc` prints them.
+    Qdisc,
     /// Ports of RDMA devices.
     Rdma,
     /// `SO_MEMINFO` of the flows' sockets.
@@ -39,13 +41,14 @@ pub enum Source {
 }
 
 impl Source {
-    const WORDS: [(Self, &'static str); 11] = [
+    const WORDS: [(Self, &'static str); 12] = [
         (Self::Cpu, "cpu"),
         (Self::Group, "group"),
         (Self::Interface, "interface"),
         (Self::Netstat, "netstat"),
         (Self::Pause, "pause"),
         (Self::Pressure, "pressure"),
+        (Self::Qdisc, "qdisc"),
         (Self::Rdma, "rdma"),
         (Self::Socket, "socket"),
         (Self::Softnet, "softnet"),
@@ -288,7 +291,7 @@ fn scope_of(source: Source, text: &str) -> Option<(Scope, &str)> {
         Source::Socket | Source::TcpInfo => {
             numbered("flow").map(|(flow, rest)| (Scope::Flow(flow), rest))
         }
-        Source::Interface => text.rsplit_once('.').map(of_nic),
+        Source::Interface | Source::Qdisc => text.rsplit_once('.').map(of_nic),
         Source::Rdma => text.split_once('.').map(of_nic),
         Source::Pause => {
             let at = [".received:", ".sent:"].iter().filter_map(|way| text.find(way)).min()?;

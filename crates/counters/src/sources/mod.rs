@@ -6,6 +6,7 @@ mod interface;
 mod netstat;
 mod pause;
 mod pressure;
+mod qdisc;
 mod rdma;
 mod socket;
 mod softnet;
@@ -22,6 +23,7 @@ pub static SOURCES: &[&Registered] = &[
     &netstat::SOURCE,
     &pause::SOURCE,
     &pressure::SOURCE,
+    &qdisc::SOURCE,
     &rdma::SOURCE,
     &socket::SOURCE,
     &softnet::SOURCE,

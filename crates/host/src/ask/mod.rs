@@ -5,6 +5,7 @@
 pub mod addresses;
 pub mod ethtool;
 pub mod links;
+pub mod qdiscs;
 pub mod routes;
 
 use narrows_model::Fact;

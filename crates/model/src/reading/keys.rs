@@ -1,6 +1,6 @@
 //! The counters that something asks for by name, and all gauges.
 
-use super::Source::{Cpu, Group, Interface, Netstat, Socket, Softnet, TcpInfo};
+use super::Source::{Cpu, Group, Interface, Netstat, Qdisc, Socket, Softnet, TcpInfo};
 use super::Unit::{Bytes, Events, Nanos, Options, Packets, Segments};
 use super::{Counter, Gauge};
 
@@ -34,6 +34,12 @@ pub const TX_PACKETS: Counter = Counter::of(Interface, "tx", Packets);
 pub const TX_DROPPED: Counter = Counter::of(Interface, "tx_dropped", Packets);
 /// Packets that an interface could not send.
 pub const TX_ERRORS: Counter = Counter::of(Interface, "tx_errors", Packets);
+/// Packets that an interface's queueing discipline dropped.
+pub const QDISC_DROPPED: Counter = Counter::of(Qdisc, "dropped", Packets);
+/// Times that a packet had to wait since the discipline's rate was reached.
+pub const QDISC_OVERLIMITS: Counter = Counter::of(Qdisc, "overlimits", Events);
+/// Packets that the driver handed back to the discipline.
+pub const QDISC_REQUEUED: Counter = Counter::of(Qdisc, "requeued", Packets);
 /// Packets that found no room in a flow's socket.
 pub const SOCKET_DROPPED: Counter = Counter::of(Socket, "dropped", Packets);
 /// Packets that found a CPU's backlog full.

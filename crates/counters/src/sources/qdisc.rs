@@ -1,0 +1,52 @@
+//! `qdisc`: what the queueing discipline of each interface of the own network namespace dropped,
+//! held back and had handed back, as `tc -s qdisc` prints it. A shaper's `overlimits` grow while it
+//! shapes.
+
+use crate::{Look, Registered, Scene, watch};
+use narrows_host::ask::qdiscs::{self, Qdisc};
+use narrows_model::reading::{Scope, Source, keys};
+
+pub static SOURCE: Registered = Registered {
+    source: Source::Qdisc,
+    says: "packets that the queueing discipline of each interface dropped, held back or requeued",
+    is_sampled: false,
+    open: |scene| watch(scene, look),
+};
+
+fn look(_: &Scene<'_>) -> Option<Look> {
+    of(&qdiscs::ask().ok()?).seen()
+}
+
+fn of(all: &[Qdisc]) -> Look {
+    let mut look = Look::default();
+    for qdisc in all {
+        for (counter, count) in [
+            (keys::QDISC_DROPPED, qdisc.dropped),
+            (keys::QDISC_OVERLIMITS, qdisc.overlimits),
+            (keys::QDISC_REQUEUED, qdisc.requeued),
+        ] {
+            look.total(counter.key(Scope::Nic(qdisc.interface.clone())), count);
+        }
+    }
+    look
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_interface_has_its_own_counts() {
+        let qdisc = |interface: &str, dropped: u64| Qdisc {
+            interface: interface.into(),
+            dropped,
+            overlimits: 7,
+            requeued: 1,
+        };
+        let look = of(&[qdisc("e0", 3), qdisc("e0.7", 4)]);
+        assert_eq!(look.of("qdisc", "e0.dropped_packets"), Some(3));
+        assert_eq!(look.of("qdisc", "e0.7.dropped_packets"), Some(4));
+        assert_eq!(look.of("qdisc", "e0.overlimits_events"), Some(7));
+        assert_eq!(look.of("qdisc", "e0.requeued_packets"), Some(1));
+    }
+}

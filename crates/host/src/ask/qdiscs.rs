@@ -1,0 +1,115 @@
+//! What the kernel counts at the queueing discipline of each interface in the calling thread's
+//! network namespace, by rtnetlink (`RTM_GETQDISC`), as `tc -s qdisc` prints it.
+
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcStats2};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::ffi::CStr;
+use std::io;
+
+/// What the outermost discipline of one interface counted since it was put there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Qdisc {
+    /// The interface's name.
+    pub interface: String,
+    /// Packets that found no room, or were dropped on purpose.
+    pub dropped: u64,
+    /// Times that a packet had to wait since a rate was reached.
+    pub overlimits: u64,
+    /// Packets that the driver handed back.
+    pub requeued: u64,
+}
+
+/// The outermost disciplines that count anything; most interfaces made of software have none.
+pub fn ask() -> io::Result<Vec<Qdisc>> {
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let message = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
+    let mut request = NetlinkMessage::from(message);
+    request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    request.finalize();
+    let mut bytes = vec![0; request.buffer_len()];
+    request.serialize(&mut bytes);
+    socket.send(&bytes, 0)?;
+    let mut found = Vec::new();
+    loop {
+        let (answer, _) = socket.recv_from_full()?;
+        let mut rest = answer.as_slice();
+        while !rest.is_empty() {
+            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+                .map_err(|error| io::Error::other(error.to_string()))?;
+            let length = (message.header.length as usize).next_multiple_of(4);
+            match message.payload {
+                NetlinkPayload::Done(_) => return Ok(found),
+                NetlinkPayload::Error(error) => return Err(error.to_io()),
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewQueueDiscipline(qdisc)) => {
+                    found.extend(row(&qdisc, name(qdisc.header.index)));
+                }
+                _ => {}
+            }
+            rest = rest.get(length.max(4)..).unwrap_or_default();
+        }
+    }
+}
+
+/// Inner disciplines are left out: what they drop their parent counts too (`htb_enqueue`, and
+/// `mq_dump`, which adds its queues up).
+fn row(qdisc: &TcMessage, interface: Option<String>) -> Option<Qdisc> {
+    if qdisc.header.parent != TcHandle::ROOT {
+        return None;
+    }
+    let queue = qdisc.attributes.iter().find_map(|attribute| match attribute {
+        TcAttribute::Stats2(all) => all.iter().find_map(|one| match one {
+            TcStats2::Queue(queue) => Some(*queue),
+            _ => None,
+        }),
+        _ => None,
+    })?;
+    Some(Qdisc {
+        interface: interface?,
+        dropped: queue.drops.into(),
+        overlimits: queue.overlimits.into(),
+        requeued: queue.requeues.into(),
+    })
+}
+
+/// The name of an interface in the calling thread's namespace; `None` once it is gone.
+fn name(index: i32) -> Option<String> {
+    let mut text = [0; libc::IF_NAMESIZE];
+    // SAFETY: the buffer has the length that the call may write, its end included.
+    let told = unsafe { libc::if_indextoname(u32::try_from(index).ok()?, text.as_mut_ptr()) };
+    if told.is_null() {
+        return None;
+    }
+    // SAFETY: the call succeeded, so that the buffer has a string with its end.
+    let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+    Some(text.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netlink_packet_route::tc::TcStatsQueue;
+
+    #[test]
+    fn the_outermost_discipline_is_told_and_others_are_not() {
+        let mut queue = TcStatsQueue::default();
+        (queue.drops, queue.overlimits, queue.requeues) = (3, 40, 5);
+        let mut message = TcMessage::with_index(2);
+        message.attributes = vec![TcAttribute::Stats2(vec![TcStats2::Queue(queue)])];
+        assert_eq!(row(&message, Some("e0".into())), None, "an inner one");
+        message.header.parent = TcHandle::ROOT;
+        let told = row(&message, Some("e0".into()));
+        let of_e0 = Qdisc { interface: "e0".into(), dropped: 3, overlimits: 40, requeued: 5 };
+        assert_eq!(told, Some(of_e0));
+        assert_eq!(row(&message, None), None, "an interface that is gone");
+    }
+
+    #[test]
+    fn the_kernel_answers() {
+        assert!(ask().is_ok(), "{:?}", ask());
+        assert_eq!(name(1).as_deref(), Some("lo"));
+        assert_eq!(name(-1), None);
+    }
+}
