@@ -1,7 +1,7 @@
 //! One rule a file, listed by name.
 
 mod acks_lost;
-mod acks_slow;
+pub mod acks_slow;
 mod aspm;
 mod backlog_drops;
 mod black_hole;
@@ -43,7 +43,9 @@ mod nic_rings;
 mod nic_shaped;
 pub mod noisy_host;
 mod numa_balancing;
+pub mod other_traffic;
 mod outages;
+mod own_drops;
 mod pacing;
 mod packet_budget;
 mod packet_cost;
@@ -60,18 +62,19 @@ mod rate_limit;
 mod rdma_port;
 mod rdma_retries;
 mod receive_autotuning;
-mod receive_window;
+pub mod receive_window;
 mod reordering;
 pub mod retransmits;
 mod round_trips;
 mod rt_throttling;
 mod same_cpu;
 mod segment_size;
-mod send_buffer;
+pub mod send_buffer;
 pub mod send_buffers;
 mod socket_count;
 mod softirq_bound;
 mod sources_disagree;
+mod stack_settings;
 mod super_packets;
 mod tcp_options;
 mod tcp_sack;
@@ -129,7 +132,9 @@ pub static RULES: &[&Rule] = &[
     &nic_shaped::RULE,
     &noisy_host::RULE,
     &numa_balancing::RULE,
+    &other_traffic::RULE,
     &outages::RULE,
+    &own_drops::RULE,
     &pacing::RULE,
     &packet_budget::RULE,
     &packet_cost::RULE,
@@ -158,6 +163,7 @@ pub static RULES: &[&Rule] = &[
     &socket_count::RULE,
     &softirq_bound::RULE,
     &sources_disagree::RULE,
+    &stack_settings::RULE,
     &super_packets::RULE,
     &tcp_options::RULE,
     &tcp_sack::RULE,

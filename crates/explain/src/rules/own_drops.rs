@@ -1,0 +1,105 @@
+//! `own-host-drops`: is what TCP sends dropped before it leaves the host?
+//!
+//! A filter on the way out (nftables, iptables, an agent's program at the socket) drops packets
+//! after TCP has counted them and before the interface has. TCP is told at once and tries again, so
+//! that nothing is retransmitted and no round trip grows: the stream is slow, and no counter of the
+//! path says why.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::load::EndReport;
+use narrows_model::reading::{Moment, Scope, keys};
+use narrows_model::result::{Verdict, Weight};
+use narrows_model::trial::NetworkPath;
+
+pub static RULE: Rule = Rule {
+    name: "own-host-drops",
+    asks: "Is what TCP sends dropped before it leaves the host?",
+    of_host: false,
+    judge,
+};
+
+/// The interface may have carried so much less than TCP sent: the edges of the window differ. A
+/// filter that let 1 MB/s pass left a tenth.
+const PASSED_MIN: f64 = 0.7;
+/// Segments of a message that is long.
+const SEGMENTS_A_MESSAGE: f64 = 8.0;
+/// Fewer segments say nothing.
+const SEGMENTS_MIN: f64 = 200.0;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let idle = Some("sends messages of eight segments or more to another host");
+    measured::judge(case, "a TCP stream to another host", idle, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    let segment = cell.segment_bytes().unwrap_or(f64::MAX);
+    // Only of long messages are all segments but the last full.
+    let is_long = cell.trial.params.message_bytes.0 as f64 >= SEGMENTS_A_MESSAGE * segment;
+    if !cell.is_tcp_stream() || cell.trial.path != NetworkPath::Peer || !is_long {
+        return Err(Blind::OtherKind);
+    }
+    let sent = cell.of_sender(sent_bytes).ok_or_else(|| cell.lacks("segments that TCP sent"))?;
+    let passed = cell.of_sender(passed_bytes);
+    let passed = passed.ok_or_else(|| cell.lacks("bytes of the sender's interface"))?;
+    let seen =
+        format!("TCP sent {:.1} MB, and {:.1} MB left by the interface", sent / 1e6, passed / 1e6);
+    let wrong = (passed < PASSED_MIN * sent).then(|| {
+        let says = format!(
+            "The sender's own host drops {:.0} % of what TCP sends in {} before it leaves: a filter \
+             on the way out",
+            100.0 * (1.0 - passed / sent),
+            cell.trial.label
+        );
+        let remedy = "at the sender: nft list ruleset and iptables -S OUTPUT (limits, quotas, \
+                      drops), bpftool cgroup tree (programs at sockets); take the limit off, or \
+                      shape with a queue (tc) in its place";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// Payload that TCP handed to IP, what it sent again included.
+fn sent_bytes(end: &EndReport) -> Option<f64> {
+    let segments = end.readings.total(keys::DATA_OUT)? as f64;
+    let sizes = end.readings.each(keys::SEND_MSS, Moment::Closing);
+    let size = sizes.map(|(_, bytes)| bytes as f64).reduce(f64::min)?;
+    (segments >= SEGMENTS_MIN).then_some(segments * size)
+}
+
+fn passed_bytes(end: &EndReport) -> Option<f64> {
+    let scope = Scope::Nic(end.effective.interface.clone()?);
+    end.readings.of(keys::TX_BYTES, scope).map(|bytes| bytes as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
+    use narrows_model::Bytes;
+    use narrows_model::load::Role;
+
+    #[test]
+    fn what_tcp_sent_and_no_interface_carried_is_found() {
+        let of = |passed: u64| {
+            let mut study = stream("tcp-stream");
+            for record in &mut study.records {
+                for end in record.of_mut(Role::Sender) {
+                    end.effective.interface = Some("e0".into());
+                }
+            }
+            read(&mut study, "tcp-info", "flow0.sent_data_segments", 10_000);
+            read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+            read(&mut study, "interface", "e0.tx_bytes", passed);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(1_600_000)));
+        assert!(is_clear(&of(15_100_000)));
+        let mut lacks = stream("tcp-stream");
+        read(&mut lacks, "tcp-info", "flow0.send_mss_bytes", 1448);
+        assert!(is_unknown(&of_study(&RULE, &lacks)));
+        lacks.trials[0].params.message_bytes = Bytes(100);
+        assert!(is_idle(&of_study(&RULE, &lacks)), "segments of 100 B");
+    }
+}

@@ -1,0 +1,149 @@
+//! `stack-settings`: is a setting of TCP or IP far from the kernel's own value, so that it costs?
+//!
+//! What the defaults are and what each setting does: kernel, Documentation/networking/
+//! ip-sysctl.rst. Only values that can hold a stream back are found, and only where they are far
+//! from what a kernel sets by itself; settings with a rule of their own are left to it.
+
+use super::evidence;
+use crate::survey::{Survey, not_so};
+use crate::{Case, Rule};
+use narrows_model::result::{Finding, Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "stack-settings",
+    asks: "Is a setting of TCP or IP far from the kernel's own value, so that it costs?",
+    of_host: true,
+    judge,
+};
+
+/// Which values cost.
+enum Costs {
+    /// A number below this.
+    Below(i64),
+    /// A number above this.
+    Above(i64),
+}
+
+/// One setting.
+struct Setting {
+    name: &'static str,
+    costs: Costs,
+    /// What the kernel sets.
+    usual: &'static str,
+    /// What the value does.
+    does: &'static str,
+}
+
+const fn below(name: &'static str, least: i64, usual: &'static str, does: &'static str) -> Setting {
+    Setting { name, costs: Costs::Below(least), usual, does }
+}
+
+const fn above(name: &'static str, most: i64, usual: &'static str, does: &'static str) -> Setting {
+    Setting { name, costs: Costs::Above(most), usual, does }
+}
+
+const SETTINGS: [Setting; 16] = [
+    below("net.core.somaxconn", 64, "4096", "more connections at once than that are refused"),
+    below("net.ipv4.ip_default_ttl", 16, "64", "packets die after so many routers"),
+    above(
+        "net.ipv4.ip_no_pmtu_disc",
+        0,
+        "0",
+        "path MTU discovery is off: packets are sent in fragments or no larger than 576 B",
+    ),
+    below(
+        "net.ipv4.ipfrag_high_thresh",
+        256 << 10,
+        "4194304",
+        "fragments that wait for the others are dropped from so many bytes on",
+    ),
+    above("net.ipv4.tcp_abort_on_overflow", 0, "0", "connections are reset in a burst"),
+    below("net.ipv4.tcp_app_win", 4, "31", "so large a part of the window is held back"),
+    above(
+        "net.ipv4.tcp_comp_sack_delay_ns",
+        20_000_000,
+        "1000000",
+        "the receiver tells late what it lacks",
+    ),
+    below("net.ipv4.tcp_early_retrans", 1, "3", "a lost tail waits for the timer of 200 ms"),
+    below(
+        "net.ipv4.tcp_limit_output_bytes",
+        128 << 10,
+        "4194304",
+        "a flow may have no more than that in the sender's own queues",
+    ),
+    below("net.ipv4.tcp_max_syn_backlog", 32, "128 or more", "handshakes wait for each other"),
+    below(
+        "net.ipv4.tcp_notsent_lowat",
+        16 << 10,
+        "4294967295",
+        "the sender is woken for every few segments",
+    ),
+    below(
+        "net.ipv4.tcp_pacing_ca_ratio",
+        100,
+        "120",
+        "a sender that paces stays below the rate that its window allows",
+    ),
+    below("net.ipv4.tcp_recovery", 1, "1", "losses are found late (RACK is off)"),
+    above("net.ipv4.tcp_reordering", 50, "3", "losses are found after so many later segments"),
+    above("net.ipv4.tcp_rto_min_us", 400_000, "200000", "each timeout takes so long at the least"),
+    above(
+        "net.ipv4.tcp_tso_win_divisor",
+        16,
+        "3",
+        "super-packets are no larger than that part of the window",
+    ),
+];
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let mut survey = Survey::default();
+    for setting in &SETTINGS {
+        let Some(fact) = case.study.host.tuning.get(setting.name) else { continue };
+        let from = fact.source().0.clone();
+        let number = fact.value().and_then(|text| text.trim().parse::<i64>().ok());
+        // Older kernels have not all of them.
+        let Some(number) = number else { continue };
+        let name = setting.name;
+        let seen = format!("{name} is {number}");
+        let costs = match setting.costs {
+            Costs::Below(least) => number < least,
+            Costs::Above(most) => number > most,
+        };
+        if costs {
+            let Setting { usual, does, .. } = setting;
+            survey.found(Finding {
+                rule: RULE.name.into(),
+                weight: Weight::Advice,
+                says: format!("{name} is {number}, where kernels have {usual}: {does}"),
+                evidence: vec![evidence(seen, from)],
+                worth: None,
+                remedy: format!("sysctl -w {name}={}", usual.split(' ').next().unwrap_or(usual)),
+            });
+        } else {
+            survey.fine(seen, from);
+        }
+    }
+    survey.conclude(not_so("none of these settings was read"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::testing::{is_clear, is_found, is_idle, of_setting};
+
+    #[test]
+    fn values_that_cost_are_found_and_the_kernels_own_are_not() {
+        for setting in &SETTINGS {
+            let usual = setting.usual.split(' ').next().expect("a value");
+            assert!(is_clear(&of_setting(&RULE, setting.name, usual)), "{}", setting.name);
+            let far = match setting.costs {
+                Costs::Below(least) => least - 1,
+                Costs::Above(most) => most + 1,
+            };
+            let found = of_setting(&RULE, setting.name, &far.to_string());
+            assert!(is_found(&found), "{}", setting.name);
+        }
+        assert!(is_idle(&of_setting(&RULE, "another", "1")));
+    }
+}
