@@ -125,10 +125,15 @@ fn noise_is_found_when_a_fifth_of_the_runs_had_it() {
 
 /// A stream to another host whose receiver used this share of its CPU.
 fn to_a_peer(busy: f64) -> StoredStudy {
+    beside_others(busy, 0.0)
+}
+
+/// The same beside processes that used this share of the host.
+fn beside_others(busy: f64, others: f64) -> StoredStudy {
     let mut study = study(bare());
     study.trials = vec![Trial { path: NetworkPath::Peer, ..trial("tcp-stream") }];
     for repeat in 0..6 {
-        let mut record = record("tcp-stream", repeat, 1_000_000_000, "cubic", 0.0);
+        let mut record = record("tcp-stream", repeat, 1_000_000_000, "cubic", others);
         let usage = |share: f64| ThreadUsage {
             wall_ns: Nanos(1_000_000_000),
             user_ns: Nanos((share * 1e9) as u64),
@@ -150,4 +155,20 @@ fn a_full_thread_is_named_and_an_idle_one_is_not() {
     assert!(findings[0].says.contains("receiver's thread filled its CPU"), "{}", findings[0].says);
     let clear = verdict(&to_a_peer(0.6), "generator-bound");
     assert!(matches!(clear, Verdict::Clear { .. }), "{clear:?}");
+}
+
+#[test]
+fn a_noisy_host_says_who_waited_for_a_cpu_and_what_it_is_bound_to() {
+    let mut study = beside_others(0.2, 0.3);
+    for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+        end.threads[0].waited_ns = Some(Nanos(700_000_000));
+    }
+    let mut peer = bare();
+    peer.cpu.online = known(vec![0, 1]);
+    peer.cpu.allowed = known(vec![1]);
+    study.peer_hosts = vec![peer];
+    let found = verdict(&study, "noisy-host");
+    let Verdict::Found { findings } = &found else { panic!("{found:?}") };
+    let wanted = "the receiver of tcp-stream waited for a CPU in 70 % of the time, bound to CPU 1 at the peer";
+    assert!(findings[0].says.contains(wanted), "{}", findings[0].says);
 }

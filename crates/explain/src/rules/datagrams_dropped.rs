@@ -56,10 +56,14 @@ fn remedy(place: LossPlace) -> &'static str {
         LossPlace::SenderInterface => {
             "see on the sender: tc -s qdisc (a shaper, a short queue), ethtool -S; or lower the rate"
         }
-        LossPlace::Path => "look at what lies between: switches, shapers, MTU; or lower the rate",
+        LossPlace::Path => {
+            "look at what lies between: switches, shapers, policers, MTU; or send slower: --explain \
+             tries half the pace, which tells a limit from drops at random"
+        }
         LossPlace::OneHost => {
             "no switch is in between: see this host's own queues and filters, tc -s qdisc and nft \
-             list ruleset"
+             list ruleset; or send slower: --explain tries half the pace, which tells a limit from \
+             drops at random"
         }
         LossPlace::Unknown => {
             "see first, on the end that is not ours, whether its sockets dropped: nstat -az \

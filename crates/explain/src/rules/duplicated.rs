@@ -7,6 +7,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Verdict, Weight};
+use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
     name: "path-duplicates",
@@ -15,14 +16,19 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Copies that nobody sent, as a share of the segments.
+/// Copies that nobody sent, as a share of the segments or datagrams.
 const COPIES_SHARE: f64 = 0.001;
+const REMEDY: &str = "look for a switching loop, a mirror port that feeds back, or a bond in \
+                      broadcast mode on the way";
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+    measured::judge(case, "a TCP or UDP stream", None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
+    if cell.trial.kind == Workload::UDP_STREAM {
+        return datagrams(cell);
+    }
     if !cell.is_tcp_stream() {
         return Err(Blind::OtherKind);
     }
@@ -40,9 +46,27 @@ fn look(cell: &Cell<'_>) -> Looked {
             cell.trial.label,
             100.0 * copies
         );
-        let remedy = "look for a switching loop, a mirror port that feeds back, or a bond in \
-                      broadcast mode on the way";
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// The receiver numbers datagrams, so that it counts copies itself.
+fn datagrams(cell: &Cell<'_>) -> Looked {
+    let share = cell.of_receiver(|end| {
+        let copies: u64 = end.flows.iter().map(|flow| flow.duplicates).sum();
+        let came: u64 = end.flows.iter().map(|flow| flow.messages).sum();
+        (came > 0).then(|| copies as f64 / came as f64)
+    });
+    let share = share.ok_or_else(|| cell.lacks("datagrams that came"))?;
+    let seen = format!("{:.3} % of the datagrams came twice", 100.0 * share);
+    let wrong = (share >= COPIES_SHARE).then(|| {
+        let says = format!(
+            "The path delivers datagrams twice in {}: {:.1} % of them",
+            cell.trial.label,
+            100.0 * share
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
     });
     cell.saw(seen, wrong)
 }
@@ -52,6 +76,22 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::load::Role;
+
+    #[test]
+    fn datagrams_that_come_twice_are_found() {
+        let of = |copies: u64| {
+            let mut study = stream("udp-stream");
+            for record in &mut study.records {
+                for end in record.of_mut(Role::Receiver) {
+                    end.flows[0].duplicates = copies;
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(9_000)));
+        assert!(is_clear(&of(1)));
+    }
 
     #[test]
     fn copies_that_nobody_sent_are_found() {

@@ -1,6 +1,8 @@
 //! `noisy-host`: did others use this host while it was measured?
 
 use super::evidence;
+use crate::ends::End;
+use crate::measured::{Cell, cells, waited_share};
 use crate::{Case, Rule};
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use narrows_stats::{median, noise};
@@ -16,6 +18,8 @@ pub static RULE: Rule = Rule {
 /// Share of noisy runs from which the medians themselves are in doubt: a median stands while fewer
 /// than half of its runs are off, and a block of five workloads must not lose its middle.
 const NOISY_RUNS_MAX: f64 = 0.2;
+/// A shorter wait is ordinary.
+const WAITED_SHARE: f64 = 0.1;
 const PLACE: &str = "/proc/stat around each run, less our own processes";
 
 fn judge(case: &Case<'_>) -> Verdict {
@@ -42,11 +46,53 @@ fn judge(case: &Case<'_>) -> Verdict {
         findings: vec![Finding {
             rule: RULE.name.into(),
             weight: Weight::Caution,
-            says: "Other processes used this host's CPUs during the measurement: figures may be too low"
-                .into(),
+            says: format!(
+                "Other processes used this host's CPUs during the measurement: figures may be too \
+                 low{}",
+                waited(case).unwrap_or_default()
+            ),
             evidence: vec![evidence(seen, PLACE)],
             worth: None,
-            remedy: "stop what else runs here, or measure again at a quieter time".into(),
+            remedy:
+                "stop what else runs here, give the end other CPUs (taskset -pc, cpuset of its \
+                     control group), or measure again at a quieter time"
+                    .into(),
         }],
     }
+}
+
+/// The end whose threads waited longest for a CPU, and whether it was bound to few.
+fn waited(case: &Case<'_>) -> Option<String> {
+    let of = |cell: Cell<'_>| {
+        let label = cell.trial.label.clone();
+        let sends =
+            cell.of_sender(waited_share).map(|share| ("sender", share, bound(cell.sender())));
+        let takes =
+            cell.of_receiver(waited_share).map(|share| ("receiver", share, bound(cell.receiver())));
+        [sends, takes]
+            .into_iter()
+            .flatten()
+            .map(move |end| (end, label.clone()))
+            .collect::<Vec<_>>()
+    };
+    let all = cells(case).flat_map(of);
+    let ((end, share, bound), label) = all.max_by(|a, b| a.0.1.total_cmp(&b.0.1))?;
+    (share >= WAITED_SHARE).then(|| {
+        format!(
+            "; the {end} of {label} waited for a CPU in {:.0} % of the time{bound}",
+            100.0 * share
+        )
+    })
+}
+
+/// What an end's process was bound to, where that is less than its host has.
+fn bound(end: Option<End<'_>>) -> String {
+    let of = |end: End<'_>| {
+        let cpu = &end.host.cpu;
+        let (allowed, online) = (cpu.allowed.value()?, cpu.online.value()?);
+        let list: Vec<String> = allowed.iter().map(u32::to_string).collect();
+        (allowed.len() < online.len())
+            .then(|| format!(", bound to CPU {} {}", list.join(", "), end.at))
+    };
+    end.and_then(of).unwrap_or_default()
 }

@@ -128,7 +128,11 @@ fn at_a_time(cell: &Cell<'_>) -> String {
                      outages"
             )
         }
-        Some(_) => "; lost one or a few at a time: a bad cable, radio, or drops at random".into(),
+        Some(_) => {
+            "; lost one or a few at a time: at random (a bad cable, radio), or by a policer or \
+                    a queue that is too short for TCP's bursts; --explain tells which"
+                .into()
+        }
         None => String::new(),
     }
 }
