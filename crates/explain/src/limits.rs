@@ -3,7 +3,10 @@
 //! nearest to the cause: a policer makes TCP retransmit, and not the other way round.
 
 use crate::measured::{Cell, cells, waited_share};
-use crate::rules::{congestion_control, noisy_host, retransmits, send_buffers};
+use crate::rules::{
+    congestion_control, noisy_host, other_traffic, receive_window, retransmits, send_buffer,
+    send_buffers,
+};
 use crate::{Case, Judged, findings};
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding};
@@ -125,6 +128,13 @@ static NAMED: &[Named] = &[
     always("same-cpu", "one CPU for both ends", Sureness::Inferred),
     always("cpu-quota", "a quota of CPU time", Sureness::Inferred),
     always("nic-shaped", "a queueing discipline of an end's own interface", Sureness::Inferred),
+    always("own-host-drops", "what the sender's own host drops on the way out", Sureness::Counted),
+    Named {
+        rule: "other-traffic",
+        what: "other traffic over the same interface",
+        sureness: Sureness::Counted,
+        holds: others_send,
+    },
     always("path-policed", "a policer on the path", Sureness::Inferred),
     always("path-capacity", "a shaper or a slower link between the ends", Sureness::Inferred),
     always(
@@ -147,6 +157,7 @@ static NAMED: &[Named] = &[
     },
     always("datagrams-dropped", "loss of datagrams", Sureness::Counted),
     always("message-size", "the size of the messages", Sureness::Inferred),
+    always("stack-settings", "a setting of TCP or IP", Sureness::Possible),
     always("nic-offloads", "work that offloads would save", Sureness::Possible),
     always("packet-cost", "what the kernel does with each packet", Sureness::Counted),
     always("softirq-bound", "the handling of packets by a CPU", Sureness::Counted),
@@ -193,11 +204,11 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     let is_found = |rule: &str| found.iter().any(|one| one.rule == rule && concerns(&one));
     let all: Vec<&Named> = NAMED.iter().filter(|named| is_found(named.rule)).collect();
     let named = all.iter().find(|named| (named.holds)(cell) == Holds::Yes);
-    let named = named.map(|named| named.answer(named.sureness));
+    let named = named.map(|named| named.answer(named.sureness, cell));
     let own = || of_ends(cell, found);
     let rest = || {
         let of = all.iter().find(|named| (named.holds)(cell) == Holds::Perhaps);
-        of.map(|named| named.answer(Sureness::Possible))
+        of.map(|named| named.answer(Sureness::Possible, cell))
     };
     let (rule, what, sureness) =
         outpaced(case, cell).or(named).or_else(own).or_else(rest).unwrap_or_else(|| {
@@ -217,17 +228,39 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
 type Answer = (Option<String>, String, Sureness);
 
 impl Named {
-    fn answer(&self, sureness: Sureness) -> Answer {
-        (Some(self.rule.to_owned()), self.what.to_owned(), sureness)
+    fn answer(&self, sureness: Sureness, cell: &Cell<'_>) -> Answer {
+        let why = small(self.rule, cell).map_or(String::new(), |why| format!(" ({why})"));
+        (Some(self.rule.to_owned()), format!("{}{why}", self.what), sureness)
     }
+}
+
+/// What keeps a buffer small that a rule names.
+fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
+    let why = match rule {
+        "receive-window" => receive_window::why,
+        "send-buffer" => send_buffer::why,
+        _ => return None,
+    };
+    Some(match cell.trial.params.socket_buffer_bytes {
+        Some(asked) => format!("{asked} were asked for"),
+        None => why(cell).says,
+    })
 }
 
 fn lost(cell: &Cell<'_>) -> Holds {
     if retransmits::is_held(cell) { Holds::Yes } else { Holds::Perhaps }
 }
 
+fn others_send(cell: &Cell<'_>) -> Holds {
+    if other_traffic::is_more(cell) { Holds::Yes } else { Holds::Perhaps }
+}
+
 fn sent_at_once(cell: &Cell<'_>) -> Holds {
-    if send_buffers::explains(cell) { Holds::Yes } else { Holds::No }
+    match send_buffers::times_full(cell) {
+        Some(times) if send_buffers::FULL.contains(&times) => Holds::Yes,
+        Some(times) if times < send_buffers::BEYOND => Holds::Perhaps,
+        _ => Holds::No,
+    }
 }
 
 /// The default congestion control, where one that slows down at each loss moves more on the same
@@ -316,7 +349,8 @@ fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {
     if rule != Some("receive-window") && is_free(keys::LIMITED_BY_WINDOW) {
         all.push("the window".to_owned());
     }
-    if rule != Some("send-buffer") && is_free(keys::LIMITED_BY_BUFFER) {
+    if !matches!(rule, Some("send-buffer" | "tcp-send-buffers")) && is_free(keys::LIMITED_BY_BUFFER)
+    {
         all.push("the send buffer".to_owned());
     }
     if let Some(losses) = cell.losses().filter(|losses| losses.lost < LOST_SHARE) {

@@ -2,14 +2,18 @@
 //!
 //! A way back that is much narrower than the way there (an asymmetric line, a shaper on the
 //! receiver's side) lets through so many acknowledgements a second and no more. TCP's round trip
-//! grows as before a shaper on the way there, but what comes at a constant rate are the
-//! acknowledgements, each for more and more segments, and not the data.
+//! grows as before a shaper on the way there. What tells the two apart: acknowledgements come at
+//! one rate, each for more and more segments; or, as the sender puts more under way, it is more of
+//! them that have left the receiver and not come, and no more data that has left the sender and not
+//! come.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::reading::keys;
+use narrows_model::load::EndReport;
+use narrows_model::reading::{Moment, keys};
 use narrows_model::result::{Verdict, Weight};
 
+/// Whether the way back is the narrow one.
 pub static RULE: Rule = Rule {
     name: "acknowledgements-slow",
     asks: "Do acknowledgements wait on the way back?",
@@ -21,6 +25,8 @@ pub static RULE: Rule = Rule {
 /// 2,840 and 2,843 came; before shapers on the way there they were 20 to 40 % apart, since the
 /// kernel joins now more and now fewer segments.
 const SPREAD_MAX: f64 = 0.02;
+/// Segments by which the window must have grown: the ends' windows differ by a few.
+const GROWTH_MIN: f64 = 8.0;
 /// A receiver acknowledges every second segment, or every second packet that was joined of a few.
 const SEGMENTS_MIN: f64 = 4.0;
 /// A shorter wait is one of wake-ups.
@@ -45,27 +51,18 @@ fn look(cell: &Cell<'_>) -> Looked {
     let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
     let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
     let rates = came_each_second(cell);
-    let (Some(low), Some(high)) =
-        (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max))
-    else {
-        return Err(cell.lacks("acknowledgements that came"));
-    };
-    let window_s = cell.of_sender(|end| Some(end.window_ns.seconds())).unwrap_or(1.0);
-    let segments = losses.sent / window_s.max(1e-9) / high.max(1.0);
+    let high = rates.iter().copied().reduce(f64::max);
+    let high = high.ok_or_else(|| cell.lacks("acknowledgements that came"))?;
     let seen = format!(
-        "{low:.0} to {high:.0} acknowledgements a second in {} runs, each for {segments:.0} \
-         segments; packets waited {:.1} ms at the least",
+        "at most {high:.0} acknowledgements a second came in {} runs, each for {:.0} segments; \
+         packets waited {:.1} ms at the least",
         rates.len(),
+        segments_each(cell, losses.sent, high),
         trips.waited_ns() / 1e6
     );
-    let is_constant = rates.len() >= RUNS_MIN && high - low <= SPREAD_MAX * high;
-    let is_queued = trips.waited_ns() >= WAITED_MIN_NS.min(trips.middle_ns / 2.0)
-        && trips.middle_ns - trips.shortest_ns >= WAITED_MIN_NS;
-    let is_engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
-    let is_free = is_engaged && losses.lost < LOST_SHARE && !cell.is_limited_by_buffers();
-    let wrong = (is_constant && is_queued && is_free && segments >= SEGMENTS_MIN).then(|| {
+    let wrong = is_way_back(cell).then(|| {
         let says = format!(
-            "Acknowledgements come back at {high:.0} a second and no faster in {}, about {:.1} Mb/s \
+            "Acknowledgements come back at {high:.0} a second and no faster in {}, about {:.2} Mb/s \
              of packets: the way back is slow, and the sender waits for it",
             cell.trial.label,
             high * ACK_BITS / 1e6
@@ -79,10 +76,81 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// Whether what the sender waits for are acknowledgements that wait on the way back.
+pub fn is_way_back(cell: &Cell<'_>) -> bool {
+    let (Some(trips), Some(losses)) = (cell.trips(), cell.losses()) else { return false };
+    let is_queued = trips.middle_ns - trips.shortest_ns >= WAITED_MIN_NS;
+    let is_engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
+    let is_free = is_engaged && losses.lost < LOST_SHARE && !cell.is_limited_by_buffers();
+    let is_one_way = !cell.trial.params.is_bidirectional();
+    let is_measured = cell.done.len() >= RUNS_MIN;
+    is_queued
+        && is_free
+        && is_one_way
+        && is_measured
+        && (is_constant(cell, losses.sent) || is_where_it_grows(cell))
+}
+
+fn segments_each(cell: &Cell<'_>, sent: f64, came_hz: f64) -> f64 {
+    let window_s = cell.of_sender(|end| Some(end.window_ns.seconds())).unwrap_or(1.0);
+    sent / window_s.max(1e-9) / came_hz.max(1.0)
+}
+
+/// Whether acknowledgements came at one rate in all runs, each for many segments.
+fn is_constant(cell: &Cell<'_>, sent: f64) -> bool {
+    let rates = came_each_second(cell);
+    let low = rates.iter().copied().reduce(f64::min).unwrap_or(0.0);
+    let high = rates.iter().copied().reduce(f64::max).unwrap_or(0.0);
+    let is_even = rates.len() >= RUNS_MIN && high - low <= SPREAD_MAX * high;
+    is_even && segments_each(cell, sent, high) >= SEGMENTS_MIN
+}
+
+/// Whether in every run the congestion window grew, and with it the acknowledgements under way and
+/// not the data.
+fn is_where_it_grows(cell: &Cell<'_>) -> bool {
+    cell.trial.params.streams == 1
+        && cell.done.iter().all(|record| {
+            let growth = record.sender().zip(record.receiver());
+            growth.and_then(|(sends, takes)| Growth::of(sends, takes)).is_some_and(Growth::is_back)
+        })
+}
+
+/// By how much a window opened more than it closed, in segments.
+#[derive(Clone, Copy)]
+struct Growth {
+    /// Of what TCP may have under way.
+    window: f64,
+    /// Of the data that had left and not come.
+    there: f64,
+    /// Of what the acknowledgements cover that had left and not come.
+    back: f64,
+}
+
+impl Growth {
+    fn of(sends: &EndReport, takes: &EndReport) -> Option<Self> {
+        let at = |moment| sends.readings.each(keys::CONGESTION_WINDOW, moment).next();
+        let (open, close) = (at(Moment::Opening)?.1 as f64, at(Moment::Closing)?.1 as f64);
+        let count = |end: &EndReport, of| end.readings.total(of).map(|count| count as f64);
+        let again = count(sends, keys::RETRANSMITTED)?;
+        let data_came = count(takes, keys::DATA_IN)?;
+        let there = count(sends, keys::DATA_OUT)? - again - data_came;
+        let acks = count(takes, keys::SENT)?;
+        let each = data_came / acks.max(1.0);
+        let back = (acks - count(sends, keys::SEGMENTS_IN)?) * each;
+        Some(Self { window: close - open, there, back })
+    }
+
+    fn is_back(self) -> bool {
+        self.window >= GROWTH_MIN
+            && self.back >= 0.5 * self.window
+            && self.there.abs() <= 0.5 * self.window
+    }
+}
+
 /// Segments a second that came back to the sender, of each run.
 fn came_each_second(cell: &Cell<'_>) -> Vec<f64> {
     let ends = cell.done.iter().filter_map(|record| record.sender());
-    let of = |end: &narrows_model::load::EndReport| {
+    let of = |end: &EndReport| {
         let came = end.readings.total(keys::SEGMENTS_IN)? as f64;
         (came > 0.0 && end.window_ns.0 > 0).then(|| came / end.window_ns.seconds())
     };
@@ -92,7 +160,7 @@ fn came_each_second(cell: &Cell<'_>) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::load::Role;
     use narrows_model::study::StoredStudy;
@@ -130,5 +198,34 @@ mod tests {
         read(&mut idle, "tcp-info", "flow0.busy_ns", 300_000_000);
         assert!(is_clear(&of_study(&RULE, &idle)), "the sender had nothing to send");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    /// What one end had under way as the windows closed: data that had not come, acknowledgements
+    /// that had not come.
+    fn grown(data: u64, acks: u64) -> StoredStudy {
+        let mut study = study([217 - acks, 211 - acks, 214 - acks], 420);
+        for (key, value) in [
+            ("sent_data_segments", 420 + data),
+            ("opening:congestion_window_segments", 31),
+            ("congestion_window_segments", 51),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        for record in &mut study.records {
+            let came = record.sender().and_then(|end| end.readings.total(keys::SEGMENTS_IN));
+            for end in record.of_mut(Role::Receiver) {
+                let sent = came.unwrap_or(0) + acks;
+                end.readings.put_words("tcp-info", "flow0.sent_segments", sent);
+            }
+        }
+        read_receiver(&mut study, "tcp-info", "flow0.received_data_segments", 420);
+        study
+    }
+
+    #[test]
+    fn what_grows_tells_the_two_ways_apart() {
+        assert!(is_found(&of_study(&RULE, &grown(0, 11))));
+        assert!(is_clear(&of_study(&RULE, &grown(20, 0))), "a queue on the way there");
+        assert!(is_clear(&of_study(&RULE, &grown(0, 0))));
     }
 }

@@ -9,6 +9,7 @@
 //! A shaper on the sender's own interface is `nic-shaped`'s to name, and a link that is full is
 //! what it should be.
 
+use super::acks_slow;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Verdict, Weight};
@@ -61,7 +62,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     let engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
     let free = engaged && !cell.is_busy() && !cell.is_limited_by_buffers();
     let capacity_bps = cell.in_packets(rates.middle);
-    if !(queued && is_steady && free) || is_own(cell, capacity_bps) {
+    let is_elsewhere = is_own(cell, capacity_bps) || acks_slow::is_way_back(cell);
+    if !(queued && is_steady && free) || is_elsewhere {
         return cell.saw(seen, None);
     }
     let wait_ns = (trips.middle_ns - trips.shortest_ns).max(waited_ns);

@@ -13,6 +13,7 @@ use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::Verdict;
 
+/// Whether this buffer held TCP back.
 pub static RULE: Rule = Rule {
     name: "receive-window",
     asks: "Did the receiver's buffer hold TCP back?",
@@ -38,7 +39,8 @@ fn judge(case: &Case<'_>) -> Verdict {
     judge_limit(case, &RULE, &LIMIT)
 }
 
-fn why(cell: &Cell<'_>) -> Why {
+/// What keeps the buffer small, where no size was asked for.
+pub fn why(cell: &Cell<'_>) -> Why {
     let ends = [cell.sender(), cell.receiver()];
     if cell.agreed(keys::OPTION_WINDOW_SCALE) == Some(false) {
         return unscaled(ends.iter().flatten().find(|end| end.is_off(SCALING)));

@@ -9,6 +9,7 @@ use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::Verdict;
 
+/// Whether this buffer held TCP back.
 pub static RULE: Rule = Rule {
     name: "send-buffer",
     asks: "Did the sender's buffer hold TCP back?",
@@ -30,7 +31,8 @@ fn judge(case: &Case<'_>) -> Verdict {
     judge_limit(case, &RULE, &LIMIT)
 }
 
-fn why(cell: &Cell<'_>) -> Why {
+/// What keeps the buffer small, where no size was asked for.
+pub fn why(cell: &Cell<'_>) -> Why {
     let end = cell.sender();
     let at = end.map_or("at the sender", |end| end.at);
     let most = end.and_then(|end| end.setting(BUFFERS)?.split_whitespace().nth(2));

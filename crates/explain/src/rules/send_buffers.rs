@@ -25,22 +25,22 @@ fn judge(case: &Case<'_>) -> Verdict {
     })
 }
 
-/// What was under way may be below the buffer by the kernel's own bookkeeping, and above it by a
-/// message: as a share of the largest buffer.
-const UNDER_WAY: std::ops::Range<f64> = 0.4..1.3;
+/// What was under way may be below the largest buffer by the kernel's own bookkeeping, and above it
+/// by a message.
+pub const FULL: std::ops::Range<f64> = 0.4..1.3;
+/// From so many times the largest buffer on it held nothing. Linux 6.18 queued up to eleven times
+/// as much as a buffer of 16 KiB, which all the same was what held TCP back over 40 ms.
+pub const BEYOND: f64 = 16.0;
 
-/// Whether what was under way, rate x round trip, is about the largest send buffer. A sender with
-/// more under way than that was not held by it.
-pub fn explains(cell: &Cell<'_>) -> bool {
+/// What a flow had under way, rate x round trip, in largest send buffers.
+pub fn times_full(cell: &Cell<'_>) -> Option<f64> {
     let largest = cell.sender().and_then(|end| {
         end.setting("net.ipv4.tcp_wmem")?.split_whitespace().nth(2)?.parse::<f64>().ok()
-    });
+    })?;
     let flows = f64::from(cell.trial.params.streams.max(1));
-    let under_way = cell.rates().zip(cell.trips());
-    let under_way = under_way.map(|(rates, trips)| rates.middle / 8.0 * trips.least_ns / 1e9);
-    under_way.zip(largest).is_some_and(|(bytes, largest)| {
-        cell.is_tcp_stream() && UNDER_WAY.contains(&(bytes / flows / largest))
-    })
+    let (rates, trips) = cell.rates().zip(cell.trips())?;
+    let bytes = rates.middle / 8.0 * trips.least_ns / 1e9 / flows;
+    (cell.is_tcp_stream() && largest > 0.0).then(|| bytes / largest)
 }
 
 #[cfg(test)]
