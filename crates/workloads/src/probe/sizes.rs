@@ -99,6 +99,16 @@ mod tests {
     }
 
     #[test]
+    fn a_volley_cuts_what_is_between_into_equal_parts() {
+        let tens: Vec<u16> = (11..=26).map(|ten| 10 * ten).collect();
+        assert_eq!(between(100, 270), tens, "sixteen sizes, seventeen parts");
+        assert_eq!(between(100, 104), [101, 102, 103]);
+        assert_eq!((between(100, 101), between(100, 100)), (vec![], vec![]));
+        let wide = between(0, u16::MAX);
+        assert_eq!((wide.len(), wide[0], wide[15]), (16, 3_855, 61_680));
+    }
+
+    #[test]
     fn a_way_that_carries_all_or_nothing_is_known_after_one_volley() {
         assert_eq!(searched(1500, 1500), (Some(1500), None, 1));
         assert_eq!(searched(9000, 9000), (Some(9000), None, 1));
