@@ -1,14 +1,14 @@
 //! All that a server is asked about: rates of paths, then round trips.
 
+use crate::engine::Engine;
 use crate::reach::Reach;
 use crate::round_trip::{TRIPS, Trip};
-use crate::server::Server;
 use crate::traffic::Traffic;
 
-impl Server {
+impl Engine {
     /// What every path that is asked for should reach.
     pub fn reaches(&self) -> Vec<Reach> {
-        let paths = Traffic::all(self.infiniband);
+        let paths = Traffic::all(self.server.infiniband);
         let names: Vec<String> = paths.iter().map(|path| path.name()).collect();
         // `tcp` is a path's name and not the beginning of others; `rdma` is the beginning of many.
         let is = |name: &str, word: &String| match names.contains(word) {
@@ -17,7 +17,7 @@ impl Server {
         };
         let asked = |path: &Traffic| {
             let name = path.name();
-            self.paths.is_empty() || self.paths.iter().any(|word| is(&name, word))
+            self.server.paths.is_empty() || self.server.paths.iter().any(|word| is(&name, word))
         };
         let reaches = paths.into_iter().filter(asked).filter_map(|path| self.reach(path));
         reaches.chain(self.trips()).collect()
@@ -27,8 +27,8 @@ impl Server {
     fn trips(&self) -> Vec<Reach> {
         let is = |trip: &&Trip| {
             let named = |word: &String| word == "rr" || *word == trip.name();
-            let carried = !self.infiniband || **trip == Trip::Rdma;
-            carried && (self.paths.is_empty() || self.paths.iter().any(named))
+            let carried = !self.server.infiniband || **trip == Trip::Rdma;
+            carried && (self.server.paths.is_empty() || self.server.paths.iter().any(named))
         };
         TRIPS.iter().filter(is).filter_map(|trip| self.round_trip(*trip)).collect()
     }

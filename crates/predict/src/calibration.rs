@@ -1,12 +1,12 @@
 //! What was measured in place of what is assumed: the copy's bandwidth, remote over local latency,
 //! what one stream's busiest CPU allows, and what TCP and UDP reached through the NIC.
 
+use crate::measured::Measured;
 use crate::server::fastest;
 use crate::stream_cost::{Point, StreamCost};
 use crate::traffic::Traffic;
 use narrows_model::host::Host;
 use narrows_model::load::Role;
-use narrows_model::result::Provenance;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial;
 use narrows_model::workload::Metric;
@@ -16,47 +16,6 @@ use serde::Serialize;
 
 /// A busiest thread from this share of a CPU on sets the rate.
 const CPU_FULL: f64 = 0.95;
-/// A rate measured today is not exactly tomorrow's: added to every interval (assumed).
-const FROM_DAY_TO_DAY: f64 = 0.02;
-
-/// A measured figure, its interval, and of what.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Measured {
-    /// The median.
-    pub value: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// What was measured: `tcp-stream, 5 runs`.
-    pub from: String,
-}
-
-impl Measured {
-    /// Half its interval as a logarithm, with what differs from day to day.
-    pub fn half(&self) -> f64 {
-        let half = (self.high / self.low).ln().abs() / 2.0;
-        if half.is_finite() { half.hypot(FROM_DAY_TO_DAY) } else { 1.0 }
-    }
-
-    /// As where a number is from.
-    pub fn origin(&self) -> Provenance {
-        Provenance::Measured(self.from.clone())
-    }
-
-    fn of(summary: &Summary, factor: f64) -> Option<Self> {
-        let estimate = summary.estimate?;
-        // Fewer than six runs have no interval of 95 %, but their range.
-        let (low, high) = (estimate.low.min(estimate.value), estimate.high.max(estimate.value));
-        let good = low > 0.0 && high.is_finite();
-        good.then(|| Self {
-            value: estimate.value * factor,
-            low: low * factor,
-            high: high * factor,
-            from: format!("{}, {} runs", summary.label, summary.done),
-        })
-    }
-}
 
 /// What a study of this host says of its resources.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -1,8 +1,8 @@
 //! What a memory population costs, against one like module on every channel of every processor.
 
 use crate::calibration::Calibration;
+use crate::engine::{Engine, of_nic};
 use crate::said::Said;
-use crate::server::{Server, of_nic};
 use crate::traffic::Traffic;
 use narrows_dimm::interleave::Set;
 use narrows_dimm::population::Population;
@@ -127,14 +127,14 @@ fn port(host: &Host, nic: &Nic, population: &Population) -> Option<PortLoss> {
 
 /// The server with one module on every channel of every processor; `None` where its memory is not
 /// known.
-fn filled(server: &Server, population: &Population) -> Option<Server> {
-    let channels = server.platform?.channels_per_socket() as usize;
-    let sockets = server.modules.len().max(population.sockets.len());
-    if server.modules.is_empty() {
+fn filled(engine: &Engine, population: &Population) -> Option<Engine> {
+    let channels = engine.server.platform?.channels_per_socket() as usize;
+    let sockets = engine.server.modules.len().max(population.sockets.len());
+    if engine.server.modules.is_empty() {
         return None;
     }
-    let mut all = server.clone();
-    all.modules = vec![vec![1; channels]; sockets];
-    all.known_sets.clear();
+    let mut all = engine.clone();
+    all.server.modules = vec![vec![1; channels]; sockets];
+    all.server.known_sets.clear();
     Some(all)
 }

@@ -1,11 +1,9 @@
 //! The model's parameters: those that Lenovo's tables gave, or what was measured here in their
 //! place.
 
-use crate::calibration::{Calibration, Measured};
-use crate::reach::Reach;
-use crate::resources::apart;
+use crate::calibration::Calibration;
+use crate::measured::Measured;
 use crate::said::Known;
-use crate::server::Server;
 use crate::sockets::{ETA, Theta};
 use crate::stream_cost::StreamCost;
 use crate::traffic::Traffic;
@@ -29,10 +27,6 @@ pub const PACKETS: [(&str, f64); 2] = [("c", CYCLES), ("B", WAIT_BYTES)];
 /// figure; and remote over local latency of a Skylake-SP node.
 pub(crate) const PHI: f64 = 0.325;
 const REMOTE_OVER_LOCAL: f64 = 140.4 / 80.8;
-/// 80 % of left-out rows were within this of what memory carries; of other platforms, whose caches
-/// may keep more or less of the traffic, m is taken as 1.5 to 3.1, which is assumed.
-const MEMORY_HALF: f64 = 0.032;
-const MEMORY_HALF_ELSEWHERE: f64 = 0.35;
 
 /// What the kernel reached of the wire where it was measured.
 #[derive(Clone, Debug)]
@@ -141,133 +135,8 @@ impl Parameters {
         }
     }
 
-    /// Those that reproduce what was measured on the server as it was then. What held TCP or UDP
-    /// then is the bottleneck that the model sees, and its parameter takes the difference.
-    pub fn calibrated(mut self, then: &Server, measured: &Calibration) -> Self {
-        self.measured_eta(then, measured);
-        for traffic in [Traffic::Tcp, Traffic::Udp] {
-            let figure = match traffic {
-                Traffic::Tcp => &measured.tcp_gbps,
-                _ => &measured.udp_gbps,
-            };
-            let Some(figure) = figure else { continue };
-            if let Err(unused) = self.reproduce(then, traffic, figure) {
-                self.unused.push(unused);
-            }
-        }
-        self
-    }
-
-    /// Moves the parameter of the bottleneck until the figure comes out: where another resource
-    /// is the bottleneck then, that one's too. An error says why a figure is not used.
-    fn reproduce(
-        &mut self,
-        then: &Server,
-        traffic: Traffic,
-        figure: &Measured,
-    ) -> Result<(), String> {
-        const RESOURCES: usize = 3;
-        for _ in 0..RESOURCES {
-            let mut server = then.clone();
-            server.parameters = self.clone();
-            let Some(reach) = server.reach(traffic) else { return Ok(()) };
-            if (reach.value / figure.value - 1.0).abs() < 1e-9 {
-                return Ok(());
-            }
-            self.move_bottleneck(&server, &reach, traffic, figure)?;
-        }
-        Ok(())
-    }
-
-    fn move_bottleneck(
-        &mut self,
-        then: &Server,
-        reach: &Reach,
-        traffic: Traffic,
-        figure: &Measured,
-    ) -> Result<(), String> {
-        let of = |name: &str| {
-            let found = reach.resources.iter().find(|resource| resource.name == name);
-            found.map(|resource| resource.value)
-        };
-        let bottleneck = reach.bottleneck.as_deref().unwrap_or_default();
-        let kernel = if traffic == Traffic::Udp { &mut self.udp } else { &mut self.tcp };
-        let (half, from) = (figure.half(), figure.origin());
-        match (bottleneck, then.framed_gbps(traffic), of("memory")) {
-            // Wire and CPUs hold each other back: what both reached is the wire's share.
-            ("wire" | "cpu", Some(framed), _) if figure.value > 1.005 * framed => Err(format!(
-                "{} is more than the wire can carry: {:.1} Gb/s",
-                figure.from, figure.value
-            )),
-            ("cpu", Some(framed), _) if figure.value < 0.9 * framed => {
-                let needed = apart(figure.value, framed);
-                let more = then.cpu_alone(traffic).map_or(1.0, |alone| needed / alone);
-                let by = kernel.cpu.as_ref().map_or(1.0, |known| known.by) * more;
-                kernel.cpu = Some(Scaled { by, half, from });
-                Ok(())
-            }
-            ("wire" | "cpu", Some(framed), _) => {
-                let share = figure.value / framed;
-                let link_gbps = then.link.as_ref().map_or(0.0, |link| link.value);
-                kernel.reached = Some(Reached { share, half, link_gbps, from: from.clone() });
-                // Its CPUs carry that much at least.
-                let cpu = of("cpu").unwrap_or(f64::INFINITY);
-                if cpu < figure.value {
-                    let known = kernel.cpu.as_ref().map_or(1.0, |known| known.by);
-                    kernel.cpu = Some(Scaled { by: known * figure.value / cpu, half, from });
-                }
-                Ok(())
-            }
-            ("memory", _, Some(memory)) => {
-                kernel.theta.m *= memory / figure.value;
-                kernel.m_from = from;
-                kernel.memory_half = Some(half);
-                Ok(())
-            }
-            (other, ..) => Err(format!(
-                "{}: {other} was the bottleneck, which has nothing to be fitted",
-                figure.from
-            )),
-        }
-    }
-
-    /// The share of the peak that this server's copies reach: only where all of the node's memory
-    /// is one set, and a copy's rate is that set's.
-    fn measured_eta(&mut self, then: &Server, measured: &Calibration) {
-        let Some(copy) = &measured.copy_gb_s else { return };
-        let node = measured.node.unwrap_or(0) as usize;
-        let sets = then.sets();
-        let peak = match sets.get(node).map(Vec::as_slice) {
-            Some([one]) => *one as f64 * then.channel_gb_s(),
-            Some([]) | None => return,
-            Some(_) => {
-                return self.unused.push(format!(
-                    "{}: memory is several interleave sets, of which a copy has a mean",
-                    copy.from
-                ));
-            }
-        };
-        let eta = copy.value / peak;
-        if !(0.1..=1.0).contains(&eta) {
-            return self.unused.push(format!(
-                "{}: {:.1} GB/s is {:.0} % of the channels' peak, which cannot be",
-                copy.from,
-                copy.value,
-                eta * 100.0
-            ));
-        }
-        self.eta = Known::new(eta, copy.origin());
-        self.eta_half = Some(copy.half());
-    }
-
     /// Of a kernel's path.
     pub fn kernel(&self, traffic: Traffic) -> &Kernel {
         if traffic == Traffic::Udp { &self.udp } else { &self.tcp }
-    }
-
-    /// Half the 80 % range of what memory carries on a processor's family.
-    pub fn half_of_memory(server: &Server) -> f64 {
-        let same = server.platform.is_some_and(|of| of.name.starts_with("Cascade Lake"));
-        if same { MEMORY_HALF } else { MEMORY_HALF_ELSEWHERE }
     }
 }

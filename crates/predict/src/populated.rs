@@ -1,8 +1,7 @@
 //! Which channels of a host hold modules: as it tells, and as was said.
 
 use crate::bounds;
-use crate::said::Said;
-use crate::server::socket_of;
+use crate::said::{Said, socket_of};
 use narrows_dimm::interleave::{Set, sets};
 use narrows_dimm::platform::Platform;
 use narrows_model::host::Host;

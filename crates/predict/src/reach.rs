@@ -4,50 +4,10 @@
 //! should reach, and its range is made of the lowest ends. What is not known is listed and not
 //! guessed. The parameters are those of one fit (docs/predict.md) or, of a study, measured.
 
-use crate::resources::{Gap, Stated};
-use crate::server::Server;
+use crate::engine::Engine;
+use crate::resources::{Gap, Resource, Stated};
 use crate::traffic::Traffic;
-use narrows_model::result::Provenance;
-use serde::{Serialize, Serializer};
-
-/// In words, as programs have read it so far.
-fn told<S: Serializer>(from: &Provenance, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(from)
-}
-
-/// A number in a resource's arithmetic.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// Its value.
-    pub value: f64,
-    /// Its unit.
-    pub unit: &'static str,
-    /// Where it is from.
-    #[serde(serialize_with = "told")]
-    pub from: Provenance,
-}
-
-/// What one resource allows, in the unit of the path.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Resource {
-    /// Its name: `wire`, `pcie`, `chipset`, `memory`, `inter-socket`, `cpu`, `nic`.
-    pub name: &'static str,
-    /// What it carries.
-    pub value: f64,
-    /// Lower end of its 80 % range.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// How that comes about.
-    pub says: String,
-    /// What has to be so for it to hold the path back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub only_if: Option<String>,
-    /// What went into it.
-    pub parameters: Vec<Parameter>,
-}
+use serde::Serialize;
 
 /// What one path should reach.
 #[derive(Clone, Debug, Serialize)]
@@ -71,7 +31,7 @@ pub struct Reach {
     pub missing: Vec<Gap>,
 }
 
-impl Server {
+impl Engine {
     /// Between two ends on this host.
     pub(crate) fn inside(&self, traffic: Traffic) -> Reach {
         reach(traffic, self.resources_inside(traffic))
@@ -79,7 +39,7 @@ impl Server {
 
     /// One path; over several processors the sum of what each carries.
     pub fn reach(&self, traffic: Traffic) -> Option<Reach> {
-        let sets = self.sets();
+        let sets = self.server.sets();
         let parts = self.groups().into_iter().map(|group| {
             let stated = self.resources(traffic, &group, &sets);
             reach(traffic, stated)

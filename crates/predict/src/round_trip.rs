@@ -1,10 +1,10 @@
 //! Round trips: what each part on the way takes, one after the other. Parts add up where rates have
 //! a bottleneck; the largest is named.
 
+use crate::engine::Engine;
 use crate::parameters::PHI;
-use crate::reach::{Parameter, Reach, Resource};
-use crate::resources::Group;
-use crate::server::Server;
+use crate::reach::Reach;
+use crate::resources::{Group, Parameter, Resource};
 use narrows_model::result::Provenance;
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
@@ -54,7 +54,7 @@ impl Trip {
     }
 }
 
-impl Server {
+impl Engine {
     /// A round trip between two hosts like this one; none where there is no NIC.
     pub fn round_trip(&self, trip: Trip) -> Option<Reach> {
         let group = self.groups().into_iter().next()?;
@@ -81,7 +81,7 @@ impl Server {
     }
 
     fn devices(&self, group: &Group) -> Resource {
-        let known = self.asked.model.and_then(|model| Some((model, model.latency_us?)));
+        let known = self.server.asked.model.and_then(|model| Some((model, model.latency_us?)));
         let (one_way, from) = match known {
             Some((model, us)) => (us, Provenance::DataSheet(model.source.clone())),
             None => (DEVICES_US, Provenance::Assumed("as of a ConnectX-5".to_owned())),
@@ -102,15 +102,19 @@ impl Server {
             let says = "stack and wake-up, as measured inside this host";
             return vec![part("hosts", inside.value * farther, range, says, with)];
         }
-        let clock = self.clock_ghz.as_ref().map_or(self.processor.clock_ghz, |known| known.value);
-        let slower = farther * REFERENCE_GHZ / (clock * self.processor.work_per_clock);
+        let clock = self
+            .server
+            .clock_ghz
+            .as_ref()
+            .map_or(self.server.processor.clock_ghz, |known| known.value);
+        let slower = farther * REFERENCE_GHZ / (clock * self.server.processor.work_per_clock);
         let fitted = Provenance::Fitted("tables/round-trips-fitted.toml".to_owned());
-        let range = if self.asked.polls { RANGE_POLLED } else { RANGE };
+        let range = if self.server.asked.polls { RANGE_POLLED } else { RANGE };
         let one = |name, us: f64, says| {
             part(name, 2.0 * us * slower, range, says, vec![of("one way", us, &fitted)])
         };
         let mut parts = vec![one("stack", STACK_US, "sending and receiving on both hosts")];
-        if !self.asked.polls {
+        if !self.server.asked.polls {
             parts.push(one("wake-up", WAKE_US, "interrupts, and waking who waits for them"));
         }
         parts
@@ -126,14 +130,15 @@ impl Server {
     }
 
     fn moderation(&self) -> Option<Resource> {
-        let us = self.asked.moderation_us.filter(|us| *us > 0.0 && !self.asked.polls)?;
+        let us =
+            self.server.asked.moderation_us.filter(|us| *us > 0.0 && !self.server.asked.polls)?;
         let from = Provenance::Read("coalescing".to_owned());
         let says = "the NIC waits before it interrupts; both ends alike";
         Some(part("moderation", 2.0 * us, (0.0, 1.0), says, vec![of("rx-usecs", us, &from)]))
     }
 
     fn switches(&self) -> Option<Resource> {
-        let count = self.asked.switches;
+        let count = self.server.asked.switches;
         let from = Provenance::DataSheet("of cut-through switches".to_owned());
         let with = vec![of("one way", SWITCH_US, &from)];
         let says = "frames are passed on as they come in";
@@ -143,10 +148,10 @@ impl Server {
 
     /// Bytes of a message that was said, on the wire both ways.
     fn serialized(&self) -> Option<Resource> {
-        let link = self.link.as_ref()?;
-        let bytes = match self.message.from {
+        let link = self.server.link.as_ref()?;
+        let bytes = match self.server.message.from {
             Provenance::Assumed(_) => 1.0,
-            _ => self.message.value,
+            _ => self.server.message.value,
         };
         let us = 2.0 * (bytes.max(46.0) + 38.0) * 8.0 / (link.value * 1e3);
         let with = vec![of("rate of the link", link.value, &link.from)];

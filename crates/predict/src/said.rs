@@ -107,3 +107,10 @@ pub(crate) fn words(text: &str) -> Vec<String> {
 pub(crate) fn given() -> Provenance {
     Provenance::Given("--given or --set".to_owned())
 }
+
+/// The number of a processor in a key or its value.
+pub(crate) fn socket_of(key: &str, text: &str) -> Result<usize, String> {
+    let at: f64 = text.trim().parse().map_err(|_| format!("{key}={text} is no processor"))?;
+    let at = bounds::SOCKET.check(at).map_err(|why| format!("{key}={why}"))?;
+    Ok(at as usize)
+}

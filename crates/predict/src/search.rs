@@ -1,5 +1,6 @@
 //! All populations of so many modules in a server's slots, ranked.
 
+use crate::engine::Engine;
 use crate::resources::Group;
 use crate::server::Server;
 use crate::traffic::Traffic;
@@ -55,18 +56,19 @@ pub struct Found {
 /// UDP. Of those with the same sets one stands for all. How many there are, and the best `keep`;
 /// an error for more sockets than the model has seen.
 pub fn search(
-    server: &Server,
+    engine: &Engine,
     modules: u32,
     keep: usize,
 ) -> Result<(u64, Vec<Found>), Unsearchable> {
+    let server = &engine.server;
     let sockets = server.modules.len().max(1);
     if sockets > 2 {
         return Err(Unsearchable::Sockets(sockets));
     }
     let platform = server.platform.filter(|platform| !platform.ways.is_empty());
     let platform = platform.ok_or(Unsearchable::Interleaving)?;
-    let by_depth: Vec<Server> =
-        (0..=server.slots_per_channel).map(|depth| at_depth(server, platform, depth)).collect();
+    let by_depth: Vec<Engine> =
+        (0..=server.slots_per_channel).map(|depth| at_depth(engine, platform, depth)).collect();
     let each = choices(server, platform, modules);
     let none = [Choice { modules: Vec::new(), count: 0, sets: Vec::new(), like_it: 1 }];
     let others: &[Choice] = if sockets == 1 { &none } else { &each };
@@ -77,7 +79,7 @@ pub fn search(
             all = all.saturating_add(near.like_it.saturating_mul(far.like_it));
             let both = if sockets == 1 { vec![near] } else { vec![near, far] };
             let depth = both.iter().map(|choice| choice.depth()).max().unwrap_or(0);
-            found.extend(by_depth.get(depth as usize).map(|server| weigh(server, &both)));
+            found.extend(by_depth.get(depth as usize).map(|engine| weigh(engine, &both)));
         }
     }
     found.sort_by(in_makers_order);
@@ -87,30 +89,30 @@ pub fn search(
 
 /// The server with the speed of so many modules on its fullest channel: on all of them, for
 /// firmware sets one.
-fn at_depth(server: &Server, platform: &Platform, depth: u32) -> Server {
-    let mut one = server.clone();
-    if let (Some(mts), Some(most)) = (&mut one.mts, platform.mts_at(depth)) {
+fn at_depth(engine: &Engine, platform: &Platform, depth: u32) -> Engine {
+    let mut one = engine.clone();
+    if let (Some(mts), Some(most)) = (&mut one.server.mts, platform.mts_at(depth)) {
         mts.value = mts.value.min(f64::from(most));
     }
     one
 }
 
 /// What one population gives.
-fn weigh(server: &Server, both: &[&Choice]) -> Found {
+fn weigh(engine: &Engine, both: &[&Choice]) -> Found {
     let near = &both[0].sets;
     let far = both.get(1).is_some_and(|far| far.count > 0);
     let port = Group { socket: 0, nics: 1, work: 0 };
     let reach = |traffic: Traffic| {
-        let wire = server.port_gbps(traffic, &port).unwrap_or(f64::INFINITY);
-        server.carried(traffic, near, far, both.len()).min(wire)
+        let wire = engine.port_gbps(traffic, &port).unwrap_or(f64::INFINITY);
+        engine.carried(traffic, near, far, both.len()).min(wire)
     };
     let narrowest = both.iter().filter_map(|choice| choice.sets.iter().min()).sum::<usize>();
     Found {
         modules: both.iter().map(|choice| choice.modules.clone()).collect(),
         uneven: both.get(1).map_or(0, |far| both[0].count.abs_diff(far.count)),
         sets: both.iter().map(|choice| choice.sets.clone()).collect(),
-        mts: server.mts.as_ref().map_or(0.0, |mts| mts.value),
-        memory_gb_s: narrowest as f64 * server.channel_gb_s(),
+        mts: engine.server.mts.as_ref().map_or(0.0, |mts| mts.value),
+        memory_gb_s: narrowest as f64 * engine.server.channel_gb_s(),
         tcp_gbps: reach(Traffic::Tcp),
         udp_gbps: reach(Traffic::Udp),
         channels: both.iter().map(|choice| choice.sets.iter().sum::<usize>()).sum(),

@@ -2,13 +2,11 @@
 
 use crate::asked::{Asked, imix};
 use crate::bounds::{self, Bound};
-use crate::calibration::Calibration;
-use crate::parameters::Parameters;
 use crate::pcie;
 use crate::pcie_paths::{self, Uplink};
 use crate::populated::populated;
 use crate::processors::{self, Processor};
-use crate::said::{KEYS, Known, Said, given, number, word, words};
+use crate::said::{KEYS, Known, Said, given, number, socket_of, word, words};
 use crate::sockets::ways;
 use narrows_dimm::platform::{self, Platform};
 use narrows_model::host::{Host, Nic};
@@ -88,8 +86,6 @@ pub struct Server {
     pub socket_links: Option<(f64, f64, Provenance)>,
     /// Words of the paths that are asked for; none for all.
     pub paths: Vec<String>,
-    /// The model's parameters.
-    pub parameters: Parameters,
 }
 
 /// Payload of a PCI Express packet where it is neither said nor read.
@@ -97,29 +93,10 @@ const PAYLOAD_BYTES: f64 = 256.0;
 /// Streams at once where nobody says.
 const STREAMS: f64 = 4.0;
 
-/// The server that a host's facts and what was said make, asked about its fastest NIC. An error
-/// names what the model needs and does not know. With a copy measured on it, memory need not be
-/// described.
-pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Server, String> {
-    // Where no port tells its rate, the first one's MTU and slot still count.
-    let nic = fastest(host).or_else(|| host.physical_nics().next());
-    let server = of_nic(host, nic, said, measured)?;
-    let bare = server.parameters.copy_gb_s.is_some() || measured.has_streams();
-    match (&server.memory_gap, &server.link) {
-        (Some(gap), _) if !bare => Err(format!("{gap}; say it with --given")),
-        (_, None) => Err("no NIC tells its speed: nic.gbps=100; say it with --given".to_owned()),
-        _ => Ok(server),
-    }
-}
-
-/// The same through one NIC, or inside the host where there is none. What the host does not tell is
-/// missing for the resources that need it; an error is something said, or read, that cannot be.
-pub fn of_nic(
-    host: &Host,
-    nic: Option<&Nic>,
-    said: &Said,
-    measured: &Calibration,
-) -> Result<Server, String> {
+/// The server that a host's facts and what was said make, seen through one NIC, or from inside the
+/// host where there is none. What the host does not tell is missing for the resources that need
+/// it; an error is something said, or read, that cannot be.
+pub(crate) fn server_of(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<Server, String> {
     known_keys(said)?;
     let number = |key: &str| number(said, key);
     let platform = match said.get("cpu") {
@@ -132,12 +109,6 @@ pub fn of_nic(
     let memory = populated(host, said, platform, mts.is_some())?;
     let assumed = |value: f64, why: &str| Known::new(value, Provenance::Assumed(why.to_owned()));
     let direct = word(said, "nic.direct", &["yes", "no"])? == Some("yes");
-    let mut parameters = Parameters::of(number("memory.copy_gb_s")?, measured);
-    let mut memory_gap = memory.gap;
-    if let Some(gap) = elsewhere(nic, measured).filter(|_| memory.modules.is_empty()) {
-        parameters.copy_gb_s = None;
-        memory_gap = Some(gap);
-    }
     Ok(Server {
         platform,
         processor: processors::of(platform),
@@ -174,8 +145,7 @@ pub fn of_nic(
         paths: said.get("path").map(|text| words(text)).unwrap_or_default(),
         modules: memory.modules,
         known_sets: memory.sets,
-        memory_gap,
-        parameters,
+        memory_gap: memory.gap,
     })
 }
 
@@ -225,13 +195,6 @@ fn cpus(host: &Host) -> Option<f64> {
     host.cpu.online.value().map(|online| online.len() as f64).filter(|count| *count >= 1.0)
 }
 
-/// Why a measured copy says nothing of a NIC: it was on another node.
-fn elsewhere(nic: Option<&Nic>, measured: &Calibration) -> Option<String> {
-    let (nic, node) = (nic?, measured.node?);
-    let own = *nic.node.value()?;
-    (own != node).then(|| format!("{} is on node {own}, measured was node {node}", nic.name))
-}
-
 /// The NIC with the fastest port.
 pub fn fastest(host: &Host) -> Option<&Nic> {
     let told = host.physical_nics().filter_map(|nic| Some((nic, nic.speed_bps.value()?.0)));
@@ -257,13 +220,6 @@ fn read(key: &str, value: f64, bound: &'static Bound) -> Result<Known, String> {
     let again = format!("say what it is with --given {key}=...");
     let value = bound.check(value).map_err(|why| format!("{key}, read here: {why}; {again}"))?;
     Ok(Known::new(value, Provenance::Read(key.to_owned())))
-}
-
-/// The number of a processor in a key or its value.
-pub(crate) fn socket_of(key: &str, text: &str) -> Result<usize, String> {
-    let at: f64 = text.trim().parse().map_err(|_| format!("{key}={text} is no processor"))?;
-    let at = bounds::SOCKET.check(at).map_err(|why| format!("{key}={why}"))?;
-    Ok(at as usize)
 }
 
 /// The processor that works, which has to be one of those that are known.
@@ -405,8 +361,7 @@ fn configured(host: &Host) -> Option<f64> {
 }
 
 impl Server {
-    /// Ways of the interleave sets of modules; none where the platform's are not known, which
-    /// [`of_host`] has refused.
+    /// Ways of the interleave sets of modules; none where the platform's are not known.
     pub fn ways(&self, modules: &[u32]) -> Vec<usize> {
         self.platform.and_then(|platform| ways(modules, platform).ok()).unwrap_or_default()
     }

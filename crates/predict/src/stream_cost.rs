@@ -5,7 +5,7 @@
 //! open how much is whose, so what is said of another lies between all of the one and all of the
 //! other.
 
-use crate::calibration::Measured;
+use crate::measured::Measured;
 use serde::Serialize;
 
 /// Sizes so near each other are one.

@@ -1,14 +1,14 @@
 //! What the model says of a study: of its memory kernels, of the paths inside its host, of every
-//! NIC, and of what was measured to a peer. All of it is the answer of [`Server`], so that every
+//! NIC, and of what was measured to a peer. All of it is the answer of [`Engine`], so that every
 //! command that asks the same gets the same.
 
 use crate::calibration::Calibration;
 use crate::dram;
 use crate::ends;
-use crate::reach::{Reach, Resource};
-use crate::resources::Gap;
+use crate::engine::{Engine, of_nic};
+use crate::reach::Reach;
+use crate::resources::{Gap, Resource};
 use crate::said::Said;
-use crate::server::{Server, of_nic};
 use crate::traffic::Traffic;
 use narrows_model::host::Nic;
 use narrows_model::load::Params;
@@ -63,15 +63,15 @@ fn between(
     measured: &Calibration,
     (traffic, of): (Traffic, Option<Estimate>),
 ) -> Prediction {
-    let server = through(study, nic, asked, measured);
-    let stated = server.and_then(|server| through_nic(&server, traffic));
+    let engine = through(study, nic, asked, measured);
+    let stated = engine.and_then(|engine| through_nic(&engine, traffic));
     let name = nic.map_or("to the peer", |nic| &nic.name);
     let near = prediction(name, &traffic.name(), stated, of);
     let [far] = study.peer_hosts.as_slice() else { return near };
     let port = ends::far_nic(far, nic);
-    let server = of_nic(far, port, asked, &Calibration::default());
-    let server = server.map_err(|why| Gap::new("server", why));
-    let stated = server.and_then(|server| through_nic(&server, traffic));
+    let engine = of_nic(far, port, asked, &Calibration::default());
+    let engine = engine.map_err(|why| Gap::new("server", why));
+    let stated = engine.and_then(|engine| through_nic(&engine, traffic));
     let far = stated.map(|stated| prediction(name, &traffic.name(), Ok(stated), None));
     ends::met(near, far.ok())
 }
@@ -146,11 +146,11 @@ fn inside(
         if let Some(mtu) = study.study.path_mtu_bytes {
             asked.insert("mtu".to_owned(), mtu.0.to_string());
         }
-        let server = through(study, None, &asked, &measured);
+        let engine = through(study, None, &asked, &measured);
         // `tcp-stream cubic` is a prediction of its own, called `tcp cubic`.
         let variant = summary.label.strip_prefix(kind.as_str()).unwrap_or_default();
         let name = format!("{}{variant}", traffic.name());
-        let stated = server.map(|server| server.inside(traffic));
+        let stated = engine.map(|engine| engine.inside(traffic));
         prediction(path, &name, stated, summary.estimate)
     });
     predicted.collect()
@@ -175,16 +175,15 @@ fn through(
     nic: Option<&Nic>,
     asked: &Said,
     measured: &Calibration,
-) -> Result<Server, Gap> {
-    let server = of_nic(&study.host, nic, asked, measured);
-    let mut server = server.map_err(|why| Gap::new("server", why))?;
-    let own = server.parameters.clone();
-    server.parameters = own.calibrated(&server, measured);
-    Ok(server)
+) -> Result<Engine, Gap> {
+    let engine = of_nic(&study.host, nic, asked, measured);
+    let mut engine = engine.map_err(|why| Gap::new("server", why))?;
+    engine.parameters = engine.parameters.calibrated(&engine.server, measured);
+    Ok(engine)
 }
 
-fn through_nic(server: &Server, traffic: Traffic) -> Result<Reach, Gap> {
-    server.reach(traffic).ok_or_else(|| Gap::new("wire", "there is no NIC"))
+fn through_nic(engine: &Engine, traffic: Traffic) -> Result<Reach, Gap> {
+    engine.reach(traffic).ok_or_else(|| Gap::new("wire", "there is no NIC"))
 }
 
 /// An answer as a study has it, in bits a second.

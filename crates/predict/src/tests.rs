@@ -1,12 +1,12 @@
 //! Servers that are described, and changed.
 
 use super::*;
-use crate::calibration::{Calibration, Measured};
+use crate::calibration::Calibration;
 use crate::stream_cost::{Point, StreamCost};
 use narrows_model::host::Host;
 use std::collections::BTreeMap;
 
-fn machine(more: &[(&str, &str)]) -> Server {
+fn machine(more: &[(&str, &str)]) -> Engine {
     let base = [
         ("cpu", "Xeon Platinum 8280"),
         ("memory.mts", "2933"),
@@ -17,7 +17,7 @@ fn machine(more: &[(&str, &str)]) -> Server {
     of_host(&Host::default(), &set.collect(), &Calibration::default()).expect("a machine")
 }
 
-fn tcp(machine: &Server) -> (f64, &'static str) {
+fn tcp(machine: &Engine) -> (f64, &'static str) {
     let reach = machine.reaches().remove(0);
     (reach.value, reach.resources[0].name)
 }
@@ -139,8 +139,8 @@ fn work_on_the_other_processor_crosses_its_links() {
     // One link of 2 B at 4.8 GT/s, 0.825 of it payload.
     assert_eq!(rdma.bottleneck.as_deref(), Some("inter-socket"));
     assert!((rdma.value - 4.8 * 16.0 * 0.825).abs() < 1e-9, "{rdma:?}");
-    let names = |server: &Server| {
-        let reach = server.reaches().remove(0);
+    let names = |engine: &Engine| {
+        let reach = engine.reaches().remove(0);
         reach.resources.iter().map(|resource| resource.name).collect::<Vec<_>>()
     };
     assert!(!names(&machine(&[BALANCED, OTHER])).contains(&"inter-socket"));
@@ -167,8 +167,8 @@ fn packets_wait_for_a_core_its_memory_and_the_chipset() {
 #[test]
 fn small_messages_of_rdma_are_headers() {
     let of = |message: &str, path: &str| {
-        let server = machine(&[BALANCED, ("message", message), ("path", path)]);
-        server.reaches().remove(0).value
+        let engine = machine(&[BALANCED, ("message", message), ("path", path)]);
+        engine.reaches().remove(0).value
     };
     // 64 of 64 and 82 bytes, and the write's 16.
     assert!((of("64", "rdma-write rocev2") - 100.0 * 64.0 / 162.0).abs() < 1e-9);
@@ -201,8 +201,8 @@ fn measurements_take_the_place_of_assumptions() {
         tcp_stream: stream(9.0),
         ..Calibration::default()
     };
-    let server = of_host(&Host::default(), &said, &copy).expect("a server");
-    let tcp = server.reaches().remove(0);
+    let engine = of_host(&Host::default(), &said, &copy).expect("a server");
+    let tcp = engine.reaches().remove(0);
     assert_eq!(tcp.bottleneck.as_deref(), Some("cpu"));
     // Four streams act as 3.48, and the wire of 94 Gb/s is far.
     let four = 9.0 * 4f64.powf(0.9);
@@ -218,7 +218,7 @@ fn measurements_take_the_place_of_assumptions() {
     assert!(from(memory), "{memory:?}");
     // A copy of the one set's rate gives the share of the peak; one of several sets does not.
     let copy = Calibration { copy_gb_s: measured(70.0), ..Calibration::default() };
-    let eta = |then: &Server| then.parameters.clone().calibrated(then, &copy);
+    let eta = |then: &Engine| then.parameters.clone().calibrated(&then.server, &copy);
     let even = eta(&machine(&[BALANCED]));
     assert!((even.eta.value - 70.0 / (6.0 * 23.464)).abs() < 1e-9, "{:?}", even.eta);
     let uneven = eta(&machine(&[UNEVEN]));
@@ -229,7 +229,7 @@ fn measurements_take_the_place_of_assumptions() {
 fn a_rate_above_the_wires_is_not_believed() {
     let above = Calibration { tcp_gbps: measured(99.0), ..Calibration::default() };
     let then = machine(&[BALANCED]);
-    let found = then.parameters.clone().calibrated(&then, &above);
+    let found = then.parameters.clone().calibrated(&then.server, &above);
     assert!(found.unused[0].contains("more than the wire"), "{:?}", found.unused);
     assert!(found.tcp.reached.is_none() && found.tcp.cpu.is_none());
 }
@@ -238,12 +238,12 @@ fn a_rate_above_the_wires_is_not_believed() {
 fn what_is_bought_is_counted() {
     let prices = [("dimm".to_owned(), 140.0)];
     let (before, after) = (machine(&[UNEVEN]), machine(&[BALANCED, ("nic.gbps", "200")]));
-    let cost = prices::cost(&before, &after, &prices);
+    let cost = prices::cost(&before.server, &after.server, &prices);
     assert_eq!((cost.total, cost.unpriced.as_slice()), (420.0, &["1 nic".to_owned()][..]));
     let moved = machine(&[("memory.socket0", "1,1,1/0,0,0")]);
-    assert_eq!(prices::cost(&before, &moved, &prices).parts, []);
+    assert_eq!(prices::cost(&before.server, &moved.server, &prices).parts, []);
     let slower = machine(&[UNEVEN, ("memory.mts", "2400")]);
-    assert_eq!(prices::cost(&before, &slower, &prices).parts[0].1, 3);
+    assert_eq!(prices::cost(&before.server, &slower.server, &prices).parts[0].1, 3);
 }
 
 #[test]
@@ -262,9 +262,9 @@ fn what_two_processors_share_is_counted_once() {
         tcp_stream: stream(9.0),
         ..Calibration::default()
     };
-    let server = of_host(&Host::default(), &said, &copy).expect("a server");
+    let engine = of_host(&Host::default(), &said, &copy).expect("a server");
     let four = 9.0 * 4f64.powf(0.9);
-    assert!((server.reaches().remove(0).value / four - 1.0).abs() < 1e-3);
+    assert!((engine.reaches().remove(0).value / four - 1.0).abs() < 1e-3);
 }
 
 #[test]

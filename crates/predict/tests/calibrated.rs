@@ -7,8 +7,8 @@ use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
-use narrows_predict::calibration::{Calibration, Measured};
-use narrows_predict::{Reach, Said, of_host};
+use narrows_predict::calibration::Calibration;
+use narrows_predict::{Measured, Reach, Said, of_host};
 use narrows_stats::summarise;
 use std::io::Write;
 use std::path::Path;
@@ -80,8 +80,7 @@ fn reach(row: &Row, then: &Row, path: &str) -> Reach {
     let of =
         |row: &Row| of_host(&Host::default(), &said(row, path), &calibration).expect("a server");
     let (mut server, then) = (of(row), of(then));
-    let own = server.parameters.clone();
-    server.parameters = own.calibrated(&then, &calibration);
+    server.parameters = server.parameters.calibrated(&then.server, &calibration);
     server.reaches().remove(0)
 }
 

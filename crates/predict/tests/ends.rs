@@ -4,8 +4,8 @@ use narrows_model::host::{Host, Nic};
 use narrows_model::result::Prediction;
 use narrows_model::study::StoredStudy;
 use narrows_model::{BitsPerSecond, Bytes, Fact};
-use narrows_predict::calibration::{Calibration, Measured};
-use narrows_predict::{Reach, Said, of_host, predict};
+use narrows_predict::calibration::Calibration;
+use narrows_predict::{Measured, Reach, Said, of_host, predict};
 
 fn near(is: f64, want: f64) {
     assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");

@@ -2,10 +2,10 @@
 
 use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
-use narrows_predict::{Found, Said, Server, of_host, search};
+use narrows_predict::{Engine, Found, Said, of_host, search};
 
 /// A server of so many like processors without modules.
-fn server(processor: &str, mts: u32, sockets: usize, channels: &str) -> Server {
+fn engine(processor: &str, mts: u32, sockets: usize, channels: &str) -> Engine {
     let said = [
         ("cpu".to_owned(), processor.to_owned()),
         ("memory.mts".to_owned(), mts.to_string()),
@@ -16,8 +16,8 @@ fn server(processor: &str, mts: u32, sockets: usize, channels: &str) -> Server {
     of_host(&Host::default(), &said, &Calibration::default()).expect("a server")
 }
 
-fn best(server: &Server, modules: u32) -> Found {
-    let (_, found) = search(server, modules, 1).expect("a search");
+fn best(engine: &Engine, modules: u32) -> Found {
+    let (_, found) = search(engine, modules, 1).expect("a search");
     found.into_iter().next().expect("a population")
 }
 
@@ -57,7 +57,7 @@ const ROWS: &[Row] = &[
 #[test]
 fn searches_answer_what_makers_say() {
     for (source, (processor, mts, channels), sockets, modules, want) in ROWS {
-        let found = best(&server(processor, *mts, *sockets, channels), *modules);
+        let found = best(&engine(processor, *mts, *sockets, channels), *modules);
         assert_eq!(found.modules, vec![want.to_vec(); *sockets], "{source}, {modules}: {found:?}");
     }
 }
@@ -65,9 +65,9 @@ fn searches_answer_what_makers_say() {
 #[test]
 fn no_processor_is_left_without_memory_and_none_gets_more_than_it_must() {
     for (processor, mts, channels) in [SKYLAKE, WESTMERE, BROADWELL, ROME] {
-        let server = server(processor, mts, 2, channels);
+        let engine = engine(processor, mts, 2, channels);
         for modules in 2..=12 {
-            let found = best(&server, modules);
+            let found = best(&engine, modules);
             let each: Vec<u32> = found.modules.iter().map(|own| own.iter().sum()).collect();
             assert_eq!(each.iter().sum::<u32>(), modules, "{processor}: {found:?}");
             assert!(each[0].abs_diff(each[1]) <= 1, "{processor}, {modules}: {each:?}");
@@ -78,20 +78,20 @@ fn no_processor_is_left_without_memory_and_none_gets_more_than_it_must() {
 
 #[test]
 fn two_modules_a_channel_run_at_what_the_platform_allows() {
-    let server = server(SKYLAKE.0, SKYLAKE.1, 2, SKYLAKE.2);
-    let (one, two) = (best(&server, 12), best(&server, 24));
+    let engine = engine(SKYLAKE.0, SKYLAKE.1, 2, SKYLAKE.2);
+    let (one, two) = (best(&engine, 12), best(&engine, 24));
     assert_eq!((one.mts, two.mts), (2933.0, 2666.0));
     assert!((one.memory_gb_s - 12.0 * 2.933 * 8.0).abs() < 1e-6, "{one:?}");
     assert!((two.memory_gb_s - 12.0 * 2.666 * 8.0).abs() < 1e-6, "{two:?}");
     // Slower modules are not made faster.
-    let slow = self::server(SKYLAKE.0, 2133, 2, SKYLAKE.2);
+    let slow = self::engine(SKYLAKE.0, 2133, 2, SKYLAKE.2);
     assert_eq!(best(&slow, 24).mts, 2133.0);
 }
 
 #[test]
 fn sockets_alike_come_before_one_set_and_that_before_bandwidth() {
-    let server = server(SKYLAKE.0, SKYLAKE.1, 2, SKYLAKE.2);
-    let (_, found) = search(&server, 16, 60).expect("a search");
+    let engine = engine(SKYLAKE.0, SKYLAKE.1, 2, SKYLAKE.2);
+    let (_, found) = search(&engine, 16, 60).expect("a search");
     let kind = |found: &Found| {
         let alike = found.uneven == 0 && found.sets[0] == found.sets[1];
         (!alike, found.sets.iter().any(|sets| sets.len() > 1))

@@ -3,8 +3,8 @@
 
 use narrows_model::host::{Host, Nic, PciHop, PciLink};
 use narrows_model::{BitsPerSecond, Bytes, Fact};
-use narrows_predict::calibration::{Calibration, Measured};
-use narrows_predict::{Reach, Resource, Said, Server, of_host, prices};
+use narrows_predict::calibration::Calibration;
+use narrows_predict::{Engine, Measured, Reach, Resource, Said, of_host, prices};
 
 fn near(is: f64, want: f64) {
     assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");
@@ -21,16 +21,16 @@ fn said(more: &[(&str, &str)]) -> Said {
     BASE.iter().chain(more).map(|(key, word)| ((*key).into(), (*word).into())).collect()
 }
 
-fn try_with(more: &[(&str, &str)], measured: &Calibration) -> Result<Server, String> {
+fn try_with(more: &[(&str, &str)], measured: &Calibration) -> Result<Engine, String> {
     of_host(&Host::default(), &said(more), measured)
 }
 
-fn server(more: &[(&str, &str)]) -> Server {
+fn engine(more: &[(&str, &str)]) -> Engine {
     try_with(more, &Calibration::default()).expect("a server")
 }
 
 fn reach(more: &[(&str, &str)], path: &str) -> Reach {
-    let all = server(more).reaches();
+    let all = engine(more).reaches();
     all.into_iter().find(|reach| reach.path == path).expect("a path")
 }
 
@@ -172,7 +172,7 @@ fn a_core_and_a_nic_have_packets_of_their_own() {
 #[test]
 fn paths_are_asked_for_by_name() {
     let names = |more: &[(&str, &str)]| {
-        server(more).reaches().into_iter().map(|reach| reach.path).collect::<Vec<_>>().join(",")
+        engine(more).reaches().into_iter().map(|reach| reach.path).collect::<Vec<_>>().join(",")
     };
     let rdma = "rdma-write rocev2,rdma-read rocev2,rdma-send rocev2,rdma-write rocev1,\
                 rdma-write iwarp";
@@ -219,17 +219,17 @@ fn what_is_said_is_within_its_bounds() {
     }
     let two = [("memory.socket1", "1,1,1/1,1,1"), ("nic.socket", "0,1"), ("nic.count", "3")];
     assert_eq!(wrong(&two), "nic.count=3, and nic.socket names 2");
-    assert_eq!(server(&[two[0], two[1], ("nic.count", "2")]).nics, [0, 1]);
-    assert_eq!(server(&[two[0], ("nic.socket", "1"), ("nic.count", "2")]).nics, [1, 1]);
-    assert_eq!(server(&[two[0], ("nic.direct", "yes")]).nics, [0, 1]);
-    let slot = server(&[("nic.pcie", "4x8")]).slot.expect("a slot");
+    assert_eq!(engine(&[two[0], two[1], ("nic.count", "2")]).server.nics, [0, 1]);
+    assert_eq!(engine(&[two[0], ("nic.socket", "1"), ("nic.count", "2")]).server.nics, [1, 1]);
+    assert_eq!(engine(&[two[0], ("nic.direct", "yes")]).server.nics, [0, 1]);
+    let slot = engine(&[("nic.pcie", "4x8")]).server.slot.expect("a slot");
     assert_eq!((slot.gts, slot.lanes, slot.payload), (16.0, 8, 256.0));
     // Ultra Path Interconnect of Cascade Lake-SP: 10.4 GT/s.
-    assert!(server(&[]).socket_links.is_some_and(|(_, gts, _)| gts == 10.4));
-    let server = server(&[]);
-    let known = [server.mtu.value, server.message.value, server.frame.value];
+    assert!(engine(&[]).server.socket_links.is_some_and(|(_, gts, _)| gts == 10.4));
+    let engine = engine(&[]);
+    let known = [engine.server.mtu.value, engine.server.message.value, engine.server.frame.value];
     assert_eq!(known, [1500.0, 65_536.0, 64.0]);
-    near(server.channel_gb_s(), 23.464);
+    near(engine.server.channel_gb_s(), 23.464);
 }
 
 fn measured(value: f64) -> Measured {
@@ -243,8 +243,8 @@ fn what_was_measured_moves_the_parameter_that_held_it_back() {
     let half = ((1.1f64 / 0.9).ln() / 2.0).hypot(0.02);
     near(measured(5.0).half(), half);
     let wire = Calibration { tcp_gbps: Some(measured(80.0)), ..Calibration::default() };
-    let even = server(&[]);
-    let found = even.parameters.clone().calibrated(&even, &wire);
+    let even = engine(&[]);
+    let found = even.parameters.clone().calibrated(&even.server, &wire);
     // Four streams are near the wire: that 80 Gb/s were reached is the wire's share then.
     let reached = found.tcp.reached.expect("a share of the wire");
     near(reached.share, 0.80 / 0.941_482);
@@ -255,16 +255,16 @@ fn what_was_measured_moves_the_parameter_that_held_it_back() {
     );
     assert!(found.udp.reached.is_none() && found.tcp.memory_half.is_none());
     // One stream is not: it is the CPU that was slower than the table has it.
-    let one = server(&[("streams", "1")]);
+    let one = engine(&[("streams", "1")]);
     let slow = Calibration { tcp_gbps: Some(measured(20.0)), ..Calibration::default() };
-    let found = one.parameters.clone().calibrated(&one, &slow);
+    let found = one.parameters.clone().calibrated(&one.server, &slow);
     let alone = (20f64.powi(-5) - 94.1482f64.powi(-5)).powf(-0.2);
     // 0.56 cycles a byte, 300 a packet of 1448, 1500 a message of 64 KiB, at 3.6 GHz.
     let table = 8.0 * 3.6 / (0.56 + 300.0 / 1448.0 + 1500.0 / 65_536.0);
     near(found.tcp.cpu.expect("what the CPU did").by, alone / table);
     let memory = Calibration { udp_gbps: Some(measured(50.0)), ..Calibration::default() };
-    let uneven = server(&[("memory.socket0", "1,1,0/1,0,0")]);
-    let found = uneven.parameters.clone().calibrated(&uneven, &memory);
+    let uneven = engine(&[("memory.socket0", "1,1,0/1,0,0")]);
+    let found = uneven.parameters.clone().calibrated(&uneven.server, &memory);
     near(found.udp.theta.m, 8.0 * 0.71 * 23.464 / 50.0 / (1.0 - 0.129));
     near(found.udp.memory_half.expect("a range"), half);
     near(found.tcp.theta.m, 2.16);
@@ -278,7 +278,7 @@ fn what_was_measured_moves_the_parameter_that_held_it_back() {
     // A copy of the one set of six channels: its share of 140.784 GB/s, if that can be.
     let copy =
         |gb_s: f64| Calibration { copy_gb_s: Some(measured(gb_s)), ..Calibration::default() };
-    let eta = |gb_s: f64| even.parameters.clone().calibrated(&even, &copy(gb_s));
+    let eta = |gb_s: f64| even.parameters.clone().calibrated(&even.server, &copy(gb_s));
     near(eta(100.0).eta.value, 100.0 / 140.784);
     near(eta(100.0).eta_half.expect("a range"), half);
     assert!(
@@ -296,18 +296,18 @@ fn what_was_measured_moves_the_parameter_that_held_it_back() {
 #[test]
 fn what_is_bought_has_its_price() {
     let prices = [("dimm".to_owned(), 100.0), ("nic".to_owned(), 500.0)];
-    let before = server(&[("memory.socket0", "1,1,0/1,0,0")]);
-    let cost = |after: &Server| prices::cost(&before, after, &prices);
-    let more = cost(&server(&[("nic.count", "3")]));
+    let before = engine(&[("memory.socket0", "1,1,0/1,0,0")]);
+    let cost = |after: &Engine| prices::cost(&before.server, &after.server, &prices);
+    let more = cost(&engine(&[("nic.count", "3")]));
     assert_eq!(more.total, 3.0 * 100.0 + 2.0 * 500.0);
     assert_eq!(more.parts, [("dimm".to_owned(), 3, 100.0), ("nic".to_owned(), 2, 500.0)]);
-    let faster = cost(&server(&[("memory.mts", "3200")]));
+    let faster = cost(&engine(&[("memory.mts", "3200")]));
     assert_eq!(faster.total, 600.0);
     assert_eq!(cost(&before).total, 0.0);
-    let slots = server(&[("memory.socket1", "0,0,0/0,0,0"), ("nic.direct", "yes")]);
+    let slots = engine(&[("memory.socket1", "0,0,0/0,0,0"), ("nic.direct", "yes")]);
     assert_eq!(cost(&slots).parts[1], ("nic".to_owned(), 1, 500.0));
-    let (was, is) = (before.reaches(), server(&[]).reaches());
-    let (says, gain) = prices::for_a_hundred(&cost(&server(&[])), &was, &is).expect("a gain");
+    let (was, is) = (before.reaches(), engine(&[]).reaches());
+    let (says, gain) = prices::for_a_hundred(&cost(&engine(&[])), &was, &is).expect("a gain");
     assert_eq!(says, "Gb/s of tcp");
     near(gain, (is[0].value - 8.0 * 0.71 * 23.464 / 2.16) / 3.0);
     assert_eq!(prices::for_a_hundred(&cost(&before), &was, &was), None);
@@ -331,8 +331,8 @@ fn a_nic_behind_the_chipset_has_its_uplink_and_others_have_none() {
             path,
             ..Nic::default()
         });
-        let server = of_host(&host, &said(&[]), &Calibration::default()).expect("a server");
-        server.uplink.map(|slot| (slot.gts, slot.lanes, slot.payload))
+        let engine = of_host(&host, &said(&[]), &Calibration::default()).expect("a server");
+        engine.server.uplink.map(|slot| (slot.gts, slot.lanes, slot.payload))
     };
     let chipset = "6 Series/C200 Series Chipset Family PCI Express Root Port 1";
     assert_eq!(with(vec![hop(chipset), hop("a card")]), Some((5.0, 4, 128.0)));
@@ -352,8 +352,8 @@ fn a_cpu_is_its_familys_cycles() {
         let base =
             [("cpu", cpu), ("nic.gbps", "1600"), ("memory.copy_gb_s", "400"), ("path", "tcp")];
         let all = base.iter().chain(more).map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-        let server = of_host(&Host::default(), &all.collect(), &Calibration::default());
-        let reach = server.expect("a server").reaches().remove(0);
+        let engine = of_host(&Host::default(), &all.collect(), &Calibration::default());
+        let reach = engine.expect("a server").reaches().remove(0);
         reach.resources.into_iter().find(|one| one.name == "cpu").expect("cpu")
     };
     let one = ("streams", "1");
@@ -395,6 +395,6 @@ fn a_rate_that_is_said_is_of_the_port_that_tells_none() {
         ..Nic::default()
     };
     let host = Host { nics: vec![card], ..Host::default() };
-    let server = of_host(&host, &said(&[]), &Calibration::default()).expect("a server");
-    assert_eq!(server.mtu.value, 1400.0);
+    let engine = of_host(&host, &said(&[]), &Calibration::default()).expect("a server");
+    assert_eq!(engine.server.mtu.value, 1400.0);
 }

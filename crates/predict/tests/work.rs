@@ -3,7 +3,7 @@
 
 use narrows_model::host::{Host, Nic, PciHop};
 use narrows_predict::calibration::Calibration;
-use narrows_predict::{Reach, Resource, Said, Server, of_host, of_nic};
+use narrows_predict::{Engine, Reach, Resource, Said, of_host, of_nic};
 
 fn near(is: f64, want: f64) {
     assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");
@@ -18,7 +18,7 @@ const BASE: [(&str, &str); 5] = [
     ("streams", "1"),
 ];
 
-fn server(more: &[(&str, &str)]) -> Server {
+fn engine(more: &[(&str, &str)]) -> Engine {
     let mut said = Said::new();
     for (key, word) in BASE.iter().chain(more) {
         said.insert((*key).to_owned(), (*word).to_owned());
@@ -27,7 +27,7 @@ fn server(more: &[(&str, &str)]) -> Server {
 }
 
 fn reach(more: &[(&str, &str)], path: &str) -> Reach {
-    let all = server(more).reaches();
+    let all = engine(more).reaches();
     all.into_iter().find(|reach| reach.path == path).expect("a path")
 }
 
@@ -136,8 +136,8 @@ fn a_card_is_known_by_its_name() {
     let hop = PciHop { name: "MT2892 Family [ConnectX-6 Dx]".into(), ..PciHop::default() };
     let card = Nic { name: "eth0".into(), physical: true, path: vec![hop], ..Nic::default() };
     let said = Said::from([("nic.gbps".to_owned(), "100".to_owned())]);
-    let server = of_nic(&Host::default(), Some(&card), &said, &Calibration::default());
-    let model = server.expect("a server").asked.model.expect("a model");
+    let engine = of_nic(&Host::default(), Some(&card), &said, &Calibration::default());
+    let model = engine.expect("a server").server.asked.model.expect("a model");
     assert_eq!(model.name, "ConnectX-6 Dx");
     let wrong = Said::from([("nic.model".to_owned(), "NE2000".to_owned())]);
     let why = of_nic(&Host::default(), None, &wrong, &Calibration::default()).expect_err("none");

@@ -4,7 +4,7 @@ use crate::figures::alone;
 use crate::plots::{Svg, WIDTH, svg::Anchor};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::prices::{Cost, for_a_hundred};
-use narrows_predict::{Reach, Resource, Server};
+use narrows_predict::{Engine, Reach, Resource, Server};
 use std::fmt::Write;
 
 /// Columns of a bar in text.
@@ -14,8 +14,8 @@ const DETAILED: usize = 3;
 
 /// All that is said of a change.
 pub struct Change<'a> {
-    /// The server after it.
-    pub server: &'a Server,
+    /// The server after it, and the parameters that it is asked with.
+    pub engine: &'a Engine,
     /// What was reached before, where that is known and something changes.
     pub before: Option<&'a [Reach]>,
     /// What is reached after it.
@@ -29,7 +29,7 @@ pub struct Change<'a> {
 /// As text: a table of all paths with bars, then what every resource has left, then where the
 /// numbers are from.
 pub fn text(change: &Change<'_>) -> String {
-    let mut text = format!("{}\n", server(change.server));
+    let mut text = format!("{}\n", server(&change.engine.server));
     text += &table(change);
     let few = change.after.len() <= DETAILED;
     for reach in change.after.iter().filter(|_| few) {
@@ -184,7 +184,7 @@ fn sources(change: &Change<'_>) -> String {
             figure.origin()
         );
     }
-    for unused in &change.server.parameters.unused {
+    for unused in &change.engine.parameters.unused {
         let _ = writeln!(text, "  not used: {unused}");
     }
     if let Some(cost) = change.cost {

@@ -87,8 +87,7 @@ fn of_eth0(predictions: &[Prediction]) -> [f64; 3] {
 fn asked(study: &StoredStudy, measured: &Calibration, streams: &str) -> [f64; 3] {
     let said = Said::from([("streams".to_owned(), streams.to_owned())]);
     let mut server = of_host(&study.host, &said, measured).expect("a server");
-    let own = server.parameters.clone();
-    server.parameters = own.calibrated(&server, measured);
+    server.parameters = server.parameters.calibrated(&server.server, measured);
     let reach = server.reaches().into_iter().find(|reach| reach.path == "tcp").expect("tcp");
     [reach.value, reach.low, reach.high].map(|gbps| gbps * 1e9)
 }

@@ -10,7 +10,7 @@ use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::description::{self, Description};
 use narrows_predict::prices::{PARTS, cost};
-use narrows_predict::{Found, Said, Server, of_host, search};
+use narrows_predict::{Engine, Found, Said, of_host, search};
 use narrows_report::Analysis;
 use narrows_report::whatif::{Change, population, svg, text};
 use std::path::Path;
@@ -49,14 +49,13 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         );
     let mut all = given.clone();
     all.extend(args.set.iter().cloned());
-    let mut server = of_host(&base.host, &all, &base.measured).map_err(wrong)?;
+    let mut engine = of_host(&base.host, &all, &base.measured).map_err(wrong)?;
     let today = of_host(&base.host, &given, &base.measured).ok();
     match &today {
         Some(today) => {
-            let own = server.parameters.clone();
-            server.parameters = own.calibrated(today, &base.measured);
+            engine.parameters = engine.parameters.calibrated(&today.server, &base.measured);
         }
-        None if !base.measured.is_empty() => server.parameters.unused.push(
+        None if !base.measured.is_empty() => engine.parameters.unused.push(
             "what TCP and UDP reached through the NIC: the server as it is today is not known; \
              say what it does not tell with --given"
                 .to_owned(),
@@ -64,16 +63,15 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         None => {}
     }
     if let Some(modules) = args.search {
-        return populations(args, &server, modules);
+        return populations(args, &engine, modules);
     }
     let today = today.filter(|_| !args.set.is_empty()).map(|mut today| {
-        let same = today.parameters.clone();
-        today.parameters = same.calibrated(&today, &base.measured);
+        today.parameters = today.parameters.calibrated(&today.server, &base.measured);
         // The same work as after the change, so that the two can be set against each other.
-        today.paths.clone_from(&server.paths);
+        today.server.paths.clone_from(&engine.server.paths);
         today
     });
-    answer(args, &base, &server, today.as_ref())
+    answer(args, &base, &engine, today.as_ref())
 }
 
 /// Refuses a key that one option names twice: neither value is surely the one that is meant.
@@ -147,17 +145,19 @@ fn description(path: &Path) -> Result<Option<Description>, Failure> {
 fn answer(
     args: &PredictArgs,
     base: &Base,
-    server: &Server,
-    today: Option<&Server>,
+    engine: &Engine,
+    today: Option<&Engine>,
 ) -> Result<u8, Failure> {
-    let (before, after) = (today.map(Server::reaches), server.reaches());
+    let (before, after) = (today.map(Engine::reaches), engine.reaches());
     if after.is_empty() {
-        return Err(wrong(format!("no path is called {}", server.paths.join(", "))));
+        return Err(wrong(format!("no path is called {}", engine.server.paths.join(", "))));
     }
     let priced = !base.described.prices.is_empty();
-    let cost = today.filter(|_| priced).map(|today| cost(today, server, &base.described.prices));
+    let cost = today
+        .filter(|_| priced)
+        .map(|today| cost(&today.server, &engine.server, &base.described.prices));
     let change = Change {
-        server,
+        engine,
         before: before.as_deref(),
         after: &after,
         measured: &base.measured,
@@ -177,7 +177,7 @@ fn answer(
                     "today": before,
                     "reaches": after,
                     "measured": base.measured,
-                    "unused": server.parameters.unused,
+                    "unused": engine.parameters.unused,
                     "cost": cost,
                 });
                 serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
@@ -188,8 +188,8 @@ fn answer(
     Ok(0)
 }
 
-fn populations(args: &PredictArgs, server: &Server, modules: u32) -> Result<u8, Failure> {
-    let (tried, found) = search(server, modules, SHOWN)
+fn populations(args: &PredictArgs, engine: &Engine, modules: u32) -> Result<u8, Failure> {
+    let (tried, found) = search(engine, modules, SHOWN)
         .map_err(|why| Failure::of(Cause::NO_SEARCH, why.to_string()))?;
     if found.is_empty() {
         let says = format!("{modules} modules do not fit this server's slots");

@@ -1,7 +1,7 @@
 //! `inter-socket`: the links between two processors, where work is on another than the NIC.
 
 use super::{Gap, Stated, of, resource};
-use crate::server::Server;
+use crate::engine::Engine;
 use crate::traffic::Traffic;
 use narrows_model::result::Provenance;
 
@@ -10,9 +10,9 @@ use narrows_model::result::Provenance;
 const SOCKET_LINK_SHARE: f64 = 0.825;
 const SOCKET_LINK_BYTES: f64 = 2.0;
 
-impl Server {
+impl Engine {
     pub(super) fn between(&self, traffic: Traffic) -> Stated {
-        let Some((links, gts, from)) = &self.socket_links else {
+        let Some((links, gts, from)) = &self.server.socket_links else {
             return Err(Gap::new("between the processors", "sockets.links=3x10.4"));
         };
         let gbps = links * gts * SOCKET_LINK_BYTES * 8.0 * SOCKET_LINK_SHARE;

@@ -4,10 +4,9 @@
 //! cycles to copy, a packet and a message cycles of their own; a core of another family does more
 //! or less in a clock. Streams do not simply add: each further one makes the others dearer.
 
-use super::{Gap, Group, Stated, assumed, ends, of, parameter, resource};
+use super::{Gap, Group, Parameter, Resource, Stated, assumed, ends, of, parameter, resource};
+use crate::engine::Engine;
 use crate::parameters::Scaled;
-use crate::reach::{Parameter, Resource};
-use crate::server::Server;
 use crate::stack::{self, ByteCost, Interrupts, byte_cost};
 use crate::stream_cost::Allowed;
 use crate::traffic::{Traffic, UDP_MOST};
@@ -38,27 +37,27 @@ enum Ends {
     Both,
 }
 
-impl Server {
+impl Engine {
     /// Streams of a group: of those that were said its share; where nobody said, each port has as
     /// many as are assumed.
     fn streams(&self, group: &Group) -> f64 {
-        match &self.streams.from {
-            Provenance::Assumed(_) => self.streams.value * self.ports(group),
-            _ => self.streams.value * self.share(group),
+        match &self.server.streams.from {
+            Provenance::Assumed(_) => self.server.streams.value * self.ports(group),
+            _ => self.server.streams.value * self.share(group),
         }
     }
 
     /// Cores of a group that look for packets: one, unless that was said.
     fn cores(&self, group: &Group) -> f64 {
-        let all = match &self.streams.from {
+        let all = match &self.server.streams.from {
             Provenance::Assumed(_) => 1.0,
-            _ => self.streams.value,
+            _ => self.server.streams.value,
         };
         all * self.share(group)
     }
 
     pub(super) fn share(&self, group: &Group) -> f64 {
-        group.nics as f64 / self.nics.len().max(1) as f64
+        group.nics as f64 / self.server.nics.len().max(1) as f64
     }
 
     pub(super) fn cpu(&self, traffic: Traffic, group: &Group) -> Stated {
@@ -70,7 +69,11 @@ impl Server {
             }
             Traffic::Tcp | Traffic::ZeroCopy | Traffic::Udp => {
                 let one = self.stream(traffic).placed(self, group);
-                Ok(self.several(one, self.streams(group), self.cpus.as_ref().map(|n| n.value)))
+                Ok(self.several(
+                    one,
+                    self.streams(group),
+                    self.server.cpus.as_ref().map(|n| n.value),
+                ))
             }
         }
     }
@@ -78,25 +81,25 @@ impl Server {
     /// Streams inside the host, which have a CPU for each of their two ends. Of what this host was
     /// measured to do nothing is used: that would be the figure itself.
     pub(super) fn cpu_inside(&self, traffic: Traffic) -> Stated {
-        let cpus = self.cpus.as_ref().map(|n| n.value);
+        let cpus = self.server.cpus.as_ref().map(|n| n.value);
         let mut one = self.by_table(traffic, Ends::Both);
         if cpus == Some(1.0) {
             one.gbps /= 2.0;
             one.says += ", both ends on one CPU";
         }
-        Ok(self.several(one, self.streams.value, cpus.map(|cpus| (cpus / 2.0).max(1.0))))
+        Ok(self.several(one, self.server.streams.value, cpus.map(|cpus| (cpus / 2.0).max(1.0))))
     }
 
     /// Several streams on as many CPUs as there are.
     fn several(&self, one: Stream, streams: f64, cpus: Option<f64>) -> Resource {
-        let threads = self.asked.threads.as_ref().map_or(streams, |threads| threads.value);
+        let threads = self.server.asked.threads.as_ref().map_or(streams, |threads| threads.value);
         let busy = streams.min(cpus.unwrap_or(streams)).min(threads);
         let act_as = busy.powf(STREAMS_POWER);
         let mut says = one.says;
         let mut with = one.with;
         if streams > 1.0 {
             says += &format!(", {streams} streams");
-            with.push(parameter("streams", "", &self.streams));
+            with.push(parameter("streams", "", &self.server.streams));
         }
         if act_as > 1.0 {
             let on = if busy < streams { format!(" on {busy} CPUs") } else { String::new() };
@@ -108,7 +111,7 @@ impl Server {
                 &assumed("from one host's 1 to 4"),
             ));
         }
-        if let Some(cpus) = &self.cpus {
+        if let Some(cpus) = &self.server.cpus {
             with.push(parameter("CPUs", "", cpus));
         }
         resource("cpu", act_as * one.gbps, one.range, says).with(with)
@@ -116,7 +119,7 @@ impl Server {
 
     /// What is left where all goes over one stream.
     pub(super) fn one_stream(&self, traffic: Traffic) -> Option<Resource> {
-        let one = (self.streams.value > 1.0).then(|| self.stream(traffic))?;
+        let one = (self.server.streams.value > 1.0).then(|| self.stream(traffic))?;
         let mut stream = resource("stream", one.gbps, one.range, one.says).with(one.with);
         stream.only_if = Some("all goes over one stream".to_owned());
         Some(stream)
@@ -125,8 +128,8 @@ impl Server {
     /// One stream: as measured on this host, else by the table.
     fn stream(&self, traffic: Traffic) -> Stream {
         let message = match traffic {
-            Traffic::Udp => self.message.value.min(UDP_MOST),
-            _ => self.message.value,
+            Traffic::Udp => self.server.message.value.min(UDP_MOST),
+            _ => self.server.message.value,
         };
         let measured = match traffic {
             Traffic::Tcp => self.parameters.tcp_stream.at(message),
@@ -147,7 +150,7 @@ impl Server {
         let Allowed { gbps: one, parts_ns } = measured;
         let from = Provenance::Measured(one.from.clone());
         let mut with = vec![of("a stream's CPU", one.value, "Gb/s", &from)];
-        with.push(parameter("message", "B", &self.message));
+        with.push(parameter("message", "B", &self.server.message));
         if let Some((message, byte)) = parts_ns {
             let from = &Provenance::Measured("the line through the streams".to_owned());
             with.push(of("CPU a message", message, "ns", from));
@@ -163,23 +166,27 @@ impl Server {
 
     /// By the processor's family, and where its interrupts are taken.
     fn by_table(&self, traffic: Traffic, ends_at: Ends) -> Stream {
-        let clock = self.clock_ghz.as_ref().map_or(self.processor.clock_ghz, |known| known.value);
+        let clock = self
+            .server
+            .clock_ghz
+            .as_ref()
+            .map_or(self.server.processor.clock_ghz, |known| known.value);
         let byte = self.byte_cost(traffic, ends_at);
         let cycles = byte.cycles + self.cycles_beside(traffic, ends_at);
-        let cycles = cycles / self.processor.work_per_clock;
-        let unknown = if self.processor.is_known() { 0.0 } else { HALF_UNKNOWN };
-        let table = match self.processor.is_known() {
-            true => format!("{}'s row of processors/families.json", self.processor.family),
+        let cycles = cycles / self.server.processor.work_per_clock;
+        let unknown = if self.server.processor.is_known() { 0.0 } else { HALF_UNKNOWN };
+        let table = match self.server.processor.is_known() {
+            true => format!("{}'s row of processors/families.json", self.server.processor.family),
             false => "a processor that the table does not have, in its middle".to_owned(),
         };
         let table = assumed(&table);
-        let clock_from = self.clock_ghz.as_ref().map_or(&table, |known| &known.from);
+        let clock_from = self.server.clock_ghz.as_ref().map_or(&table, |known| &known.from);
         let with = vec![
             of("clock", clock, "GHz", clock_from),
-            of("work a clock", self.processor.work_per_clock, "x Skylake's", &table),
+            of("work a clock", self.server.processor.work_per_clock, "x Skylake's", &table),
             of("cycles a byte to copy and take in", byte.cycles, "", &byte.from),
             of("cycles a byte", cycles, "", &assumed("docs/predict.md has its parts")),
-            parameter("message", "B", &self.message),
+            parameter("message", "B", &self.server.message),
         ];
         let gbps = 8.0 * clock / cycles;
         let says = format!("{gbps:.1} Gb/s a stream: {cycles:.2} cycles a byte at {clock} GHz");
@@ -190,7 +197,7 @@ impl Server {
     /// Of a byte itself. A datagram is not handed from CPU to CPU in parts, and inside the host no
     /// interrupt comes.
     fn byte_cost(&self, traffic: Traffic, ends_at: Ends) -> ByteCost {
-        let at = self.asked.interrupts;
+        let at = self.server.asked.interrupts;
         match traffic == Traffic::Udp || ends_at == Ends::Both {
             true => ByteCost { low: 0.30, high: 0.30, ..byte_cost(Some(Interrupts::SameCpu)) },
             false => byte_cost(at),
@@ -200,27 +207,29 @@ impl Server {
     /// Cycles of a Skylake core for packets and calls, a payload byte, of the busier end.
     fn cycles_beside(&self, traffic: Traffic, ends_at: Ends) -> f64 {
         if traffic == Traffic::Udp {
-            let message = self.message.value.min(UDP_MOST);
+            let message = self.server.message.value.min(UDP_MOST);
             // Eight bytes of UDP are in the first fragment.
-            let each = ((self.mtu.value - 20.0) / 8.0).floor() * 8.0;
+            let each = ((self.server.mtu.value - 20.0) / 8.0).floor() * 8.0;
             let further = ((message + 8.0) / each).ceil() - 1.0;
             return (stack::DATAGRAM + stack::FRAGMENT * further.max(0.0)) / message;
         }
-        let (payload, _) = traffic.frame(self.mtu.value);
-        let packet = if self.asked.merges { stack::PACKET } else { stack::PACKET_ALONE };
+        let (payload, _) = traffic.frame(self.server.mtu.value);
+        let packet = if self.server.asked.merges { stack::PACKET } else { stack::PACKET_ALONE };
         let packets = if ends_at == Ends::One { packet / payload } else { 0.0 };
-        packets + stack::CALL / self.message.value
+        packets + stack::CALL / self.server.message.value
     }
 
     /// A core that looks for packets.
     fn core(&self, group: &Group) -> Stated {
         let (clock, memory) =
-            self.clock_ghz.as_ref().zip(self.core_gb_s.as_ref()).ok_or_else(|| {
-                Gap::new(
-                    "cpu",
-                    "clock of a core and what it copies: cpu.ghz=3.4, memory.core_gb_s=11",
-                )
-            })?;
+            self.server.clock_ghz.as_ref().zip(self.server.core_gb_s.as_ref()).ok_or_else(
+                || {
+                    Gap::new(
+                        "cpu",
+                        "clock of a core and what it copies: cpu.ghz=3.4, memory.core_gb_s=11",
+                    )
+                },
+            )?;
         let (cycles, wait) = (self.parameters.cycles, self.parameters.wait_bytes);
         let mpps = 1e3 / (cycles / clock.value + wait / memory.value);
         let cores = self.cores(group);
@@ -241,11 +250,11 @@ impl Server {
 
 impl Stream {
     /// Where the processor that works is not the NIC's, its CPUs wait for the other's memory.
-    fn placed(mut self, server: &Server, group: &Group) -> Self {
+    fn placed(mut self, engine: &Engine, group: &Group) -> Self {
         if group.work == group.socket {
             return self;
         }
-        let loss = &server.parameters.remote_loss;
+        let loss = &engine.parameters.remote_loss;
         self.gbps /= loss.value;
         self.says += &format!(", {:.3} times dearer from the other processor", loss.value);
         self.with.push(parameter("remote memory's cost", "x", loss));

@@ -8,12 +8,11 @@ mod nic;
 mod pcie;
 mod wire;
 
-use crate::reach::{Parameter, Resource};
+use crate::engine::Engine;
 use crate::said::Known;
-use crate::server::Server;
 use crate::traffic::Traffic;
 use narrows_model::result::{Provenance, Unstated};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// How far apart wire and CPUs have to be until the higher of the two no longer shows: the larger,
@@ -30,6 +29,45 @@ pub struct Group {
     pub nics: usize,
     /// The processor that works.
     pub work: usize,
+}
+
+/// In words, as programs have read it so far.
+fn told<S: Serializer>(from: &Provenance, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(from)
+}
+
+/// A number in a resource's arithmetic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Where it is from.
+    #[serde(serialize_with = "told")]
+    pub from: Provenance,
+}
+
+/// What one resource allows, in the unit of the path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Resource {
+    /// Its name: `wire`, `pcie`, `chipset`, `memory`, `inter-socket`, `cpu`, `nic`.
+    pub name: &'static str,
+    /// What it carries.
+    pub value: f64,
+    /// Lower end of its 80 % range.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// How that comes about.
+    pub says: String,
+    /// What has to be so for it to hold the path back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only_if: Option<String>,
+    /// What went into it.
+    pub parameters: Vec<Parameter>,
 }
 
 /// What is missing for a resource.
@@ -63,17 +101,17 @@ impl fmt::Display for Gap {
 /// A resource, or what is missing for it.
 pub type Stated = Result<Resource, Gap>;
 
-impl Server {
+impl Engine {
     /// NICs by processor.
     pub fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
-        for socket in &self.nics {
+        for socket in &self.server.nics {
             match groups.iter_mut().find(|group| group.socket == *socket) {
                 Some(group) => group.nics += 1,
                 None => groups.push(Group {
                     socket: *socket,
                     nics: 1,
-                    work: self.work.unwrap_or(*socket),
+                    work: self.server.work.unwrap_or(*socket),
                 }),
             }
         }
@@ -88,7 +126,9 @@ impl Server {
             all.extend(self.one_stream(traffic).map(Ok));
         }
         all.extend(self.slots(traffic, group));
-        all.extend(self.uplink.as_ref().map(|uplink| Ok(self.bus("chipset", traffic, uplink, 1))));
+        all.extend(
+            self.server.uplink.as_ref().map(|uplink| Ok(self.bus("chipset", traffic, uplink, 1))),
+        );
         if traffic != Traffic::Packets {
             all.push(self.memory(traffic, group, sets));
         }
@@ -103,7 +143,8 @@ impl Server {
     /// All resources that traffic uses between two ends on this host.
     pub fn resources_inside(&self, traffic: Traffic) -> Vec<Stated> {
         let mut all = vec![self.cpu_inside(traffic), self.memory_inside()];
-        let why = format!("there is none on a path inside the host (MTU {} B)", self.mtu.value);
+        let why =
+            format!("there is none on a path inside the host (MTU {} B)", self.server.mtu.value);
         all.push(Err(Gap::new("wire", why)));
         all
     }
@@ -149,7 +190,8 @@ impl Server {
 
     /// Ports of a group: with a slot on every processor, they share one.
     fn ports(&self, group: &Group) -> f64 {
-        group.nics as f64 / if self.direct { self.nics.len().max(1) as f64 } else { 1.0 }
+        group.nics as f64
+            / if self.server.direct { self.server.nics.len().max(1) as f64 } else { 1.0 }
     }
 }
 

@@ -1,10 +1,9 @@
 //! `nic`: packets and messages a second of its engine.
 
-use super::{Gap, Group, Stated, ends, of, parameter, resource};
+use super::{Gap, Group, Resource, Stated, ends, of, parameter, resource};
+use crate::engine::Engine;
 use crate::nics::Model;
-use crate::reach::Resource;
 use crate::said::Known;
-use crate::server::Server;
 use crate::traffic::{Traffic, Verb};
 use narrows_model::result::Provenance;
 
@@ -13,7 +12,7 @@ use narrows_model::result::Provenance;
 const PACKETS_HALF: f64 = 0.15;
 const MESSAGES_HALF: f64 = 0.30;
 
-impl Server {
+impl Engine {
     /// The NIC's own limit in packets, or in messages of queue pairs.
     pub(super) fn engine(&self, traffic: Traffic, group: &Group) -> Stated {
         let messages = self.messages(traffic, group);
@@ -30,7 +29,7 @@ impl Server {
 
     /// Packets a second that were said, or are known of the model.
     fn packets(&self, traffic: Traffic, group: &Group) -> Option<Resource> {
-        let (most, range) = match (&self.engine_mpps, self.asked.model) {
+        let (most, range) = match (&self.server.engine_mpps, self.server.asked.model) {
             (Some(said), _) => (said.clone(), (1.0, 1.0)),
             (None, Some(model)) => (port_mpps(model)?, ends(PACKETS_HALF)),
             (None, None) => return None,
@@ -41,8 +40,8 @@ impl Server {
             let says = format!("{} M packets/s", most.value);
             return Some(resource("nic", n * most.value, range, says).with(with));
         }
-        let (full, _) = traffic.frame(self.mtu.value);
-        let payload = if traffic.is_kernel() { full } else { full.min(self.message.value) };
+        let (full, _) = traffic.frame(self.server.mtu.value);
+        let payload = if traffic.is_kernel() { full } else { full.min(self.server.message.value) };
         let says = format!("{} M packets/s of {payload} B", most.value);
         Some(resource("nic", n * most.value * payload * 8e-3, range, says).with(with))
     }
@@ -50,7 +49,7 @@ impl Server {
     /// Messages a second: what each queue pair posts, and at most what the device does.
     fn messages(&self, traffic: Traffic, group: &Group) -> Option<Resource> {
         let Traffic::Rdma(_, verb) = traffic else { return None };
-        let model = self.asked.model?;
+        let model = self.server.asked.model?;
         let each = match verb {
             Verb::Read => model.read_mpps?,
             Verb::Write | Verb::Send => model.post_mpps?,
@@ -59,21 +58,22 @@ impl Server {
         let pairs = self.queue_pairs(group);
         let all = model.message_mpps.map_or(f64::INFINITY, |all| all * self.ports(group));
         let mpps = (pairs * each).min(all);
-        let says = format!("{} messages of {} B: {mpps:.4} M/s", model.name, self.message.value);
+        let says =
+            format!("{} messages of {} B: {mpps:.4} M/s", model.name, self.server.message.value);
         let with = vec![
             of("a queue pair's messages", each, "M/s", &from),
-            of("queue pairs", pairs, "", &self.streams.from),
-            parameter("message", "B", &self.message),
+            of("queue pairs", pairs, "", &self.server.streams.from),
+            parameter("message", "B", &self.server.message),
         ];
-        let gbps = mpps * self.message.value * 8e-3;
+        let gbps = mpps * self.server.message.value * 8e-3;
         Some(resource("nic", gbps, ends(MESSAGES_HALF), says).with(with))
     }
 
     /// Queue pairs of a group: one a port where nobody says how many.
     fn queue_pairs(&self, group: &Group) -> f64 {
-        match &self.streams.from {
+        match &self.server.streams.from {
             Provenance::Assumed(_) => self.ports(group),
-            _ => (self.streams.value * self.share(group)).max(1.0),
+            _ => (self.server.streams.value * self.share(group)).max(1.0),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `pcie` and `chipset`: what a slot, or the uplink above it, carries.
 
-use super::{Gap, Group, Stated, of, resource};
+use super::{Gap, Group, Resource, Stated, of, resource};
+use crate::engine::Engine;
 use crate::pcie;
-use crate::reach::Resource;
-use crate::server::{Server, Slot};
+use crate::server::Slot;
 use crate::traffic::Traffic;
 use narrows_model::result::Provenance;
 
@@ -18,9 +18,9 @@ const HEADER: f64 = 24.0;
 /// 16, each in a packet of its own.
 const BESIDE_FRAME: f64 = 64.0 + 16.0 + 2.0 * HEADER;
 
-impl Server {
+impl Engine {
     pub(super) fn slots(&self, traffic: Traffic, group: &Group) -> Option<Stated> {
-        let slot = self.slot.as_ref();
+        let slot = self.server.slot.as_ref();
         Some(match slot {
             Some(slot) => Ok(self.bus("pcie", traffic, slot, group.nics)),
             None => Err(Gap::new("pcie", "the slot is not known: nic.pcie=4x16")),
@@ -44,13 +44,13 @@ impl Server {
             of("payload", slot.payload, "B", &slot.payload_from),
         ];
         if traffic == Traffic::Packets {
-            let can = pcie::smallest_packets(packets, self.frame.value);
+            let can = pcie::smallest_packets(packets, self.server.frame.value);
             let (value, most) = (can.received.min(can.sent), can.received.min(can.sent_batched));
             let n = count as f64;
             return resource(name, n * value, (1.0, most / value), says).with(with);
         }
-        let (payload, frame) = traffic.frame(self.mtu.value);
-        let message = self.message.value;
+        let (payload, frame) = traffic.frame(self.server.mtu.value);
+        let message = self.server.message.value;
         let is_short = !traffic.is_kernel() && message < payload;
         let (payload, frame) = if is_short { (message, message) } else { (payload, frame) };
         let rate = |size: f64| {

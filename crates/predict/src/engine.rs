@@ -1,0 +1,56 @@
+//! The engine: a server, and the parameters of what it is made of. Each resource is a file of
+//! `resources`, a path is put together in `reach`, and parameters are moved to what was measured
+//! in `reproduce`.
+
+use crate::calibration::Calibration;
+use crate::parameters::Parameters;
+use crate::said::{Said, number};
+use crate::server::{Server, fastest, server_of};
+use narrows_model::host::{Host, Nic};
+
+/// What is asked what a server should reach.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    /// What the host's facts tell, and what was said.
+    pub server: Server,
+    /// What its resources do, as fitted or as measured.
+    pub parameters: Parameters,
+}
+
+/// Of a host's facts and what was said, asked about its fastest NIC. An error names what the model
+/// needs and does not know. With a copy measured on it, memory need not be described.
+pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Engine, String> {
+    // Where no port tells its rate, the first one's MTU and slot still count.
+    let nic = fastest(host).or_else(|| host.physical_nics().next());
+    let engine = of_nic(host, nic, said, measured)?;
+    let bare = engine.parameters.copy_gb_s.is_some() || measured.has_streams();
+    match (&engine.server.memory_gap, &engine.server.link) {
+        (Some(gap), _) if !bare => Err(format!("{gap}; say it with --given")),
+        (_, None) => Err("no NIC tells its speed: nic.gbps=100; say it with --given".to_owned()),
+        _ => Ok(engine),
+    }
+}
+
+/// The same through one NIC, or inside the host where there is none. What the host does not tell is
+/// missing for the resources that need it; an error is something said, or read, that cannot be.
+pub fn of_nic(
+    host: &Host,
+    nic: Option<&Nic>,
+    said: &Said,
+    measured: &Calibration,
+) -> Result<Engine, String> {
+    let mut server = server_of(host, nic, said)?;
+    let mut parameters = Parameters::of(number(said, "memory.copy_gb_s")?, measured);
+    if let Some(gap) = elsewhere(nic, measured).filter(|_| server.modules.is_empty()) {
+        parameters.copy_gb_s = None;
+        server.memory_gap = Some(gap);
+    }
+    Ok(Engine { server, parameters })
+}
+
+/// Why a measured copy says nothing of a NIC: it was on another node.
+fn elsewhere(nic: Option<&Nic>, measured: &Calibration) -> Option<String> {
+    let (nic, node) = (nic?, measured.node?);
+    let own = *nic.node.value()?;
+    (own != node).then(|| format!("{} is on node {own}, measured was node {node}", nic.name))
+}
