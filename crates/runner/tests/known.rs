@@ -5,11 +5,11 @@ use narrows_model::host::{Host, Module, Nic, Slot};
 use narrows_model::load::Role;
 use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Path, Trial};
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::study::Left;
 use narrows_plan::{Step, run_ns};
-use narrows_runner::controller::{record_of, sink_job, source_job, unready};
+use narrows_runner::controller::{receiver_job, record_of, sender_job, unready};
 use narrows_runner::outside::{Clock, Disk, Ends, HostSettings, Progress};
 use narrows_runner::{
     Begun, Broken, Course, CourseEnd, Defined, Difference, Part, Refusal, RunError, Schedule,
@@ -40,7 +40,7 @@ fn host() -> Host {
 }
 
 fn site(host: Host) -> Site {
-    Site { host, peer_hosts: Vec::new(), path: Path::Peer, interface: Some("eth0".into()) }
+    Site { host, peers: Vec::new(), path: NetworkPath::Peer, interface: Some("eth0".into()) }
 }
 
 /// A study with a factor that is changed by hand and read from this fact.
@@ -212,7 +212,7 @@ fn the_head_of_a_file_says_how_its_study_was_begun() {
     let title = head.title.expect("a title");
     assert_eq!((title.name.as_str(), title.about.as_str()), ("s", "why"));
     assert_eq!((head.seed, head.repeats, head.quick, head.together), (9, 4, true, false));
-    assert_eq!((head.path, head.peer.as_deref()), (Path::Peer, Some("b")));
+    assert_eq!((head.path, head.peer.as_deref()), (NetworkPath::Peer, Some("b")));
     assert_eq!((head.interface.as_deref(), head.began_unix_ns), (Some("eth0"), Nanos(5)));
     assert_eq!(head.command, "study");
 }
@@ -407,18 +407,18 @@ fn a_run_that_broke_off_says_where_and_by_what_kind_of_fault() {
 fn orders_are_for_the_end_that_they_name() {
     let defined = Defined::parse(THREE, false).expect("a study");
     let trial = &planned(&defined).trials[0];
-    let source = source_job(trial).expect("an order");
-    assert_eq!((source.end, source.address), (Role::Sender, Some([127, 0, 0, 1].into())));
-    assert_eq!((&source.kind, &source.params), (&trial.kind, &trial.params));
-    assert_eq!(source.timeline, trial.timeline);
-    let sink = sink_job(trial).expect("an order");
-    assert_eq!((sink.end, sink.address), (Role::Receiver, None));
-    assert_ne!(sink.token, source.token, "each run has its own");
+    let sender = sender_job(trial).expect("an order");
+    assert_eq!((sender.end, sender.address), (Role::Sender, Some([127, 0, 0, 1].into())));
+    assert_eq!((&sender.kind, &sender.params), (&trial.kind, &trial.params));
+    assert_eq!(sender.timeline, trial.timeline);
+    let receiver = receiver_job(trial).expect("an order");
+    assert_eq!((receiver.end, receiver.address), (Role::Receiver, None));
+    assert_ne!(receiver.token, sender.token, "each run has its own");
     let step = Step { trial: 0, repeat: 1, block: 2 };
     let unready = unready(trial, &step, "no pages".into());
     let at_start =
         Outcome::Failed { at: Stage::Start, why: "no pages".into(), fault: Fault::Machine };
     assert_eq!((unready.outcome, unready.repeat, unready.block), (at_start, 1, 2));
     let nobody = Trial { ends: Vec::new(), ..trial.clone() };
-    assert!(source_job(&nobody).is_err() && sink_job(&nobody).is_err());
+    assert!(sender_job(&nobody).is_err() && receiver_job(&nobody).is_err());
 }
