@@ -11,6 +11,7 @@ use crate::session::{Answer, Order};
 use crate::wire::{Reply, Request};
 use narrows_hostctl::child;
 use narrows_hostctl::container::Launcher;
+use narrows_hostctl::sampling::Leave;
 use narrows_model::host::{Host, PciHop};
 use narrows_model::record::{Fault, Stage};
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ pub struct Lend {
     /// This host as it was read with more rights than the agent has now, if it was: what only root
     /// can read is taken from it.
     pub host: Option<Host>,
+    /// Leave to sample where CPU time goes; `None` where the owner gives none.
+    pub leave: Option<Leave>,
 }
 
 /// The listener's process. It ends with this.
@@ -283,7 +286,8 @@ impl Session {
         }
         let plain = Launcher::plain(lend.binary.clone());
         let memory_bytes = lend.limits.memory_bytes;
-        match WorkerProcess::start(&Launcher { memory_bytes, confined: true, ..plain }) {
+        let leave = lend.leave.clone();
+        match WorkerProcess::start(&Launcher { memory_bytes, confined: true, leave, ..plain }) {
             Ok(process) => {
                 let until = Instant::now() + WORKER_SPARE;
                 self.workers.insert(worker, Lent { process, until, runs: false });

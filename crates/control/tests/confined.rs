@@ -56,7 +56,7 @@ fn part() {
 
 fn as_starter() {
     let own = std::env::current_exe().expect("own program");
-    let binary = privilege::drop_root("nobody", &own).expect("dropped").expect("as root");
+    let binary = privilege::drop_root("nobody", &own, false).expect("dropped").expect("as root");
     confine::starter().expect("confined");
     println!("starter\n{}", status("thread-self"));
     println!("unshare {}", word(unshare(CloneFlags::CLONE_NEWUSER)));
@@ -237,7 +237,7 @@ impl Forged {
         };
         let setup = Setup { key: String::new(), limits: limits.clone(), patience: <_>::default() };
         let bind = Some("127.0.0.1".parse().expect("address"));
-        let lend = Lend { binary: script, limits, bind, host: None };
+        let lend = Lend { binary: script, limits, bind, host: None, leave: None };
         let (link, theirs) = UnixStream::pair().expect("a socketpair");
         let stop = Arc::new(AtomicBool::new(false));
         let until = stop.clone();

@@ -68,10 +68,12 @@ pub fn confine(worker: &mut Command) {
 
 /// Obeys [`confine`] in the worker.
 pub fn obey_confine() -> Result<(), crate::HostError> {
-    match std::env::var_os(CONFINED) {
-        Some(_) => crate::confine::worker(),
-        None => Ok(()),
-    }
+    if is_confined() { crate::confine::worker() } else { Ok(()) }
+}
+
+/// Whether an agent started this worker.
+pub fn is_confined() -> bool {
+    std::env::var_os(CONFINED).is_some()
 }
 
 /// Why a worker does not hold itself to the memory that it was lent.

@@ -1,6 +1,7 @@
 //! Workers inside a container, for comparisons of the same work inside and outside.
 
 use crate::child;
+use crate::sampling::Leave;
 use narrows_model::Bytes;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,12 +55,14 @@ pub struct Launcher {
     pub memory_bytes: Option<Bytes>,
     /// Whether a worker keeps only the system calls of loads: those of an agent do.
     pub confined: bool,
+    /// Leave to sample that an agent's owner gives to its workers.
+    pub leave: Option<Leave>,
 }
 
 impl Launcher {
     /// Starts workers on this host itself.
     pub fn plain(binary: PathBuf) -> Self {
-        Self { binary, inside: None, memory_bytes: None, confined: false }
+        Self { binary, inside: None, memory_bytes: None, confined: false, leave: None }
     }
 
     /// The same without a container.
@@ -74,6 +77,9 @@ impl Launcher {
                 let mut command = worker(&self.binary);
                 if self.confined {
                     child::confine(&mut command);
+                }
+                if let Some(leave) = &self.leave {
+                    leave.give(&mut command);
                 }
                 if let Some(most) = self.memory_bytes {
                     child::hold(&mut command, most);

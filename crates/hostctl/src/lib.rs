@@ -13,6 +13,7 @@ pub mod netns;
 pub mod offloads;
 mod origin;
 pub mod privilege;
+pub mod sampling;
 pub mod tune;
 
 use thiserror::Error;

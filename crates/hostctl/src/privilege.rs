@@ -12,13 +12,19 @@ use std::path::{Path, PathBuf};
 
 /// What workers get: buffers by force, any congestion control, busy polling.
 const KEPT: [Capability; 1] = [Capability::CAP_NET_ADMIN];
+/// What they get besides where the owner lets them sample where CPU time goes (Linux 5.8).
+const KEPT_TO_SAMPLE: Capability = Capability::CAP_PERFMON;
 
 /// Becomes `user` for good: no capability but those that workers need, none of them in effect
 /// here, an empty bounding set, and no new privileges by any program. Gives back a path
 /// by which children can still start `binary`, however deep in root's folders it lies.
 ///
 /// Does nothing for a process that is not root: `None`.
-pub fn drop_root(user: &str, binary: &Path) -> Result<Option<PathBuf>, HostError> {
+pub fn drop_root(
+    user: &str,
+    binary: &Path,
+    may_sample: bool,
+) -> Result<Option<PathBuf>, HostError> {
     if !geteuid().is_root() {
         return Ok(None);
     }
@@ -32,7 +38,8 @@ pub fn drop_root(user: &str, binary: &Path) -> Result<Option<PathBuf>, HostError
     let all = nix::sys::resource::RLIM_INFINITY;
     let _ = nix::sys::resource::setrlimit(Resource::RLIMIT_MEMLOCK, all, all);
     let held = caps::read(None, CapSet::Permitted).map_err(failed("reading"))?;
-    let kept: CapsHashSet = KEPT.into_iter().filter(|cap| held.contains(cap)).collect();
+    let wanted = KEPT.into_iter().chain(may_sample.then_some(KEPT_TO_SAMPLE));
+    let kept: CapsHashSet = wanted.filter(|cap| held.contains(cap)).collect();
     // Before the bounding set goes: nothing outside of it can become inheritable.
     caps::set(None, CapSet::Inheritable, &kept).map_err(failed("capabilities"))?;
     empty_bounding_set()?;

@@ -46,6 +46,8 @@ pub enum NotProfiled {
         /// As in errno(3).
         errno: i32,
     },
+    /// The owner of the agent does not let it.
+    Owner,
 }
 
 impl fmt::Display for NotProfiled {
@@ -67,6 +69,9 @@ impl fmt::Display for NotProfiled {
             Self::NoMemory => f.write_str(
                 "the buffers for samples are more than kernel.perf_event_mlock_kb lets be locked",
             ),
+            Self::Owner => {
+                f.write_str("the agent's owner does not let it (narrows serve --profile does)")
+            }
             Self::System { errno } => write!(f, "perf_event_open(2) failed with error {errno}"),
         }
     }

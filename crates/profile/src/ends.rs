@@ -5,12 +5,13 @@ use narrows_model::load::{EndReport, Role};
 use narrows_model::profile::{Gap, NotProfiled, Profile, Profiled, SampledBy, SampledWhat};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// What one end of a trial spent its CPU time on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EndProfile {
     /// Which end.
+    #[serde(serialize_with = "in_words")]
     pub role: Role,
     /// Runs with a profile of it.
     pub runs: u32,
@@ -37,6 +38,26 @@ pub struct TrialProfile {
     pub label: String,
     /// Senders first; one end of a memory kernel.
     pub ends: Vec<EndProfile>,
+}
+
+/// What an end is called.
+fn name(role: Role) -> &'static str {
+    match role {
+        Role::Sender => "sender",
+        Role::Receiver => "receiver",
+        Role::Background => "background load",
+    }
+}
+
+fn in_words<S: Serializer>(role: &Role, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(name(*role))
+}
+
+impl EndProfile {
+    /// What the end is called.
+    pub fn name(&self) -> &'static str {
+        name(self.role)
+    }
 }
 
 /// The profiles of all trials that were asked for one, in the study's order.

@@ -1,7 +1,6 @@
 //! Profiles in words: a table by class with both ends side by side, and what is said under it.
 
 use crate::words;
-use narrows_model::load::Role;
 use narrows_profile::{Breakdown, Class, ClassShare, EndProfile, Part, TrialProfile};
 
 /// Classes of a one-line profile.
@@ -14,22 +13,13 @@ const UNCLASSIFIED_MAX: f64 = 0.02;
 /// A smaller part is not worth a line of its own.
 const SMALL: f64 = 0.0005;
 
-/// What an end is called.
-fn name(role: Role) -> &'static str {
-    match role {
-        Role::Sender => "sender",
-        Role::Receiver => "receiver",
-        Role::Background => "background load",
-    }
-}
-
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
 /// `profile of the sender: copy 40 %, TCP/UDP/IP 26 %, ...; 1480 samples`.
 pub fn brief(end: &EndProfile) -> String {
-    let of = format!("profile of the {}", name(end.role));
+    let of = format!("profile of the {}", end.name());
     let Some(breakdown) = &end.breakdown else { return format!("{of}: {}", none(end)) };
     let largest = breakdown.classes.iter().take(BRIEF_CLASSES);
     let parts: Vec<String> =
@@ -54,7 +44,7 @@ pub fn table(profile: &TrialProfile) -> Vec<String> {
     }
     let mut head = format!("{:<26}", "class");
     for (end, _) in &ends {
-        head += &format!("{:>9} {:>7} {:>7} {:>9}", name(end.role), "+-", "sum", "CPU-s/GB");
+        head += &format!("{:>9} {:>7} {:>7} {:>9}", end.name(), "+-", "sum", "CPU-s/GB");
     }
     let mut rows = vec![head];
     let mut sums = vec![0.0; ends.len()];
@@ -93,7 +83,7 @@ fn classes(ends: &[(&EndProfile, &Breakdown)]) -> Vec<Class> {
 
 /// What there is to say of an end's profile, a line each.
 pub fn said(end: &EndProfile) -> Vec<String> {
-    let of = name(end.role);
+    let of = end.name();
     let Some(breakdown) = &end.breakdown else { return vec![format!("{of}: {}", none(end))] };
     let mut lines = vec![format!("{of}: {}", taken(end, breakdown))];
     let calls = listed(&breakdown.system_calls, CALLS);
@@ -122,7 +112,7 @@ pub fn gaps(profile: &TrialProfile) -> Vec<String> {
     for end in &profile.ends {
         for gap in &end.gaps {
             let everywhere = profile.ends.iter().all(|other| other.gaps.contains(gap));
-            let of = if everywhere { String::new() } else { format!("{}: ", name(end.role)) };
+            let of = if everywhere { String::new() } else { format!("{}: ", end.name()) };
             let line = format!("{of}{gap}");
             if !lines.contains(&line) {
                 lines.push(line);

@@ -6,8 +6,9 @@
 use crate::error::RunError;
 use narrows_control::ControlError;
 use narrows_control::session::{Answer, Order, Turn};
-use narrows_counters::profile::Profiler;
+use narrows_counters::profile::{Profiler, Symbols};
 use narrows_counters::{END, HOST, Meters, Scene};
+use narrows_hostctl::sampling::{Sampling, sampling};
 use narrows_model::load::{EndReport, Job, Role};
 use narrows_model::options::runs;
 use narrows_model::profile::{NotProfiled, Profiled};
@@ -190,6 +191,15 @@ impl Watch for Watching<'_> {
     }
 }
 
+/// Begins a profile, as far as this worker may.
+fn attach() -> Result<Profiler, NotProfiled> {
+    match sampling() {
+        Sampling::Free | Sampling::Given(None) => Profiler::attach(Symbols::Own),
+        Sampling::Given(Some(number)) => Profiler::attach(Symbols::Inherited(number)),
+        Sampling::NotGiven => Err(NotProfiled::Owner),
+    }
+}
+
 /// Whether an end was asked for a profile. A background load is not what is measured.
 fn is_profiled(job: &Job) -> bool {
     job.end != Role::Background && runs::PROFILE.of(&job.params).unwrap_or(false)
@@ -241,7 +251,7 @@ impl WorkerEnd {
         let crew = prepared.arm(peer, THREAD_METER)?;
         self.crew = Some(crew);
         let wanted = self.job.as_ref().is_some_and(is_profiled);
-        self.profiler = wanted.then(Profiler::attach);
+        self.profiler = wanted.then(attach);
         Ok(Answer::Armed)
     }
 

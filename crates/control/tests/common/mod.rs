@@ -24,7 +24,7 @@ pub fn agent(
     let (listening, _) = listen::open(address, 0).expect("listens");
     let (ours, theirs) = UnixStream::pair().expect("a socketpair");
     let setup = Setup { key: key.show(), limits: limits.clone(), patience };
-    let lend = Lend { binary, limits, bind: address, host: None };
+    let lend = Lend { binary, limits, bind: address, host: None, leave: None };
     // It ends with the agent's end of the pair.
     thread::spawn(move || starter::serve(theirs, &setup, lend, &AtomicBool::new(false)));
     Agent::over(listening, ours).expect("set up")

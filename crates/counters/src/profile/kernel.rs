@@ -1,6 +1,45 @@
 //! Names of the kernel's functions, from /proc/kallsyms, modules included.
 
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::{FromRawFd, RawFd};
+use std::os::unix::fs::FileExt;
+
+/// Where the kernel's symbols are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbols {
+    /// From the file, with this process's own rights.
+    Own,
+    /// From the file as another process opened it, by the number that it was inherited under.
+    Inherited(RawFd),
+}
+
+impl Symbols {
+    /// Reads them; `None` where they are hidden.
+    pub(super) fn read(self) -> Option<Kernel> {
+        let file = match self {
+            Self::Own => File::open("/proc/kallsyms").ok()?,
+            // SAFETY: the number was given to this process for this, and nothing else here knows
+            // it; were it no open file, reading would fail.
+            Self::Inherited(number) => unsafe { File::from_raw_fd(number) },
+        };
+        Kernel::read(BufReader::with_capacity(1 << 20, FromStart { file, at: 0 }))
+    }
+}
+
+/// A file from its start on, wherever others who share it have read to.
+struct FromStart {
+    file: File,
+    at: u64,
+}
+
+impl Read for FromStart {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(bytes, self.at)?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}
 
 /// A function of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]

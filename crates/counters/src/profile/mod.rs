@@ -9,6 +9,7 @@ mod program;
 mod records;
 
 use event::{NotOpened, Sampler, Target};
+pub use kernel::Symbols;
 use narrows_model::Nanos;
 use narrows_model::profile::{Gap, NotProfiled, Profile, SampledBy, SampledWhat};
 use records::{Samples, Taken};
@@ -36,6 +37,7 @@ pub struct Profiler {
     samples: Samples,
     buffer: Vec<u8>,
     keeper: i32,
+    symbols: Symbols,
     gaps: Vec<Gap>,
     reading: Duration,
 }
@@ -51,7 +53,7 @@ struct Attempt {
 impl Profiler {
     /// Opens events for the threads that there are; the calling thread keeps the time line. To be
     /// called once the workload's threads are there and before they begin.
-    pub fn attach() -> Result<Self, NotProfiled> {
+    pub fn attach(symbols: Symbols) -> Result<Self, NotProfiled> {
         let max = number("/proc/sys/kernel/perf_event_max_sample_rate");
         let max = max.and_then(|rate| u32::try_from(rate).ok()).unwrap_or(u32::MAX);
         let per_second = PER_SECOND.min(max);
@@ -64,7 +66,7 @@ impl Profiler {
             let why = match attempt.open() {
                 Ok(profiler) => {
                     gaps.extend(profiler.gaps.iter().cloned());
-                    return Ok(Self { gaps, ..profiler });
+                    return Ok(Self { gaps, symbols, ..profiler });
                 }
                 Err(why) => why,
             };
@@ -119,7 +121,8 @@ impl Profiler {
         if self.samples.throttled > 0 {
             self.gaps.push(Gap::Throttled(self.samples.throttled));
         }
-        let named = named::name(&inside, &self.samples.stacks, self.keeper);
+        let kernel = self.symbols.read();
+        let named = named::name(&inside, &self.samples.stacks, self.keeper, kernel);
         self.gaps.extend(named.hidden.then_some(Gap::KernelHidden));
         Profile {
             by: self.by,
@@ -189,6 +192,7 @@ impl Attempt {
                         samples: Samples::default(),
                         buffer: Vec::new(),
                         keeper,
+                        symbols: Symbols::Own,
                         gaps: Vec::new(),
                         reading: Duration::ZERO,
                     });
@@ -371,7 +375,7 @@ mod tests {
     fn a_busy_thread_is_seen_where_it_is_busy() {
         let stop = Arc::new(AtomicBool::new(false));
         let thread = busy(&stop);
-        let profile = sampled(Profiler::attach(), |opened, length| (opened, length));
+        let profile = sampled(Profiler::attach(Symbols::Own), |opened, length| (opened, length));
         stop.store(true, Relaxed);
         thread.join().expect("ends");
         let Some(profile) = profile else { return };
@@ -391,8 +395,10 @@ mod tests {
     fn samples_outside_the_window_are_counted_and_left_out() {
         let stop = Arc::new(AtomicBool::new(false));
         let thread = busy(&stop);
-        let half = sampled(Profiler::attach(), |opened, length| (opened, Nanos(length.0 / 2)));
-        let none = sampled(Profiler::attach(), |opened, _| (Nanos(opened.0 - 2), Nanos(1)));
+        let half =
+            sampled(Profiler::attach(Symbols::Own), |opened, length| (opened, Nanos(length.0 / 2)));
+        let none =
+            sampled(Profiler::attach(Symbols::Own), |opened, _| (Nanos(opened.0 - 2), Nanos(1)));
         stop.store(true, Relaxed);
         thread.join().expect("ends");
         let (Some(half), Some(none)) = (half, none) else { return };

@@ -5,8 +5,7 @@ use super::program::{Programs, mapped};
 use super::records::{Address, Taken, addresses};
 use narrows_model::profile::{Function, Mode, Stack, Task};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs;
 
 /// Stacks that are kept whole; of rarer ones the innermost frames are.
 const STACKS_MAX: usize = 4000;
@@ -22,14 +21,14 @@ pub struct Named {
 }
 
 /// Gives functions their names: those of the kernel, and those of this program in its own threads.
-pub fn name(taken: &[Taken], stacks: &[Box<[u64]>], keeper: i32) -> Named {
+pub fn name(taken: &[Taken], stacks: &[Box<[u64]>], keeper: i32, kernel: Option<Kernel>) -> Named {
     let mut tasks = Tasks { keeper, known: HashMap::new() };
     let mut counts: BTreeMap<(Task, u32), (u64, u64)> = BTreeMap::new();
     for one in taken {
         let count = counts.entry((tasks.of(one), one.stack)).or_default();
         *count = (count.0 + 1, count.1.saturating_add(one.weight));
     }
-    let mut book = Book::open();
+    let mut book = Book::open(kernel);
     let mut merged: HashMap<(Task, Vec<u32>), (u64, u64)> = HashMap::new();
     for ((task, stack), count) in counts {
         let Some(stack) = stacks.get(stack as usize) else { continue };
@@ -108,11 +107,10 @@ struct Book {
 }
 
 impl Book {
-    fn open() -> Self {
-        let kernel = File::open("/proc/kallsyms").ok();
+    fn open(kernel: Option<Kernel>) -> Self {
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
         Self {
-            kernel: kernel.and_then(|file| Kernel::read(BufReader::new(file))),
+            kernel,
             programs: Programs::of(mapped(&maps)),
             functions: Vec::new(),
             numbers: HashMap::new(),

@@ -170,7 +170,8 @@ fn function(symbol: &[u8], names: &[u8], segments: &[Segment]) -> Option<(u64, u
 }
 
 /// What a compiler writes for signs that a symbol cannot have.
-const ESCAPES: [(&str, &str); 7] = [
+const ESCAPES: [(&str, &str); 8] = [
+    ("$C$", ", "),
     ("$LT$", "<"),
     ("$GT$", ">"),
     ("$u20$", " "),

@@ -89,7 +89,7 @@ pub static PROFILE: Opt<bool> = Opt::new(Declared {
     key: "profile",
     help: "Sample where the CPU time of both ends goes: by class (copy, TCP/IP, driver and so \
            on), by function, and as a flame graph in the report. Sampling needs CAP_PERFMON, or \
-           kernel.perf_event_paranoid at 1 or below",
+           kernel.perf_event_paranoid at 1 or below; an agent needs `narrows serve --profile`",
     flags: &[Flag {
         on: &[Command::Tcp, Command::Udp, Command::Rdma, Command::Mem],
         long: "profile",

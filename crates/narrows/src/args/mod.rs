@@ -410,6 +410,10 @@ pub struct ServeArgs {
     /// Highest rate at which this end may send
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub max_rate: Option<BitsPerSecond>,
+    /// Let controllers that ask for --profile sample where the CPU time of this host goes; when
+    /// started as root, workers keep CAP_PERFMON for that
+    #[arg(long)]
+    pub profile: bool,
     /// When started as root, become this user and keep only the rights that workloads need; root
     /// stays root
     #[arg(long, value_name = "NAME", default_value = "nobody")]
@@ -419,7 +423,7 @@ pub struct ServeArgs {
     pub netns: Option<String>,
     /// Answer iperf3 clients instead. Its protocol knows no key: whoever reaches the port can have
     /// tests, one at a time
-    #[arg(long, conflicts_with_all = ["key_file", "data_ports"])]
+    #[arg(long, conflicts_with_all = ["key_file", "data_ports", "profile"])]
     pub iperf3: bool,
 }
 

@@ -12,6 +12,7 @@ use narrows_control::starter::{Lend, Listener};
 use narrows_control::{address, listen, wire};
 use narrows_host::Root;
 use narrows_hostctl::netns;
+use narrows_hostctl::sampling::Leave;
 use narrows_hostctl::{confine, privilege};
 use narrows_interop::iperf3;
 use narrows_interop::iperf3::server;
@@ -62,13 +63,14 @@ fn says(args: &ServeArgs, key: &Key, port: u16) -> String {
 /// What is lent. Root is given up here, after what only root can read was read.
 fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
     let (limits, bind, binary) = (limits(args), args.bind, cmd::own_binary()?);
+    let leave = args.profile.then(Leave::take);
     if args.user == "root" {
-        return Ok(Lend { binary, limits, bind, host: None });
+        return Ok(Lend { binary, limits, bind, host: None, leave });
     }
     let host = narrows_host::read(&Root::live());
-    Ok(match privilege::drop_root(&args.user, &binary)? {
-        Some(binary) => Lend { binary, limits, bind, host: Some(host) },
-        None => Lend { binary, limits, bind, host: None },
+    Ok(match privilege::drop_root(&args.user, &binary, args.profile)? {
+        Some(binary) => Lend { binary, limits, bind, host: Some(host), leave },
+        None => Lend { binary, limits, bind, host: None, leave },
     })
 }
 
