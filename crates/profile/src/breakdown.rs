@@ -57,6 +57,20 @@ pub enum Counted {
     ThreadsAndNetwork,
 }
 
+impl Counted {
+    /// Whether the samples of a stack are an end's.
+    pub(crate) fn has(self, profile: &Profile, stack: &Stack) -> bool {
+        match (stack.task, self) {
+            (Task::Own, _) => true,
+            (Task::Idle | Task::Kernel, Self::ThreadsAndNetwork) => {
+                let table = Table::own();
+                table.class_of(profile, stack) != Class::Idle && table.is_network(profile, stack)
+            }
+            (Task::Idle | Task::Kernel, Self::Threads) | (Task::Keeper | Task::Other, _) => false,
+        }
+    }
+}
+
 /// What an end's CPU time went into, over all runs of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Breakdown {
@@ -74,8 +88,8 @@ pub struct Breakdown {
     pub unclassified: Vec<Part>,
     /// Part of the samples that count which came outside of the end's threads.
     pub outside_threads: f64,
-    /// CPUs' worth of work for the network outside of any end's threads: interrupts while CPUs
-    /// were idle, and ksoftirqd.
+    /// Samples of work for the network outside of any end's threads: interrupts while CPUs were
+    /// idle, and ksoftirqd.
     pub network_elsewhere: u64,
     /// Samples of idle CPUs.
     pub idle: u64,
@@ -139,25 +153,18 @@ impl Sums {
     fn add(&mut self, profile: &Profile, stack: &Stack, counted: Counted) {
         let table = Table::own();
         let class = table.class_of(profile, stack);
-        let is_own = match stack.task {
-            Task::Own => true,
-            Task::Keeper => return,
-            Task::Other => {
-                self.others += stack.samples;
-                false
+        let has = counted.has(profile, stack);
+        match stack.task {
+            Task::Own | Task::Keeper => {}
+            Task::Other => self.others += stack.samples,
+            Task::Idle | Task::Kernel if class == Class::Idle => self.idle += stack.samples,
+            Task::Idle | Task::Kernel if table.is_network(profile, stack) => {
+                self.elsewhere += stack.samples;
+                self.outside += if has { stack.weight } else { 0 };
             }
-            Task::Idle | Task::Kernel => {
-                let network = class != Class::Idle && table.is_network(profile, stack);
-                self.elsewhere += if network { stack.samples } else { 0 };
-                self.idle += if class == Class::Idle { stack.samples } else { 0 };
-                self.outside += match counted {
-                    Counted::ThreadsAndNetwork if network => stack.weight,
-                    Counted::ThreadsAndNetwork | Counted::Threads => 0,
-                };
-                network && counted == Counted::ThreadsAndNetwork
-            }
-        };
-        if is_own {
+            Task::Idle | Task::Kernel => {}
+        }
+        if has {
             self.count(profile, stack, class);
         }
     }

@@ -76,6 +76,31 @@ impl Class {
         }
     }
 
+    /// As keys and style sheets have it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Copy => "copy",
+            Self::TcpUdpIp => "tcp-udp-ip",
+            Self::Buffers => "buffers",
+            Self::Socket => "socket",
+            Self::Driver => "driver",
+            Self::Rdma => "rdma",
+            Self::Interrupts => "interrupts",
+            Self::Timers => "timers",
+            Self::Scheduler => "scheduler",
+            Self::Locks => "locks",
+            Self::Entry => "entry",
+            Self::Mitigations => "mitigations",
+            Self::FilterAndQueueing => "filter-and-queueing",
+            Self::MemoryMaps => "memory-maps",
+            Self::Files => "files",
+            Self::User => "user",
+            Self::Idle => "idle",
+            Self::Profiling => "profiling",
+            Self::Unclassified => "unclassified",
+        }
+    }
+
     /// Whether packets pass through what it holds.
     pub fn is_network(self) -> bool {
         matches!(self, Self::TcpUdpIp | Self::Driver | Self::FilterAndQueueing | Self::Rdma)
@@ -185,6 +210,14 @@ impl Table {
             }
         }
         Class::Unclassified
+    }
+
+    /// The class of one function of the kernel by itself.
+    pub(crate) fn class_of_function(&self, function: &Function) -> Option<Class> {
+        match self.says(function)? {
+            Says::Is(class) => Some(class),
+            Says::Through => None,
+        }
     }
 
     /// Whether a stack passes a function of the network.

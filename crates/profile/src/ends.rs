@@ -1,6 +1,7 @@
 //! The profiles of a study's trials, end by end.
 
 use crate::breakdown::{Breakdown, Counted};
+use crate::flame::Flame;
 use narrows_model::load::{EndReport, Role};
 use narrows_model::profile::{Gap, NotProfiled, Profile, Profiled, SampledBy, SampledWhat};
 use narrows_model::record::{Outcome, Record};
@@ -29,6 +30,9 @@ pub struct EndProfile {
     pub not_taken: Vec<NotProfiled>,
     /// The classes; `None` where there was no sample of this end.
     pub breakdown: Option<Breakdown>,
+    /// The same samples by who called whom.
+    #[serde(skip)]
+    pub flame: Flame,
 }
 
 /// The profiles of both ends of a trial.
@@ -100,6 +104,7 @@ fn end(records: &[&Record], role: Role) -> Option<EndProfile> {
         per_second: first.map_or(0, |profile| profile.per_second),
         lost: taken.iter().map(|profile| profile.lost).sum(),
         breakdown: Breakdown::of(&taken, counted, seconds_per_gigabyte(records, role)),
+        flame: Flame::of(&taken, counted),
         gaps,
         not_taken,
     })

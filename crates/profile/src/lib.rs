@@ -7,7 +7,9 @@
 mod breakdown;
 mod class;
 mod ends;
+mod flame;
 
 pub use breakdown::{Breakdown, ClassShare, FunctionShare, Part};
 pub use class::{Class, Table};
 pub use ends::{EndProfile, TrialProfile, profiles};
+pub use flame::Flame;

@@ -1,6 +1,8 @@
 //! Profiles in words: a table by class with both ends side by side, and what is said under it.
 
-use crate::words;
+use crate::plots::{flame, pareto, stacked};
+use crate::{Analysis, words};
+use maud::{Markup, PreEscaped, html};
 use narrows_profile::{Breakdown, Class, ClassShare, EndProfile, Part, TrialProfile};
 
 /// Classes of a one-line profile.
@@ -150,4 +152,63 @@ fn listed(parts: &[Part], most: usize) -> String {
     let parts: Vec<String> =
         parts.iter().take(most).map(|one| format!("{} {}", one.name, percent(one.share))).collect();
     if parts.is_empty() { "none seen".to_owned() } else { parts.join(", ") }
+}
+
+/// Trials whose ends have a chart and a flame graph each; the bars have all.
+const CHARTS: usize = 4;
+
+/// The section of the page: all ends as bars, then each end by itself.
+pub fn section(analysis: &Analysis<'_>) -> Markup {
+    let profiles = &analysis.profiles;
+    if profiles.is_empty() {
+        return html! {};
+    }
+    let title = "CPU time of the profiled ends by class, in %";
+    html! {
+        h2 id="profiles" { "Where the CPU time went" }
+        div class="grid" {
+            div class="card" { h3 { (title) } (PreEscaped(stacked::draw(title, profiles))) }
+            @for profile in profiles.iter().take(CHARTS) {
+                @for end in &profile.ends { (chart(profile, end)) }
+            }
+            @for profile in profiles.iter().take(CHARTS) {
+                @for end in &profile.ends { (graph(profile, end)) }
+            }
+        }
+        @if profiles.len() > CHARTS {
+            p class="soft" { "Of the others only the bars are drawn: JSON has their figures." }
+        }
+    }
+}
+
+/// The classes of one end, the largest first, with their sums.
+fn chart(profile: &TrialProfile, end: &EndProfile) -> Markup {
+    let title = format!("{}, {}: classes and their sum", profile.label, end.name());
+    html! {
+        div class="card" {
+            h3 { (title) }
+            @if let Some(breakdown) = &end.breakdown {
+                (PreEscaped(pareto::draw(&title, breakdown)))
+            }
+            @for line in said(end) { p class="soft" { (line) } }
+            @for gap in &end.gaps { p class="soft" { (gap.to_string()) } }
+        }
+    }
+}
+
+/// Who called whom at one end.
+fn graph(profile: &TrialProfile, end: &EndProfile) -> Markup {
+    let title = format!("{}, {}: flame graph", profile.label, end.name());
+    html! {
+        @if end.breakdown.is_some() {
+            div class="card wide" {
+                h3 { (title) }
+                div class="scroll" { (PreEscaped(flame::draw(&title, &end.flame))) }
+                p class="soft" {
+                    "Each function upon its caller, as wide as the time of it and of what it called; \
+                     colours are classes, grey is whatever called it."
+                }
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@ use super::{Format, csv};
 use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::study::page;
-use crate::{Analysis, hardware, judged, sessions, words};
+use crate::{Analysis, hardware, judged, profiled, sessions, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
 use narrows_explain::conditions::Found;
@@ -48,6 +48,7 @@ fn write(analysis: &Analysis<'_>) -> String {
                     (host_section(analysis))
                 }
                 (measured(analysis))
+                (profiled::section(analysis))
                 @if !analysis.is_imported() {
                     (expected(analysis))
                     (settings(analysis))

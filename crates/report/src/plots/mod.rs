@@ -4,9 +4,12 @@
 pub mod boxes;
 pub mod ceilings;
 pub mod curve;
+pub mod flame;
 pub mod host;
+pub mod pareto;
 pub mod percentiles;
 pub mod population;
+pub mod stacked;
 pub(crate) mod svg;
 
 pub(crate) use svg::Svg;
