@@ -2,8 +2,8 @@
 
 use crate::measured::Cell;
 use narrows_model::host::{Host, Nic};
-use narrows_model::load::EndReport;
-use narrows_model::trial::NetworkPath;
+use narrows_model::load::{EndReport, Role};
+use narrows_model::trial::{EndHost, NetworkPath};
 
 /// One end of a cell.
 #[derive(Clone, Copy)]
@@ -34,25 +34,35 @@ impl<'a> End<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// The end that sent; `None` where its host is not known, as with several peers.
+    /// The end that sent; `None` where its host is not known.
     pub fn sender(&self) -> Option<End<'a>> {
         let report = self.done.first().and_then(|record| record.sender());
-        self.end(!self.trial.params.is_reverse(), report)
+        self.end(Role::Sender, report)
     }
 
     /// The end that received.
     pub fn receiver(&self) -> Option<End<'a>> {
         let report = self.done.first().and_then(|record| record.receiver());
-        self.end(self.trial.params.is_reverse(), report)
+        self.end(Role::Receiver, report)
     }
 
-    fn end(&self, is_own: bool, report: Option<&'a EndReport>) -> Option<End<'a>> {
-        if is_own || self.trial.path != NetworkPath::Peer {
-            return Some(End { host: &self.study.host, at: "here", report });
+    fn end(&self, role: Role, report: Option<&'a EndReport>) -> Option<End<'a>> {
+        let here = Some(End { host: &self.study.host, at: "here", report });
+        if self.trial.path != NetworkPath::Peer {
+            return here;
         }
-        match self.study.peer_hosts.as_slice() {
-            [peer] => Some(End { host: peer, at: "at the peer", report }),
-            _ => None,
+        let of = self.trial.ends_of(role).next();
+        let peers = self.study.peer_hosts.as_slice();
+        match of.map_or(EndHost::Controller, |end| end.host) {
+            EndHost::Controller => here,
+            EndHost::Peer(at) => {
+                let at_it = match (peers, role) {
+                    ([_], _) => "at the peer",
+                    (_, Role::Sender) => "at the sender",
+                    _ => "at the receiver",
+                };
+                Some(End { host: peers.get(at as usize)?, at: at_it, report })
+            }
         }
     }
 }

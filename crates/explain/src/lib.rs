@@ -8,6 +8,7 @@ mod ends;
 mod evidence;
 pub mod limits;
 mod measured;
+mod pairs;
 mod peers;
 pub mod rules;
 mod setting;
@@ -57,9 +58,16 @@ pub struct Judged {
     pub verdict: Verdict,
 }
 
-/// The verdicts of all rules, in the order of their names.
+/// The verdicts of all rules, in the order of their names. Those that look at measured cells see
+/// every pair of a trial of many as a cell of its own.
 pub fn judge(case: &Case<'_>) -> Vec<Judged> {
-    rules::RULES.iter().map(|rule| verdict(rule, case)).collect()
+    let Some(study) = pairs::apart(case.study) else {
+        return rules::RULES.iter().map(|rule| verdict(rule, case)).collect();
+    };
+    let summaries = narrows_stats::summarise(&study);
+    let apart = Case { study: &study, summaries: &summaries, predictions: case.predictions };
+    let of = |rule: &&Rule| verdict(rule, if rule.of_host { case } else { &apart });
+    rules::RULES.iter().map(of).collect()
 }
 
 /// The verdicts of the rules that look at the host alone.

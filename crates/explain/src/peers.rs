@@ -7,15 +7,8 @@ use narrows_model::load::{EndReport, Role};
 use narrows_model::record::Record;
 use narrows_model::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use narrows_stats::Summary;
-
-/// Which end of a path to another host is meant.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    Own,
-    Peer,
-}
 
 /// What a rule about one host says of all hosts of a study.
 pub fn verdict(rule: &Rule, case: &Case<'_>) -> Verdict {
@@ -29,33 +22,33 @@ pub fn verdict(rule: &Rule, case: &Case<'_>) -> Verdict {
             1 => "the peer".to_owned(),
             _ => format!("peer {}", number + 1),
         };
-        joined(all, of_peer(rule, case, peer), &name, is_one_machine)
+        joined(all, of_peer(rule, case, number, peer), &name, is_one_machine)
     })
 }
 
 fn own_case(rule: &Rule, case: &Case<'_>) -> Verdict {
-    let summaries = seen_from(case, Whose::Own);
+    let summaries = seen_from(case, EndHost::Controller);
     let (study, predictions) = (case.study, case.predictions);
     (rule.judge)(&Case { study, summaries: &summaries, predictions })
 }
 
-fn of_peer(rule: &Rule, case: &Case<'_>, peer: &Host) -> Verdict {
+fn of_peer(rule: &Rule, case: &Case<'_>, number: usize, peer: &Host) -> Verdict {
     let study = StoredStudy::unmeasured(peer.clone());
-    let summaries = seen_from(case, Whose::Peer);
+    let summaries = seen_from(case, EndHost::Peer(number as u32));
     (rule.judge)(&Case { study: &study, summaries: &summaries, predictions: &[] })
 }
 
-/// The summaries with the interface that an end used, of paths to another host.
-fn seen_from(case: &Case<'_>, whose: Whose) -> Vec<Summary> {
+/// The summaries with the interface that a host's ends used, of paths to another host.
+fn seen_from(case: &Case<'_>, host: EndHost) -> Vec<Summary> {
     let by_trial = case.study.by_trial();
     let of = |summary: &Summary| {
         let mut summary = summary.clone();
         let trial = case.study.trials.iter().find(|trial| trial.label == summary.label);
         if let Some(trial) = trial.filter(|trial| trial.path == NetworkPath::Peer) {
             let records = by_trial.get(&trial.id).into_iter().flatten();
-            let mut ends = records.filter_map(|record| end(trial, record, whose));
+            let mut ends = records.flat_map(|record| ends_at(trial, record, host));
             summary.effective.interface = ends.find_map(|end| end.effective.interface.clone());
-        } else if whose == Whose::Peer {
+        } else if host != EndHost::Controller {
             summary.effective.interface = None;
         }
         summary
@@ -63,9 +56,16 @@ fn seen_from(case: &Case<'_>, whose: Whose) -> Vec<Summary> {
     case.summaries.iter().map(of).collect()
 }
 
-fn end<'r>(trial: &Trial, record: &'r Record, whose: Whose) -> Option<&'r EndReport> {
-    let sends = (whose == Whose::Own) != trial.params.is_reverse();
-    record.of(if sends { Role::Sender } else { Role::Receiver }).next()
+/// What the ends of a run reported that were on a host.
+fn ends_at<'r>(
+    trial: &'r Trial,
+    record: &'r Record,
+    host: EndHost,
+) -> impl Iterator<Item = &'r EndReport> {
+    [Role::Receiver, Role::Sender].into_iter().flat_map(move |role| {
+        let ends = trial.ends_of(role).zip(record.of(role));
+        ends.filter(move |(end, _)| end.host == host).map(|(_, report)| report)
+    })
 }
 
 /// One answer of two hosts: what was found at either; clear only when both are.

@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use crate::record::Record;
-use crate::trial::{NetworkPath, Trial, TrialId};
+use crate::trial::{EndHost, NetworkPath, Trial, TrialId};
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -207,6 +207,15 @@ impl StoredStudy {
             records: Vec::new(),
         }
     }
+
+    /// A host by the name that it was reached by, else its number.
+    pub fn host_name(&self, host: EndHost) -> String {
+        let EndHost::Peer(at) = host else { return "this host".to_owned() };
+        let names = self.study.peer.as_deref().unwrap_or_default();
+        let name = names.split(", ").nth(at as usize).filter(|name| !name.is_empty());
+        name.map_or_else(|| format!("peer {}", at + 1), str::to_owned)
+    }
+
     /// Records of one trial, in order.
     pub fn records_of<'a>(&'a self, trial: &'a Trial) -> impl Iterator<Item = &'a Record> {
         self.records.iter().filter(|record| record.trial == trial.id)

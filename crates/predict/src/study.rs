@@ -30,9 +30,13 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
         [(Traffic::Tcp, Workload::TCP_STREAM), (Traffic::Udp, Workload::UDP_STREAM)]
     {
         predictions.extend(inside(study, summaries, traffic, &kind));
-        let to_peer = summaries.iter().find(|s| s.path == NetworkPath::Peer && s.kind == kind);
+        let is_own = |of: &&Summary| {
+            of.path == NetworkPath::Peer && of.kind == kind && !is_among_others(study, of)
+        };
+        let to_peer = summaries.iter().find(is_own);
         for nic in &study.host.nics {
-            let leads = study.study.interface.as_ref() == Some(&nic.name);
+            let leads =
+                study.study.interface.as_ref() == Some(&nic.name) && !is_all_among_others(study);
             // A direct measurement asks about its own path only.
             if leads || nic.physical && study.study.peer.is_none() {
                 let of = to_peer.filter(|_| leads);
@@ -52,6 +56,17 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
         }
     }
     predictions
+}
+
+/// Whether a cell has no end on the host that narrows ran on, whose interfaces are asked about.
+fn is_among_others(study: &StoredStudy, summary: &Summary) -> bool {
+    trial_of(study, summary).is_some_and(Trial::is_of_agents)
+}
+
+/// Whether no cell over a network has an end there.
+fn is_all_among_others(study: &StoredStudy) -> bool {
+    let mut trials = study.trials.iter().filter(|of| of.path == NetworkPath::Peer).peekable();
+    trials.peek().is_some() && trials.all(Trial::is_of_agents)
 }
 
 /// What a path through this port reaches, and on to the peer where one was met: the end that can
@@ -85,7 +100,7 @@ pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Opt
         Workload::Stream(Transport::Rdma(RdmaVerb::Write)) => Traffic::ROCE_WRITE,
         _ => return None,
     };
-    if trial.path != NetworkPath::Peer {
+    if trial.path != NetworkPath::Peer || trial.is_of_agents() {
         return None;
     }
     let leads = |nic: &&Nic| study.study.interface.as_ref() == Some(&nic.name);

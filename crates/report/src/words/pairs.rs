@@ -3,7 +3,6 @@
 use super::{counted, middle, range};
 use crate::Analysis;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::EndHost;
 use narrows_stats::{OVERLAP_MIN, PairRate, Pairs};
 
 /// Most pairs of a trial that are all told.
@@ -42,12 +41,12 @@ fn evenness(stored: &StoredStudy, pairs: &Pairs) -> Option<String> {
     else {
         return Some(text);
     };
-    let (from, to) = (host(stored, one.from), host(stored, one.to));
+    let (from, to) = (stored.host_name(one.from), stored.host_name(one.to));
     Some(format!("{text}; slowest {from} to {to}, in {} of {} runs", slowest.runs, slowest.of))
 }
 
 fn pair(stored: &StoredStudy, one: &PairRate) -> String {
-    let (from, to) = (host(stored, one.from), host(stored, one.to));
+    let (from, to) = (stored.host_name(one.from), stored.host_name(one.to));
     match &one.estimate {
         Some(rate) => format!("{from} to {to}: {}, {}, n {}", middle(rate), range(rate), rate.n),
         None => format!("{from} to {to}: no run"),
@@ -69,12 +68,4 @@ fn windows(pairs: &Pairs) -> String {
         text += &format!("; {runs} with less than {least:.0} % in common have no sum");
     }
     text
-}
-
-/// A host by the name that it was reached by, else its number.
-fn host(stored: &StoredStudy, host: EndHost) -> String {
-    let EndHost::Peer(at) = host else { return "this host".to_owned() };
-    let names = stored.study.peer.as_deref().unwrap_or_default();
-    let name = names.split(", ").nth(at as usize).filter(|name| !name.is_empty());
-    name.map_or_else(|| format!("peer {}", at + 1), str::to_owned)
 }

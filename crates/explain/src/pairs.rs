@@ -1,0 +1,118 @@
+//! Trials of many pairs, taken apart: rules look at one sender and one receiver, so that each pair
+//! is judged as a cell of its own, named after its two hosts.
+
+use narrows_model::load::Role;
+use narrows_model::record::{Record, Reported};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{Pair, Trial, TrialId};
+
+/// The study with a trial for each pair of its trials of many; `None` where it has none.
+pub fn apart(study: &StoredStudy) -> Option<StoredStudy> {
+    let many = |trial: &Trial| trial.pairs().count() > 1;
+    if !study.trials.iter().any(many) {
+        return None;
+    }
+    let mut own = StoredStudy { trials: Vec::new(), records: Vec::new(), ..study.clone() };
+    let records = study.by_trial();
+    for trial in &study.trials {
+        let runs = records.get(&trial.id).into_iter().flatten();
+        if !many(trial) {
+            own.trials.push(trial.clone());
+            own.records.extend(runs.map(|record| (*record).clone()));
+            continue;
+        }
+        for (at, pair) in trial.pairs().enumerate() {
+            let of = of_pair(study, trial, at, pair);
+            own.records.extend(runs.clone().map(|record| record_of(&of.id, record, at)));
+            own.trials.push(of);
+        }
+    }
+    Some(own)
+}
+
+fn of_pair(study: &StoredStudy, trial: &Trial, at: usize, pair: Pair<'_>) -> Trial {
+    let [from, to] = [pair.sender, pair.receiver].map(|end| study.host_name(end.host));
+    let background = trial.ends_of(Role::Background).cloned();
+    let both = [pair.receiver.clone(), pair.sender.clone()];
+    Trial {
+        id: TrialId(format!("{} {at}", trial.id.0)),
+        label: format!("{}, {from} to {to}", trial.label),
+        ends: both.into_iter().chain(background).collect(),
+        ..trial.clone()
+    }
+}
+
+/// What a run says of one pair. Its windows overlap with no others any more: a span would make it
+/// one of many.
+fn record_of(trial: &TrialId, record: &Record, at: usize) -> Record {
+    let end = |role| record.of(role).nth(at).map(|report| Box::new(report.clone()));
+    let background = record.background().map(|report| Box::new(report.clone()));
+    let reports = Reported::list(end(Role::Receiver), end(Role::Sender), background);
+    Record { trial: trial.clone(), reports, ..record.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{end, stream};
+    use crate::{Case, judge};
+    use narrows_model::Fact;
+    use narrows_model::host::Host;
+    use narrows_model::record::Span;
+    use narrows_model::result::Verdict;
+    use narrows_model::trial::{EndHost, EndSpec, Placement};
+    use narrows_model::{Nanos, result::Finding};
+
+    const SCALING: &str = "net.ipv4.tcp_window_scaling";
+
+    /// Host `a` sends to `b` and to `c`, and the window of a pair's receiver is small.
+    fn fan_out(small_at: Option<usize>) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        study.study.peer = Some("a, b, c".to_owned());
+        let at = |role, host| EndSpec::of(role, EndHost::Peer(host), Placement::default());
+        let pair = |to| [at(Role::Sender, 0), at(Role::Receiver, to)];
+        study.trials[0].ends = [pair(1), pair(2)].concat();
+        let span = Some(Span { open_by_ns: Nanos(0), close_from_ns: Nanos(1_000_000_000) });
+        for record in &mut study.records {
+            let of = |role, report| Reported { role, report: Box::new(report), span };
+            let ends = (0..2).flat_map(|at| {
+                let mut sender = end(true);
+                let limited = if small_at == Some(at) { 950_000_000 } else { 0 };
+                let key = "flow0.limited_by_receive_window_ns";
+                sender.readings.put_words("tcp-info", key, limited);
+                sender.readings.put_words("tcp-info", "flow0.agreed_options", 3);
+                [of(Role::Sender, sender), of(Role::Receiver, end(false))]
+            });
+            record.reports = ends.collect();
+        }
+        let mut unscaled = Host::default();
+        unscaled.tuning.insert(SCALING.into(), Fact::known("0".into(), "test"));
+        study.peer_hosts = vec![Host::default(), Host::default(), unscaled];
+        study
+    }
+
+    fn found(study: &StoredStudy) -> Vec<Finding> {
+        let summaries = narrows_stats::summarise(study);
+        let judged = judge(&Case { study, summaries: &summaries, predictions: &[] });
+        let rule = judged.into_iter().find(|one| one.rule == "receive-window").expect("a rule");
+        match rule.verdict {
+            Verdict::Found { findings } => findings,
+            Verdict::Clear { .. } => Vec::new(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_pair_is_judged_and_a_finding_says_which_end_it_is_of() {
+        assert_eq!(found(&fan_out(None)), []);
+        let second = found(&fan_out(Some(1)));
+        let [finding] = second.as_slice() else { panic!("{second:?}") };
+        assert!(finding.says.contains("tcp-stream, a to c"), "{finding:?}");
+        assert!(finding.says.contains("window scaling is off at the receiver"), "{finding:?}");
+        assert!(finding.remedy.contains("at the receiver"), "{finding:?}");
+        // What is wrong at another host is not the reason at the first pair's.
+        let first = found(&fan_out(Some(0)));
+        assert!(first[0].says.contains("tcp-stream, a to b"), "{first:?}");
+        assert!(!first[0].says.contains("off at the receiver"), "{first:?}");
+    }
+}
