@@ -31,7 +31,7 @@ pub struct Limits {
     pub streams: Option<u32>,
     /// Buffers of a run together.
     pub memory_bytes: Option<Bytes>,
-    /// Rate at which this end may send; an order must name a pace within it.
+    /// Rate at which all ends here together may send; orders must name paces within it.
     pub rate_bps: Option<u64>,
     /// Addresses that may connect; empty is all.
     pub allowed: Vec<Net>,
@@ -150,6 +150,17 @@ pub enum NotLent {
         /// The owner's limit in bits a second.
         most_bps: u64,
     },
+    /// All ends here together would send above the owner's rate.
+    #[error(
+        "this agent's limits: its ends send at most {} Mb/s together, and {:.0} Mb/s were asked for",
+        most_bps / 1_000_000, *asked_bps as f64 / 1e6
+    )]
+    Rates {
+        /// The paces of all ends that send, in bits a second.
+        asked_bps: u64,
+        /// The owner's limit in bits a second.
+        most_bps: u64,
+    },
 }
 
 impl NotLent {
@@ -161,6 +172,7 @@ impl NotLent {
             | Self::Flows { .. }
             | Self::Memory { .. }
             | Self::Rate { .. }
+            | Self::Rates { .. }
             | Self::Peer { .. }
             | Self::Valid { .. }
             | Self::Target { .. }
@@ -255,12 +267,17 @@ impl Limits {
         }
     }
 
-    /// Flows and buffers of all ends together.
+    /// Flows, rates and buffers of all ends together.
     fn check_sums(&self, jobs: &[&Job]) -> Result<(), NotLent> {
         let flows = jobs.iter().map(|job| job.params.flows());
         let asked = flows.fold(0, u32::saturating_add);
         if let Some(most) = self.streams.filter(|most| asked > *most) {
             return Err(NotLent::Flows { asked, most });
+        }
+        let paces = jobs.iter().filter(|job| sends(job)).filter_map(|job| job.params.rate_bps);
+        let asked_bps = paces.fold(0, u64::saturating_add);
+        if let Some(most_bps) = self.rate_bps.filter(|most| asked_bps > *most) {
+            return Err(NotLent::Rates { asked_bps, most_bps });
         }
         let (mut asked, mut sockets) = (Bytes(0), Bytes(0));
         for job in jobs {
@@ -273,6 +290,11 @@ impl Limits {
             None => Ok(()),
         }
     }
+}
+
+/// Whether an end sends its load, by itself or beside receiving.
+fn sends(job: &Job) -> bool {
+    job.end == Role::Sender || job.params.is_bidirectional()
 }
 
 /// What the workers of one controller's session were given. The owner's limits are for all of them
@@ -439,6 +461,32 @@ mod tests {
         assert_eq!(kept, arm(&[]));
         given.clear();
         assert_eq!(given.admit(&limits, 0, right, own).expect("nothing"), arm(&[]));
+    }
+
+    #[test]
+    fn a_rate_is_for_all_that_send_together() {
+        let own: IpAddr = "192.0.2.7".parse().expect("address");
+        let limits = Limits { rate_bps: Some(8_000_000), ..Limits::default() };
+        let paced = |end, rate_bps: u64| {
+            let mut order = order("tcp-stream", end);
+            let Order::Prepare { job } = &mut order else { panic!("{order:?}") };
+            job.params.rate_bps = Some(rate_bps);
+            // Senders listen here, as those of a controller do that receives.
+            let stream = StreamParams { reverse: end == Role::Sender, ..StreamParams::default() };
+            job.params.stream = Some(stream);
+            order
+        };
+        let mut given = Given::default();
+        let mut admit = |worker, end, rate| given.admit(&limits, worker, paced(end, rate), own);
+        assert!(admit(0, Role::Sender, 5_000_000).is_ok());
+        // What it receives is another owner's to bound.
+        assert!(admit(1, Role::Receiver, 9_000_000).is_ok());
+        let beyond = admit(2, Role::Sender, 4_000_000).expect_err("9 of 8 Mb/s");
+        assert!(beyond.to_string().contains("at most 8 Mb/s together, and 9 Mb/s"), "{beyond}");
+        assert_eq!(beyond.fault(), Fault::Beyond);
+        assert!(admit(2, Role::Sender, 3_000_000).is_ok());
+        // The same worker anew takes its old pace's place.
+        assert!(admit(0, Role::Sender, 4_000_000).is_ok());
     }
 
     #[test]

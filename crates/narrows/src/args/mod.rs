@@ -407,7 +407,7 @@ pub struct ServeArgs {
     /// Most memory for the buffers of a run
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub max_memory: Option<Bytes>,
-    /// Highest rate at which this end may send
+    /// Highest rate at which all ends here together may send
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub max_rate: Option<BitsPerSecond>,
     /// Let controllers that ask for --profile sample where the CPU time of this host goes; when
