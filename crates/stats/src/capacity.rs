@@ -39,6 +39,9 @@ const PACKETS_LEAST: u32 = 16;
 /// Packets that came at this share of the pace at which they were sent, or above, were not held
 /// back by the path.
 const AT_SENDERS_PACE: f64 = 0.8;
+/// A train that was sent at less than so many times the rate at which most came says little: its
+/// sender was kept from its CPU.
+const PRESSED: f64 = 2.0;
 /// A link has one rate: trains whose rates differ by more than this factor were held back by
 /// something else, such as an end that others kept from its CPU.
 const SPREAD_MOST: f64 = 1.5;
@@ -54,30 +57,41 @@ fn came_bps(train: &Train) -> Option<f64> {
     tells.then(|| bps(train, train.tail, train.tail_ns))
 }
 
+/// Bits per second at which a train was sent.
+fn sent_bps(train: &Train) -> f64 {
+    bps(train, train.sent, train.sent_ns)
+}
+
 /// Whether a train came more slowly than it was sent.
 fn is_held(train: &Train) -> bool {
-    let sent_bps = bps(train, train.sent, train.sent_ns);
-    came_bps(train).is_some_and(|came| came < AT_SENDERS_PACE * sent_bps)
+    came_bps(train).is_some_and(|came| came < AT_SENDERS_PACE * sent_bps(train))
 }
 
 /// How fast packets can follow each other on a way; `None` where too few trains tell, or they
 /// disagree on who held them back.
 pub fn capacity(way: &WayProbe) -> Option<Capacity> {
-    let mut rates: Vec<f64> = way.trains.iter().filter_map(came_bps).collect();
+    let rates = sorted(way.trains.iter());
     if rates.len() < TRAINS_LEAST {
         return None;
     }
-    rates.sort_by(f64::total_cmp);
-    let (low_bps, high_bps) = (rates[0], rates[rates.len() - 1]);
-    let median_bps = rates[rates.len() / 2];
-    let held = way.trains.iter().filter(|train| is_held(train)).count();
-    if held == rates.len() && high_bps <= SPREAD_MOST * low_bps {
-        Some(Capacity::Between { low_bps, median_bps, high_bps })
-    } else if held * 2 < rates.len() {
-        Some(Capacity::AtLeast { bps: median_bps })
-    } else {
-        None
+    let middle = rates[rates.len() / 2];
+    let pressed = way.trains.iter().filter(|train| sent_bps(train) >= PRESSED * middle);
+    let told = sorted(pressed);
+    if let ([low_bps, .., high_bps], true) = (&told[..], told.len() >= TRAINS_LEAST)
+        && *high_bps <= SPREAD_MOST * low_bps
+    {
+        let median_bps = told[told.len() / 2];
+        return Some(Capacity::Between { low_bps: *low_bps, median_bps, high_bps: *high_bps });
     }
+    let held = way.trains.iter().filter(|train| is_held(train)).count();
+    (held * 2 < rates.len()).then_some(Capacity::AtLeast { bps: middle })
+}
+
+/// Rates at which trains came, ascending; those that do not tell are left out.
+fn sorted<'a>(trains: impl Iterator<Item = &'a Train>) -> Vec<f64> {
+    let mut rates: Vec<f64> = trains.filter_map(came_bps).collect();
+    rates.sort_by(f64::total_cmp);
+    rates
 }
 
 /// Share of the packets of trains that came after one that was sent later; `None` where none came.
@@ -128,6 +142,10 @@ mod tests {
         // 300 us from first to last may be one interrupt.
         let short = Train { came_ns: Nanos(300_000), ..train(100, 200) };
         assert_eq!(capacity(&way(vec![short; 8])), None);
+        // Two of eight whose sender had to wait for its CPU do not hide the link.
+        let waited = [vec![train(100, 6000); 6], vec![train(16_000, 12_000); 2]].concat();
+        let known = capacity(&way(waited));
+        assert!(matches!(known, Some(Capacity::Between { .. })), "{known:?}");
         // A link has one rate.
         let unsteady = capacity(&way((1..9).map(|n| train(100, 3000 * n)).collect()));
         assert_eq!(unsteady, None);

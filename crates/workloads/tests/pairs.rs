@@ -305,7 +305,7 @@ fn a_probe_of_loopback_finds_nothing_wrong_and_ends_by_itself() {
             let mtu = way.mtu.expect("an MTU");
             assert_eq!(mtu.passes_bytes, Some(mtu.interface_bytes), "{mtu:?}");
             assert_eq!((mtu.vanishes_bytes, mtu.told_bytes, mtu.black_hole()), (None, None, None));
-            assert_eq!(way.trains.len(), 8, "{way:?}");
+            assert_eq!(way.trains.len(), 10, "{way:?}");
             assert!(way.trains.iter().all(|train| train.came == train.sent), "{way:?}");
             assert!(way.trains.iter().all(|train| train.late == 0 && train.came_ns.0 > 0));
         }

@@ -32,7 +32,7 @@ const SURE_LEAST: usize = 5;
 /// Datagrams of either sort that fragments are tried with.
 const FRAGMENTED: u16 = 12;
 /// Trains of a way.
-const TRAINS: usize = 8;
+const TRAINS: usize = 10;
 /// Packets of the first train, by which the length of the others is chosen.
 const TRAIN_LEAST: u64 = 32;
 /// Packets of the longest: with 1500 B each, 384 KB.
