@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod change;
 pub mod fact;
 pub mod host;
 pub mod load;
@@ -23,6 +24,7 @@ pub mod trial;
 pub mod units;
 pub mod workload;
 
+pub use change::Change;
 pub use fact::{Fact, Source};
 pub use result::verdict;
 pub use units::{BitsPerSecond, Bytes, BytesPerSecond, Nanos};

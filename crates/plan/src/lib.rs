@@ -5,6 +5,7 @@
 
 pub mod background;
 pub mod check;
+pub mod diagnose;
 pub mod direct;
 pub mod memory;
 mod pattern;

@@ -5,6 +5,7 @@
 
 mod background;
 mod capacity;
+mod changed;
 mod compare;
 mod corrupted;
 mod done;
@@ -30,6 +31,7 @@ mod together;
 mod traffic;
 
 pub use capacity::{Capacity, capacity, reordered_share};
+pub use changed::{Changed, Moved, TENTH, changed};
 pub use compare::{Change, Compared, compare, compare_sessions};
 pub use corrupted::Corrupted;
 pub use done::Value;
