@@ -6,6 +6,7 @@
 pub mod advised;
 pub mod answer;
 pub mod brief;
+pub mod diagnosis;
 pub mod drawn;
 pub mod explained;
 pub mod figures;
@@ -17,6 +18,7 @@ mod judged;
 mod loss;
 pub mod placed;
 pub mod plots;
+pub mod probed;
 mod profiled;
 pub mod published;
 mod rdma;

@@ -1,0 +1,261 @@
+//! What `narrows diagnose` says: the figure, what limits it, which change moved it and by how much,
+//! which did not, and what to do.
+
+use crate::drawn::Screen;
+use crate::drawn::canvas::{BOLD, PLAIN, wrap};
+use crate::{Analysis, probed, words};
+use narrows_explain::limits::Limit;
+use narrows_model::Change;
+use narrows_model::result::Estimate;
+use narrows_model::shown;
+use narrows_stats::{Changed, Moved, changed};
+use serde::Serialize;
+
+/// What the findings make likely, and by which changes that would show.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hypothesis {
+    /// The rule that found it; `None` for a full CPU and where nothing explains the figure.
+    pub rule: Option<String>,
+    /// What it is.
+    pub says: String,
+    /// Changes that would move the figure then.
+    pub changes: &'static [Change],
+}
+
+/// A change with what is said of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// What it does.
+    #[serde(flatten)]
+    pub changed: Changed,
+    /// What is said of that.
+    pub moved: Moved,
+}
+
+/// All of a diagnosis.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// The traffic that was diagnosed.
+    pub cell: String,
+    /// Its figure, over all runs without a change.
+    pub figure: Option<Estimate>,
+    /// What limits it, and how sure that is.
+    pub limit: Option<Limit>,
+    /// What else was found, the likeliest first.
+    pub hypotheses: Vec<Hypothesis>,
+    /// What the probe found of the path.
+    pub path: Vec<String>,
+    /// What was tried, the most telling first.
+    pub changes: Vec<Tried>,
+    /// What to do.
+    pub action: String,
+}
+
+/// Changes that would move the figure if a rule is right.
+const TELLING: [(&str, &[Change]); 22] = {
+    use Change::{
+        Buffers, BusyPolling, Congestion, Flows, HalfPace, MessageSize, Pace, Placement, Segments,
+        Setting, ZeroCopy,
+    };
+    [
+        ("path-mtu-black-hole", &[Segments]),
+        ("segment-size", &[Segments]),
+        ("congestion-control", &[Congestion]),
+        ("sender-pacing", &[Congestion]),
+        ("tcp-retransmits", &[Congestion, Pace, HalfPace]),
+        ("path-reordering", &[Congestion]),
+        ("path-policed", &[Pace, HalfPace, Congestion]),
+        ("path-capacity", &[Pace, Flows]),
+        ("path-rate-limit", &[Pace, HalfPace]),
+        ("receive-window", &[Buffers, Setting, Flows]),
+        ("send-buffer", &[Buffers, Setting, Flows]),
+        ("receive-autotuning", &[Buffers, Setting]),
+        ("window-scaling", &[Setting, Flows]),
+        ("tcp-send-buffers", &[Buffers, Setting]),
+        ("message-size", &[MessageSize]),
+        ("same-cpu", &[Placement]),
+        ("softirq-bound", &[Placement, Flows]),
+        ("generator-bound", &[ZeroCopy, Flows, Placement]),
+        ("noisy-host", &[Placement]),
+        ("work-on-remote-node", &[Placement]),
+        ("round-trip-time", &[BusyPolling, Flows]),
+        ("idle-states", &[BusyPolling]),
+    ]
+};
+/// Where a thread has its CPU full, and where nothing explains the figure.
+const OTHERWISE: &[Change] = &[Change::ZeroCopy, Change::Flows, Change::Placement];
+
+/// What is likely, from the limit of the traffic and everything that was found.
+pub fn hypotheses(analysis: &Analysis<'_>) -> Vec<Hypothesis> {
+    let limit = analysis.limits.first();
+    let of_limit = limit.map(|limit| (limit.rule.clone(), limit.what.clone()));
+    let found = analysis.found.iter().map(|found| &found.finding);
+    let found = found.map(|finding| (Some(finding.rule.clone()), finding.says.clone()));
+    let mut all: Vec<Hypothesis> = Vec::new();
+    for (rule, says) in of_limit.into_iter().chain(found) {
+        let telling = rule.as_deref().map_or(Some(OTHERWISE), |rule| {
+            TELLING.iter().find(|(of, _)| *of == rule).map(|(_, changes)| *changes)
+        });
+        if let Some(changes) = telling
+            && all.iter().all(|known| known.rule != rule)
+        {
+            all.push(Hypothesis { rule, says, changes });
+        }
+    }
+    all
+}
+
+impl Diagnosis {
+    /// Of a study that `narrows diagnose` has measured: its first trial is the traffic.
+    pub fn of(analysis: &Analysis<'_>) -> Self {
+        let base = analysis.stored.trials.first();
+        let cell = base.map(|trial| trial.label.clone()).unwrap_or_default();
+        let summary = analysis.summaries.iter().find(|summary| summary.label == cell);
+        let limit = analysis.limits.iter().find(|limit| limit.cell == cell).cloned();
+        let tried = changed(analysis.stored).into_iter();
+        let mut changes: Vec<Tried> =
+            tried.map(|changed| Tried { moved: changed.moved(), changed }).collect();
+        changes.sort_by(|a, b| telling(a).cmp(&telling(b)).then(effect(b).total_cmp(&effect(a))));
+        let action = action(analysis, limit.as_ref(), &changes);
+        Self {
+            cell,
+            figure: summary.and_then(|summary| summary.estimate),
+            limit,
+            hypotheses: hypotheses(analysis),
+            path: probed::says(analysis.stored),
+            changes,
+            action,
+        }
+    }
+
+    /// Five answers, each of a line or some.
+    pub fn text(&self, to: &str, screen: &Screen) -> String {
+        let figure = self.figure.as_ref().map_or("no figure".to_owned(), |figure| {
+            let runs = words::counted(figure.n as usize, "run");
+            format!("{} ({}, {runs})", words::middle(figure), words::range(figure))
+        });
+        let limits = self.limit.as_ref().map_or("not known".to_owned(), says_limit);
+        let limits = [vec![limits], self.path.clone()].concat().join("; ");
+        let lines = [
+            (self.cell.as_str(), format!("{figure} to {to}")),
+            ("bottleneck", limits),
+            ("moved it", self.listed(&[Moved::Up], "nothing that was tried")),
+            ("did not", self.listed(&[Moved::Down, Moved::Not, Moved::Unclear, Moved::Left], "-")),
+            ("do", self.action.clone()),
+        ];
+        let mut text = String::new();
+        for (name, says) in lines {
+            let line = format!("{name}: {}", shown::line(&says));
+            for (at, part) in wrap(&line, screen.width(), "  ").into_iter().enumerate() {
+                let head = format!("{name}:");
+                let part = match at {
+                    0 => part.replacen(&head, &format!("{BOLD}{head}{PLAIN}"), 1),
+                    _ => part,
+                };
+                text += &(part.trim_end().replace('\u{a0}', " ") + "\n");
+            }
+        }
+        screen.show(&text)
+    }
+
+    fn listed(&self, of: &[Moved], none: &str) -> String {
+        let these = self.changes.iter().filter(|tried| of.contains(&tried.moved));
+        let all: Vec<String> = these.map(says_tried).collect();
+        if all.is_empty() { none.to_owned() } else { all.join("; ") }
+    }
+}
+
+/// What moved the figure before what did not, and what can be done before what only tells.
+fn telling(tried: &Tried) -> (Moved, bool) {
+    (tried.moved, !tried.changed.change.is_remedy())
+}
+
+/// The ratio that is known best.
+fn effect(tried: &Tried) -> f64 {
+    tried.changed.ratio.map_or(tried.changed.tried_ratio, |ratio| ratio.value)
+}
+
+/// `a policer on the path (inferred from several counters); not the window`.
+fn says_limit(limit: &Limit) -> String {
+    let whole = limit.to_string();
+    whole.strip_prefix(&format!("{}: ", limit.cell)).unwrap_or(&whole).to_owned()
+}
+
+/// `4 flows 2.1 x (1.9 to 2.4, 6 pairs)`.
+fn says_tried(tried: &Tried) -> String {
+    let Changed { says, ratio, tried_ratio, .. } = &tried.changed;
+    let (value, rest) = match ratio {
+        Some(ratio) => {
+            let unclear = if tried.moved == Moved::Unclear { ", unclear" } else { "" };
+            let range = format!("{} to {}", times(ratio.low), times(ratio.high));
+            (
+                ratio.value,
+                format!("({range}, {}{unclear})", words::counted(ratio.n as usize, "pair")),
+            )
+        }
+        None => (*tried_ratio, "(2 pairs)".to_owned()),
+    };
+    format!("{says} {} x {rest}", times(value))
+}
+
+fn times(ratio: f64) -> String {
+    if ratio >= 100.0 { "over 100".to_owned() } else { format!("{ratio:.2}") }
+}
+
+/// What to do: what the largest effect says, or else what the rule of the limit does.
+fn action(analysis: &Analysis<'_>, limit: Option<&Limit>, changes: &[Tried]) -> String {
+    let best =
+        changes.iter().find(|tried| tried.moved == Moved::Up && tried.changed.change.is_remedy());
+    if let Some(best) = best {
+        return advice(&best.changed);
+    }
+    let rule = limit.and_then(|limit| limit.rule.as_deref());
+    let mut found = analysis.found.iter().map(|found| &found.finding);
+    let remedy = found.find(|finding| Some(finding.rule.as_str()) == rule);
+    remedy.map_or_else(
+        || "no change of sockets, flows or placement moves it: look at what limits".to_owned(),
+        |finding| finding.remedy.clone(),
+    )
+}
+
+/// What a change that moved the figure says to do.
+fn advice(changed: &Changed) -> String {
+    let says = &changed.says;
+    match changed.change {
+        Change::Congestion => format!(
+            "use {says} at the sending host: sysctl -w net.ipv4.tcp_congestion_control={says}, or \
+             for one path ip route change ... congctl {says}"
+        ),
+        Change::Buffers => {
+            "let the kernel size socket buffers (no -w, no SO_RCVBUF), and raise the largest that \
+             it may take: net.ipv4.tcp_rmem and tcp_wmem, at both ends"
+                .to_owned()
+        }
+        Change::MessageSize => {
+            "send larger messages, or gather small ones before they are sent".to_owned()
+        }
+        Change::Flows => {
+            "one flow is held, and not the path: use several, or raise what holds one (its window, \
+             its CPU)"
+                .to_owned()
+        }
+        Change::Segments => {
+            "let smaller segments be used: ip route change ... mtu SIZE, or sysctl -w \
+             net.ipv4.tcp_mtu_probing=1 at the sender, and let ICMP \"too big\" pass"
+                .to_owned()
+        }
+        Change::Placement => {
+            "give the threads CPUs of their own: -A, taskset, or what pins them to one".to_owned()
+        }
+        Change::ZeroCopy => "spare the program's copy: sendfile, or --sender".to_owned(),
+        Change::BusyPolling => {
+            "wake-ups hold it: narrows tune --profile latency, net.core.busy_poll".to_owned()
+        }
+        Change::Pace => format!("send at {says}: fq's maxrate, or SO_MAX_PACING_RATE"),
+        Change::Setting => {
+            let name = says.split('=').next().unwrap_or(says);
+            format!("narrows tune --apply --setting {name}, or sysctl -w {says}")
+        }
+        Change::Direction | Change::HalfPace => says.clone(),
+    }
+}

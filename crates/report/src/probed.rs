@@ -1,0 +1,102 @@
+//! What a probe found of the path, in words.
+
+use narrows_model::probe::{PathProbe, WayProbe};
+use narrows_model::study::StoredStudy;
+use narrows_stats::{Capacity, capacity, reordered_share};
+
+/// A smaller share of packets that come late is not worth a word.
+const LATE_SHARE: f64 = 0.002;
+/// Of 64 connections one may be lost by chance.
+const LOST_LEAST: u32 = 2;
+
+/// What probes of a study found, each once.
+pub fn says(study: &StoredStudy) -> Vec<String> {
+    let probes = study.records.iter().flat_map(|record| record.sender());
+    let mut all: Vec<String> = Vec::new();
+    for line in probes.filter_map(|end| end.probe.as_deref()).flat_map(of_probe) {
+        if !all.contains(&line) {
+            all.push(line);
+        }
+    }
+    all
+}
+
+/// What one probe found that is not as on a free path.
+fn of_probe(probe: &PathProbe) -> Vec<String> {
+    let mut all = of_way("there", &probe.there);
+    all.extend(of_way("back", &probe.back));
+    if !probe.is_udp_answered {
+        all.push("no UDP comes through".to_owned());
+    }
+    if let Some(tried) = probe.handshakes.filter(|tried| tried.lost() >= LOST_LEAST) {
+        let (lost, of) = (tried.lost(), tried.tried);
+        all.push(format!("the first packets of {lost} of {of} connections were lost"));
+    }
+    all
+}
+
+fn of_way(name: &str, way: &WayProbe) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some((passes, vanishes)) = way.mtu.and_then(|mtu| mtu.black_hole()) {
+        let (passes, vanishes) = (passes.0, vanishes.0);
+        all.push(format!(
+            "packets of {passes} B pass {name}, those of {vanishes} B vanish and no router says so"
+        ));
+    }
+    if let Some(tried) = way.fragments.filter(|tried| 2 * tried.came < tried.whole_came) {
+        let (came, of) = (tried.came, tried.sent);
+        all.push(format!("{came} of {of} datagrams in fragments came {name}"));
+    }
+    if let Some(Capacity::Between { low_bps, high_bps, .. }) = capacity(way) {
+        let (low, high) = (low_bps / 1e6, high_bps / 1e6);
+        all.push(format!(
+            "the path carries {low:.0} to {high:.0} Mb/s {name}, by trains of packets"
+        ));
+    }
+    if let Some(share) = reordered_share(way).filter(|share| *share >= LATE_SHARE) {
+        all.push(format!("{:.1} % of packets come late {name}", 100.0 * share));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Bytes;
+    use narrows_model::probe::{Fragments, Handshakes, PathMtu};
+
+    #[test]
+    fn only_what_is_wrong_is_said() {
+        let mtu = PathMtu {
+            interface_bytes: Bytes(1500),
+            passes_bytes: Some(Bytes(1500)),
+            vanishes_bytes: None,
+            told_bytes: None,
+            used_bytes: Bytes(1500),
+        };
+        let whole = Fragments { sent: 12, came: 11, whole_came: 12 };
+        let way = WayProbe { mtu: Some(mtu), fragments: Some(whole), trains: Vec::new() };
+        let stood = Handshakes { tried: 64, at_once: 63, ..Handshakes::default() };
+        let probe = PathProbe {
+            there: way.clone(),
+            back: way,
+            handshakes: Some(stood),
+            is_udp_answered: true,
+        };
+        assert_eq!(of_probe(&probe), Vec::<String>::new());
+        let mut wrong = probe;
+        wrong.there.mtu = Some(PathMtu {
+            passes_bytes: Some(Bytes(1400)),
+            vanishes_bytes: Some(Bytes(1401)),
+            ..mtu
+        });
+        wrong.back.fragments = Some(Fragments { came: 0, ..whole });
+        wrong.handshakes = Some(Handshakes { at_once: 60, ..stood });
+        let said = of_probe(&wrong).join("; ");
+        for part in
+            ["1400 B pass there", "1401 B vanish", "0 of 12 datagrams", "4 of 64 connections"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+}
