@@ -19,7 +19,7 @@ use narrows_runner::{Course, CourseEnd, RunError};
 use narrows_store::Store;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Unix time now.
@@ -57,10 +57,20 @@ pub fn run_course(
     planned: &Planned<'_>,
     out: &OutArgs,
 ) -> Result<CourseEnd, Failure> {
-    let mut shown = Shown::new();
     if out.json_stream {
         print_exact(&stream::began(planned.study, planned.trials))?;
     }
+    let ran = run_steps(controller, planned, out);
+    ended(planned.store, ran, controller.stop)
+}
+
+/// Makes runs, and leaves open whether more follow.
+pub fn run_steps(
+    controller: &mut Controller<'_>,
+    planned: &Planned<'_>,
+    out: &OutArgs,
+) -> Result<CourseEnd, RunError> {
+    let mut shown = Shown::new();
     let made = |trial: &Trial, record: &Record| {
         if out.json_stream {
             // A reader that cannot be written to is told at the end.
@@ -79,17 +89,25 @@ pub fn run_course(
     };
     let ran = course.run(planned.steps, |progress| shown.step(progress), made);
     shown.clear();
+    ran
+}
+
+/// Says in the file how its runs ended, and gives that back.
+pub fn ended(
+    store: &Store,
+    ran: Result<CourseEnd, RunError>,
+    stop: &AtomicBool,
+) -> Result<CourseEnd, Failure> {
     let ended = match &ran {
         Ok(CourseEnd::Complete) => Ended::Complete,
         Ok(CourseEnd::Stopped) => Ended::Interrupted { why: "stopped by the user".into() },
         Err(error) => Ended::Interrupted { why: error.to_string() },
     };
-    let stored = planned.store.put_ended(&ended);
+    let stored = store.put_ended(&ended);
     match (ran, stored) {
         // When the disk is full the ending cannot be stored either; the first error tells more.
         (Err(RunError::Store(error)), _) => {
-            let path = planned.store.path().display();
-            note!("finished runs are kept in {path}");
+            note!("finished runs are kept in {}", store.path().display());
             Err(error.into())
         }
         // A run that was being connected when the user stopped it.

@@ -113,6 +113,8 @@ pub enum Command {
     Rdma,
     /// `narrows mem`.
     Mem,
+    /// `narrows diagnose`.
+    Diagnose,
 }
 
 impl Command {
@@ -123,6 +125,7 @@ impl Command {
             Self::Udp => "udp",
             Self::Rdma => "rdma",
             Self::Mem => "mem",
+            Self::Diagnose => "diagnose",
         }
     }
 }

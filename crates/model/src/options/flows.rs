@@ -10,6 +10,8 @@ const TCP: &[Command] = &[Command::Tcp];
 const UDP: &[Command] = &[Command::Udp];
 const RDMA: &[Command] = &[Command::Rdma];
 const TCP_UDP: &[Command] = &[Command::Tcp, Command::Udp];
+const TCP_UDP_DIAGNOSE: &[Command] = &[Command::Tcp, Command::Udp, Command::Diagnose];
+const DIAGNOSE: &[Command] = &[Command::Diagnose];
 /// Bytes of the largest message.
 const MESSAGE_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of an end's buffers together: beyond any cache.
@@ -54,6 +56,14 @@ pub static LENGTH: Opt<Bytes> = Opt::new(Declared {
             ..Flag::PLAIN
         },
         Flag {
+            on: DIAGNOSE,
+            long: "length",
+            letter: Some('l'),
+            value: "SIZE",
+            help: Some("Bytes of each write and read; without it 64K"),
+            ..Flag::PLAIN
+        },
+        Flag {
             on: UDP,
             long: "length",
             letter: Some('l'),
@@ -92,7 +102,7 @@ pub static PARALLEL: Opt<u32> = Opt::new(Declared {
     help: "Parallel flows",
     flags: &[
         Flag {
-            on: TCP_UDP,
+            on: TCP_UDP_DIAGNOSE,
             long: "parallel",
             letter: Some('P'),
             value: "N",
@@ -131,7 +141,13 @@ pub static WINDOW: Opt<Bytes> = Opt::new(Declared {
     takes: Takes::Size(0, u64::MAX),
     help: "Socket buffer to ask for (K, M, G are powers of two); without it the system's own \
            sizing",
-    flags: &[Flag { on: TCP_UDP, long: "window", letter: Some('w'), value: "SIZE", ..Flag::PLAIN }],
+    flags: &[Flag {
+        on: TCP_UDP_DIAGNOSE,
+        long: "window",
+        letter: Some('w'),
+        value: "SIZE",
+        ..Flag::PLAIN
+    }],
     fits: fits::SOCKETS,
     kept: Kept::Field {
         read: |params| params.socket_buffer_bytes.map(Value::Size),
@@ -369,6 +385,13 @@ pub static REVERSE: Opt<bool> = Opt::new(Declared {
             long: "reverse",
             letter: Some('R'),
             alias: Some("fan-in"),
+            ..Flag::PLAIN
+        },
+        Flag {
+            on: DIAGNOSE,
+            long: "reverse",
+            letter: Some('R'),
+            help: Some("The peer sends, this host receives"),
             ..Flag::PLAIN
         },
         Flag {

@@ -49,6 +49,7 @@ pub static SECONDS: Opt<f64> = Opt::new(Declared {
     flags: &[
         Flag { on: &[Command::Tcp, Command::Udp], letter: Some('t'), ..SECONDS_FLAG },
         Flag { on: &[Command::Rdma], letter: Some('D'), ..SECONDS_FLAG },
+        Flag { on: &[Command::Diagnose], letter: Some('t'), default: Some("0.4"), ..SECONDS_FLAG },
         Flag { on: &[Command::Mem], letter: Some('t'), default: None, ..SECONDS_FLAG },
     ],
     ..OLD

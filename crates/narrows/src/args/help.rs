@@ -12,7 +12,7 @@ use std::ptr;
 /// Commands by what they are for.
 const COMMANDS: [(&str, &[&str]); 4] = [
     ("Measure", &["check", "mem", "tcp", "udp", "rdma", "serve", "study"]),
-    ("Understand", &["host", "predict", "explain", "tune"]),
+    ("Understand", &["host", "predict", "diagnose", "explain", "tune"]),
     ("Read and exchange", &["report", "compare", "list", "verify", "export", "import"]),
     ("Set up", &["completions", "man"]),
 ];
@@ -21,7 +21,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
 /// [`theme`].
 const THEMES: [(&str, &[&str]); 5] = [
     ("Other end", &["port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "iperf3"]),
-    ("Runs", &["repeats", "interval", "seed", "explain"]),
+    ("Runs", &["repeats", "interval", "seed", "explain", "apply"]),
     ("Workload", &["rr", "connect", "copy_share", "verb", "latency", "all"]),
     ("Placement", &["inside", "container_net"]),
     ("Results", &["out", "format", "json", "csv", "json_stream", "verbose"]),
@@ -57,7 +57,7 @@ const COMMON: [&str; 22] = [
 const LONG: [&str; 3] = ["rdma", "tcp", "udp"];
 
 /// Examples, each a command line and what it does.
-const EXAMPLES: [(&str, &[(&str, &str)]); 14] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 15] = [
     (
         "narrows",
         &[
@@ -78,6 +78,14 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 14] = [
     (
         "compare",
         &[("narrows compare before.narrows after.narrows", "exit code 1 when one is worse")],
+    ),
+    (
+        "diagnose",
+        &[
+            ("narrows diagnose HOST", "what holds TCP to it, and which change moves it"),
+            ("narrows diagnose HOST -R", "the same of TCP from it"),
+            ("narrows diagnose HOST --apply", "settings of this host too, put back"),
+        ],
     ),
     ("explain", &[("narrows explain check.narrows", "why each figure is what it is")]),
     (

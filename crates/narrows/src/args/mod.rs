@@ -1,5 +1,6 @@
 //! The command line.
 
+mod diagnose;
 mod direct;
 pub mod help;
 mod stored;
@@ -7,6 +8,7 @@ mod study;
 mod table;
 mod tune;
 
+pub use diagnose::DiagnoseArgs;
 pub use direct::{PeerArgs, RdmaArgs, SocketArgs, TcpArgs, UdpArgs};
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SessionArgs, StatusArgs, StudyArgs, StudyCommand};
@@ -45,6 +47,15 @@ pub enum Command {
     Compare(CompareArgs),
     /// Print the completion script for a shell
     Completions(CompletionsArgs),
+    /// What holds TCP to a host that runs `narrows serve`, tried out: one change at a time, and put
+    /// back
+    ///
+    /// Measures, probes the path, ranks what is likely, and changes one thing at a time, in turn
+    /// with the traffic as it is: congestion control, buffers, message size, flows, segments,
+    /// placement, copies, polling, pace, direction, and with --apply settings of this host. Says
+    /// which change moved the figure and by how much, with its interval, in less than three
+    /// minutes. The options are those of `narrows tcp`.
+    Diagnose(DiagnoseArgs),
     /// Why: the causes found for each cell of a study, and the cells that nothing explains
     Explain(ExplainArgs),
     /// Write the runs of a study for other programs: CSV, JSON, Parquet, iperf3's JSON

@@ -27,6 +27,8 @@ pub struct Udp;
 pub struct Rdma;
 /// `narrows mem`.
 pub struct Mem;
+/// `narrows diagnose`.
+pub struct Diagnose;
 
 impl Of for Tcp {
     const COMMAND: Command = Command::Tcp;
@@ -38,6 +40,10 @@ impl Of for Udp {
 
 impl Of for Rdma {
     const COMMAND: Command = Command::Rdma;
+}
+
+impl Of for Diagnose {
+    const COMMAND: Command = Command::Diagnose;
 }
 
 impl Of for Mem {

@@ -1,5 +1,6 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
+use super::variants::{sweep, with_contrast, with_probe, with_uncopied};
 use crate::args::{PeerArgs, SocketArgs, TcpArgs, UdpArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -25,7 +26,9 @@ use narrows_runner::RunError;
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// `narrows tcp HOST`.
 pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
@@ -41,6 +44,7 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
         settings: args.told.of_load(&load),
         copy_share: args.copy_share,
         explain: args.explain,
+        diagnose: false,
         sizes: Vec::new(),
     })
 }
@@ -55,13 +59,17 @@ pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
         settings: args.told.of_load(&load),
         copy_share: false,
         explain: args.explain,
+        diagnose: false,
         sizes: Vec::new(),
     })
 }
 
 /// The other side of a direct measurement.
-enum Far {
+pub enum Far {
+    /// Agents of narrows, with what their hosts say of themselves.
+    #[allow(missing_docs)]
     Agents { peers: Vec<Option<Peer>>, hosts: Vec<Host> },
+    /// An iperf3 server.
     Iperf3(Iperf3Server),
 }
 
@@ -130,7 +138,7 @@ impl Far {
     }
 
     /// Whether each agent can run its trial.
-    fn can(&self, trials: &[Trial]) -> Result<(), Failure> {
+    pub fn can(&self, trials: &[Trial]) -> Result<(), Failure> {
         let last = trials.last();
         let pairs =
             self.agents_there().into_iter().zip(trials.iter().chain(last.into_iter().cycle()));
@@ -171,7 +179,8 @@ impl Far {
         }
     }
 
-    fn ends(&mut self) -> Ends<'_> {
+    /// Where the ends of trials are.
+    pub fn ends(&mut self) -> Ends<'_> {
         match self {
             Self::Agents { peers, .. } => Ends::Peers(peers),
             Self::Iperf3(server) => Ends::Iperf3(server),
@@ -207,6 +216,8 @@ pub struct Measurement<'a> {
     pub copy_share: bool,
     /// Also what tells causes apart.
     pub explain: bool,
+    /// Also a probe of the path, before the same is tried with one thing changed at a time.
+    pub diagnose: bool,
     /// A trial for each of these sizes; empty: one, of the options' size.
     pub sizes: Vec<Bytes>,
 }
@@ -253,7 +264,7 @@ impl Measurement<'_> {
     }
 
     /// How this host's end is started.
-    fn launcher(&self) -> Result<Launcher, Failure> {
+    pub fn launcher(&self) -> Result<Launcher, Failure> {
         Ok(Launcher { inside: self.container(), ..Launcher::plain(cmd::own_binary()?) })
     }
 
@@ -285,6 +296,50 @@ fn largest_cache(host: &Host, peers: &[Host]) -> Bytes {
 
 /// Makes one direct measurement.
 pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
+    let out = &measurement.peer.out;
+    let mut opened = open(&measurement)?;
+    let (study, trials) = (&opened.study, &opened.trials);
+    // Trials of several peers run at once: a step a repeat.
+    let count = if study.together { 1 } else { trials.len() };
+    let steps = blocks(count, study.repeats, study.seed);
+    let mut controller = Controller {
+        launcher: measurement.launcher()?,
+        ends: opened.far.ends(),
+        together: study.together,
+        stop: &opened.stop,
+    };
+    let planned = Planned { study, trials, steps: &steps, store: &opened.store };
+    let end = output::run_course(&mut controller, &planned, out)?;
+    let verdict = output::present(&opened.file, out, None)?;
+    output::made(&opened.file, "")?;
+    output::nothing_measured(&opened.file)?;
+    Ok(output::exit_code(&end, verdict))
+}
+
+/// A direct measurement before its first run: the hosts have met, and the file is there.
+pub struct Opened {
+    /// The other side.
+    pub far: Far,
+    /// This host.
+    pub host: Host,
+    /// Those at the other side, where they describe themselves.
+    pub peer_hosts: Vec<Host>,
+    /// The head of the file.
+    pub study: Study,
+    /// The cells.
+    pub trials: Vec<Trial>,
+    /// Where the file is.
+    pub file: PathBuf,
+    /// The file itself, open.
+    pub store: Store,
+    /// Set when the user wants to stop.
+    pub stop: Arc<AtomicBool>,
+    /// Puts interrupts back.
+    _put_back: Option<Guard>,
+}
+
+/// Reaches the other side and makes the file.
+pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     let args = measurement.peer;
     output::check_folder(&args.out.out)?;
     let host = narrows_host::read(&Root::live());
@@ -294,7 +349,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     // Before anybody is called.
     let pattern = measurement.pattern()?;
     pattern.map(|pattern| measurement.ends_of(pattern)).transpose()?;
-    let mut far = Far::find(args, measurement.is_iperf3())?;
+    let far = Far::find(args, measurement.is_iperf3())?;
     let peer_hosts = far.hosts();
     let (own_address, address) = far.addresses().ok_or(RunError::NoPeer)?;
     let params = measurement.params(largest_cache(&host, &peer_hosts))?;
@@ -308,27 +363,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     if pattern.is_some() {
         far.can_meet()?;
     }
-    let seed = key::chance().map(narrows_plan::seed_from)?;
-    let study = Study {
-        schema_version: SCHEMA_VERSION,
-        narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: measurement.command.to_owned(),
-        seed,
-        repeats: args.repeats,
-        path,
-        peer: Some(args.hosts.join(", ") + if measurement.is_iperf3() { " (iperf3)" } else { "" }),
-        title: None,
-        reading: Default::default(),
-        precision: None,
-        spread: None,
-        quick: false,
-        together: args.hosts.len() > 1 && pattern.is_none(),
-        interface,
-        began_unix_ns: output::now(),
-        path_mtu_bytes: far.path_mtu(),
-        cache_bytes: host.last_level_cache_bytes(),
-        memory_node: None,
-    };
+    let study = measurement.study(path, interface, &far, &host)?;
     // Until here there is nothing to clean up, and a peer may be slow to answer.
     let stop = stop::flag()?;
     let file = output::study_path(&args.out, measurement.command, study.began_unix_ns);
@@ -338,20 +373,40 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let store = draft.publish()?;
     let _put_back =
         steer_interrupts(trials[0].irq(), sides_nic(&host, study.interface.as_deref()))?;
-    // Trials of several peers run at once: a step a repeat.
-    let steps = blocks(if study.together { 1 } else { trials.len() }, args.repeats, seed);
-    let mut controller = Controller {
-        launcher: measurement.launcher()?,
-        ends: far.ends(),
-        together: study.together,
-        stop: &stop,
-    };
-    let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };
-    let end = output::run_course(&mut controller, &planned, &args.out)?;
-    let verdict = output::present(&file, &args.out, None)?;
-    output::made(&file, "")?;
-    output::nothing_measured(&file)?;
-    Ok(output::exit_code(&end, verdict))
+    Ok(Opened { far, host, peer_hosts, study, trials, file, store, stop, _put_back })
+}
+
+impl Measurement<'_> {
+    /// The head of the file.
+    fn study(
+        &self,
+        path: NetworkPath,
+        interface: Option<String>,
+        far: &Far,
+        host: &Host,
+    ) -> Result<Study, Failure> {
+        let args = self.peer;
+        Ok(Study {
+            schema_version: SCHEMA_VERSION,
+            narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.command.to_owned(),
+            seed: key::chance().map(narrows_plan::seed_from)?,
+            repeats: args.repeats,
+            path,
+            peer: Some(args.hosts.join(", ") + if self.is_iperf3() { " (iperf3)" } else { "" }),
+            title: None,
+            reading: Default::default(),
+            precision: None,
+            spread: None,
+            quick: false,
+            together: args.hosts.len() > 1 && self.pattern()?.is_none(),
+            interface,
+            began_unix_ns: output::now(),
+            path_mtu_bytes: far.path_mtu(),
+            cache_bytes: host.last_level_cache_bytes(),
+            memory_node: None,
+        })
+    }
 }
 
 fn sides_nic<'a>(host: &'a Host, interface: Option<&str>) -> Option<&'a Nic> {
@@ -425,6 +480,7 @@ impl Measurement<'_> {
     fn varied(&self, trials: Vec<Trial>, host: &Host) -> Result<Vec<Trial>, Failure> {
         let trials = if self.copy_share { with_uncopied(trials)? } else { trials };
         let trials = if self.explain { with_contrast(trials, host)? } else { trials };
+        let trials = if self.diagnose { with_probe(trials)? } else { trials };
         if self.sizes.is_empty() { Ok(trials) } else { sweep(trials, &self.sizes) }
     }
 
@@ -488,49 +544,6 @@ fn remote_cpus(at: Where, local: &CpuList, peer: Option<&Host>) -> Result<CpuLis
             Err(Failure::of(Cause::UNKNOWN_PLACE, says))
         }
     }
-}
-
-/// The trial, and the same with a receiver that drops what arrives.
-fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
-    let [trial] = trials.as_slice() else {
-        let says = "--copy-share is of one peer".to_owned();
-        return Err(Failure::of(Cause::ONE_HOST, says));
-    };
-    let uncopied = plan::uncopied(trial);
-    Ok(trials.into_iter().chain([uncopied]).collect())
-}
-
-/// The trial, and one beside it that differs in what tells causes apart: UDP at half of its pace,
-/// TCP with another congestion control where this host has one.
-fn with_contrast(trials: Vec<Trial>, host: &Host) -> Result<Vec<Trial>, Failure> {
-    let [trial] = trials.as_slice() else {
-        let says = "--explain is of one peer".to_owned();
-        return Err(Failure::of(Cause::ONE_HOST, says));
-    };
-    let beside = match trial.params.rate_bps.filter(|_| trial.kind.is_udp()) {
-        Some(rate) => Some(plan::paced(trial, rate / 2)),
-        None => other_control(host).map(|name| plan::controlled(trial, name)),
-    };
-    let probe = plan::probe(trial);
-    Ok(trials.into_iter().chain(beside).chain([probe]).collect())
-}
-
-/// The congestion control to compare with: cubic, or bbr where cubic or its like is the default.
-fn other_control(host: &Host) -> Option<&'static str> {
-    let setting = |name: &str| host.tuning.get(name).and_then(|fact| fact.value());
-    let default = setting("net.ipv4.tcp_congestion_control")?;
-    let other = if matches!(default.as_str(), "cubic" | "reno") { "bbr" } else { "cubic" };
-    let known = setting("net.ipv4.tcp_available_congestion_control")?;
-    known.split_whitespace().any(|name| name == other).then_some(other)
-}
-
-/// The same trial for each size.
-fn sweep(trials: Vec<Trial>, sizes: &[Bytes]) -> Result<Vec<Trial>, Failure> {
-    let [trial] = trials.as_slice() else {
-        let says = "a sweep of sizes is of one peer".to_owned();
-        return Err(Failure::of(Cause::ONE_HOST, says));
-    };
-    Ok(sizes.iter().map(|size| plan::sized(trial, *size)).collect())
 }
 
 /// The background load, within four times this host's caches and its free memory.

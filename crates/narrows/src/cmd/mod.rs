@@ -3,6 +3,7 @@
 pub mod check;
 pub mod compare;
 pub mod completions;
+pub mod diagnose;
 pub mod direct;
 pub mod explain;
 pub mod export;
@@ -21,6 +22,7 @@ pub mod report;
 pub mod serve;
 pub mod study;
 pub mod tune;
+mod variants;
 pub mod verify;
 pub mod worker;
 

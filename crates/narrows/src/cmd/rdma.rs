@@ -43,6 +43,7 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
         settings,
         copy_share: false,
         explain: false,
+        diagnose: false,
         sizes,
     })
 }

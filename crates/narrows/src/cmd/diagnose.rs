@@ -1,0 +1,304 @@
+//! `narrows diagnose HOST`: measures, asks what is likely, changes one thing at a time and says
+//! which one moved the figure.
+
+use super::direct::{self, Measurement, Opened};
+use crate::args::DiagnoseArgs;
+use crate::failure::Failure;
+use crate::output::{self, Planned};
+use crate::{cmd, screen};
+use narrows_explain::tune::{Advice, Profile, advise};
+use narrows_hostctl::guard::Guard;
+use narrows_model::host::Host;
+use narrows_model::load::CpuList;
+use narrows_model::options::runs;
+use narrows_model::trial::Trial;
+use narrows_model::workload::Workload;
+use narrows_model::{Bytes, Change};
+use narrows_plan::Step;
+use narrows_plan::diagnose::{Known, Order, changes, paced, under};
+use narrows_report::Analysis;
+use narrows_report::diagnosis::{Diagnosis, hypotheses};
+use narrows_runner::controller::Controller;
+use narrows_runner::{CourseEnd, RunError};
+use narrows_stats::{Capacity, TENTH, capacity, changed};
+use std::time::{Duration, Instant};
+
+/// No change is tried later, so that the whole takes less than three minutes.
+const TRY_UNTIL: Duration = Duration::from_secs(100);
+/// And none is confirmed later.
+const CONFIRM_UNTIL: Duration = Duration::from_secs(150);
+/// Warm-up of each run in seconds: there are some sixty.
+const WARMUP_S: f64 = 0.25;
+/// Changes that are confirmed.
+const CONFIRMED: usize = 3;
+/// Settings of the kernel that are tried.
+const SETTINGS: usize = 4;
+/// Of what a path carries so much is payload of full segments at 1500 B, less a twentieth.
+const PACE_SHARE: f64 = 0.9;
+
+/// Runs the command.
+pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
+    let began = Instant::now();
+    let mut settings = args.told.of_load(&Workload::TCP_STREAM);
+    settings.tell(&runs::WARMUP_SECONDS, WARMUP_S);
+    let measurement = Measurement {
+        command: "diagnose",
+        peer: &args.peer,
+        socket: None,
+        settings,
+        copy_share: false,
+        explain: false,
+        diagnose: true,
+        sizes: Vec::new(),
+    };
+    let opened = direct::open(&measurement)?;
+    let guard = args.apply.then(|| Guard::start(&cmd::own_binary()?).map_err(Failure::from));
+    let session = Session {
+        args,
+        measurement: &measurement,
+        opened,
+        order: Order::default(),
+        settings: Vec::new(),
+        guard: guard.transpose()?,
+        began,
+    };
+    let (file, end) = session.measure()?;
+    present(args, &file)?;
+    output::made(&file, "")?;
+    output::nothing_measured(&file)?;
+    Ok(output::exit_code(&end, 0))
+}
+
+/// Prints the answers.
+fn present(args: &DiagnoseArgs, file: &std::path::Path) -> Result<(), Failure> {
+    let out = &args.peer.out;
+    if out.json_stream || out.verbose || !matches!(out.format(), "text" | "json") {
+        return output::present(file, out, None).map(drop);
+    }
+    let stored = narrows_store::read(file)?;
+    let diagnosis = Diagnosis::of(&Analysis::of(&stored));
+    if out.format() == "json" {
+        let document = serde_json::json!({
+            "schema_version": narrows_model::SCHEMA_VERSION,
+            "study": file,
+            "diagnosis": diagnosis,
+        });
+        let text = serde_json::to_string_pretty(&document).unwrap_or_default();
+        return output::print_exact(&(text + "\n"));
+    }
+    let to = args.peer.hosts.join(", ");
+    output::print(&diagnosis.text(&to, &screen::of_output()))
+}
+
+/// A setting that a trial changes: its trial's index, its file, what it was and what it is to be.
+struct Set {
+    trial: usize,
+    path: String,
+    was: String,
+    wanted: String,
+}
+
+struct Session<'a> {
+    args: &'a DiagnoseArgs,
+    measurement: &'a Measurement<'a>,
+    opened: Opened,
+    order: Order,
+    settings: Vec<Set>,
+    guard: Option<Guard>,
+    began: Instant,
+}
+
+/// Why a diagnosis ends before its end.
+enum Over {
+    /// The user stopped it.
+    Stopped,
+    /// A run could not be made, or not be stored.
+    Broken(RunError),
+    /// Something else failed.
+    Failed(Failure),
+}
+
+impl From<Failure> for Over {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Session<'_> {
+    /// Makes all runs; the file, and how they ended.
+    fn measure(mut self) -> Result<(std::path::PathBuf, CourseEnd), Failure> {
+        let ran = match self.try_all() {
+            Ok(()) => Ok(CourseEnd::Complete),
+            Err(Over::Stopped) => Ok(CourseEnd::Stopped),
+            Err(Over::Broken(error)) => Err(error),
+            Err(Over::Failed(failure)) => return Err(failure),
+        };
+        // Settings are back before anything is said.
+        self.guard = None;
+        let end = output::ended(&self.opened.store, ran, &self.opened.stop)?;
+        Ok((self.opened.file, end))
+    }
+
+    fn try_all(&mut self) -> Result<(), Over> {
+        let probe = self.opened.trials.len() - 1;
+        let first: &[usize] = if probe > 0 { &[0, 1, 0, 0] } else { &[0, 0, 0] };
+        let steps = self.order.block(first);
+        self.make(&steps)?;
+        self.plan_changes()?;
+        for trial in self.by_likelihood()? {
+            if self.began.elapsed() < TRY_UNTIL {
+                let steps = self.order.quadruple(0, trial);
+                self.make(&steps)?;
+            }
+        }
+        // Two pairs a quadruple, and all changes in turn: a slow minute falls on all of them.
+        let picked = self.picked()?;
+        for _ in 0..self.args.peer.repeats.div_ceil(2) {
+            for trial in &picked {
+                if self.began.elapsed() < CONFIRM_UNTIL {
+                    let steps = self.order.quadruple(0, *trial);
+                    self.make(&steps)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes runs one by one, each under the settings that it is to have.
+    fn make(&mut self, steps: &[Step]) -> Result<(), Over> {
+        for step in steps {
+            let set = self.settings.iter().position(|set| set.trial == step.trial);
+            self.set(set, |set| &set.wanted)?;
+            let ran = self.one(step);
+            self.set(set, |set| &set.was)?;
+            match ran? {
+                CourseEnd::Complete => {}
+                CourseEnd::Stopped => return Err(Over::Stopped),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a setting one of its values. The guard knows what it was, whatever happens here.
+    fn set(&mut self, which: Option<usize>, value: fn(&Set) -> &String) -> Result<(), Over> {
+        let set = which.and_then(|at| self.settings.get(at));
+        if let (Some(set), Some(guard)) = (set, &mut self.guard) {
+            guard.set(&set.path, value(set)).map_err(Failure::from)?;
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, step: &Step) -> Result<CourseEnd, Over> {
+        let Opened { far, study, trials, store, stop, .. } = &mut self.opened;
+        let launcher = self.measurement.launcher()?;
+        let ends = far.ends();
+        let mut controller = Controller { launcher, ends, together: false, stop };
+        let steps = std::slice::from_ref(step);
+        let planned = Planned { study, trials, steps, store };
+        output::run_steps(&mut controller, &planned, &self.args.peer.out).map_err(Over::Broken)
+    }
+
+    /// Adds the trials of all changes that these hosts and the agent's owner allow.
+    fn plan_changes(&mut self) -> Result<(), Over> {
+        let base = self.opened.trials[0].clone();
+        let known = known(&self.opened.host, self.opened.peer_hosts.first(), &base);
+        let mut more = changes(&base, &known);
+        more.extend(self.paces(&base)?);
+        more.retain(|trial| self.opened.far.can(std::slice::from_ref(trial)).is_ok());
+        if self.guard.is_some() {
+            for advice in settings(&self.opened.host) {
+                let trial = self.opened.trials.len() + more.len();
+                more.push(under(&base, &advice.setting, &advice.wanted));
+                let (path, was) = (advice.files[0].clone(), advice.now.clone());
+                self.settings.push(Set { trial, path, was, wanted: advice.wanted });
+            }
+        }
+        self.opened.store.put_more(&more, &[]).map_err(Failure::from)?;
+        self.opened.trials.extend(more);
+        Ok(())
+    }
+
+    /// Paces that follow from what was measured until now.
+    fn paces(&self, base: &Trial) -> Result<Vec<Trial>, Over> {
+        let stored = narrows_store::read(&self.opened.file).map_err(Failure::from)?;
+        let analysis = Analysis::of(&stored);
+        let probes = stored.records.iter().filter_map(|record| record.sender()?.probe.as_deref());
+        let ways = probes.map(|one| if base.params.is_reverse() { &one.back } else { &one.there });
+        let carries = ways.filter_map(capacity).find_map(|known| match known {
+            Capacity::Between { low_bps, .. } => Some(low_bps),
+            Capacity::AtLeast { .. } => None,
+        });
+        let pace = carries.and_then(|bps| paced(base, Change::Pace, (PACE_SHARE * bps) as u64));
+        let reached = analysis.summaries.iter().find(|summary| summary.label == base.label);
+        let reached = reached.and_then(|summary| summary.estimate).filter(|one| one.value > 1e6);
+        let half = reached.and_then(|one| paced(base, Change::HalfPace, (one.value / 2.0) as u64));
+        Ok(pace.into_iter().chain(half).collect())
+    }
+
+    /// The trials that change something, those first that the findings make likely.
+    fn by_likelihood(&self) -> Result<Vec<usize>, Over> {
+        let stored = narrows_store::read(&self.opened.file).map_err(Failure::from)?;
+        let likely = hypotheses(&Analysis::of(&stored));
+        let likely: Vec<Change> = likely.iter().flat_map(|one| one.changes).copied().collect();
+        let trials = self.opened.trials.iter().enumerate();
+        let changes = trials.filter_map(|(at, trial)| Some((at, Change::of(trial)?)));
+        let mut ranked: Vec<(usize, usize)> = changes
+            .map(|(at, change)| {
+                let rank = likely.iter().position(|one| *one == change);
+                (rank.unwrap_or(likely.len()), at)
+            })
+            .collect();
+        ranked.sort_unstable();
+        Ok(ranked.into_iter().map(|(_, at)| at).collect())
+    }
+
+    /// The trials whose effect is measured: those that moved the figure most as they were tried,
+    /// and, where none did, the likeliest.
+    fn picked(&self) -> Result<Vec<usize>, Over> {
+        let stored = narrows_store::read(&self.opened.file).map_err(Failure::from)?;
+        let tried = changed(&stored);
+        let mut moved: Vec<(f64, usize)> = tried
+            .iter()
+            .filter(|one| one.tried_ratio > TENTH)
+            .filter_map(|one| {
+                let label = format!("{}, {}", self.opened.trials[0].label, one.says);
+                let at = self.opened.trials.iter().position(|trial| trial.label == label)?;
+                Some((one.tried_ratio, at))
+            })
+            .collect();
+        moved.sort_by(|a, b| b.0.total_cmp(&a.0));
+        moved.truncate(CONFIRMED);
+        if moved.is_empty() {
+            return Ok(self.by_likelihood()?.into_iter().take(1).collect());
+        }
+        Ok(moved.into_iter().map(|(_, at)| at).collect())
+    }
+}
+
+/// What the two hosts have.
+fn known(here: &Host, there: Option<&Host>, base: &Trial) -> Known {
+    let sender = if base.params.is_reverse() { there } else { Some(here) };
+    let congestion = sender.and_then(super::variants::other_control).map(str::to_owned);
+    let most = |host: &Host| {
+        let of = |name: &str| host.tuning.get(name)?.value()?.trim().parse::<u64>().ok();
+        Some(of("net.core.rmem_max")?.min(of("net.core.wmem_max")?))
+    };
+    let both = most(here).zip(there.and_then(most));
+    let buffer_bytes = both.map(|(here, there)| Bytes(here.min(there)));
+    Known { congestion, buffer_bytes, cpus: cpus(here, there) }
+}
+
+/// The first CPUs of this host and the last of the other: apart where both are one machine.
+fn cpus(here: &Host, there: Option<&Host>) -> Option<(CpuList, CpuList)> {
+    let near = here.cpu.online.value()?.first()?;
+    let far = there?.cpu.online.value()?.last()?;
+    (near != far).then(|| (CpuList(vec![*near]), CpuList(vec![*far])))
+}
+
+/// Settings of this host's network that advice would change, each a file.
+fn settings(host: &Host) -> Vec<Advice> {
+    let advised = advise(host, Profile::Throughput, None).advice.into_iter();
+    let of_net =
+        |advice: &Advice| matches!(&advice.files[..], [file] if file.starts_with("/proc/sys/net/"));
+    advised.filter(of_net).take(SETTINGS).collect()
+}
