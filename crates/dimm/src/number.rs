@@ -28,6 +28,9 @@ pub fn read(rule: &Rule, board: &Board<'_>) -> Result<Read, WhyNot> {
     let mut places: Read = vec![None; board.slots.len()];
     let mut rows: BTreeMap<u32, Vec<Found>> = BTreeMap::new();
     for found in found(rule, board)? {
+        if rule.bridged && is_behind_a_bridge(board, &found) {
+            return Err(WhyNot::Sockets);
+        }
         rows.entry(found.socket).or_default().push(found);
     }
     if let Some(most) = rule.slots.first() {
@@ -55,6 +58,12 @@ pub fn read(rule: &Rule, board: &Board<'_>) -> Result<Read, WhyNot> {
         }
     }
     Ok(places)
+}
+
+/// Whether a slot holds memory and its own socket no processor.
+fn is_behind_a_bridge(board: &Board<'_>, found: &Found) -> bool {
+    let own = board.sockets.get(found.socket as usize);
+    holds_dram(&board.slots[found.index]) && !own.is_some_and(|socket| socket.populated)
 }
 
 /// What the patterns find. A slot of another name is an error: what is counted must be whole.

@@ -190,6 +190,14 @@ fn risers_of_a_processor_have_channels_of_their_own() {
     let population = Population::of(&r810(&[E7; 4]).host()).expect("population");
     assert_eq!((population.sockets.len(), population.balance), (4, Balance::NearBalanced));
     assert_eq!(r810(&[E7, E7, "", ""]).told(), "nothing");
+    let slots = |letter: char, full: &[u32]| row(&format!("DIMM {letter}#"), 1..=8, full);
+    let two = |full: [&[u32]; 4]| {
+        let names: Vec<String> = "ABCD".chars().zip(full).flat_map(|(l, f)| slots(l, f)).collect();
+        planted("Dell Inc.", "PowerEdge R810", &[E7, E7, "", ""], &with_bank(&names, "")).told()
+    };
+    assert!(two([&[1, 2, 3, 4], &[1, 2, 3, 4], &[], &[]]).starts_with("dell-r810"));
+    // As many processors as letters with memory, and one of them has none.
+    assert_eq!(two([&[1, 2, 3, 4], &[], &[1, 2, 3, 4], &[]]), "nothing");
 }
 
 #[test]

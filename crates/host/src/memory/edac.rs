@@ -4,6 +4,7 @@ use crate::Root;
 use narrows_dimm::locator;
 use narrows_model::host::{ControllerModule, Module, Slot};
 use narrows_model::{Bytes, Fact};
+use std::collections::BTreeMap;
 
 const CONTROLLERS: &str = "sys/devices/system/edac/mc";
 
@@ -66,6 +67,72 @@ pub fn fill(slots: Fact<Vec<Slot>>, controllers: &Fact<Vec<ControllerModule>>) -
         ..Slot::default()
     });
     Fact::Known { value: filled.collect(), from: from.clone() }
+}
+
+/// Firmware's slots without places where the driver, which asks the hardware, finds as many modules
+/// of the same sizes and on other channels: then a numbering was taken wrongly, and the driver's
+/// places are the better ones.
+pub fn confirmed(
+    mut slots: Fact<Vec<Slot>>,
+    controllers: &Fact<Vec<ControllerModule>>,
+) -> Fact<Vec<Slot>> {
+    let driver = controllers.value().and_then(|modules| by_driver(modules));
+    let firmware = slots.value().and_then(|slots| by_firmware(slots));
+    let Some((driver, firmware)) = driver.zip(firmware) else { return slots };
+    let contradicts = sizes(&driver) == sizes(&firmware) && shape(&driver) != shape(&firmware);
+    if let Fact::Known { value, .. } = &mut slots
+        && contradicts
+    {
+        value.iter_mut().for_each(|slot| slot.at = None);
+    }
+    slots
+}
+
+/// The sizes of all modules, ascending.
+fn sizes(held: &[(Channel, u64)]) -> Vec<u64> {
+    let mut sizes: Vec<u64> = held.iter().map(|(_, bytes)| *bytes).collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+/// Socket and channel.
+type Channel = (u32, String);
+
+/// Where the driver finds modules; `None` where it cannot tell of one.
+fn by_driver(modules: &[ControllerModule]) -> Option<Vec<(Channel, u64)>> {
+    let full = modules.iter().filter(|module| module.size_bytes.is_some());
+    let each = full.map(|module| {
+        let at = module.at.as_ref()?;
+        Some(((at.socket, at.channel.clone()), module.size_bytes?.0))
+    });
+    each.collect()
+}
+
+/// Where firmware's slots have modules; `None` where one is not placed or has no size.
+fn by_firmware(slots: &[Slot]) -> Option<Vec<(Channel, u64)>> {
+    let full = slots.iter().filter(|slot| slot.module.as_ref().is_some_and(|m| m.is_dram));
+    let each = full.map(|slot| {
+        let at = slot.at.as_ref()?;
+        Some(((at.socket, at.channel.clone()), slot.module.as_ref()?.size_bytes?.0))
+    });
+    each.collect()
+}
+
+/// What each channel holds, by socket; without names, for firmware and driver have their own.
+fn shape(held: &[(Channel, u64)]) -> Vec<Vec<Vec<u64>>> {
+    let mut sockets: BTreeMap<u32, BTreeMap<&str, Vec<u64>>> = BTreeMap::new();
+    for ((socket, channel), bytes) in held {
+        sockets.entry(*socket).or_default().entry(channel).or_default().push(*bytes);
+    }
+    let of = |channels: BTreeMap<&str, Vec<u64>>| {
+        let mut channels: Vec<Vec<u64>> = channels.into_values().collect();
+        channels.iter_mut().for_each(|sizes| sizes.sort_unstable());
+        channels.sort();
+        channels
+    };
+    let mut shape: Vec<Vec<Vec<u64>>> = sockets.into_values().map(of).collect();
+    shape.sort();
+    shape
 }
 
 /// The module that all of firmware's modules are like in speed and ranks.
@@ -150,5 +217,42 @@ mod tests {
         assert_eq!(modules.value().map(Vec::len), Some(2));
         assert!(matches!(fill(Fact::absent("no table"), &modules), Fact::Absent { .. }));
         remove("unplaced");
+    }
+
+    #[test]
+    fn a_numbering_that_the_driver_contradicts_is_not_taken() {
+        use narrows_model::host::SlotPlace;
+        let root = root(
+            "confirmed",
+            &[
+                ("CPU_SrcID#0_MC#0_Chan#0_DIMM#0", "channel 0 slot 0", "32768"),
+                ("CPU_SrcID#0_MC#0_Chan#1_DIMM#0", "channel 1 slot 0", "32768"),
+            ],
+        );
+        let modules = read(&root);
+        let slots = |channels: [&str; 2], gib: u64| {
+            let slot = |channel: &str| Slot {
+                at: Some(SlotPlace { channel: channel.to_owned(), ..SlotPlace::default() }),
+                module: Some(Module {
+                    size_bytes: Some(Bytes::gib(gib)),
+                    is_dram: true,
+                    ..Module::default()
+                }),
+                ..Slot::default()
+            };
+            Fact::known(channels.map(slot).to_vec(), "planted")
+        };
+        let is_placed = |slots: Fact<Vec<Slot>>| {
+            let confirmed = confirmed(slots, &modules);
+            confirmed.value().is_some_and(|slots| slots.iter().all(|slot| slot.at.is_some()))
+        };
+        assert!(is_placed(slots(["A", "B"], 32)), "names differ, and what they hold does not");
+        assert!(!is_placed(slots(["A", "A"], 32)), "two on one channel");
+        // Other modules than the driver's: nothing is said of where they are.
+        assert!(is_placed(slots(["A", "A"], 16)));
+        let both = fill(confirmed(slots(["A", "A"], 32), &modules), &modules);
+        let at = both.value().and_then(|slots| slots[1].at.clone());
+        assert_eq!(at.map(|at| at.channel), Some("M0C1".to_owned()), "the driver's places");
+        remove("confirmed");
     }
 }

@@ -25,7 +25,7 @@ pub fn read(root: &Root, mut firmware: Told, processor: Option<&String>) -> Memo
         total_bytes: line("MemTotal"),
         available_bytes: line("MemAvailable"),
         cgroup_limit_bytes: cgroup::memory_limit(root),
-        slots: edac::fill(firmware.slots, &controllers),
+        slots: edac::fill(edac::confirmed(firmware.slots, &controllers), &controllers),
         arrays: firmware.arrays,
         ranges: firmware.ranges,
         controllers,
