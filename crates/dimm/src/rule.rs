@@ -60,8 +60,8 @@ pub struct Rule {
     /// Boards or risers (field `unit`) of a processor.
     #[serde(default = "one")]
     pub units: u32,
-    /// Whether bridges in empty sockets join their slots to other processors: then memory in slots of
-    /// a socket without a processor is not placed.
+    /// Whether bridges in empty sockets join their slots to other processors: then memory in slots
+    /// of a socket without a processor is not placed.
     #[serde(default)]
     pub bridged: bool,
     /// How many slots a processor of such a board may have; one has the first. None: any number.
