@@ -3,7 +3,7 @@
 
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
 use narrows_model::host::{Host, Irq, Nic};
-use narrows_model::trial::Path;
+use narrows_model::trial::NetworkPath;
 use narrows_model::{Fact, Nanos};
 use narrows_runner::live::{LiveClock, LiveSettings};
 use narrows_runner::outside::{Clock, HostSettings};
@@ -28,7 +28,7 @@ fn site() -> Site {
     };
     let host = Host { nics: vec![nic], ..Host::default() };
     let interface = Some("narrows-none".into());
-    Site { host, peer_hosts: Vec::new(), path: Path::Peer, interface }
+    Site { host, peers: Vec::new(), path: NetworkPath::Peer, interface }
 }
 
 #[test]
