@@ -46,19 +46,45 @@ fn look(cell: &Cell<'_>) -> Looked {
     let none_came = sent >= 1.0 && all_came == 0 && timeouts >= 1.0;
     let wrong = (none_came && segment >= LARGE_BYTES).then(|| {
         let mtu = cell.path_mtu_bytes().unwrap_or(segment + 52.0);
+        let sizes = probed(cell);
+        let vanish = match sizes {
+            Some((passes, vanishes)) => {
+                format!("packets of {passes} B pass, those of {vanishes} B")
+            }
+            None => format!("packets of {mtu:.0} B"),
+        };
         let says = format!(
             "Connections are made and no full segment arrives in {}: a path MTU black hole, \
-             packets of {mtu:.0} B vanish and nobody tells the sender",
+             {vanish} vanish and nobody tells the sender",
             cell.trial.label
         );
-        let remedy = "find the size that passes: ping -M do -s SIZE in both directions; --mss 1000 \
-                      shows that smaller segments go. Let ICMP \"fragmentation needed\" (IPv6: \
-                      \"packet too big\") pass the firewalls between, or lower the MTU of the \
-                      interfaces or routes; sysctl -w net.ipv4.tcp_mtu_probing=1 at the sender \
-                      lets TCP find it by itself";
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy(sizes))
     });
     cell.saw(seen, wrong)
+}
+
+/// Bytes of the largest packet that passes the way of a cell's segments and of the smallest that
+/// does not, by the probe of the same study; `None` where there was none, or it saw no black hole.
+fn probed(cell: &Cell<'_>) -> Option<(u64, u64)> {
+    let probes = cell.study.records.iter().filter_map(|record| record.sender()?.probe.as_deref());
+    let is_back = cell.trial.params.is_reverse();
+    let mut ways = probes.map(|probe| if is_back { &probe.back } else { &probe.there });
+    ways.find_map(|way| way.mtu?.black_hole()).map(|(passes, vanishes)| (passes.0, vanishes.0))
+}
+
+fn remedy(sizes: Option<(u64, u64)>) -> String {
+    let first = match sizes {
+        Some((passes, _)) => format!(
+            "ip route change ... mtu {passes} at the sender, or interfaces of that MTU; better, let"
+        ),
+        None => "find the size that passes: narrows tcp HOST --explain, or ping -M do -s SIZE in \
+                 both directions. Lower the MTU of the interfaces or routes to it, or let"
+            .to_owned(),
+    };
+    format!(
+        "{first} ICMP \"fragmentation needed\" (IPv6: \"packet too big\") pass the firewalls \
+         between; sysctl -w net.ipv4.tcp_mtu_probing=1 at the sender lets TCP find it by itself"
+    )
 }
 
 #[cfg(test)]
@@ -81,5 +107,32 @@ mod tests {
         assert!(is_clear(&of(3, 2, 1448)));
         assert!(is_clear(&of(0, 2, 536)), "a smaller one passes every path");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn a_probe_gives_the_sizes_and_the_remedy_its_number() {
+        use narrows_model::Bytes;
+        use narrows_model::probe::{PathMtu, PathProbe};
+        use narrows_model::result::Verdict;
+        let mut study = stream("tcp-stream");
+        read(&mut study, "tcp-info", "flow0.sent_data_segments", 3);
+        read(&mut study, "tcp-info", "flow0.timeouts_events", 2);
+        read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+        read_receiver(&mut study, "tcp-info", "flow0.received_data_segments", 0);
+        let mut probe = PathProbe::default();
+        probe.there.mtu = Some(PathMtu {
+            interface_bytes: Bytes(1500),
+            passes_bytes: Some(Bytes(1234)),
+            vanishes_bytes: Some(Bytes(1235)),
+            told_bytes: None,
+            used_bytes: Bytes(1500),
+        });
+        let sender = study.records.iter_mut().flat_map(|record| &mut record.reports);
+        let mut sender = sender.filter(|end| end.role == narrows_model::load::Role::Sender);
+        sender.next().expect("a sender").report.probe = Some(Box::new(probe));
+        let Verdict::Found { findings, .. } = of_study(&RULE, &study) else { panic!("found") };
+        let (says, remedy) = (&findings[0].says, &findings[0].remedy);
+        assert!(says.contains("packets of 1234 B pass, those of 1235 B vanish"), "{says}");
+        assert!(remedy.contains("mtu 1234"), "{remedy}");
     }
 }
