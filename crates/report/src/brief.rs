@@ -5,7 +5,7 @@ use crate::answer::{self, Answer};
 use crate::drawn::Screen;
 use crate::drawn::canvas::{BOLD, PLAIN, RED, cut, display_width, wrap};
 use crate::formats::text::{details, no_value, styled};
-use crate::{Analysis, judged, profiled, words};
+use crate::{Analysis, judged, probed, profiled, words};
 use narrows_model::result::{Finding, Prediction, Weight};
 use narrows_model::shown;
 use narrows_model::trial::NetworkPath;
@@ -137,7 +137,8 @@ fn cells(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
     }
     lines.extend(more(analysis.summaries.len(), most, "cell"));
     let sums = words::together(analysis).into_iter().chain(words::pairs(analysis));
-    for text in sums.take(CELLS) {
+    let path = probed::says(analysis.stored).into_iter().map(|says| format!("path: {says}"));
+    for text in sums.chain(path).take(CELLS) {
         lines.extend(wrap(&styled(&format!("  {text}")), columns, "    "));
     }
     lines

@@ -3,7 +3,7 @@
 
 use super::Format;
 use crate::study::text::tables;
-use crate::{Analysis, judged, profiled, sessions, words};
+use crate::{Analysis, judged, probed, profiled, sessions, words};
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
@@ -136,7 +136,8 @@ fn measured(out: &mut String, analysis: &Analysis<'_>) {
         row(out, analysis, summary, width);
     }
     let together = words::together(analysis).into_iter().chain(words::pairs(analysis));
-    for text in together.chain(words::copy_share(analysis)) {
+    let path = probed::says(analysis.stored).into_iter().map(|says| format!("path: {says}"));
+    for text in together.chain(words::copy_share(analysis)).chain(path) {
         line(out, &format!("  {text}"), 4);
     }
     for summary in &analysis.summaries {
