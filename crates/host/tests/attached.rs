@@ -49,6 +49,34 @@ fn words_and_registers_of_one_function_agree() {
     assert!(compared >= 7, "{compared}");
 }
 
+/// The page of a sysinfo-snapshot tells what its outputs tell alone.
+#[test]
+fn the_page_of_a_snapshot_is_a_host() {
+    let lscpu = "Architecture: x86_64\nCPU(s): 2\nOn-line CPU(s) list: 0-1\nSocket(s): 1\n\
+                 NUMA node(s): 1\nNUMA node0 CPU(s): 0-1\n";
+    let ip = "2: ens9: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 qdisc mq state UP mode DEFAULT\n\
+              \x20   link/ether 02:00:00:00:00:09 brd ff:ff:ff:ff:ff:ff\n";
+    let html = |text: &str| {
+        let text = text.replace('\t', "&nbsp;&nbsp;&nbsp;&nbsp;");
+        text.replace('<', "&lt;").replace('>', "&gt;").replace('\n', "<br/>")
+    };
+    let page = format!(
+        "<html><body><pre><h1>Mellanox Technologies</h1><h2>1. Server Commands: </h2>\
+         <h2>ip link</h2><p>{}</p><h2>lscpu</h2><p>{}</p></pre></body></html>\n",
+        html(ip),
+        html(lscpu)
+    );
+    let file = std::env::temp_dir().join(format!("narrows-snapshot-{}.html", std::process::id()));
+    std::fs::write(&file, page).expect("page");
+    let host = narrows_host::open(&file).expect("a host");
+    let _ = std::fs::remove_file(&file);
+    assert_eq!(host.cpu.online.value().map(Vec::len), Some(2));
+    assert_eq!(
+        host.nics.first().and_then(|nic| nic.mtu_bytes.value().map(|mtu| mtu.0)),
+        Some(9000)
+    );
+}
+
 /// Every reader on every text, cut and garbled: an error at worst.
 #[test]
 fn nothing_that_is_cut_or_garbled_makes_a_reader_panic() {

@@ -98,7 +98,7 @@ pub fn parts<E: std::fmt::Display>(
         let Some(text) = crate::memory::sections::text(bytes) else { continue };
         let name = format!("{shown}: {path}");
         if is_divided(&text) {
-            for piece in sections::pieces(&text) {
+            for piece in sections::pieces(&sections::plain(&text)) {
                 match piece.is_file && is_of_kernel(piece.what.trim_start_matches('/')) {
                     true => copies.push((piece.what.to_owned(), piece.text.to_owned())),
                     false => take(piece.text, &format!("{name}: {}", piece.what), &mut rest),
