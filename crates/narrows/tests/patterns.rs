@@ -130,7 +130,8 @@ fn hosts_send_to_each_other() {
         assert!(overlap > 0.5 && overlap <= 1.0, "{pattern}: {overlap}");
         assert_eq!(pairs["apart"], 0);
     }
-    let words = ["--pattern", "fan-out", "-b", "8M", "-t", "0.3", "--repeats", "1"];
+    let places = ["-A", "sender=0/all,receiver=0", "--pattern", "fan-out"];
+    let words = [&places[..], &["-b", "8M", "-t", "0.3", "--repeats", "1"]].concat();
     let told = run(&mut hosts.measure("tcp", &words));
     let text = out(&told);
     assert!(text.contains("198.51.100.2 to 198.51.100.4: "), "{text}");
@@ -149,6 +150,8 @@ fn agents_meet_no_others_unless_their_owners_say_so() {
     assert_ne!(refused.status.code(), Some(0));
     let text = out(&refused) + &err(&refused);
     assert!(text.contains("receiver at 198.51.100.2") && text.contains("--peers"), "{text}");
+    let unnamed = run(&mut hosts.measure("tcp", &["--pattern", "pair", "-A", "0,0"]));
+    assert!(err(&unnamed).contains("say sender=, receiver= or HOST="), "{}", err(&unnamed));
     let few = run(&mut hosts.measure("tcp", &["--pattern", "ring"]));
     assert_eq!(few.status.code(), Some(2));
     assert!(err(&few).contains("ring needs 3 hosts or more, and 2 are named"), "{}", err(&few));

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod background;
+mod by_end;
 pub mod check;
 pub mod diagnose;
 pub mod direct;
@@ -23,6 +24,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 pub use background::BackgroundLoad;
+pub use by_end::{ByEnd, NotByEnd, PlacesByEnd, UnplacedAt};
 pub use pattern::{NoPattern, Pattern};
 pub use place::{Seat, Spot, TwoPlaces, Where, choose, cpus, on_node};
 pub use unplaced::{Unnamed, Unplaced};

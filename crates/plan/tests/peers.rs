@@ -110,10 +110,27 @@ fn slips_about_hosts_say_where_they_are() {
         ("peers = ['a', 'b']\npattern = 'pair'\nload = 'tcp-rr'", "streams in one direction"),
         ("peers = ['a', 'b']\npattern = 'pair'\nbind = 'eth0'", "bind is of this host"),
         ("peers = ['a', 'b']\npattern = 'pair'\nmtu = 9000", "mtu is of this host"),
+        ("peers = ['a', 'b']\npattern = 'pair'\naffinity = '0,1'", "affinity: '0': of a pattern"),
+        ("peers = ['a', 'b']\npattern = 'pair'\naffinity = 'c=1'", "'c' is no host"),
     ] {
         let told = of(lines);
         assert!(told.contains(says), "{lines}: {told}");
     }
+}
+
+#[test]
+fn ends_of_a_pattern_are_placed_by_role_and_host() {
+    let text = "name = 'x'\nrepeats = 2\n[base]\npeers = ['a', 'b']\npattern = 'pair'\n\
+                [[factor]]\nname = 'CPUs'\nset = 'affinity'\n\
+                levels = ['sender=0,receiver=1-3/all', 'b=3', 'b=9']\n";
+    let all = planned(text).expect("trials");
+    let cpus = |at: usize| -> Vec<&[u32]> {
+        all[at].0.ends.iter().map(|end| end.place.cpus.0.as_slice()).collect()
+    };
+    assert_eq!(cpus(0), [&[0][..], &[1, 2, 3]]);
+    assert_eq!(cpus(1), [&[][..], &[3]]);
+    let whys: Vec<Option<&str>> = all.iter().map(|(_, why)| why.as_deref()).collect();
+    assert_eq!(whys, [None, None, Some("b: there is no CPU 9")]);
 }
 
 #[test]

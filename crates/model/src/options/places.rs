@@ -12,8 +12,8 @@ pub static AFFINITY: Opt<String> = Opt::new(Declared {
     takes: Takes::Text(Form::Places),
     help: "CPUs to pin to here and at the peer, as LOCAL,REMOTE; each a CPU, a range such as 0-3, \
            a list such as 0+2+4-7, node:N, nic (the node of the NIC), or other-node; the second \
-           may be same-core. Each flow's thread is bound to one of them; with /all (node:0/all) \
-           to the whole set",
+           may be same-core; with --pattern sender=, receiver= or HOST= before each. Each flow's \
+           thread is bound to one of them; with /all (node:0/all) to the whole set",
     flags: &[
         Flag { on: TCP_UDP, ..AFFINITY_FLAG },
         Flag {
@@ -35,7 +35,7 @@ pub static MEMORY_NODE: Opt<String> = Opt::new(Declared {
     key: "memory_node",
     takes: Takes::Text(Form::Nodes),
     help: "Nodes that the buffers of messages are taken from, here and at the peer; a dash leaves \
-           it to the kernel",
+           it to the kernel; with --pattern sender=, receiver= or HOST= before each",
     flags: &[
         Flag { on: TCP_UDP, ..NODES_FLAG },
         Flag {

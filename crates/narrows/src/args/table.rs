@@ -8,7 +8,7 @@ use narrows_model::options::{
 };
 use narrows_model::workload::Workload;
 use narrows_plan::study::{Settings, nodes, seats};
-use narrows_plan::{BackgroundLoad, Where};
+use narrows_plan::{BackgroundLoad, ByEnd, Seat, Where};
 use narrows_workloads::{tcp, udp};
 use std::error::Error;
 use std::marker::PhantomData;
@@ -156,6 +156,24 @@ where
     ValueParser::new(parser)
 }
 
+/// Places of two ends, or of a pattern's by role or host.
+fn places(text: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+    if text.contains('=') {
+        Ok(ByEnd::parse(text, str::parse::<Seat>).map(drop)?)
+    } else {
+        Ok(seats(text).map(drop)?)
+    }
+}
+
+/// The same of nodes.
+fn memory_nodes(text: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+    if text.contains('=') {
+        Ok(ByEnd::parse(text, str::parse::<u32>).map(drop)?)
+    } else {
+        Ok(nodes(text).map(drop)?)
+    }
+}
+
 fn parser(takes: Takes, command: Command) -> ValueParser {
     match takes {
         Takes::Word(names) | Takes::WordOfAnyCase(names) => words(names.iter().copied()),
@@ -169,9 +187,9 @@ fn parser(takes: Takes, command: Command) -> ValueParser {
         Takes::Text(Form::Receiver) => {
             words(tcp::receivers::RECEIVERS.iter().map(|receiver| receiver.name))
         }
-        Takes::Text(Form::Places) => readable(seats),
+        Takes::Text(Form::Places) => readable(places),
         Takes::Text(Form::Place) => readable(str::parse::<Where>),
-        Takes::Text(Form::Nodes) => readable(nodes),
+        Takes::Text(Form::Nodes) => readable(memory_nodes),
         Takes::Text(Form::BackgroundLoad) => readable(str::parse::<BackgroundLoad>),
         other => {
             ValueParser::new(move |text: &str| -> Result<Value, WrongValue> { other.parse(text) })

@@ -15,7 +15,7 @@ use narrows_hostctl::netns;
 use narrows_interop::iperf3::{self, client::Iperf3Server};
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{Bind, CpuList, Params};
-use narrows_model::options::runs;
+use narrows_model::options::{flows, runs};
 use narrows_model::study::Study;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::Workload;
@@ -244,23 +244,27 @@ impl Measurement<'_> {
         self.settings.pattern().map_err(|why| Failure::of(Cause::PATTERN, why.to_string()))
     }
 
-    /// The ends of a pattern. They run on any CPUs of their hosts, and none runs here.
-    fn ends_of(&self, pattern: Pattern) -> Result<Vec<EndSpec>, Failure> {
+    /// The ends of a pattern, none of which runs here, in their places on hosts that are known.
+    fn ends_of(&self, pattern: Pattern, known: &[Host]) -> Result<Vec<EndSpec>, Failure> {
         let settings = &self.settings;
-        let placed = [
-            (settings.places().map_err(slip)?.is_some(), "--affinity"),
-            (settings.nodes().map_err(slip)? != (None, None), "--memory-node"),
+        let here = [
             (settings.interrupts().map_err(slip)?.is_some(), "--irq"),
             (settings.background().map_err(slip)?.is_some(), "--memory-load"),
         ];
-        if let Some((_, option)) = placed.into_iter().find(|(told, _)| *told) {
-            let says =
-                format!("{option} is of two ends, one of them here; --pattern has none here");
+        if let Some((_, option)) = here.into_iter().find(|(told, _)| *told) {
+            let says = format!("{option} is of an end here; --pattern has none here");
             return Err(Failure::of(Cause::PATTERN, says));
         }
-        let hosts: Vec<u32> = (0..).take(self.peer.hosts.len()).collect();
-        let ends = pattern.ends(&hosts);
-        ends.map_err(|why| Failure::of(Cause::PATTERN, format!("--pattern: {why}")))
+        let names: Vec<&str> = self.peer.hosts.iter().map(String::as_str).collect();
+        let numbers: Vec<u32> = (0..).take(names.len()).collect();
+        let ends = pattern.ends(&numbers);
+        let ends = ends.map_err(|why| Failure::of(Cause::PATTERN, format!("--pattern: {why}")))?;
+        let places = settings.places_by_end(&names).map_err(slip)?;
+        let hosts: Vec<(&str, Option<&Host>)> =
+            names.iter().enumerate().map(|(at, name)| (*name, known.get(at))).collect();
+        let flows = settings.told(&flows::PARALLEL).unwrap_or(1);
+        let placed = places.put(ends, &hosts, flows);
+        placed.map_err(|why| Failure::of(Cause::NO_PLACE, why.to_string()))
     }
 
     /// How this host's end is started.
@@ -348,7 +352,7 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     }
     // Before anybody is called.
     let pattern = measurement.pattern()?;
-    pattern.map(|pattern| measurement.ends_of(pattern)).transpose()?;
+    pattern.map(|pattern| measurement.ends_of(pattern, &[])).transpose()?;
     let far = Far::find(args, measurement.is_iperf3())?;
     let peer_hosts = far.hosts();
     let (own_address, address) = far.addresses().ok_or(RunError::NoPeer)?;
@@ -451,7 +455,7 @@ impl Measurement<'_> {
     ) -> Result<Vec<Trial>, Failure> {
         let hosts = &self.peer.hosts;
         if let Some(pattern) = self.pattern()? {
-            return Ok(vec![self.timed(params, self.ends_of(pattern)?, path)]);
+            return Ok(vec![self.timed(params, self.ends_of(pattern, sides.peer_hosts)?, path)]);
         }
         let trial = |(index, name): (usize, &String)| {
             let trial = self.timed(params, self.ends(params, sides, index)?, path);

@@ -77,7 +77,8 @@ impl<'a> Cast<'a> {
     ) -> Result<(Vec<EndSpec>, Option<String>), StudyError> {
         let away = self.peers().find_map(|peer| Some(format!("{}: {}", peer.name, peer.away?)));
         if let Some(pattern) = self.pattern {
-            return Ok((self.of_pattern(pattern, params)?, away));
+            let (ends, why) = self.of_pattern(pattern, params)?;
+            return Ok((ends, away.or(why)));
         }
         let reverse = params.is_reverse();
         let placed = self.two(spot, params)?;
@@ -90,7 +91,11 @@ impl<'a> Cast<'a> {
     }
 
     /// The ends of a pattern, all on other hosts.
-    fn of_pattern(&self, pattern: Pattern, params: &Params) -> Result<Vec<EndSpec>, StudyError> {
+    fn of_pattern(
+        &self,
+        pattern: Pattern,
+        params: &Params,
+    ) -> Result<(Vec<EndSpec>, Option<String>), StudyError> {
         let key = places::PATTERN.declared.key;
         let wrong = |why: String| Err(StudyError::new(key, why));
         let settings = self.settings;
@@ -101,8 +106,6 @@ impl<'a> Cast<'a> {
             return wrong("it is of streams in one direction".to_owned());
         }
         let not_with = [
-            (settings.places()?.is_some(), places::AFFINITY.declared.key),
-            (settings.nodes()? != (None, None), places::MEMORY_NODE.declared.key),
             (settings.interrupts()?.is_some(), places::IRQ.declared.key),
             (settings.background()?.is_some(), places::MEMORY_LOAD.declared.key),
             (settings.bind().is_some(), places::BIND.declared.key),
@@ -114,7 +117,15 @@ impl<'a> Cast<'a> {
             return wrong(format!("{other} is of this host, which has no end in a pattern"));
         }
         let far: Vec<u32> = self.far.iter().map(|at| *at as u32).collect();
-        pattern.ends(&far).or_else(|why| wrong(why.to_string()))
+        let ends = pattern.ends(&far).map_err(|why| StudyError::new(key, why.to_string()))?;
+        let names: Vec<&str> = self.peers().map(|peer| peer.name).collect();
+        let hosts: Vec<(&str, Option<&Host>)> =
+            self.ends.peers.iter().map(|peer| (peer.name, peer.host)).collect();
+        let placed = settings.places_by_end(&names)?.put(ends.clone(), &hosts, params.flows());
+        Ok(match placed {
+            Ok(placed) => (placed, None),
+            Err(why) => (ends, Some(why.to_string())),
+        })
     }
 
     /// Both ends in their places.

@@ -2,7 +2,7 @@
 //! host that have names of their own.
 
 use super::StudyError;
-use crate::{BackgroundLoad, NoPattern, Pattern, Seat, Unnamed, Where};
+use crate::{BackgroundLoad, ByEnd, NoPattern, Pattern, PlacesByEnd, Seat, Unnamed, Where};
 use narrows_model::Bytes;
 use narrows_model::load::{Bind, MemoryParams, Params};
 use narrows_model::options::{
@@ -122,6 +122,25 @@ impl Settings {
         pattern.map_err(|why: NoPattern| {
             StudyError::new(places::PATTERN.declared.key, why.to_string())
         })
+    }
+
+    /// Where the ends of a pattern among these hosts are.
+    pub fn places_by_end(&self, hosts: &[&str]) -> Result<PlacesByEnd, StudyError> {
+        let seats = self.by_end(&places::AFFINITY, hosts, str::parse::<Seat>)?;
+        let nodes = self.by_end(&places::MEMORY_NODE, hosts, str::parse::<u32>)?;
+        Ok(PlacesByEnd { seats, nodes })
+    }
+
+    fn by_end<T, E: ToString>(
+        &self,
+        option: &Opt<String>,
+        hosts: &[&str],
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<ByEnd<T>, StudyError> {
+        let Some(text) = self.told(option) else { return Ok(ByEnd::default()) };
+        let told = ByEnd::parse(&text, read);
+        let told = told.and_then(|told| told.check(hosts).map(|()| told));
+        told.map_err(|why| StudyError::new(option.declared.key, why.to_string()))
     }
 
     /// CPUs of both ends, as places.
