@@ -73,8 +73,9 @@ pub(crate) fn byte_cost(interrupts: Option<Interrupts>) -> ByteCost {
 
 /// Whether the NIC, or the kernel for it, merges and splits segments; yes where nobody tells.
 pub(crate) fn merges(nic: Option<&Nic>) -> Option<bool> {
-    const RECEIVE: &str = "generic-receive-offload";
-    const LARGE: &str = "large-receive-offload";
+    // The kernel's names, as facts have them, and not ethtool's.
+    const RECEIVE: &str = "rx-gro";
+    const LARGE: &str = "rx-lro";
     let offloads = nic?.offloads.value()?;
     let is_on = |name: &str| offloads.get(name).copied();
     is_on(RECEIVE).map(|on| on || is_on(LARGE) == Some(true))
