@@ -15,6 +15,7 @@ mod setting;
 mod signals;
 mod survey;
 pub mod tune;
+pub mod worth;
 
 use narrows_model::host::Host;
 use narrows_model::result::{Finding, Prediction, Verdict};

@@ -7,6 +7,7 @@ use crate::rules::{
     congestion_control, noisy_host, other_traffic, receive_window, retransmits, send_buffer,
     send_buffers,
 };
+use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding};
@@ -68,6 +69,9 @@ pub struct Limit {
     pub excludes: Vec<String>,
     /// What would hold it then, where the model knows.
     pub next: Option<Next>,
+    /// What removing it is worth; `None` where neither a measurement nor the model knows.
+    #[serde(default)]
+    pub worth: Option<Worth>,
 }
 
 impl Limit {
@@ -92,7 +96,11 @@ impl fmt::Display for Limit {
             let (resource, factor) = (&next.resource, next.factor);
             write!(f, "; next limit: {resource}, {gbps:.1} Gb/s, {factor:.1} x (modelled)")?;
         }
-        Ok(())
+        match (&self.rule, &self.worth) {
+            (Some(_), Some(worth)) => write!(f, "; removing it is worth {worth}"),
+            (Some(_), None) => f.write_str("; what removing it is worth is unknown"),
+            (None, _) => Ok(()),
+        }
     }
 }
 
@@ -214,9 +222,11 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         outpaced(case, cell).or(named).or_else(own).or_else(rest).unwrap_or_else(|| {
             (None, "nothing that was looked at explains the rate".to_owned(), Sureness::Unexplained)
         });
+    let next = next(case, cell);
     Limit {
         cell: cell.trial.label.clone(),
-        next: next(case, cell),
+        worth: worth(case, cell, rule.as_deref(), next.as_ref().map(|next| next.allows)),
+        next,
         excludes: excluded(cell, rule.as_deref()),
         rule,
         what,
@@ -542,6 +552,8 @@ mod tests {
         };
         let says = limit_of(&study, &[prediction]).to_string();
         // Ten gigabits were measured: memory's nine are behind it.
-        assert!(says.ends_with("next limit: wire, 23.5 Gb/s, 2.4 x (modelled)"), "{says}");
+        let wanted = "next limit: wire, 23.5 Gb/s, 2.4 x (modelled); removing it is worth 2.4 to 2.4 x \
+                      (modelled)";
+        assert!(says.ends_with(wanted), "{says}");
     }
 }
