@@ -25,6 +25,9 @@ pub static RULE: Rule = Rule {
 /// 2,840 and 2,843 came; before shapers on the way there they were 20 to 40 % apart, since the
 /// kernel joins now more and now fewer segments.
 const SPREAD_MAX: f64 = 0.02;
+/// How far apart the runs' rates of data are at least, behind acknowledgements at one rate: 34 %
+/// there.
+const DATA_SPREAD_MIN: f64 = 0.1;
 /// Segments by which the window must have grown: the ends' windows differ by a few.
 const GROWTH_MIN: f64 = 8.0;
 /// A receiver acknowledges every second segment, or every second packet that was joined of a few.
@@ -102,7 +105,9 @@ fn is_constant(cell: &Cell<'_>, sent: f64) -> bool {
     let low = rates.iter().copied().reduce(f64::min).unwrap_or(0.0);
     let high = rates.iter().copied().reduce(f64::max).unwrap_or(0.0);
     let is_even = rates.len() >= RUNS_MIN && high - low <= SPREAD_MAX * high;
-    is_even && segments_each(cell, sent, high) >= SEGMENTS_MIN
+    // Before a shaper on the way there the data are as constant as what acknowledges them.
+    let varies = cell.rates().is_some_and(|rates| rates.spread() >= DATA_SPREAD_MIN);
+    is_even && varies && segments_each(cell, sent, high) >= SEGMENTS_MIN
 }
 
 /// Whether in every run the congestion window grew, and with it the acknowledgements under way and
@@ -187,14 +192,29 @@ mod tests {
         study
     }
 
+    /// Runs that are 0, 10 and 20 % faster.
+    fn unsteady(mut study: StoredStudy) -> StoredStudy {
+        for (number, record) in (10..).zip(&mut study.records) {
+            for end in record.of_mut(Role::Receiver) {
+                end.flows[0].bytes.0 = end.flows[0].bytes.0 / 10 * number;
+            }
+        }
+        study
+    }
+
     #[test]
     fn a_constant_rate_of_acknowledgements_is_found() {
-        assert!(is_found(&of_study(&RULE, &study([2836, 2840, 2843], 231_000))));
+        let even = study([2836, 2840, 2843], 231_000);
+        assert!(
+            is_clear(&of_study(&RULE, &even)),
+            "the data are as even: a shaper on the way there"
+        );
+        assert!(is_found(&of_study(&RULE, &unsteady(even))));
         let joined = study([1240, 1650, 1653], 16_500);
         assert!(is_clear(&of_study(&RULE, &joined)), "a shaper on the way there");
-        let each = study([8000, 8001, 8002], 16_000);
+        let each = unsteady(study([8000, 8001, 8002], 16_000));
         assert!(is_clear(&of_study(&RULE, &each)), "every second segment");
-        let mut idle = study([2836, 2840, 2843], 231_000);
+        let mut idle = unsteady(study([2836, 2840, 2843], 231_000));
         read(&mut idle, "tcp-info", "flow0.busy_ns", 300_000_000);
         assert!(is_clear(&of_study(&RULE, &idle)), "the sender had nothing to send");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));

@@ -23,12 +23,12 @@ pub static RULE: Rule = Rule {
 /// filter that let 1 MB/s pass left a tenth.
 const PASSED_MIN: f64 = 0.7;
 /// Segments of a message that is long.
-const SEGMENTS_A_MESSAGE: f64 = 8.0;
+const SEGMENTS_A_MESSAGE: f64 = 4.0;
 /// Fewer segments say nothing.
 const SEGMENTS_MIN: f64 = 200.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("sends messages of eight segments or more to another host");
+    let idle = Some("sends messages of four segments or more to another host");
     measured::judge(case, "a TCP stream to another host", idle, look)
 }
 
