@@ -2,10 +2,14 @@
 //! noise in what they measured. The rules must name what was planted and nothing else; what they
 //! named stands in `confusion.txt` (NARROWS_GOLDEN=write makes it anew).
 
+#[path = "simulated/causes.rs"]
+mod causes;
+
+use causes::{CAUSES, Cause, OF_THE_PATH};
 use narrows_explain::{Case, judge};
 use narrows_model::host::*;
 use narrows_model::load::{
-    EndReport, FlowTally, Params, Role, StreamParams, ThreadUsage, Timeline,
+    EndReport, FlowTally, Interval, Params, StreamParams, ThreadUsage, Timeline,
 };
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::Verdict;
@@ -182,16 +186,42 @@ fn end(noise: &mut Noise, sends: bool, machine: &str) -> EndReport {
         threads: vec![thread],
         ..EndReport::default()
     };
+    let slice = |number: u64| Interval {
+        start_ns: Nanos(number * SECOND_NS / 10),
+        length_ns: Nanos(SECOND_NS / 10),
+        bytes: Bytes(bytes.0 / 10),
+    };
+    end.intervals = (0..10).map(slice).collect();
     end.effective.interface = Some("e0".into());
     end.effective.machine = Some(machine.into());
     end.effective.mss_bytes = Some(8948);
     let mut set = |source: &str, key: &str, value: u64| {
         end.readings.put_words(source, key, value);
     };
-    set("tcp-info", "flow0.sent_segments", noise.about(560_000.0));
-    set("tcp-info", "flow0.retransmitted_segments", noise.about(50.0));
+    set("tcp-info", "flow0.retransmitted_segments", noise.about(2.0));
     set("tcp-info", "flow0.limited_by_receive_window_ns", noise.about(2e7));
     set("tcp-info", "flow0.limited_by_send_buffer_ns", noise.about(2e7));
+    set("tcp-info", "flow0.rtt_min_ns", noise.about(40_000.0));
+    set("tcp-info", "flow0.rtt_ns", noise.about(90_000.0));
+    set("tcp-info", "flow0.lowest:rtt_ns", noise.about(60_000.0));
+    set("tcp-info", "flow0.highest:rtt_ns", noise.about(200_000.0));
+    set("tcp-info", "flow0.busy_ns", noise.about(0.95e9));
+    set("tcp-info", "flow0.send_mss_bytes", 8948);
+    set("tcp-info", "flow0.delivered_marked_segments", 0);
+    set("tcp-info", "flow0.timeouts_events", 0);
+    set("netstat", "TcpExt.TCPSackRecovery_events", noise.about(40.0));
+    set("netstat", "TcpExt.TCPRenoRecovery_events", 0);
+    set("netstat", "TcpExt.TCPTimeouts_events", 0);
+    // The receiver acknowledges every eighth segment.
+    let acks = noise.about(70_000.0);
+    let [data, acks] = if sends { [560_000, acks] } else { [acks, 560_000] };
+    set("tcp-info", "flow0.sent_segments", data);
+    set("tcp-info", "flow0.received_segments", acks);
+    if sends {
+        set("tcp-info", "flow0.sent_data_segments", data);
+        set("interface", "e0.tx_bytes", noise.about(5.1e9));
+    }
+    set("cpu", "cpu0.softirq_ns", noise.about(3e8));
     set("pause", "e0.received:rx_prio3_pause_frames", noise.about(3.0));
     set("pause", "e0.sent:tx_prio3_pause_frames", noise.about(3.0));
     set("softnet", "processed_packets", noise.about(500_000.0));
@@ -231,226 +261,6 @@ fn healthy(seed: u64) -> StoredStudy {
     }
     study
 }
-
-/// What is planted, and the rules that must name it.
-struct Cause {
-    name: &'static str,
-    rules: &'static [&'static str],
-    plant: fn(&mut StoredStudy, &mut Noise),
-}
-
-fn setting(study: &mut StoredStudy, name: &str, value: &str) {
-    study.host.tuning.insert(name.into(), known(value.into()));
-}
-
-fn slots(study: &mut StoredStudy, change: impl Fn(&mut Vec<Slot>)) {
-    let mut slots = study.host.memory.slots.value().cloned().unwrap_or_default();
-    change(&mut slots);
-    study.host.memory.slots = known(slots);
-}
-
-fn senders(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
-    study
-        .records
-        .iter_mut()
-        .filter_map(|run| run.of_mut(Role::Sender).next())
-        .for_each(&mut change);
-}
-
-fn receivers(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
-    study
-        .records
-        .iter_mut()
-        .filter_map(|run| run.of_mut(Role::Receiver).next())
-        .for_each(&mut change);
-}
-
-fn read(end: &mut EndReport, source: &str, key: &str, value: u64) {
-    end.readings.put_words(source, key, value);
-}
-
-const CAUSES: &[Cause] = &[
-    Cause {
-        name: "a module pulled",
-        rules: &["dimm-balance"],
-        plant: |study, _| {
-            slots(study, |slots| slots[2].module = None);
-            study.host.memory.total_bytes = known(Bytes::gib(176));
-            study.host.nodes[0].memory_bytes = known(Bytes::gib(80));
-        },
-    },
-    Cause {
-        name: "modules at 2400 MT/s",
-        rules: &["memory-speed"],
-        plant: |study, _| {
-            slots(study, |slots| {
-                let modules = slots.iter_mut().filter_map(|slot| slot.module.as_mut());
-                modules.for_each(|module| module.configured_mts = Some(2400));
-            });
-        },
-    },
-    Cause {
-        name: "a x16 link at x4",
-        rules: &["pcie-link"],
-        plant: |study, _| {
-            for hop in &mut study.host.nics[0].path {
-                let link = PciLink { width: 4, ..*hop.link.value().expect("a link") };
-                hop.link = known(link);
-            }
-        },
-    },
-    Cause {
-        name: "payloads of 128 B",
-        rules: &["pcie-payload"],
-        plant: |study, _| {
-            for hop in &mut study.host.nics[0].path {
-                let set = *hop.express.value().expect("express");
-                hop.express = known(Express { max_payload_bytes: Bytes(128), ..set });
-            }
-        },
-    },
-    Cause {
-        name: "reads of 128 B",
-        rules: &["pcie-read-request"],
-        plant: |study, _| {
-            for hop in &mut study.host.nics[0].path {
-                let set = *hop.express.value().expect("express");
-                hop.express = known(Express { max_read_request_bytes: Bytes(128), ..set });
-            }
-        },
-    },
-    Cause {
-        name: "interrupts on the other socket",
-        rules: &["nic-remote-node"],
-        plant: |study, _| study.host.nics[0].irq_cpus = known((0..4).collect()),
-    },
-    Cause {
-        name: "work on the other socket",
-        rules: &["work-on-remote-node"],
-        plant: |study, _| {
-            for end in study.trials.iter_mut().filter_map(|trial| trial.end_mut(Role::Sender)) {
-                end.place = Placement::on([2]);
-            }
-        },
-    },
-    Cause {
-        name: "segmentation off",
-        rules: &["nic-offloads"],
-        plant: |study, _| {
-            let mut features = study.host.nics[0].offloads.value().cloned().unwrap_or_default();
-            features.insert("tx-tcp-segmentation".into(), false);
-            study.host.nics[0].offloads = known(features);
-        },
-    },
-    Cause {
-        name: "a ring of 256",
-        rules: &["nic-rings"],
-        plant: |study, _| {
-            study.host.nics[0].rings =
-                known(Rings { rx: 256, rx_max: 8192, tx: 256, tx_max: 8192 });
-        },
-    },
-    Cause {
-        name: "a token bucket",
-        rules: &["nic-shaped"],
-        plant: |study, _| study.host.nics[0].qdisc = known("tbf".into()),
-    },
-    Cause {
-        name: "half duplex",
-        rules: &["nic-duplex"],
-        plant: |study, _| study.host.nics[0].duplex = known("half".into()),
-    },
-    Cause {
-        name: "a strict IOMMU",
-        rules: &["iommu-strict"],
-        plant: |study, _| setting(study, "iommu", "DMA for 41 groups"),
-    },
-    Cause {
-        name: "a slow governor",
-        rules: &["cpu-governor"],
-        plant: |study, _| setting(study, "cpu.governor", "conservative"),
-    },
-    Cause {
-        name: "no window scaling",
-        rules: &["window-scaling"],
-        plant: |study, _| setting(study, "net.ipv4.tcp_window_scaling", "0"),
-    },
-    Cause {
-        name: "a small window",
-        rules: &["receive-window"],
-        plant: |study, noise| {
-            senders(study, |end| {
-                read(end, "tcp-info", "flow0.limited_by_receive_window_ns", noise.about(9e8));
-            });
-        },
-    },
-    Cause {
-        name: "a small send buffer",
-        rules: &["send-buffer"],
-        plant: |study, noise| {
-            senders(study, |end| {
-                read(end, "tcp-info", "flow0.limited_by_send_buffer_ns", noise.about(9e8));
-            });
-        },
-    },
-    Cause {
-        name: "an MTU of 1500 at the peer",
-        rules: &["segment-size"],
-        plant: |study, _| senders(study, |end| end.effective.mss_bytes = Some(1448)),
-    },
-    Cause {
-        name: "one segment in fifty lost",
-        rules: &["tcp-retransmits"],
-        plant: |study, noise| {
-            senders(study, |end| {
-                read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(11_000.0));
-            });
-        },
-    },
-    Cause {
-        name: "a twentieth of the datagrams lost",
-        rules: &["datagrams-dropped"],
-        plant: |study, noise| {
-            let runs = study.records.iter_mut().filter(|run| run.trial.0 == "udp-stream");
-            for end in runs.filter_map(|run| run.of_mut(Role::Receiver).next()) {
-                end.flows[0].lost = noise.about(3_500.0);
-            }
-        },
-    },
-    Cause {
-        name: "a full backlog",
-        rules: &["backlog-drops"],
-        plant: |study, noise| {
-            receivers(study, |end| read(end, "softnet", "dropped_packets", noise.about(30_000.0)));
-        },
-    },
-    Cause {
-        name: "a receiver that asks for pauses",
-        rules: &["pause-frames"],
-        plant: |study, noise| {
-            receivers(study, |end| {
-                read(end, "pause", "e0.sent:tx_prio3_pause_frames", noise.about(9_000.0));
-            });
-            senders(study, |end| {
-                read(end, "pause", "e0.received:rx_prio3_pause_frames", noise.about(9_000.0));
-            });
-        },
-    },
-    Cause {
-        name: "a quota of half a CPU",
-        rules: &["cpu-quota"],
-        plant: |study, _| study.host.cpu.quota_cpus = known(0.5),
-    },
-    Cause {
-        name: "cold buffers",
-        rules: &["cold-buffers"],
-        plant: |study, _| {
-            let stream =
-                StreamParams { span_bytes: Some(Bytes(90 << 20)), ..StreamParams::default() };
-            study.trials.iter_mut().for_each(|trial| trial.params.stream = Some(stream.clone()));
-        },
-    },
-];
 
 /// Names of the rules that found something.
 fn named(study: &StoredStudy) -> BTreeSet<String> {
@@ -495,12 +305,11 @@ fn one_cause_and_two_at_once_are_named_and_nothing_else_is() {
         }
     }
     for (at, first) in CAUSES.iter().enumerate() {
-        for second in &CAUSES[at + 1..] {
+        let hide = |one: &Cause| OF_THE_PATH.contains(&one.name);
+        for second in CAUSES[at + 1..].iter().filter(|second| !(hide(first) && hide(second))) {
             one(&[first, second], at as u64);
         }
     }
-    assert!(alarms.is_empty(), "{alarms:?}");
-    assert!(f64::from(right) >= 0.95 * f64::from(all), "{right} of {all}");
     let mut text =
         String::from("planted in twenty machines each: which rules found something, how often\n");
     for (cause, rules) in &matrix {
@@ -512,5 +321,7 @@ fn one_cause_and_two_at_once_are_named_and_nothing_else_is() {
     if std::env::var_os("NARROWS_GOLDEN").is_some() {
         std::fs::write(&golden, &text).expect("written");
     }
+    assert!(alarms.is_empty(), "{alarms:?}");
+    assert!(f64::from(right) >= 0.95 * f64::from(all), "{right} of {all}");
     assert_eq!(text, std::fs::read_to_string(&golden).expect("confusion.txt"));
 }

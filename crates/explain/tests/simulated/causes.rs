@@ -1,0 +1,351 @@
+//! What is planted into simulated machines, and the rules that must name it.
+
+use super::{Noise, known};
+use narrows_model::Bytes;
+use narrows_model::host::*;
+use narrows_model::load::{EndReport, Role, StreamParams};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Placement;
+
+/// What is planted, and the rules that must name it.
+pub struct Cause {
+    /// What it is called in `confusion.txt`.
+    pub name: &'static str,
+    /// The rules that must name it.
+    pub rules: &'static [&'static str],
+    /// Puts it into a healthy machine and its runs.
+    pub plant: fn(&mut StoredStudy, &mut Noise),
+}
+
+fn setting(study: &mut StoredStudy, name: &str, value: &str) {
+    study.host.tuning.insert(name.into(), known(value.into()));
+}
+
+fn slots(study: &mut StoredStudy, change: impl Fn(&mut Vec<Slot>)) {
+    let mut slots = study.host.memory.slots.value().cloned().unwrap_or_default();
+    change(&mut slots);
+    study.host.memory.slots = known(slots);
+}
+
+fn senders(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
+    study
+        .records
+        .iter_mut()
+        .filter_map(|run| run.of_mut(Role::Sender).next())
+        .for_each(&mut change);
+}
+
+fn receivers(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
+    study
+        .records
+        .iter_mut()
+        .filter_map(|run| run.of_mut(Role::Receiver).next())
+        .for_each(&mut change);
+}
+
+fn read(end: &mut EndReport, source: &str, key: &str, value: u64) {
+    end.readings.put_words(source, key, value);
+}
+
+/// Packets wait for 5 ms in a queue that never empties, and TCP always has something under way.
+fn queued(end: &mut EndReport) {
+    for (key, ns) in [
+        ("rtt_ns", 6_000_000),
+        ("lowest:rtt_ns", 5_000_000),
+        ("highest:rtt_ns", 8_000_000),
+        ("busy_ns", 1_000_000_000),
+    ] {
+        read(end, "tcp-info", &format!("flow0.{key}"), ns);
+    }
+}
+
+/// Causes of which two at once hide each other: a stream that loses is no longer steady, one that
+/// waits for a window fills no queue.
+pub const OF_THE_PATH: &[&str] = &[
+    "a filter on the way out",
+    "a policer",
+    "a shaper between",
+    "a slow way back",
+    "a small send buffer",
+    "a small window",
+    "one segment in fifty lost",
+    "outages of a fifth",
+    "packets that cost much",
+    "one segment in twenty marked",
+];
+
+pub const CAUSES: &[Cause] = &[
+    Cause {
+        name: "a module pulled",
+        rules: &["dimm-balance"],
+        plant: |study, _| {
+            slots(study, |slots| slots[2].module = None);
+            study.host.memory.total_bytes = known(Bytes::gib(176));
+            study.host.nodes[0].memory_bytes = known(Bytes::gib(80));
+        },
+    },
+    Cause {
+        name: "modules at 2400 MT/s",
+        rules: &["memory-speed"],
+        plant: |study, _| {
+            slots(study, |slots| {
+                let modules = slots.iter_mut().filter_map(|slot| slot.module.as_mut());
+                modules.for_each(|module| module.configured_mts = Some(2400));
+            });
+        },
+    },
+    Cause {
+        name: "a x16 link at x4",
+        rules: &["pcie-link"],
+        plant: |study, _| {
+            for hop in &mut study.host.nics[0].path {
+                let link = PciLink { width: 4, ..*hop.link.value().expect("a link") };
+                hop.link = known(link);
+            }
+        },
+    },
+    Cause {
+        name: "payloads of 128 B",
+        rules: &["pcie-payload"],
+        plant: |study, _| {
+            for hop in &mut study.host.nics[0].path {
+                let set = *hop.express.value().expect("express");
+                hop.express = known(Express { max_payload_bytes: Bytes(128), ..set });
+            }
+        },
+    },
+    Cause {
+        name: "reads of 128 B",
+        rules: &["pcie-read-request"],
+        plant: |study, _| {
+            for hop in &mut study.host.nics[0].path {
+                let set = *hop.express.value().expect("express");
+                hop.express = known(Express { max_read_request_bytes: Bytes(128), ..set });
+            }
+        },
+    },
+    Cause {
+        name: "interrupts on the other socket",
+        rules: &["nic-remote-node"],
+        plant: |study, _| study.host.nics[0].irq_cpus = known((0..4).collect()),
+    },
+    Cause {
+        name: "work on the other socket",
+        rules: &["work-on-remote-node"],
+        plant: |study, _| {
+            for end in study.trials.iter_mut().filter_map(|trial| trial.end_mut(Role::Sender)) {
+                end.place = Placement::on([2]);
+            }
+        },
+    },
+    Cause {
+        name: "segmentation off",
+        rules: &["nic-offloads"],
+        plant: |study, _| {
+            let mut features = study.host.nics[0].offloads.value().cloned().unwrap_or_default();
+            features.insert("tx-tcp-segmentation".into(), false);
+            study.host.nics[0].offloads = known(features);
+        },
+    },
+    Cause {
+        name: "a ring of 256",
+        rules: &["nic-rings"],
+        plant: |study, _| {
+            study.host.nics[0].rings =
+                known(Rings { rx: 256, rx_max: 8192, tx: 256, tx_max: 8192 });
+        },
+    },
+    Cause {
+        name: "a token bucket",
+        rules: &["nic-shaped"],
+        plant: |study, _| study.host.nics[0].qdisc = known("tbf".into()),
+    },
+    Cause {
+        name: "half duplex",
+        rules: &["nic-duplex"],
+        plant: |study, _| study.host.nics[0].duplex = known("half".into()),
+    },
+    Cause {
+        name: "a strict IOMMU",
+        rules: &["iommu-strict"],
+        plant: |study, _| setting(study, "iommu", "DMA for 41 groups"),
+    },
+    Cause {
+        name: "a slow governor",
+        rules: &["cpu-governor"],
+        plant: |study, _| setting(study, "cpu.governor", "conservative"),
+    },
+    Cause {
+        name: "no window scaling",
+        rules: &["window-scaling"],
+        plant: |study, _| setting(study, "net.ipv4.tcp_window_scaling", "0"),
+    },
+    Cause {
+        name: "a small window",
+        rules: &["receive-window"],
+        plant: |study, noise| {
+            senders(study, |end| {
+                read(end, "tcp-info", "flow0.limited_by_receive_window_ns", noise.about(9e8));
+            });
+        },
+    },
+    Cause {
+        name: "a small send buffer",
+        rules: &["send-buffer"],
+        plant: |study, noise| {
+            senders(study, |end| {
+                read(end, "tcp-info", "flow0.limited_by_send_buffer_ns", noise.about(9e8));
+            });
+        },
+    },
+    Cause {
+        name: "an MTU of 1500 at the peer",
+        rules: &["segment-size"],
+        plant: |study, _| senders(study, |end| end.effective.mss_bytes = Some(1448)),
+    },
+    Cause {
+        name: "one segment in fifty lost",
+        rules: &["tcp-retransmits"],
+        plant: |study, noise| {
+            senders(study, |end| {
+                read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(11_000.0));
+                read(end, "netstat", "TcpExt.TCPSackRecovery_events", noise.about(9_000.0));
+            });
+        },
+    },
+    Cause {
+        name: "a twentieth of the datagrams lost",
+        rules: &["datagrams-dropped"],
+        plant: |study, noise| {
+            let runs = study.records.iter_mut().filter(|run| run.trial.0 == "udp-stream");
+            for end in runs.filter_map(|run| run.of_mut(Role::Receiver).next()) {
+                end.flows[0].lost = noise.about(3_500.0);
+            }
+        },
+    },
+    Cause {
+        name: "a full backlog",
+        rules: &["backlog-drops"],
+        plant: |study, noise| {
+            receivers(study, |end| read(end, "softnet", "dropped_packets", noise.about(30_000.0)));
+        },
+    },
+    Cause {
+        name: "a receiver that asks for pauses",
+        rules: &["pause-frames"],
+        plant: |study, noise| {
+            receivers(study, |end| {
+                read(end, "pause", "e0.sent:tx_prio3_pause_frames", noise.about(9_000.0));
+            });
+            senders(study, |end| {
+                read(end, "pause", "e0.received:rx_prio3_pause_frames", noise.about(9_000.0));
+            });
+        },
+    },
+    Cause {
+        name: "a quota of half a CPU",
+        rules: &["cpu-quota"],
+        plant: |study, _| study.host.cpu.quota_cpus = known(0.5),
+    },
+    Cause {
+        name: "cold buffers",
+        rules: &["cold-buffers"],
+        plant: |study, _| {
+            let stream =
+                StreamParams { span_bytes: Some(Bytes(90 << 20)), ..StreamParams::default() };
+            study.trials.iter_mut().for_each(|trial| trial.params.stream = Some(stream.clone()));
+        },
+    },
+    Cause {
+        name: "a shaper between",
+        rules: &["path-capacity"],
+        plant: |study, _| senders(study, |end| queued(end)),
+    },
+    Cause {
+        name: "a slow way back",
+        rules: &["acknowledgements-slow"],
+        plant: |study, _| {
+            senders(study, |end| {
+                queued(end);
+                read(end, "tcp-info", "flow0.received_segments", 2_840);
+            });
+            let mut run = 10;
+            receivers(study, |end| {
+                run += 1;
+                end.flows[0].bytes.0 = end.flows[0].bytes.0 / 14 * run;
+                read(end, "tcp-info", "flow0.sent_segments", 2_850);
+            });
+        },
+    },
+    Cause {
+        name: "a filter on the way out",
+        rules: &["own-host-drops"],
+        plant: |study, noise| {
+            senders(study, |end| read(end, "interface", "e0.tx_bytes", noise.about(5e8)));
+        },
+    },
+    Cause {
+        name: "another transfer",
+        rules: &["other-traffic"],
+        plant: |study, noise| {
+            senders(study, |end| read(end, "interface", "e0.tx_bytes", noise.about(1.2e10)));
+        },
+    },
+    Cause {
+        name: "packets that cost much",
+        rules: &["packet-cost"],
+        plant: |study, noise| {
+            senders(study, |end| {
+                for cpu in 0..16 {
+                    read(end, "cpu", &format!("cpu{cpu}.softirq_ns"), noise.about(5e8));
+                }
+                read(end, "tcp-info", "flow0.busy_ns", noise.about(4e8));
+            });
+        },
+    },
+    Cause {
+        name: "a few bytes in the sender's queues",
+        rules: &["stack-settings"],
+        plant: |study, _| setting(study, "net.ipv4.tcp_limit_output_bytes", "4096"),
+    },
+    Cause {
+        name: "datagrams twice",
+        rules: &["path-duplicates"],
+        plant: |study, noise| {
+            let runs = study.records.iter_mut().filter(|run| run.trial.0 == "udp-stream");
+            for end in runs.filter_map(|run| run.of_mut(Role::Receiver).next()) {
+                end.flows[0].duplicates = noise.about(3_500.0);
+            }
+        },
+    },
+    Cause {
+        name: "outages of a fifth",
+        rules: &["path-outages"],
+        plant: |study, _| {
+            senders(study, |end| read(end, "tcp-info", "flow0.timeouts_events", 8));
+            receivers(study, |end| {
+                end.intervals[3].bytes = Bytes(0);
+                end.intervals[4].bytes = Bytes(0);
+            });
+        },
+    },
+    Cause {
+        name: "a policer",
+        rules: &["path-policed", "tcp-retransmits"],
+        plant: |study, noise| {
+            senders(study, |end| {
+                read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(17_000.0));
+                read(end, "netstat", "TcpExt.TCPSackRecovery_events", noise.about(100.0));
+            });
+        },
+    },
+    Cause {
+        name: "one segment in twenty marked",
+        rules: &["congestion-marks"],
+        plant: |study, noise| {
+            senders(study, |end| {
+                read(end, "tcp-info", "flow0.delivered_marked_segments", noise.about(28_000.0));
+            });
+        },
+    },
+];
