@@ -40,6 +40,9 @@ pub struct Platform {
     /// Links to one other processor and their rate in GT/s: the most that the family has.
     #[serde(default)]
     pub socket_links: Option<(u32, f64)>,
+    /// Whether the shares of kernel sockets were fitted on its processors (docs/predict.md).
+    #[serde(default)]
+    pub is_fitted: bool,
     /// Where this is from.
     #[serde(default)]
     pub source: String,

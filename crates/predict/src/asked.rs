@@ -3,6 +3,7 @@
 
 use crate::framing::Around;
 use crate::nics::{self, Model};
+use crate::refused::Refused;
 use crate::said::{Known, Said, number, word};
 use crate::stack::{INTERRUPTS, Interrupts, merges};
 use narrows_model::host::Nic;
@@ -31,32 +32,35 @@ pub struct Asked {
 
 impl Asked {
     /// From what was said, else from what is read of the NIC.
-    pub(crate) fn of(nic: Option<&Nic>, said: &Said) -> Result<Self, String> {
-        let words: Vec<&str> = INTERRUPTS.iter().map(|(word, _)| *word).collect();
+    pub(crate) fn of(nic: Option<&Nic>, said: &Said) -> Result<Self, Refused> {
+        let words: Vec<&'static str> = INTERRUPTS.iter().map(|(word, _)| *word).collect();
         let interrupts = word(said, "irq", &words)?;
         let interrupts = interrupts
             .and_then(|word| INTERRUPTS.iter().find(|(name, _)| *name == word).map(|(_, at)| *at));
-        let yes = |key: &str| Ok::<_, String>(word(said, key, &["yes", "no"])?.map(|w| w == "yes"));
         let six = word(said, "ip", &["4", "6"])? == Some("6");
         let tags = number(said, "vlan")?.map_or(0.0, |tags| tags.value);
         let model = match said.get("nic.model") {
             Some(text) => Some(nics::named(text).ok_or_else(|| {
-                let known = nics::names().join(", ");
-                format!("nic.model={text} is none of {known}")
+                Refused::NoneOf("nic.model".to_owned(), text.clone(), nics::names())
             })?),
             None => nic.and_then(nics::of),
         };
         Ok(Self {
             interrupts,
             threads: number(said, "threads")?,
-            merges: yes("offloads")?.or_else(|| merges(nic)).unwrap_or(true),
+            merges: yes(said, "offloads")?.or_else(|| merges(nic)).unwrap_or(true),
             around: Around::of(tags, six),
-            polls: yes("busy-poll")?.unwrap_or(false),
+            polls: yes(said, "busy-poll")?.unwrap_or(false),
             switches: number(said, "switches")?.map_or(0.0, |count| count.value),
             model,
             moderation_us: nic.and_then(moderation),
         })
     }
+}
+
+/// Whether a key that takes yes or no says yes; `None` where it was not said.
+fn yes(said: &Said, key: &str) -> Result<Option<bool>, Refused> {
+    Ok(word(said, key, &["yes", "no"])?.map(|word| word == "yes"))
 }
 
 /// A fixed wait before an interrupt; none where it adapts: it is short then while little comes.

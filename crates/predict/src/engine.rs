@@ -4,6 +4,7 @@
 
 use crate::calibration::Calibration;
 use crate::parameters::Parameters;
+use crate::refused::Refused;
 use crate::said::{Said, number};
 use crate::server::{Server, fastest, server_of};
 use narrows_model::host::{Host, Nic};
@@ -19,14 +20,14 @@ pub struct Engine {
 
 /// Of a host's facts and what was said, asked about its fastest NIC. An error names what the model
 /// needs and does not know. With a copy measured on it, memory need not be described.
-pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Engine, String> {
+pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Engine, Refused> {
     // Where no port tells its rate, the first one's MTU and slot still count.
     let nic = fastest(host).or_else(|| host.physical_nics().next());
     let engine = of_nic(host, nic, said, measured)?;
     let bare = engine.parameters.copy_gb_s.is_some() || measured.has_streams();
     match (&engine.server.memory_gap, &engine.server.link) {
-        (Some(gap), _) if !bare => Err(format!("{gap}; say it with --given")),
-        (_, None) => Err("no NIC tells its speed: nic.gbps=100; say it with --given".to_owned()),
+        (Some(gap), _) if !bare => Err(Refused::Memory(gap.clone())),
+        (_, None) => Err(Refused::LinkRate),
         _ => Ok(engine),
     }
 }
@@ -38,7 +39,7 @@ pub fn of_nic(
     nic: Option<&Nic>,
     said: &Said,
     measured: &Calibration,
-) -> Result<Engine, String> {
+) -> Result<Engine, Refused> {
     let mut server = server_of(host, nic, said)?;
     let mut parameters = Parameters::of(number(said, "memory.copy_gb_s")?, measured);
     if let Some(gap) = elsewhere(nic, measured).filter(|_| server.modules.is_empty()) {

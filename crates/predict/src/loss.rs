@@ -2,6 +2,7 @@
 
 use crate::calibration::Calibration;
 use crate::engine::{Engine, of_nic};
+use crate::refused::Unplaced;
 use crate::said::Said;
 use crate::traffic::Traffic;
 use narrows_dimm::interleave::Set;
@@ -45,11 +46,11 @@ pub struct PortLoss {
 
 impl Loss {
     /// Of a host; an error says what is not known.
-    pub fn of(host: &Host, population: &Population) -> Result<Self, String> {
-        let sets = population.sets.as_ref().map_err(ToString::to_string)?;
+    pub fn of(host: &Host, population: &Population) -> Result<Self, Unplaced> {
+        let sets = population.sets.as_ref().map_err(|missing| Unplaced::Sets(missing.clone()))?;
         let each = || sets.by_socket.values().flatten();
         let channel = each().find_map(peak_of_channel);
-        let channel = channel.ok_or("the speed that the modules run at is not known")?;
+        let channel = channel.ok_or(Unplaced::Speed)?;
         let width: usize = population.sockets.iter().map(|socket| socket.width()).sum();
         let narrowest: usize = sets.by_socket.values().map(|sets| narrowest(sets)).sum();
         let ports = host.physical_nics().filter_map(|nic| port(host, nic, population));

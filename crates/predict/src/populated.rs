@@ -1,6 +1,7 @@
 //! Which channels of a host hold modules: as it tells, and as was said.
 
 use crate::bounds;
+use crate::refused::{Refused, Unplaced};
 use crate::said::{Said, socket_of};
 use narrows_dimm::interleave::{Set, sets};
 use narrows_dimm::platform::Platform;
@@ -31,11 +32,11 @@ pub(crate) fn populated(
     said: &Said,
     platform: Option<&Platform>,
     has_speed: bool,
-) -> Result<Populated, String> {
+) -> Result<Populated, Refused> {
     let asked = said.keys().any(|key| key.starts_with("memory.socket"));
     let Some(platform) = platform.filter(|platform| !platform.ways.is_empty()) else {
         return match (asked, platform) {
-            (true, _) => Err("how these processors interleave is not known: cpu=NAME".to_owned()),
+            (true, _) => Err(Refused::Interleaving),
             (false, Some(one)) => {
                 Ok(Populated::not_known(format!("how {} interleaves is not known", one.name)))
             }
@@ -57,9 +58,9 @@ pub(crate) fn populated(
         let at = socket_of(key, socket)?;
         if at > modules.len() {
             let next = modules.len();
-            return Err(format!("{key}: the next processor is memory.socket{next}"));
+            return Err(Refused::NextSocket(key.clone(), next));
         }
-        let channels = channels(text, platform).map_err(|why| format!("--set {key}: {why}"))?;
+        let channels = channels(key, text, platform)?;
         let empty = vec![0; platform.channels_per_socket() as usize];
         modules.resize(modules.len().max(at + 1), empty);
         modules[at] = channels;
@@ -74,24 +75,24 @@ pub(crate) fn populated(
 }
 
 /// `1,1,1/0,0,0`: modules of each channel, controllers separated by slashes.
-fn channels(text: &str, platform: &Platform) -> Result<Vec<u32>, String> {
+fn channels(key: &str, text: &str, platform: &Platform) -> Result<Vec<u32>, Refused> {
     let number = |word: &str| {
         let modules: f64 = word.trim().parse().ok()?;
         bounds::MODULES.check(modules).ok().map(|modules| modules as u32)
     };
     let all: Option<Vec<u32>> = text.split(['/', ',']).map(number).collect();
-    let all = all.ok_or(format!("'{text}' is not modules of each channel, such as 1,1,1/0,0,0"))?;
+    let all = all.ok_or_else(|| Refused::Modules(key.to_owned(), text.to_owned()))?;
     let own = platform.channels_per_socket();
     match all.len() == own as usize {
         true => Ok(all),
-        false => Err(format!("{} has {own} channels a socket", platform.name)),
+        false => Err(Refused::Channels(key.to_owned(), platform.name.clone(), own)),
     }
 }
 
 /// Modules of every channel as they are, and the slots of a channel.
-fn population(host: &Host, platform: &Platform) -> Result<Populated, String> {
-    let slots = host.memory.slots.value().ok_or("memory slots are not known")?;
-    let known = sets(slots, platform, 1).map_err(|missing| missing.to_string())?;
+fn population(host: &Host, platform: &Platform) -> Result<Populated, Unplaced> {
+    let slots = host.memory.slots.value().ok_or(Unplaced::Slots)?;
+    let known = sets(slots, platform, 1).map_err(Unplaced::Sets)?;
     let each = platform.channels_per_socket() as usize;
     let mut by_socket = BTreeMap::<u32, BTreeMap<(u32, usize, String), (u32, u32)>>::new();
     for slot in slots {
@@ -113,7 +114,7 @@ fn population(host: &Host, platform: &Platform) -> Result<Populated, String> {
         })
         .collect();
     if modules.is_empty() {
-        return Err("no memory slot tells its channel".to_owned());
+        return Err(Unplaced::Channels);
     }
     let ways = |socket: &u32| {
         let sets = known.by_socket.get(socket).map(Vec::as_slice).unwrap_or_default();

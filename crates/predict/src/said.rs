@@ -2,6 +2,7 @@
 //! they are from.
 
 use crate::bounds::{self, Bound};
+use crate::refused::Refused;
 use narrows_model::result::Provenance;
 use std::collections::BTreeMap;
 
@@ -78,24 +79,25 @@ pub static KEYS: &[Key] = &[
 pub type Said = BTreeMap<String, String>;
 
 /// A number that was said, within its key's bound.
-pub(crate) fn number(said: &Said, key: &str) -> Result<Option<Known>, String> {
+pub(crate) fn number(said: &Said, key: &str) -> Result<Option<Known>, Refused> {
     let Some(text) = said.get(key) else { return Ok(None) };
-    let value: f64 = text.trim().parse().map_err(|_| format!("{key}={text} is no number"))?;
+    let value = text.trim().parse();
+    let value: f64 = value.map_err(|_| Refused::NoNumber(key.to_owned(), text.clone()))?;
     let bound = KEYS.iter().find(|known| known.name == key).and_then(|known| known.bound);
-    let bound = bound.ok_or_else(|| format!("{key} is not one number"))?;
-    let value = bound.check(value).map_err(|why| format!("{key}={why}"))?;
+    let bound = bound.ok_or_else(|| Refused::NotOneNumber(key.to_owned()))?;
+    let value = bound.check(value).map_err(|why| Refused::Bounds(key.to_owned(), why))?;
     Ok(Some(Known::new(value, given())))
 }
 
 /// One of the words that a key can be.
-pub(crate) fn word<'a>(
+pub(crate) fn word(
     said: &Said,
     key: &str,
-    known: &[&'a str],
-) -> Result<Option<&'a str>, String> {
+    known: &[&'static str],
+) -> Result<Option<&'static str>, Refused> {
     let Some(text) = said.get(key) else { return Ok(None) };
     let found = known.iter().find(|word| *word == text).copied();
-    found.map(Some).ok_or_else(|| format!("{key}={text} is none of {}", known.join(", ")))
+    found.map(Some).ok_or_else(|| Refused::NoneOf(key.to_owned(), text.clone(), known.to_vec()))
 }
 
 /// The words of a list, which commas separate.
@@ -109,8 +111,9 @@ pub(crate) fn given() -> Provenance {
 }
 
 /// The number of a processor in a key or its value.
-pub(crate) fn socket_of(key: &str, text: &str) -> Result<usize, String> {
-    let at: f64 = text.trim().parse().map_err(|_| format!("{key}={text} is no processor"))?;
-    let at = bounds::SOCKET.check(at).map_err(|why| format!("{key}={why}"))?;
+pub(crate) fn socket_of(key: &str, text: &str) -> Result<usize, Refused> {
+    let at = text.trim().parse();
+    let at: f64 = at.map_err(|_| Refused::NoSocket(key.to_owned(), text.to_owned()))?;
+    let at = bounds::SOCKET.check(at).map_err(|why| Refused::Bounds(key.to_owned(), why))?;
     Ok(at as usize)
 }

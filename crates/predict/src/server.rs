@@ -6,6 +6,7 @@ use crate::pcie;
 use crate::pcie_paths::{self, Uplink};
 use crate::populated::populated;
 use crate::processors::{self, Processor};
+use crate::refused::Refused;
 use crate::said::{KEYS, Known, Said, given, number, socket_of, word, words};
 use crate::sockets::ways;
 use narrows_dimm::platform::{self, Platform};
@@ -96,13 +97,11 @@ const STREAMS: f64 = 4.0;
 /// The server that a host's facts and what was said make, seen through one NIC, or from inside the
 /// host where there is none. What the host does not tell is missing for the resources that need
 /// it; an error is something said, or read, that cannot be.
-pub(crate) fn server_of(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<Server, String> {
+pub(crate) fn server_of(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<Server, Refused> {
     known_keys(said)?;
     let number = |key: &str| number(said, key);
     let platform = match said.get("cpu") {
-        Some(name) => Some(
-            platform::named(name).ok_or(format!("cpu: '{name}' is no processor of platforms/"))?,
-        ),
+        Some(name) => Some(platform::named(name).ok_or_else(|| Refused::Processor(name.clone()))?),
         None => platform::of(host),
     };
     let Told { link, mtu, mts, cpus } = told(host, nic, said)?;
@@ -157,7 +156,7 @@ struct Told {
     cpus: Option<Known>,
 }
 
-fn told(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<Told, String> {
+fn told(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<Told, Refused> {
     // A rate that an interface without a device shows is no wire's.
     let rate = nic.filter(|nic| nic.physical).and_then(|nic| nic.speed_bps.value());
     let mtu = nic.and_then(|nic| Some(nic.mtu_bytes.value()?.0 as f64));
@@ -177,7 +176,7 @@ fn or_read(
     key: &str,
     value: Option<f64>,
     bound: &'static Bound,
-) -> Result<Option<Known>, String> {
+) -> Result<Option<Known>, Refused> {
     match number(said, key)? {
         Some(said) => Ok(Some(said)),
         None => value.map(|value| read(key, value, bound)).transpose(),
@@ -201,33 +200,29 @@ pub fn fastest(host: &Host) -> Option<&Nic> {
     told.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(nic, _)| nic)
 }
 
-fn known_keys(said: &Said) -> Result<(), String> {
+fn known_keys(said: &Said) -> Result<(), Refused> {
     let known = |key: &String| {
         let socket = key.strip_prefix("memory.socket").is_some_and(|at| at.parse::<u8>().is_ok());
         socket || KEYS.iter().any(|known| known.name == key && known.name != "memory.socketN")
     };
     match said.keys().find(|key| !known(key)) {
         None => Ok(()),
-        Some(key) => {
-            let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
-            Err(format!("{key}: it is none of {}", names.join(", ")))
-        }
+        Some(key) => Err(Refused::Key(key.clone(), KEYS.iter().map(|key| key.name).collect())),
     }
 }
 
 /// A number that was read, within the same bound.
-fn read(key: &str, value: f64, bound: &'static Bound) -> Result<Known, String> {
-    let again = format!("say what it is with --given {key}=...");
-    let value = bound.check(value).map_err(|why| format!("{key}, read here: {why}; {again}"))?;
+fn read(key: &str, value: f64, bound: &'static Bound) -> Result<Known, Refused> {
+    let value = bound.check(value).map_err(|why| Refused::Read(key.to_owned(), why))?;
     Ok(Known::new(value, Provenance::Read(key.to_owned())))
 }
 
 /// The processor that works, which has to be one of those that are known.
-fn work(said: &Said, sockets: usize) -> Result<Option<usize>, String> {
+fn work(said: &Said, sockets: usize) -> Result<Option<usize>, Refused> {
     let Some(text) = said.get("work.socket") else { return Ok(None) };
     let at = socket_of("work.socket", text)?;
     match sockets > 0 && at >= sockets {
-        true => Err(format!("work.socket={at}: there are {sockets} processors, from 0 on")),
+        true => Err(Refused::BeyondSockets("work.socket", at, sockets)),
         false => Ok(Some(at)),
     }
 }
@@ -238,7 +233,7 @@ fn nics(
     nic: Option<&Nic>,
     direct: bool,
     sockets: usize,
-) -> Result<Vec<usize>, String> {
+) -> Result<Vec<usize>, Refused> {
     let node = nic.and_then(|nic| nic.node.value()).map_or(0, |node| *node as usize);
     let told = match said.get("nic.socket") {
         Some(text) => words(text)
@@ -253,10 +248,10 @@ fn nics(
     };
     let beyond = told.iter().find(|at| sockets > 0 && **at >= sockets);
     if let (Some(at), true) = (beyond, said.contains_key("nic.socket")) {
-        return Err(format!("nic.socket={at}: there are {sockets} processors, from 0 on"));
+        return Err(Refused::BeyondSockets("nic.socket", *at, sockets));
     }
     match (direct, told.len(), count) {
-        (true, ..) if sockets < 2 => Err("nic.direct=yes needs two processors".to_owned()),
+        (true, ..) if sockets < 2 => Err(Refused::DirectNeedsTwo),
         (true, ..) => Ok((0..sockets).collect()),
         // A socket that no memory is known of is the first.
         (_, 1, count) => {
@@ -264,18 +259,18 @@ fn nics(
             Ok(vec![at; count.max(1)])
         }
         (_, several, count) if several == count => Ok(told),
-        (_, several, count) => Err(format!("nic.count={count}, and nic.socket names {several}")),
+        (_, several, count) => Err(Refused::NicCount(count, several)),
     }
 }
 
 /// `3x16` or `3x16/512`: generation, lanes, payload.
-fn slot(key: &str, text: &str) -> Result<Slot, String> {
-    let wrong = || format!("{key}={text} is not GENERATIONxLANES, such as 3x16");
+fn slot(key: &str, text: &str) -> Result<Slot, Refused> {
+    let wrong = || Refused::Form(key.to_owned(), text.to_owned(), "GENERATIONxLANES, such as 3x16");
     let (shape, payload) = text.split_once('/').map_or((text, None), |(s, p)| (s, Some(p)));
     let (generation, lanes) = shape.split_once('x').ok_or_else(wrong)?;
     let number = |text: &str, bound: &'static Bound| {
         let value: f64 = text.trim().parse().map_err(|_| wrong())?;
-        bound.check(value).map_err(|why| format!("{key}={text}: {why}"))
+        bound.check(value).map_err(|why| Refused::Part(key.to_owned(), text.to_owned(), why))
     };
     let generation = number(generation, &bounds::PCIE_GEN)? as usize;
     let rates = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
@@ -338,18 +333,19 @@ fn own_uplink(nic: &Nic) -> Option<Slot> {
 fn socket_links(
     said: &Said,
     platform: Option<&Platform>,
-) -> Result<Option<(f64, f64, Provenance)>, String> {
+) -> Result<Option<(f64, f64, Provenance)>, Refused> {
     let Some(text) = said.get("sockets.links") else {
         let of = platform.and_then(|platform| platform.socket_links);
         let from = "the most of the family, from knowledge".to_owned();
         let from = Provenance::DataSheet(from);
         return Ok(of.map(|(links, gts)| (f64::from(links), gts, from)));
     };
-    let wrong = || format!("sockets.links={text} is not LINKSxRATE, such as 3x10.4");
+    let wrong =
+        || Refused::Form("sockets.links".to_owned(), text.clone(), "LINKSxRATE, such as 3x10.4");
     let (links, gts) = text.split_once('x').ok_or_else(wrong)?;
     let good = |text: &str, bound: &'static Bound| {
         let value: f64 = text.trim().parse().map_err(|_| wrong())?;
-        bound.check(value).map_err(|why| format!("sockets.links={why}"))
+        bound.check(value).map_err(|why| Refused::Bounds("sockets.links".to_owned(), why))
     };
     Ok(Some((good(links, &bounds::LINKS)?, good(gts, &bounds::GT_S)?, given())))
 }

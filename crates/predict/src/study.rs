@@ -85,7 +85,7 @@ fn between(
     let [far] = study.peer_hosts.as_slice() else { return near };
     let port = ends::far_nic(far, nic);
     let engine = of_nic(far, port, asked, &Calibration::default());
-    let engine = engine.map_err(|why| Gap::new("server", why));
+    let engine = engine.map_err(|why| Gap::new("server", why.to_string()));
     let stated = engine.and_then(|engine| through_nic(&engine, traffic));
     let far = stated.map(|stated| prediction(name, &traffic.name(), Ok(stated), None));
     ends::met(near, far.ok())
@@ -192,7 +192,7 @@ fn through(
     measured: &Calibration,
 ) -> Result<Engine, Gap> {
     let engine = of_nic(&study.host, nic, asked, measured);
-    let mut engine = engine.map_err(|why| Gap::new("server", why))?;
+    let mut engine = engine.map_err(|why| Gap::new("server", why.to_string()))?;
     engine.parameters = engine.parameters.calibrated(&engine.server, measured);
     Ok(engine)
 }

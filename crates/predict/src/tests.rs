@@ -45,6 +45,7 @@ fn what_is_not_known_is_asked_for() {
         let set = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
         of_host(&Host::default(), &set.collect(), &Calibration::default())
             .expect_err("something is missing")
+            .to_string()
     };
     assert!(ask(&[]).contains("cpu=NAME"));
     assert!(ask(&[("cpu", "Xeon Platinum 8280")]).contains("memory.socket0="));
@@ -127,7 +128,9 @@ fn one_port_with_two_slots_is_one_port() {
     let said = [("cpu", "Xeon Platinum 8280"), ("memory.mts", "2933"), ("nic.gbps", "100")];
     let said = said.iter().chain(&[BALANCED, ("nic.direct", "yes")]);
     let said = said.map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let why = of_host(&Host::default(), &said, &Calibration::default()).expect_err("one socket");
+    let why = of_host(&Host::default(), &said, &Calibration::default())
+        .expect_err("one socket")
+        .to_string();
     assert!(why.contains("two processors"), "{why}");
 }
 

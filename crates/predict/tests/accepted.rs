@@ -109,7 +109,8 @@ fn what_is_beyond_its_bound_is_refused_by_name() {
         said.insert("nic.gbps".into(), "100".into());
         said.insert("memory.socket0".into(), "1,1,1/1,1,1".into());
         said.insert(key.to_owned(), value.to_owned());
-        of_host(&Host::default(), &said, &Calibration::default()).err().unwrap_or_default()
+        let asked = of_host(&Host::default(), &said, &Calibration::default());
+        asked.err().map_or(String::new(), |why| why.to_string())
     };
     for key in KEYS {
         let Some(bound) = key.bound else { continue };

@@ -4,7 +4,7 @@
 use narrows_model::host::{Host, Nic, PciHop, PciLink};
 use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_predict::calibration::Calibration;
-use narrows_predict::{Engine, Measured, Reach, Resource, Said, of_host, prices};
+use narrows_predict::{Engine, Measured, Reach, Refused, Resource, Said, of_host, prices};
 
 fn near(is: f64, want: f64) {
     assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");
@@ -21,7 +21,7 @@ fn said(more: &[(&str, &str)]) -> Said {
     BASE.iter().chain(more).map(|(key, word)| ((*key).into(), (*word).into())).collect()
 }
 
-fn try_with(more: &[(&str, &str)], measured: &Calibration) -> Result<Engine, String> {
+fn try_with(more: &[(&str, &str)], measured: &Calibration) -> Result<Engine, Refused> {
     of_host(&Host::default(), &said(more), measured)
 }
 
@@ -191,7 +191,9 @@ fn paths_are_asked_for_by_name() {
 
 #[test]
 fn what_is_said_is_within_its_bounds() {
-    let wrong = |more: &[(&str, &str)]| try_with(more, &Calibration::default()).expect_err("wrong");
+    let wrong = |more: &[(&str, &str)]| {
+        try_with(more, &Calibration::default()).expect_err("wrong").to_string()
+    };
     for (key, word, says) in [
         ("nic.gbps", "fast", "nic.gbps=fast is no number"),
         ("nic.gbps", "-1", "nic.gbps=-1 is not a number"),

@@ -140,6 +140,8 @@ fn a_card_is_known_by_its_name() {
     let model = engine.expect("a server").server.asked.model.expect("a model");
     assert_eq!(model.name, "ConnectX-6 Dx");
     let wrong = Said::from([("nic.model".to_owned(), "NE2000".to_owned())]);
-    let why = of_nic(&Host::default(), None, &wrong, &Calibration::default()).expect_err("none");
+    let why = of_nic(&Host::default(), None, &wrong, &Calibration::default())
+        .expect_err("none")
+        .to_string();
     assert!(why.contains("nic.model=NE2000 is none of 82599, "), "{why}");
 }

@@ -94,6 +94,7 @@ fn reach(row: &Row<'_>) -> Result<Reach, String> {
 }
 
 fn reach_of(said: &Said) -> Result<Reach, String> {
-    let server = of_nic(&Host::default(), None, said, &Calibration::default())?;
-    server.reaches().into_iter().next().ok_or_else(|| "no path".to_owned())
+    let engine = of_nic(&Host::default(), None, said, &Calibration::default());
+    let engine = engine.map_err(|why| why.to_string())?;
+    engine.reaches().into_iter().next().ok_or_else(|| "no path".to_owned())
 }

@@ -67,6 +67,7 @@ fn trip(row: &Row<'_>) -> Result<Reach, String> {
             said.insert(key.to_owned(), number.to_string());
         }
     }
-    let server = of_nic(&Host::default(), None, &said, &Calibration::default())?;
-    server.round_trip(*trip).ok_or_else(|| "there is no NIC".to_owned())
+    let engine = of_nic(&Host::default(), None, &said, &Calibration::default());
+    let engine = engine.map_err(|why| why.to_string())?;
+    engine.round_trip(*trip).ok_or_else(|| "there is no NIC".to_owned())
 }

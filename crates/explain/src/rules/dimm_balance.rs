@@ -13,6 +13,7 @@ use narrows_dimm::moves::moves;
 use narrows_dimm::population::{Balance, Population, Socket, is_split};
 use narrows_model::host::Slot;
 use narrows_model::result::{Estimate, Evidence, Finding, Method, Missing, Unit, Verdict, Weight};
+use narrows_predict::Unplaced;
 use narrows_predict::loss::{Loss, PortLoss};
 
 /// More empty slots than this are not named.
@@ -88,7 +89,7 @@ fn weight(population: &Population, loss: Option<&Loss>) -> Weight {
 }
 
 /// `it costs 117 of 141 GB/s of memory and 17.4 of 100 Gb/s of tcp on eth0`.
-fn cost(loss: &Result<Loss, String>) -> String {
+fn cost(loss: &Result<Loss, Unplaced>) -> String {
     let loss = match loss {
         Ok(loss) => loss,
         Err(why) => return format!("what it costs is not known: {why}"),

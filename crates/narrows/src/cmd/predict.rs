@@ -49,7 +49,8 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         );
     let mut all = given.clone();
     all.extend(args.set.iter().cloned());
-    let mut engine = of_host(&base.host, &all, &base.measured).map_err(wrong)?;
+    let mut engine =
+        of_host(&base.host, &all, &base.measured).map_err(|why| wrong(why.to_string()))?;
     let today = of_host(&base.host, &given, &base.measured).ok();
     match &today {
         Some(today) => {

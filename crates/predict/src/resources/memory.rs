@@ -120,6 +120,6 @@ impl Engine {
 
 /// Half the 80 % range of what memory carries on a processor's family.
 fn half_of_memory(server: &Server) -> f64 {
-    let same = server.platform.is_some_and(|of| of.name.starts_with("Cascade Lake"));
+    let same = server.platform.is_some_and(|of| of.is_fitted);
     if same { MEMORY_HALF } else { MEMORY_HALF_ELSEWHERE }
 }
