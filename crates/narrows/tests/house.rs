@@ -355,7 +355,6 @@ fn fails_by_string(rest: &str) -> bool {
     closes.is_some_and(|(at, _)| rest[..at].trim_end_matches([',', ' ']).ends_with(", String"))
 }
 
-
 #[test]
 fn no_room_gains_an_error_that_is_a_string() {
     assert_eq!(string_errors("pub fn f(a: u8) -> Result<u8, String> { g() } fn h()").len(), 1);

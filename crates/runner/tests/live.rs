@@ -8,7 +8,7 @@ use narrows_model::{Fact, Nanos};
 use narrows_runner::live::{LiveClock, LiveSettings};
 use narrows_runner::outside::{Clock, HostSettings};
 use narrows_runner::{Setting, SettingError, Site};
-use std::path::Path;
+use std::path::Path as File;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -49,7 +49,7 @@ fn the_clock_tells_unix_time_and_waits_no_longer_than_it_is_told() {
 
 #[test]
 fn settings_of_a_host_belong_to_its_interface() {
-    let (site, binary) = (site(), Path::new("/nonexistent"));
+    let (site, binary) = (site(), File::new("/nonexistent"));
     let mut settings = LiveSettings::new(&site, None, binary);
     let files = ["/proc/irq/33/smp_affinity_list", "/proc/irq/34/smp_affinity_list"];
     assert_eq!(settings.interrupts(), files);
@@ -81,7 +81,7 @@ fn settings_of_namespaces_are_made_in_both() {
         eprintln!("skipped: settings_of_namespaces: none can be made");
         return;
     };
-    let (site, binary) = (site(), Path::new("/nonexistent"));
+    let (site, binary) = (site(), File::new("/nonexistent"));
     let mut settings = LiveSettings::new(&site, Some(&pair), binary);
     assert!(settings.interrupts().is_empty() && settings.has_routes());
     let gro = Setting::Offload("gro".into());
