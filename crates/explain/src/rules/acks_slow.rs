@@ -12,6 +12,7 @@ use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, keys};
 use narrows_model::result::{Verdict, Weight};
+use narrows_stats::median;
 
 /// Whether the way back is the narrow one.
 pub static RULE: Rule = Rule {
@@ -28,6 +29,9 @@ const SPREAD_MAX: f64 = 0.02;
 /// How far apart the runs' rates of data are at least, behind acknowledgements at one rate: 34 %
 /// there.
 const DATA_SPREAD_MIN: f64 = 0.1;
+/// Part of what the window grew by that is found on the one way, where it is: 0.4 to 1.4 of it on
+/// a slow way back, and of a shaper's on the way there 0.9 to 1.0.
+const GROWN_SHARE: f64 = 0.4;
 /// Segments by which the window must have grown: the ends' windows differ by a few.
 const GROWTH_MIN: f64 = 8.0;
 /// A receiver acknowledges every second segment, or every second packet that was joined of a few.
@@ -110,14 +114,16 @@ fn is_constant(cell: &Cell<'_>, sent: f64) -> bool {
     is_even && varies && segments_each(cell, sent, high) >= SEGMENTS_MIN
 }
 
-/// Whether in every run the congestion window grew, and with it the acknowledgements under way and
-/// not the data.
+/// Whether in every run the congestion window grew and the data under way did not, and in the
+/// median run the acknowledgements under way did.
 fn is_where_it_grows(cell: &Cell<'_>) -> bool {
-    cell.trial.params.streams == 1
-        && cell.done.iter().all(|record| {
-            let growth = record.sender().zip(record.receiver());
-            growth.and_then(|(sends, takes)| Growth::of(sends, takes)).is_some_and(Growth::is_back)
-        })
+    let ends = cell.done.iter().map(|record| record.sender().zip(record.receiver()));
+    let all: Option<Vec<Growth>> =
+        ends.map(|ends| ends.and_then(|(sends, takes)| Growth::of(sends, takes))).collect();
+    let all = all.filter(|_| cell.trial.params.streams == 1).unwrap_or_default();
+    let shares: Vec<f64> = all.iter().map(|one| one.back / one.window.max(1.0)).collect();
+    all.iter().all(|one| one.is_not_there())
+        && median(&shares).is_some_and(|share| share >= GROWN_SHARE)
 }
 
 /// By how much a window opened more than it closed, in segments.
@@ -145,10 +151,8 @@ impl Growth {
         Some(Self { window: close - open, there, back })
     }
 
-    fn is_back(self) -> bool {
-        self.window >= GROWTH_MIN
-            && self.back >= 0.5 * self.window
-            && self.there.abs() <= 0.5 * self.window
+    fn is_not_there(self) -> bool {
+        self.window >= GROWTH_MIN && self.there.abs() <= 0.5 * GROWN_SHARE * self.window
     }
 }
 

@@ -81,8 +81,12 @@ fn look(cell: &Cell<'_>) -> Looked {
 /// losses of 1 % at random they were 60 % apart.
 fn is_held_alike(cell: &Cell<'_>, losses: &Losses) -> bool {
     let repairs = cell.sent_count(keys::RECOVERIES).unwrap_or(0.0);
+    // Congestion control that does not slow down at a loss is even because of that.
+    let used = cell.summary.effective.congestion.as_deref();
+    let minds_loss = used.is_none_or(|used| matches!(used, "cubic" | "reno"));
     let rates = cell.rates().filter(|_| cell.summary.values.len() >= ALIKE_RUNS_MIN);
-    losses.lost >= LOST_ALIKE_SHARE
+    minds_loss
+        && losses.lost >= LOST_ALIKE_SHARE
         && repairs >= 1.0
         && rates.is_some_and(|rates| rates.spread() <= ALIKE_SPREAD / repairs.sqrt())
 }
@@ -129,7 +133,7 @@ mod tests {
 
     #[test]
     fn runs_that_agree_although_they_lost_are_policed() {
-        let of = |factor: f64| {
+        let with = |factor: f64, congestion: Option<&str>| {
             let mut study = study(600, 4, 40_000);
             read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
             slices(&mut study, &[9, 200, 40, 180, 20, 120]);
@@ -142,9 +146,14 @@ mod tests {
                     end.flows[0].bytes.0 = (bytes * (1.0 + factor * f64::from(number % 3))) as u64;
                 }
             }
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.effective.congestion = congestion.map(str::to_owned);
+            }
             of_study(&RULE, &study)
         };
+        let of = |factor| with(factor, None);
         assert!(is_found(&of(0.02)));
         assert!(is_clear(&of(0.2)));
+        assert!(is_clear(&with(0.02, Some("bbr"))), "one that does not mind loss");
     }
 }
