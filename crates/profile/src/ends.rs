@@ -45,7 +45,7 @@ pub struct TrialProfile {
 }
 
 /// What an end is called.
-fn name(role: Role) -> &'static str {
+pub(crate) fn name(role: Role) -> &'static str {
     match role {
         Role::Sender => "sender",
         Role::Receiver => "receiver",
@@ -53,7 +53,7 @@ fn name(role: Role) -> &'static str {
     }
 }
 
-fn in_words<S: Serializer>(role: &Role, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn in_words<S: Serializer>(role: &Role, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(name(*role))
 }
 
@@ -119,7 +119,7 @@ fn extend<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
 }
 
 /// On one host interrupts serve both ends, and are neither's.
-fn counted(records: &[&Record]) -> Counted {
+pub(crate) fn counted(records: &[&Record]) -> Counted {
     let machine = |report: Option<&EndReport>| report?.effective.machine.clone();
     let first = records.iter().find(|record| record.outcome == Outcome::Done);
     let ends = first.map(|record| (machine(record.sender()), machine(record.receiver())));

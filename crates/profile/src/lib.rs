@@ -5,11 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod breakdown;
+mod changed;
 mod class;
 mod ends;
 mod flame;
 
 pub use breakdown::{Breakdown, ClassShare, FunctionShare, Part};
+pub use changed::{Changed, EndChanged, changed};
 pub use class::{Class, Table};
 pub use ends::{EndProfile, TrialProfile, profiles};
 pub use flame::Flame;

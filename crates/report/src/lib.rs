@@ -19,7 +19,7 @@ mod loss;
 pub mod placed;
 pub mod plots;
 pub mod probed;
-mod profiled;
+pub mod profiled;
 pub mod published;
 mod rdma;
 pub mod results;

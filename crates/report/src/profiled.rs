@@ -3,7 +3,9 @@
 use crate::plots::{flame, pareto, stacked};
 use crate::{Analysis, words};
 use maud::{Markup, PreEscaped, html};
-use narrows_profile::{Breakdown, Class, ClassShare, EndProfile, Part, TrialProfile};
+use narrows_profile::{
+    Breakdown, Changed, Class, ClassShare, EndChanged, EndProfile, Part, TrialProfile,
+};
 
 /// Classes of a one-line profile.
 const BRIEF_CLASSES: usize = 5;
@@ -152,6 +154,34 @@ fn listed(parts: &[Part], most: usize) -> String {
     let parts: Vec<String> =
         parts.iter().take(most).map(|one| format!("{} {}", one.name, percent(one.share))).collect();
     if parts.is_empty() { "none seen".to_owned() } else { parts.join(", ") }
+}
+
+/// What changed between two profiles of an end, a line each.
+pub fn changes(end: &EndChanged) -> Vec<String> {
+    let of = format!("profile of {}, {}", words::tame(&end.label), end.name());
+    let (before, after) = end.runs;
+    if end.classes.iter().all(|one| one.interval.is_none()) {
+        return vec![format!("{of}: too few runs to tell what changed ({before} and {after})")];
+    }
+    let shown: Vec<&Changed> = end.classes.iter().filter(|one| one.is_shown()).collect();
+    if shown.is_empty() {
+        return vec![format!("{of}: no class of CPU time changed ({before} and {after} runs)")];
+    }
+    shown.into_iter().map(|one| format!("{of}: {}", change(one))).collect()
+}
+
+/// `copy 25.4 % -> 40.1 %, +14.7 points (10.2 to 18.9)`.
+fn change(one: &Changed) -> String {
+    let (low, high) = one.interval.unwrap_or((one.difference, one.difference));
+    format!(
+        "{} {} -> {}, {:+.1} points ({:+.1} to {:+.1})",
+        one.class,
+        percent(one.before),
+        percent(one.after),
+        100.0 * one.difference,
+        100.0 * low,
+        100.0 * high
+    )
 }
 
 /// Trials whose ends have a chart and a flame graph each; the bars have all.
