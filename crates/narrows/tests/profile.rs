@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Served, err, folder, is_root, narrows, out, run, serve, skip};
+use common::{Served, err, folder, is_root, narrows, out, run, serve, skip, study};
 use serde_json::Value;
 use std::sync::Mutex;
 
@@ -17,7 +17,10 @@ fn measured(agent: &Served, name: &str, command: &str, more: &[&str]) -> Value {
     let _alone = ALONE.lock();
     let mut line = narrows();
     line.args([command, "127.0.0.1", "-p", &agent.port.to_string(), "--profile", "-J"]);
-    line.args(["--seconds", "0.6", "--repeats", "2"]).args(more);
+    line.args(["--seconds", "0.6"]).args(more);
+    if !more.contains(&"--repeats") {
+        line.args(["--repeats", "2"]);
+    }
     let output = run(line.env("NARROWS_KEY", &agent.key).arg("--out").arg(folder(name)));
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     serde_json::from_str(&out(&output)).expect("JSON")
@@ -90,4 +93,44 @@ fn an_agent_samples_only_where_its_owner_lets_it() {
         assert_eq!(receiver["breakdown"], Value::Null, "{receiver}");
         assert_eq!(receiver["not_taken"][0], "owner");
     }
+}
+
+#[test]
+fn what_leaves_the_copy_out_has_none_in_its_profile() {
+    if !is_root() {
+        return skip("what_leaves_the_copy_out", "needs root");
+    }
+    let agent = serve(&[], &["-B", "127.0.0.1", "--profile"]);
+    let json = measured(&agent, "profile-copy", "tcp", &["--copy-share", "-C", "cubic"]);
+    let receivers: Vec<&Value> = json["profiles"]
+        .as_array()
+        .expect("profiles")
+        .iter()
+        .map(|profile| &profile["ends"][1])
+        .collect();
+    let [copied, dropped] = receivers.as_slice() else { panic!("{receivers:?}") };
+    assert_eq!(copied["role"], "receiver");
+    assert!(share(copied, "copy") > 0.1, "{copied}");
+    assert!(share(dropped, "copy") < 0.02, "{dropped}");
+}
+
+#[test]
+fn two_profiles_are_compared_by_class() {
+    if !is_root() {
+        return skip("two_profiles_are_compared_by_class", "needs root");
+    }
+    let agent = serve(&[], &["-B", "127.0.0.1", "--profile"]);
+    let more = ["--copy-share", "-C", "cubic", "--repeats", "6", "--warm-up", "0.1"];
+    measured(&agent, "profile-compare", "tcp", &more);
+    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("profile-compare");
+    let compare = |after: &str| {
+        let cells = ["--before", "tcp-stream", "--after", after];
+        let output = run(narrows().arg("compare").arg(study(&dir)).args(cells));
+        out(&output)
+    };
+    let dropped = compare("tcp-stream uncopied");
+    let is_copy = |line: &&str| line.contains("receiver: copy ") && line.contains(" points (-");
+    assert!(dropped.lines().any(|line| is_copy(&line)), "{dropped}");
+    let same = compare("tcp-stream");
+    assert_eq!(same.matches("no class of CPU time changed").count(), 2, "{same}");
 }

@@ -8,6 +8,8 @@ use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Metric;
+use narrows_profile::{EndChanged, changed};
+use narrows_report::profiled;
 use narrows_report::words::value;
 use narrows_stats::{Change, Compared, Covers, SESSIONS_MIN, Summary, compare_sessions, summarise};
 use std::panic::resume_unwind;
@@ -23,6 +25,23 @@ struct Both {
     after: Vec<Vec<f64>>,
 }
 
+/// What is compared.
+struct Sides {
+    cells: Vec<Both>,
+    /// What the ends of both spent their CPU time on, where both sides were profiled.
+    profiles: Vec<EndChanged>,
+}
+
+impl Sides {
+    fn of(before: &StoredStudy, after: &StoredStudy) -> Self {
+        let profiled = |(first, second): (&Trial, &Trial)| {
+            changed((before, &first.label), (after, &second.label))
+        };
+        let profiles = joined(before, after).into_iter().flat_map(profiled).collect();
+        Self { cells: files(before, after), profiles }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let (text, changes) = changes(args)?;
@@ -32,7 +51,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
 
 /// What is printed, and what became of each cell that has values on both sides.
 pub fn changes(args: &CompareArgs) -> Result<(String, Vec<Change>), Failure> {
-    let both = gather(args)?;
+    let Sides { cells: both, profiles } = gather(args)?;
     if both.is_empty() {
         let says = "the two sides have no cell in common";
         return Err(Failure::of(Cause::NOTHING_IN_COMMON, says));
@@ -49,7 +68,7 @@ pub fn changes(args: &CompareArgs) -> Result<(String, Vec<Change>), Failure> {
             parts.into_iter().map(|part| part.join().unwrap_or_else(|why| resume_unwind(why)));
         all.flatten().collect()
     });
-    let told = if args.json { json(&rows, args) } else { text(&rows, args) };
+    let told = if args.json { json(&rows, &profiles, args) } else { text(&rows, &profiles, args) };
     let changes = rows.iter().filter_map(|(_, compared)| Some(compared.as_ref()?.change)).collect();
     Ok((told, changes))
 }
@@ -63,7 +82,7 @@ fn judged(some: &[Both], margin: f64, cells: usize) -> Vec<(&Both, Option<Compar
     some.iter().map(|row| (row, one(row))).collect()
 }
 
-fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {
+fn gather(args: &CompareArgs) -> Result<Sides, Failure> {
     let read = |at: usize| narrows_store::read(&args.files[at]);
     if args.files.len() == 2 {
         if args.before.is_some() || args.split.is_some() {
@@ -78,14 +97,15 @@ fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {
         });
         let broke = |_| Failure::of(Cause::FAULT, "reading the first file broke off");
         let (first, second) = (first.map_err(broke)??, second?);
-        let both = files(&first, &second);
+        let both = Sides::of(&first, &second);
         // The program ends soon: giving back millions of records one by one would only take time.
         std::mem::forget((first, second));
         return Ok(both);
     }
     let first = read(0)?;
     if let (Some(before), Some(after)) = (&args.before, &args.after) {
-        return cells(&first, before, after);
+        let profiles = changed((&first, before), (&first, after));
+        return Ok(Sides { cells: cells(&first, before, after)?, profiles });
     }
     let Some(split) = args.split else {
         let says = "one file has nothing to be compared with";
@@ -95,14 +115,13 @@ fn gather(args: &CompareArgs) -> Result<Vec<Both>, Failure> {
     let (mut before, mut after) = (first.clone(), first);
     before.records.retain(|record| record.around.began_unix_ns.0 < at);
     after.records.retain(|record| record.around.began_unix_ns.0 >= at);
-    Ok(files(&before, &after))
+    Ok(Sides::of(&before, &after))
 }
 
-/// Cells of both, joined by their ids, else by kind and levels, else by label.
-fn files(before: &StoredStudy, after: &StoredStudy) -> Vec<Both> {
-    let (first, second) = (summarise(before), summarise(after));
-    let joined = |trial: &Trial| {
-        let same = |how: &dyn Fn(&Trial) -> bool| after.trials.iter().position(how);
+/// Trials of both, joined by their ids, else by kind and levels, else by label.
+fn joined<'a>(before: &'a StoredStudy, after: &'a StoredStudy) -> Vec<(&'a Trial, &'a Trial)> {
+    let other = |trial: &Trial| {
+        let same = |how: &dyn Fn(&Trial) -> bool| after.trials.iter().find(|one| how(one));
         same(&|other| other.id == trial.id)
             .or_else(|| {
                 let levels = !trial.levels.is_empty();
@@ -110,8 +129,17 @@ fn files(before: &StoredStudy, after: &StoredStudy) -> Vec<Both> {
             })
             .or_else(|| same(&|other| other.label == trial.label && other.kind == trial.kind))
     };
-    let pairs = before.trials.iter().zip(&first);
-    pairs.filter_map(|(trial, summary)| both(summary, &second[joined(trial)?])).collect()
+    before.trials.iter().filter_map(|trial| Some((trial, other(trial)?))).collect()
+}
+
+/// Cells of both.
+fn files(before: &StoredStudy, after: &StoredStudy) -> Vec<Both> {
+    let (first, second) = (summarise(before), summarise(after));
+    let of = |all: &[Trial], trial: &Trial| all.iter().position(|one| one.id == trial.id);
+    let cell = |(one, other): (&Trial, &Trial)| {
+        both(&first[of(&before.trials, one)?], &second[of(&after.trials, other)?])
+    };
+    joined(before, after).into_iter().filter_map(cell).collect()
 }
 
 fn both(before: &Summary, after: &Summary) -> Option<Both> {
@@ -149,7 +177,7 @@ fn word(change: Change) -> &'static str {
     }
 }
 
-fn text(rows: &[(&Both, Option<Compared>)], args: &CompareArgs) -> String {
+fn text(rows: &[(&Both, Option<Compared>)], profiles: &[EndChanged], args: &CompareArgs) -> String {
     let width = rows.iter().map(|(row, _)| row.label.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for (row, compared) in rows {
@@ -194,6 +222,9 @@ fn text(rows: &[(&Both, Option<Compared>)], args: &CompareArgs) -> String {
         text += "where both sides have several sessions their medians are compared, which covers \
                  other sessions\n";
     }
+    for line in profiles.iter().flat_map(profiled::changes) {
+        text += &format!("{line}\n");
+    }
     text
 }
 
@@ -201,7 +232,7 @@ fn percent(ratio: f64) -> f64 {
     (ratio - 1.0) * 100.0
 }
 
-fn json(rows: &[(&Both, Option<Compared>)], args: &CompareArgs) -> String {
+fn json(rows: &[(&Both, Option<Compared>)], profiles: &[EndChanged], args: &CompareArgs) -> String {
     let cells: Vec<serde_json::Value> = rows
         .iter()
         .map(|(row, compared)| {
@@ -214,6 +245,7 @@ fn json(rows: &[(&Both, Option<Compared>)], args: &CompareArgs) -> String {
         "schema_version": narrows_model::SCHEMA_VERSION,
         "margin_percent": args.margin,
         "cells": cells,
+        "profiles": profiles,
     });
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
 }
