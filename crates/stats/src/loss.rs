@@ -27,7 +27,10 @@ pub struct Loss {
     /// Whether both ends counted the same datagrams. Without that only gaps before the last
     /// datagram that came are seen, and what was lost after it is not.
     pub last_datagrams_known: bool,
-    /// Of the lost, dropped at the receiver's socket for want of buffer.
+    /// Of the lost, dropped at the receiver's socket because their checksum was wrong; at most so
+    /// many, since the kernel counts those of all sockets.
+    pub lost_corrupted_datagrams: u64,
+    /// Of the rest, dropped at the receiver's socket for want of buffer.
     pub lost_at_socket_datagrams: u64,
     /// Of the rest, at most so many dropped by the receiver's interface: its counters count all
     /// traffic.
@@ -59,6 +62,8 @@ pub struct Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossPlace {
+    /// The receiver's socket, which takes none whose checksum is wrong.
+    Corrupted,
     /// The receiver's socket.
     #[serde(rename = "sink-socket")]
     ReceiverSocket,
@@ -83,6 +88,7 @@ impl LossPlace {
     /// The place as reports name it.
     pub fn says(self) -> &'static str {
         match self {
+            Self::Corrupted => "at the receiver's socket, since their checksum was wrong",
             Self::ReceiverSocket => "at the receiver's socket",
             Self::ReceiverInterface => "in the receiver's interface",
             Self::ReceiverHost => "in the receiver's host, between interface and socket",
@@ -101,9 +107,10 @@ impl Loss {
     }
 
     /// How many were lost at each place.
-    pub fn places(&self) -> [(LossPlace, u64); 6] {
+    pub fn places(&self) -> [(LossPlace, u64); 7] {
         let path = if self.within_one_host { LossPlace::OneHost } else { LossPlace::Path };
         [
+            (LossPlace::Corrupted, self.lost_corrupted_datagrams),
             (LossPlace::ReceiverSocket, self.lost_at_socket_datagrams),
             (LossPlace::ReceiverInterface, self.lost_at_receiver_interface_datagrams),
             (LossPlace::ReceiverHost, self.lost_in_receiver_host_datagrams),
@@ -120,6 +127,7 @@ impl Loss {
         sum(&mut self.received_datagrams, received);
         sum(&mut self.lost_datagrams, lost);
         self.last_datagrams_known &= is_whole;
+        sum(&mut self.lost_corrupted_datagrams, placed.corrupted);
         sum(&mut self.lost_at_socket_datagrams, placed.socket);
         sum(&mut self.lost_at_receiver_interface_datagrams, placed.interface);
         sum(&mut self.lost_in_receiver_host_datagrams, placed.receiver_host);
@@ -164,6 +172,7 @@ struct Way<'a> {
 
 /// What was lost on one way, by place.
 struct Placed {
+    corrupted: u64,
     socket: u64,
     interface: u64,
     receiver_host: u64,
@@ -175,8 +184,13 @@ struct Placed {
 impl Placed {
     /// Gives what is left to the place with the most.
     fn join_rest(&mut self) {
-        let places =
-            [&mut self.socket, &mut self.interface, &mut self.receiver_host, &mut self.sender];
+        let places = [
+            &mut self.corrupted,
+            &mut self.socket,
+            &mut self.interface,
+            &mut self.receiver_host,
+            &mut self.sender,
+        ];
         if let Some(most) = places.into_iter().max_by_key(|place| **place) {
             *most += std::mem::take(&mut self.rest);
         }
@@ -220,7 +234,11 @@ impl Way<'_> {
             total(counters.iter().filter_map(|counter| interface(end, *counter)))
         };
         let at_interface = of(self.to, [keys::RX_DROPPED, keys::RX_ERRORS]);
-        let socket = part(drops.unwrap_or(0));
+        // The socket's drops hold those with a wrong checksum, which no buffer would have kept.
+        let wrong = self.to.readings.total(keys::UDP_CHECKSUM).unwrap_or(0);
+        let wrong = wrong.min(drops.unwrap_or(0));
+        let corrupted = part(wrong);
+        let socket = part(drops.unwrap_or(0) - wrong);
         let interface = part(at_interface);
         let stuck = self.stuck(drops.unwrap_or(0).saturating_add(at_interface));
         let receiver_host = part(stuck.map_or(0, |(stuck, _)| stuck));
@@ -228,8 +246,15 @@ impl Way<'_> {
         let dropped = |end| of(end, [keys::TX_DROPPED, keys::TX_ERRORS]);
         let sender = part(unsent.unwrap_or(0).max(self.from.map_or(0, dropped)));
         let error = stuck.map(|(_, error)| error);
-        let mut placed =
-            Placed { socket, interface, receiver_host, sender, rest: left, is_path_known: false };
+        let mut placed = Placed {
+            corrupted,
+            socket,
+            interface,
+            receiver_host,
+            sender,
+            rest: left,
+            is_path_known: false,
+        };
         match error {
             // So few more are the edges of the looks: they are of the place of the others.
             Some(error) if left <= 2 * error + 1 && left * 10 < lost => placed.join_rest(),
@@ -382,6 +407,15 @@ mod tests {
         to.readings.put_words("socket", "flow0.dropped_packets", 6_000);
         let loss = of(Some(&from), &to);
         assert_eq!(loss.lost_at_socket_datagrams, 6_000, "{loss:?}");
+        // Most of them because they were corrupted, as the kernel counts apart.
+        to.readings.put_words("netstat", "Udp.InCsumErrors_events", 5_900);
+        let loss = of(Some(&from), &to);
+        let both = (loss.lost_corrupted_datagrams, loss.lost_at_socket_datagrams);
+        assert_eq!((both, loss.lost_datagrams), ((5_900, 100), 6_000), "{loss:?}");
+        // It counts those of other sockets too.
+        to.readings.put_words("netstat", "Udp.InCsumErrors_events", 70_000);
+        let loss = of(Some(&from), &to);
+        assert_eq!(loss.lost_corrupted_datagrams, 6_000, "{loss:?}");
     }
 
     #[test]

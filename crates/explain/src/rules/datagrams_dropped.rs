@@ -1,9 +1,10 @@
 //! `datagrams-dropped`: where were datagrams dropped, if they were?
 //!
-//! At the socket: the receiver came too late for its buffer. At an interface: its ring or queue was
-//! full. In the receiver's host: a filter or a backlog. On the path: a switch, a shaper, or a host
-//! between; where both ends are one host there is none of these. Where the other end's counters are
-//! not read no place is named. Judged from one in a hundred, by the largest part.
+//! At the socket: the receiver came too late for its buffer, or the datagram was corrupted. At an
+//! interface: its ring or queue was full. In the receiver's host: a filter or a backlog. On the
+//! path: a switch, a shaper, or a host between; where both ends are one host there is none of
+//! these. Where the other end's counters are not read no place is named. Judged from one in a
+//! hundred, by the largest part.
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
@@ -44,6 +45,9 @@ fn judge(case: &Case<'_>) -> Verdict {
 
 fn remedy(place: LossPlace) -> &'static str {
     match place {
+        LossPlace::Corrupted => {
+            "no buffer keeps them: something on the way changes packets, see path-corruption"
+        }
         LossPlace::ReceiverSocket => {
             "a larger socket buffer (--window), another CPU for the receiver, or a lower rate"
         }
@@ -122,5 +126,24 @@ mod tests {
         let text = says(false, false);
         assert!(text.contains("at an unknown place") && !text.contains("switches"), "{text}");
         assert!(text.contains("RcvbufErrors"), "{text}");
+    }
+
+    #[test]
+    fn a_buffer_is_not_advised_for_what_was_corrupted() {
+        let mut study = stream("udp-stream");
+        for record in &mut study.records {
+            for one in &mut record.reports {
+                let carried = if one.role == Role::Receiver { 15_000 } else { 20_000 };
+                let end = &mut one.report;
+                end.flows[0].messages = carried;
+                let of = StretchOf::SenderWindow;
+                end.flows[0].stretch = Some(Stretch { of, datagrams: carried });
+                end.readings.put_words("socket", "flow0.dropped_packets", 5_000);
+                end.readings.put_words("netstat", "Udp.InCsumErrors_events", 5_000);
+            }
+        }
+        let text = format!("{:?}", of_study(&RULE, &study));
+        assert!(text.contains("checksum was wrong"), "{text}");
+        assert!(text.contains("path-corruption") && !text.contains("--window"), "{text}");
     }
 }

@@ -38,6 +38,7 @@ fn write(analysis: &Analysis<'_>) -> String {
     for summary in &analysis.summaries {
         let Some(loss) = &summary.loss else { continue };
         let places = [
+            ("corrupted", loss.lost_corrupted_datagrams),
             ("socket", loss.lost_at_socket_datagrams),
             ("sink-interface", loss.lost_at_receiver_interface_datagrams),
             ("sink-host", loss.lost_in_receiver_host_datagrams),
