@@ -15,6 +15,7 @@ use narrows_hostctl::sampling::Leave;
 use narrows_model::host::{Host, PciHop};
 use narrows_model::record::{Fault, Stage};
 use std::collections::BTreeMap;
+use std::iter;
 use std::net::{IpAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -121,7 +122,8 @@ pub fn serve(
             Err(_) if stop.load(SeqCst) => break,
             Err(error) => return Err(error),
         };
-        for said in [reply, starter.hear()].into_iter().flatten() {
+        // All that workers have to say: one of many is not held up by the turns of the others.
+        for said in reply.into_iter().chain(iter::from_fn(|| starter.hear())) {
             tell(&mut link, said)?;
         }
     }
@@ -187,7 +189,7 @@ struct Lent {
 impl Lent {
     /// What it says, or why it will say nothing more.
     fn hear(&mut self) -> Option<Result<Answer, String>> {
-        match self.process.answer(Duration::from_millis(1)) {
+        match self.process.answer(Duration::ZERO) {
             Ok(None) if Instant::now() > self.until => {
                 Some(Err("its time was over before it was done".to_owned()))
             }

@@ -139,6 +139,25 @@ fn hosts_send_to_each_other() {
 }
 
 #[test]
+fn twenty_four_hosts_send_at_once() {
+    if !is_able("twenty_four_hosts_send_at_once") {
+        return;
+    }
+    let hosts = Bridged::new("crowd", 24);
+    let _agents = hosts.agents(&["--peers", "198.51.100.0/24"]);
+    for pattern in ["fan-in", "ring"] {
+        let words = ["--pattern", pattern, "-b", "2M", "-t", "1", "--repeats", "1", "-J"];
+        let json = json(&run(&mut hosts.measure("tcp", &words)));
+        let pairs = &json["pairs"][0];
+        let overlap = pairs["overlap_share"].as_f64().expect("an overlap");
+        assert!(overlap > 0.5 && pairs["apart"] == 0, "{pattern}: {overlap}");
+        let each = pairs["each"].as_array().expect("pairs");
+        assert_eq!(each.len(), if pattern == "ring" { 24 } else { 23 });
+        assert!(each.iter().all(|pair| pair["estimate"]["value"].is_f64()), "{pattern}: {each:?}");
+    }
+}
+
+#[test]
 fn agents_meet_no_others_unless_their_owners_say_so() {
     if !is_able("agents_meet_no_others") {
         return;
