@@ -103,7 +103,7 @@ impl WorkerProcess {
         Ok(worker)
     }
 
-    /// Process id.
+    /// Process id of the worker on its own host.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -50,7 +50,7 @@ impl Key {
         hex(&self.0)
     }
 
-    /// The bytes.
+    /// The 32 bytes of the key.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

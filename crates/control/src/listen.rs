@@ -79,7 +79,7 @@ pub fn next(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
 /// Reads a connection before a deadline, however slowly the bytes drip in. What it leaves as the
 /// connection's timeout is of no use to who comes after it.
 pub struct ReadBy<'a, S> {
-    /// The connection.
+    /// The connection that bytes are read from.
     pub stream: &'a S,
     /// Nothing is read after it.
     pub deadline: Instant,

@@ -38,9 +38,9 @@ const DESCRIBE_WITHIN: Duration = Duration::from_secs(20);
 /// Which addresses of a name to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// IPv4 alone.
+    /// Its IPv4 addresses alone.
     V4,
-    /// IPv6 alone.
+    /// Its IPv6 addresses alone.
     V6,
 }
 

@@ -16,9 +16,9 @@ pub const REACH_WITHIN: Duration = Duration::from_secs(30);
 
 /// An agent that was reached, and its host as it reads itself.
 pub struct Reached {
-    /// The connection.
+    /// The control connection to the agent.
     pub peer: Peer,
-    /// Its host.
+    /// The agent's host as it reads itself.
     pub host: Host,
 }
 

@@ -88,7 +88,7 @@ pub enum Reply {
     },
     /// The request was not met.
     Refused {
-        /// Why.
+        /// Why it was refused, as a sentence for people.
         why: String,
     },
 }

@@ -116,7 +116,7 @@ pub static GT_S: Bound = real(0.1, 100.0, "GT/s", "HyperTransport 1 to UPI 2, wi
 pub static PCIX_MHZ: Bound = real(33.0, 533.0, "MHz", "PCI-X 1.0 to 2.0");
 /// Width of a parallel bus in bits.
 pub static BUS_BITS: Bound = whole(16.0, 64.0, "", "PCI-X addendum: 16, 32 or 64");
-/// Memory's latency.
+/// Latency of memory, load to use.
 pub static LATENCY_NS: Bound = real(1.0, 100_000.0, "ns", "caches to far memory, with room");
 /// A share, 0 to 1.
 pub static SHARE: Bound = real(0.0, 1.0, "", "a share");

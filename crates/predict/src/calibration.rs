@@ -22,19 +22,19 @@ const CPU_FULL: f64 = 0.95;
 pub struct Calibration {
     /// GB/s that cross the bus of one node in a copy by all its CPUs.
     pub copy_gb_s: Option<Measured>,
-    /// That node.
+    /// The node that was copied on; `None` where memory was bound to none.
     pub node: Option<u32>,
     /// Latency of the other socket's memory over that of the own.
     pub remote_over_local: Option<Measured>,
     /// TCP that one stream's busiest CPU could carry, by message size.
     pub tcp_stream: StreamCost,
-    /// UDP.
+    /// UDP that one stream's busiest CPU could carry, by message size.
     pub udp_stream: StreamCost,
     /// A round trip of TCP between two ends on this host, in microseconds.
     pub round_trip_us: Option<Measured>,
     /// TCP through the NIC, where no CPU was full, in Gb/s.
     pub tcp_gbps: Option<Measured>,
-    /// UDP.
+    /// UDP through the NIC, where no CPU was full, in Gb/s.
     pub udp_gbps: Option<Measured>,
     /// What was measured and is not used, and why.
     pub unused: Vec<String>,

@@ -21,7 +21,7 @@ use toml::Value;
 pub struct Description {
     /// Keys of `--set`.
     pub said: Said,
-    /// Prices.
+    /// Price of each part by its name, in the user's currency.
     pub prices: Vec<(String, f64)>,
 }
 

@@ -10,11 +10,11 @@ const FROM_DAY_TO_DAY: f64 = 0.02;
 /// A measured figure, its interval, and of what.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    /// The median.
+    /// The median, in the unit of what was measured.
     pub value: f64,
     /// Lower end of its interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of its interval.
     pub high: f64,
     /// What was measured: `tcp-stream, 5 runs`.
     pub from: String,

@@ -27,7 +27,7 @@ pub struct Model {
     pub source: String,
 }
 
-/// The file.
+/// `nics/models.json` as it is written.
 #[derive(Deserialize)]
 struct File {
     #[cfg_attr(not(test), expect(dead_code, reason = "for people, and a test that it is there"))]

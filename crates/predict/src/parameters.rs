@@ -67,7 +67,7 @@ pub struct Kernel {
     pub cpu: Option<Scaled>,
 }
 
-/// All.
+/// The parameters of all resources, fitted on tables or measured here.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     /// Share of the channels' peak that copies reach.
@@ -78,13 +78,13 @@ pub struct Parameters {
     pub copy_gb_s: Option<Known>,
     /// What work on the other socket costs, as a factor.
     pub remote_loss: Known,
-    /// TCP's.
+    /// What the kernel does for TCP.
     pub tcp: Kernel,
-    /// UDP's.
+    /// What the kernel does for UDP.
     pub udp: Kernel,
     /// What one stream's busiest CPU allows.
     pub tcp_stream: StreamCost,
-    /// UDP's.
+    /// What one UDP stream's busiest CPU allows.
     pub udp_stream: StreamCost,
     /// A round trip of TCP inside this host, in microseconds.
     pub round_trip_us: Option<Measured>,

@@ -5,7 +5,7 @@ use narrows_dimm::platform::Platform;
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// One family.
+/// A family of processors, relative to Skylake where no unit is told.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Processor {
     /// Its name, as `dimm/platforms` has it.
@@ -16,7 +16,7 @@ pub struct Processor {
     pub work_per_clock: f64,
 }
 
-/// The file.
+/// `processors/families.json` as it is written.
 #[derive(Deserialize)]
 struct File {
     #[cfg_attr(not(test), expect(dead_code, reason = "for people, and a test that it is there"))]

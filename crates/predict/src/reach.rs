@@ -20,7 +20,7 @@ pub struct Reach {
     pub value: f64,
     /// Lower end of the 80 % range.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the 80 % range.
     pub high: f64,
     /// The resource with the lowest ceiling.
     #[serde(rename = "narrowest")]

@@ -18,7 +18,7 @@ use narrows_model::result::Provenance;
 pub struct Slot {
     /// Rate of a lane in GT/s.
     pub gts: f64,
-    /// Lanes.
+    /// Lanes that carry data, 1 to 32.
     pub lanes: u32,
     /// Bits a second after line coding.
     pub raw_bps: f64,
@@ -30,7 +30,7 @@ pub struct Slot {
     pub payload_from: Provenance,
 }
 
-/// A server.
+/// A server as the model sees it; what nobody told is `None` or assumed, with its origin.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// The processors' family, where it is known.

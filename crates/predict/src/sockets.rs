@@ -38,7 +38,7 @@ pub struct Pages<'a> {
     pub near: &'a [usize],
     /// Whether another socket has memory.
     pub far: bool,
-    /// Processors.
+    /// Processors whose memory is used, 1 or 2.
     pub sockets: usize,
     /// Peak of one channel.
     pub channel_gb_s: f64,

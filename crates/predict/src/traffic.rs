@@ -20,9 +20,9 @@ pub enum Traffic {
     Tcp,
     /// TCP whose sender does not copy (MSG_ZEROCOPY, sendfile); its receiver does.
     ZeroCopy,
-    /// UDP.
+    /// UDP through the kernel's sockets.
     Udp,
-    /// Verbs.
+    /// An RDMA verb, by how its packets are framed.
     Rdma(Rdma, Verb),
     /// Messages of MPI over verbs.
     Mpi(Rdma),

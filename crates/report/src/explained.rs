@@ -14,7 +14,7 @@ const NEAR: f64 = 0.1;
 /// What is known of one cell.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
-    /// Its label.
+    /// The trial's label: `tcp-stream`.
     pub label: String,
     /// What was measured.
     pub measured: Option<Estimate>,

@@ -119,7 +119,7 @@ fn off(error: Option<f64>) -> String {
     error.map_or("-".to_owned(), |error| format!("{:+.1} %", error * 100.0))
 }
 
-/// Four digits.
+/// With four significant digits.
 fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

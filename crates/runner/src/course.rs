@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// What to run, and with what.
 pub struct Course<'a> {
-    /// The cells.
+    /// The study's cells, in the order of its file.
     pub trials: &'a [Trial],
     /// Where runs are made.
     pub ends: &'a mut dyn Ends,

@@ -51,7 +51,7 @@ pub trait HostSettings {
     fn has_routes(&self) -> bool;
     /// What a setting is.
     fn get(&mut self, setting: &Setting) -> Result<String, SettingError>;
-    /// Changes it.
+    /// Sets it, as the study's level has it.
     fn set(&mut self, setting: &Setting, value: &str) -> Result<(), SettingError>;
     /// Nothing is to be changed any more: what is still changed is put back.
     fn release(&mut self);
@@ -97,6 +97,6 @@ pub struct Outside<'a> {
     pub clock: &'a dyn Clock,
     /// Set when the user wants to stop.
     pub stop: &'a AtomicBool,
-    /// The user.
+    /// Who is told of what happens.
     pub audience: &'a mut dyn Audience,
 }

@@ -202,7 +202,7 @@ pub struct Begun<'a> {
     pub quick: bool,
     /// The peer as the user named it.
     pub peer: Option<&'a str>,
-    /// Unix time.
+    /// When it began, in Unix time.
     pub began_unix_ns: Nanos,
 }
 

@@ -17,7 +17,7 @@ pub struct StampBefore {
 }
 
 impl StampBefore {
-    /// Now.
+    /// Reads the clock and the host's counters now.
     pub fn take() -> Self {
         Self {
             began_unix: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),

@@ -23,13 +23,13 @@ pub enum Change {
 /// One cell compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// Median before.
+    /// Median of the earlier study's runs, in the cell's unit.
     pub before: f64,
-    /// Median after.
+    /// Median of the later study's runs, in the cell's unit.
     pub after: f64,
-    /// Runs before.
+    /// Runs of the earlier study that have a value.
     pub n_before: usize,
-    /// Runs after.
+    /// Runs of the later study that have a value.
     pub n_after: usize,
     /// How many times larger after (Hodges and Lehmann), with its interval.
     pub ratio: Ratio,
@@ -37,7 +37,7 @@ pub struct Compared {
     pub cliffs_delta: f64,
     /// Mann and Whitney's probability of such a difference if nothing had changed.
     pub p: f64,
-    /// The verdict.
+    /// What the intervals allow to say of the difference.
     pub change: Change,
     /// What the ratio's interval, and so the verdict, covers.
     pub covers: Covers,

@@ -18,7 +18,7 @@ pub(crate) const CONFIDENCE: f64 = 0.95;
 pub struct Value {
     /// In the metric's unit.
     pub value: f64,
-    /// Which repeat.
+    /// Which repeat of the cell it is, from 0.
     pub repeat: u32,
     /// Whether others used the host meanwhile; the value counts all the same.
     pub noisy: bool,

@@ -21,7 +21,7 @@ const TOLD_BELOW: f64 = 0.01;
 pub struct Placed {
     /// Index of the cell.
     pub cell: usize,
-    /// Its value.
+    /// The run's figure, in the cell's unit.
     pub value: f64,
 }
 

@@ -67,7 +67,7 @@ impl Label {
         matches!(self, Self::Corrupted | Self::Nothing | Self::NothingOneWay)
     }
 
-    /// For people.
+    /// The label as reports print it.
     pub fn says(self) -> &'static str {
         match self {
             Self::Loopback => "loopback: not a network result",

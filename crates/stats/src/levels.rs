@@ -19,9 +19,9 @@ pub const RUNS_MIN: usize = 6;
 pub struct Level {
     /// Indices of the cells, lowest median first.
     pub cells: Vec<usize>,
-    /// Lowest median.
+    /// Lowest median of the level's cells.
     pub low: f64,
-    /// Highest median.
+    /// Highest median of the level's cells.
     pub high: f64,
 }
 

@@ -10,7 +10,7 @@ pub struct BoxPlot {
     pub whisker_low: f64,
     /// First quartile (type 7).
     pub quartile_1: f64,
-    /// Median.
+    /// Median of the values, by the mean of the middle two.
     pub median: f64,
     /// Third quartile (type 7).
     pub quartile_3: f64,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Percentiles {
     /// Round trips counted.
     pub count: u64,
-    /// Shortest.
+    /// The shortest round trip of all.
     pub min_ns: Nanos,
     /// Half were faster.
     pub p50_ns: Option<Nanos>,
@@ -25,7 +25,7 @@ pub struct Percentiles {
     /// 99.99 % were faster.
     #[serde(default)]
     pub p9999_ns: Option<Nanos>,
-    /// Longest.
+    /// The longest round trip of all.
     pub max_ns: Nanos,
     /// The whole distribution: (upper edge, count), ascending.
     pub buckets: Vec<(Nanos, u64)>,

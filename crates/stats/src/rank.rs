@@ -166,7 +166,7 @@ fn thinned(sorted: &[f64]) -> Vec<f64> {
 /// How many times larger one side is than the other.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Ratio {
-    /// The estimate.
+    /// The Hodges-Lehmann estimate of the quotient.
     pub value: f64,
     /// Lower end of its interval.
     pub low: f64,

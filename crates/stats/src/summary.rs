@@ -41,7 +41,7 @@ pub struct CpuUse {
 pub struct Summary {
     /// The trial's label.
     pub label: String,
-    /// The workload.
+    /// What its runs did.
     pub kind: Workload,
     /// The outside tool that made the load.
     #[serde(default)]

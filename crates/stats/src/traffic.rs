@@ -76,7 +76,7 @@ fn calls(end: &EndReport) -> Option<f64> {
 /// How busy one CPU of a host was.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BusyCpu {
-    /// Its number.
+    /// The kernel's number of the CPU.
     pub cpu: u32,
     /// Share of the window in which it was not idle, median over runs.
     pub share: f64,

@@ -1,7 +1,7 @@
 //! Least squares for a few bounded parameters: the simplex of Nelder and Mead (1965), which needs
 //! no derivatives, begun anew from where it stopped.
 
-/// Starts over.
+/// How often the simplex starts over from the best point.
 const ROUNDS: usize = 6;
 /// Steps of each.
 const STEPS: usize = 400;

@@ -48,7 +48,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// For people.
+    /// The kind as reports print it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Prediction => "prediction",
@@ -75,7 +75,7 @@ pub struct Cell {
     pub predicted: Option<f64>,
     /// Lower end of its 80 % range.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the 80 % range.
     pub high: Option<f64>,
     /// The model's, fitted without this row.
     pub left_out: Option<f64>,
@@ -123,11 +123,11 @@ impl Cell {
 /// One parameter of the model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Parameter {
-    /// Its name.
+    /// As the fit calls it: `m`, `g`, `r`, `q`.
     pub name: &'static str,
-    /// Its value.
+    /// In the unit below.
     pub value: f64,
-    /// Its unit.
+    /// Empty for shares and factors.
     pub unit: &'static str,
     /// What it is.
     pub says: &'static str,
@@ -142,7 +142,7 @@ pub struct Answer {
     pub question: &'static str,
     /// The files it is about.
     pub files: Vec<String>,
-    /// The figures.
+    /// Each figure of the tables beside what the model says of it.
     pub cells: Vec<Cell>,
     /// The parameters that went into them.
     pub parameters: Vec<Parameter>,
@@ -194,7 +194,7 @@ const RATES: &[(&str, f64)] = &[
 
 /// Packets a second.
 const PACKETS: &[(&str, f64)] = &[("mpps", 1e6), ("kpps", 1e3), ("pps", 1.0)];
-/// Nanoseconds.
+/// Units of a latency, in nanoseconds.
 const LATENCIES: &[(&str, f64)] = &[("ns", 1.0)];
 
 /// Whether constants of the model were chosen with a table in view.
@@ -220,7 +220,7 @@ impl Part {
     }
 }
 
-/// One file.
+/// A file of published figures: one source.
 #[derive(Clone)]
 pub struct Table {
     name: String,

@@ -4,7 +4,7 @@ use super::words::Takes;
 use super::{Engine, flows, options};
 use narrows_model::workload::Workload;
 
-/// The tool.
+/// How iperf is called at both ends, and what it tells.
 pub static ENGINE: Engine = Engine {
     name: "iperf",
     program: |_| "iperf",

@@ -4,7 +4,7 @@ use super::words::Takes;
 use super::{Engine, options, seconds};
 use narrows_model::workload::Workload;
 
-/// The tool.
+/// How nuttcp is called at both ends, and what it tells.
 pub static ENGINE: Engine = Engine {
     name: "nuttcp",
     program: |_| "nuttcp",

@@ -6,7 +6,7 @@ use narrows_model::workload::RdmaVerb::{Read, Send, Write};
 use narrows_model::workload::Transport::{Rdma, Tcp, Udp};
 use narrows_model::workload::Workload::{Latency, Stream};
 
-/// The tool.
+/// How qperf is called at both ends, and what it tells.
 pub static ENGINE: Engine = Engine {
     name: "qperf",
     program: |_| "qperf",

@@ -7,7 +7,7 @@ use narrows_model::result::Unit;
 use narrows_model::trial::Level;
 use serde_json::{Map, Value};
 
-/// The tool.
+/// How output of flent is recognised and read.
 pub static TOOL: Tool = Tool { name: "flent", recognises, parse };
 
 /// A factor's level is no longer: commands and counters' texts are none.

@@ -3,7 +3,7 @@
 use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 
-/// The tool.
+/// How output of hpcc is recognised and read.
 pub static TOOL: Tool = Tool { name: "hpcc", recognises, parse };
 
 fn recognises(text: &str) -> bool {

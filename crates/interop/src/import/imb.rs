@@ -3,7 +3,7 @@
 use super::{Output, Run, Tool, Unusable, nothing, rows};
 use narrows_model::result::Unit;
 
-/// The tool.
+/// How output of imb is recognised and read.
 pub static TOOL: Tool = Tool { name: "imb", recognises, parse };
 
 fn recognises(text: &str) -> bool {

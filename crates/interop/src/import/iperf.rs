@@ -3,7 +3,7 @@
 use super::{Output, Run, Tool, Unusable, nothing, quantity};
 use narrows_model::result::Unit;
 
-/// The tool.
+/// How output of iperf is recognised and read.
 pub static TOOL: Tool = Tool { name: "iperf", recognises, parse };
 
 fn recognises(text: &str) -> bool {

@@ -9,7 +9,7 @@ use narrows_model::result::Unit;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// The tool.
+/// How output of iperf3 is recognised and read.
 pub static TOOL: Tool = Tool { name: "iperf3", recognises, parse };
 
 fn is_json(text: &str) -> bool {

@@ -3,7 +3,7 @@
 use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 
-/// The tool.
+/// How output of likwid-bench is recognised and read.
 pub static TOOL: Tool = Tool { name: "likwid-bench", recognises, parse };
 
 fn recognises(text: &str) -> bool {

@@ -3,7 +3,7 @@
 use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 
-/// The tool.
+/// How output of numademo is recognised and read.
 pub static TOOL: Tool = Tool { name: "numademo", recognises, parse };
 
 /// What its STREAM calls the kernels, in the order that it prints them in.

@@ -3,7 +3,7 @@
 use super::{Output, Run, Tool, Unusable, nothing, quantity};
 use narrows_model::result::Unit;
 
-/// The tool.
+/// How output of nuttcp is recognised and read.
 pub static TOOL: Tool = Tool { name: "nuttcp", recognises, parse };
 
 fn recognises(text: &str) -> bool {

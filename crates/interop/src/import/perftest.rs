@@ -4,7 +4,7 @@ use super::{Output, Run, Tool, Unusable, nothing, rows};
 use narrows_model::result::Unit;
 use serde_json::Value;
 
-/// The tool.
+/// How output of perftest is recognised and read.
 pub static TOOL: Tool = Tool { name: "perftest", recognises, parse };
 
 fn recognises(text: &str) -> bool {

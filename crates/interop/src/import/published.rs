@@ -9,7 +9,7 @@ use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 use narrows_model::trial::Level;
 
-/// The tool.
+/// How output of published is recognised and read.
 pub static TOOL: Tool = Tool { name: "published", recognises, parse };
 
 /// Ends of columns, their unit, and what one of them is.

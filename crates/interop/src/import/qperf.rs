@@ -3,7 +3,7 @@
 use super::{Output, Run, Tool, Unusable, nothing, quantity};
 use narrows_model::result::Unit;
 
-/// The tool.
+/// How output of qperf is recognised and read.
 pub static TOOL: Tool = Tool { name: "qperf", recognises, parse };
 
 /// A section's name: `tcp_bw:`, `rc_rdma_write_lat:`.

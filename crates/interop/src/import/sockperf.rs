@@ -3,7 +3,7 @@
 use super::{Output, Run, Tool, Unusable, nothing, plain};
 use narrows_model::result::Unit;
 
-/// The tool.
+/// How output of sockperf is recognised and read.
 pub static TOOL: Tool = Tool { name: "sockperf", recognises, parse };
 
 fn recognises(text: &str) -> bool {

@@ -3,7 +3,7 @@
 use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::result::Unit;
 
-/// The tool.
+/// How output of stream is recognised and read.
 pub static TOOL: Tool = Tool { name: "stream", recognises, parse };
 
 fn recognises(text: &str) -> bool {

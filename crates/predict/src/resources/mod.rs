@@ -25,7 +25,7 @@ const TOGETHER: f64 = 5.0;
 pub struct Group {
     /// The processor that they hang on.
     pub socket: usize,
-    /// How many.
+    /// NICs that hang on it.
     pub nics: usize,
     /// The processor that works.
     pub work: usize,
@@ -39,11 +39,11 @@ fn told<S: Serializer>(from: &Provenance, to: S) -> Result<S::Ok, S::Error> {
 /// A number in a resource's arithmetic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parameter {
-    /// Its name.
+    /// As the arithmetic calls it: `eta`, `m`, `MTU`.
     pub name: &'static str,
-    /// Its value.
+    /// In `unit`.
     pub value: f64,
-    /// Its unit.
+    /// Empty for shares and counts.
     pub unit: &'static str,
     /// Where it is from.
     #[serde(serialize_with = "told")]
@@ -59,7 +59,7 @@ pub struct Resource {
     pub value: f64,
     /// Lower end of its 80 % range.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of its 80 % range.
     pub high: f64,
     /// How that comes about.
     pub says: String,
@@ -74,7 +74,7 @@ pub struct Resource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "Unstated")]
 pub struct Gap {
-    /// The resource.
+    /// Name of the resource: `wire`, `pcie`, `memory`.
     pub of: &'static str,
     /// What is missing, and how to say it.
     pub why: String,

@@ -20,7 +20,7 @@ const SHADES: usize = 4;
 /// Where the channels of a socket are drawn.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    /// Left end.
+    /// Left end, in units of the drawing.
     pub left: f64,
     /// Units that all channels share.
     pub width: f64,

@@ -12,11 +12,11 @@ pub struct Svg {
 /// Where a text is anchored.
 #[derive(Clone, Copy)]
 pub enum Anchor {
-    /// Its beginning.
+    /// The text begins at its place.
     Start,
-    /// Its middle.
+    /// The text is centred on its place.
     Middle,
-    /// Its end.
+    /// The text ends at its place.
     End,
 }
 
@@ -25,7 +25,7 @@ impl Svg {
     pub fn new(width: f64, says: &str) -> Self {
         Self { body: String::new(), width, says: says.to_owned() }
     }
-    /// A line.
+    /// A straight line of a class of the style sheet.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let _ = write!(
             self.body,
@@ -60,7 +60,7 @@ impl Svg {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let _ = write!(self.body, r#"<polyline class="{class}" points="{}"/>"#, points.join(" "));
     }
-    /// A text.
+    /// A text of a class of the style sheet, escaped.
     pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",

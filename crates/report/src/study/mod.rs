@@ -50,7 +50,7 @@ pub struct Panel {
     pub name: String,
     /// What the figures are.
     pub metric: Metric,
-    /// Their unit.
+    /// Unit of all figures in the panel.
     pub unit: Unit,
     /// One a level.
     pub rows: Vec<Row>,
@@ -72,7 +72,7 @@ pub struct Panel {
 /// One reason of failures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failure {
-    /// The reason.
+    /// Why they failed, as their records say it.
     pub why: String,
     /// How many runs.
     pub runs: usize,
@@ -83,7 +83,7 @@ pub struct Failure {
 /// A label and its rows.
 #[derive(Clone, Debug, Serialize)]
 pub struct Marked {
-    /// The label.
+    /// What the figure must not be taken for.
     pub label: Label,
     /// Indices of rows.
     pub rows: Vec<usize>,
@@ -92,7 +92,7 @@ pub struct Marked {
 /// One cell of a panel.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The level.
+    /// The level of the factor, as the study writes it.
     pub level: String,
     /// Index of the trial and of its summary.
     pub trial: usize,
@@ -107,7 +107,7 @@ pub struct Row {
     pub reproducibility: Option<String>,
     /// Whether that is only the range of the runs, too few for an interval.
     pub is_range: bool,
-    /// Runs.
+    /// Runs that its median is of.
     pub n: u32,
     /// Runs that ended well, whether or not they counted anything.
     pub done: u32,

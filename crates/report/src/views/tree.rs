@@ -11,7 +11,7 @@ use narrows_model::host::{Cache, Device, Host, Node};
 use narrows_predict::pcie::links;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The view.
+/// The machine as a tree: `narrows host --tree`.
 pub static VIEW: View = View { name: "tree", write };
 
 /// A line with the lines that hang on it.
