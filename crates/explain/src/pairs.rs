@@ -4,7 +4,7 @@
 use narrows_model::load::Role;
 use narrows_model::record::{Record, Reported};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Pair, Trial, TrialId};
+use narrows_model::trial::{EndSpec, Pair, Trial, TrialId};
 
 /// The study with a trial for each pair of its trials of many; `None` where it has none.
 pub fn apart(study: &StoredStudy) -> Option<StoredStudy> {
@@ -33,22 +33,33 @@ pub fn apart(study: &StoredStudy) -> Option<StoredStudy> {
 fn of_pair(study: &StoredStudy, trial: &Trial, at: usize, pair: Pair<'_>) -> Trial {
     let [from, to] = [pair.sender, pair.receiver].map(|end| study.host_name(end.host));
     let background = trial.ends_of(Role::Background).cloned();
+    let others = others(at, |role| trial.ends_of(role).cloned().collect());
+    let others = others.into_iter().map(|end| EndSpec { role: Role::Background, ..end });
     let both = [pair.receiver.clone(), pair.sender.clone()];
     Trial {
         id: TrialId(format!("{} {at}", trial.id.0)),
         label: format!("{}, {from} to {to}", trial.label),
-        ends: both.into_iter().chain(background).collect(),
+        ends: both.into_iter().chain(background).chain(others).collect(),
         ..trial.clone()
     }
 }
 
-/// What a run says of one pair. Its windows overlap with no others any more: a span would make it
-/// one of many.
+/// What a run says of one pair. To it, the other pairs are a load beside it, as a background load
+/// is.
 fn record_of(trial: &TrialId, record: &Record, at: usize) -> Record {
-    let end = |role| record.of(role).nth(at).map(|report| Box::new(report.clone()));
-    let background = record.background().map(|report| Box::new(report.clone()));
-    let reports = Reported::list(end(Role::Receiver), end(Role::Sender), background);
+    let reported = |role| record.reports.iter().filter(move |one| one.role == role).cloned();
+    let own = [Role::Receiver, Role::Sender].into_iter().filter_map(|role| reported(role).nth(at));
+    let others = others(at, |role| reported(role).collect());
+    let others = others.into_iter().map(|one| Reported { role: Role::Background, ..one });
+    let reports = own.chain(reported(Role::Background)).chain(others).collect();
     Record { trial: trial.clone(), reports, ..record.clone() }
+}
+
+/// What the other pairs have of each role: receivers before senders.
+fn others<T>(at: usize, of: impl Fn(Role) -> Vec<T>) -> Vec<T> {
+    let roles = [Role::Receiver, Role::Sender].into_iter();
+    let all = roles.flat_map(|role| of(role).into_iter().enumerate());
+    all.filter(|(number, _)| *number != at).map(|(_, one)| one).collect()
 }
 
 #[cfg(test)]
@@ -60,7 +71,7 @@ mod tests {
     use narrows_model::host::Host;
     use narrows_model::record::Span;
     use narrows_model::result::Verdict;
-    use narrows_model::trial::{EndHost, EndSpec, Placement};
+    use narrows_model::trial::{EndHost, Placement};
     use narrows_model::{Nanos, result::Finding};
 
     const SCALING: &str = "net.ipv4.tcp_window_scaling";
