@@ -12,7 +12,7 @@ use narrows_model::result::{Evidence, Finding, Inapplicable, Missing, Verdict, W
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
-use narrows_stats::{Label, Summary, median};
+use narrows_stats::{Label, Summary, median, overlap_share};
 
 /// One measured cell.
 pub struct Cell<'a> {
@@ -65,6 +65,16 @@ impl Cell<'_> {
         self.limited_share(keys::BUSY)
     }
 
+    /// The largest share of a window that one end had to itself, in any run: so much may the one
+    /// count of the same packets that the other does not. `None` where the windows were rather two
+    /// times than one, and counts of the two cannot be compared. Two ends that nobody says more of
+    /// open together.
+    pub fn apart_share(&self) -> Option<f64> {
+        let shares = self.done.iter().filter_map(|record| overlap_share(record));
+        let apart = (1.0 - shares.reduce(f64::min).unwrap_or(1.0)).max(0.0);
+        (apart <= APART_MAX).then_some(apart)
+    }
+
     /// Whether other processes kept threads of either end from their CPUs: as the kernel counted
     /// for each thread, or, in records without that, as the host's CPU time tells.
     pub fn is_disturbed(&self) -> bool {
@@ -75,6 +85,11 @@ impl Cell<'_> {
         }
     }
 }
+
+/// Windows with less in common than nine tenths are not of one time.
+const APART_MAX: f64 = 0.1;
+/// What is missing where the windows of two ends are not of one time.
+pub const AT_ONCE: &str = "windows of both ends at the same time";
 
 /// Share of its time that an end's thread waited for a CPU, of the thread that waited longest.
 pub fn waited_share(end: &EndReport) -> Option<f64> {

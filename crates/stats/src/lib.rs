@@ -41,7 +41,7 @@ pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, l
 pub use loss::{Loss, LossPlace, loss_of};
 pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
-pub use pairs::{OVERLAP_MIN, PairRate, Pairs, Slowest, pairs};
+pub use pairs::{OVERLAP_MIN, PairRate, Pairs, Slowest, overlap_share, pairs};
 pub use percentile::{Percentiles, percentiles};
 pub use rank::{
     Pair, Ratio, Test, brunner_munzel, cliffs_delta, dunn, kruskal_wallis, mann_whitney, ratio,

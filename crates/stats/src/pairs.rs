@@ -135,8 +135,9 @@ pub(crate) fn is_apart(trial: &Trial, record: &Record) -> bool {
     trial.pairs().count() > 1 && overlap_share(record).is_none_or(|share| share < OVERLAP_MIN)
 }
 
-/// Share of the shortest window that all windows of a run surely had in common.
-fn overlap_share(record: &Record) -> Option<f64> {
+/// Share of the shortest window that all windows of a run surely had in common; `None` where
+/// neither one clock nor the controller's tells.
+pub fn overlap_share(record: &Record) -> Option<f64> {
     let measured = || record.reports.iter().filter(|one| one.role != Role::Background);
     let shortest = measured().map(|one| one.report.window_ns.0).min().filter(|ns| *ns > 0)?;
     let machine = |one: &Reported| one.report.effective.machine.clone();

@@ -4,7 +4,7 @@
 //! stream in one direction nearly all of these are acknowledgements. What is missing was lost on
 //! the way back, which no retransmit counts; the sender sends in jumps and waits for its timer.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, AT_ONCE, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
@@ -35,7 +35,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     let (Some(sent), Some(came)) = (sent, came) else {
         return Err(cell.lacks("both ends' counts of acknowledgements"));
     };
-    let share = (1.0 - came / sent.max(1.0)).max(0.0);
+    let slack = cell.apart_share().ok_or_else(|| cell.lacks(AT_ONCE))?;
+    // What was sent outside the sender's window is not lost.
+    let share = (1.0 - came / sent.max(1.0) - slack).max(0.0);
     let seen = format!("{sent:.0} acknowledgements sent, {came:.0} came in the median run");
     let wrong = (sent >= SENT_MIN && share >= LOST_SHARE).then(|| {
         let says = format!(
@@ -56,6 +58,8 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::Nanos;
+    use narrows_model::record::Span;
 
     #[test]
     fn acknowledgements_that_did_not_come_are_found() {
@@ -69,5 +73,24 @@ mod tests {
         assert!(is_clear(&of(17_000, 16_900)));
         assert!(is_clear(&of(50, 20)), "too few to tell");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn counts_of_windows_that_overlap_in_part_are_not_compared() {
+        let of = |later_ns: u64| {
+            let mut study = stream("tcp-stream");
+            read_receiver(&mut study, "tcp-info", "flow0.sent_segments", 17_000);
+            read(&mut study, "tcp-info", "flow0.received_segments", 15_500);
+            for (at, one) in study.records.iter_mut().flat_map(|r| r.reports.iter_mut().enumerate())
+            {
+                let open_by_ns = Nanos(if at == 0 { 0 } else { later_ns });
+                let close_from_ns = Nanos(open_by_ns.0 + 1_000_000_000);
+                one.span = Some(Span { open_by_ns, close_from_ns });
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(0)));
+        assert!(is_clear(&of(60_000_000)), "as much as the windows may differ");
+        assert!(is_unknown(&of(730_000_000)));
     }
 }

@@ -5,7 +5,7 @@
 //! made and then stands still: the handshake is small, the first full segment never arrives, and is
 //! sent again and again (RFC 2923, section 2.1).
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, AT_ONCE, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
@@ -36,6 +36,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     else {
         return Err(cell.lacks("both ends' counts of segments with payload"));
     };
+    cell.apart_share().ok_or_else(|| cell.lacks(AT_ONCE))?;
     let seen = format!(
         "{sent:.0} segments of up to {segment:.0} B sent in the median run, {came:.0} came; the \
          sender's timer ran out {timeouts:.0} times"

@@ -5,7 +5,7 @@
 //! comes. The sender counts the fragments that it made, the receiver those that came and the
 //! datagrams that it could not join.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, AT_ONCE, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
@@ -41,6 +41,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     if made < 10.0 {
         return Err(Blind::OtherKind);
     }
+    cell.apart_share().ok_or_else(|| cell.lacks(AT_ONCE))?;
     let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
     let lost = loss.lost_datagrams as f64 / loss.all_datagrams().max(1) as f64;
     let seen = format!(

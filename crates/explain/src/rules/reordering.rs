@@ -6,7 +6,7 @@
 //! those that it had sent in vain. Losses make segments come early too, so it is found only where
 //! nearly nothing was lost.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, AT_ONCE, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Verdict, Weight};
 
@@ -34,6 +34,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let early = cell
         .received_count(narrows_model::reading::keys::OUT_OF_ORDER)
         .ok_or_else(|| cell.lacks("the receiver's count of segments that came early"))?;
+    cell.apart_share().ok_or_else(|| cell.lacks(AT_ONCE))?;
     let seen = format!(
         "{:.2} % of the segments came before earlier ones ({early:.0}); {:.3} % were sent again in \
          vain, {:.3} % were lost",

@@ -259,7 +259,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "a shaper between",
         rules: &["path-capacity"],
-        plant: |study, _| senders(study, |end| queued(end)),
+        plant: |study, _| senders(study, queued),
     },
     Cause {
         name: "a slow way back",
