@@ -1,10 +1,10 @@
 //! What the user sees when something cannot be done: one line of error, one hint, the exit code.
 
 use crate::cause::{Cause, Exit};
+use crate::said::say_error;
 use narrows_control::ControlError;
 use narrows_hostctl::HostError;
 use narrows_interop::iperf3::Iperf3Error;
-use narrows_model::shown::line;
 use narrows_rdma::NativeError;
 use narrows_runner::RunError;
 use narrows_store::StoreError;
@@ -45,8 +45,7 @@ impl Failure {
 
     /// Prints it.
     pub fn print(self) -> ExitCode {
-        anstream::eprintln!("\x1b[31merror:\x1b[0m {}", line(&self.says));
-        anstream::eprintln!("\x1b[33mhint:\x1b[0m {}", line(self.cause.hint()));
+        say_error(&self.says, self.cause.hint());
         ExitCode::from(self.cause.exit().code())
     }
 }

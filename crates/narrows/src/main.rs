@@ -6,7 +6,7 @@
 /// One line on standard error, as `eprintln!` makes it, and with nothing in it that acts on a
 /// terminal.
 macro_rules! note {
-    ($($text:tt)*) => { $crate::output::note(&format!($($text)*)) };
+    ($($text:tt)*) => { $crate::said::note(&format!($($text)*)) };
 }
 
 mod args;
@@ -16,6 +16,7 @@ mod failure;
 mod output;
 mod progress;
 mod raster;
+mod said;
 mod screen;
 mod stop;
 mod watch;

@@ -7,7 +7,7 @@ use crate::progress::Shown;
 use crate::screen;
 use narrows_model::Nanos;
 use narrows_model::record::{Fault, Outcome, Record};
-use narrows_model::shown::{document, line};
+use narrows_model::shown::document;
 use narrows_model::study::{Ended, Study};
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
@@ -204,11 +204,6 @@ pub fn print_json_or_text(json: bool, text: &str) -> Result<(), Failure> {
 /// A report in its format.
 pub fn print_report(format: &Format, analysis: &Analysis<'_>) -> Result<(), Failure> {
     print_json_or_text(!format.for_people, &(format.write)(analysis))
-}
-
-/// One line on standard error, whatever the text holds.
-pub fn note(text: &str) {
-    eprintln!("{}", line(text));
 }
 
 fn write_to(mut out: impl Write, text: &str) -> Result<(), Failure> {

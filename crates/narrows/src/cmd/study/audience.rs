@@ -5,6 +5,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Shown;
+use crate::said;
 use crate::watch::{State, Watch};
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
@@ -39,7 +40,7 @@ impl Onlooker<'_> {
 
 impl Audience for Onlooker<'_> {
     fn begins(&mut self) -> Result<(), RunError> {
-        outlook::cannot(self.plan).lines().for_each(output::note);
+        outlook::cannot(self.plan).lines().for_each(said::note);
         if !self.tui {
             self.shown = Some(Shown::new());
             return Ok(());

@@ -1,0 +1,21 @@
+//! What is said on standard error: notes, progress, errors with their hint.
+
+use narrows_model::shown::line;
+use std::io::Write;
+
+/// One line on standard error, whatever the text holds.
+pub fn note(text: &str) {
+    say(std::io::stderr(), &line(text));
+}
+
+/// An error and its hint on standard error, in colour where that is a terminal.
+pub fn say_error(says: &str, hint: &str) {
+    say(anstream::stderr(), &format!("\x1b[31merror:\x1b[0m {}", line(says)));
+    say(anstream::stderr(), &format!("\x1b[33mhint:\x1b[0m {}", line(hint)));
+}
+
+/// A line that nobody reads, or that has no room, is lost: it neither ends nor spoils what is being
+/// measured, as the panic of `eprintln!` would.
+fn say(mut out: impl Write, text: &str) {
+    let _ = out.write_all(format!("{text}\n").as_bytes()).and_then(|()| out.flush());
+}
