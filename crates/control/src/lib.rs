@@ -21,6 +21,7 @@ pub mod offers;
 pub mod oom;
 mod peer;
 mod reach;
+mod responses;
 pub mod session;
 pub mod starter;
 mod throttle;

@@ -1,6 +1,7 @@
 //! What an agent lets a peer order: the end of a network workload that listens, within limits that
 //! its owner sets, and nothing of where and as what it runs.
 
+use crate::responses::{self, NotHeld};
 use crate::session::Order;
 use narrows_model::Bytes;
 use narrows_model::load::{Bind, Grant, Job, Role};
@@ -150,6 +151,9 @@ pub enum NotLent {
         /// The owner's limit in bits a second.
         most_bps: u64,
     },
+    /// Responses that cannot be held to the owner's rate.
+    #[error(transparent)]
+    Responses(#[from] NotHeld),
     /// All ends here together would send above the owner's rate.
     #[error(
         "this agent's limits: its ends send at most {} Mb/s together, and {:.0} Mb/s were asked for",
@@ -173,6 +177,7 @@ impl NotLent {
             | Self::Memory { .. }
             | Self::Rate { .. }
             | Self::Rates { .. }
+            | Self::Responses(_)
             | Self::Peer { .. }
             | Self::Valid { .. }
             | Self::Target { .. }
@@ -219,6 +224,7 @@ impl Limits {
                 job.iperf3 = None;
                 job.ports = self.ports;
                 job.address = Some(address);
+                job.responses_bps = responses::quota(&job, self.rate_bps, 0)?;
                 if let Some(grant) = &job.grant {
                     self.may_meet(grant)?;
                     if !listens {
@@ -274,8 +280,7 @@ impl Limits {
         if let Some(most) = self.streams.filter(|most| asked > *most) {
             return Err(NotLent::Flows { asked, most });
         }
-        let paces = jobs.iter().filter(|job| sends(job)).filter_map(|job| job.params.rate_bps);
-        let asked_bps = paces.fold(0, u64::saturating_add);
+        let asked_bps = responses::sent_bps(jobs);
         if let Some(most_bps) = self.rate_bps.filter(|most| asked_bps > *most) {
             return Err(NotLent::Rates { asked_bps, most_bps });
         }
@@ -290,11 +295,6 @@ impl Limits {
             None => Ok(()),
         }
     }
-}
-
-/// Whether an end sends its load, by itself or beside receiving.
-fn sends(job: &Job) -> bool {
-    job.end == Role::Sender || job.params.is_bidirectional()
 }
 
 /// What the workers of one controller's session were given. The owner's limits are for all of them
@@ -319,10 +319,12 @@ impl Given {
         {
             return aimed(grant, peer).map(|()| order);
         }
-        let order = limits.within(order, address)?;
-        if let Order::Prepare { job } = &order {
+        let mut order = limits.within(order, address)?;
+        if let Order::Prepare { job } = &mut order {
             let others = self.jobs.iter().filter(|(of, _)| **of != worker);
-            let all: Vec<&Job> = others.map(|(_, job)| job).chain([&**job]).collect();
+            let mut all: Vec<&Job> = others.map(|(_, job)| job).collect();
+            job.responses_bps = responses::quota(job, limits.rate_bps, responses::sent_bps(&all))?;
+            all.push(&**job);
             if all.len() > WORKERS_MAX {
                 return Err(NotLent::Workers);
             }
@@ -355,7 +357,7 @@ fn aimed(grant: &Grant, targets: &[SocketAddr]) -> Result<(), NotLent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::load::{CpuList, Job, Params, StreamParams, Timeline};
+    use narrows_model::load::{CpuList, Job, Params, StreamParams, Timeline, TripParams};
     use narrows_model::{Bytes, Nanos};
 
     fn order(kind: &str, end: Role) -> Order {
@@ -380,6 +382,7 @@ mod tests {
             iperf3: Some("x".into()),
             ports: Some((1, 2)),
             grant: None,
+            responses_bps: None,
         };
         Order::Prepare { job: Box::new(job) }
     }
@@ -487,6 +490,28 @@ mod tests {
         assert!(admit(2, Role::Sender, 3_000_000).is_ok());
         // The same worker anew takes its old pace's place.
         assert!(admit(0, Role::Sender, 4_000_000).is_ok());
+    }
+
+    #[test]
+    fn responses_have_what_others_leave_of_the_rate() {
+        let own: IpAddr = "192.0.2.7".parse().expect("address");
+        let limits = Limits { rate_bps: Some(8_000_000), ..Limits::default() };
+        let mut given = Given::default();
+        let mut admit = |worker, kind, per_second| {
+            let mut asked = order(kind, Role::Receiver);
+            let Order::Prepare { job } = &mut asked else { panic!("{asked:?}") };
+            let trip = TripParams { response_bytes: Some(Bytes(1000)), per_second };
+            (job.params.trip, job.responses_bps) = (Some(trip), Some(u64::MAX));
+            match given.admit(&limits, worker, asked, own) {
+                Ok(Order::Prepare { job }) => Ok(job.responses_bps),
+                other => Err(other.map(|order| format!("{order:?}"))),
+            }
+        };
+        assert!(matches!(admit(0, "udp-rr", Some(250)), Ok(Some(2_000_000))));
+        assert!(matches!(admit(1, "tcp-rr", None), Ok(Some(6_000_000))));
+        assert!(matches!(admit(2, "tcp-rr", Some(1)), Err(Err(NotLent::Rates { .. }))));
+        assert!(matches!(admit(2, "rdma-send-rr", None), Err(Err(NotLent::Responses(_)))));
+        assert!(matches!(admit(2, "tcp-stream", None), Ok(None)));
     }
 
     #[test]

@@ -108,6 +108,10 @@ pub struct Job {
     /// By which this end meets another agent's; `None` where the other end is its controller's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub grant: Option<Grant>,
+    /// Bits a second that the responses of an end that answers may have, over all flows, by the
+    /// rate of its agent's owner; `None` leaves them unbounded. Never taken from a peer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub responses_bps: Option<u64>,
 }
 
 /// What lets the ends of two agents meet. Their controller makes it for one run; its secret is the

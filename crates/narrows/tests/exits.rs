@@ -230,6 +230,19 @@ fn runs_that_an_agents_owner_does_not_allow_are_told() {
         command.args(["--repeats", "1", "-t", "0.1", "--key", &agent.key, "-p", &port, "--out"]);
         ends(command.arg(&dir), Cause::BEYOND);
     }
+    // What it answers, it sends too: 60 kB a response are 20 a second, and are asked for unbounded.
+    for (words, code) in [
+        ("tcp 127.0.0.1 --rr --response 60000 -P 2", 5),
+        ("udp 127.0.0.1 --rr --response 1400 -P 2", 5),
+        ("tcp 127.0.0.1 --rr --response 60000 --per-second 100", 5),
+        ("tcp 127.0.0.1 --rr --response 6000 --per-second 100", 0),
+    ] {
+        let mut command = with(words, Path::new(""));
+        command.args(["--repeats", "1", "-t", "0.3", "--key", &agent.key, "-p", &port, "--out"]);
+        let output = run(command.arg(&dir));
+        assert_eq!(output.status.code(), Some(code), "{words}: {}", err(&output));
+        assert_eq!(err(&output).contains("this agent's limits"), code != 0, "{}", err(&output));
+    }
     let agent = serve(&[], &["-B", "127.0.0.1", "--allow", "192.0.2.0/24"]);
     let mut command = narrows();
     command.args(["tcp", "127.0.0.1", "--key", &agent.key, "-p", &agent.port.to_string()]);

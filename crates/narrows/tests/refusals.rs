@@ -261,6 +261,7 @@ fn raw_order(kind: &str) -> String {
         iperf3: None,
         ports: None,
         grant: None,
+        responses_bps: None,
     };
     let order = narrows_control::session::Order::Prepare { job: Box::new(job) };
     serde_json::to_string(&order).expect("an order") + "\n"

@@ -83,6 +83,7 @@ fn job(kind: &str, end: Role, message: u64, stream: &StreamParams) -> Job {
         iperf3: None,
         ports: None,
         grant: None,
+        responses_bps: None,
     }
 }
 

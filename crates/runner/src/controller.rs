@@ -339,6 +339,7 @@ fn background_job(trial: &Trial, end: &EndSpec, wanted: &MemoryLoad) -> Result<J
         iperf3: None,
         ports: None,
         grant: None,
+        responses_bps: None,
     })
 }
 

@@ -310,5 +310,6 @@ pub fn job(trial: &Trial, end: &EndSpec, token: &str) -> Job {
         iperf3: None,
         ports: None,
         grant: None,
+        responses_bps: None,
     }
 }

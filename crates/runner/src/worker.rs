@@ -99,6 +99,7 @@ impl From<LoadError> for Trouble {
     fn from(error: LoadError) -> Self {
         let fault = match &error {
             LoadError::Apart(_) | LoadError::Grant(_) => Fault::Apart,
+            LoadError::Responses { .. } => Fault::Beyond,
             error if error.is_filtered() => Fault::Filtered,
             LoadError::System { .. }
             | LoadError::Order(_)

@@ -322,6 +322,7 @@ fn a_load_lasts_until_it_is_told_and_has_its_place() {
             iperf3: None,
             ports: None,
             grant: None,
+            responses_bps: None,
         };
         load.order(&Order::Prepare { job: Box::new(job) });
         assert!(matches!(load.answer(), Answer::Prepared { .. }));

@@ -54,6 +54,7 @@ fn order() -> Value {
         iperf3: None,
         ports: None,
         grant: None,
+        responses_bps: None,
     };
     let mut order = serde_json::to_value(Order::Prepare { job: Box::new(job) }).expect("JSON");
     order["job"]["params"]["socket"] = json!({});

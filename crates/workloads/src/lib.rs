@@ -66,6 +66,16 @@ pub enum LoadError {
     /// Two agents' ends do not meet, since their controller's grant does not allow it.
     #[error(transparent)]
     Grant(#[from] harness::grant::NotGranted),
+    /// Responses were asked for faster than the rate of the agent's owner lets them go.
+    #[error(
+        "this agent's limits: its responses may have {:.1} Mb/s, and more were asked for; name a \
+             rate of requests (--per-second)",
+        *most_bps as f64 / 1e6
+    )]
+    Responses {
+        /// What is left of the owner's rate, in bits a second over all flows.
+        most_bps: u64,
+    },
     /// The two ends do not find each other.
     #[error("{0}")]
     Apart(String),

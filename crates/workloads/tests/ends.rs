@@ -34,6 +34,7 @@ fn job(kind: &str, end: Role, message_bytes: u64) -> Job {
         iperf3: None,
         ports: None,
         grant: None,
+        responses_bps: None,
     }
 }
 

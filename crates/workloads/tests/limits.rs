@@ -29,6 +29,7 @@ fn job(kind: &str, message: u64) -> Job {
         iperf3: None,
         ports: None,
         grant: None,
+        responses_bps: None,
     }
 }
 

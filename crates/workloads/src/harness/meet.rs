@@ -366,6 +366,7 @@ mod tests {
             iperf3: None,
             ports: None,
             grant: None,
+            responses_bps: None,
         }
     }
 

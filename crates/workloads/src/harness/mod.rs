@@ -10,6 +10,7 @@ pub mod pace;
 pub mod payload;
 pub mod pin;
 pub mod pipe;
+pub mod quota;
 pub mod ring;
 pub mod socket;
 mod tally;

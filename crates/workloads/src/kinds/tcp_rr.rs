@@ -8,6 +8,7 @@
 
 use crate::harness::ends::{Flow, LaneMaker, TcpEnd};
 use crate::harness::pace::Pace;
+use crate::harness::quota::Quota;
 use crate::harness::trips::Trips;
 use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
@@ -64,8 +65,10 @@ fn answer(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, Loa
     let response = vec![1u8; told.job.params.response_bytes().0 as usize];
     let quick = flows::QUICKACK.of(&told.job.params).unwrap_or(false);
     lane.wait_at_gate();
+    let mut quota = Quota::of(told);
     loop {
         if fill(lane, &mut flow, &mut request, quick)? == Moved::Over
+            || !quota.take(lane)?
             || send(lane, &mut flow, &response)? == Moved::Over
         {
             return Ok(LaneEnd::default());

@@ -11,6 +11,7 @@ use super::udp_stream::{HEAD, sequence};
 use crate::harness::ends::{Flow, LaneMaker, UdpEnd};
 use crate::harness::meet::Token;
 use crate::harness::pace::Pace;
+use crate::harness::quota::Quota;
 use crate::harness::trips::Trips;
 use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
@@ -90,6 +91,7 @@ fn answer(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, Loa
     let mut request = vec![0u8; 1 << 16];
     let mut response = vec![1u8; told.job.params.response_bytes().0 as usize];
     lane.wait_at_gate();
+    let mut quota = Quota::of(told);
     while lane.phase() != Phase::Stop {
         lane.tally.called();
         let length = match flow.read(&mut request) {
@@ -103,6 +105,9 @@ fn answer(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, Loa
             continue;
         }
         response[..HEAD].copy_from_slice(head);
+        if !quota.take(lane)? {
+            break;
+        }
         lane.tally.called();
         match flow.write(&response) {
             Ok(_) => lane.tally.moved(1, length as u64),

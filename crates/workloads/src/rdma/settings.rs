@@ -305,6 +305,7 @@ mod tests {
             iperf3: None,
             ports: None,
             grant: None,
+            responses_bps: None,
         }
     }
 
