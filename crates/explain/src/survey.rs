@@ -2,9 +2,9 @@
 //! something was looked at and nothing of what should have been is missing.
 
 use crate::evidence::evidence;
-use narrows_model::Fact;
 use narrows_model::host::{Host, Nic};
 use narrows_model::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};
+use narrows_model::{Fact, Source};
 
 /// What was seen so far.
 #[derive(Default)]
@@ -56,6 +56,28 @@ impl Survey {
             Ok(looked_at) => Verdict::Clear { looked_at },
             Err(_) => Verdict::NotApplicable { why: nothing },
         }
+    }
+}
+
+/// Whether files of the host's kernel were read, so that one which is not there says something. Of
+/// a host that is described by what programs printed, nobody looked for them.
+pub fn is_kernel_read(host: &Host) -> bool {
+    let known = |fact: &Fact<String>| fact.value().is_some() && is_kernels(fact.source());
+    let online = &host.cpu.online;
+    (online.value().is_some() && is_kernels(online.source()))
+        || known(&host.kernel)
+        || host.tuning.values().any(known)
+}
+
+fn is_kernels(from: &Source) -> bool {
+    ["/proc/", "/sys/"].iter().any(|tree| from.0.starts_with(tree))
+}
+
+/// The question does not arise, by what is not there; unknown where nobody looked for that.
+pub fn absent(host: &Host, what: &str, because: &str) -> Verdict {
+    match is_kernel_read(host) {
+        true => Verdict::NotApplicable { why: not_so(because) },
+        false => Verdict::unknown(Missing::unread(what)),
     }
 }
 

@@ -4,10 +4,13 @@
 use narrows_explain::{Case, Judged, judge, judge_host, rules::RULES};
 use narrows_host::{Root, read};
 use narrows_model::host::Host;
-use narrows_model::result::{LookedAt, Verdict};
+use narrows_model::result::{Inapplicable, LookedAt, Verdict};
 use narrows_model::study::StoredStudy;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+
+/// Rules that compare what is known, so that where nothing is there is nothing to compare.
+const OF_WHAT_IS_KNOWN: [&str; 3] = ["pcie-bifurcated", "pcie-shared", "sources-disagree"];
 
 fn of(host: Host) -> Vec<Judged> {
     let study = StoredStudy::unmeasured(host);
@@ -52,6 +55,17 @@ fn nothing_is_clear_of_a_host_of_which_nothing_is_known() {
             if let Verdict::Unknown { missing, .. } = &judged.verdict {
                 assert!(!missing.is_empty(), "{}: nothing is named as missing", judged.rule);
             }
+        }
+    }
+}
+
+/// What a program's output says of a host says nothing of the files that nobody read.
+#[test]
+fn a_question_that_nobody_looked_at_is_not_said_not_to_arise() {
+    let judged = judge_host(&read(&Root::at("/nowhere/at/all")));
+    for judged in &judged {
+        if let Verdict::NotApplicable { why: Inapplicable::NotSo { because } } = &judged.verdict {
+            assert!(OF_WHAT_IS_KNOWN.contains(&&*judged.rule), "{}: {because}", judged.rule);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! new one is dropped without a word to the program (nf_conntrack-sysctl, Linux documentation).
 
 use super::evidence;
-use crate::survey::{Survey, not_so};
+use crate::survey::{Survey, absent, not_so};
 use crate::{Case, Rule};
 use narrows_model::Fact;
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
@@ -27,7 +27,8 @@ fn judge(case: &Case<'_>) -> Verdict {
     let is_absent =
         |fact: &&Fact<String>| matches!(fact, Fact::Absent { .. } if !fact.is_unasked());
     if facts.iter().flatten().any(is_absent) {
-        return survey.conclude(not_so("connections are not tracked"));
+        let what = "/proc/sys/net/netfilter";
+        return absent(&case.study.host, what, "connections are not tracked");
     }
     let mut number = |name: &str, fact: Option<&Fact<String>>| -> Option<f64> {
         let Some(fact) = fact else {

@@ -4,7 +4,7 @@
 //! ena, gve or a virtual function do not.
 
 use super::evidence;
-use crate::survey::{Survey, no_device, not_so};
+use crate::survey::{Survey, absent, no_device};
 use crate::{Case, Rule};
 use narrows_model::Fact;
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
@@ -26,8 +26,10 @@ fn judge(case: &Case<'_>) -> Verdict {
     let Some(guest) = guest else {
         if !matches!(&host.virtualised, Fact::Absent { .. }) || host.virtualised.is_unasked() {
             survey.lacks(Missing::fact("whether this is a virtual machine", &host.virtualised));
+            return survey.conclude(no_device("NIC with a device behind it"));
         }
-        return survey.conclude(not_so("this is no virtual machine, as far as it shows"));
+        let because = "this is no virtual machine, as far as it shows";
+        return absent(host, "whether this is a virtual machine", because);
     };
     for nic in host.physical_nics() {
         let Some(driver) = survey.need(format!("driver of {}", nic.name), &nic.driver) else {
@@ -70,6 +72,7 @@ mod tests {
         let host = |driver: &str, guest: bool| {
             let nic = Nic { physical: true, driver: known(driver.into()), ..Nic::default() };
             let mut host = Host { nics: vec![nic], ..Host::default() };
+            host.cpu.online = Fact::known(vec![0], "/sys/devices/system/cpu/online");
             host.virtualised = match guest {
                 true => known("kvm".into()),
                 false => Fact::absent("/proc/cpuinfo"),

@@ -4,7 +4,7 @@
 //! take its time, and the program that was to be undisturbed is not.
 
 use super::evidence;
-use crate::survey::{Survey, no_device, not_so};
+use crate::survey::{Survey, is_kernel_read, no_device, not_so};
 use crate::{Case, Rule};
 use narrows_model::Fact;
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
@@ -27,6 +27,9 @@ fn judge(case: &Case<'_>) -> Verdict {
             Fact::Absent { .. } if !list.is_unasked() => {}
             other => survey.lacks(Missing::fact(format!("{name} CPUs"), other)),
         }
+    }
+    if alone.is_empty() && !is_kernel_read(host) {
+        survey.lacks(Missing::unread("isolated CPUs"));
     }
     // Every CPU isolated leaves nowhere else to go.
     let elsewhere = host.cpu.online.value().is_none_or(|all| all.len() > alone.len());
@@ -68,7 +71,7 @@ mod tests {
     fn an_interrupt_on_an_isolated_cpu_is_found() {
         let host = |irq: Vec<u32>, isolated: Vec<u32>| Host {
             cpu: Cpu {
-                online: known(vec![0, 1, 2, 3]),
+                online: Fact::known(vec![0, 1, 2, 3], "/sys/devices/system/cpu/online"),
                 isolated: known(isolated),
                 tickless: Fact::absent("this kernel"),
                 ..Cpu::default()

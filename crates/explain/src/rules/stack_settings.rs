@@ -7,7 +7,7 @@
 use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "stack-settings",
@@ -124,7 +124,10 @@ fn judge(case: &Case<'_>) -> Verdict {
             survey.fine(seen, from);
         }
     }
-    survey.conclude(not_so("none of these settings was read"))
+    match survey.conclude(not_so("none of these settings is there")) {
+        Verdict::NotApplicable { .. } => Verdict::unknown(Missing::unread("net.ipv4.tcp_*")),
+        verdict => verdict,
+    }
 }
 
 #[cfg(test)]
