@@ -367,7 +367,11 @@ fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {
         all.push(format!("loss ({:.3} %)", 100.0 * losses.lost));
     }
     if let Some(trips) = cell.trips().filter(|trips| trips.waited_ns() < WAITED_NS) {
-        all.push(format!("a queue (round trips {:.0} us at the least)", trips.least_ns / 1e3));
+        all.push(format!(
+            "a queue (smoothed round trips from {:.0} us on, {:.0} without load)",
+            trips.least_ns / 1e3,
+            trips.shortest_ns / 1e3
+        ));
     }
     all
 }

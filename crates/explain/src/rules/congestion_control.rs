@@ -117,9 +117,10 @@ fn slower_default(name: &str, default: &Summary, other: &Summary) -> Option<Find
         rule: RULE.name.into(),
         weight: Weight::Advice,
         says: format!(
-            "TCP's default congestion control, {name}, moves {:.1} Gb/s on this host's own path; \
+            "TCP's default congestion control, {name}, moves {:.1} Gb/s in {}; \
              {used} moves {:.1} Gb/s, {:.1} times as much",
             gbps(default),
+            default.label,
             gbps(other),
             gain.value
         ),

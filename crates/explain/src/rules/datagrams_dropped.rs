@@ -65,8 +65,9 @@ fn remedy(place: LossPlace) -> &'static str {
              tries half the pace, which tells a limit from drops at random"
         }
         LossPlace::OneHost => {
-            "no switch is in between: see this host's own queues and filters, tc -s qdisc and nft \
-             list ruleset; or send slower: --explain tries half the pace, which tells a limit from \
+            "both ends are on this one host: see the queues and filters of each namespace that the \
+             packets pass, tc -s qdisc and nft list ruleset, and a router or switch if they leave \
+             the host; or send slower: --explain tries half the pace, which tells a limit from \
              drops at random"
         }
         LossPlace::Unknown => {

@@ -1,7 +1,7 @@
 //! `tcp-retransmits`: did TCP have to send segments again?
 //!
 //! Those that the receiver had already were late and not lost; of the others it is not known where
-//! they went. Where both ends are one host no switch and no cable lie between. How many were lost
+//! they went. Where both ends are one host its own queues come first. How many were lost
 //! at a time, by the kernel's count of its repairs, tells a cable from a queue: single losses are
 //! random, a queue that is full or a policer drops a row.
 //!
@@ -33,9 +33,10 @@ const OWN_SHARE: f64 = 0.5;
 pub const ROW_MIN: f64 = 3.0;
 const BETWEEN_HOSTS: &str = "look for drops on the way: ethtool -S at both NICs, counters of the \
                              switch's ports, rings, a shaper or policer";
-const WITHIN_A_HOST: &str = "no switch is in between: see this host's own queues and filters, tc \
-                             -s qdisc and nft list ruleset, and nstat -az for pruned receive \
-                             queues";
+const WITHIN_A_HOST: &str = "both ends are on this one host: see the queues and filters of each \
+                             namespace that the packets pass, tc -s qdisc and nft list ruleset, \
+                             nstat -az for pruned receive queues, and a router or switch if they \
+                             leave the host";
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
@@ -174,7 +175,7 @@ mod tests {
             finding_of(&study).1
         };
         assert!(advice(NetworkPath::Peer).contains("switch's ports"));
-        assert!(advice(NetworkPath::Namespaces).starts_with("no switch"));
+        assert!(advice(NetworkPath::Namespaces).contains("a router or switch if they"));
     }
 
     #[test]
