@@ -24,7 +24,14 @@ fn joined(summary: &Summary) -> bool {
 /// Whether a rate of something that must come is zero.
 fn is_nothing(summary: &Summary) -> bool {
     let counts = matches!(summary.metric, Metric::Goodput | Metric::ConnectionRate);
-    counts && summary.estimate.is_some_and(|estimate| estimate.value == 0.0)
+    let none = counts && summary.estimate.is_some_and(|estimate| estimate.value == 0.0);
+    none || is_all_lost(summary)
+}
+
+/// Whether requests were sent, and no response came in any run.
+fn is_all_lost(summary: &Summary) -> bool {
+    let came = summary.round_trips.as_ref().is_some_and(|trips| trips.count > 0);
+    summary.lost_round_trips.is_some_and(|lost| lost > 0) && !came
 }
 
 /// Whether something came in one direction of two, and nothing in the other.
@@ -108,7 +115,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (summary.background_ended > 0, Label::BackgroundEnded),
         (trial.path == NetworkPath::Imported, Label::Imported),
         (trial.engine.is_some() && trial.path != NetworkPath::Imported, Label::OtherTool),
-        (own && summary.done as usize > told, Label::ShortWindow),
+        (own && summary.done as usize > told && !is_all_lost(summary), Label::ShortWindow),
         (few, Label::FewRuns),
     ];
     marks.into_iter().filter_map(|(holds, label)| holds.then_some(label)).collect()

@@ -197,6 +197,11 @@ fn datagrams_are_counted_by_the_receiver() {
     let asker = end(vec![FlowTally { lost: 3, ..flow(0, 9) }], vec![]);
     let summary = one(rr.clone(), vec![record(&rr, 0, end(vec![flow(0, 9)], vec![]), Some(asker))]);
     assert_eq!((summary.lost_round_trips, summary.loss.is_none()), (Some(3), true));
+    // Nothing came back: no longer window would give a figure.
+    let asker = end(vec![FlowTally { lost: 3, ..flow(0, 0) }], vec![]);
+    let summary = one(rr.clone(), vec![record(&rr, 0, end(vec![flow(0, 0)], vec![]), Some(asker))]);
+    assert!(summary.labels.contains(&Label::Nothing), "{:?}", summary.labels);
+    assert!(!summary.labels.contains(&Label::ShortWindow), "{:?}", summary.labels);
 }
 
 #[test]

@@ -183,8 +183,13 @@ pub(crate) fn no_value(summary: &Summary) -> String {
     };
     let refused = narrows_stats::Label::Impossible;
     let refused = summary.labels.contains(&refused).then(|| words::label(refused, summary));
+    let nothing = summary.labels.contains(&narrows_stats::Label::Nothing);
+    let lost = summary
+        .lost_round_trips
+        .filter(|_| nothing)
+        .map(|lost| format!("{lost} of {} lost", words::counted(lost as usize, "round trip")));
     let corrupted = summary.corrupted.first().map(ToString::to_string);
-    let why = corrupted.or_else(|| summary.failed.first().cloned()).or(refused);
+    let why = corrupted.or_else(|| summary.failed.first().cloned()).or(refused).or(lost);
     why.unwrap_or_else(|| none.to_owned())
 }
 
