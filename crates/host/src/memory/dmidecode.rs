@@ -49,7 +49,7 @@ pub fn parse(text: &str) -> Result<Firmware, Unreadable> {
         let place = places.iter().find(|(of, _)| Some(*of) == handle);
         slot.interleave = place.map(|(_, interleave)| *interleave);
     }
-    whole(&sections, &firmware, sections::told(text))?;
+    whole(&sections, &firmware, text)?;
     firmware.place();
     Ok(firmware)
 }
@@ -91,19 +91,25 @@ fn check_size(section: &Section) -> Result<(), Unreadable> {
 }
 
 /// An error for a report that ends before its table does: it lacks the end, and slots that its
-/// arrays have.
-fn whole(sections: &[Section], firmware: &Firmware, told: Option<usize>) -> Result<(), Unreadable> {
-    let ends = sections.iter().any(|section| section.title == "End Of Table");
-    let listed = firmware.arrays.iter().map(|array| u32::from(array.slots.unwrap_or(0)));
-    let (listed, there) = (listed.sum::<u32>() as usize, firmware.slots.len());
-    if !ends && there > 0 && there < listed {
+/// arrays have or structures that its head counts.
+fn whole(sections: &[Section], firmware: &Firmware, text: &str) -> Result<(), Unreadable> {
+    if sections.iter().any(|section| section.title == "End Of Table") {
+        return Ok(());
+    }
+    // Without any slot, only system memory counts: chips of flash have an array and often no device.
+    let there = firmware.slots.len();
+    let counted = |array: &&MemoryArray| there > 0 || array.used_for == "System Memory";
+    let arrays = firmware.arrays.iter().filter(counted);
+    let listed = arrays.map(|array| usize::from(array.slots.unwrap_or(0))).sum();
+    if there < listed {
         return Err(Unreadable::CutShort { there, listed });
     }
-    // Some decoders leave the end out: what is cut off before the memory has no array either.
-    let is_short = |told: &usize| sections.len() < *told;
-    match told.filter(|told| !ends && listed == 0 && there == 0 && is_short(told)) {
-        Some(told) => Err(Unreadable::CutBeforeMemory { there: sections.len(), told }),
-        None => Ok(()),
+    let there = sections.len();
+    match sections::told(text) {
+        _ if sections::gave_up(text) => Ok(()),
+        Some(told) if there < told => Err(Unreadable::FewerStructures { there, told }),
+        None if sections::is_of_whole_table(text) => Err(Unreadable::EndMissing { there }),
+        _ => Ok(()),
     }
 }
 
@@ -328,7 +334,17 @@ mod tests {
         let head = "# dmidecode 3.2\n90 structures occupying 6543 bytes.\n\n";
         let until = |title: &str| &REPORT[..REPORT.find(title).expect("a section")];
         let cut = error(&format!("> {head}{}", until("Handle 0x1000")));
-        assert_eq!(cut, Unreadable::CutBeforeMemory { there: 1, told: 90 });
+        assert_eq!(cut, Unreadable::FewerStructures { there: 1, told: 90 });
+        // Between the array and its slots, and behind all of them.
+        assert_eq!(error(until("Handle 0x1100")), Unreadable::CutShort { there: 0, listed: 2 });
+        let cut = error(&format!("{head}{}", until("Handle 0x7F00")));
+        assert_eq!(cut, Unreadable::FewerStructures { there: 4, told: 90 });
+        let broken = "Invalid entry length (0). DMI table is broken! Stop.\n";
+        let all = format!("{head}{}{broken}", until("Handle 0x7F00"));
+        assert!(parse(&all).is_ok_and(|host| host.slots.len() == 2));
+        assert_eq!(cut.to_string(), "the report is cut short: 4 of 90 structures");
+        let newer = format!("# dmidecode 3.2\nTable at 0x000E8980.\n\n{}", until("Handle 0x7F00"));
+        assert_eq!(error(&newer), Unreadable::EndMissing { there: 4 });
         // One that ends, one that lacks nothing, and one of a type alone say what they say.
         for text in [
             format!(

@@ -52,13 +52,19 @@ pub enum Unreadable {
         /// Slots of all memory arrays.
         listed: usize,
     },
-    /// No memory, no end of the table, and fewer structures than its head says.
-    #[error("the report is cut short before its memory: {there} of {told} structures")]
-    CutBeforeMemory {
+    /// No end of the table, and fewer structures than its head says.
+    #[error("the report is cut short: {there} of {told} structures")]
+    FewerStructures {
         /// Structures in the report.
         there: usize,
         /// Structures of the table, as the report's head has them.
         told: usize,
+    },
+    /// A report of the whole table whose head counts nothing (SMBIOS 3), without the table's end.
+    #[error("the report is cut short: it has {there} structures and not the end of the table")]
+    EndMissing {
+        /// Structures in the report.
+        there: usize,
     },
 }
 
@@ -67,6 +73,18 @@ pub enum Unreadable {
 pub fn told(text: &str) -> Option<usize> {
     let (before, _) = text.split_once(" structures occupying ")?;
     before.rsplit(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Whether a report is of the whole table by its head, "Table at 0x000E8980.": `dmidecode` writes
+/// that without `-t` and `-q` alone. The end of the table is then its last structure.
+pub fn is_of_whole_table(text: &str) -> bool {
+    text.lines().map(bare).any(|line| line.starts_with("Table at 0x"))
+}
+
+/// Whether `dmidecode` itself gave up before the end that the table's head promises: the report then
+/// has all that there is.
+pub fn gave_up(text: &str) -> bool {
+    text.contains("DMI table is broken! Stop.") || text.contains("Wrong DMI structures count")
 }
 
 /// Titles that begin a section where the report has no handles (`dmidecode -q`).
