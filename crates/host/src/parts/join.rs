@@ -452,6 +452,32 @@ mod tests {
     }
 
     #[test]
+    fn listings_of_other_hosts_are_refused_by_what_differs() {
+        let refused = |a: Part, b: Part| join(vec![a, b]).expect_err("two hosts");
+        let name = LSPCI.lines().find(|line| line.starts_with("3b:00.0")).expect("a card");
+        let (head, _) = name.split_once(": ").expect("a name");
+        let other = LSPCI.replace(name, &format!("{head}: Broadcom Inc. BCM57416"));
+        let error = refused(part(LSPCI, "a"), part(&other, "b"));
+        assert_eq!((error.what, error.a_from.as_str()), ("PCI function", "a"));
+        assert_eq!(error.b, "0000:3b:00.0 Broadcom Inc. BCM57416");
+
+        let bridge = "00:00.0 Host bridge: Intel Corporation Sky Lake-E DMI3 Registers (rev 04)\n";
+        let epyc = "Architecture: x86_64\nCPU(s): 2\nOn-line CPU(s) list: 0-1\n\
+                    Model name: AMD EPYC 7763 64-Core Processor\nSocket(s): 1\n\
+                    NUMA node(s): 1\nNUMA node0 CPU(s): 0-1\n";
+        let error = refused(part(bridge, "lspci"), part(epyc, "lscpu"));
+        assert_eq!((error.a.as_str(), error.b.as_str()), ("Intel", "AMD"));
+        assert_eq!(error.what, "maker of the processor");
+        let numbers = "00:00.0 0600: 8086:2020 (rev 04)\n";
+        assert_eq!(refused(part(numbers, "n"), part(epyc, "lscpu")).a, "Intel");
+        // A virtual machine shows an old chipset of Intel on every processor.
+        let machine = bridge.replace("Sky Lake-E DMI3", "440FX - 82441FX PMC [Natoma]");
+        assert!(join(vec![part(&machine, "lspci"), part(epyc, "lscpu")]).is_ok());
+        let numbers = numbers.replace("2020", "29c0");
+        assert!(join(vec![part(&numbers, "n"), part(epyc, "lscpu")]).is_ok());
+    }
+
+    #[test]
     fn a_card_that_a_whole_listing_lacks_is_said() {
         let moved = DRIVER.replace("3b:00.0", "5e:00.0");
         let host = join(vec![part(LSPCI, "lspci"), part(&moved, "ethtool_-i_ens9")]).expect("host");

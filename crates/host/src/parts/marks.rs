@@ -15,6 +15,47 @@ pub struct Marks {
     pub uuid: Option<String>,
     /// Hardware addresses of its interfaces, by name.
     pub macs: BTreeMap<String, String>,
+    /// What is at each address of PCI.
+    pub functions: BTreeMap<String, Function>,
+    /// Who made the processors, by the functions that are inside them: `Intel`, `AMD`, `Arm`.
+    pub processor_maker: Option<&'static str>,
+}
+
+/// A function of PCI as far as a listing tells what it is.
+#[derive(Clone, Debug, Default)]
+pub struct Function {
+    /// Class and subclass, without the programming interface that only registers tell.
+    pub class: Option<u32>,
+    /// Numbers of vendor and device; none in a listing of names.
+    pub ids: Option<(u16, u16)>,
+    /// Vendor and device in the words of the PCI id list; empty in a listing of numbers.
+    pub words: String,
+}
+
+impl Function {
+    /// Whether both can be one: what only one of them tells contradicts nothing.
+    fn may_be(&self, other: &Self) -> bool {
+        let same_class = self.class.zip(other.class).is_none_or(|(a, b)| a == b);
+        let same_name = match self.ids.zip(other.ids) {
+            Some((a, b)) => a == b,
+            None => !self.is_named() || !other.is_named() || self.words == other.words,
+        };
+        same_class && same_name
+    }
+
+    /// False where the list of names lacks the device, as an older one does.
+    fn is_named(&self) -> bool {
+        !self.words.is_empty() && !self.words.contains("Device ")
+    }
+
+    fn shown(&self, address: &str) -> String {
+        match self.ids {
+            Some((vendor, device)) => {
+                format!("{address} {} [{vendor:04x}:{device:04x}]", self.words)
+            }
+            None => format!("{address} {}", self.words),
+        }
+    }
 }
 
 /// Two sources that are of two machines.
@@ -93,7 +134,31 @@ fn check_pair(a: &Part, b: &Part) -> Result<(), TwoHosts> {
     {
         return Err(two("processor", (x.clone(), a), (y.clone(), b)));
     }
+    check_makers(a, b)?;
+    check_functions(a, b)?;
     check_macs(a, b)
+}
+
+/// The processors that a listing of PCI is inside of are those of the names.
+fn check_makers(a: &Part, b: &Part) -> Result<(), TwoHosts> {
+    let [of_a, of_b] = [a, b].map(|part| {
+        let model = part.host.cpu.model.value();
+        part.marks.processor_maker.or_else(|| maker_of(model?))
+    });
+    match of_a.zip(of_b).filter(|(x, y)| x != y) {
+        Some((x, y)) => Err(two("maker of the processor", (x.into(), a), (y.into(), b))),
+        None => Ok(()),
+    }
+}
+
+/// Two listings have the same function at an address that is in both.
+fn check_functions(a: &Part, b: &Part) -> Result<(), TwoHosts> {
+    for (address, x) in &a.marks.functions {
+        if let Some(y) = b.marks.functions.get(address).filter(|y| !x.may_be(y)) {
+            return Err(two("PCI function", (x.shown(address), a), (y.shown(address), b)));
+        }
+    }
+    Ok(())
 }
 
 fn two(what: &'static str, (a, of_a): (String, &Part), (b, of_b): (String, &Part)) -> TwoHosts {
@@ -114,19 +179,21 @@ fn uuid(text: &Option<String>) -> Option<String> {
     (digits.len() == 32 && told(&digits)).then(|| digits[16..].to_owned())
 }
 
-/// True unless the names are of two makers, or both have a model number and share none.
-fn may_be_one_model(a: &str, b: &str) -> bool {
+/// The maker of a processor by its name.
+fn maker_of(name: &str) -> Option<&'static str> {
     const MAKERS: [(&str, &[&str]); 3] = [
         ("Intel", &["intel", "xeon"]),
         ("AMD", &["amd", "epyc", "opteron", "ryzen"]),
         ("Arm", &["ampere", "kunpeng", "neoverse", "graviton", "thunderx"]),
     ];
-    let maker = |name: &str| {
-        let lower = name.to_lowercase();
-        let of = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        MAKERS.iter().find(|(_, words)| of(words)).map(|(maker, _)| *maker)
-    };
-    if maker(a).zip(maker(b)).is_some_and(|(a, b)| a != b) {
+    let lower = name.to_lowercase();
+    let of = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    MAKERS.iter().find(|(_, words)| of(words)).map(|(maker, _)| *maker)
+}
+
+/// True unless the names are of two makers, or both have a model number and share none.
+fn may_be_one_model(a: &str, b: &str) -> bool {
+    if maker_of(a).zip(maker_of(b)).is_some_and(|(a, b)| a != b) {
         return false;
     }
     let numbers = |name: &str| -> BTreeSet<String> {

@@ -5,7 +5,7 @@ mod join;
 mod marks;
 
 pub use join::join;
-pub use marks::{Marks, TwoHosts};
+pub use marks::{Function, Marks, TwoHosts};
 
 use narrows_model::host::{Host, PciHop, Unused};
 use narrows_model::{Fact, Source};

@@ -5,7 +5,7 @@
 
 use super::{BadText, Reader, short};
 use crate::express::{self, Gap};
-use crate::parts::Part;
+use crate::parts::{self, Part};
 use crate::pci;
 use narrows_model::host::{Device, Express, PciHop, PciLink};
 use narrows_model::{Bytes, Fact};
@@ -72,6 +72,8 @@ struct Function<'a> {
     address: String,
     class: Option<u32>,
     name: String,
+    ids: Option<(u16, u16)>,
+    words: &'a str,
     lines: Vec<&'a str>,
     registers: Vec<u8>,
 }
@@ -88,6 +90,8 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
     part.host.devices = functions.iter().filter_map(|one| tree.device(one, from)).collect();
     part.host.devices.sort_by(|a, b| a.address.cmp(&b.address));
     part.is_listing = functions.iter().any(|one| one.class == Some(HOST_BRIDGE));
+    part.marks.functions = functions.iter().map(|one| (one.address.clone(), one.mark())).collect();
+    part.marks.processor_maker = processor_maker(&functions);
     let linked = functions.iter().any(|one| one.line("LnkSta:").is_some());
     let registers = functions.iter().any(|one| one.registers.len() > 64);
     if functions.iter().any(|one| one.text("access denied").is_some()) {
@@ -96,6 +100,41 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
         part.unused("lspci without -vv tells no links");
     }
     Ok(part)
+}
+
+/// Who made the processors: the one vendor of all host bridges and root ports. Virtual machines show
+/// chipsets of old PCs whatever they run on.
+fn processor_maker(functions: &[Function<'_>]) -> Option<&'static str> {
+    const MAKERS: [(u16, &str, &str); 4] = [
+        (0x8086, "Intel Corporation", "Intel"),
+        (0x1022, "Advanced Micro Devices, Inc. [AMD]", "AMD"),
+        (0x1002, "Advanced Micro Devices, Inc. [AMD/ATI]", "AMD"),
+        (0x1def, "Ampere Computing", "Arm"),
+    ];
+    const EMULATED: [(u16, &str); 4] =
+        [(0x1237, "440FX"), (0x29c0, "82G33"), (0x7190, "440BX"), (0x7192, "440BX")];
+    let marks = functions.iter().filter(|one| one.is_of_root()).map(Function::mark);
+    let marks: Vec<parts::Function> = marks.collect();
+    let is_emulated = |mark: &parts::Function| {
+        let device = mark.ids.map(|(_, device)| device);
+        EMULATED.iter().any(|(id, word)| device == Some(*id) || mark.words.contains(word))
+    };
+    if marks.iter().any(is_emulated) {
+        return None;
+    }
+    let maker = |mark: &parts::Function| {
+        let is_of = |id: u16, words: &str| match mark.ids {
+            Some((vendor, _)) => vendor == id,
+            None => mark.words.starts_with(words),
+        };
+        MAKERS.iter().find(|(id, words, _)| is_of(*id, words)).map(|(.., maker)| *maker)
+    };
+    let mut makers: Vec<&str> = marks.iter().filter_map(maker).collect();
+    makers.dedup();
+    match makers.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    }
 }
 
 fn functions(text: &str) -> Result<Vec<Function<'_>>, BadText> {
@@ -117,7 +156,7 @@ fn functions(text: &str) -> Result<Vec<Function<'_>>, BadText> {
 }
 
 /// Class and name of a function, from numbers where there are any.
-fn listed<'a>(address: String, class: &str, name: &str) -> Function<'a> {
+fn listed<'a>(address: String, class: &str, name: &'a str) -> Function<'a> {
     // `Ethernet controller [0200]: Mellanox .. [15b3:1017] (rev 01)`, with -n `0200: 15b3:1017`,
     // without a list of names `Class 0200: Device 15b3:1017`.
     let (words, code) = match class.rsplit_once(" [") {
@@ -129,10 +168,17 @@ fn listed<'a>(address: String, class: &str, name: &str) -> Function<'a> {
     let named = CLASSES.iter().find(|(known, _)| *known == words).map(|(_, class)| *class);
     let name = name.split(" (rev ").next().unwrap_or_default();
     let name = name.split(" (prog-if").next().unwrap_or_default();
+    let ids = numbers(name);
     Function {
         address,
+        ids,
+        // The last brackets of a name without numbers are a part of it.
+        words: match ids {
+            Some(_) => name.rsplit_once(" [").map_or("", |(words, _)| words),
+            None => name,
+        },
         class: code.map(|code| code << 8).or(named),
-        name: numbers(name).map_or_else(|| name.to_owned(), |(v, d)| pci::known_as(v, d)),
+        name: ids.map_or_else(|| name.to_owned(), |(v, d)| pci::known_as(v, d)),
         ..Function::default()
     }
 }
@@ -223,18 +269,41 @@ impl<'a> Function<'a> {
         words().or_else(of_registers)
     }
 
-    fn hop(&self, from: &str) -> PciHop {
+    /// Vendor and device as the registers have them.
+    fn registered(&self) -> Option<(u16, u16)> {
         let id = |at: usize| {
             let bytes = self.registers.get(at..at + 2)?;
             Some(u16::from_le_bytes([bytes[0], bytes[1]]))
         };
-        let class = self.class.or_else(|| {
+        id(0).zip(id(2))
+    }
+
+    fn class(&self) -> Option<u32> {
+        self.class.or_else(|| {
             let bytes = self.registers.get(0x09..0x0c)?;
             Some(bytes.iter().rev().fold(0, |class, byte| class << 8 | u32::from(*byte)))
-        });
+        })
+    }
+
+    fn mark(&self) -> parts::Function {
+        parts::Function {
+            class: self.class().map(|class| class >> 8),
+            ids: self.ids.or_else(|| self.registered()),
+            words: self.words.to_owned(),
+        }
+    }
+
+    /// Whether it is inside a processor: a host bridge, or a port that links hang on.
+    fn is_of_root(&self) -> bool {
+        self.class().is_some_and(|class| class >> 8 == HOST_BRIDGE >> 8)
+            || self.text(") Root Port (Slot").is_some()
+    }
+
+    fn hop(&self, from: &str) -> PciHop {
+        let class = self.class();
         PciHop {
             address: self.address.clone(),
-            name: match id(0).zip(id(2)) {
+            name: match self.registered() {
                 Some((vendor, device)) => pci::known_as(vendor, device),
                 None => self.name.clone(),
             },
