@@ -96,7 +96,7 @@ fn whole(sections: &[Section], firmware: &Firmware, text: &str) -> Result<(), Un
     if sections.iter().any(|section| section.title == "End Of Table") {
         return Ok(());
     }
-    // Without any slot, only system memory counts: chips of flash have an array and often no device.
+    // Without any slot, only system memory counts: flash has an array and often no device.
     let there = firmware.slots.len();
     let counted = |array: &&MemoryArray| there > 0 || array.used_for == "System Memory";
     let arrays = firmware.arrays.iter().filter(counted);
@@ -330,6 +330,11 @@ mod tests {
         assert_eq!(cut, Unreadable::CutShort { there: 1, listed: 2 });
         let cut = error(&REPORT[..REPORT.find("\tLocator: A2").expect("last")]);
         assert_eq!(cut, Unreadable::FieldMissing("Locator"));
+    }
+
+    #[test]
+    fn a_report_cut_between_two_structures_says_what_is_missing() {
+        let error = |text: &str| parse(text).expect_err("it is cut short");
         // Cut off before its memory, it would be a host that reports none.
         let head = "# dmidecode 3.2\n90 structures occupying 6543 bytes.\n\n";
         let until = |title: &str| &REPORT[..REPORT.find(title).expect("a section")];
@@ -343,7 +348,7 @@ mod tests {
         let all = format!("{head}{}{broken}", until("Handle 0x7F00"));
         assert!(parse(&all).is_ok_and(|host| host.slots.len() == 2));
         assert_eq!(cut.to_string(), "the report is cut short: 4 of 90 structures");
-        let newer = format!("# dmidecode 3.2\nTable at 0x000E8980.\n\n{}", until("Handle 0x7F00"));
+        let newer = format!("Table at 0x000E8980.\n\n{}", until("Handle 0x7F00"));
         assert_eq!(error(&newer), Unreadable::EndMissing { there: 4 });
         // One that ends, one that lacks nothing, and one of a type alone say what they say.
         for text in [

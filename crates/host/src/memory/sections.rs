@@ -81,7 +81,7 @@ pub fn is_of_whole_table(text: &str) -> bool {
     text.lines().map(bare).any(|line| line.starts_with("Table at 0x"))
 }
 
-/// Whether `dmidecode` itself gave up before the end that the table's head promises: the report then
+/// Whether `dmidecode` itself gave up before the end that the head promises: the report then
 /// has all that there is.
 pub fn gave_up(text: &str) -> bool {
     text.contains("DMI table is broken! Stop.") || text.contains("Wrong DMI structures count")

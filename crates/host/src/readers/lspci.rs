@@ -90,7 +90,8 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
     part.host.devices = functions.iter().filter_map(|one| tree.device(one, from)).collect();
     part.host.devices.sort_by(|a, b| a.address.cmp(&b.address));
     part.is_listing = functions.iter().any(|one| one.class == Some(HOST_BRIDGE));
-    part.marks.functions = functions.iter().map(|one| (one.address.clone(), one.mark())).collect();
+    let marks = functions.iter().map(|one| (one.address.clone(), one.mark()));
+    part.marks.functions = marks.collect();
     part.marks.processor_maker = processor_maker(&functions);
     let linked = functions.iter().any(|one| one.line("LnkSta:").is_some());
     let registers = functions.iter().any(|one| one.registers.len() > 64);
@@ -102,8 +103,8 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
     Ok(part)
 }
 
-/// Who made the processors: the one vendor of all host bridges and root ports. Virtual machines show
-/// chipsets of old PCs whatever they run on.
+/// Who made the processors: the one vendor of all host bridges and root ports. Virtual machines
+/// show chipsets of old PCs whatever they run on.
 fn processor_maker(functions: &[Function<'_>]) -> Option<&'static str> {
     const MAKERS: [(u16, &str, &str); 4] = [
         (0x8086, "Intel Corporation", "Intel"),
