@@ -133,7 +133,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, is_idle, of_setting};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, of_setting};
 
     #[test]
     fn values_that_cost_are_found_and_the_kernels_own_are_not() {
@@ -147,6 +147,6 @@ mod tests {
             let found = of_setting(&RULE, setting.name, &far.to_string());
             assert!(is_found(&found), "{}", setting.name);
         }
-        assert!(is_idle(&of_setting(&RULE, "another", "1")));
+        assert!(is_unknown(&of_setting(&RULE, "another", "1")));
     }
 }
