@@ -74,7 +74,9 @@ mod tests {
     fn a_child_can_read_what_it_is_given() {
         let mut child = crate::child::command("sh");
         child.args(["-c", "head -c 16 <&$NARROWS_WORKER_SAMPLES"]);
-        Leave::take().give(&mut child);
+        // Dropped, it would close the descriptor that the child is told of.
+        let leave = Leave::take();
+        leave.give(&mut child);
         let read = child.output().expect("sh runs");
         assert_eq!(read.stdout.len(), 16, "{read:?}");
     }
