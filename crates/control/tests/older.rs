@@ -38,6 +38,7 @@ fn prepare(grant: Option<Grant>) -> Order {
             iperf3: None,
             ports: None,
             grant,
+            responses_bps: None,
         }),
     }
 }

@@ -34,6 +34,7 @@ fn job(kind: &str, end: Role) -> Job {
         iperf3: None,
         ports: None,
         grant: Some(Grant { trial: "t".into(), peer: HERE, valid_ns: Nanos::from_millis(1500) }),
+        responses_bps: None,
     }
 }
 
