@@ -98,6 +98,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("narrows-key-{}", std::process::id()));
         let key = Key::random().expect("random");
         let read = |text: &str, mode: u32| {
+            // What its owner may not write can still be made anew.
+            let _ = std::fs::remove_file(&path);
             std::fs::write(&path, text).expect("written");
             let mode = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(&path, mode).expect("permitted");
