@@ -57,8 +57,8 @@ impl<T> ByEnd<T> {
             let both = part.split_once('=').filter(|(whom, _)| !whom.trim().is_empty());
             let (whom, value) = both.ok_or_else(|| NotByEnd::Whom(part.to_owned()))?;
             let (whom, value) = (whom.trim(), read(value.trim()));
-            let unread = |why: E| NotByEnd::Unread { whom: whom.to_owned(), why: why.to_string() };
-            let value = value.map_err(unread)?;
+            let value = value
+                .map_err(|why| NotByEnd::Unread { whom: whom.to_owned(), why: why.to_string() })?;
             let before = match whom {
                 "sender" => own.roles.insert(Role::Sender, value),
                 "receiver" => own.roles.insert(Role::Receiver, value),

@@ -145,11 +145,13 @@ impl Plan<'_> {
                 .collect();
         sizes.push(most);
         let cpu = spot.cpus.get(..1).unwrap_or_default();
-        let of = |size: u64| {
-            let label = format!("latency, {}", Bytes(size));
-            self.one(&label, Workload::MemoryLatency, cpu, Bytes(size), self.memory())
-        };
-        sizes.into_iter().map(of).collect()
+        sizes
+            .into_iter()
+            .map(|size| {
+                let label = format!("latency, {}", Bytes(size));
+                self.one(&label, Workload::MemoryLatency, cpu, Bytes(size), self.memory())
+            })
+            .collect()
     }
 
     fn loaded(&self, spot: &Spot) -> Result<Vec<Trial>, Unplaced> {

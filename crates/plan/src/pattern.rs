@@ -102,11 +102,9 @@ impl Pattern {
                 (1..hosts).map(|host| if host <= half { (host, 0) } else { (0, host) }).collect()
             }
             Self::Ring => (0..hosts).map(|from| (from, (from + 1) % hosts)).collect(),
-            Self::AllPairs => {
-                let from =
-                    |from| (0..hosts).filter(move |to| *to != from).map(move |to| (from, to));
-                (0..hosts).flat_map(from).collect()
-            }
+            Self::AllPairs => (0..hosts)
+                .flat_map(|from| (0..hosts).filter(move |to| *to != from).map(move |to| (from, to)))
+                .collect(),
         };
         match pairs.len() {
             pairs if pairs > PAIRS_MAX => Err(NoPattern::ManyPairs { pairs }),

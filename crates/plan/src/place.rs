@@ -62,8 +62,8 @@ pub fn choose(host: &Host) -> Spot {
 /// The place that a node is; `None` when this process may use none of its CPUs.
 pub fn on_node(host: &Host, node: u32) -> Option<Spot> {
     let allowed = host.cpu.allowed.value().or(host.cpu.online.value())?;
-    let here = |cpu: &u32| host.node_of_cpu(*cpu) == Some(node);
-    let cpus: Vec<u32> = allowed.iter().copied().filter(here).collect();
+    let cpus: Vec<u32> =
+        allowed.iter().copied().filter(|cpu| host.node_of_cpu(*cpu) == Some(node)).collect();
     (!cpus.is_empty()).then(|| spot(host, Some(node), cpus))
 }
 
@@ -90,19 +90,21 @@ impl FromStr for Where {
 
     fn from_str(text: &str) -> Result<Self, Unnamed> {
         let number = |text: &str| text.trim().parse::<u32>().ok();
-        let range = |text: &str| match text.split_once('-') {
-            Some((first, last)) => Some((number(first)?, number(last)?)),
-            None => Some((number(text)?, number(text)?)),
-        };
         match text.trim() {
             "nic" => Some(Self::Nic),
             "other-node" => Some(Self::OtherNode),
             "same-core" => Some(Self::SameCore),
             node if node.starts_with("node:") => number(&node[5..]).map(Self::Node),
             cpus => {
-                let parts: Option<Vec<(u32, u32)>> = cpus.split('+').map(range).collect();
-                let sound = |(a, b): &(u32, u32)| a <= b && *b < CPUS_MAX;
-                let parts = parts.filter(|parts| parts.iter().all(sound));
+                let parts: Option<Vec<(u32, u32)>> = cpus
+                    .split('+')
+                    .map(|text| match text.split_once('-') {
+                        Some((first, last)) => Some((number(first)?, number(last)?)),
+                        None => Some((number(text)?, number(text)?)),
+                    })
+                    .collect();
+                let parts =
+                    parts.filter(|parts| parts.iter().all(|(a, b)| a <= b && *b < CPUS_MAX));
                 parts.map(|parts| Self::Cpus(parts.into_iter().flat_map(|(a, b)| a..=b).collect()))
             }
         }
@@ -181,8 +183,8 @@ fn cores_first(host: &Host, cpus: Vec<u32>) -> Vec<u32> {
         Some((place.package, place.die, place.core?))
     };
     let mut seen = BTreeSet::new();
-    let is_first = |cpu: &u32| core(cpu).is_none_or(|core| seen.insert(core));
-    let (firsts, seconds): (Vec<u32>, Vec<u32>) = cpus.into_iter().partition(is_first);
+    let (firsts, seconds): (Vec<u32>, Vec<u32>) =
+        cpus.into_iter().partition(|cpu| core(cpu).is_none_or(|core| seen.insert(core)));
     firsts.into_iter().chain(seconds).collect()
 }
 

@@ -3,7 +3,7 @@
 use crate::order::{median_interval, quantile};
 use crate::summarise::value_of;
 use narrows_model::Change;
-use narrows_model::record::{Outcome, Record};
+use narrows_model::record::Outcome;
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
@@ -65,15 +65,17 @@ type Block = [Vec<f64>; 2];
 /// What each change of a diagnosis does, in order of the trials.
 pub fn changed(study: &StoredStudy) -> Vec<Changed> {
     let Some(base) = study.trials.first() else { return Vec::new() };
-    let of = |trial: &Trial| one(study, base, trial);
-    study.trials.iter().filter_map(of).collect()
+    study.trials.iter().filter_map(|trial| one(study, base, trial)).collect()
 }
 
 fn one(study: &StoredStudy, base: &Trial, trial: &Trial) -> Option<Changed> {
     let change = Change::of(trial)?;
     // What one of the hosts refused was not tried.
-    let failed = |record: &Record| record.trial == trial.id && record.outcome != Outcome::Done;
-    if study.records.iter().any(failed) {
+    if study
+        .records
+        .iter()
+        .any(|record| record.trial == trial.id && record.outcome != Outcome::Done)
+    {
         return None;
     }
     let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();

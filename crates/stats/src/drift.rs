@@ -89,8 +89,10 @@ fn shares(runs: &[Placed]) -> Vec<(usize, f64)> {
         .filter(|(_, values)| values.len() > 1)
         .filter_map(|(cell, values)| Some((cell, median(&values).filter(|m| *m > 0.0)?)))
         .collect();
-    let share = |run: &Placed| Some((run.cell, run.value / medians.get(&run.cell)?));
-    runs.iter().filter(|run| run.value.is_finite()).filter_map(share).collect()
+    runs.iter()
+        .filter(|run| run.value.is_finite())
+        .filter_map(|run| Some((run.cell, run.value / medians.get(&run.cell)?)))
+        .collect()
 }
 
 fn step(values: &[f64]) -> Option<Step> {

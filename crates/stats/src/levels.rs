@@ -97,9 +97,9 @@ impl Grouping {
 /// error.
 pub fn levels(cells: &[&[f64]], equal: Option<&Equivalence>) -> Grouping {
     let runs: Vec<Vec<f64>> = cells.iter().map(|cell| sorted(cell)).collect();
-    let with_runs = |at: &usize| !runs[*at].is_empty();
-    let (placed, few): (Vec<usize>, Vec<usize>) =
-        (0..cells.len()).filter(with_runs).partition(|at| runs[*at].len() >= RUNS_MIN);
+    let (placed, few): (Vec<usize>, Vec<usize>) = (0..cells.len())
+        .filter(|at| !runs[*at].is_empty())
+        .partition(|at| runs[*at].len() >= RUNS_MIN);
     let mut order: Vec<(usize, f64)> =
         placed.iter().filter_map(|at| Some((*at, median(&runs[*at])?))).collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));

@@ -243,8 +243,11 @@ impl Way<'_> {
         let stuck = self.stuck(drops.unwrap_or(0).saturating_add(at_interface));
         let receiver_host = part(stuck.map_or(0, |(stuck, _)| stuck));
         let unsent = self.unsent();
-        let dropped = |end| of(end, [keys::TX_DROPPED, keys::TX_ERRORS]);
-        let sender = part(unsent.unwrap_or(0).max(self.from.map_or(0, dropped)));
+        let sender = part(
+            unsent
+                .unwrap_or(0)
+                .max(self.from.map_or(0, |end| of(end, [keys::TX_DROPPED, keys::TX_ERRORS]))),
+        );
         let error = stuck.map(|(_, error)| error);
         let mut placed = Placed {
             corrupted,

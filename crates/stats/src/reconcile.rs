@@ -294,8 +294,13 @@ fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, 
     let sides: Vec<Option<Side>> = looks.iter().map(|look| look.side(1.0)).collect();
     let shares = looks.iter().zip(&sides).map(|(look, side)| {
         side.as_ref().map_or(1.0, |side| {
-            let near = |other: &&Side| other.is_at(side) && look.host(other) == look.host(side);
-            share_of(side, sides.iter().flatten().filter(near))
+            share_of(
+                side,
+                sides
+                    .iter()
+                    .flatten()
+                    .filter(|other| other.is_at(side) && look.host(other) == look.host(side)),
+            )
         })
     });
     let shares: Vec<f64> = shares.collect();

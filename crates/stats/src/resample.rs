@@ -65,11 +65,12 @@ pub fn bca(
 
 /// From the statistic with each value left out once.
 fn acceleration(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> f64 {
-    let without = |at: usize| {
-        let rest: Vec<f64> = [&values[..at], &values[at + 1..]].concat();
-        statistic(&rest)
-    };
-    let left: Vec<f64> = (0..values.len()).map(without).collect();
+    let left: Vec<f64> = (0..values.len())
+        .map(|at| {
+            let rest: Vec<f64> = [&values[..at], &values[at + 1..]].concat();
+            statistic(&rest)
+        })
+        .collect();
     let mean = left.iter().sum::<f64>() / left.len() as f64;
     let power = |k: i32| left.iter().map(|x| (mean - x).powi(k)).sum::<f64>();
     let spread = power(2).powf(1.5);

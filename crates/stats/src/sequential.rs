@@ -81,14 +81,15 @@ fn ranks(spent: impl Fn(usize) -> f64, longest: usize) -> Vec<usize> {
     let (mut base, mut mass, mut met) = (0, vec![1.0], 0.0);
     let mut ranks = vec![0];
     for n in 1..=longest {
-        let step = |at: usize| {
-            let stays = mass.get(at).copied().unwrap_or(0.0);
-            let comes = at.checked_sub(1).and_then(|at| mass.get(at)).copied().unwrap_or(0.0);
-            0.5 * (stays + comes)
-        };
         let far = (n as f64 / 2.0 + FAR / 2.0 * (n as f64).sqrt()) as usize;
         let length = (mass.len() + 1).min(far + 1 - base.min(far));
-        mass = (0..length).map(step).collect();
+        mass = (0..length)
+            .map(|at| {
+                let stays = mass.get(at).copied().unwrap_or(0.0);
+                let comes = at.checked_sub(1).and_then(|at| mass.get(at)).copied().unwrap_or(0.0);
+                0.5 * (stays + comes)
+            })
+            .collect();
         let allowed = spent(n);
         let mut below = 0;
         while mass.get(below).is_some_and(|mass| met + mass <= allowed) {

@@ -38,11 +38,12 @@ impl Sessions {
     }
 
     fn parted<'a>(records: impl Iterator<Item = &'a Record>, pause_ns: u64) -> Self {
-        let span = |record: &Record| {
-            let Nanos(began) = record.around.began_unix_ns;
-            (began, began.saturating_add(record.around.took_ns.0))
-        };
-        let mut spans: Vec<(u64, u64)> = records.map(span).collect();
+        let mut spans: Vec<(u64, u64)> = records
+            .map(|record| {
+                let Nanos(began) = record.around.began_unix_ns;
+                (began, began.saturating_add(record.around.took_ns.0))
+            })
+            .collect();
         spans.sort_unstable();
         let (mut began, mut ended): (Vec<u64>, u64) = (Vec::new(), 0);
         for (from, to) in spans {

@@ -51,8 +51,11 @@ pub fn summarise(study: &StoredStudy) -> Vec<Summary> {
     let repeats = study.study.repeats;
     let looks = study.study.precision.map(|of| Looks::new(&of, repeats, longest));
     let whole = Whole { study, looks, sessions: Sessions::of(study) };
-    let of = |trial: &Trial| summary(&whole, trial, by_trial.remove(&trial.id).unwrap_or_default());
-    study.trials.iter().map(of).collect()
+    study
+        .trials
+        .iter()
+        .map(|trial| summary(&whole, trial, by_trial.remove(&trial.id).unwrap_or_default()))
+        .collect()
 }
 
 /// What the copy to the program costs: the same stream with and without it.
@@ -217,10 +220,12 @@ fn busiest(end: &EndReport) -> Option<f64> {
     if let Some(all) = of_process(end) {
         return Some(all.0 as f64 / end.window_ns.0.max(1) as f64);
     }
-    let share = |thread: &narrows_model::load::ThreadUsage| {
-        (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / (thread.wall_ns.0.max(1)) as f64
-    };
-    end.threads.iter().map(share).reduce(f64::max)
+    end.threads
+        .iter()
+        .map(|thread| {
+            (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / (thread.wall_ns.0.max(1)) as f64
+        })
+        .reduce(f64::max)
 }
 
 /// Whether threads wait for the turn of each datagram, and fill a CPU with that.
@@ -230,13 +235,15 @@ fn is_udp_paced(trial: &Trial) -> bool {
 
 /// CPU time of an end's threads but for waiting for a pace; `None` where it tells nothing of them.
 fn cpu_seconds(end: &EndReport) -> Option<f64> {
-    let of = |thread: &narrows_model::load::ThreadUsage| {
-        let pacing = thread.pacing_ns.map_or(0.0, |ns| ns.seconds());
-        (thread.user_ns.seconds() + thread.system_ns.seconds() - pacing).max(0.0)
-    };
-    of_process(end)
-        .map(|all| all.seconds())
-        .or_else(|| end.threads.iter().map(of).reduce(|a, b| a + b))
+    of_process(end).map(|all| all.seconds()).or_else(|| {
+        end.threads
+            .iter()
+            .map(|thread| {
+                let pacing = thread.pacing_ns.map_or(0.0, |ns| ns.seconds());
+                (thread.user_ns.seconds() + thread.system_ns.seconds() - pacing).max(0.0)
+            })
+            .reduce(|a, b| a + b)
+    })
 }
 
 fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
@@ -275,12 +282,14 @@ fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
 
 /// The threads after the first are the load.
 fn background_of_latency(done: &[Done<'_>]) -> Option<Estimate> {
-    let rate = |run: &Done<'_>| {
-        let bytes = total(run.receiver.flows.iter().skip(1).map(|flow| flow.bytes.0));
-        bytes as f64 / run.receiver.window_ns.seconds()
-    };
     let loaded = done.iter().all(|run| run.receiver.flows.len() > 1);
-    let rates: Vec<f64> = done.iter().map(rate).collect();
+    let rates: Vec<f64> = done
+        .iter()
+        .map(|run| {
+            let bytes = total(run.receiver.flows.iter().skip(1).map(|flow| flow.bytes.0));
+            bytes as f64 / run.receiver.window_ns.seconds()
+        })
+        .collect();
     loaded.then(|| median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)).flatten()
 }
 

@@ -23,13 +23,14 @@ pub fn together(study: &StoredStudy, summaries: &[Summary]) -> Option<Together> 
     if !study.study.together || !streams || summaries.is_empty() {
         return None;
     }
-    let of = |repeat: u32| {
-        let value = |summary: &Summary| {
-            summary.values.iter().find(|value| value.repeat == repeat).map(|value| value.value)
-        };
-        summaries.iter().map(value).sum::<Option<f64>>()
-    };
-    let sums: Vec<f64> = (0..study.study.repeats).filter_map(of).collect();
+    let sums: Vec<f64> = (0..study.study.repeats)
+        .filter_map(|repeat| {
+            let value = |summary: &Summary| {
+                summary.values.iter().find(|value| value.repeat == repeat).map(|value| value.value)
+            };
+            summaries.iter().map(value).sum::<Option<f64>>()
+        })
+        .collect();
     let overlaps = (0..study.study.repeats).filter_map(|repeat| overlap(study, repeat));
     Some(Together {
         estimate: median_interval(&sums, CONFIDENCE, Unit::BitsPerSecond)?,

@@ -41,12 +41,13 @@ pub(crate) fn traffic(done: &[Done<'_>]) -> Option<Traffic> {
     let over = |f: &dyn Fn(&Done<'_>) -> Option<f64>| {
         median(&done.iter().filter_map(f).collect::<Vec<f64>>())
     };
-    let sent = |sender: &EndReport| {
-        let sent = sender.flows.iter().filter(|flow| flow.sends).map(|flow| flow.bytes.0);
-        8.0 * per_second(total(sent), sender)
-    };
     Some(Traffic {
-        sent_bits_per_second: over(&|run| run.sender.map(sent)),
+        sent_bits_per_second: over(&|run| {
+            run.sender.map(|sender| {
+                let sent = sender.flows.iter().filter(|flow| flow.sends).map(|flow| flow.bytes.0);
+                8.0 * per_second(total(sent), sender)
+            })
+        }),
         sender_calls_per_second: over(&|run| run.sender.and_then(calls)),
         receiver_calls_per_second: over(&|run| calls(run.receiver)),
         sender_interface_packets_per_second: over(&|run| {
@@ -148,14 +149,15 @@ pub struct Overhead {
 pub(crate) fn overhead(done: &[Done<'_>]) -> Overhead {
     let most = |shares: &mut dyn Iterator<Item = f64>| shares.reduce(f64::max);
     let ends = done.iter().flat_map(|run| run.sender.into_iter().chain([run.receiver]));
-    let keeper = |end: &EndReport| Some(end.keeper_ns?.0 as f64 / end.window_ns.0.max(1) as f64);
-    let controller = |run: &Done<'_>| {
-        let around = &run.record.around;
-        Some(around.controller_ns?.0 as f64 / around.took_ns.0.max(1) as f64)
-    };
     Overhead {
-        keeper_cpus: most(&mut ends.filter_map(keeper)),
-        controller_cpus: most(&mut done.iter().filter_map(controller)),
+        keeper_cpus: most(
+            &mut ends
+                .filter_map(|end| Some(end.keeper_ns?.0 as f64 / end.window_ns.0.max(1) as f64)),
+        ),
+        controller_cpus: most(&mut done.iter().filter_map(|run| {
+            let around = &run.record.around;
+            Some(around.controller_ns?.0 as f64 / around.took_ns.0.max(1) as f64)
+        })),
     }
 }
 

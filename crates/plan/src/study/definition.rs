@@ -219,8 +219,10 @@ impl Definition {
     }
 
     fn check(&self) -> Result<(), StudyError> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if self.name.is_empty() || !self.name.chars().all(plain) || self.name.starts_with('.') {
+        if self.name.is_empty()
+            || !self.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+            || self.name.starts_with('.')
+        {
             let why = "must be letters, digits, dashes, dots: it names a file";
             return Err(StudyError::new("name", why));
         }

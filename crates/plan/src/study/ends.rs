@@ -46,11 +46,14 @@ impl<'a> Cast<'a> {
     /// The hosts that a cell names, or the study's only peer.
     pub fn of(settings: &'a Settings, ends: &'a Ends<'a>) -> Result<Self, StudyError> {
         let (pattern, memory) = (settings.pattern()?, settings.kind().is_memory());
-        let number = |name: &String| {
-            let found = ends.peers.iter().position(|peer| peer.name == *name);
-            found.ok_or_else(|| StudyError::new("peers", format!("there is no peer '{name}'")))
-        };
-        let named: Vec<usize> = settings.peers.iter().map(number).collect::<Result<_, _>>()?;
+        let named: Vec<usize> = settings
+            .peers
+            .iter()
+            .map(|name| {
+                let found = ends.peers.iter().position(|peer| peer.name == *name);
+                found.ok_or_else(|| StudyError::new("peers", format!("there is no peer '{name}'")))
+            })
+            .collect::<Result<_, _>>()?;
         let far = if named.is_empty() { (0..ends.peers.len().min(1)).collect() } else { named };
         if !memory && pattern.is_none() && far.len() > 1 {
             let why = format!("of {} hosts: say who sends to whom", far.len());

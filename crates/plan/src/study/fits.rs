@@ -301,8 +301,7 @@ fn populated(slots: &[Slot]) -> impl Iterator<Item = &Slot> {
 
 /// The slot by the label on the board: the whole locator, or its last word or number.
 fn slot<'a>(slots: &'a [Slot], label: &str) -> Result<&'a Slot, Untold> {
-    let whole = |slot: &&Slot| slot.locator.eq_ignore_ascii_case(label);
-    if let Some(slot) = slots.iter().find(whole) {
+    if let Some(slot) = slots.iter().find(|slot| slot.locator.eq_ignore_ascii_case(label)) {
         return Ok(slot);
     }
     let last = |slot: &&Slot| {

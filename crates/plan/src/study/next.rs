@@ -93,10 +93,12 @@ pub fn next_block(cut: &Cut, counts: &[Count]) -> Vec<Step> {
     let Some(block) = least else { return Vec::new() };
     let mut order: Vec<usize> = (0..counts.len()).collect();
     order.shuffle(&mut Pcg64::seed_from_u64(cut.seed.wrapping_add(u64::from(block) << 32)));
-    let step = |trial: usize| {
-        let count = &counts[trial];
-        let own = wants(count) && count.done == block;
-        own.then_some(Step { trial, repeat: count.done + count.failed, block })
-    };
-    order.into_iter().filter_map(step).collect()
+    order
+        .into_iter()
+        .filter_map(|trial| {
+            let count = &counts[trial];
+            let own = wants(count) && count.done == block;
+            own.then_some(Step { trial, repeat: count.done + count.failed, block })
+        })
+        .collect()
 }

@@ -194,11 +194,9 @@ const MEMORY_NODE: &str = places::MEMORY_NODE.declared.key;
 fn node(text: &str) -> Result<Option<u32>, StudyError> {
     match text.trim() {
         "-" => Ok(None),
-        number => {
-            let wrong =
-                |_| StudyError::new(MEMORY_NODE, format!("'{number}' is no node, nor a dash"));
-            number.parse().map(Some).map_err(wrong)
-        }
+        number => number.parse().map(Some).map_err(|_| {
+            StudyError::new(MEMORY_NODE, format!("'{number}' is no node, nor a dash"))
+        }),
     }
 }
 
