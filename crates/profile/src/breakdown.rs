@@ -259,8 +259,8 @@ fn parts<'a>(
     all: impl Iterator<Item = (&'a String, &'a u64)>,
     share: impl Fn(u64) -> f64,
 ) -> Vec<Part> {
-    let part = |(name, weight): (&String, &u64)| Part { name: name.clone(), share: share(*weight) };
-    let mut parts: Vec<Part> = all.map(part).collect();
+    let mut parts: Vec<Part> =
+        all.map(|(name, weight)| Part { name: name.clone(), share: share(*weight) }).collect();
     parts.sort_by(|a, b| b.share.total_cmp(&a.share));
     parts.truncate(FUNCTIONS);
     parts

@@ -4,7 +4,7 @@ use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
 use crate::{Analysis, words};
 use narrows_explain::limits::{Limit, Sureness};
-use narrows_model::result::{Finding, Method, Weight};
+use narrows_model::result::{Method, Weight};
 use narrows_model::trial::NetworkPath;
 use narrows_model::workload::Metric;
 use narrows_stats::{Label, Summary};
@@ -43,8 +43,10 @@ pub struct Answer {
 pub fn headline<'a>(analysis: &'a Analysis<'_>) -> Option<&'a Summary> {
     let told = || analysis.summaries.iter().filter(|summary| summary.estimate.is_some());
     let over_network = |summary: &&Summary| summary.path != NetworkPath::Memory;
-    let rate = |summary: &&Summary| summary.metric == Metric::Goodput && over_network(summary);
-    told().find(rate).or_else(|| told().find(over_network)).or_else(|| told().next())
+    told()
+        .find(|summary| summary.metric == Metric::Goodput && over_network(summary))
+        .or_else(|| told().find(over_network))
+        .or_else(|| told().next())
 }
 
 /// The answer of a study; `None` where nothing has a value.
@@ -72,12 +74,14 @@ fn figure(summary: &Summary) -> Option<String> {
 pub fn bottleneck(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
     let limit = limit(analysis, summary);
     let named = |limit: &Limit| Bottleneck::Named(limit.what.clone(), limit.sureness);
-    let is_counted = |limit: &&Limit| {
-        matches!(limit.sureness, Sureness::Compared | Sureness::Counted | Sureness::Inferred)
-    };
-    let is_possible = |limit: &&Limit| limit.sureness == Sureness::Possible;
     let predicted = by_prediction(analysis, summary);
-    match (limit.filter(is_counted), &predicted, limit.filter(is_possible)) {
+    match (
+        limit.filter(|limit| {
+            matches!(limit.sureness, Sureness::Compared | Sureness::Counted | Sureness::Inferred)
+        }),
+        &predicted,
+        limit.filter(|limit| limit.sureness == Sureness::Possible),
+    ) {
         (Some(limit), ..) => named(limit),
         (None, Bottleneck::Shown(_) | Bottleneck::Likely(..), _) => predicted,
         (None, _, Some(limit)) => named(limit),
@@ -137,10 +141,11 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
 /// The remedy of what names the bottleneck, else of the heaviest finding.
 fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let rule = limit(analysis, summary).and_then(|limit| limit.rule.as_deref());
-    let names = |finding: &&Finding| Some(finding.rule.as_str()) == rule;
-    let heaviest = |finding: &&Finding| finding.weight != Weight::Caution;
     let findings = || analysis.found.iter().map(|found| &found.finding);
-    match findings().find(names).or_else(|| findings().find(heaviest)).or_else(|| findings().next())
+    match findings()
+        .find(|finding| Some(finding.rule.as_str()) == rule)
+        .or_else(|| findings().find(|finding| finding.weight != Weight::Caution))
+        .or_else(|| findings().next())
     {
         Some(finding) => finding.remedy.clone(),
         None => "nothing: no rule found anything to change".to_owned(),

@@ -172,11 +172,14 @@ fn share(prediction: &Prediction) -> Option<String> {
 
 /// What each NIC can reach with TCP.
 fn nics(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
-    let of_tcp = |one: &&Prediction| one.measured.is_none() && one.protocol == "tcp";
-    let reach = analysis.predictions.iter().filter(of_tcp).map(|one| {
-        let says = format!("{} can reach {} (predicted)", one.path, words::prediction(one));
-        wrap(&shown::line(&says), columns, "  ")
-    });
+    let reach = analysis
+        .predictions
+        .iter()
+        .filter(|one| one.measured.is_none() && one.protocol == "tcp")
+        .map(|one| {
+            let says = format!("{} can reach {} (predicted)", one.path, words::prediction(one));
+            wrap(&shown::line(&says), columns, "  ")
+        });
     whole(&reach.collect::<Vec<_>>(), NICS, room, "NIC")
 }
 

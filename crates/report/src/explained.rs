@@ -105,8 +105,8 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
     let shaped = analysis.found.iter().any(|found| found.finding.rule == "nic-shaped");
     let larger = summary.metric.larger_is_better();
     let noise = expected.is_some() && noise_explains(&summary.values, larger, stream && shaped);
-    let bears = |label: &&Label| bears(**label) || (noise && **label == Label::Noisy);
-    let bearing = summary.labels.iter().filter(bears);
+    let bearing =
+        summary.labels.iter().filter(|label| bears(**label) || (noise && **label == Label::Noisy));
     let mut because: Vec<String> = bearing.map(|label| words::label(*label, summary)).collect();
     if let Some(why) = summary.failed.first() {
         because.push(format!("{}: {why}", words::counted(summary.failed.len(), "failed run")));

@@ -127,8 +127,10 @@ fn own(
 
 /// A name that any file system takes.
 fn plain(text: &str) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let name: String = text.chars().map(letter).collect();
+    let name: String = text
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .collect();
     name.split('-').filter(|word| !word.is_empty()).take(8).collect::<Vec<_>>().join("-")
 }
 

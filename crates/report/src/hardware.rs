@@ -59,8 +59,10 @@ pub fn paper_label(sockets: &[Socket], processor: &str) -> String {
             "; the controllers differ (lenovo-2019: unbalanced)".to_owned()
         }
         some => {
-            let of = |(socket, alike): &(u32, bool)| format!("socket {socket} {}", word(*alike));
-            let words: Vec<String> = some.iter().map(of).collect();
+            let words: Vec<String> = some
+                .iter()
+                .map(|(socket, alike)| format!("socket {socket} {}", word(*alike)))
+                .collect();
             format!("; the controllers of a socket differ (lenovo-2019: {})", words.join(", "))
         }
     }

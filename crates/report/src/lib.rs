@@ -137,9 +137,9 @@ impl<'a> Analysis<'a> {
         let is_refused = |summary: &Summary| {
             summary.estimate.is_none() && summary.labels.contains(&Label::Impossible)
         };
-        let is_bad = |summary: &Summary| {
-            is_refused(summary) || summary.labels.iter().any(|label| label.is_bad())
-        };
-        self.has_fault() || self.summaries.iter().any(is_bad)
+        self.has_fault()
+            || self.summaries.iter().any(|summary| {
+                is_refused(summary) || summary.labels.iter().any(|label| label.is_bad())
+            })
     }
 }

@@ -1,12 +1,12 @@
 //! What is computed of a host, for programs: beside the facts and never among them.
 
 use narrows_dimm::moves::moves;
-use narrows_dimm::population::{Balance, Population, Socket, controllers_equal, sockets_differ};
+use narrows_dimm::population::{Balance, Population, controllers_equal, sockets_differ};
 use narrows_explain::{Judged, judge_host};
 use narrows_model::host::Host;
 use narrows_model::result::{Estimate, Weight};
 use narrows_model::{BitsPerSecond, Bytes, BytesPerSecond};
-use narrows_predict::loss::{Loss, PortLoss};
+use narrows_predict::loss::Loss;
 use narrows_predict::pcie_paths::{PciePath, SharedLink, Uplink, pcie_paths, shared};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -216,26 +216,32 @@ fn memory(host: &Host) -> MemoryResult {
 }
 
 fn by_socket(population: &Population, processor: &str) -> Vec<Option<bool>> {
-    let of = |socket: &Socket| {
-        let alike = controllers_equal(std::slice::from_ref(socket), processor);
-        alike.filter(|_| !socket.populated().is_empty())
-    };
-    population.sockets.iter().map(of).collect()
+    population
+        .sockets
+        .iter()
+        .map(|socket| {
+            let alike = controllers_equal(std::slice::from_ref(socket), processor);
+            alike.filter(|_| !socket.populated().is_empty())
+        })
+        .collect()
 }
 
 fn of_loss(loss: Loss) -> LossResult {
     let lost_bytes_per_second = loss.bytes_per_second();
-    let port = |port: PortLoss| PortLossResult {
-        nic: port.nic,
-        path: port.path,
-        link_bits_per_second: port.link,
-        now_bits_per_second: port.now,
-        lost: port.lost,
-    };
     LossResult {
         all_bytes_per_second: loss.all,
         lost_bytes_per_second,
-        ports: loss.ports.into_iter().map(port).collect(),
+        ports: loss
+            .ports
+            .into_iter()
+            .map(|port| PortLossResult {
+                nic: port.nic,
+                path: port.path,
+                link_bits_per_second: port.link,
+                now_bits_per_second: port.now,
+                lost: port.lost,
+            })
+            .collect(),
     }
 }
 

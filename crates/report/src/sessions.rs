@@ -18,8 +18,10 @@ pub struct Coverage {
 /// What the intervals cover; `None` where nothing has one.
 pub fn coverage(analysis: &Analysis<'_>) -> Option<Coverage> {
     let counts = || analysis.summaries.iter().filter(|summary| summary.estimate.is_some());
-    let session = |summary: &Summary| summary.values.iter().map(|value| value.session).max();
-    let sessions = counts().filter_map(session).max()? + 1;
+    let sessions = counts()
+        .filter_map(|summary| summary.values.iter().map(|value| value.session).max())
+        .max()?
+        + 1;
     let intervals_cover = Covers::TheseSessions;
     let told = counts().any(|summary| summary.reproducibility.is_some());
     let more = match sessions as usize {

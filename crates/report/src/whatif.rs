@@ -60,11 +60,13 @@ fn server(server: &Server) -> String {
 
 /// `modules by channel 1,1,0,1,0,0 | 0,0,0,0,0,0`, sockets parted by strokes.
 pub fn population(modules: &[Vec<u32>]) -> String {
-    let socket = |modules: &Vec<u32>| {
-        let words: Vec<String> = modules.iter().map(u32::to_string).collect();
-        words.join(",")
-    };
-    let sockets: Vec<String> = modules.iter().map(socket).collect();
+    let sockets: Vec<String> = modules
+        .iter()
+        .map(|modules| {
+            let words: Vec<String> = modules.iter().map(u32::to_string).collect();
+            words.join(",")
+        })
+        .collect();
     format!("modules by channel {}", sockets.join(" | "))
 }
 
@@ -132,11 +134,15 @@ fn bar(reach: &Reach, before: Option<&Reach>, top: f64) -> String {
 
 /// What each resource has left, in a line.
 fn rooms(reach: &Reach) -> String {
-    let room = |resource: &Resource| {
-        let only = resource.only_if.as_ref().map_or(String::new(), |only| format!(" if {only}"));
-        format!("{} {:.2} x{only}", resource.name, resource.value / reach.value)
-    };
-    let rooms: Vec<String> = reach.resources.iter().map(room).collect();
+    let rooms: Vec<String> = reach
+        .resources
+        .iter()
+        .map(|resource| {
+            let only =
+                resource.only_if.as_ref().map_or(String::new(), |only| format!(" if {only}"));
+            format!("{} {:.2} x{only}", resource.name, resource.value / reach.value)
+        })
+        .collect();
     let missing: Vec<&str> = reach.missing.iter().map(|gap| gap.of).collect();
     let unknown = match missing.is_empty() {
         true => String::new(),

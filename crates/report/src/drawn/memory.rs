@@ -2,7 +2,6 @@
 
 use super::canvas::{Frame, cut};
 use super::layout::{Channel, Package};
-use narrows_model::Bytes;
 use narrows_model::host::{Module, Slot};
 
 /// What stands before the columns of channels.
@@ -13,11 +12,10 @@ const CELL_MAX: usize = 8;
 /// The size of a module as its cell has it: GiB without a unit, less than one in MiB, `*` where it
 /// is no DRAM and `?` where firmware does not know the size.
 pub(crate) fn size(module: &Module) -> String {
-    let gib = |bytes: Bytes| match bytes.0 {
+    let size = module.size_bytes.map_or("?".to_owned(), |bytes| match bytes.0 {
         0..0x4000_0000 => format!("{}M", bytes.0 >> 20),
         more => format!("{}", (more as f64 / f64::from(1 << 30) * 10.0).round() / 10.0),
-    };
-    let size = module.size_bytes.map_or("?".to_owned(), gib);
+    });
     if module.is_dram { size } else { size + "*" }
 }
 

@@ -22,11 +22,17 @@ pub(crate) fn channels(
         let own = population.sockets.iter().find(|one| one.socket == socket.number)?;
         Some(format!("{} of {} channels", own.populated().len(), own.width()))
     };
-    let held = |channel: &&super::layout::Channel<'_>| {
-        channel.slots.iter().any(|slot| slot.module.as_ref().is_some_and(|module| module.is_dram))
-    };
     let plain = || {
-        let populated = socket.channels.iter().filter(held).count();
+        let populated = socket
+            .channels
+            .iter()
+            .filter(|channel| {
+                channel
+                    .slots
+                    .iter()
+                    .any(|slot| slot.module.as_ref().is_some_and(|module| module.is_dram))
+            })
+            .count();
         format!("{populated} of {} channels", socket.channels.len())
     };
     let counted = population.and_then(of).unwrap_or_else(plain);
@@ -113,8 +119,8 @@ pub(crate) fn firmware(access: &NodeAccess) -> Option<String> {
     let figures: Vec<String> = rate.into_iter().chain(latency).collect();
     let from: Vec<String> = access.initiators.iter().map(u32::to_string).collect();
     let from = if from.is_empty() { "?".to_owned() } else { from.join(", ") };
-    let says = || format!("{} for reads from node {from} (HMAT)", figures.join(", "));
-    (!figures.is_empty()).then(says)
+    (!figures.is_empty())
+        .then(|| format!("{} for reads from node {from} (HMAT)", figures.join(", ")))
 }
 
 /// The path of a NIC from its socket to the wire.

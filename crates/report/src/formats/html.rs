@@ -358,8 +358,10 @@ fn settings(analysis: &Analysis<'_>) -> Markup {
 
 /// A label as part of an address.
 fn slug(label: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    label.chars().map(plain).collect()
+    label
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .collect()
 }
 
 /// All runs, for programs and for the link in the footer.

@@ -102,8 +102,8 @@ fn cells(text: &mut String, analysis: &Analysis<'_>) {
 
 fn table(text: &mut String, rows: &[Vec<String>]) {
     for (at, row) in rows.iter().enumerate() {
-        let plain = |cell: &String| cell.replace('|', "\\|").replace('\n', " ");
-        let cells: Vec<String> = row.iter().map(plain).collect();
+        let cells: Vec<String> =
+            row.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();
         let _ = writeln!(text, "| {} |", cells.join(" | "));
         if at == 0 {
             let _ = writeln!(text, "|{}", "---|".repeat(row.len()));

@@ -224,10 +224,11 @@ fn kinds_differ(stored: &StoredStudy) -> bool {
 
 /// A cell's levels in a form that two studies share: small letters, in order.
 fn same_levels(trial: &Trial) -> Vec<(String, String)> {
-    let pair = |level: &narrows_model::trial::Level| {
-        (level.factor.to_lowercase(), level.level.to_lowercase())
-    };
-    let mut levels: Vec<(String, String)> = trial.levels.iter().map(pair).collect();
+    let mut levels: Vec<(String, String)> = trial
+        .levels
+        .iter()
+        .map(|level| (level.factor.to_lowercase(), level.level.to_lowercase()))
+        .collect();
     levels.sort();
     levels
 }
@@ -236,11 +237,12 @@ fn same_levels(trial: &Trial) -> Vec<(String, String)> {
 fn medians(other: &StoredStudy) -> BTreeMap<Vec<(String, String)>, (Unit, f64)> {
     let summaries = summarise(other);
     let cells = other.trials.iter().zip(&summaries);
-    let median = |(trial, summary): (&Trial, &Summary)| {
-        let estimate = summary.estimate?;
-        Some((same_levels(trial), (estimate.unit, estimate.value)))
-    };
-    cells.filter_map(median).collect()
+    cells
+        .filter_map(|(trial, summary)| {
+            let estimate = summary.estimate?;
+            Some((same_levels(trial), (estimate.unit, estimate.value)))
+        })
+        .collect()
 }
 
 /// What is known of the machine in each session.
@@ -375,11 +377,14 @@ type Populated = (String, Memory);
 
 /// How memory was populated in each session, by processor.
 fn populations(stored: &StoredStudy) -> BTreeMap<u32, Vec<Populated>> {
-    let of = |session: &narrows_model::study::Session| {
-        let words = by_processor(&session.host);
-        (!words.is_empty()).then_some((session.number, words))
-    };
-    stored.sessions.iter().filter_map(of).collect()
+    stored
+        .sessions
+        .iter()
+        .filter_map(|session| {
+            let words = by_processor(&session.host);
+            (!words.is_empty()).then_some((session.number, words))
+        })
+        .collect()
 }
 
 /// The balance of each processor's memory as everywhere else, and beside it what the study LP1241

@@ -32,16 +32,20 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
 /// Which levels are among the best in every panel, and how memory is populated in them. `None`
 /// where nobody chooses the level, or no panel has more than one level of throughput.
 pub fn recommendation(results: &StudyResults) -> Option<String> {
-    let splits =
-        |panel: &&Panel| !panel.levels.several().is_empty() && panel.metric.larger_is_better();
-    let panels: Vec<&Panel> =
-        results.panels.iter().filter(splits).filter(|_| results.is_choice).collect();
+    let panels: Vec<&Panel> = results
+        .panels
+        .iter()
+        .filter(|panel| !panel.levels.several().is_empty() && panel.metric.larger_is_better())
+        .filter(|_| results.is_choice)
+        .collect();
     let best = |panel: &Panel, level: &str| {
         let best = panel.levels.several().first().map_or(&[][..], |level| &level.cells);
         best.iter().any(|at| panel.rows[*at].level == level)
     };
-    let everywhere = |level: &&str| panels.iter().all(|panel| best(panel, level));
-    let names: Vec<&str> = levels(results).into_iter().filter(everywhere).collect();
+    let names: Vec<&str> = levels(results)
+        .into_iter()
+        .filter(|level| panels.iter().all(|panel| best(panel, level)))
+        .collect();
     if panels.is_empty() || names.is_empty() {
         return None;
     }
@@ -217,10 +221,11 @@ pub fn cautions(analysis: &Analysis<'_>, drift: &Drift) -> Vec<String> {
     if analysis.stored.study.quick {
         lines.push("quick: few short runs, to try the study; not its results".to_owned());
     }
-    let few = |summary: &narrows_stats::Summary| {
-        summary.estimate.is_some_and(|of| of.n > 1 && of.by == Method::Range)
-    };
-    if analysis.summaries.iter().any(few) {
+    if analysis
+        .summaries
+        .iter()
+        .any(|summary| summary.estimate.is_some_and(|of| of.n > 1 && of.by == Method::Range))
+    {
         let says = "* too few runs for an interval (95 % takes 6, more where a study stops at a \
                     precision): the range of the runs";
         lines.push(says.to_owned());

@@ -93,10 +93,10 @@ fn memory(host: &Host, population: Result<&Population, &Missing>) -> Option<Stri
 /// Devices that move much and are no network interface: RDMA-only functions, NVMe, accelerators.
 fn others(paths: &[PciePath<'_>], screen: &Screen) -> String {
     let mut out = String::new();
-    let is_other = |path: &&PciePath<'_>| {
-        path.device.kind != DeviceKind::Network || path.device.names.is_empty()
-    };
-    let others: Vec<&PciePath<'_>> = paths.iter().filter(is_other).collect();
+    let others: Vec<&PciePath<'_>> = paths
+        .iter()
+        .filter(|path| path.device.kind != DeviceKind::Network || path.device.names.is_empty())
+        .collect();
     if !others.is_empty() {
         out += "\nother devices\n";
     }

@@ -76,16 +76,17 @@ fn row(device: &RdmaDevice, port: &RdmaPort) -> Vec<String> {
 
 fn gids(device: &RdmaDevice, port: &RdmaPort) -> Vec<Vec<String>> {
     let all = port.gids.value().map_or(&[][..], Vec::as_slice);
-    let row = |gid: &narrows_model::host::Gid| {
-        vec![
-            device.name.clone(),
-            port.number.to_string(),
-            gid.index.to_string(),
-            gid.gid.clone(),
-            or_unknown(gid.kind.as_ref()),
-        ]
-    };
-    all.iter().map(row).collect()
+    all.iter()
+        .map(|gid| {
+            vec![
+                device.name.clone(),
+                port.number.to_string(),
+                gid.index.to_string(),
+                gid.gid.clone(),
+                or_unknown(gid.kind.as_ref()),
+            ]
+        })
+        .collect()
 }
 
 /// What Open MPI, UCX and libfabric are told to use this port. Those of libfabric, alone and under

@@ -95,17 +95,18 @@ fn of_node(host: &Host, node: &Node) -> Branch {
     let mut branch =
         Branch::leaf(format!("node {}: {memory}, {cpus}{}", node.id, packages.join("")));
     branch.children.extend(caches(host, node));
-    let here = |device: &&Device| device.node.value() == Some(&node.id);
-    let devices: Vec<&Device> = host.devices.iter().filter(here).collect();
+    let devices: Vec<&Device> =
+        host.devices.iter().filter(|device| device.node.value() == Some(&node.id)).collect();
     branch.children.extend(functions(host, &devices));
     branch
 }
 
 /// Caches of a node: `L3 27.5 MiB, CPUs 0-15`, those of single cores in one line a level.
 fn caches(host: &Host, node: &Node) -> Vec<Branch> {
-    let here = |cache: &&Cache| cache.cpus.iter().any(|cpu| node.cpus.contains(cpu));
     let mut levels: BTreeMap<(u32, &str, Bytes), Vec<&Cache>> = BTreeMap::new();
-    for cache in host.cpu.caches.iter().filter(here) {
+    for cache in
+        host.cpu.caches.iter().filter(|cache| cache.cpus.iter().any(|cpu| node.cpus.contains(cpu)))
+    {
         levels.entry((cache.level, &cache.kind, cache.size_bytes)).or_default().push(cache);
     }
     let lines = levels.into_iter().rev().map(|((level, kind, size), caches)| {
