@@ -74,8 +74,8 @@ impl std::str::FromStr for Net {
 
     fn from_str(text: &str) -> Result<Self, NotNet> {
         let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
-        let no_address = |_| NotNet::Address { text: text.to_owned() };
-        let address: IpAddr = address.parse().map_err(no_address)?;
+        let address: IpAddr =
+            address.parse().map_err(|_| NotNet::Address { text: text.to_owned() })?;
         let bits_max = if address.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Ok(bits_max), str::parse).ok().filter(|bits| *bits <= bits_max);
         let bits = bits.ok_or_else(|| NotNet::Bits { text: text.to_owned(), bits_max })?;

@@ -64,11 +64,14 @@ pub fn reach(hosts: &[String], calling: &Calling) -> Vec<Result<Reached, Control
             REACH_WITHIN.as_secs()
         ))
     };
-    let answer = |(at, host): (usize, &String)| match twice.remove(&at) {
-        Some(why) => Err(why),
-        None => reached.next().flatten().unwrap_or_else(|| Err(late(host))),
-    };
-    hosts.iter().enumerate().map(answer).collect()
+    hosts
+        .iter()
+        .enumerate()
+        .map(|(at, host)| match twice.remove(&at) {
+            Some(why) => Err(why),
+            None => reached.next().flatten().unwrap_or_else(|| Err(late(host))),
+        })
+        .collect()
 }
 
 fn doubled(host: &str, other: &str, address: SocketAddr) -> ControlError {

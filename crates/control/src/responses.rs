@@ -48,8 +48,7 @@ pub fn quota(job: &Job, most_bps: Option<u64>, others_bps: u64) -> Result<Option
     let per_second = job.params.trip.as_ref().and_then(|trip| trip.per_second);
     let named = per_second.map(|requests| each.0.saturating_mul(8).saturating_mul(requests));
     // Where others leave no room for one response of each flow, the sum is refused.
-    let left = || most_bps.saturating_sub(others_bps).max(round_bits);
-    Ok(Some(named.unwrap_or_else(left)))
+    Ok(Some(named.unwrap_or_else(|| most_bps.saturating_sub(others_bps).max(round_bits))))
 }
 
 /// Bits a second that these ends send at most, where that is bounded.

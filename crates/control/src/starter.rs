@@ -314,8 +314,8 @@ impl Session {
 
     /// The first word that any worker has, and whose it is.
     fn hear(&mut self) -> Option<(u32, Answer)> {
-        let said = |(number, worker): (&u32, &mut Lent)| Some((*number, worker.hear()?));
-        let (number, heard) = self.workers.iter_mut().find_map(said)?;
+        let (number, heard) =
+            self.workers.iter_mut().find_map(|(number, worker)| Some((*number, worker.hear()?)))?;
         let answer = heard.unwrap_or_else(|why| {
             self.workers.remove(&number);
             self.given.drop_worker(number);

@@ -217,8 +217,8 @@ impl Wire {
         } else {
             "is not a narrows controller"
         };
-        let nobody = |error| lost_or(&error, format!("{peer} {other}"));
-        read_by(&stream, &mut theirs, deadline).map_err(nobody)?;
+        read_by(&stream, &mut theirs, deadline)
+            .map_err(|error| lost_or(&error, format!("{peer} {other}")))?;
         if theirs[..4] != *MAGIC {
             return Err(ControlError::Refused(format!("{peer} does not speak narrows' protocol")));
         }
@@ -364,12 +364,12 @@ impl Wire {
     }
 
     fn receive_piece(&mut self) -> Result<(), ControlError> {
-        let gone = |error: std::io::Error| {
-            ControlError::Unreachable(format!("{} stopped in mid-message: {error}", self.peer))
-        };
         // Once a message has begun, the rest of it must follow soon.
         let deadline = Instant::now() + HANDSHAKE_WITHIN;
-        let sealed = read_frame(&self.stream, deadline, usize::from(u16::MAX)).map_err(gone)?;
+        let sealed =
+            read_frame(&self.stream, deadline, usize::from(u16::MAX)).map_err(|error| {
+                ControlError::Unreachable(format!("{} stopped in mid-message: {error}", self.peer))
+            })?;
         let mut plain = vec![0; sealed.len()];
         let length = self.noise.read_message(self.heard, &sealed, &mut plain).map_err(|_| {
             ControlError::Refused(format!("{} sent a message that cannot be decrypted", self.peer))

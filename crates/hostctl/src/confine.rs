@@ -142,10 +142,10 @@ fn one_of(
     argument: u8,
     values: impl IntoIterator<Item = libc::c_int>,
 ) -> Result<Vec<SeccompRule>, HostError> {
-    let each = |value: libc::c_int| {
-        rule(vec![condition(argument, SeccompCmpOp::Eq, u64::from(value as u32))?])
-    };
-    values.into_iter().map(each).collect()
+    values
+        .into_iter()
+        .map(|value| rule(vec![condition(argument, SeccompCmpOp::Eq, u64::from(value as u32))?]))
+        .collect()
 }
 
 /// A rule for what an argument is where a mask is set.

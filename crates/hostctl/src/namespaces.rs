@@ -64,15 +64,17 @@ impl Namespaces {
     /// A kernel setting of the network (`net.ipv4.tcp_rmem`) in the first namespace.
     pub fn sysctl(&self, name: &str) -> Result<String, HostError> {
         let path = sysctl_path(name)?;
-        let read = || std::fs::read_to_string(&path).map_err(machine(&path));
-        Ok(inside(&self.files[0], read)?.trim_end().to_owned())
+        Ok(inside(&self.files[0], || std::fs::read_to_string(&path).map_err(machine(&path)))?
+            .trim_end()
+            .to_owned())
     }
 
     /// Sets one in both namespaces, which take it with them when they go.
     pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), HostError> {
         let path = sysctl_path(name)?;
-        let write = || std::fs::write(&path, value).map_err(machine(&path));
-        self.files.iter().rev().try_for_each(|file| inside(file, write))
+        self.files.iter().rev().try_for_each(|file| {
+            inside(file, || std::fs::write(&path, value).map_err(machine(&path)))
+        })
     }
 
     /// Whether an offload is on at the first end.
@@ -179,9 +181,11 @@ pub const HUGE_PAGES: &str = "vm.nr_hugepages";
 
 /// The file of a kernel setting of the network, by its name with dots.
 pub fn sysctl_path(name: &str) -> Result<String, HostError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
     let known = name.starts_with("net.") || name == HUGE_PAGES;
-    match known && name.chars().all(plain) && !name.contains("..") {
+    match known
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
+        && !name.contains("..")
+    {
         true => Ok(format!("/proc/sys/{}", name.replace('.', "/"))),
         false => Err(HostError::Order(format!(
             "'{name}' is no setting of the network, and not {HUGE_PAGES}"

@@ -89,8 +89,9 @@ pub fn path(device: &str, feature: &str) -> String {
 pub fn parts(path: &str) -> Option<(&str, &str)> {
     let (device, feature) = path.strip_prefix("ethtool:")?.split_once(':')?;
     // A name that begins with a hyphen would be read as an option.
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
-    let sound = !device.is_empty() && !device.starts_with('-') && device.chars().all(plain);
+    let sound = !device.is_empty()
+        && !device.starts_with('-')
+        && device.chars().all(|c| c.is_ascii_alphanumeric() || "._-@".contains(c));
     (sound && listed(feature).is_ok()).then_some((device, feature))
 }
 

@@ -106,8 +106,8 @@ fn failed<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> HostError {
 }
 
 fn ids(user: &str) -> Result<(Uid, Gid), HostError> {
-    let unknown = || HostError::NoUser(user.to_owned());
-    let found = User::from_name(user).ok().flatten().ok_or_else(unknown)?;
+    let found =
+        User::from_name(user).ok().flatten().ok_or_else(|| HostError::NoUser(user.to_owned()))?;
     let group = Group::from_gid(found.gid).ok().flatten();
     Ok((found.uid, group.map_or(found.gid, |group| group.gid)))
 }

@@ -118,8 +118,10 @@ impl Controller<'_> {
         let (outcome, ran) = outcome(self.run_with_background(&all), self.stop)?;
         let around = around.finish();
         let mut ran = ran.into_iter().flatten();
-        let of = |trial| record(trial, step, outcome.clone(), ran.next(), around.clone());
-        Ok(trials.iter().map(of).collect())
+        Ok(trials
+            .iter()
+            .map(|trial| record(trial, step, outcome.clone(), ran.next(), around.clone()))
+            .collect())
     }
 
     /// Runs trials at once and, when the first is to have one, a background load until all their
@@ -181,8 +183,9 @@ impl Controller<'_> {
                     // The end that listens is in the first namespace: in reverse the sender.
                     let namespaces = [receiver_namespace.clone(), sender_namespace.clone()];
                     let meeting = Meeting { address: *address, namespaces };
-                    let far = |_| Ok(At::Here(Box::new(start(&launcher.outside())?)));
-                    couples.extend(of_trial(trial, launcher, &meeting, far)?);
+                    couples.extend(of_trial(trial, launcher, &meeting, |_| {
+                        Ok(At::Here(Box::new(start(&launcher.outside())?)))
+                    })?);
                 }
                 &mut []
             }
@@ -214,11 +217,14 @@ impl Controller<'_> {
 
 /// Agent of the end of a trial that is not on this host; the first where there are several.
 fn peer_of(trial: &Trial) -> usize {
-    let peer = |end: &EndSpec| match end.host {
-        EndHost::Peer(at) => Some(at as usize),
-        EndHost::Controller => None,
-    };
-    trial.ends.iter().find_map(peer).unwrap_or(0)
+    trial
+        .ends
+        .iter()
+        .find_map(|end| match end.host {
+            EndHost::Peer(at) => Some(at as usize),
+            EndHost::Controller => None,
+        })
+        .unwrap_or(0)
 }
 
 /// The pairs of a trial; `far` says where an end is that is not the controller's.

@@ -1,8 +1,8 @@
 //! Whether a study goes on with the machine that it began on: what differs between two sessions'
 //! hosts, apart from what the study itself changes by hand.
 
+use narrows_model::Fact;
 use narrows_model::host::{Host, Module};
-use narrows_model::{Bytes, Fact};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -79,11 +79,13 @@ pub fn differences(was: &Host, now: &Host) -> Vec<Difference> {
     let bare = [was, now].iter().all(|host| host.memory.slots.value().is_none());
     let near = total(was).zip(total(now)).is_some_and(|(was, now)| (now / was - 1.0).abs() < 0.05);
     let alike = |part: Part| part == Part::Population && bare && near;
-    let of = |(part, says): (Part, Says)| {
-        let (was, now) = (says(was), says(now));
-        (was != now && !alike(part)).then_some(Difference { part, was, now })
-    };
-    parts.into_iter().filter_map(of).collect()
+    parts
+        .into_iter()
+        .filter_map(|(part, says)| {
+            let (was, now) = (says(was), says(now));
+            (was != now && !alike(part)).then_some(Difference { part, was, now })
+        })
+        .collect()
 }
 
 fn unknown() -> String {
@@ -108,25 +110,29 @@ fn modules(host: &Host) -> String {
 
 fn population(host: &Host) -> String {
     let Some(slots) = host.memory.slots.value() else {
-        let about = |bytes: &Bytes| format!("about {:.0} GiB", bytes.0 as f64 / f64::from(1 << 30));
-        return host.memory.total_bytes.value().map_or(unknown(), about);
+        return host.memory.total_bytes.value().map_or(unknown(), |bytes| {
+            format!("about {:.0} GiB", bytes.0 as f64 / f64::from(1 << 30))
+        });
     };
     let filled = slots.iter().filter(|slot| slot.module.is_some());
     filled.map(|slot| slot.locator.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn nics(host: &Host) -> String {
-    let card = |nic: &narrows_model::host::Nic| {
-        let driver = nic.driver.value().cloned().unwrap_or_else(unknown);
-        format!("{} ({driver})", nic.name)
-    };
-    let all: BTreeSet<String> = host.physical_nics().map(card).collect();
+    let all: BTreeSet<String> = host
+        .physical_nics()
+        .map(|nic| {
+            let driver = nic.driver.value().cloned().unwrap_or_else(unknown);
+            format!("{} ({driver})", nic.name)
+        })
+        .collect();
     all.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::Bytes;
     use narrows_model::host::Slot;
 
     fn host(model: &str, gib: u64, filled: &[&str]) -> Host {

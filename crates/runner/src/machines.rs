@@ -81,11 +81,13 @@ impl Machines {
         if let Some(peer) = near.first().filter(|_| meets && !far.is_empty()) {
             return Some(format!("the other hosts cannot reach {}", peer.address()));
         }
-        let can = |peer: &&Peer| {
-            let can = peer.can(trial);
-            can.and_then(|()| if meets { peer.can_meet() } else { Ok(()) }).err()
-        };
-        near.iter().chain(&far).find_map(can).map(|why| why.to_string())
+        near.iter()
+            .chain(&far)
+            .find_map(|peer| {
+                let can = peer.can(trial);
+                can.and_then(|()| if meets { peer.can_meet() } else { Ok(()) }).err()
+            })
+            .map(|why| why.to_string())
     }
 
     /// Why a trial cannot run here.

@@ -137,12 +137,13 @@ impl<'a> Schedule<'a> {
 
     /// Cells that want runs on a machine that is changed by hand.
     pub fn elsewhere(&self, plan: &SessionPlan) -> Vec<usize> {
-        let wants = |cell: &usize| {
-            !plan.fits[*cell]
-                && plan.missing[*cell].is_none()
-                && matches!(self.left(*cell), Left::Runs(_))
-        };
-        (0..self.counts.len()).filter(wants).collect()
+        (0..self.counts.len())
+            .filter(|cell| {
+                !plan.fits[*cell]
+                    && plan.missing[*cell].is_none()
+                    && matches!(self.left(*cell), Left::Runs(_))
+            })
+            .collect()
     }
 }
 

@@ -220,8 +220,9 @@ pub fn check(table: &Fields) -> Result<(), Refused> {
 
 /// A source is described in words, which nothing is computed of but whether it was fitted.
 fn source(field: &str, value: &Value) -> Result<(), Refused> {
-    let is_part = |part: &Part| value.as_str() == Some(part.word());
-    match field == "part" && ![Part::HeldOut, Part::Fitted].iter().any(is_part) {
+    match field == "part"
+        && ![Part::HeldOut, Part::Fitted].iter().any(|part| value.as_str() == Some(part.word()))
+    {
         true => Err(wrong("[source]", field, "is neither held-out nor fitted")),
         false => Ok(()),
     }
@@ -260,12 +261,11 @@ fn form(field: &str) -> Option<&'static Form> {
     const GT_S: Form = Form::Number(&bounds::GT_S);
     const FIGURE: Form = Form::Number(&bounds::FIGURE);
     let named = |name: &str| FIELDS.iter().find(|(known, _)| *known == name).map(|(_, form)| form);
-    let sized = || named(field.strip_suffix("_bytes")?);
     let ends = |unit: &str| {
         field.strip_suffix(unit).is_some_and(|before| before.is_empty() || before.ends_with('_'))
     };
     let figures = || [RATES, PACKETS, LATENCIES].into_iter().flatten().any(|(unit, _)| ends(unit));
-    named(field).or_else(sized).or_else(|| match () {
+    named(field).or_else(|| named(field.strip_suffix("_bytes")?)).or_else(|| match () {
         () if ends("links") => Some(&LINKS),
         () if ends("gt_s") => Some(&GT_S),
         () if figures() => Some(&FIGURE),
@@ -327,12 +327,11 @@ pub fn lacks(row: &Row<'_>) -> Option<(&'static str, Vec<&'static str>)> {
         let keys = || row.fields.keys().chain(row.table.system.keys());
         need.split('|').any(|name| keys().any(|key| ends(key, name)))
     };
-    let of = |(question, needs): &(&'static str, &'static [&'static str])| {
+    let nearest = NEEDS.iter().filter_map(|(question, needs)| {
         let missing: Vec<&str> = needs.iter().copied().filter(|need| !has(need)).collect();
         let has = needs.len() - missing.len();
         (has > 0).then_some((*question, missing, has))
-    };
-    let nearest = NEEDS.iter().filter_map(of);
+    });
     let nearest = nearest.min_by_key(|(_, missing, has)| (missing.len(), std::cmp::Reverse(*has)));
     nearest.map(|(question, missing, _)| (question, missing))
 }

@@ -24,15 +24,14 @@ pub fn fit(bounds: &[Bound], cost: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     for round in 0..ROUNDS {
         // Alternating sides, so that a bound is not mistaken for a floor.
         let share = if round % 2 == 0 { 0.1 } else { -0.07 };
-        let corner = |at: usize| {
-            let mut x = best.clone();
-            let span = bounds[at].high - bounds[at].low;
-            x[at] += share * span;
-            let x = clamp(&x);
-            (price(&x), x)
-        };
         let mut simplex: Vec<(f64, Vec<f64>)> = std::iter::once((price(&best), best.clone()))
-            .chain((0..bounds.len()).map(corner))
+            .chain((0..bounds.len()).map(|at| {
+                let mut x = best.clone();
+                let span = bounds[at].high - bounds[at].low;
+                x[at] += share * span;
+                let x = clamp(&x);
+                (price(&x), x)
+            }))
             .collect();
         for _ in 0..STEPS {
             step(&mut simplex, &price);

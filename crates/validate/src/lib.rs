@@ -162,8 +162,10 @@ impl Answer {
     /// Figures that errors are averaged over: those of single figures are shares near nothing,
     /// times and rates in one table, of which a mean says little.
     fn counted(&self) -> impl Iterator<Item = &Cell> {
-        let counts = |cell: &&Cell| matches!(cell.kind, Kind::Prediction | Kind::Fitted);
-        self.cells.iter().filter(counts).filter(|_| self.question != figures::QUESTION)
+        self.cells
+            .iter()
+            .filter(|cell| matches!(cell.kind, Kind::Prediction | Kind::Fitted))
+            .filter(|_| self.question != figures::QUESTION)
     }
 
     /// Mean absolute error of predictions as a share, and of how many.
@@ -357,11 +359,10 @@ impl<'a> Row<'a> {
 
     /// A number whose name ends with this word: `links`, `upi_links`.
     fn ending(&self, word: &str) -> Option<f64> {
-        let of = |key: &&String| {
-            key.strip_suffix(word).is_some_and(|before| before.is_empty() || before.ends_with('_'))
-        };
         let mut keys = self.fields.keys().chain(self.table.system.keys());
-        self.number(keys.find(of)?)
+        self.number(keys.find(|key| {
+            key.strip_suffix(word).is_some_and(|before| before.is_empty() || before.ends_with('_'))
+        })?)
     }
 
     /// The row's own figures in these units: the column, what stands before its unit, and what one
@@ -377,8 +378,7 @@ impl<'a> Row<'a> {
             Some((key.clone(), what, *one))
         };
         const GIVEN: [&str; 4] = ["bus_gb_s", "idle_ns", "link_gbps", "peak_gb_s"];
-        let given = |key: &&String| !GIVEN.contains(&key.as_str());
-        self.fields.keys().filter(given).filter_map(of).collect()
+        self.fields.keys().filter(|key| !GIVEN.contains(&key.as_str())).filter_map(of).collect()
     }
 
     fn number(&self, key: &str) -> Option<f64> {
@@ -507,11 +507,12 @@ fn unasked(table: &Table) -> Option<Answer> {
 
 /// Mean error of guessing the median of the others.
 fn median_of_others(published: &[f64]) -> Option<f64> {
-    let off = |at: usize| {
-        let others: Vec<f64> = [&published[..at], &published[at + 1..]].concat();
-        Some((narrows_stats::median(&others)? / published[at] - 1.0).abs())
-    };
-    let errors: Option<Vec<f64>> = (0..published.len()).map(off).collect();
+    let errors: Option<Vec<f64>> = (0..published.len())
+        .map(|at| {
+            let others: Vec<f64> = [&published[..at], &published[at + 1..]].concat();
+            Some((narrows_stats::median(&others)? / published[at] - 1.0).abs())
+        })
+        .collect();
     let errors = errors.filter(|errors| errors.len() > 1)?;
     Some(errors.iter().sum::<f64>() / errors.len() as f64)
 }

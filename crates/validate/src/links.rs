@@ -162,10 +162,14 @@ fn memory(row: &Row<'_>, what: &str) -> Option<Solved> {
         Some(ways) => (ways * row.number("sockets").unwrap_or(1.0), String::new()),
         None => {
             let by_socket = sockets::sets_of(row).ok()?;
-            let of =
-                |sets: &Vec<usize>| sets.iter().sum::<usize>() as f64 / sets.len().max(1) as f64;
             let words: Vec<String> = by_socket.iter().map(|sets| format!("{sets:?}")).collect();
-            (by_socket.iter().map(of).sum(), format!(", in sets of {}", words.join(" and ")))
+            (
+                by_socket
+                    .iter()
+                    .map(|sets| sets.iter().sum::<usize>() as f64 / sets.len().max(1) as f64)
+                    .sum(),
+                format!(", in sets of {}", words.join(" and ")),
+            )
         }
     };
     let bps = ways * mts * 1e6 * 64.0 * share;
@@ -201,12 +205,13 @@ fn packets(row: &Row<'_>, _: &str) -> Option<Solved> {
     }
     let frame = row.bytes("frame")?;
     let wire = framing::packets_per_second(row.link_bps()?, frame);
-    let given = || generation(row).zip(row.number("width"));
-    let slot = row.table.reads.counting(given).map(|(speed, width)| {
-        let bps = pcie::packet_bps(speed, width as u32, row.bytes("mps").unwrap_or(MPS));
-        let can = pcie::smallest_packets(bps, frame);
-        can.received.min(can.sent_batched) * 1e6
-    });
+    let slot = row.table.reads.counting(|| generation(row).zip(row.number("width"))).map(
+        |(speed, width)| {
+            let bps = pcie::packet_bps(speed, width as u32, row.bytes("mps").unwrap_or(MPS));
+            let can = pcie::smallest_packets(bps, frame);
+            can.received.min(can.sent_batched) * 1e6
+        },
+    );
     let fewest = wire.min(slot.unwrap_or(wire));
     if let Some((name, engine)) = engine(row).filter(|(_, engine)| *engine < fewest) {
         let says = format!("a {name}'s engine does {:.2} million a second", engine / 1e6);

@@ -23,11 +23,12 @@ fn declare_from(entries: &[Fields], table: &str, rows: &mut [Fields]) {
         |fields: &Fields, key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
     for row in rows.iter_mut().filter(|row| !row.contains_key("quantity")) {
         let Some(name) = text(row, "name") else { continue };
-        let is_one = |entry: &&Fields| {
+        let Some(entry) = entries.iter().find(|entry| {
             text(entry, "table").as_deref() == Some(table)
                 && text(entry, "name") == Some(name.clone())
+        }) else {
+            continue;
         };
-        let Some(entry) = entries.iter().find(is_one) else { continue };
         for (field, value) in entry.iter().filter(|(field, _)| *field != "table") {
             row.entry(field.clone()).or_insert_with(|| value.clone());
         }

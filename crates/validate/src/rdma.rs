@@ -200,8 +200,7 @@ fn beside(row: &Row<'_>, kind: Rdma, link_gbps: f64) -> Option<Resource> {
     }
     let server = of_nic(&Host::default(), None, &said, &Calibration::default()).ok()?;
     let reach = server.reaches().into_iter().next()?;
-    let of = |one: &Resource| ["nic", "pcie"].contains(&one.name);
-    let all = reach.resources.into_iter().filter(of);
+    let all = reach.resources.into_iter().filter(|one| ["nic", "pcie"].contains(&one.name));
     all.min_by(|one, other| one.value.total_cmp(&other.value))
 }
 
@@ -224,11 +223,11 @@ fn ask(
             }
         }
     };
-    let of_generation = |name: &str| GENERATIONS.iter().find(|(known, _)| *known == name);
-    let link = match generation.and_then(of_generation) {
-        Some((_, gbps)) => row.number("link_gbps").unwrap_or(*gbps),
-        None => row.link_bps().ok_or("no `link_gbps` and no `nic` such as 100GbE")? / 1e9,
-    };
+    let link =
+        match generation.and_then(|name| GENERATIONS.iter().find(|(known, _)| *known == name)) {
+            Some((_, gbps)) => row.number("link_gbps").unwrap_or(*gbps),
+            None => row.link_bps().ok_or("no `link_gbps` and no `nic` such as 100GbE")? / 1e9,
+        };
     let mut or = |key: &'static str, otherwise: f64| {
         row.bytes(key).unwrap_or_else(|| {
             assumed.insert(key, otherwise.to_string());

@@ -77,13 +77,16 @@ fn of_table(table: &Table) -> Vec<Scored> {
 }
 
 fn of_answer(table: &Table, answer: &Answer) -> Vec<Scored> {
-    let counts = |cell: &&Cell| cell.published.is_some() && cell.kind != Kind::Consistency;
-    answer.cells.iter().filter(counts).map(|cell| scored(table, answer, cell)).collect()
+    answer
+        .cells
+        .iter()
+        .filter(|cell| cell.published.is_some() && cell.kind != Kind::Consistency)
+        .map(|cell| scored(table, answer, cell))
+        .collect()
 }
 
 fn scored(table: &Table, answer: &Answer, cell: &Cell) -> Scored {
-    let with_range = || Some((cell.predicted?, cell.low?, cell.high?));
-    let stated = cell.uncalibrated.or_else(with_range);
+    let stated = cell.uncalibrated.or_else(|| Some((cell.predicted?, cell.low?, cell.high?)));
     let value = stated.map(|(value, ..)| value).or(cell.predicted);
     let is_inside = |(_, low, high): (f64, f64, f64)| {
         cell.published.is_some_and(|published| (low..=high).contains(&published))

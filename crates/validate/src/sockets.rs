@@ -403,11 +403,12 @@ fn population(row: &Row<'_>, platform: &Platform) -> Result<BySocket, String> {
     let (controllers, channels) = (platform.controllers as usize, platform.channels as usize);
     if let Some(given) = row.value("channels").and_then(Value::as_array) {
         let wrong = || "`channels` is sockets of controllers of modules: [[[1,1,0],[1,0,0]], ...]";
-        let number = |value: &Value| {
-            value.as_integer().and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= 8)
-        };
         let socket = |value: &Value| -> Option<Vec<u32>> {
-            let all = value.as_array()?.iter().map(|c| Some(c.as_array()?.iter().map(number)));
+            let all = value.as_array()?.iter().map(|c| {
+                Some(c.as_array()?.iter().map(|value| {
+                    value.as_integer().and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= 8)
+                }))
+            });
             all.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect()
         };
         return given.iter().map(|value| socket(value).ok_or_else(|| wrong().to_owned())).collect();
@@ -417,10 +418,14 @@ fn population(row: &Row<'_>, platform: &Platform) -> Result<BySocket, String> {
         return Err(format!("{dimms} modules are more than any server has slots for"));
     }
     // A second processor is there when any row says something of its memory.
-    let second =
-        |row: Row<'_>| row.text("cpu2").is_some_and(|word| !word.eq_ignore_ascii_case("none"));
     let told = row.number("sockets").map(|sockets| sockets as usize);
-    let sockets = told.unwrap_or(1 + usize::from(row.table.rows().any(second))).clamp(1, 16);
+    let sockets = told
+        .unwrap_or(
+            1 + usize::from(row.table.rows().any(|row| {
+                row.text("cpu2").is_some_and(|word| !word.eq_ignore_ascii_case("none"))
+            })),
+        )
+        .clamp(1, 16);
     let mut all = vec![vec![0u32; controllers * channels]; sockets];
     for dimm in 0..dimms {
         let (socket, place) = (dimm % sockets, dimm / sockets);

@@ -12,8 +12,11 @@ const QUESTION: &str = "round trips";
 
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {
-    let is_one = |row: &Row<'_>| row.has("transport") && row.has("rr_us");
-    let cells: Vec<Cell> = table.rows().filter(is_one).map(|row| cell(&row)).collect();
+    let cells: Vec<Cell> = table
+        .rows()
+        .filter(|row| row.has("transport") && row.has("rr_us"))
+        .map(|row| cell(&row))
+        .collect();
     if cells.is_empty() {
         return None;
     }

@@ -36,8 +36,8 @@ fn parse(text: &str) -> Result<Output, Unusable> {
         let run = Run::new("mpi-pingpong").level("length", 2_000_000);
         runs.push(run.figure("average", Some(rate * 8e9), Unit::BitsPerSecond));
     }
-    let number = |key: &str| value(key).map(|n| n.to_string());
-    let version = ["VersionMajor", "VersionMinor", "VersionMicro"].map(number);
+    let version = ["VersionMajor", "VersionMinor", "VersionMicro"]
+        .map(|key| value(key).map(|n| n.to_string()));
     let version: Option<Vec<String>> = version.into_iter().collect();
     nothing(runs, version.map(|parts| parts.join(".")))
 }

@@ -193,10 +193,16 @@ fn words(text: &str) -> Result<Output, Unusable> {
             test.push(line);
         }
     }
-    let is_test = |lines: &&Vec<&str>| {
-        lines.iter().any(|line| line.starts_with("[ ID]") || line.starts_with("iperf3: "))
-    };
-    nothing(tests.iter().filter(is_test).map(|lines| test_of(lines)).collect(), version)
+    nothing(
+        tests
+            .iter()
+            .filter(|lines| {
+                lines.iter().any(|line| line.starts_with("[ ID]") || line.starts_with("iperf3: "))
+            })
+            .map(|lines| test_of(lines))
+            .collect(),
+        version,
+    )
 }
 
 /// One line of a summary.

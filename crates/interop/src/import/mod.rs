@@ -147,11 +147,11 @@ pub fn telling(runs: &[Told<'_>]) -> BTreeSet<String> {
 /// The same number for what is equal, from 0.
 fn renumbered<T: Ord>(all: impl Iterator<Item = T>) -> Vec<usize> {
     let mut numbers = BTreeMap::new();
-    let number = |one| {
+    all.map(|one| {
         let next = numbers.len();
         *numbers.entry(one).or_insert(next)
-    };
-    all.map(number).collect()
+    })
+    .collect()
 }
 
 impl Run {

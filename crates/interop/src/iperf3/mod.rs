@@ -88,8 +88,9 @@ fn say(mut stream: &TcpStream, state: State) -> io::Result<()> {
 fn hear(mut stream: impl Read) -> io::Result<State> {
     let mut byte = [0];
     stream.read_exact(&mut byte)?;
-    let unknown = || io::Error::new(io::ErrorKind::InvalidData, format!("state {}", byte[0] as i8));
-    State::of(byte[0]).ok_or_else(unknown)
+    State::of(byte[0]).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("state {}", byte[0] as i8))
+    })
 }
 
 fn send_json(mut stream: &TcpStream, value: &impl Serialize) -> io::Result<()> {

@@ -98,8 +98,8 @@ impl Service for Tests {
         guest: &mut Guest,
         log: &dyn Fn(Event),
     ) -> io::Result<Option<String>> {
-        let known = |error: io::Error| io::Error::new(error.kind(), format!("{from}: {error}"));
-        self.hear_out(control, from, guest, log).map_err(known)
+        self.hear_out(control, from, guest, log)
+            .map_err(|error| io::Error::new(error.kind(), format!("{from}: {error}")))
     }
 }
 

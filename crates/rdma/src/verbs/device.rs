@@ -127,11 +127,12 @@ impl Device {
 /// last; that of a user who may not open the file is the first.
 fn why_closed(name: &str, told: NativeError) -> NativeError {
     let classes = std::fs::read_dir("/sys/class/infiniband_verbs").into_iter().flatten().flatten();
-    let is_its = |class: &std::fs::DirEntry| {
+    let Some(class) = classes.into_iter().find(|class| {
         let device = std::fs::read_to_string(class.path().join("ibdev"));
         device.is_ok_and(|device| device.trim() == name)
+    }) else {
+        return told;
     };
-    let Some(class) = classes.into_iter().find(is_its) else { return told };
     let file = Path::new("/dev/infiniband").join(class.file_name());
     match std::fs::OpenOptions::new().read(true).write(true).open(&file) {
         Ok(_) => told,

@@ -250,11 +250,15 @@ impl Crew {
         watch: &mut dyn Watch,
         hold: impl FnOnce(),
     ) -> Result<EndReport, LoadError> {
-        let wait = |time| {
-            thread::sleep(time);
-            Waited::Out
-        };
-        self.run_while(timeline, watch, wait, hold)
+        self.run_while(
+            timeline,
+            watch,
+            |time| {
+                thread::sleep(time);
+                Waited::Out
+            },
+            hold,
+        )
     }
 
     /// The same, with a window that lasts until `wait` says that it was told so; of the time line
@@ -287,12 +291,11 @@ impl Crew {
         let first = self.tally_now();
         let slice = timeline.interval_ns.map_or(INTERVAL, span);
         let window = (span(timeline.window_ns), slice);
-        let wait = |time| {
+        let intervals = self.keep_window(began, window, self.total(&first), |time| {
             let told = wait(time);
             watch.slice(&self.sockets);
             told
-        };
-        let intervals = self.keep_window(began, window, self.total(&first), wait);
+        });
         let last = self.tally_now();
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
         self.clockwork.set(Phase::Cooldown);

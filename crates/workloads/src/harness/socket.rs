@@ -214,7 +214,6 @@ pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
         IpAddr::V4(_) => int(socket, libc::IPPROTO_IP, libc::IP_MTU),
         IpAddr::V6(_) => int(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU),
     });
-    let unsigned = |n: libc::c_int| u64::try_from(n).ok();
     Effective {
         congestion: congestion
             .map(|name| String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()),
@@ -225,7 +224,7 @@ pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
         no_delay: stream.then(|| socket.tcp_nodelay().ok()).flatten(),
         mss_bytes: stream.then(|| socket.tcp_mss().ok()).flatten(),
         dscp,
-        path_mtu_bytes: path_mtu.and_then(unsigned).map(Bytes),
+        path_mtu_bytes: path_mtu.and_then(|n| u64::try_from(n).ok()).map(Bytes),
         ip: address.map(ip_version),
         ..Default::default()
     }

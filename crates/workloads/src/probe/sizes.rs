@@ -53,9 +53,8 @@ impl Search {
         let passed = tried.iter().enumerate().filter(|(index, _)| came(*index));
         let largest = passed.map(|(_, size)| *size).chain(self.passes).max();
         self.passes = largest;
-        let above = |size: &u16| largest.is_none_or(|largest| *size > largest);
         let known = tried.iter().copied().chain(self.vanishes);
-        self.vanishes = known.filter(above).min();
+        self.vanishes = known.filter(|size| largest.is_none_or(|largest| *size > largest)).min();
     }
 }
 
@@ -63,8 +62,9 @@ impl Search {
 fn between(passes: u16, vanishes: u16) -> Vec<u16> {
     let width = vanishes.saturating_sub(passes);
     let parts = (EACH + 1).min(width).max(1);
-    let cut = |n: u16| passes + (u32::from(width) * u32::from(n) / u32::from(parts)) as u16;
-    let mut sizes: Vec<u16> = (1..parts).map(cut).collect();
+    let mut sizes: Vec<u16> = (1..parts)
+        .map(|n| passes + (u32::from(width) * u32::from(n) / u32::from(parts)) as u16)
+        .collect();
     sizes.dedup();
     sizes
 }

@@ -75,10 +75,13 @@ pub fn address_of(device: &str, own: IpAddr) -> Result<IpAddr, LoadError> {
         Transport::Iwarp => gids.iter().flat_map(|gid| with_hardware(&gid.bytes[..6])).collect(),
         Transport::InfiniBand => gids.iter().map(Gid::address).collect(),
     };
-    let of_family = |at: &&IpAddr| at.is_ipv4() == own.is_ipv4();
-    let found = found.iter().find(|at| **at == own).or(found.iter().find(of_family));
-    let none = || LoadError::Order(format!("{device} has no address of the family of {own}"));
-    found.copied().ok_or_else(none)
+    let found = found
+        .iter()
+        .find(|at| **at == own)
+        .or(found.iter().find(|at| at.is_ipv4() == own.is_ipv4()));
+    found
+        .copied()
+        .ok_or_else(|| LoadError::Order(format!("{device} has no address of the family of {own}")))
 }
 
 /// Addresses of the interfaces that have this hardware address.

@@ -75,8 +75,8 @@ fn meet(
     let lent = endpoint.lent();
     talk.say(Word::Card, &card(&endpoint.name()?, lent))?;
     let heard = talk.hear(Word::Card)?;
-    let torn = || LoadError::Peer("the other end's card is torn".into());
-    let (other, remote) = read_card(&heard).ok_or_else(torn)?;
+    let (other, remote) =
+        read_card(&heard).ok_or_else(|| LoadError::Peer("the other end's card is torn".into()))?;
     endpoint.join(other)?;
     let mut pair = Pair::Fabric(Box::new(endpoint));
     for Room { id, address, length } in rooms(pair.base()) {

@@ -212,8 +212,9 @@ impl Maker<'_> {
 
     fn connect(&self, talk: &mut Talk) -> Result<Connected, LoadError> {
         narrows_rdma::verbs::available()?;
-        let riddle = || LoadError::Peer("the other end spoke in riddles".into());
-        let Some(to) = read_hello(&talk.hear(Word::Hello)?).ok_or_else(riddle)? else {
+        let Some(to) = read_hello(&talk.hear(Word::Hello)?)
+            .ok_or_else(|| LoadError::Peer("the other end spoke in riddles".into()))?
+        else {
             let choice = self.choose()?;
             if choice.domain.transport() == Transport::Iwarp {
                 let device = choice.domain.device();

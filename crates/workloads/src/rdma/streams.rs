@@ -376,8 +376,9 @@ fn receive(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
         },
     };
     let link = establish(flow, told, &settings, &need, &|base| {
-        let room = |id| Room { id, address: base + slots.place(id), length: slots.length as u32 };
-        (0..u64::from(receives)).map(room).collect()
+        (0..u64::from(receives))
+            .map(|id| Room { id, address: base + slots.place(id), length: slots.length as u32 })
+            .collect()
     })?;
     let credits = verb == Verb::Send && link.told.transport == IWARP;
     let checker = stream.verify.then(|| Checker::new(told.span())).transpose()?;
