@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 
 const STYLE: &str = include_str!("formats/style.css");
 
+/// What a picture that stands alone is drawn on: the paper of a page, from corner to corner.
+const PAPER: &str = "fill=\"#fff\"";
+
 /// Names without an ending, and SVG documents.
 pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     let mut figures = Vec::new();
@@ -72,7 +75,14 @@ pub(crate) fn alone(svg: &str) -> String {
         for (name, value) in own(&rules, tag, class.unwrap_or_default()) {
             drawn += &format!(" {name}=\"{value}\"");
         }
-        drawn += &part[tag.len()..];
+        let rest = &part[tag.len()..];
+        match (tag, rest.split_once('>')) {
+            // A viewer may have a dark ground, on which dark text is not to be read.
+            ("svg", Some((head, inside))) => {
+                drawn += &format!("{head}><rect width=\"100%\" height=\"100%\" {PAPER}/>{inside}");
+            }
+            _ => drawn += rest,
+        }
     }
     drawn + "\n"
 }
@@ -146,7 +156,8 @@ mod tests {
         let drawn = alone(page);
         assert!(!drawn.contains("var(") && !drawn.contains("<style"), "{drawn}");
         for part in [
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><rect width=\"100%\" \
+             height=\"100%\" fill=\"#fff\"/><rect",
             "<rect fill=\"#b3312b\" class=\"dimm set1\" x=\"1\"><title>a</title></rect>",
             "<rect fill=\"none\" stroke=\"#d8dde4\" class=\"empty\">",
             "fill=\"#fff\" font-family=\"sans-serif\" font-size=\"9.5px\" class=\"module\">b</text>",

@@ -12,6 +12,8 @@ pub(crate) struct Layout<'a> {
     pub sockets: Vec<Package<'a>>,
     /// Nodes of no one socket: over several, without CPUs, or of a kernel that tells no packages.
     pub nodes: Vec<Home<'a>>,
+    /// NICs by a node of which nothing else is told: a listing of PCI has nodes as numbers alone.
+    pub unlisted: BTreeMap<u32, Vec<&'a Nic>>,
     /// NICs whose node is not known.
     pub homeless: Vec<&'a Nic>,
     /// Modules whose channel is not known, and slots of no channel.
@@ -76,11 +78,12 @@ impl Links {
         }
     }
 
-    /// `up to 3 links of 10.4 GT/s, 62.4 GB/s each way (data sheet)`.
+    /// `up to 3 of 10.4 GT/s, 62.4 GB/s each way (the family's most; this model may have fewer)`.
     pub fn says(self) -> String {
         match (self, self.gbytes()) {
             (Self::AtMost(links, gts), Some(rate)) => format!(
-                "up to {links} of {gts} GT/s, {} GB/s each way (data sheet)",
+                "up to {links} of {gts} GT/s, {} GB/s each way (the family's most; this model may \
+                 have fewer)",
                 three_digits(rate)
             ),
             _ => "width unknown".to_owned(),
@@ -118,7 +121,8 @@ impl<'a> Layout<'a> {
         let links = || by_family().map_or(Links::Unknown, |(links, gts)| Links::AtMost(links, gts));
         Self {
             links: several.then(links),
-            homeless: host.physical_nics().filter(|nic| home(host, nic).is_none()).collect(),
+            unlisted: unlisted(host),
+            homeless: host.physical_nics().filter(|nic| is_homeless(host, nic)).collect(),
             unplaced: slots.iter().filter(|slot| slot.at.is_none()).collect(),
             sockets,
             nodes,
@@ -205,8 +209,21 @@ fn nearest(home: &Home<'_>, homes: &[Home<'_>]) -> Option<BTreeSet<u32>> {
     Some(near.flat_map(|(other, _)| other.over.iter().copied()).collect())
 }
 
+/// The NICs of nodes that the host does not list.
+fn unlisted(host: &Host) -> BTreeMap<u32, Vec<&Nic>> {
+    let mut nodes = BTreeMap::<u32, Vec<&Nic>>::new();
+    for nic in host.physical_nics().filter(|nic| home(host, nic).is_none()) {
+        nic.node.value().into_iter().for_each(|node| nodes.entry(*node).or_default().push(nic));
+    }
+    nodes
+}
+
+fn is_homeless(host: &Host, nic: &Nic) -> bool {
+    home(host, nic).is_none() && nic.node.value().is_none()
+}
+
 /// The node that a NIC is drawn at: its own, or the only one.
-pub(crate) fn home(host: &Host, nic: &Nic) -> Option<u32> {
+fn home(host: &Host, nic: &Nic) -> Option<u32> {
     match host.nodes.as_slice() {
         [only] => Some(only.id),
         nodes => nic.node.value().copied().filter(|id| nodes.iter().any(|node| node.id == *id)),

@@ -43,10 +43,11 @@ pub(crate) fn draw(host: &Host, population: Option<&Population>, screen: &Screen
         layout.nodes.iter().for_each(|home| drawer.node(&mut frame, home));
         out.extend(frame.finish(0));
     }
+    for (node, nics) in &layout.unlisted {
+        out.extend(drawer.apart(&format!("node {node}"), nics, columns));
+    }
     if !layout.homeless.is_empty() {
-        let mut frame = Frame::new(columns, "node unknown");
-        drawer.nics(&mut frame, &layout.homeless);
-        out.extend(frame.finish(0));
+        out.extend(drawer.apart("node unknown", &layout.homeless, columns));
     }
     out.iter().map(|line| line.replace('\u{a0}', " ").trim_end().to_owned()).collect()
 }
@@ -102,6 +103,13 @@ impl Drawer<'_> {
                 frame.text(&format!("{}{}", below.replace(' ', "\u{a0}"), card), below);
             }
         }
+    }
+
+    /// NICs beside the sockets, in a box of their own.
+    fn apart(&self, title: &str, nics: &[&Nic], columns: usize) -> Vec<String> {
+        let mut frame = Frame::new(columns, title);
+        self.nics(&mut frame, nics);
+        frame.finish(0)
     }
 
     fn unplaced(&self, layout: &Layout<'_>, columns: usize) -> Vec<String> {

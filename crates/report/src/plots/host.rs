@@ -66,7 +66,10 @@ pub fn draw(host: &Host, measured_node: Option<u32>, bandwidth: Option<BytesPerS
         let home = Home { node: &whole, nics, over: Default::default() };
         drawer.node(&home, measured(&whole));
     } else {
-        drawer.homeless(&layout.homeless);
+        for (node, nics) in &layout.unlisted {
+            drawer.apart(&format!("node {node}"), nics);
+        }
+        drawer.apart("node unknown", &layout.homeless);
     }
     drawer.svg.finish(drawer.y)
 }
@@ -130,12 +133,12 @@ impl Drawer<'_> {
         self.y = population::unplaced(&mut self.svg, &layout.unplaced, CHANNELS, top);
     }
 
-    /// NICs whose node is not known, three in a row.
-    fn homeless(&mut self, nics: &[&Nic]) {
+    /// NICs of a node that nobody lists, or whose node is not known, three in a row.
+    fn apart(&mut self, title: &str, nics: &[&Nic]) {
         if nics.is_empty() {
             return;
         }
-        self.svg.text("small", (LEFT, self.y + 9.0), Anchor::Start, "node unknown");
+        self.svg.text("small", (LEFT, self.y + 9.0), Anchor::Start, title);
         self.y += LINE;
         for line in nics.chunks(3) {
             for (column, nic) in line.iter().enumerate() {
