@@ -6,6 +6,7 @@
 
 pub mod board;
 pub mod checks;
+pub mod guest;
 pub mod interleave;
 pub mod locator;
 pub mod missing;

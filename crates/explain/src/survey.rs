@@ -95,3 +95,9 @@ pub fn no_device(of: &str) -> Inapplicable {
 pub fn not_so(because: impl Into<String>) -> Inapplicable {
     Inapplicable::NotSo { because: because.into() }
 }
+
+/// Why what firmware says of modules is not judged: a hypervisor has made it up.
+pub fn of_guest(host: &Host) -> Option<Inapplicable> {
+    let name = narrows_dimm::guest::hypervisor(host.product.value()?)?;
+    Some(not_so(format!("the modules are those that {name} tells a virtual machine of")))
+}

@@ -1,7 +1,9 @@
 //! What kind of machine this is: product, hypervisor, container.
 
 use crate::Root;
+use narrows_dimm::guest;
 use narrows_model::Fact;
+use narrows_model::host::Host;
 
 /// Maker and product, from the world-readable part of DMI, or the device tree of an Arm board.
 pub fn product(root: &Root) -> Fact<String> {
@@ -16,6 +18,19 @@ pub fn product(root: &Root) -> Fact<String> {
         }
         (Some(_), None) => maker,
         (None, Some(_)) => product,
+    }
+}
+
+/// The hypervisor by the product alone, where nothing else was there to tell: a description by
+/// firmware or by a program.
+pub fn by_product(host: &mut Host) {
+    if host.virtualised.value().is_some() {
+        return;
+    }
+    let product = host.product.value();
+    if let Some(name) = product.and_then(|product| guest::hypervisor(product)) {
+        let from = format!("{}, the product", host.product.source().0);
+        host.virtualised = Fact::known(format!("virtual machine ({name})"), from);
     }
 }
 

@@ -4,6 +4,7 @@
 //! one, and pages in it are slower (docs/predict.md, interleave sets).
 
 use super::evidence;
+use crate::survey::of_guest;
 use crate::{Case, Rule};
 use narrows_model::Bytes;
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
@@ -17,6 +18,9 @@ pub static RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>) -> Verdict {
+    if let Some(why) = of_guest(&case.study.host) {
+        return Verdict::NotApplicable { why };
+    }
     let fact = &case.study.host.memory.slots;
     let Some(slots) = fact.value() else {
         return Verdict::unknown(Missing::fact("memory slots", fact));
@@ -73,5 +77,9 @@ mod tests {
         };
         assert!(is_found(&of_host(&RULE, host(&[32, 32, 16]))));
         assert!(is_clear(&of_host(&RULE, host(&[32, 32]))));
+        // What a hypervisor calls modules are none.
+        let mut guest = host(&[3968, 128]);
+        guest.product = known("Microsoft Corporation Virtual Machine".to_owned());
+        assert!(matches!(of_host(&RULE, guest), Verdict::NotApplicable { .. }));
     }
 }

@@ -6,6 +6,7 @@
 //! the finding says which of these it is.
 
 use super::evidence;
+use crate::survey::of_guest;
 use crate::{Case, Rule};
 use narrows_dimm::platform::{self, Platform};
 use narrows_model::host::{Module, Slot};
@@ -21,6 +22,9 @@ pub static RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>) -> Verdict {
+    if let Some(why) = of_guest(&case.study.host) {
+        return Verdict::NotApplicable { why };
+    }
     let fact = &case.study.host.memory.slots;
     let Some(slots) = fact.value() else {
         return Verdict::unknown(Missing::fact("memory slots", fact));
