@@ -93,6 +93,17 @@ pub struct Slot {
     pub interleave: Option<Interleave>,
 }
 
+impl Slot {
+    /// The slot in a few words: its locator, and its bank where firmware tells one.
+    pub fn named(&self) -> String {
+        let placeholder = matches!(self.bank.trim(), "" | "Unknown" | "Not Specified" | "None");
+        match placeholder {
+            true => self.locator.clone(),
+            false => format!("{} {}", self.locator, self.bank),
+        }
+    }
+}
+
 /// A module's place in an interleave, as firmware states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Interleave {

@@ -82,7 +82,7 @@ fn slot_at(svg: &mut Svg, slot: &Slot, at: (f64, f64), width: f64) {
         let size = module.size_bytes.map_or("size unknown".into(), |size| size.to_string());
         format!("{size} {}", module.technology)
     });
-    svg.rect(class, at, (width, MODULE), &format!("{} {}: {says}", slot.locator, slot.bank));
+    svg.rect(class, at, (width, MODULE), &format!("{}: {says}", slot.named()));
     if let Some(module) = held {
         let middle = (at.0 + width / 2.0, at.1 + MODULE - 4.0);
         let class = if module.is_dram { "module" } else { "axis" };

@@ -164,7 +164,7 @@ fn memory(host: &Host) -> Part {
     let population = Population::of(host);
     let loss = population.as_ref().ok().and_then(|known| Loss::of(host, known).ok());
     if let Some(slots) = host.memory.slots.value() {
-        let class = population.as_ref().map(|population| format!("{:?}", population.balance));
+        let class = population.as_ref().map(|population| population.balance.to_string());
         traits.push(("memory balance".to_owned(), class.unwrap_or("unknown".to_owned())));
         let cost = loss.as_ref().map(|loss| Lost::of(loss).says());
         traits.push(("memory costs".to_owned(), or_unknown(cost)));
@@ -182,7 +182,7 @@ fn memory(host: &Host) -> Part {
                 let speed = or_unknown(module.configured_mts);
                 format!("{} {} {speed} MT/s", or_unknown(module.size_bytes), module.technology)
             });
-            traits.push((format!("slot {} {}", slot.locator, slot.bank), holds));
+            traits.push((format!("slot {}", slot.named()), holds));
         }
     }
     // To a tenth of a GiB: kernels of one kind differ by a few pages.
