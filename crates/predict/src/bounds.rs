@@ -103,7 +103,7 @@ pub static PCIE_GEN: Bound = whole(1.0, 6.0, "", "PCI Express 1.0 to 6.0");
 pub static TAGS: Bound = whole(0.0, 2.0, "", "IEEE 802.1Q and 802.1ad");
 /// Switches between two hosts.
 pub static SWITCHES: Bound = whole(0.0, 16.0, "", "a path inside one building");
-/// Lanes of a slot.
+/// Lanes of a slot; a link has only some of these numbers ([`is_link_width`]).
 pub static LANES: Bound = whole(1.0, 32.0, "", "PCI Express base specification: x1 to x32");
 /// Data of a PCI Express packet.
 pub static PAYLOAD: Bound =
@@ -124,3 +124,8 @@ pub static SHARE: Bound = real(0.0, 1.0, "", "a share");
 pub static COPY_MB_S: Bound = real(50.0, 500_000.0, "MB/s", "that of a core in GB/s");
 /// A published figure: only what cannot be one is refused.
 pub static FIGURE: Bound = real(1e-9, 1e12, "", "a published rate or time is above zero");
+
+/// Whether a PCI Express link can have so many lanes: x12 and x32 went with PCI Express 6.0.
+pub fn is_link_width(lanes: u32) -> bool {
+    matches!(lanes, 1 | 2 | 4 | 8 | 12 | 16 | 32)
+}

@@ -37,8 +37,12 @@ pub enum Refused {
     Form(String, String, &'static str),
     /// A part of the text of the key is outside of what it can be.
     Part(String, String, OutOfBounds),
+    /// The text of the key has a number of lanes that no link has.
+    Lanes(String, String),
     /// Modules were said of processors that interleave in an unknown way.
     Interleaving,
+    /// No channel of any processor holds a module, so nothing would run.
+    NoModules,
     /// Processors are said without a hole: this one would be next.
     NextSocket(String, usize),
     /// The text of the key does not tell modules of each channel.
@@ -75,6 +79,12 @@ impl fmt::Display for Refused {
             }
             Self::Form(key, text, form) => write!(f, "{key}={text} is not {form}"),
             Self::Part(key, text, why) => write!(f, "{key}={text}: {why}"),
+            Self::Lanes(key, text) => {
+                write!(f, "{key}={text}: PCI Express has 1, 2, 4, 8, 12, 16 or 32 lanes")
+            }
+            Self::NoModules => {
+                write!(f, "no memory module on any processor: memory.socket0=1,1,1/0,0,0")
+            }
             Self::Interleaving => {
                 write!(f, "how these processors interleave is not known: cpu=NAME")
             }

@@ -276,6 +276,9 @@ fn slot(key: &str, text: &str) -> Result<Slot, Refused> {
     let rates = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
     let gts = rates.get(generation.wrapping_sub(1)).copied().ok_or_else(wrong)?;
     let lanes = number(lanes, &bounds::LANES)? as u32;
+    if !bounds::is_link_width(lanes) {
+        return Err(Refused::Lanes(key.to_owned(), text.to_owned()));
+    }
     let (payload, payload_from) = match payload {
         Some(text) => (number(text, &bounds::PAYLOAD)?, given()),
         None => (PAYLOAD_BYTES, most_ports()),
@@ -357,6 +360,16 @@ fn configured(host: &Host) -> Option<f64> {
 }
 
 impl Server {
+    /// Refuses a server whose channels are known and hold nothing: it would run nothing. A search
+    /// starts from such a one.
+    pub fn runs(&self) -> Result<(), Refused> {
+        let known = !self.modules.is_empty();
+        match known && self.modules.iter().flatten().all(|count| *count == 0) {
+            true => Err(Refused::NoModules),
+            false => Ok(()),
+        }
+    }
+
     /// Ways of the interleave sets of modules; none where the platform's are not known.
     pub fn ways(&self, modules: &[u32]) -> Vec<usize> {
         self.platform.and_then(|platform| ways(modules, platform).ok()).unwrap_or_default()

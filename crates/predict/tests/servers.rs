@@ -200,6 +200,7 @@ fn what_is_said_is_within_its_bounds() {
         ("memory.mts", "1", "memory.mts=1 is not"),
         ("nic.pcie", "16", "nic.pcie=16 is not GENERATIONxLANES"),
         ("nic.pcie", "0x16", "nic.pcie=0: 0 is not a whole number from 1"),
+        ("nic.pcie", "3x3", "nic.pcie=3x3: PCI Express has 1, 2, 4, 8"),
         ("nic.pcie", "3x33", "nic.pcie=33: 33 is not"),
         ("nic.pcie", "3x16/64", "nic.pcie=64: 64 is not"),
         ("link", "token-ring", "link=token-ring is none of ethernet, infiniband"),
@@ -219,6 +220,9 @@ fn what_is_said_is_within_its_bounds() {
         let why = wrong(&[(key, word)]);
         assert!(why.contains(says), "{key}={word}: {why}");
     }
+    let empty = engine(&[("memory.socket0", "0,0,0/0,0,0")]).server;
+    assert_eq!(empty.runs(), Err(Refused::NoModules));
+    assert_eq!(engine(&[]).server.runs(), Ok(()));
     let two = [("memory.socket1", "1,1,1/1,1,1"), ("nic.socket", "0,1"), ("nic.count", "3")];
     assert_eq!(wrong(&two), "nic.count=3, and nic.socket names 2");
     assert_eq!(engine(&[two[0], two[1], ("nic.count", "2")]).server.nics, [0, 1]);

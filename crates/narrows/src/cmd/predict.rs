@@ -66,6 +66,7 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     if let Some(modules) = args.search {
         return populations(args, &engine, modules);
     }
+    engine.server.runs().map_err(|why| wrong(why.to_string()))?;
     let today = today.filter(|_| !args.set.is_empty()).map(|mut today| {
         today.parameters = today.parameters.calibrated(&today.server, &base.measured);
         // The same work as after the change, so that the two can be set against each other.
