@@ -7,10 +7,11 @@ use crate::memory::{self, Firmware, Told, dmidecode, sections};
 use crate::parts::{self, Part};
 use crate::tree::Tree;
 use crate::unopened::{Malformed, NoHost, NotATable};
-use crate::{Root, hwloc, read, readers};
+use crate::{Root, hwloc, read, readers, virt};
 use narrows_model::Fact;
 use narrows_model::host::Host;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Larger than any description of a host.
@@ -36,10 +37,12 @@ pub fn open_together(paths: &[PathBuf]) -> Result<Host, NoHost> {
 /// A single description as it is, several joined.
 fn joined(all: Vec<Part>) -> Result<Host, NoHost> {
     let mut all = assembled(all)?;
-    match all.len() {
-        1 if all[0].is_whole => Ok(all.swap_remove(0).host),
-        _ => parts::join(all).map_err(NoHost::SeveralHosts),
-    }
+    let mut host = match all.len() {
+        1 if all[0].is_whole => all.swap_remove(0).host,
+        _ => parts::join(all).map_err(NoHost::SeveralHosts)?,
+    };
+    virt::by_product(&mut host);
+    Ok(host)
 }
 
 /// Resources of Redfish become one part.
@@ -156,6 +159,10 @@ fn is_piece(path: &Path) -> bool {
 }
 
 fn head(path: &Path) -> Option<Vec<u8>> {
+    // What a pipe gave is gone: only a file can be looked at before it is read.
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
     let mut head = Vec::new();
     std::fs::File::open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
     Some(head)
@@ -248,13 +255,14 @@ fn table_of(bytes: &[u8]) -> Result<&[u8], NotATable> {
     }
 }
 
-/// The bytes of a plain file, which a device or a pipe might never end, or of standard input.
+/// The bytes of a file, of a pipe as `<(command)` makes one, or of standard input. A device might
+/// never end.
 fn bytes(path: &Path) -> Result<Vec<u8>, Malformed> {
     if path == Path::new(STANDARD_INPUT) {
         return limited(std::io::stdin().lock());
     }
-    let plain = std::fs::metadata(path)?;
-    if !plain.is_file() {
+    let kind = std::fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_fifo() {
         return Err(Malformed::Irregular);
     }
     limited(std::fs::File::open(path)?)

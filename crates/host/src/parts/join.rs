@@ -7,7 +7,7 @@ use crate::{Root, read};
 use narrows_model::host::{
     CpuCounts, CpuPlace, Device, Disagreement, Host, Nic, Node, PciHop, PciLink, Said, Slot, Topic,
 };
-use narrows_model::{Bytes, Fact};
+use narrows_model::{Bytes, Fact, Source};
 use std::collections::BTreeMap;
 
 /// Two figures of one memory may differ so much: some programs round to MB or GB, and the kernel
@@ -18,7 +18,8 @@ pub fn join(mut parts: Vec<Part>) -> Result<Host, TwoHosts> {
     marks::check(&parts)?;
     // Stable: parts that are believed alike stay as they were given.
     parts.sort_by_key(Part::trust);
-    let mut joined = Joined { host: read(&Root::at("/nonexistent/narrows")) };
+    let host = read(&Root::at("/nonexistent/narrows"));
+    let mut joined = Joined { host, counted: BTreeMap::new() };
     for part in &parts {
         joined.take(part);
     }
@@ -30,6 +31,8 @@ pub fn join(mut parts: Vec<Part>) -> Result<Host, TwoHosts> {
 /// The host so far.
 struct Joined {
     host: Host,
+    /// Who told the CPUs of each node.
+    counted: BTreeMap<u32, Source>,
 }
 
 /// What a fact is of: an interface, an address or a node, and which of its facts.
@@ -95,7 +98,7 @@ impl Joined {
         fill(&mut self.host.identity, &other.identity, |_| String::new());
         fill(&mut self.host.expansion_slots, &other.expansion_slots, |_| String::new());
         self.processors(other);
-        self.nodes(&other.nodes);
+        self.nodes(&other.nodes, &Source(part.from.clone()));
         self.memory(other);
         for (name, fact) in &other.tuning {
             let into = self.host.tuning.entry(name.clone()).or_default();
@@ -142,17 +145,28 @@ impl Joined {
         self.differ((None, Topic::Cores), counts);
     }
 
-    fn nodes(&mut self, nodes: &[Node]) {
+    fn nodes(&mut self, nodes: &[Node], from: &Source) {
         for node in nodes {
             let at = self.host.nodes.iter().position(|known| known.id == node.id);
             let Some(at) = at else {
                 self.host.nodes.push(node.clone());
+                self.counted.insert(node.id, from.clone());
                 continue;
             };
             let known = &mut self.host.nodes[at];
             let name = format!("node {}", node.id);
+            let of = |cpus: &[u32], from: &Source| Said {
+                value: crate::list::show(cpus),
+                from: from.clone(),
+            };
+            let cpus = self.counted.get(&node.id).filter(|_| {
+                let told = !known.cpus.is_empty() && !node.cpus.is_empty();
+                told && known.cpus != node.cpus
+            });
+            let cpus = cpus.map(|first| [of(&known.cpus, first), of(&node.cpus, from)]);
             if known.cpus.is_empty() {
                 known.cpus.clone_from(&node.cpus);
+                self.counted.insert(node.id, from.clone());
             }
             if known.huge_pages.is_empty() {
                 known.huge_pages.clone_from(&node.huge_pages);
@@ -160,6 +174,7 @@ impl Joined {
             let sizes = fill(&mut known.memory_bytes, &node.memory_bytes, Bytes::to_string);
             fill(&mut known.distances, &node.distances, |_| String::new());
             let apart = apart(known.memory_bytes.value(), node.memory_bytes.value());
+            self.differ((Some(&name), Topic::NodeCpus), cpus);
             self.differ((Some(&name), Topic::MemoryBytes), sizes.filter(|_| apart));
         }
         self.host.nodes.sort_by_key(|node| node.id);
@@ -237,7 +252,7 @@ impl Joined {
             let Some(device) = devices.iter_mut().find(|device| device.address == end) else {
                 if let Some(listing) = parts.iter().find(|part| part.is_listing) {
                     let what = format!("{end} of {} is not in the listing", nic.name);
-                    let from = narrows_model::Source(listing.from.clone());
+                    let from = Source(listing.from.clone());
                     unused.push(narrows_model::host::Unused { from, what });
                 }
                 continue;
@@ -449,6 +464,24 @@ mod tests {
             host.disagreements[0].said.iter().map(|said| said.from.0.as_str()).collect();
         assert_eq!(said, ["before", "after"]);
         assert_eq!(host.devices[0].node.value(), Some(&1));
+    }
+
+    #[test]
+    fn a_node_of_other_cpus_is_told() {
+        let lscpu = "Architecture: x86_64\nCPU(s): 4\nOn-line CPU(s) list: 0-3\nSocket(s): 2\n\
+                     NUMA node(s): 2\nNUMA node0 CPU(s): 0,1\nNUMA node1 CPU(s): 2,3\n";
+        let numactl = "available: 2 nodes (0-1)\nnode 0 cpus: 0 2\nnode 0 size: 9 MB\n\
+                       node 1 cpus: 1 3\nnode 1 size: 9 MB\nnode distances:\n\
+                       node   0   1 \n  0:  10  21 \n  1:  21  10 \n";
+        let host = join(vec![part(lscpu, "a"), part(numactl, "b")]).expect("one host");
+        let [first, _] = &host.disagreements[..] else { panic!("{:?}", host.disagreements) };
+        assert_eq!((first.topic, first.of.as_deref()), (Topic::NodeCpus, Some("node 0")));
+        let said: Vec<(&str, &str)> =
+            first.said.iter().map(|said| (said.from.0.as_str(), said.value.as_str())).collect();
+        assert_eq!(said, [("a", "0-1"), ("b", "0,2")]);
+        let same = numactl.replace("0 2", "0 1").replace("1 3", "2 3");
+        let host = join(vec![part(lscpu, "a"), part(&same, "b")]).expect("one host");
+        assert_eq!(host.disagreements, []);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What tells two machines apart, so that parts of two are never made one.
 
 use super::Part;
+use narrows_model::host::CpuCounts;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
@@ -136,7 +137,59 @@ fn check_pair(a: &Part, b: &Part) -> Result<(), TwoHosts> {
     }
     check_makers(a, b)?;
     check_functions(a, b)?;
+    check_counts(a, b)?;
     check_macs(a, b)
+}
+
+/// Programs that count a host's processors and nodes, and name no host.
+const COUNTING: [&str; 2] = ["lscpu", "numactl"];
+
+/// Two outputs of one program that counts are of one machine only where they count the same: a CPU
+/// that was taken offline in between is one that is offline in the later.
+fn check_counts(a: &Part, b: &Part) -> Result<(), TwoHosts> {
+    if a.program != b.program || !COUNTING.contains(&a.program) {
+        return Ok(());
+    }
+    if let Some((x, y)) = all_cpus(a).zip(all_cpus(b)).filter(|(x, y)| x != y) {
+        return Err(two("number of CPUs", (x.to_string(), a), (y.to_string(), b)));
+    }
+    let counts = (a.host.cpu.counts.value(), b.host.cpu.counts.value());
+    if let (Some(x), Some(y)) = counts
+        && x != y
+    {
+        let shown = |one: &CpuCounts| format!("{} on {} sockets", one.cores, one.sockets);
+        return Err(two("number of cores", (shown(x), a), (shown(y), b)));
+    }
+    let (of_a, of_b) = (&a.host.nodes, &b.host.nodes);
+    if !of_a.is_empty() && !of_b.is_empty() && of_a.len() != of_b.len() {
+        let [x, y] = [of_a.len().to_string(), of_b.len().to_string()];
+        return Err(two("number of nodes", (x, a), (y, b)));
+    }
+    let pairs = of_a.iter().filter_map(|x| Some((x, of_b.iter().find(|y| y.id == x.id)?)));
+    for (x, y) in pairs {
+        // A node goes on without the CPUs that are offline.
+        let is_told = [a, b].iter().all(|part| offline(part) == 0)
+            && !x.cpus.is_empty()
+            && !y.cpus.is_empty();
+        if is_told && x.cpus != y.cpus {
+            let [x, y] = [x, y].map(|node| crate::list::show(&node.cpus));
+            return Err(two("list of a node's CPUs", (x, a), (y, b)));
+        }
+        let sizes = x.memory_bytes.value().zip(y.memory_bytes.value());
+        if let Some((x, y)) = sizes.filter(|(x, y)| x != y) {
+            return Err(two("size of a node", (x.to_string(), a), (y.to_string(), b)));
+        }
+    }
+    Ok(())
+}
+
+/// CPUs that a part counts, those that are offline included.
+fn all_cpus(part: &Part) -> Option<usize> {
+    part.host.cpu.online.value().map(|online| online.len() + offline(part))
+}
+
+fn offline(part: &Part) -> usize {
+    part.host.cpu.offline.value().map_or(0, Vec::len)
 }
 
 /// The processors that a listing of PCI is inside of are those of the names.
@@ -273,5 +326,44 @@ mod tests {
         let mut turned = part("CZ3");
         turned.marks.uuid = Some("00020003-0004-0005-0006-000700080009".to_owned());
         assert!(check(&[part("CZ3"), turned]).is_ok());
+    }
+
+    #[test]
+    fn two_counts_by_one_program_are_of_two_hosts_where_they_differ() {
+        let lscpu = |cpus: u32, offline: &str| {
+            let text = format!(
+                "Architecture: x86_64\nCPU(s): 8\nOn-line CPU(s) list: 0-{}\n{offline}\
+                 Model name: AMD EPYC 7763 64-Core Processor\nThread(s) per core: 1\n\
+                 Core(s) per socket: 8\nSocket(s): 1\nNUMA node(s): 1\nNUMA node0 CPU(s): 0-{}\n",
+                cpus - 1,
+                cpus - 1
+            );
+            part("lscpu", &text)
+        };
+        let numactl = |mib: u32| {
+            let text = format!(
+                "available: 1 nodes (0)\nnode 0 cpus: 0 1\nnode 0 size: {mib} MB\nnode 0 free: 1 MB\n\
+                 node distances:\nnode   0 \n  0:  10 \n"
+            );
+            part("numactl", &text)
+        };
+        let what = |a: Part, b: Part| check(&[a, b]).expect_err("two").what;
+        assert_eq!(what(lscpu(8, ""), lscpu(6, "")), "number of CPUs");
+        let offline = "Off-line CPU(s) list: 6-7\n";
+        assert!(check(&[lscpu(8, ""), lscpu(6, offline)]).is_ok());
+        let moved = |text: &str| part("lscpu", text);
+        let two = "Architecture: x86_64\nCPU(s): 4\nOn-line CPU(s) list: 0-3\nSocket(s): 2\n\
+                   NUMA node(s): 2\nNUMA node0 CPU(s): 0,1\nNUMA node1 CPU(s): 2,3\n";
+        let other = two.replace("0,1", "0,2").replace("2,3", "1,3");
+        assert_eq!(what(moved(two), moved(&other)), "list of a node's CPUs");
+        assert!(check(&[lscpu(8, ""), lscpu(8, "")]).is_ok());
+        assert_eq!(what(numactl(65436), numactl(128_000)), "size of a node");
+        assert!(check(&[numactl(65436), numactl(65436)]).is_ok());
+    }
+
+    fn part(program: &str, text: &str) -> Part {
+        let reader = crate::readers::of(text).expect("a known output");
+        assert_eq!(reader.name, program);
+        (reader.read)(text, program).expect("whole")
     }
 }

@@ -20,6 +20,8 @@ pub static READER: Reader = Reader { name: PROGRAM, is, read };
 const MAKERS: [&str; 5] = ["ARM", "Ampere", "AuthenticAMD", "GenuineIntel", "HygonGenuine"];
 /// The line that no summary in English is without.
 const ONLINE: &str = "On-line CPU(s) list";
+/// Those that were taken offline; the line is there only where there are any.
+const OFFLINE: &str = "Off-line CPU(s) list";
 
 /// What `uname -m` says, and the first line of the summary, in any language.
 const MACHINES: [&str; 10] = [
@@ -167,6 +169,11 @@ impl Summary {
         };
         part.host.cpu.places = online.iter().map(place).collect();
         part.host.cpu.online = Fact::known(online, from);
+        if let Some(text) = self.value(OFFLINE) {
+            let bad =
+                |_| BadText::Value { program: PROGRAM, what: "list of CPUs", text: short(text) };
+            part.host.cpu.offline = Fact::known(list::parse(text).map_err(bad)?, from);
+        }
         Ok(part)
     }
 
