@@ -11,6 +11,7 @@ pub mod fact;
 pub mod host;
 pub mod load;
 mod lost;
+pub mod memory_traffic;
 pub mod options;
 pub mod probe;
 pub mod profile;

@@ -324,6 +324,10 @@ pub struct EndReport {
     pub effective: Effective,
     /// Counters over the window and gauges at its end, by source.
     pub readings: crate::reading::Readings,
+    /// What crossed the memory bus of this end's host meanwhile; `None` in older records and of
+    /// background loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Box<crate::memory_traffic::MemoryTraffic>>,
     /// Where the CPU time went, when that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<crate::profile::Profiled>,
