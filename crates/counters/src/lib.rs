@@ -3,6 +3,7 @@
 //! source a file in [`sources`]; reading a file and understanding its text are two functions, so
 //! that the parsers can be tested on other machines' files.
 
+pub mod memory;
 mod meter;
 pub mod profile;
 pub mod sources;

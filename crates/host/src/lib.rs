@@ -30,6 +30,7 @@ pub use cgroup::cpu_stats;
 pub use open::{STANDARD_INPUT, is_fleet, open, open_together};
 pub use root::Root;
 pub use unopened::{Malformed, NoHost, NotATable};
+pub use virt::hypervisor;
 
 use narrows_model::host::Host;
 

@@ -1,0 +1,89 @@
+//! Which event file is of the machine, and what else of the machine counting depends on.
+
+use super::events::{Family, Processor, families};
+use super::pmu;
+use narrows_host::{Root, hypervisor};
+use narrows_model::memory_traffic::Uncounted;
+use std::collections::BTreeSet;
+
+const CPUS: &str = "sys/devices/system/cpu";
+/// PMUs that every kernel has, and those of cores: none of them counts memory.
+const OF_CORES: [&str; 10] = [
+    "breakpoint",
+    "cpu",
+    "cstate_core",
+    "cstate_pkg",
+    "kprobe",
+    "msr",
+    "power",
+    "software",
+    "tracepoint",
+    "uprobe",
+];
+
+/// The family of the machine, or why there is none.
+pub fn find(root: &Root) -> Result<Family, Uncounted> {
+    let is_uncore = |name: &String| !OF_CORES.contains(&&**name);
+    if !root.names(pmu::DEVICES).iter().any(is_uncore) {
+        return Err(Uncounted::NoPmu { inside: hypervisor(root).value().cloned() });
+    }
+    let processor = processor(root);
+    for (file, family) in families() {
+        let family = family.map_err(|why| Uncounted::BadFile { what: format!("{file}: {why}") })?;
+        if family.is_of(processor.as_ref()).unwrap_or_else(|| has_pmus(root, &family)) {
+            return Ok(family);
+        }
+    }
+    Err(Uncounted::UnknownFamily { processor: named(root, processor.as_ref()) })
+}
+
+fn has_pmus(root: &Root, family: &Family) -> bool {
+    family.group.iter().any(|group| !pmu::named(root, &group.pmus).is_empty())
+}
+
+/// The processor by CPUID's numbers; `None` where the kernel tells none, as on Arm.
+fn processor(root: &Root) -> Option<Processor> {
+    Some(Processor {
+        vendor: told(root, "vendor_id")?,
+        family: told(root, "cpu family")?.parse().ok()?,
+        model: told(root, "model")?.parse().ok()?,
+    })
+}
+
+/// What `/proc/cpuinfo` tells of the first CPU under a name.
+fn told(root: &Root, name: &str) -> Option<String> {
+    let text = root.text("proc/cpuinfo");
+    let mut lines = text.value()?.lines().filter_map(|line| line.split_once(':'));
+    let value = lines.find_map(|(key, value)| (key.trim() == name).then(|| value.trim()))?;
+    Some(value.to_owned())
+}
+
+fn named(root: &Root, processor: Option<&Processor>) -> String {
+    match processor {
+        Some(Processor { vendor, family, model }) => {
+            format!("{vendor} family {family:#x} model {model:#x}")
+        }
+        None => {
+            let part = told(root, "CPU part").map(|part| format!("CPU part {part}"));
+            part.unwrap_or_else(|| "/proc/cpuinfo tells no model".to_owned())
+        }
+    }
+}
+
+/// The physical package of a CPU, where the kernel tells it.
+pub fn package(root: &Root, cpu: u32) -> Option<u32> {
+    let package = root.number(&format!("{CPUS}/cpu{cpu}/topology/physical_package_id"));
+    u32::try_from(*package.value()?).ok()
+}
+
+/// How many packages the CPUs are in; 1 where the kernel does not tell.
+pub fn packages(root: &Root) -> usize {
+    let cpus = root.numbered(CPUS, "cpu").into_iter();
+    let packages: BTreeSet<u32> = cpus.filter_map(|cpu| package(root, cpu)).collect();
+    packages.len().max(1)
+}
+
+/// `kernel.perf_event_paranoid`.
+pub fn paranoid(root: &Root) -> Option<i64> {
+    root.number("proc/sys/kernel/perf_event_paranoid").value().copied()
+}
