@@ -6,10 +6,12 @@
 use crate::error::RunError;
 use narrows_control::ControlError;
 use narrows_control::session::{Answer, Order, Turn};
+use narrows_counters::memory::MemoryMeters;
 use narrows_counters::profile::{Profiler, Symbols};
 use narrows_counters::{END, HOST, Meters, Scene};
 use narrows_hostctl::sampling::{Sampling, sampling};
 use narrows_model::load::{EndReport, Job, Role};
+use narrows_model::memory_traffic::MemoryTraffic;
 use narrows_model::options::runs;
 use narrows_model::profile::{NotProfiled, Profiled};
 use narrows_model::reading::{Readings, Source};
@@ -150,6 +152,10 @@ struct Watching<'a> {
     wanted: &'a [Source],
     meters: Meters,
     readings: Readings,
+    /// Until the window closes; `None` at ends that do not count it.
+    memory: Option<MemoryMeters>,
+    /// What those counted.
+    traffic: Option<MemoryTraffic>,
     /// `None` where no profile was asked for.
     profiler: Option<Result<Profiler, NotProfiled>>,
 }
@@ -178,6 +184,10 @@ impl Watch for Watching<'_> {
     fn opened(&mut self, sockets: &[socket2::Socket]) {
         self.profiler().map(Profiler::start);
         self.meters = with_scene(sockets, |scene| Meters::open(self.wanted, scene));
+        // Last, so that what it counts is as little more than the window as can be.
+        if let Some(memory) = &mut self.memory {
+            memory.start();
+        }
     }
 
     fn slice(&mut self, sockets: &[socket2::Socket]) {
@@ -186,6 +196,7 @@ impl Watch for Watching<'_> {
     }
 
     fn closed(&mut self, sockets: &[socket2::Socket]) {
+        self.traffic = self.memory.take().map(MemoryMeters::close);
         self.profiler().map(Profiler::stop);
         let meters = std::mem::take(&mut self.meters);
         self.readings = with_scene(sockets, |scene| meters.close(scene));
@@ -201,6 +212,15 @@ fn attach() -> Result<Profiler, NotProfiled> {
     }
 }
 
+/// Opens the counters of the memory bus, as far as this worker may: they show what all of its host
+/// does, as a profile does.
+fn memory_meters() -> MemoryMeters {
+    match sampling() {
+        Sampling::Free | Sampling::Given(_) => MemoryMeters::attach(),
+        Sampling::NotGiven => MemoryMeters::refused(),
+    }
+}
+
 /// Whether an end was asked for a profile. A background load is not what is measured.
 fn is_profiled(job: &Job) -> bool {
     job.end != Role::Background && runs::PROFILE.of(&job.params).unwrap_or(false)
@@ -212,6 +232,7 @@ struct WorkerEnd {
     job: Option<Job>,
     prepared: Option<Box<dyn Prepared>>,
     crew: Option<Crew>,
+    memory: Option<MemoryMeters>,
     profiler: Option<Result<Profiler, NotProfiled>>,
 }
 
@@ -253,6 +274,8 @@ impl WorkerEnd {
         self.crew = Some(crew);
         let wanted = self.job.as_ref().is_some_and(is_profiled);
         self.profiler = wanted.then(attach);
+        let is_measured = self.job.as_ref().is_some_and(|job| job.end != Role::Background);
+        self.memory = is_measured.then(memory_meters);
         Ok(Answer::Armed)
     }
 
@@ -270,8 +293,12 @@ impl WorkerEnd {
             let through = if local { Ipv4Addr::LOCALHOST.into() } else { own.ip() };
             narrows_control::address::interface(through)
         });
-        let mut watching =
-            Watching { wanted, profiler: self.profiler.take(), ..Watching::default() };
+        let mut watching = Watching {
+            wanted,
+            memory: self.memory.take(),
+            profiler: self.profiler.take(),
+            ..Watching::default()
+        };
         let ran = match lasts {
             Lasts::Line => crew.run(&job.timeline, &mut watching),
             Lasts::Held(say) => crew.run_held(&job.timeline, &mut watching, || {
@@ -291,6 +318,7 @@ impl WorkerEnd {
         };
         let mut report = ran?;
         report.readings = watching.readings;
+        report.memory = watching.traffic.map(Box::new);
         report.profile = watching.profiler.map(|profiler| profiled(profiler, &report));
         report.effective.interface = interface;
         report.effective.machine = machine();
