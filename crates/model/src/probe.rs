@@ -33,6 +33,10 @@ pub struct WayProbe {
     /// Packets sent as fast as the end can, train by train.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trains: Vec<Train>,
+    /// Packets sent further apart, train by train, where those sent as fast as the end can lost
+    /// some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paced: Vec<Train>,
 }
 
 /// The largest packet that passes whole: searched with packets that no router may fragment (IPv4
@@ -77,6 +81,7 @@ pub struct Fragments {
 
 /// Packets of one size, sent back to back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Train {
     /// Size of each, IP header included.
     pub packet_bytes: Bytes,
@@ -94,6 +99,10 @@ pub struct Train {
     pub tail: u32,
     /// From the time stamp of the middle one to that of the last.
     pub tail_ns: Nanos,
+    /// Packets after the first, of the eight that came first; 0 where an older agent counted.
+    pub head: u32,
+    /// From the time stamp of the first to that of the last of those.
+    pub head_ns: Nanos,
 }
 
 /// TCP connections that were tried, each with a handshake of its own.

@@ -75,7 +75,7 @@ mod tests {
             used_bytes: Bytes(1500),
         };
         let whole = Fragments { sent: 12, came: 11, whole_came: 12 };
-        let way = WayProbe { mtu: Some(mtu), fragments: Some(whole), trains: Vec::new() };
+        let way = WayProbe { mtu: Some(mtu), fragments: Some(whole), ..WayProbe::default() };
         let stood = Handshakes { tried: 64, at_once: 63, ..Handshakes::default() };
         let probe = PathProbe {
             there: way.clone(),

@@ -116,6 +116,7 @@ mod tests {
             came_ns: Nanos(1000 * (tail_us + 500)),
             tail: 100,
             tail_ns: Nanos(1000 * tail_us),
+            ..Train::default()
         }
     }
 

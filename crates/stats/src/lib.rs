@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod background;
+mod bursts;
 mod capacity;
 mod changed;
 mod compare;
@@ -30,6 +31,7 @@ mod summary;
 mod together;
 mod traffic;
 
+pub use bursts::{Bursts, Limited, Range, bursts};
 pub use capacity::{Capacity, capacity, reordered_share};
 pub use changed::{Changed, Moved, TENTH, changed};
 pub use compare::{Change, Compared, compare, compare_sessions};

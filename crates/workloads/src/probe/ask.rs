@@ -39,6 +39,16 @@ const TRAIN_LEAST: u64 = 32;
 const TRAIN_MOST: u64 = 256;
 /// How long a train should take to come.
 const TRAIN_LASTS_NS: u64 = 60_000_000;
+/// Fewer lost packets of all trains are no reason to look further.
+const LOST_LEAST: u32 = 3;
+/// Packets of a train that is paced: as many as the longest of the others.
+const TRAIN_PACED: u64 = TRAIN_MOST;
+/// Trains of the pace that is looked for.
+const TRAINS_PACED: usize = 6;
+/// The first pace: what a sleep of the sender takes in any case.
+const GAP_LEAST_US: u16 = 50;
+/// The slowest pace: 3 Mb/s with 1500 B each.
+const GAP_MOST_US: u16 = 3200;
 /// Packets of trains are not larger than this.
 const TRAIN_PACKET_MAX: u64 = 9000;
 /// The largest interface of which two fragments make one datagram.
@@ -78,6 +88,8 @@ pub fn ask(
         if found.is_udp_answered && told.job.params.rate_bps.is_none() {
             found.there.trains = asker.trains(Way::There, &found.there)?;
             found.back.trains = asker.trains(Way::Back, &found.back)?;
+            found.there.paced = asker.paced(Way::There, &found.there.trains)?;
+            found.back.paced = asker.paced(Way::Back, &found.back.trains)?;
         }
         asker.end();
     } else {
@@ -327,21 +339,54 @@ impl Asker<'_> {
         let passes = known.mtu.and_then(|mtu| mtu.passes_bytes);
         let size = passes.map_or(576, |bytes| bytes.0.min(TRAIN_PACKET_MAX)) as u16;
         let mut trains = Vec::new();
-        let Some(first) = self.train(way, size, TRAIN_LEAST)? else { return Ok(trains) };
+        let Some(first) = self.train(way, size, TRAIN_LEAST, 0)? else { return Ok(trains) };
         let each_ns = first.came_ns.0 / u64::from(first.came.max(2) - 1);
         let packets = (TRAIN_LASTS_NS / each_ns.max(1)).clamp(TRAIN_LEAST, TRAIN_MOST);
         for _ in 0..TRAINS {
-            let Some(train) = self.train(way, size, packets)? else { break };
+            let Some(train) = self.train(way, size, packets, 0)? else { break };
             trains.push(train);
         }
         Ok(trains)
     }
 
-    fn train(&mut self, way: Way, size: u16, packets: u64) -> Result<Option<Train>, LoadError> {
+    /// Sends trains whose packets are further apart, where those sent back to back lost some: at
+    /// a pace that loses no more than half, which a policer and a queue too short for bursts have,
+    /// and losses at random have not; and at a fifth of it.
+    fn paced(&mut self, way: Way, fast: &[Train]) -> Result<Vec<Train>, LoadError> {
+        let mut trains = Vec::new();
+        let lost: u32 = fast.iter().map(|train| train.sent.saturating_sub(train.came)).sum();
+        let size = fast.first().map_or(0, |train| train.packet_bytes.0) as u16;
+        if lost < LOST_LEAST {
+            return Ok(trains);
+        }
+        let mut gap_us = GAP_LEAST_US;
+        while gap_us < GAP_MOST_US {
+            let Some(train) = self.train(way, size, TRAIN_PACED, gap_us)? else {
+                return Ok(trains);
+            };
+            if 2 * train.came >= train.sent {
+                break;
+            }
+            gap_us *= 2;
+        }
+        for gap_us in [gap_us; TRAINS_PACED].into_iter().chain([5 * gap_us; 2]) {
+            let Some(train) = self.train(way, size, TRAIN_PACED, gap_us)? else { break };
+            trains.push(train);
+        }
+        Ok(trains)
+    }
+
+    fn train(
+        &mut self,
+        way: Way,
+        size: u16,
+        packets: u64,
+        gap_us: u16,
+    ) -> Result<Option<Train>, LoadError> {
         let volley = Volley {
             sizes: vec![size],
             copies: packets as u16,
-            gap_us: 0,
+            gap_us,
             may_fragment: false,
             is_train: true,
         };
@@ -355,6 +400,8 @@ impl Asker<'_> {
             came_ns: Nanos(heard.came_ns),
             tail: count(heard.tail),
             tail_ns: Nanos(heard.tail_ns),
+            head: count(heard.head),
+            head_ns: Nanos(heard.head_ns),
         }))
     }
 

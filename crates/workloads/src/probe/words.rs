@@ -90,6 +90,9 @@ fn unpack<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
     numbers.try_into().ok()
 }
 
+/// Packets that came first, whose spacing tells a queue from a bucket.
+pub const HEAD_PACKETS: usize = 8;
+
 /// What an end heard of a volley.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
@@ -105,6 +108,10 @@ pub struct Heard {
     pub tail_ns: u64,
     /// A bit for each of the first [`TOLD_MAX`] indices that came.
     pub indices: [u64; TOLD_MAX / 64],
+    /// Packets after the first, of the [`HEAD_PACKETS`] that came first; 0 of an older agent.
+    pub head: u64,
+    /// From the first to the last of those, in nanoseconds.
+    pub head_ns: u64,
 }
 
 impl Heard {
@@ -126,6 +133,9 @@ impl Heard {
             heard.came_ns = last.1.saturating_sub(first.1);
             heard.tail = (arrivals.len() - middle - 1) as u64;
             heard.tail_ns = last.1.saturating_sub(mid.1);
+            let head = arrivals.len().min(HEAD_PACKETS) - 1;
+            heard.head = head as u64;
+            heard.head_ns = arrivals[head].1.saturating_sub(first.1);
         }
         heard
     }
@@ -138,13 +148,15 @@ impl Heard {
     /// As it follows a head.
     pub fn bytes(&self) -> Vec<u8> {
         let numbers = [self.came, self.late, self.came_ns, self.tail, self.tail_ns];
-        pack(&[&numbers[..], &self.indices[..]].concat())
+        pack(&[&numbers[..], &self.indices[..], &[self.head, self.head_ns]].concat())
     }
 
-    /// From what follows a head.
+    /// From what follows a head. Older agents say nothing of the packets that came first.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let [came, late, came_ns, tail, tail_ns, i0, i1, i2, i3] = unpack::<9>(bytes)?;
-        Some(Self { came, late, came_ns, tail, tail_ns, indices: [i0, i1, i2, i3] })
+        let [head, head_ns] = bytes.get(72..).and_then(unpack::<2>).unwrap_or_default();
+        let indices = [i0, i1, i2, i3];
+        Some(Self { came, late, came_ns, tail, tail_ns, indices, head, head_ns })
     }
 }
 
@@ -285,7 +297,10 @@ mod tests {
         assert_eq!((heard.came, heard.late, heard.came_ns), (4, 1, 900));
         assert_eq!((heard.tail, heard.tail_ns), (1, 700));
         assert!(heard.has(3) && !heard.has(4) && !heard.has(9999));
+        assert_eq!((heard.head, heard.head_ns), (3, 900));
         assert_eq!(Heard::read(&heard.bytes()), Some(heard));
+        let older = Heard { head: 0, head_ns: 0, ..heard };
+        assert_eq!(Heard::read(&heard.bytes()[..72]), Some(older), "an older agent's");
         assert_eq!(Heard::of(&[]), Heard::default());
     }
 }

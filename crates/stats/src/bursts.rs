@@ -1,0 +1,252 @@
+//! What a way does with packets that come faster than it carries them: trains sent back to back,
+//! beside trains of as many packets sent further apart.
+//!
+//! A policer and a queue lose packets of a burst and none of a slower train; losses at random meet
+//! both alike. Of `n` packets that are offered for a time `T` a bucket or a queue with room for `b`
+//! lets `b + R T` pass, so that two trains of different length tell the rate `R` and the room. A
+//! queue spreads out what it lets pass; a policer lets the first of it pass as it came.
+
+use crate::order::median;
+use narrows_model::probe::{Train, WayProbe};
+use serde::Serialize;
+
+/// What is known of a number: the least and the largest of several measurements, and their middle.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// The least of them.
+    pub low: f64,
+    /// The median.
+    pub middle: f64,
+    /// The largest of them.
+    pub high: f64,
+}
+
+/// What becomes of bursts on a way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "known", rename_all = "kebab-case")]
+pub enum Bursts {
+    /// They come whole.
+    Whole,
+    /// They lose as many packets as trains whose packets are sent apart.
+    AtRandom {
+        /// Share of all packets that was lost.
+        lost_share: f64,
+    },
+    /// They lose packets because they are bursts.
+    Limited(Limited),
+}
+
+/// A way that carries only so much of a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Limited {
+    /// Bits per second of IP packets that pass for long; `None` where no pace that was tried was
+    /// above it without being far above it.
+    pub rate_bps: Option<Range>,
+    /// Bytes of a burst that pass beyond that rate: a policer's bucket or a queue.
+    pub room_bytes: Option<f64>,
+    /// Whether those that passed were spread out from the first on, as by a queue.
+    pub is_queue: bool,
+}
+
+/// Of six values the least and the largest have the median between them in 97 of 100 cases.
+const TRAINS_LEAST: usize = 6;
+/// Shorter trains are answers to other questions.
+const PACKETS_LEAST: u32 = 16;
+/// A smaller share, or fewer packets, is lost on a sound path too.
+const LOST_SHARE: f64 = 0.002;
+const LOST_LEAST: f64 = 3.0;
+/// Trains that lose less have not filled what there is room for.
+const FULL_SHARE: f64 = 0.1;
+/// Standard errors between two shares that are not the same.
+const BEYOND_CHANCE: f64 = 4.0;
+/// Of a burst's losses so many at the least meet slower trains too where they are at random.
+const ALIKE: f64 = 0.6;
+/// A bucket passes the first of a burst at many times its rate, a queue at its rate.
+const SPREAD_MOST: f64 = 3.0;
+/// Packets after the first whose spacing tells.
+const HEAD_LEAST: u32 = 3;
+/// Rates of one way that differ by more are of something else.
+const RATES_APART: f64 = 3.0;
+
+/// What becomes of bursts on a way that was probed so often; `None` where too few trains tell, or
+/// the two sorts of trains do not differ beyond chance and are not alike either.
+pub fn bursts(ways: &[&WayProbe]) -> Option<Bursts> {
+    let long = |train: &&Train| train.sent >= PACKETS_LEAST;
+    let fast: Vec<&Train> = ways.iter().flat_map(|way| &way.trains).filter(long).collect();
+    let slow: Vec<&Train> = ways.iter().flat_map(|way| &way.paced).filter(long).collect();
+    if fast.len() < TRAINS_LEAST {
+        return None;
+    }
+    let (lost, of) = lost(&fast);
+    if lost < LOST_LEAST || lost < LOST_SHARE * of {
+        return Some(Bursts::Whole);
+    }
+    if slow.len() < TRAINS_LEAST {
+        return None;
+    }
+    let (slow_lost, slow_of) = self::lost(&slow);
+    let [share, slow_share] = [lost / of, slow_lost / slow_of];
+    let both = (lost + slow_lost) / (of + slow_of);
+    let error = (both * (1.0 - both) * (1.0 / of + 1.0 / slow_of)).sqrt();
+    let is_less = share - slow_share > BEYOND_CHANCE * error;
+    let is_far_less =
+        slow_share <= 0.5 * share || 1.0 - slow_share >= 2.0 * (1.0 - share).max(1.0 / of);
+    match is_less && is_far_less {
+        true => Some(Bursts::Limited(limited(&fast, &slow))),
+        false => (slow_share >= ALIKE * share).then_some(Bursts::AtRandom { lost_share: both }),
+    }
+}
+
+/// Packets of trains that were lost, and that were sent.
+fn lost(trains: &[&Train]) -> (f64, f64) {
+    let of = trains.iter().map(|train| f64::from(train.sent)).sum::<f64>();
+    let lost = trains.iter().map(|train| f64::from(train.sent.saturating_sub(train.came)));
+    (lost.sum(), of)
+}
+
+fn is_full(train: &&Train) -> bool {
+    f64::from(train.sent.saturating_sub(train.came)) >= FULL_SHARE * f64::from(train.sent)
+}
+
+fn seconds(train: &Train) -> f64 {
+    train.sent_ns.0 as f64 / 1e9
+}
+
+fn bits_that_came(train: &Train) -> f64 {
+    8.0 * f64::from(train.came) * train.packet_bytes.0 as f64
+}
+
+fn limited(fast: &[&Train], slow: &[&Train]) -> Limited {
+    let full: Vec<&Train> = fast.iter().copied().filter(is_full).collect();
+    let passed = middle(&full, bits_that_came).zip(middle(&full, seconds));
+    let rates = passed.map(|(bits, time)| {
+        let longer = slow.iter().filter(|train| is_full(train) && seconds(train) > 2.0 * time);
+        let rate = |train: &&Train| (bits_that_came(train) - bits) / (seconds(train) - time);
+        longer.map(rate).collect::<Vec<f64>>()
+    });
+    let rate_bps = rates.as_deref().and_then(range);
+    let room = |(rate, (bits, time)): (Range, (f64, f64))| (bits - rate.middle * time) / 8.0;
+    let room_bytes = rate_bps.zip(passed).map(|both| room(both).max(0.0));
+    let is_queue = match head_bps(fast).zip(rate_bps) {
+        Some((head, rate)) => head <= SPREAD_MOST * rate.high,
+        None => is_spread(fast),
+    };
+    Limited { rate_bps, room_bytes, is_queue }
+}
+
+fn middle(trains: &[&Train], value: fn(&Train) -> f64) -> Option<f64> {
+    median(&trains.iter().map(|train| value(train)).collect::<Vec<f64>>())
+}
+
+fn range(values: &[f64]) -> Option<Range> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    let middle = median(values)?;
+    let is_one = low > 0.0 && high <= RATES_APART * low;
+    (values.len() >= TRAINS_LEAST && is_one).then_some(Range { low, middle, high })
+}
+
+/// Bits per second at which the first packets of a train came, of the median train.
+fn head_bps(trains: &[&Train]) -> Option<f64> {
+    let of = |train: &&Train| {
+        let bits = 8.0 * f64::from(train.head) * train.packet_bytes.0 as f64;
+        (train.head >= HEAD_LEAST).then(|| bits / (train.head_ns.0.max(1) as f64 / 1e9))
+    };
+    median(&trains.iter().filter_map(of).collect::<Vec<f64>>())
+}
+
+/// Whether the first packets of trains came further apart than they were sent.
+fn is_spread(trains: &[&Train]) -> bool {
+    let sent = |train: &&Train| {
+        8.0 * f64::from(train.sent) * train.packet_bytes.0 as f64 / seconds(train).max(1e-9)
+    };
+    let sent = median(&trains.iter().map(sent).collect::<Vec<f64>>());
+    head_bps(trains).zip(sent).is_some_and(|(head, sent)| head < 0.5 * sent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::{Bytes, Nanos};
+
+    /// A train of 256 packets of 1500 B that was sent so far apart, through a bucket or a queue.
+    fn train(gap_us: f64, rate_bps: f64, room: f64, is_queue: bool) -> Train {
+        let each_us = 12_000.0 / (rate_bps / 1e6);
+        let time_us = 256.0 * gap_us;
+        let came = (room + time_us / each_us).min(256.0).floor();
+        let (head, tail) = ((came / 2.0).floor(), came - (came / 2.0).floor() - 1.0);
+        let fast = |packets: f64| match is_queue {
+            true => packets * each_us.max(gap_us),
+            false => packets.min(room) * gap_us + (packets - room).max(0.0) * each_us.max(gap_us),
+        };
+        let (whole, first) = (fast(came), fast(head));
+        Train {
+            packet_bytes: Bytes(1500),
+            sent: 256,
+            sent_ns: Nanos((1e3 * time_us) as u64),
+            came: came as u32,
+            late: 0,
+            came_ns: Nanos((1e3 * whole) as u64),
+            tail: tail as u32,
+            tail_ns: Nanos((1e3 * (whole - first)) as u64),
+            head: came.min(8.0) as u32 - 1,
+            head_ns: Nanos((1e3 * fast(came.min(8.0) - 1.0)) as u64),
+        }
+    }
+
+    fn way(rate_bps: f64, room: f64, is_queue: bool, gap_us: f64) -> WayProbe {
+        let trains = vec![train(8.0, rate_bps, room, is_queue); 10];
+        let paced = vec![train(gap_us, rate_bps, room, is_queue); 6];
+        WayProbe { trains, paced, ..WayProbe::default() }
+    }
+
+    fn limited_of(way: &WayProbe) -> Limited {
+        match bursts(&[way]) {
+            Some(Bursts::Limited(limited)) => limited,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_policer_is_told_with_its_rate_and_its_bucket() {
+        // 20 Mb/s, ten packets.
+        let found = limited_of(&way(20e6, 10.0, false, 400.0));
+        let rate = found.rate_bps.expect("a rate");
+        assert!((rate.middle / 20e6 - 1.0).abs() < 0.05, "{found:?}");
+        let room = found.room_bytes.expect("a bucket");
+        assert!((12_000.0..18_000.0).contains(&room), "{found:?}");
+        assert!(!found.is_queue, "{found:?}");
+    }
+
+    #[test]
+    fn a_short_queue_is_told_by_what_it_spreads_out() {
+        let found = limited_of(&way(200e6, 5.0, true, 40.0));
+        let rate = found.rate_bps.expect("a rate");
+        assert!((rate.middle / 200e6 - 1.0).abs() < 0.05, "{found:?}");
+        assert!(found.is_queue, "{found:?}");
+    }
+
+    #[test]
+    fn losses_at_random_meet_slow_trains_too() {
+        let lossy = |gap_us: f64, lost: u32| {
+            let free = train(gap_us, 1e12, 256.0, false);
+            Train { came: 256 - lost, ..free }
+        };
+        let of = |fast: u32, slow: u32| WayProbe {
+            trains: vec![lossy(8.0, fast); 10],
+            paced: vec![lossy(500.0, slow); 8],
+            ..WayProbe::default()
+        };
+        let Some(Bursts::AtRandom { lost_share }) = bursts(&[&of(5, 5)]) else {
+            panic!("two in a hundred at random")
+        };
+        assert!((lost_share - 5.0 / 256.0).abs() < 1e-9);
+        assert_eq!(bursts(&[&of(0, 0)]), Some(Bursts::Whole));
+        // Half of all packets at random.
+        assert!(matches!(bursts(&[&of(128, 128)]), Some(Bursts::AtRandom { .. })));
+        // Fewer than chance explains, and more than nothing.
+        assert_eq!(bursts(&[&of(5, 2)]), None);
+        let alone = WayProbe { paced: Vec::new(), ..of(5, 5) };
+        assert_eq!(bursts(&[&alone]), None, "no slower train");
+    }
+}
