@@ -10,6 +10,7 @@ pub mod limits;
 mod measured;
 mod pairs;
 mod peers;
+mod probes;
 pub mod rules;
 mod setting;
 mod signals;

@@ -82,6 +82,23 @@ impl Limit {
     }
 }
 
+/// Limits that are a symptom: what causes them a probe of the path tells.
+const SYMPTOMS: [&str; 6] = [
+    "path-mtu-black-hole",
+    "handshake-loss",
+    "path-policed",
+    "path-outages",
+    "tcp-retransmits",
+    "datagrams-dropped",
+];
+
+impl Limit {
+    /// Whether a probe of the path would say more of it.
+    pub fn is_symptom(&self) -> bool {
+        self.rule.as_deref().is_some_and(|rule| SYMPTOMS.contains(&rule))
+    }
+}
+
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.sureness {
@@ -144,6 +161,7 @@ static NAMED: &[Named] = &[
         holds: others_send,
     },
     always("path-policed", "a policer on the path", Sureness::Inferred),
+    always("path-short-queue", "a queue on the path too short for bursts", Sureness::Inferred),
     always("path-capacity", "a shaper or a slower link between the ends", Sureness::Inferred),
     always(
         "path-rate-limit",
@@ -198,7 +216,9 @@ const NEXT_FACTOR: f64 = 1.1;
 /// What holds each network cell that was measured.
 pub fn limits(case: &Case<'_>, judged: &[Judged]) -> Vec<Limit> {
     let found = findings(judged);
-    cells(case).map(|cell| limit(case, &cell, &found)).collect()
+    // A probe is no traffic that anything holds back.
+    let all = cells(case).filter(|cell| !cell.is_probe());
+    all.map(|cell| limit(case, &cell, &found)).collect()
 }
 
 fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {

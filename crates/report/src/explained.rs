@@ -3,7 +3,7 @@
 use crate::{Analysis, judged, words};
 use narrows_explain::limits::Limit;
 use narrows_model::result::Estimate;
-use narrows_model::workload::Metric;
+use narrows_model::workload::{Metric, Workload};
 use narrows_stats::{Label, Summary, Value, median};
 use serde::Serialize;
 use std::fmt::Write;
@@ -92,9 +92,14 @@ fn noise_explains(values: &[Value], larger_is_better: bool, is_shaped: bool) -> 
     }
 }
 
-/// All cells of a study.
+/// All cells of a study but probes of the path, which are no traffic.
 pub fn cells(analysis: &Analysis<'_>) -> Vec<Cell> {
-    analysis.summaries.iter().map(|summary| cell(analysis, summary)).collect()
+    let probe = Workload::PathProbe;
+    let is_traffic = |label: &str| {
+        analysis.stored.trials.iter().all(|trial| trial.label != label || trial.kind != probe)
+    };
+    let all = analysis.summaries.iter().filter(|summary| is_traffic(&summary.label));
+    all.map(|summary| cell(analysis, summary)).collect()
 }
 
 /// One cell of a study.

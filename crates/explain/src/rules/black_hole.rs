@@ -25,6 +25,9 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
+    if cell.is_probe() {
+        return look_at_probe(cell);
+    }
     if !cell.is_tcp_stream() || cell.trial.params.is_bidirectional() {
         return Err(Blind::OtherKind);
     }
@@ -62,6 +65,29 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy(sizes))
     });
     cell.saw(seen, wrong)
+}
+
+/// Black holes that a probe saw, either way, whatever the traffic's segments were.
+fn look_at_probe(cell: &Cell<'_>) -> Looked {
+    let ways = cell.probes().flat_map(|probe| [(&probe.there, "there"), (&probe.back, "back")]);
+    let told: Vec<_> = ways.filter_map(|(way, name)| Some((way.mtu?, name))).collect();
+    let Some((first, _)) = told.first() else {
+        return Err(cell.lacks("sizes of packets that pass"));
+    };
+    let hole = told.iter().find_map(|(mtu, name)| Some((mtu.black_hole()?, *name)));
+    let Some(((passes, vanishes), name)) = hole else {
+        let passes = first.passes_bytes.map_or("none".to_owned(), |bytes| bytes.to_string());
+        return cell.saw(format!("packets of up to {passes} pass"), None);
+    };
+    let (passes, vanishes) = (passes.0, vanishes.0);
+    let seen =
+        format!("packets of {passes} B pass {name}, none of {vanishes} B, and nobody says so");
+    let says = format!(
+        "Packets of more than {passes} B vanish on the way {name} and nobody tells the sender: a \
+         path MTU black hole"
+    );
+    let remedy = remedy(Some((passes, vanishes)));
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, &remedy)))
 }
 
 /// Bytes of the largest packet that passes the way of a cell's segments and of the smallest that
@@ -135,5 +161,28 @@ mod tests {
         let (says, remedy) = (&findings[0].says, &findings[0].remedy);
         assert!(says.contains("packets of 1234 B pass, those of 1235 B vanish"), "{says}");
         assert!(remedy.contains("mtu 1234"), "{remedy}");
+    }
+
+    #[test]
+    fn a_probe_alone_names_a_black_hole_of_either_way() {
+        use crate::probes::testing::with_probes;
+        use narrows_model::Bytes;
+        use narrows_model::probe::{PathMtu, PathProbe};
+        let of = |vanishes: Option<u64>| {
+            let mut probe = PathProbe::default();
+            probe.back.mtu = Some(PathMtu {
+                interface_bytes: Bytes(1500),
+                passes_bytes: Some(Bytes(vanishes.map_or(1500, |bytes| bytes - 1))),
+                vanishes_bytes: vanishes.map(Bytes),
+                told_bytes: None,
+                used_bytes: Bytes(1500),
+            });
+            let mut study = stream("udp-stream");
+            with_probes(&mut study, &[probe]);
+            of_study(&RULE, &study)
+        };
+        let Verdict::Found { findings } = of(Some(1301)) else { panic!("found") };
+        assert!(findings[0].says.contains("more than 1300 B vanish on the way back"));
+        assert!(is_clear(&of(None)));
     }
 }

@@ -29,6 +29,9 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
+    if cell.is_probe() {
+        return look_at_probe(cell);
+    }
     if cell.trial.kind != Workload::UDP_STREAM {
         return Err(Blind::OtherKind);
     }
@@ -66,10 +69,33 @@ fn look(cell: &Cell<'_>) -> Looked {
             100.0 * lost
         ),
     };
-    let remedy = "send datagrams below the path's MTU (--length 1400), or let fragments pass: see \
-                  firewalls and NATs between (nft list ruleset, ip frag-off rules), \
-                  net.ipv4.ipfrag_high_thresh at the receiver";
-    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)))
+}
+
+const REMEDY: &str = "send datagrams below the path's MTU (--length 1400), or let fragments pass: \
+                      see firewalls and NATs between (nft list ruleset, ip frag-off rules), \
+                      net.ipv4.ipfrag_high_thresh at the receiver";
+
+/// Fragments that a probe sent each way, beside datagrams that needed none.
+fn look_at_probe(cell: &Cell<'_>) -> Looked {
+    let ways = cell.probes().flat_map(|probe| [(&probe.there, "there"), (&probe.back, "back")]);
+    let tried: Vec<_> = ways.filter_map(|(way, name)| Some((way.fragments?, name))).collect();
+    if tried.is_empty() {
+        return Err(cell.lacks("datagrams in fragments"));
+    }
+    // Loss at random costs a datagram of two fragments twice as often, and not half of all.
+    let lost = tried.iter().find(|(of, _)| 2 * of.came < of.whole_came);
+    let Some((of, name)) = lost else {
+        return cell.saw("datagrams in fragments came as those did that need none", None);
+    };
+    let (sent, came, whole) = (of.sent, of.came, of.whole_came);
+    let seen =
+        format!("{came} of {sent} datagrams in fragments came {name}, {whole} of whole ones");
+    let says = format!(
+        "Fragments do not pass the path {name}: {came} of {sent} datagrams that were sent in two \
+         came, and {whole} of {sent} that need none"
+    );
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)))
 }
 
 #[cfg(test)]
@@ -100,5 +126,22 @@ mod tests {
         assert!(is_clear(&of(30_000, 30_000, 10_000)));
         assert!(is_idle(&of(0, 0, 10_000)));
         assert!(is_unknown(&of_study(&RULE, &stream("udp-stream"))));
+    }
+
+    #[test]
+    fn a_probe_tells_of_fragments_without_a_stream_of_them() {
+        use crate::probes::testing::with_probes;
+        use narrows_model::probe::{Fragments, PathProbe};
+        let of = |came: u32, whole_came: u32| {
+            let mut probe = PathProbe::default();
+            probe.back.fragments = Some(Fragments { sent: 12, came, whole_came });
+            let mut study = stream("tcp-stream");
+            with_probes(&mut study, &[probe]);
+            of_study(&RULE, &study)
+        };
+        let Verdict::Found { findings } = of(0, 12) else { panic!("found") };
+        assert!(findings[0].says.contains("do not pass the path back: 0 of 12"));
+        assert!(is_clear(&of(10, 11)), "a lossy path");
+        assert!(is_clear(&of(0, 0)), "nothing came at all");
     }
 }

@@ -8,6 +8,7 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
+use narrows_model::probe::WayProbe;
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
 use narrows_model::workload::Workload;
@@ -23,6 +24,10 @@ pub static RULE: Rule = Rule {
 const WAITS_NS: f64 = 1e9;
 /// Share of the flows' time that was waited so, in the median run.
 const WAITED_SHARE: f64 = 0.05;
+/// Standard deviations of a count of losses that is more than chance.
+const BEYOND_CHANCE: f64 = 3.0;
+/// Share of a probe's handshakes that must be lost.
+const PROBED_SHARE: f64 = 0.03;
 /// Connections turned away, in the median run.
 const REFUSED_MIN: f64 = 1.0;
 
@@ -32,6 +37,9 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
+    if cell.is_probe() {
+        return look_at_probe(cell);
+    }
     if cell.trial.kind != Workload::Connect {
         return Err(Blind::OtherKind);
     }
@@ -66,14 +74,55 @@ fn look(cell: &Cell<'_>) -> Looked {
                 "First packets of connections were lost in {label}: {again:.0} SYN were sent \
                  again, each after a second or more, and no accept queue was full"
             ),
-            "look for what drops SYN between the ends: a firewall's limit on new connections (nft \
-             list ruleset, iptables -S: limit, hashlimit, connlimit), a full connection table, SYN \
-             protection; then for loss on the path"
-                .to_owned(),
+            DROPS_SYN.to_owned(),
         ),
     };
     let from = finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy);
     cell.saw(seen, Some(from))
+}
+
+const DROPS_SYN: &str = "look for what drops SYN between the ends: a firewall's limit on new \
+                         connections (nft list ruleset, iptables -S: limit, hashlimit, connlimit), \
+                         a full connection table, SYN protection; then for loss on the path";
+
+/// Handshakes that probes made, beside what other packets lose on the same path.
+fn look_at_probe(cell: &Cell<'_>) -> Looked {
+    let all: Vec<_> = cell.probes().filter_map(|probe| Some((probe, probe.handshakes?))).collect();
+    if all.is_empty() {
+        return Err(cell.lacks("handshakes of a probe"));
+    }
+    let lost = all.iter().map(|(_, of)| of.lost()).sum::<u32>();
+    let tried = all.iter().map(|(_, of)| of.tried).sum::<u32>();
+    // A handshake is lost with its first packet or with the answer to that.
+    let there: Vec<_> = all.iter().map(|(probe, _)| &probe.there).collect();
+    let back: Vec<_> = all.iter().map(|(probe, _)| &probe.back).collect();
+    let share = lost_apart(&there) + lost_apart(&back);
+    let by_loss = share * f64::from(tried);
+    let seen = format!(
+        "the first packets of {lost} of {tried} connections were lost, {by_loss:.0} by what other \
+         packets lose"
+    );
+    let many = by_loss + BEYOND_CHANCE * by_loss.sqrt().max(1.0);
+    let wrong = (f64::from(lost) > many && f64::from(lost) >= PROBED_SHARE * f64::from(tried))
+        .then(|| {
+            let says = format!(
+                "First packets of connections are lost where other packets are not: {lost} of \
+                 {tried} handshakes of a probe took a second or more"
+            );
+            finding(&RULE, cell, Weight::Advice, says, seen.clone(), DROPS_SYN)
+        });
+    cell.saw(seen, wrong)
+}
+
+/// Share of the packets of paced trains that was lost, or of those sent at once where none was
+/// paced.
+fn lost_apart(ways: &[&WayProbe]) -> f64 {
+    let paced = ways.iter().flat_map(|way| &way.paced);
+    let fast = ways.iter().flat_map(|way| &way.trains);
+    let trains = if paced.clone().count() > 0 { paced.collect() } else { fast.collect::<Vec<_>>() };
+    let sent = trains.iter().map(|train| f64::from(train.sent)).sum::<f64>();
+    let came = trains.iter().map(|train| f64::from(train.came.min(train.sent))).sum::<f64>();
+    if sent > 0.0 { 1.0 - came / sent } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -103,5 +152,22 @@ mod tests {
         assert!(is_clear(&of_study(&RULE, &many)), "a hundred flows hardly felt it");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-connect"))));
         assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn handshakes_of_a_probe_are_judged_beside_the_loss_of_other_packets() {
+        use crate::probes::testing::{way, with_probes};
+        use narrows_model::probe::{Handshakes, PathProbe};
+        let of = |at_once: u32, came: u32| {
+            let handshakes = Some(Handshakes { tried: 64, at_once, ..Handshakes::default() });
+            let (there, back) = (way(came, 60, came), way(256, 60, 256));
+            let mut study = stream("tcp-stream");
+            with_probes(&mut study, &[PathProbe { there, back, handshakes, ..Default::default() }]);
+            of_study(&RULE, &study)
+        };
+        let Verdict::Found { findings } = of(48, 256) else { panic!("found") };
+        assert!(findings[0].says.contains("16 of 64 handshakes"), "{findings:?}");
+        assert!(is_clear(&of(63, 256)), "one may be lost by chance");
+        assert!(is_clear(&of(56, 230)), "a tenth of all packets is lost");
     }
 }

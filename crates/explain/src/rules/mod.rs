@@ -71,6 +71,7 @@ mod same_cpu;
 mod segment_size;
 pub mod send_buffer;
 pub mod send_buffers;
+mod short_queue;
 mod socket_count;
 mod softirq_bound;
 mod sources_disagree;
@@ -160,6 +161,7 @@ pub static RULES: &[&Rule] = &[
     &segment_size::RULE,
     &send_buffer::RULE,
     &send_buffers::RULE,
+    &short_queue::RULE,
     &socket_count::RULE,
     &softirq_bound::RULE,
     &sources_disagree::RULE,

@@ -3,14 +3,17 @@
 //! A policer has no queue: it lets a bucket of bytes pass at once and drops all that comes before
 //! the bucket has filled again. TCP loses segments in rows and the round trip stays short, while
 //! the fastest slices of all runs carry the same. Losses at random come one at a time; a shaper
-//! makes packets wait. What it was is certain only when the loss goes away at a lower rate.
+//! makes packets wait. Where the path was probed that decides: a policer loses packets of a train
+//! and none of a slower one, and passes the first of a train as they came.
 
 use super::retransmits::{ROW_MIN, row};
 use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::probes::says_rate;
 use crate::signals::Losses;
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
+use narrows_stats::{Bursts, Limited};
 
 pub static RULE: Rule = Rule {
     name: "path-policed",
@@ -30,6 +33,8 @@ const ALIKE_RUNS_MIN: usize = 4;
 const ALIKE_SPREAD: f64 = 0.15;
 /// Less loss than that holds no stream by itself.
 const LOST_ALIKE_SHARE: f64 = 0.005;
+/// Where a probe saw what drops bursts, a stream that lost less was not held by it.
+const LOST_PROBED_SHARE: f64 = 0.0005;
 /// How far apart the fastest slices of the runs may be.
 const FASTEST_SPREAD_MAX: f64 = 0.2;
 
@@ -42,6 +47,10 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    let bursts = cell.bursts();
+    if let Some(Bursts::Limited(limited)) = bursts {
+        return look_at_probe(cell, &losses, &limited);
+    }
     let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
     let fastest = cell.fastest_slices().ok_or_else(|| cell.lacks("slices of the window"))?;
     let row = row(cell).ok_or_else(|| cell.lacks("the kernel's count of its repairs"));
@@ -55,7 +64,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     let is_in_rows =
         losses.lost >= LOST_SHARE && row >= ROW_MIN && fastest.spread() <= FASTEST_SPREAD_MAX;
-    let is_policed = (is_in_rows || is_held_alike(cell, &losses))
+    let is_policed = !matches!(bursts, Some(Bursts::AtRandom { .. }))
+        && (is_in_rows || is_held_alike(cell, &losses))
         && trips.waited_ns() <= WAITED_MAX_NS
         && !cell.is_busy();
     let wrong = is_policed.then(|| {
@@ -67,10 +77,36 @@ fn look(cell: &Cell<'_>) -> Looked {
             cell.in_packets(rate) / 1e6,
             cell.trial.label
         );
-        let remedy = "raise its rate or its burst (tc -s filter, nft list ruleset on hosts and \
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
+    });
+    cell.saw(seen, wrong)
+}
+
+const REMEDY: &str = "raise its rate or its burst (tc -s filter, nft list ruleset on hosts and \
                       routers between, a provider's allowance), or shape below it at the sender: \
                       --bitrate just below the rate loses nothing";
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+
+/// A policer by what a probe saw; what spreads bursts out is a queue, and not one.
+fn look_at_probe(cell: &Cell<'_>, losses: &Losses, limited: &Limited) -> Looked {
+    let seen = format!(
+        "{:.2} % of the segments lost; trains of packets lose what comes at once and less of what \
+         comes apart; the first of a train come {}",
+        100.0 * losses.lost,
+        if limited.is_queue { "spread out" } else { "as they were sent" }
+    );
+    let is_policed = !limited.is_queue && losses.lost >= LOST_PROBED_SHARE && !cell.is_busy();
+    let wrong = is_policed.then(|| {
+        let rate = limited.rate_bps.as_ref();
+        let rate = rate.map_or("a rate".to_owned(), |rate| format!("about {}", says_rate(rate)));
+        let bytes = limited
+            .room_bytes
+            .map_or(String::new(), |room| format!(" beyond bursts of about {:.0} KB", room / 1e3));
+        let says = format!(
+            "Something on the path drops what comes faster than {rate}{bytes} in {}: a policer or \
+             a firewall's rate limit, or a shaper with next to no queue",
+            cell.trial.label
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
     });
     cell.saw(seen, wrong)
 }
@@ -155,5 +191,25 @@ mod tests {
         assert!(is_found(&of(0.02)));
         assert!(is_clear(&of(0.2)));
         assert!(is_clear(&with(0.02, Some("bbr"))), "one that does not mind loss");
+    }
+
+    #[test]
+    fn a_probe_decides_with_rate_and_bucket() {
+        use crate::probes::testing::{way, with_probes};
+        use narrows_model::probe::PathProbe;
+        let of = |there| {
+            let mut study = study(600, 590, 40_000);
+            read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+            with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        // Ten packets at once, then 20 Mb/s: 3 more in 2 ms, 167 in 100 ms.
+        let verdict = of(way(13, 60, 177));
+        let Verdict::Found { findings } = &verdict else { panic!("{verdict:?}") };
+        let says = &findings[0].says;
+        assert!(says.contains("20 Mb/s of packets (20 to 20, by trains of packets)"), "{says}");
+        assert!(says.contains("bursts of about 14 KB"), "{says}");
+        assert!(is_clear(&of(way(13, 4_200, 177))), "a queue");
+        assert!(is_clear(&of(way(251, 60, 251))), "at random");
     }
 }

@@ -8,7 +8,9 @@
 
 use crate::measured::{self, AT_ONCE, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
+use narrows_model::probe::WayProbe;
 use narrows_model::result::{Verdict, Weight};
+use narrows_stats::reordered_share;
 
 pub static RULE: Rule = Rule {
     name: "path-reordering",
@@ -27,6 +29,9 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
+    if cell.is_probe() {
+        return look_at_probe(cell);
+    }
     if !cell.is_tcp_stream() {
         return Err(Blind::OtherKind);
     }
@@ -55,12 +60,34 @@ fn look(cell: &Cell<'_>) -> Looked {
             cell.trial.label,
             100.0 * losses.early
         );
-        let remedy = "keep the packets of a flow on one way: hash by flow and not by packet on \
-                      bonds and switches (xmit_hash_policy, not balance-rr), one queue a flow \
-                      (RPS and XPS), no per-packet load balancing";
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
     });
     cell.saw(seen, wrong)
+}
+
+const REMEDY: &str = "keep the packets of a flow on one way: hash by flow and not by packet on \
+                      bonds and switches (xmit_hash_policy, not balance-rr), one queue a flow (RPS \
+                      and XPS), no per-packet load balancing";
+
+/// Packets of a probe's trains that came late. A sender that is moved to another CPU lets some of
+/// one train overtake others; a path does it to most trains.
+fn look_at_probe(cell: &Cell<'_>) -> Looked {
+    let ways = cell.probes().flat_map(|probe| [(&probe.there, "there"), (&probe.back, "back")]);
+    let tried: Vec<_> = ways.filter(|(way, _)| !way.trains.is_empty()).collect();
+    if tried.is_empty() {
+        return Err(cell.lacks("trains of packets"));
+    }
+    let is_late = |way: &WayProbe| {
+        let late = way.trains.iter().filter(|train| train.late > 0).count();
+        2 * late > way.trains.len() && reordered_share(way).is_some_and(|s| s >= EARLY_SHARE)
+    };
+    let Some((way, name)) = tried.iter().find(|(way, _)| is_late(way)) else {
+        return cell.saw("packets of most trains came in order", None);
+    };
+    let share = 100.0 * reordered_share(way).unwrap_or(0.0);
+    let seen = format!("{share:.1} % of the packets of trains came late {name}");
+    let says = format!("The path reorders packets {name}: {share:.1} % of a probe's came late");
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)))
 }
 
 #[cfg(test)]
@@ -84,5 +111,20 @@ mod tests {
         assert!(is_clear(&of(20, 0, 0)));
         assert!(is_clear(&of(900, 45, 0)), "each loss lets a window come early");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn trains_that_come_out_of_order_are_found_and_one_of_ten_is_chance() {
+        use crate::probes::testing::{way, with_probes};
+        use narrows_model::probe::PathProbe;
+        let of = |late_trains: usize| {
+            let mut back = way(256, 60, 256);
+            back.trains.iter_mut().take(late_trains).for_each(|train| train.late = 20);
+            let mut study = stream("udp-stream");
+            with_probes(&mut study, &[PathProbe { back, ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(10)));
+        assert!(is_clear(&of(1)));
     }
 }

@@ -16,6 +16,7 @@ use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
+use narrows_stats::Bursts;
 
 /// Whether segments were sent again, and why.
 pub static RULE: Rule =
@@ -122,6 +123,13 @@ pub fn row(cell: &Cell<'_>) -> Option<f64> {
 }
 
 fn at_a_time(cell: &Cell<'_>) -> String {
+    if let Some(Bursts::AtRandom { lost_share }) = cell.bursts() {
+        return format!(
+            "; at random: trains of packets lose {:.1} %, sent at once and apart alike (a bad \
+             cable, radio, a failing link), and no queue or rate limit drops them",
+            100.0 * lost_share
+        );
+    }
     match row(cell) {
         Some(row) if row >= ROW_MIN => {
             format!(
@@ -190,6 +198,20 @@ mod tests {
         // 10 Gb/s where 1.4 Gb/s are the bound at a millisecond, and 71 Gb/s at 20 us.
         assert!(is_found(&over(1_000_000)));
         assert!(is_clear(&over(20_000)));
+    }
+
+    #[test]
+    fn a_probe_says_that_losses_are_at_random() {
+        use crate::probes::testing::{way, with_probes};
+        use narrows_model::probe::PathProbe;
+        let of = |slow: u32| {
+            let mut study = study(10_000);
+            let there = way(251, 60, slow);
+            with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+            finding_of(&study).0
+        };
+        assert!(of(251).contains("at random: trains of packets lose 2.0 %"), "{}", of(251));
+        assert!(!of(256).contains("at random"), "none of the slower trains: {}", of(256));
     }
 
     #[test]

@@ -1,0 +1,110 @@
+//! `path-short-queue`: is a queue on the path too short for TCP's bursts?
+//!
+//! A link that is slower than the sender needs a queue for what comes at once. One of a few packets
+//! drops the rest of every burst, long before the link is full and without any delay: TCP takes it
+//! for congestion. A stream alone does not tell it from losses at random; trains of packets do,
+//! which lose what comes at once, none of what comes apart, and arrive spread out from the first.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::probes::says_rate;
+use crate::{Case, Rule};
+use narrows_model::result::{Verdict, Weight};
+use narrows_stats::Bursts;
+
+pub static RULE: Rule = Rule {
+    name: "path-short-queue",
+    asks: "Is a queue on the path too short for TCP's bursts?",
+    of_host: false,
+    judge,
+};
+
+/// Fewer lost segments hold no stream.
+const LOST_SHARE: f64 = 0.0005;
+/// A stream that reaches so much of the link's rate is not held by its queue.
+const REACHED_SHARE: f64 = 0.85;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let idle = Some("is a TCP stream that loses segments");
+    measured::judge(case, "a TCP stream and a probe of its path (--explain)", idle, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() || cell.is_paced() {
+        return Err(Blind::OtherKind);
+    }
+    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    if losses.lost < LOST_SHARE {
+        return cell.saw(format!("{:.3} % of the segments lost", 100.0 * losses.lost), None);
+    }
+    let bursts = cell.bursts().ok_or_else(|| cell.lacks("trains of packets (--explain)"))?;
+    let Bursts::Limited(limited) = bursts else {
+        return cell.saw("trains of packets lose no more at once than apart", None);
+    };
+    let rate = limited.rate_bps;
+    let rate_low = rate.map_or(f64::MAX, |rate| rate.low);
+    let reached = cell.rates().map_or(0.0, |rates| cell.in_packets(rates.middle)) / rate_low;
+    let seen = format!(
+        "{:.2} % of the segments lost; trains of packets lose what comes at once, less of what \
+         comes apart, and arrive {}",
+        100.0 * losses.lost,
+        if limited.is_queue { "spread out" } else { "as they were sent" }
+    );
+    let is_short = limited.is_queue && reached < REACHED_SHARE && !cell.is_busy();
+    let wrong = is_short.then(|| {
+        let room = limited.room_bytes.map_or("a few packets".to_owned(), |bytes| {
+            format!("about {:.0} packets", (bytes / 1500.0).ceil())
+        });
+        let carries = rate
+            .as_ref()
+            .map_or(String::new(), |rate| format!(", which carries {}", says_rate(rate)));
+        let says = format!(
+            "A queue on the path is too short for TCP's bursts in {}: it holds {room} before a \
+             link{carries}, and drops the rest of what comes at once though the link is not full",
+            cell.trial.label
+        );
+        let remedy = "lengthen the queue there (switch or router buffer, txqueuelen, tc -s qdisc: \
+                      limit), to rate x round trip / sqrt(flows); or pace at the sender: fq, bbr, \
+                      --bitrate below the link's rate";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::probes::testing::{way, with_probes};
+    use crate::setting::testing::{is_clear, is_unknown};
+    use narrows_model::load::Role;
+    use narrows_model::probe::PathProbe;
+
+    #[test]
+    fn a_queue_of_five_packets_is_found_and_a_bucket_is_not() {
+        let of = |there, mbps: u64, again: u64| {
+            let mut study = stream("tcp-stream");
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 = mbps * 125_000;
+            }
+            read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+            read(&mut study, "tcp-info", "flow0.sent_segments", 100_000);
+            read(&mut study, "tcp-info", "flow0.retransmitted_segments", again);
+            with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        // 20 Mb/s: 3 packets in 2 ms beside the five, 167 in 100 ms; the first eight 0.6 ms apart.
+        let queue = || way(8, 4_200, 172);
+        let verdict = of(queue(), 2, 900);
+        let Verdict::Found { findings } = &verdict else { panic!("{verdict:?}") };
+        let says = &findings[0].says;
+        assert!(says.contains("about 5 packets before a link, which carries 20 Mb/s"), "{says}");
+        assert!(is_clear(&of(queue(), 19, 900)), "the link is full");
+        assert!(is_clear(&of(queue(), 2, 1)), "nothing lost");
+        assert!(is_clear(&of(way(8, 60, 172), 2, 900)), "a bucket");
+        assert!(is_clear(&of(way(253, 60, 253), 2, 900)), "at random");
+        let mut lacks = stream("tcp-stream");
+        read(&mut lacks, "tcp-info", "flow0.sent_segments", 1_000);
+        read(&mut lacks, "tcp-info", "flow0.retransmitted_segments", 50);
+        assert!(is_unknown(&of_study(&RULE, &lacks)), "no probe");
+    }
+}
