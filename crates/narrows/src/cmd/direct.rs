@@ -1,10 +1,11 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
+use super::further;
 use super::variants::{sweep, with_contrast, with_probe, with_uncopied};
 use crate::args::{PeerArgs, SocketArgs, TcpArgs, UdpArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
-use crate::output::{self, Planned};
+use crate::output;
 use crate::{cmd, stop};
 use narrows_control::key::{self, Key};
 use narrows_control::{Calling, ControlError, Family, Peer, Reached, address, reach, wire};
@@ -22,8 +23,9 @@ use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::study::{Settings, StudyError};
 use narrows_plan::{BackgroundLoad, Pattern, TwoPlaces, Unplaced, Where, blocks, direct as plan};
+use narrows_report::stream;
 use narrows_runner::RunError;
-use narrows_runner::controller::{Controller, Ends};
+use narrows_runner::controller::Ends;
 use narrows_store::Store;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -128,6 +130,11 @@ impl Far {
             Self::Agents { hosts, .. } => hosts.clone(),
             Self::Iperf3(_) => Vec::new(),
         }
+    }
+
+    /// Whether agents of narrows are at the other side.
+    pub fn has_agents(&self) -> bool {
+        !self.agents_there().is_empty()
     }
 
     fn agents_there(&self) -> Vec<&Peer> {
@@ -306,14 +313,10 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     // Trials of several peers run at once: a step a repeat.
     let count = if study.together { 1 } else { trials.len() };
     let steps = blocks(count, study.repeats, study.seed);
-    let mut controller = Controller {
-        launcher: measurement.launcher()?,
-        ends: opened.far.ends(),
-        together: study.together,
-        stop: &opened.stop,
-    };
-    let planned = Planned { study, trials, steps: &steps, store: &opened.store };
-    let end = output::run_course(&mut controller, &planned, out)?;
+    if out.json_stream {
+        output::print_exact(&stream::began(study, trials))?;
+    }
+    let end = further::course(&measurement, &mut opened, &steps)?;
     let verdict = output::present(&opened.file, out, None)?;
     output::made(&opened.file, "")?;
     output::nothing_measured(&opened.file)?;

@@ -8,6 +8,7 @@ pub mod direct;
 pub mod explain;
 pub mod export;
 mod fleet;
+mod further;
 pub mod guard;
 pub mod host;
 pub mod import;
