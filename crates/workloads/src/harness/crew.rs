@@ -283,7 +283,7 @@ impl Crew {
         let span = |ns: Nanos| Duration::from_nanos(ns.0);
         self.clockwork.set(Phase::Warmup);
         thread::sleep(span(timeline.warmup_ns));
-        let look_began = look_quickly(|| watch.opened(&self.sockets));
+        let look_began = look_quickly(Instant::now, || watch.opened(&self.sockets));
         self.clockwork.set(Phase::Window);
         let began = Instant::now();
         let (keeper, process) = ((self.meter)(), process_ns());
@@ -404,12 +404,13 @@ impl Crew {
 }
 
 /// Takes a look at the counters, anew while it is interrupted; when the last one began.
-fn look_quickly(mut look: impl FnMut()) -> Instant {
-    let first = Instant::now();
+fn look_quickly(now: impl Fn() -> Instant, mut look: impl FnMut()) -> Instant {
+    let first = now();
     loop {
-        let began = Instant::now();
+        let began = now();
         look();
-        if began.elapsed() < LOOK_WITHIN || first.elapsed() >= LOOKS_WITHIN {
+        let ended = now();
+        if ended - began < LOOK_WITHIN || ended - first >= LOOKS_WITHIN {
             return began;
         }
     }
@@ -523,19 +524,28 @@ fn flow(first: &TallyNow, last: &TallyNow) -> FlowTally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+
+    /// How many looks are taken where they last so many milliseconds, by a clock of their own.
+    fn looks(each_ms: &[u64]) -> usize {
+        let clock = Cell::new(Instant::now());
+        let mut taken = 0;
+        look_quickly(
+            || clock.get(),
+            || {
+                let ms = each_ms.get(taken).copied().unwrap_or(0);
+                taken += 1;
+                clock.set(clock.get() + Duration::from_millis(ms));
+            },
+        );
+        taken
+    }
 
     #[test]
     fn a_look_is_taken_anew_only_while_that_delays_nothing() {
-        let looks = |each: &[u64]| {
-            let mut taken = 0;
-            look_quickly(|| {
-                let ms = each.get(taken).copied().unwrap_or(0);
-                taken += 1;
-                thread::sleep(Duration::from_millis(ms));
-            });
-            taken
-        };
         assert_eq!(looks(&[7, 0]), 2, "an interrupted look is taken anew");
         assert_eq!(looks(&[60, 60, 60, 60, 60]), 1, "where all are slow the window opens");
+        assert_eq!(looks(&[7, 7, 7, 7]), 3, "in the twentieth millisecond at last");
+        assert_eq!(looks(&[4]), 1, "a quick one is not");
     }
 }
