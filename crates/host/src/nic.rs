@@ -65,6 +65,8 @@ fn nic(
         lower: lower(root, name),
         duplex: root.text(&file("duplex")),
         qdisc: column(links, name, 1),
+        gso_max_bytes: column(links, name, 2)
+            .and_then(|text| text.parse().map(Bytes).map_err(|_| text)),
         firmware: told("firmware"),
         rings: ask::fact(&ethtool, "rings", |words| {
             let [rx, rx_max, tx, tx_max] = ask::numbers(words)?;

@@ -1,5 +1,5 @@
-//! What the kernel tells of all interfaces by rtnetlink (`RTM_GETLINK`): kind and root queueing
-//! discipline, which no file has.
+//! What the kernel tells of all interfaces by rtnetlink (`RTM_GETLINK`): kind root queueing
+//! discipline, and the largest segment that the stack hands over, which no file has.
 
 use narrows_model::Fact;
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
@@ -8,7 +8,7 @@ use netlink_packet_route::link::{LinkAttribute, LinkInfo, LinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
 
-/// Lines of `NAME KIND QDISC`, with `-` for what is not told.
+/// Lines of `NAME KIND QDISC GSO_MAX_BYTES`, with `-` for what is not told.
 pub fn ask() -> Fact<String> {
     match dump() {
         Ok(lines) => Fact::known(lines.join("\n"), "rtnetlink"),
@@ -48,10 +48,12 @@ fn dump() -> io::Result<Vec<String>> {
 
 fn row(link: &LinkMessage) -> Option<String> {
     let (mut name, mut kind, mut qdisc) = (None, "-".to_owned(), "-".to_owned());
+    let mut segment = "-".to_owned();
     for attribute in &link.attributes {
         match attribute {
             LinkAttribute::IfName(text) => name = Some(text.clone()),
             LinkAttribute::Qdisc(text) => qdisc = text.clone(),
+            LinkAttribute::GsoMaxSize(bytes) => segment = bytes.to_string(),
             LinkAttribute::LinkInfo(infos) => {
                 let found = infos.iter().find_map(|info| match info {
                     LinkInfo::Kind(kind) => Some(kind.to_string()),
@@ -62,7 +64,7 @@ fn row(link: &LinkMessage) -> Option<String> {
             _ => {}
         }
     }
-    Some(format!("{} {kind} {qdisc}", name?))
+    Some(format!("{} {kind} {qdisc} {segment}", name?))
 }
 
 #[cfg(test)]
@@ -74,5 +76,7 @@ mod tests {
         let links = ask();
         let Some(text) = links.value() else { panic!("{links:?}") };
         assert!(text.lines().any(|line| line.starts_with("lo - ")), "{text}");
+        let segments = text.lines().filter_map(|line| line.split(' ').nth(3)?.parse::<u64>().ok());
+        assert!(segments.count() > 0, "every kernel since 4.16 tells it: {text}");
     }
 }

@@ -44,6 +44,9 @@ pub struct Nic {
     /// Root queueing discipline.
     #[serde(default)]
     pub qdisc: Fact<String>,
+    /// The largest segment that the stack hands over, in bytes: 65,536 unless BIG TCP is on.
+    #[serde(default)]
+    pub gso_max_bytes: Fact<Bytes>,
     /// Version of the card's firmware.
     #[serde(default)]
     pub firmware: Fact<String>,
