@@ -2,8 +2,8 @@
 
 use narrows_explain::tune::{Advice, Advised};
 
-/// The settings that should be different, each with its reason and commands; then what is fine and
-/// what could not be read.
+/// The settings that should be different, what is worth most first, each with its reason, who
+/// advises it and the commands; then what is fine and what could not be read.
 pub fn text(told: &Advised, profile: &str) -> String {
     let mut text = match told.advice.len() {
         0 if told.unknown.is_empty() => format!("Nothing to change for {profile}\n"),
@@ -33,15 +33,16 @@ pub fn text(told: &Advised, profile: &str) -> String {
 fn one(advice: &Advice) -> String {
     let mark = if advice.files.is_empty() { " " } else { "*" };
     let worth = match &advice.worth {
-        Some(worth) => format!("{} ({})", worth.says, worth.from),
+        Some(worth) => worth.to_string(),
         None => "not known before it is measured".to_owned(),
     };
     format!(
-        "\n{mark} {}: {} -> {}\n      why    {}\n      worth  {worth}\n      read   {}\n      do     {}\n",
+        "\n{mark} {}: {} -> {}\n      why    {}\n      worth  {worth}\n      source {}\n      read   {}\n      do     {}\n",
         advice.setting,
         advice.now,
         advice.wanted,
         advice.because,
+        advice.source,
         advice.from,
         advice.commands.join("; "),
     )

@@ -1,6 +1,6 @@
 //! What a check of this host measured, and whether it still holds.
 
-use super::{Desk, Wish, Worth};
+use super::{Advisor, Basis, Recommendation, Worth, sources};
 use crate::rules::congestion_control as congestion;
 use narrows_model::Fact;
 use narrows_model::host::Host;
@@ -67,11 +67,11 @@ impl Measured {
 }
 
 /// Advice on the default congestion control, by what the check compared.
-pub(super) fn look(desk: &mut Desk<'_>, measured: Option<&Measured>) {
-    let Some(fact) = desk.host.tuning.get(SETTING) else { return };
+pub(super) fn look(advisor: &mut Advisor<'_>, measured: Option<&Measured>) {
+    let Some(fact) = advisor.host.tuning.get(SETTING) else { return };
     let fact: Fact<String> = fact.clone();
     let Some(now) = fact.value() else {
-        desk.told.lacks(SETTING, Missing::fact(SETTING, &fact));
+        advisor.told.lacks(SETTING, Missing::fact(SETTING, &fact));
         return;
     };
     let then = |measured: &&Measured| {
@@ -83,19 +83,19 @@ pub(super) fn look(desk: &mut Desk<'_>, measured: Option<&Measured>) {
     let Some((measured, (default, other))) = compared else {
         // Neither of them paces: there is nothing to compare.
         if matches!(now.as_str(), "cubic" | "reno") {
-            desk.told.fine.push(SETTING.to_owned());
+            advisor.told.fine.push(SETTING.to_owned());
         } else {
             let of = format!("{now} was not measured against cubic: run `narrows check`");
-            desk.told.lacks(SETTING, Missing::measurement(of));
+            advisor.told.lacks(SETTING, Missing::measurement(of));
         }
         return;
     };
     let faster = congestion::faster(now, default, other);
     let worth = faster.as_ref().map(|(used, gain)| Worth {
-        says: format!(
-            "TCP inside this host: {:.1} times ({:.1} to {:.1}) with {used}",
-            gain.value, gain.low, gain.high
-        ),
+        low: gain.low,
+        high: gain.high,
+        basis: Basis::Measured,
+        says: format!("TCP inside this host: {:.1} times with {used}", gain.value),
         from: format!("measured by narrows check: {}", measured.from),
     });
     let wanted = faster.map(|(used, _)| used);
@@ -103,5 +103,16 @@ pub(super) fn look(desk: &mut Desk<'_>, measured: Option<&Measured>) {
     let because = "the default held TCP back in a check of this host; keep it for traffic over long \
                    or lossy paths";
     let files = vec![format!("/proc/sys/{}", SETTING.replace('.', "/"))];
-    desk.weigh(&fact, Wish { setting: SETTING, wanted, because, worth, files, commands });
+    advisor.weigh(
+        &fact,
+        Recommendation {
+            setting: SETTING,
+            wanted,
+            because,
+            source: sources::KERNEL_IP,
+            worth,
+            files,
+            commands,
+        },
+    );
 }

@@ -9,13 +9,17 @@ mod measured;
 mod network;
 mod power;
 mod processes;
+mod sources;
+mod worth;
 
 pub use measured::{Measured, Stale};
+pub use worth::{Basis, Worth};
 
 use narrows_model::Fact;
 use narrows_model::host::Host;
 use narrows_model::result::Missing;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::fmt;
 
 /// What a host is to be good at.
@@ -50,15 +54,6 @@ impl Profile {
     }
 }
 
-/// What a change is worth.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Worth {
-    /// What it does to which figure, with its range: `TCP over 10 ms: 0.8 to 8 times`.
-    pub says: String,
-    /// Where the range is from: arithmetic, a paper, the kernel's documentation.
-    pub from: String,
-}
-
 /// One setting that should be different.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
@@ -70,8 +65,12 @@ pub struct Advice {
     pub from: String,
     /// What it should be.
     pub wanted: String,
-    /// Why.
+    /// What it changes, and what it costs.
     pub because: String,
+    /// Who advises it: a document's title, or the kernel's own.
+    pub source: String,
+    /// What sort of use it is for.
+    pub profile: Profile,
     /// What a change brings; `None` is not known before it is measured.
     pub worth: Option<Worth>,
     /// Files that a change writes `wanted` to; empty for what is not done here.
@@ -109,7 +108,8 @@ impl From<Unknown> for String {
 /// What a host was asked, with what could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Advised {
-    /// What should be different, by setting.
+    /// What should be different: what is worth most first, then what nobody knows the worth of, by
+    /// setting, then what the model says is worth nothing here.
     pub advice: Vec<Advice>,
     /// Settings that are as they should be.
     pub fine: Vec<String>,
@@ -140,53 +140,81 @@ impl Advised {
 /// Everything that should be different on a host, by its facts and by what a check measured on it.
 pub fn advise(host: &Host, profile: Profile, measured: Option<&Measured>) -> Advised {
     let mut told = Advised::default();
-    let mut desk = Desk { host, told: &mut told };
-    network::look(&mut desk, profile);
+    let mut advisor = Advisor { host, profile, told: &mut told };
+    network::look(&mut advisor);
     if profile == Profile::Throughput {
-        measured::look(&mut desk, measured);
+        measured::look(&mut advisor, measured);
     }
-    power::look(&mut desk, profile);
-    processes::look(&mut desk, profile);
-    told.advice.sort_by(|a, b| a.setting.cmp(&b.setting));
+    power::look(&mut advisor);
+    processes::look(&mut advisor);
+    told.advice.sort_by(by_worth);
     told
 }
 
+/// What is worth most first; at the same place what was measured before what was modelled.
+fn by_worth(one: &Advice, other: &Advice) -> Ordering {
+    let place = |advice: &Advice| match &advice.worth {
+        Some(worth) if worth.is_worthwhile() => 0,
+        None => 1,
+        Some(_) => 2,
+    };
+    let middle = |advice: &Advice| advice.worth.as_ref().map_or(1.0, Worth::middle);
+    let basis = |advice: &Advice| advice.worth.as_ref().map(|worth| worth.basis);
+    place(one)
+        .cmp(&place(other))
+        .then_with(|| middle(other).total_cmp(&middle(one)))
+        .then_with(|| basis(one).cmp(&basis(other)))
+        .then_with(|| one.setting.cmp(&other.setting))
+}
+
 /// A setting and what it should be.
-struct Wish<'a> {
+struct Recommendation<'a> {
     setting: &'a str,
     /// `None` when the present value is right.
     wanted: Option<String>,
     because: &'a str,
+    source: &'a str,
     worth: Option<Worth>,
+    /// Empty for what `--apply` leaves to the user.
     files: Vec<String>,
     commands: Vec<String>,
 }
 
-/// Where advice is gathered.
-struct Desk<'a> {
+/// Why a setting should be different, and who says so.
+#[derive(Clone, Copy)]
+struct Reason<'a> {
+    because: &'a str,
+    source: &'a str,
+}
+
+/// Looks at a host for one profile and gathers what is to say.
+struct Advisor<'a> {
     host: &'a Host,
+    profile: Profile,
     told: &'a mut Advised,
 }
 
-impl Desk<'_> {
+impl Advisor<'_> {
     /// A setting whose value is a fact.
-    fn weigh<T: ToString>(&mut self, fact: &Fact<T>, wish: Wish<'_>) {
+    fn weigh<T: ToString>(&mut self, fact: &Fact<T>, recommended: Recommendation<'_>) {
         let Some(now) = fact.value() else {
-            self.told.lacks(wish.setting, Missing::fact(wish.setting, fact));
+            self.told.lacks(recommended.setting, Missing::fact(recommended.setting, fact));
             return;
         };
         let now = now.to_string();
-        match wish.wanted {
-            None => self.told.fine.push(wish.setting.to_owned()),
+        match recommended.wanted {
+            None => self.told.fine.push(recommended.setting.to_owned()),
             Some(wanted) => self.told.advice.push(Advice {
-                setting: wish.setting.to_owned(),
+                setting: recommended.setting.to_owned(),
                 now,
                 from: fact.source().0.clone(),
                 wanted,
-                because: wish.because.to_owned(),
-                worth: wish.worth,
-                files: wish.files,
-                commands: wish.commands,
+                because: recommended.because.to_owned(),
+                source: recommended.source.to_owned(),
+                profile: self.profile,
+                worth: recommended.worth,
+                files: recommended.files,
+                commands: recommended.commands,
             }),
         }
     }
@@ -195,7 +223,7 @@ impl Desk<'_> {
     fn sysctl(
         &mut self,
         name: &str,
-        because: &str,
+        reason: Reason<'_>,
         worth: Option<Worth>,
         want: impl Fn(&str) -> Option<String>,
     ) {
@@ -204,25 +232,34 @@ impl Desk<'_> {
         let wanted = fact.value().and_then(|value| want(value.trim()));
         let commands = wanted.iter().map(|value| format!("sysctl -w {name}=\"{value}\"")).collect();
         let files = vec![format!("/proc/sys/{}", name.replace('.', "/"))];
-        self.weigh(&fact, Wish { setting: name, wanted, because, worth, files, commands });
+        let Reason { because, source } = reason;
+        let setting = name;
+        self.weigh(
+            &fact,
+            Recommendation { setting, wanted, because, source, worth, files, commands },
+        );
     }
 
     /// A sysctl that should be one value.
-    fn sysctl_is(&mut self, name: &str, value: &str, because: &str, worth: Option<Worth>) {
-        self.sysctl(name, because, worth, |now| (now != value).then(|| value.to_owned()));
+    fn sysctl_is(&mut self, name: &str, value: &str, reason: Reason<'_>) {
+        self.sysctl(name, reason, None, |now| (now != value).then(|| value.to_owned()));
     }
 
     /// A sysctl with one number that should be no less.
-    fn sysctl_at_least(&mut self, name: &str, least: u64, because: &str, worth: Option<Worth>) {
-        self.sysctl(name, because, worth, |now| {
+    fn sysctl_at_least(&mut self, name: &str, least: u64, reason: Reason<'_>) {
+        self.sysctl(name, reason, None, |now| {
             now.parse::<u64>().is_ok_and(|now| now < least).then(|| least.to_string())
         });
     }
 
-    /// Rate of the fastest NIC, where one tells.
-    fn fastest_bps(&self) -> Option<f64> {
-        let speeds = self.host.physical_nics().filter_map(|nic| nic.speed_bps.value());
-        speeds.map(|speed| speed.0).max_by(f64::total_cmp)
+    /// A setting that is read as text, by its name among the facts; absent where it is not.
+    fn fact(&self, name: &str) -> Fact<String> {
+        self.host.tuning.get(name).cloned().unwrap_or_else(|| Fact::absent(name))
+    }
+
+    /// Whether this is one of the profiles that a setting is for.
+    fn is_for(&self, profiles: &[Profile]) -> bool {
+        profiles.contains(&self.profile)
     }
 }
 

@@ -1,40 +1,42 @@
 //! Advice on memory and on what processes may do.
 
-use super::{Desk, Profile, Wish};
-use narrows_model::Fact;
+use super::{Advisor, Profile, Reason, Recommendation, sources};
 
 const PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 /// Enough pinned memory for a few dozen queue pairs.
 const PINNED_BYTES: u64 = 64 << 20;
 
-pub(super) fn look(desk: &mut Desk<'_>, profile: Profile) {
-    pages(desk);
+pub(super) fn look(advisor: &mut Advisor<'_>) {
+    pages(advisor);
     let because = "memory of the other node is nearer than the disk";
-    desk.sysctl_is("vm.zone_reclaim_mode", "0", because, None);
-    if desk.host.nodes.len() > 1 && profile != Profile::Throughput {
+    let source = sources::KERNEL_VM;
+    advisor.sysctl_is("vm.zone_reclaim_mode", "0", Reason { because, source });
+    if advisor.host.nodes.len() > 1 && advisor.profile != Profile::Throughput {
         let because = "the kernel then leaves pages where a placed program put them";
-        desk.sysctl_is("kernel.numa_balancing", "0", because, None);
+        let source = sources::KERNEL_KERNEL;
+        advisor.sysctl_is("kernel.numa_balancing", "0", Reason { because, source });
     }
-    if matches!(profile, Profile::Rdma | Profile::Mpi) {
-        memlock(desk);
+    if advisor.is_for(&[Profile::Rdma, Profile::Mpi]) {
+        memlock(advisor);
     }
 }
 
-fn pages(desk: &mut Desk<'_>) {
+fn pages(advisor: &mut Advisor<'_>) {
     let name = "mm.transparent_hugepage";
-    let fact = desk.host.tuning.get(name).cloned().unwrap_or_else(|| Fact::absent(PAGES));
+    let fact = advisor.fact(name);
     // The chosen word stands in brackets.
     let chosen = fact.and_then(|text| {
         let chosen = text.split(['[', ']']).nth(1);
         chosen.map(str::to_owned).ok_or(text)
     });
     let never = chosen.value().is_some_and(|now| now == "never");
-    desk.weigh(
+    advisor.weigh(
         &chosen,
-        Wish {
+        Recommendation {
             setting: name,
             wanted: never.then(|| "madvise".to_owned()),
             because: "programs that ask for large pages get them, and no other",
+            source: sources::KERNEL_PAGES,
             worth: None,
             files: vec![PAGES.to_owned()],
             commands: vec![format!("echo madvise > {PAGES}")],
@@ -42,17 +44,18 @@ fn pages(desk: &mut Desk<'_>) {
     );
 }
 
-fn memlock(desk: &mut Desk<'_>) {
+fn memlock(advisor: &mut Advisor<'_>) {
     let name = "process.memlock";
-    let fact = desk.host.tuning.get(name).cloned().unwrap_or_else(|| Fact::absent(name));
+    let fact = advisor.fact(name);
     let small =
         fact.value().is_some_and(|now| now.parse::<u64>().is_ok_and(|bytes| bytes < PINNED_BYTES));
-    desk.weigh(
+    advisor.weigh(
         &fact,
-        Wish {
+        Recommendation {
             setting: name,
             wanted: small.then(|| "unlimited".to_owned()),
             because: "verbs pin what a card reads and writes",
+            source: sources::GETRLIMIT,
             worth: None,
             // The limit of a login, not of the host.
             files: Vec::new(),
