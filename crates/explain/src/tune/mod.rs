@@ -5,6 +5,8 @@
 //! that is right for throughput may be wrong for latency. Nothing here stops a service, touches the
 //! packet filter or opens a port.
 
+mod boot;
+mod cards;
 mod measured;
 mod network;
 mod power;
@@ -145,8 +147,10 @@ pub fn advise(host: &Host, profile: Profile, measured: Option<&Measured>) -> Adv
     if profile == Profile::Throughput {
         measured::look(&mut advisor, measured);
     }
+    cards::look(&mut advisor);
     power::look(&mut advisor);
     processes::look(&mut advisor);
+    boot::look(&mut advisor);
     told.advice.sort_by(by_worth);
     told
 }
