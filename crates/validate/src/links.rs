@@ -18,8 +18,10 @@ const PCIX_READ_WAIT: f64 = 60.0;
 const PCIX_WRITE_WAIT: f64 = 12.0;
 /// Share of the wire's or the slot's packets that a NIC's engine does at least (assumed).
 const ENGINE_LEAST: f64 = 0.7;
-/// Half the 80 % range of what a mix reaches, as a logarithm: the five nodes, each left out.
-const MIX_HALF: f64 = 0.09;
+/// Half the 80 % range of what a mix reaches, as a logarithm: the five nodes scatter by 0.058
+/// around their means, and a sixth lies within 1.53 (Student's t of four degrees) x sqrt(1 + 1/5)
+/// of that.
+const MIX_HALF: f64 = 0.097;
 /// Shape of loaded latency, fitted on one Cascade Lake curve.
 const LOAD_RISE: f64 = 0.555;
 const LOAD_END: f64 = 1.617;

@@ -63,7 +63,7 @@ fn memory_is_its_channels_and_load_makes_it_slow() {
             "memory bandwidth by population",
             "memory",
             want,
-            ((-0.09f64).exp(), 0.09f64.exp()),
+            ((-0.097f64).exp(), 0.097f64.exp()),
         );
     };
     // 6 x 2933 MT/s x 8 B = 140.784 GB/s.
