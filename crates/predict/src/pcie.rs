@@ -194,6 +194,15 @@ pub fn packet_bps(speed_gts: f64, width: u32, max_payload: f64) -> f64 {
     raw_bps(speed_gts, width) * (1.0 - 2.0 * LINK_PACKET_BYTES / interval - SKIP_SHARE)
 }
 
+/// The same where next to nothing comes the other way, which would have to be acknowledged: only
+/// what keeps the clocks together is lost.
+pub fn one_way_bps(speed_gts: f64, width: u32, max_payload: f64) -> f64 {
+    match speed_gts >= 64.0 {
+        true => packet_bps(speed_gts, width, max_payload),
+        false => raw_bps(speed_gts, width) * (1.0 - SKIP_SHARE),
+    }
+}
+
 /// Millions of small network packets a second that a link carries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SmallPackets {

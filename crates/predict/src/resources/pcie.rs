@@ -53,16 +53,17 @@ impl Engine {
         let message = self.server.message.value;
         let is_short = !traffic.is_kernel() && message < payload;
         let (payload, frame) = if is_short { (message, message) } else { (payload, frame) };
-        let rate = |size: f64| {
-            let share = pcie::packet_share(frame, size, HEADER) * payload / frame;
-            count as f64 * slot.packets_bps(size) * share / 1e9
-        };
+        let data = |size: f64| pcie::packet_share(frame, size, HEADER) * payload / frame;
+        let count = count as f64;
+        let rate = |size: f64| count * slot.packets_bps(size) * data(size) / 1e9;
         let value = rate(slot.payload);
-        // Where nobody told the payload, it may be another.
-        let (least, most) = match slot.payload_from {
-            Provenance::Assumed(_) => (rate(LEAST_PAYLOAD), rate(MOST_PAYLOAD)),
-            _ => (value, value),
+        // Where nobody told the payload, it may be another. Acknowledges and credits take the share
+        // of the intervals where as much goes the other way, and nearly nothing where all goes one.
+        let (least, largest) = match slot.payload_from {
+            Provenance::Assumed(_) => (rate(LEAST_PAYLOAD), MOST_PAYLOAD),
+            _ => (value, slot.payload),
         };
+        let most = count * slot.one_way_bps(largest) * data(largest) / 1e9;
         let around = frame / pcie::packet_share(frame, slot.payload, HEADER);
         let least = least * around / (around + BESIDE_FRAME);
         resource(name, value, (least / value, most / value), says).with(with)
@@ -72,8 +73,17 @@ impl Engine {
 impl Slot {
     /// Bits a second left for packets with so much payload each.
     fn packets_bps(&self, payload: f64) -> f64 {
-        let intervals = pcie::packet_bps(self.gts, self.lanes, payload);
-        intervals * self.raw_bps / pcie::raw_bps(self.gts, self.lanes)
+        self.of_told(pcie::packet_bps(self.gts, self.lanes, payload))
+    }
+
+    /// The same with next to nothing the other way.
+    fn one_way_bps(&self, payload: f64) -> f64 {
+        self.of_told(pcie::one_way_bps(self.gts, self.lanes, payload))
+    }
+
+    /// What these lanes leave, at the rate that is told of them.
+    fn of_told(&self, bps: f64) -> f64 {
+        bps * self.raw_bps / pcie::raw_bps(self.gts, self.lanes)
     }
 
     /// `8 GT/s x16`, or the rate where only that is told.
