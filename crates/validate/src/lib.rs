@@ -475,6 +475,7 @@ fn of_one(table: &Table) -> Vec<Answer> {
         rdma::answer,
         packets::answer,
         tcp::answer,
+        tcp::answer_unnamed,
         trips::answer,
         traffic::answer,
         figures::answer,

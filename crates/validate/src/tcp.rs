@@ -10,6 +10,8 @@ use narrows_predict::{Reach, Said, of_nic};
 
 /// What this answers.
 pub const QUESTION: &str = "TCP by processor and streams";
+/// The same where a row tells nothing of the processor: the model takes one in the middle.
+pub const UNNAMED: &str = "TCP by streams, processor not told";
 
 /// The largest usual MTU, which a row that gives none may have had.
 const JUMBO_BYTES: f64 = 9_000.0;
@@ -19,15 +21,29 @@ pub fn is_one(row: &Row<'_>) -> bool {
     row.has("streams") && row.has("tcp_gbps")
 }
 
-/// The answer for a table of this kind.
+/// Whether a row tells which processor it was, or its clock.
+fn tells_processor(row: &Row<'_>) -> bool {
+    row.has("cpu") || row.has("cpu_turbo_ghz")
+}
+
+/// The answer for a table's rows that tell their processor.
 pub fn answer(table: &Table) -> Option<Answer> {
-    let rows: Vec<Row<'_>> = table.rows().filter(is_one).collect();
+    answer_of(table, QUESTION, tells_processor)
+}
+
+/// The answer for those that do not.
+pub fn answer_unnamed(table: &Table) -> Option<Answer> {
+    answer_of(table, UNNAMED, |row| !tells_processor(row))
+}
+
+fn answer_of(table: &Table, question: &'static str, has: fn(&Row<'_>) -> bool) -> Option<Answer> {
+    let rows: Vec<Row<'_>> = table.rows().filter(is_one).filter(has).collect();
     if rows.is_empty() {
         return None;
     }
     let cells: Vec<Cell> = rows.iter().map(cell).collect();
     let mut answer =
-        Answer { question: QUESTION, files: vec![table.name.clone()], cells, ..Answer::default() };
+        Answer { question, files: vec![table.name.clone()], cells, ..Answer::default() };
     let published: Vec<f64> = answer.cells.iter().filter_map(|cell| cell.published).collect();
     if let Some(error) = median_of_others(&published) {
         answer.baselines.push(("median of the other rows", error));
