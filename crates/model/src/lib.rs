@@ -19,6 +19,7 @@ pub mod rdma;
 pub mod reading;
 pub mod record;
 pub mod result;
+pub mod seating;
 pub mod shown;
 pub mod study;
 pub mod trial;

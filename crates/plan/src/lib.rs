@@ -11,6 +11,7 @@ pub mod direct;
 pub mod memory;
 mod pattern;
 mod place;
+pub mod placement;
 pub mod study;
 mod unplaced;
 

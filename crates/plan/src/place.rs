@@ -134,13 +134,16 @@ impl FromStr for Seat {
     }
 }
 
+/// The node of the interface that leads to the peer, else that of the fastest NIC with CPUs that
+/// this process may use.
+pub(crate) fn nic_node(host: &Host, interface: Option<&str>) -> Option<u32> {
+    let leading = interface.and_then(|name| host.nic(name));
+    let node = leading.and_then(|nic| nic.node.value().copied());
+    node.or_else(|| choose(host).node)
+}
+
 /// The CPUs of a place on a host, cores first; `interface` leads to the peer.
 pub fn cpus(host: &Host, place: Where, interface: Option<&str>) -> Result<Vec<u32>, Unplaced> {
-    let nic_node = || {
-        let leading = interface.and_then(|name| host.nic(name));
-        let node = leading.and_then(|nic| nic.node.value().copied());
-        node.or_else(|| choose(host).node)
-    };
     let of = |node: u32| {
         let spot = on_node(host, node);
         spot.map(|s| s.cpus).ok_or(Unplaced::NoCpu(node))
@@ -155,9 +158,9 @@ pub fn cpus(host: &Host, place: Where, interface: Option<&str>) -> Result<Vec<u3
         Where::Node(node) => of(node),
         Where::SameCore => Err(Unplaced::FirstOfTwo),
         // On a host with one node every CPU is near.
-        Where::Nic => nic_node().map_or_else(|| Ok(choose(host).cpus), of),
+        Where::Nic => nic_node(host, interface).map_or_else(|| Ok(choose(host).cpus), of),
         Where::OtherNode => {
-            let near = nic_node().ok_or(Unplaced::NicNode)?;
+            let near = nic_node(host, interface).ok_or(Unplaced::NicNode)?;
             let mut others = host.nodes.iter().filter(|node| node.id != near);
             let found = others.find_map(|node| on_node(host, node.id));
             found.map(|spot| spot.cpus).ok_or(Unplaced::OnlyNode(near))
