@@ -17,6 +17,7 @@ mod hardware;
 mod judged;
 mod loss;
 pub mod placed;
+pub mod placement;
 pub mod plots;
 pub mod probed;
 pub mod profiled;
@@ -40,7 +41,9 @@ use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
 use narrows_predict::predict;
 use narrows_profile::TrialProfile;
-use narrows_stats::{CopyShare, Label, Pairs, Summary, Together, copy_share, summarise, together};
+use narrows_stats::{
+    CopyShare, Label, Pairs, PlacedTest, Summary, Together, copy_share, summarise, together,
+};
 
 /// A study with everything that is computed from it.
 pub struct Analysis<'a> {
@@ -58,6 +61,8 @@ pub struct Analysis<'a> {
     pub profiles: Vec<TrialProfile>,
     /// What a study's cells say together.
     pub study: Option<study::StudyResults>,
+    /// Tests that were run in several placements.
+    pub placements: Vec<PlacedTest>,
     /// What should be reached.
     pub predictions: Vec<Prediction>,
     /// What the rules say, over all sessions.
@@ -90,6 +95,7 @@ impl<'a> Analysis<'a> {
             stored,
             summaries,
             study,
+            placements: narrows_stats::placements(stored),
             together,
             pairs: narrows_stats::pairs(stored),
             copy_share,

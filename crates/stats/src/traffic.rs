@@ -121,6 +121,13 @@ fn busy<'a>(ends: impl Iterator<Item = &'a EndReport>) -> Vec<BusyCpu> {
     known
 }
 
+/// Share of an end's host's CPU time in which a CPU was not idle, over all its CPUs; `None` where
+/// they were not counted.
+pub(crate) fn host_share(end: &EndReport) -> Option<f64> {
+    let shares = shares_of(end);
+    (!shares.is_empty()).then(|| shares.values().sum::<f64>() / shares.len() as f64)
+}
+
 /// Share of its time that each CPU was not idle.
 fn shares_of(end: &EndReport) -> BTreeMap<u32, f64> {
     let mut times: BTreeMap<u32, (u64, u64)> = BTreeMap::new();

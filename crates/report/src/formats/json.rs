@@ -13,7 +13,7 @@ use narrows_model::result::Prediction;
 use narrows_model::study::{Ended, Study};
 use narrows_model::trial::Trial;
 use narrows_profile::TrialProfile;
-use narrows_stats::{CopyShare, Pairs, Summary, Together};
+use narrows_stats::{CopyShare, Pairs, PlacedTest, Summary, Together};
 use serde::Serialize;
 
 /// One document for programs.
@@ -33,6 +33,9 @@ struct Document<'a> {
     results: &'a [Summary],
     intervals: Option<Coverage>,
     by_panel: Option<&'a StudyResults>,
+    /// Of studies that vary where the ends are.
+    #[serde(skip_serializing_if = "<[PlacedTest]>::is_empty")]
+    placements: &'a [PlacedTest],
     together: Option<&'a Together>,
     /// Of trials of many pairs.
     #[serde(skip_serializing_if = "<[Pairs]>::is_empty")]
@@ -63,6 +66,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         results: &analysis.summaries,
         intervals: coverage(analysis),
         by_panel: analysis.study.as_ref(),
+        placements: &analysis.placements,
         together: analysis.together.as_ref(),
         pairs: &analysis.pairs,
         copy_share: analysis.copy_share.as_ref(),

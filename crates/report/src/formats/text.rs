@@ -3,7 +3,7 @@
 
 use super::Format;
 use crate::study::text::tables;
-use crate::{Analysis, judged, probed, profiled, sessions, words};
+use crate::{Analysis, judged, placement, probed, profiled, sessions, words};
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
@@ -27,6 +27,13 @@ fn write(analysis: &Analysis<'_>) -> String {
     head(&mut out, analysis);
     match &analysis.study {
         Some(results) => {
+            if !analysis.placements.is_empty() {
+                title(&mut out, "Placement");
+                for asked in analysis.stored.study.title.iter() {
+                    line(&mut out, &format!("  {}", asked.about), 4);
+                }
+                out.push_str(&placement::text::tables(analysis));
+            }
             title(&mut out, "Measured (median, 95 % interval, runs)");
             out.push_str(&tables(analysis, results));
         }

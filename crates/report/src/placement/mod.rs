@@ -1,0 +1,80 @@
+//! Where processes, memory and interrupts were, beside what each place gave and cost.
+
+pub mod text;
+
+use crate::Analysis;
+use narrows_model::host::Host;
+use narrows_model::result::Estimate;
+use narrows_model::seating::Axis;
+use narrows_stats::{Cost, Effect, Move, PlacedTest};
+
+/// What was not counted in a study of placements, and what would count it.
+const NOT_COUNTED: &str = "use of the link between sockets and memory traffic were not counted";
+
+/// A change as people say it: `-24.1 % (-27.0 to -20.2 %)`.
+fn percent(ratio: f64) -> String {
+    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+}
+
+fn interval(ratio: &Estimate) -> String {
+    format!("{:+.1} to {}", (ratio.low - 1.0) * 100.0, percent(ratio.high))
+}
+
+/// What is moved, and from where.
+fn moved(analysis: &Analysis<'_>, effect: &Effect) -> String {
+    let away = |axis: Axis| match effect.from {
+        Some(node) if is_nics(analysis, axis, node) => {
+            format!("{} off the NIC's node ({node})", axis.says())
+        }
+        Some(node) => format!("{} off node {node}", axis.says()),
+        None => axis.says().to_owned(),
+    };
+    match effect.of {
+        Move::One(axis) => away(axis),
+        Move::Here => "process and memory here, together".to_owned(),
+        Move::There => "process and memory at the peer, together".to_owned(),
+        Move::Both => "process and memory at both ends".to_owned(),
+        Move::Floating => "threads that float in their node, in place of pinned".to_owned(),
+    }
+}
+
+/// Whether facts say that the NIC between the ends is at this node.
+fn is_nics(analysis: &Analysis<'_>, axis: Axis, node: u32) -> bool {
+    let stored = analysis.stored;
+    let at = |host: &Host, name: Option<&String>| {
+        name.and_then(|name| host.nic(name)).and_then(|nic| nic.node.value()) == Some(&node)
+    };
+    axis.is_here() && at(&stored.host, stored.study.interface.as_ref())
+}
+
+/// What is said of an effect in a word or two.
+fn verdict(cost: Cost) -> &'static str {
+    match cost {
+        Cost::Worse => "costs",
+        Cost::Better => "gains",
+        Cost::Alike => "no difference (within 5 %)",
+        Cost::Unclear => "inconclusive",
+        Cost::FewRuns => "too few runs",
+    }
+}
+
+/// What a test's placements show, in one sentence.
+fn answer(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
+    let costs = |effect: &&Effect| effect.verdict == Cost::Worse;
+    let size = |effect: &Effect| effect.ratio.value.ln().abs();
+    let worst = test.effects.iter().filter(costs).max_by(|a, b| size(a).total_cmp(&size(b)));
+    let all = |cost: Cost| test.effects.iter().all(|effect| effect.verdict == cost);
+    match worst {
+        Some(worst) => format!(
+            "{}: {} costs most: {} ({})",
+            test.name,
+            moved(analysis, worst),
+            percent(worst.ratio.value),
+            interval(&worst.ratio)
+        ),
+        None if all(Cost::Alike) => {
+            format!("{}: no place matters: each moves it by less than 5 %", test.name)
+        }
+        None => format!("{}: no place is shown to cost more than 5 %", test.name),
+    }
+}

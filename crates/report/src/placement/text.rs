@@ -1,0 +1,71 @@
+//! Placements in words and tables.
+
+use super::{NOT_COUNTED, answer, interval, moved, percent, verdict};
+use crate::{Analysis, table, words};
+use narrows_stats::PlacedTest;
+use std::fmt::Write;
+
+/// What every move costs in every test, and what the hosts had to do; empty for a study of
+/// anything else.
+pub fn tables(analysis: &Analysis<'_>) -> String {
+    let mut text = String::new();
+    for test in &analysis.placements {
+        let _ = writeln!(text, "{}\n{}", answer(analysis, test), effects(analysis, test));
+    }
+    if let Some(first) = analysis.placements.first() {
+        let claims: usize = analysis.placements.iter().map(|test| test.effects.len()).sum();
+        let runs = first.effects.first().map_or(0, |effect| effect.ratio.n);
+        let _ = writeln!(
+            text,
+            "  runs of one block set against each other, {runs} blocks; the {claims} intervals hold \
+             together (95 %)\n"
+        );
+        for test in &analysis.placements {
+            let _ = writeln!(text, "CPU, {}\n{}", test.name, cpu(analysis, test));
+        }
+        let _ = writeln!(text, "  {NOT_COUNTED}\n");
+    }
+    text
+}
+
+/// A row a move.
+fn effects(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
+    let head = ["moved", "change", "interval", "pairs", ""];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for effect in &test.effects {
+        rows.push(vec![
+            moved(analysis, effect),
+            percent(effect.ratio.value),
+            interval(&effect.ratio),
+            effect.pairs.to_string(),
+            verdict(effect.verdict).to_owned(),
+        ]);
+    }
+    table::lines(&rows, |at| (1..=3).contains(&at))
+}
+
+/// A row a placement: what its figure is and what the hosts did for it.
+fn cpu(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
+    let head = ["placement", "median", "busiest thread", "whole hosts"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for cell in &test.cells {
+        let Some(summary) = analysis.summaries.get(cell.trial) else { continue };
+        let cpu = summary.cpu.as_ref();
+        let threads =
+            [cpu.and_then(|cpu| cpu.sender_share), cpu.and_then(|cpu| cpu.receiver_share)];
+        rows.push(vec![
+            cell.seating.to_string(),
+            summary.estimate.map_or("-".to_owned(), |of| words::exact(of.value, of.unit)),
+            shares(threads),
+            shares([cell.sender_host_share, cell.receiver_host_share]),
+        ]);
+    }
+    table::lines(&rows, |at| at > 0)
+}
+
+/// Sender and receiver: `31 % / 55 %`.
+fn shares(both: [Option<f64>; 2]) -> String {
+    let one =
+        |share: Option<f64>| share.map_or("-".to_owned(), |of| format!("{:.0} %", 100.0 * of));
+    format!("{} / {}", one(both[0]), one(both[1]))
+}

@@ -1,0 +1,278 @@
+//! What it costs to be away from the NIC: runs that differ in one place only, set against each
+//! other within the blocks in which they were made.
+
+use crate::levels::ALIKE;
+use crate::summarise::value_of;
+use crate::traffic::host_share;
+use crate::{median, median_interval};
+use narrows_model::host::Host;
+use narrows_model::load::Role;
+use narrows_model::result::{Estimate, Method, Unit};
+use narrows_model::seating::{Axis, EndNodes, Seating};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Trial;
+use narrows_model::workload::Metric;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Probability that any interval of a study's effects misses what it is of, at most.
+const ERROR_SHARE: f64 = 0.05;
+
+/// What is moved between two placements that are alike in all else.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Move {
+    /// One thing alone.
+    One(Axis),
+    /// Process and memory of this host's end together; the interrupts stay.
+    Here,
+    /// Process and memory of the other end together.
+    There,
+    /// Process and memory of both ends.
+    Both,
+    /// Threads that the scheduler may move within their node, in place of pinned ones.
+    Floating,
+}
+
+/// What a move does to a test's figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// What is moved.
+    pub of: Move,
+    /// Node from which it is moved, where it is one thing.
+    pub from: Option<u32>,
+    /// Figure after the move by that before it, with an interval that holds for all effects of the
+    /// study together; `by` says where the runs are too few for one.
+    pub ratio: Estimate,
+    /// Pairs of placements that it is of.
+    pub pairs: usize,
+    /// What may be said of it.
+    pub verdict: Cost,
+}
+
+/// What may be said of an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cost {
+    /// It makes the figure worse by more than 5 %, with its whole interval.
+    Worse,
+    /// It makes it better by more than 5 %, with its whole interval.
+    Better,
+    /// By less than 5 %, with its whole interval.
+    Alike,
+    /// The interval has more than one of these in it.
+    Unclear,
+    /// Too few runs for an interval that holds for all effects.
+    FewRuns,
+}
+
+/// One placement of one test.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlacedCell {
+    /// Index of its trial and summary.
+    pub trial: usize,
+    /// Where its ends are.
+    pub seating: Seating,
+    /// Share of the sending host's CPU time that was used, all CPUs together, median over runs.
+    pub sender_host_share: Option<f64>,
+    /// The same of the receiving host.
+    pub receiver_host_share: Option<f64>,
+}
+
+/// A test, run in several placements.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlacedTest {
+    /// Its name: levels of the factors that are no places.
+    pub name: String,
+    /// What its figures are.
+    pub metric: Metric,
+    /// The placements, that with everything near the NIC first.
+    pub cells: Vec<PlacedCell>,
+    /// What each move does.
+    pub effects: Vec<Effect>,
+}
+
+/// The tests of a study in which one test was run in several placements; empty for others.
+pub fn placements(study: &StoredStudy) -> Vec<PlacedTest> {
+    let there = study.peer_hosts.first().unwrap_or(&study.host);
+    let mut tests: Vec<PlacedTest> = Vec::new();
+    for (at, trial) in study.trials.iter().enumerate() {
+        let Some(cell) = placed(study, at, trial, there) else { continue };
+        let same = |test: &&mut PlacedTest| is_same(&study.trials[test.cells[0].trial], trial);
+        match tests.iter_mut().find(same) {
+            Some(test) => test.cells.push(cell),
+            None => {
+                let metric = trial.kind.metric().unwrap_or(Metric::Goodput);
+                let (name, effects) = (String::new(), Vec::new());
+                tests.push(PlacedTest { name, metric, cells: vec![cell], effects });
+            }
+        }
+    }
+    tests.retain(|test| test.cells.iter().any(|cell| cell.seating != test.cells[0].seating));
+    tests.iter_mut().for_each(|test| test.name = name(study, test));
+    let found: Vec<Vec<Pairs>> = tests.iter().map(|test| pairs(study, test)).collect();
+    let claims = found.iter().map(Vec::len).sum::<usize>().max(1);
+    for (test, found) in tests.iter_mut().zip(found) {
+        let larger = test.metric.larger_is_better();
+        test.effects = found.iter().filter_map(|pairs| effect(pairs, claims, larger)).collect();
+    }
+    tests
+}
+
+fn placed(study: &StoredStudy, at: usize, trial: &Trial, there: &Host) -> Option<PlacedCell> {
+    let seating = Seating::of(trial, &study.host, there)?;
+    let share = |role: Role| {
+        let runs = study.records.iter().filter(|record| record.trial == trial.id);
+        let shares = runs.flat_map(|record| record.of(role)).filter_map(host_share);
+        median(&shares.collect::<Vec<_>>())
+    };
+    let (sender_host_share, receiver_host_share) = (share(Role::Sender), share(Role::Receiver));
+    Some(PlacedCell { trial: at, seating, sender_host_share, receiver_host_share })
+}
+
+/// Whether two trials do the same, wherever.
+fn is_same(a: &Trial, b: &Trial) -> bool {
+    let load = |trial: &Trial| trial.background().map(|end| (end.load.clone(), end.place.clone()));
+    a.kind == b.kind && a.params == b.params && a.engine == b.engine && load(a) == load(b)
+}
+
+/// Levels that all trials of a test share, of the factors that are not the one along the axis.
+fn name(study: &StoredStudy, test: &PlacedTest) -> String {
+    let Some(first) = test.cells.first().map(|cell| &study.trials[cell.trial]) else {
+        return String::new();
+    };
+    let across = study.study.reading.across.as_deref();
+    let shared = first.levels.iter().filter(|level| {
+        let has = |cell: &PlacedCell| {
+            study.trials[cell.trial].level(&level.factor) == Some(level.level.as_str())
+        };
+        Some(level.factor.as_str()) != across && test.cells.iter().all(has)
+    });
+    let names: Vec<&str> = shared.map(|level| level.level.as_str()).collect();
+    if names.is_empty() { first.kind.to_string() } else { names.join(", ") }
+}
+
+/// Placements of one test that differ by one move, as indices of its cells, and the ratio of their
+/// figures in each block.
+struct Pairs {
+    of: Move,
+    from: Option<u32>,
+    pairs: usize,
+    /// One a block: the geometric mean over the pairs that were both made in it.
+    ratios: Vec<f64>,
+}
+
+/// A move, and the node that it leaves.
+type MoveFrom = (Move, Option<u32>);
+
+/// All moves that a test's placements show.
+fn pairs(study: &StoredStudy, test: &PlacedTest) -> Vec<Pairs> {
+    let by_block = values(study, test);
+    let mut found: BTreeMap<MoveFrom, Vec<(usize, usize)>> = BTreeMap::new();
+    for (from, a) in test.cells.iter().enumerate() {
+        for (to, b) in test.cells.iter().enumerate() {
+            for (of, node) in moves(&a.seating, &b.seating, &base(test, &a.seating)) {
+                found.entry((of, node)).or_default().push((from, to));
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for ((of, from), pairs) in found {
+        let ratios: Vec<f64> = by_block.values().filter_map(|block| ratio(block, &pairs)).collect();
+        if !ratios.is_empty() {
+            all.push(Pairs { of, from, pairs: pairs.len(), ratios });
+        }
+    }
+    all
+}
+
+/// The first placement over the same NIC: everything is near it.
+fn base(test: &PlacedTest, of: &Seating) -> Seating {
+    let same = test.cells.iter().find(|cell| cell.seating.nic == of.nic);
+    same.map_or_else(|| of.clone(), |cell| cell.seating.clone())
+}
+
+/// What is moved from one placement to another, if that is one move away from what is near the
+/// NIC; and the node that it is moved from.
+fn moves(a: &Seating, b: &Seating, base: &Seating) -> Vec<MoveFrom> {
+    let mut all = Vec::new();
+    for axis in Axis::ALL {
+        let (from, to) = (a.node(axis), b.node(axis));
+        let is_away = from == base.node(axis) && to.is_some() && to != from;
+        if is_away && a.with(axis, to) == *b {
+            all.push((Move::One(axis), from));
+        }
+    }
+    let here = Seating { here: moved(a.here, b.here), ..a.clone() };
+    let there = Seating { there: moved(a.there, b.there), ..a.clone() };
+    let (moves_here, moves_there) = (here.here != a.here, there.there != a.there);
+    if moves_here && a.here == base.here && here == *b {
+        all.push((Move::Here, None));
+    }
+    if moves_there && a.there == base.there && there == *b {
+        all.push((Move::There, None));
+    }
+    let both = Seating { there: there.there, ..here };
+    if moves_here && moves_there && a == base && both == *b {
+        all.push((Move::Both, None));
+    }
+    if !a.floating && b.floating && (Seating { floating: true, ..a.clone() }) == *b {
+        all.push((Move::Floating, None));
+    }
+    all
+}
+
+/// Process and memory of an end moved to those of another, where both move together.
+fn moved(from: EndNodes, to: EndNodes) -> EndNodes {
+    let together = to.process.is_some() && to.process == to.memory && from.process == from.memory;
+    if together && to.process != from.process {
+        EndNodes { interrupts: from.interrupts, ..to }
+    } else {
+        from
+    }
+}
+
+/// Figure of each cell in each block; those of failed runs are missing.
+fn values(study: &StoredStudy, test: &PlacedTest) -> BTreeMap<u32, BTreeMap<usize, f64>> {
+    let mut blocks: BTreeMap<u32, BTreeMap<usize, f64>> = BTreeMap::new();
+    for record in &study.records {
+        let cell = test.cells.iter().position(|one| study.trials[one.trial].id == record.trial);
+        let Some(cell) = cell else { continue };
+        let value = value_of(&study.trials[test.cells[cell].trial], record);
+        if let Some(value) = value.map(|(value, _)| value.value).filter(|value| *value > 0.0) {
+            blocks.entry(record.block).or_default().insert(cell, value);
+        }
+    }
+    blocks
+}
+
+/// Geometric mean of the ratios of all pairs that a block has.
+fn ratio(block: &BTreeMap<usize, f64>, pairs: &[(usize, usize)]) -> Option<f64> {
+    let of = |(from, to): &(usize, usize)| Some((block.get(to)? / block.get(from)?).ln());
+    let logs: Vec<f64> = pairs.iter().filter_map(of).collect();
+    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+/// The effect of a move, with an interval that is wider the more of them are claimed (Bonferroni).
+fn effect(pairs: &Pairs, claims: usize, larger_is_better: bool) -> Option<Effect> {
+    let confidence = 1.0 - ERROR_SHARE / claims as f64;
+    let ratio = median_interval(&pairs.ratios, confidence, Unit::Share)?;
+    let verdict = cost(&ratio, larger_is_better);
+    let (of, from) = (pairs.of.clone(), pairs.from);
+    Some(Effect { of, from, ratio, pairs: pairs.pairs, verdict })
+}
+
+fn cost(ratio: &Estimate, larger_is_better: bool) -> Cost {
+    let (low, high) = (1.0 / (1.0 + ALIKE), 1.0 + ALIKE);
+    let (down, up) = match larger_is_better {
+        true => (Cost::Worse, Cost::Better),
+        false => (Cost::Better, Cost::Worse),
+    };
+    match ratio {
+        ratio if ratio.by == Method::Range => Cost::FewRuns,
+        ratio if ratio.high < low => down,
+        ratio if ratio.low > high => up,
+        ratio if ratio.low >= low && ratio.high <= high => Cost::Alike,
+        _ => Cost::Unclear,
+    }
+}
