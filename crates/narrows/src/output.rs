@@ -30,9 +30,14 @@ pub fn now() -> Nanos {
 
 /// A new study file's path: `check-20261120-204512.narrows`, numbered when that one is there.
 pub fn study_path(out: &OutArgs, command: &str, began: Nanos) -> PathBuf {
+    stamped(&out.out, command, began)
+}
+
+/// The same in a folder.
+pub fn stamped(folder: &Path, command: &str, began: Nanos) -> PathBuf {
     let began = jiff::Timestamp::from_nanosecond(began.0.into()).unwrap_or_default();
     let stem = format!("{command}-{}", began.strftime("%Y%m%d-%H%M%S"));
-    let named = |end: String| out.out.join(format!("{stem}{end}.narrows"));
+    let named = |end: String| folder.join(format!("{stem}{end}.narrows"));
     let numbered = (2..100).map(|n| named(format!("-{n}")));
     let mut names = std::iter::once(named(String::new())).chain(numbered);
     names.find(|path| !path.exists()).unwrap_or_else(|| named(String::new()))

@@ -11,7 +11,7 @@ use std::ptr;
 
 /// Commands by what they are for.
 const COMMANDS: [(&str, &[&str]); 4] = [
-    ("Measure", &["check", "mem", "tcp", "udp", "rdma", "serve", "study"]),
+    ("Measure", &["check", "mem", "tcp", "udp", "rdma", "placement", "serve", "study"]),
     ("Understand", &["host", "predict", "diagnose", "explain", "tune"]),
     ("Read and exchange", &["report", "compare", "list", "verify", "export", "import"]),
     ("Set up", &["completions", "man"]),
@@ -57,7 +57,7 @@ const COMMON: [&str; 22] = [
 const LONG: [&str; 3] = ["rdma", "tcp", "udp"];
 
 /// Examples, each a command line and what it does.
-const EXAMPLES: [(&str, &[(&str, &str)]); 15] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 16] = [
     (
         "narrows",
         &[
@@ -102,6 +102,14 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 15] = [
         &[
             ("narrows mem -k copy", "one kernel, on one thread and on all"),
             ("narrows mem --latency", "latency by size"),
+        ],
+    ),
+    (
+        "placement",
+        &[
+            ("narrows placement HOST", "what each node costs, in ten minutes"),
+            ("narrows placement HOST --memory-load link:5", "beside five threads over the link"),
+            ("narrows placement HOST --nic eth0,eth1", "one NIC of this host and another"),
         ],
     ),
     ("predict", &[("narrows predict", "what each NIC of this host should reach")]),

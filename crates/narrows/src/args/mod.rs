@@ -3,6 +3,7 @@
 mod diagnose;
 mod direct;
 pub mod help;
+mod placement;
 mod stored;
 mod study;
 mod table;
@@ -10,6 +11,7 @@ mod tune;
 
 pub use diagnose::DiagnoseArgs;
 pub use direct::{PeerArgs, RdmaArgs, SocketArgs, TcpArgs, UdpArgs};
+pub use placement::PlacementArgs;
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SessionArgs, StatusArgs, StudyArgs, StudyCommand};
 pub use tune::TuneArgs;
@@ -79,6 +81,13 @@ pub enum Command {
     /// Without a choice: all kernels on one thread and on all, latency from the first-level cache
     /// to memory, and, where there are several nodes, all pairs of them.
     Mem(MemArgs),
+    /// What it costs to be away from the NIC's node: process, memory and interrupts, at both ends
+    ///
+    /// Makes a study of the nodes that the two hosts have and runs it: throughput and round trips
+    /// with everything at the NIC's node, with one end moved, both, and one thing at a time, as
+    /// many as fit the time. Says what each move costs, with intervals that hold together. On a
+    /// host with one node it says what cannot be varied.
+    Placement(PlacementArgs),
     /// What should be reached, as the host is and after a change; and published tables next to the
     /// model
     Predict(PredictArgs),

@@ -16,6 +16,7 @@ pub mod list;
 pub mod listener;
 pub mod man;
 pub mod mem;
+pub mod placement;
 pub mod predict;
 mod published;
 pub mod rdma;

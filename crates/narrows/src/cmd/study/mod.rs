@@ -3,7 +3,7 @@
 mod audience;
 mod merge;
 mod outlook;
-mod run;
+pub(super) mod run;
 mod status;
 
 use crate::args::{StudyArgs, StudyCommand};

@@ -36,24 +36,54 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         let says = format!("{} exists already and is not overwritten", file.display());
         return Err(Failure::of(Cause::STUDY_BEGUN, says));
     }
-    let mut machines = reach(&defined, &args.session, None)?;
-    let plan = session_plan(&defined, &machines, &args.session)?;
+    let machines = reach(&defined, &args.session, None)?;
+    let new = New {
+        defined: &defined,
+        text: &text,
+        file: &file,
+        quick: args.quick,
+        seed: args.seed,
+        session: &args.session,
+    };
+    begin(&new, machines)
+}
+
+/// A study that is to be begun.
+pub struct New<'a> {
+    /// Its definition and cells.
+    pub defined: &'a Defined,
+    /// The definition as it is stored.
+    pub text: &'a str,
+    /// The file of results, which must not be there yet.
+    pub file: &'a Path,
+    /// Whether it is cut short to be tried.
+    pub quick: bool,
+    /// Seed of the order; without it that of the definition, else one is drawn.
+    pub seed: Option<u64>,
+    /// How it is printed, and whether anything is run.
+    pub session: &'a SessionArgs,
+}
+
+/// Begins a study on these machines and runs it to its end; the exit code.
+pub fn begin(new: &New<'_>, mut machines: Machines) -> Result<u8, Failure> {
+    let New { defined, text, file, quick, session, .. } = *new;
+    let plan = session_plan(defined, &machines, session)?;
     let drawn = || key::chance().map(narrows_plan::seed_from);
-    let seed = args.seed.or(defined.definition.seed).map_or_else(drawn, Ok)?;
-    let engine = Engine::begin(&defined, seed, &plan);
-    if args.session.dry_run {
-        return outlook::print(&defined, &plan, engine.schedule(), &machines.path_says());
+    let seed = new.seed.or(defined.definition.seed).map_or_else(drawn, Ok)?;
+    let engine = Engine::begin(defined, seed, &plan);
+    if session.dry_run {
+        return outlook::print(defined, &plan, engine.schedule(), &machines.path_says());
     }
     plan.check_any_runs()?;
     let names: Vec<&str> = plan.site.peers.iter().map(|far| far.name.as_str()).collect();
     let names = names.join(", ");
     let peer = Some(names.as_str()).filter(|names| !names.is_empty());
-    let begun = Begun { seed, quick: args.quick, peer, began_unix_ns: output::now() };
-    let mut draft = Store::draft(&file, &begun.head(&defined, &plan), &plan.site.host)?;
-    draft.put_definition(&text)?;
+    let begun = Begun { seed, quick, peer, began_unix_ns: output::now() };
+    let mut draft = Store::draft(file, &begun.head(defined, &plan), &plan.site.host)?;
+    draft.put_definition(text)?;
     draft.put_trials(&plan.trials)?;
     draft.put_peer_hosts(&plan.site.peer_hosts())?;
-    let study = Study { defined: &defined, plan: &plan, file: &file, args: &args.session };
+    let study = Study { defined, plan: &plan, file, args: session };
     study.finish(engine, &mut machines, &draft.publish()?)
 }
 
@@ -109,13 +139,17 @@ fn reach(defined: &Defined, args: &SessionArgs, begun: Option<&str>) -> Result<M
         return Err(Failure::of(Cause::PEERS, says));
     }
     let one = args.peer.as_deref().or(begun).filter(|_| named.is_empty());
-    let hosts = one.map_or(named, |one| vec![one.to_owned()]);
+    reach_hosts(&one.map_or(named, |one| vec![one.to_owned()]), args)
+}
+
+/// Reaches these hosts; without any, both ends are on this one.
+pub fn reach_hosts(hosts: &[String], args: &SessionArgs) -> Result<Machines, Failure> {
     if hosts.is_empty() {
         return Ok(Machines::reach(&[], None)?);
     }
     let key = direct::key(args.key.as_deref(), args.key_file.as_deref())?;
     let key = key.ok_or_else(direct::no_key)?;
-    let machines = Machines::reach(&hosts, Some(&Calling { port: args.port, family: None, key }))?;
+    let machines = Machines::reach(hosts, Some(&Calling { port: args.port, family: None, key }))?;
     for far in &machines.site.peers {
         if let Some(why) = &far.away {
             note!("cells with {} are left out: {why}", far.name);
