@@ -71,3 +71,11 @@ pub enum ControlError {
     #[error("{0}")]
     Order(String),
 }
+
+impl ControlError {
+    /// Whether the other side was spoken with and cannot be any more: its process or its host
+    /// ended, or the way to it.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::Vanished { .. })
+    }
+}

@@ -12,6 +12,7 @@ pub mod host;
 pub mod load;
 mod lost;
 pub mod memory_traffic;
+mod need;
 pub mod options;
 pub mod probe;
 pub mod profile;

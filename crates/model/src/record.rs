@@ -3,11 +3,13 @@
 use crate::Nanos;
 use crate::load::{EndReport, Role};
 pub use crate::lost::{Lost, LostBy, Stage};
+pub use crate::need::Need;
 use crate::reading::Readings;
 use crate::result::Unit;
 use crate::trial::TrialId;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// One run of one trial.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -226,6 +228,43 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Fault::is_of_machine")]
         fault: Fault,
     },
+    /// It was not made, or broken off through no fault of its trial: nothing was measured. The
+    /// run is made again when what it needs is there, and counts as no failure.
+    Skipped {
+        /// What was not there.
+        missing: Vec<Need>,
+    },
+}
+
+impl Outcome {
+    /// The word for it in files and reports.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed { .. } => "failed",
+            Self::Skipped { .. } => "skipped",
+        }
+    }
+
+    /// Why nothing was measured; `None` of a run that is done.
+    pub fn why(&self) -> Option<String> {
+        match self {
+            Self::Done => None,
+            Self::Failed { why, .. } => Some(why.clone()),
+            Self::Skipped { missing } => {
+                Some(missing.iter().map(Need::to_string).collect::<Vec<_>>().join("; "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.why() {
+            Some(why) => write!(f, "{}: {why}", self.word()),
+            None => f.write_str(self.word()),
+        }
+    }
 }
 
 /// What kind of fault ended a run.
@@ -308,6 +347,13 @@ mod tests {
             assert_eq!(serde_json::to_string(&outcome).expect("JSON"), text);
             assert_eq!(serde_json::from_str::<Outcome>(text).expect("an outcome"), outcome);
         }
+        let why = String::from("the connection is over");
+        let skipped = Outcome::Skipped { missing: vec![Need::Host { name: "b7".to_owned(), why }] };
+        let text = serde_json::to_string(&skipped).expect("JSON");
+        assert_eq!(serde_json::from_str::<Outcome>(&text).expect("an outcome"), skipped);
+        assert_eq!(skipped.to_string(), "skipped: host b7 is gone: the connection is over");
+        assert_eq!(failed(Fault::Died).to_string(), "failed: it broke");
+        assert_eq!(Outcome::Done.to_string(), "done");
         let group = String::from("/g");
         for (lost, fault) in [
             (LostBy::OutOfMemory { group, limit_bytes: None }, Fault::OutOfMemory),

@@ -16,6 +16,8 @@ use std::process::ExitCode;
 pub const VERDICT: u8 = Exit::Verdict.code();
 /// See [`Exit::Precision`].
 pub const PRECISION: u8 = Exit::Precision.code();
+/// See [`Exit::Connect`].
+pub const CONNECT: u8 = Exit::Connect.code();
 /// See [`Exit::Machine`].
 pub const MACHINE: u8 = Exit::Machine.code();
 /// See [`Exit::Stopped`].

@@ -2,7 +2,7 @@
 
 use crate::args::OutArgs;
 use crate::cause::Cause;
-use crate::failure::{Failure, STOPPED, VERDICT};
+use crate::failure::{CONNECT, Failure, STOPPED, VERDICT};
 use crate::progress::Shown;
 use crate::screen;
 use narrows_model::Nanos;
@@ -86,6 +86,7 @@ pub fn run_steps(
     let mut course = Course {
         trials: planned.trials,
         ends: controller,
+        hosts: None,
         settings: None,
         disk: planned.store,
         clock: &LiveClock::start(),
@@ -104,7 +105,7 @@ pub fn ended(
     stop: &AtomicBool,
 ) -> Result<CourseEnd, Failure> {
     let ended = match &ran {
-        Ok(CourseEnd::Complete) => Ended::Complete,
+        Ok(CourseEnd::Complete | CourseEnd::HostsGone) => Ended::Complete,
         Ok(CourseEnd::Stopped) => Ended::Interrupted { why: "stopped by the user".into() },
         Err(error) => Ended::Interrupted { why: error.to_string() },
     };
@@ -173,7 +174,11 @@ pub fn lasting(seconds: f64) -> String {
 /// The exit code of a study: that of its verdict, unless the user stopped it or nothing was
 /// measured.
 pub fn exit_code(end: &CourseEnd, verdict: u8) -> u8 {
-    if *end == CourseEnd::Stopped { STOPPED } else { verdict }
+    match end {
+        CourseEnd::Complete => verdict,
+        CourseEnd::Stopped => STOPPED,
+        CourseEnd::HostsGone => CONNECT,
+    }
 }
 
 /// The styles of our own text; nothing else may begin with an escape.
@@ -271,7 +276,7 @@ pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
     let stored = narrows_store::read(file)?;
     let faults = stored.records.iter().map(|record| match &record.outcome {
         Outcome::Failed { why, fault, .. } => Some((why, *fault)),
-        Outcome::Done => None,
+        Outcome::Done | Outcome::Skipped { .. } => None,
     });
     let Some(faults) = faults.collect::<Option<Vec<_>>>() else { return Ok(()) };
     let Some((first, fault)) = faults.first() else { return Ok(()) };

@@ -85,6 +85,7 @@ impl State {
                 known.failed += 1;
                 format!("failed: {}", line(why).into_owned())
             }
+            (skipped @ Outcome::Skipped { .. }, _) => line(&skipped.to_string()).into_owned(),
             (Outcome::Done, Some((value, unit))) => {
                 known.values.push(value.value);
                 known.unit = Some(unit);

@@ -266,7 +266,7 @@ fn levels_are_read_from_modules_and_facts() {
 #[test]
 fn what_is_left_turns_at_its_limits() {
     let cut = |repeats_max| Cut { repeats: 3, retries: 2, repeats_max, spread: None, seed: 7 };
-    let count = |done, failed, precise| Count { done, failed, precise, fits: true };
+    let count = |done, failed, precise| Count { done, failed, skipped: 0, precise, fits: true };
     let of =
         |repeats_max, done, failed, precise| left(&cut(repeats_max), &count(done, failed, precise));
     assert_eq!(of(None, 0, 0, false), Left::Runs(3));

@@ -5,7 +5,7 @@
 
 use crate::{Analysis, formats};
 use narrows_model::SCHEMA_VERSION;
-use narrows_model::record::{Outcome, Record};
+use narrows_model::record::Record;
 use narrows_model::study::Study;
 use narrows_model::trial::Trial;
 use serde_json::{Value, json};
@@ -23,14 +23,10 @@ pub fn began(study: &Study, trials: &[Trial]) -> String {
 /// The line of one run: its value, and what passed in each slice of its window.
 pub fn run(trial: &Trial, record: &Record) -> String {
     let value = narrows_stats::value_of(trial, record);
-    let (outcome, why) = match &record.outcome {
-        Outcome::Done => ("done", Value::Null),
-        Outcome::Failed { why, .. } => ("failed", why.clone().into()),
-    };
     let intervals = record.receiver().map(|receiver| &receiver.intervals);
     line(&json!({
-        "event": "run", "trial": trial.label, "repeat": record.repeat, "outcome": outcome,
-        "why": why, "value": value.map(|(value, _)| value.value),
+        "event": "run", "trial": trial.label, "repeat": record.repeat, "outcome": record.outcome.word(),
+        "why": record.outcome.why(), "value": value.map(|(value, _)| value.value),
         "unit": value.map(|(_, unit)| unit), "noisy": value.map(|(value, _)| value.noisy),
         "intervals": intervals, "reconciled": narrows_stats::reconciled(trial, record),
     }))

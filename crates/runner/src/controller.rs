@@ -13,9 +13,7 @@ use narrows_interop::engines::{self, Place};
 use narrows_interop::iperf3::client::Iperf3Server;
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Job, MemoryParams, Params, Role, Timeline};
-use narrows_model::record::{
-    External, Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp,
-};
+use narrows_model::record::{External, Fault, Lost, LostBy, Outcome, Record, Reported, Stamp};
 use narrows_model::trial::{EndHost, EndSpec, MemoryLoad, NetworkPath, Trial};
 use narrows_plan::Step;
 use std::net::IpAddr;
@@ -300,9 +298,8 @@ pub fn record_of(
     Ok(record(trial, step, outcome, ran.map(of_two), around))
 }
 
-/// The record of a run that could not begin.
-pub fn unready(trial: &Trial, step: &Step, why: String) -> Record {
-    let outcome = Outcome::Failed { at: Stage::Start, why, fault: Fault::Machine };
+/// The record of a run that could not begin, or was broken off.
+pub fn unmade(trial: &Trial, step: &Step, outcome: Outcome) -> Record {
     record(trial, step, outcome, None, StampBefore::take().finish())
 }
 

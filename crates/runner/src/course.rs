@@ -1,11 +1,12 @@
 //! Makes runs one after the other and stores each at once.
 
 use crate::error::RunError;
+use crate::hosts::Hosts;
 use crate::outside::{Clock, Disk, Ends, HostSettings, Progress};
 use crate::setting::SettingError;
 use crate::settings::Settings;
 use crate::steps::Broken;
-use narrows_model::record::Record;
+use narrows_model::record::{Fault, Outcome, Record, Stage};
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -17,6 +18,8 @@ pub struct Course<'a> {
     pub trials: &'a [Trial],
     /// Where runs are made.
     pub ends: &'a mut dyn Ends,
+    /// Where runs go on without the agents that are gone; without it the first ends them all.
+    pub hosts: Option<&'a mut Hosts>,
     /// What trials vary on the host, and how it is set.
     pub settings: Option<(&'a mut Settings, &'a mut dyn HostSettings)>,
     /// Where records go.
@@ -36,6 +39,8 @@ pub enum CourseEnd {
     Complete,
     /// The user stopped it.
     Stopped,
+    /// Cells are left that need a host which is gone.
+    HostsGone,
 }
 
 /// Seconds that runs should take together.
@@ -59,6 +64,9 @@ impl Course<'_> {
             // As long as the rest was expected to take, times how wrong that was so far.
             let pace = if done == 0 { 1.0 } else { past / (all - left) };
             let trial = &self.trials[step.trial];
+            if self.hosts.as_ref().is_some_and(|hosts| hosts.missing(trial).is_some()) {
+                continue;
+            }
             progress(&Progress {
                 done,
                 total: steps.len(),
@@ -69,6 +77,7 @@ impl Course<'_> {
                 Ok(records) => records,
                 Err(Broken::Stopped) => return Ok(CourseEnd::Stopped),
                 Err(Broken::Fatal(error)) => return Err(error),
+                Err(Broken::Gone(_, error)) => return Err(error.into()),
                 Err(Broken::Failed(..) | Broken::Told(..) | Broken::Lost(_)) => Vec::new(),
             };
             for record in &records {
@@ -86,13 +95,28 @@ impl Course<'_> {
     /// Makes the host ready and runs one step.
     fn step(&mut self, step: &Step) -> Result<Vec<Record>, Broken> {
         let mut records = match self.make_ready(&self.trials[step.trial]) {
-            Ok(()) => self.ends.measure(self.trials, step)?,
-            Err(why) => vec![self.ends.unready(&self.trials[step.trial], step, &why)],
+            Ok(()) => self.measure(step)?,
+            Err(why) => {
+                let why = why.to_string();
+                let outcome = Outcome::Failed { at: Stage::Start, why, fault: Fault::Machine };
+                vec![self.ends.unmade(&self.trials[step.trial], step, outcome)]
+            }
         };
         for record in &mut records {
             record.session = self.session;
         }
         Ok(records)
+    }
+
+    /// A run that is broken off because an agent is gone is skipped, where others may go on.
+    fn measure(&mut self, step: &Step) -> Result<Vec<Record>, Broken> {
+        match (self.ends.measure(self.trials, step), &mut self.hosts) {
+            (Err(Broken::Gone(peer, why)), Some(hosts)) => {
+                let outcome = Outcome::Skipped { missing: vec![hosts.lose(peer, why)] };
+                Ok(vec![self.ends.unmade(&self.trials[step.trial], step, outcome)])
+            }
+            (ran, _) => ran,
+        }
     }
 
     fn make_ready(&mut self, trial: &Trial) -> Result<(), SettingError> {

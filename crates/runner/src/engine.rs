@@ -2,13 +2,14 @@
 
 use crate::course::{Course, CourseEnd, expected_seconds};
 use crate::error::RunError;
+use crate::hosts::Hosts;
 use crate::outside::{Outside, Progress};
 use crate::schedule::Schedule;
 use crate::session::SessionPlan;
 use crate::settings::Settings;
 use crate::study::Defined;
 use narrows_model::Nanos;
-use narrows_model::record::Record;
+use narrows_model::record::{Need, Outcome, Record};
 use narrows_model::study::{Ended, StoredStudy};
 use narrows_plan::Step;
 use std::cell::RefCell;
@@ -29,6 +30,7 @@ pub struct Engine<'a> {
     plan: &'a SessionPlan,
     schedule: Schedule<'a>,
     settings: Settings,
+    hosts: Hosts,
     /// Of the next session.
     number: u32,
 }
@@ -47,7 +49,8 @@ impl<'a> Engine<'a> {
     /// A study of which nothing is stored but its head.
     pub fn begin(defined: &'a Defined, seed: u64, plan: &'a SessionPlan) -> Self {
         let schedule = Schedule::new(defined, seed, plan);
-        Self { plan, schedule, settings: Settings::of(&defined.cells), number: 0 }
+        let (settings, hosts) = (Settings::of(&defined.cells), Hosts::of(&plan.site));
+        Self { plan, schedule, settings, hosts, number: 0 }
     }
 
     /// A study that goes on from what is stored.
@@ -55,7 +58,8 @@ impl<'a> Engine<'a> {
         let schedule = Schedule::resumed(defined, stored, plan);
         let numbers = stored.sessions.iter().map(|session| session.number + 1);
         let number = numbers.max().unwrap_or(0);
-        Self { plan, schedule, settings: Settings::of(&defined.cells), number }
+        let (settings, hosts) = (Settings::of(&defined.cells), Hosts::of(&plan.site));
+        Self { plan, schedule, settings, hosts, number }
     }
 
     /// What is stored of each cell, and what is left.
@@ -91,7 +95,9 @@ impl<'a> Engine<'a> {
         outside.settings.release();
         outside.audience.ends();
         self.number += 1;
-        let ended = ended(&ran);
+        let ended = self.ended(&ran);
+        let lacking = self.schedule.lacking(&self.hosts);
+        session.cannot.extend(lacking.map(|(cell, need)| (cell.0.clone(), need.to_string())));
         session.ended = Some(ended.clone());
         let stored = outside.disk.put_session(&session);
         let stored = stored.and_then(|()| outside.disk.put_ended(&ended));
@@ -107,7 +113,7 @@ impl<'a> Engine<'a> {
         loop {
             let steps = self.schedule.next_block();
             if steps.is_empty() {
-                return Ok(SessionEnd::Study(CourseEnd::Complete));
+                return self.nothing_left().map(SessionEnd::Study);
             }
             if let Some(due) = self.schedule.due(&steps, outside.clock.now()) {
                 return Ok(SessionEnd::Until(due));
@@ -116,10 +122,34 @@ impl<'a> Engine<'a> {
             let ran = self.block(&steps, &pace, &mut records, outside);
             pace.made += records.len() as u64;
             self.schedule.made(&steps, &records);
+            self.schedule.leave_out(&self.hosts);
             if ran? == CourseEnd::Stopped {
                 return Ok(SessionEnd::Study(CourseEnd::Stopped));
             }
         }
+    }
+
+    /// Nothing that fits the machine is left: all is done, but for what hosts that are gone cost.
+    fn nothing_left(&mut self) -> Result<CourseEnd, RunError> {
+        if self.schedule.lacking(&self.hosts).next().is_none() {
+            return Ok(CourseEnd::Complete);
+        }
+        self.hosts.all_gone().map_or(Ok(CourseEnd::HostsGone), Err)
+    }
+
+    fn ended(&self, ran: &Result<SessionEnd, RunError>) -> Ended {
+        let why = match ran {
+            Ok(SessionEnd::Study(CourseEnd::Complete) | SessionEnd::Until(_)) => {
+                return Ended::Complete;
+            }
+            Ok(SessionEnd::Study(CourseEnd::Stopped)) => "stopped by the user".to_owned(),
+            Ok(SessionEnd::Study(CourseEnd::HostsGone)) => {
+                let gone: Vec<String> = self.hosts.gone().iter().map(Need::to_string).collect();
+                gone.join("; ")
+            }
+            Err(error) => error.to_string(),
+        };
+        Ended::Interrupted { why }
     }
 
     /// Runs one block; `records` are those that are stored, also when it is broken off.
@@ -146,6 +176,7 @@ impl<'a> Engine<'a> {
         let mut course = Course {
             trials,
             ends: &mut *outside.ends,
+            hosts: Some(&mut self.hosts),
             settings: Some((&mut self.settings, &mut *outside.settings)),
             disk: outside.disk,
             clock: outside.clock,
@@ -155,6 +186,9 @@ impl<'a> Engine<'a> {
         course.run(steps, progress, |trial, record| {
             records.push(record.clone());
             audience.borrow_mut().ran(trial, record);
+            if let Outcome::Skipped { missing } = &record.outcome {
+                missing.iter().for_each(|host| audience.borrow_mut().gone(host));
+            }
         })
     }
 }
@@ -165,15 +199,5 @@ impl Pace {
         let past = self.planned_seconds - seconds_left;
         let pace = if past > 0.0 { spent / past } else { 1.0 };
         Duration::try_from_secs_f64((seconds_left - of_block).max(0.0) * pace).unwrap_or_default()
-    }
-}
-
-fn ended(ran: &Result<SessionEnd, RunError>) -> Ended {
-    match ran {
-        Ok(SessionEnd::Study(CourseEnd::Complete) | SessionEnd::Until(_)) => Ended::Complete,
-        Ok(SessionEnd::Study(CourseEnd::Stopped)) => {
-            Ended::Interrupted { why: "stopped by the user".into() }
-        }
-        Err(error) => Ended::Interrupted { why: error.to_string() },
     }
 }

@@ -12,6 +12,7 @@ mod course;
 mod difference;
 mod engine;
 mod error;
+mod hosts;
 mod iperf3;
 pub mod live;
 mod machines;

@@ -1,7 +1,7 @@
 //! The real world: [`Store`] is the disk, a controller has the ends, the kernel keeps the time and
 //! the settings.
 
-use crate::controller::{Controller, unready};
+use crate::controller::{Controller, unmade};
 use crate::outside::{Clock, Disk, Ends, HostSettings};
 use crate::session::Site;
 use crate::setting::{Setting, SettingError};
@@ -10,7 +10,7 @@ use narrows_hostctl::guard::{self, Guard};
 use narrows_hostctl::namespaces::{HUGE_PAGES, MTU_BYTES, Namespaces, sysctl_path};
 use narrows_hostctl::{HostError, offloads};
 use narrows_model::Nanos;
-use narrows_model::record::Record;
+use narrows_model::record::{Outcome, Record};
 use narrows_model::study::{Ended, Session};
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
@@ -42,8 +42,8 @@ impl Ends for Controller<'_> {
         Controller::measure(self, trials, step)
     }
 
-    fn unready(&mut self, trial: &Trial, step: &Step, why: &SettingError) -> Record {
-        unready(trial, step, why.to_string())
+    fn unmade(&mut self, trial: &Trial, step: &Step, outcome: Outcome) -> Record {
+        unmade(trial, step, outcome)
     }
 }
 

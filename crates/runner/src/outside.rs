@@ -4,7 +4,7 @@ use crate::error::RunError;
 use crate::setting::{Setting, SettingError};
 use crate::steps::Broken;
 use narrows_model::Nanos;
-use narrows_model::record::Record;
+use narrows_model::record::{Need, Outcome, Record};
 use narrows_model::study::{Ended, Session};
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
@@ -17,8 +17,8 @@ pub trait Ends {
     /// Runs one step: the record of its trial, or one of each trial where several peers run
     /// at once. None of them is stored yet.
     fn measure(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken>;
-    /// The record of a run that could not begin.
-    fn unready(&mut self, trial: &Trial, step: &Step, why: &SettingError) -> Record;
+    /// The record of a run that could not begin, or was broken off.
+    fn unmade(&mut self, trial: &Trial, step: &Step, outcome: Outcome) -> Record;
 }
 
 /// Where a study is kept. What is put is on disk when the call returns; what fails has left
@@ -77,6 +77,8 @@ pub trait Audience {
     fn step(&mut self, progress: &Progress<'_>);
     /// A run is over, and on disk.
     fn ran(&mut self, trial: &Trial, record: &Record);
+    /// A host is gone, and the cells that need it are left out.
+    fn gone(&mut self, host: &Need);
     /// A setting is not as it was.
     fn not_put_back(&mut self, why: &SettingError);
     /// The session's runs are over.

@@ -99,8 +99,11 @@ pub fn run<'a>(
     for peer in used {
         let peer = run.peers.get_mut(peer).and_then(Option::as_mut);
         let stopped = peer.map_or(Ok(()), Peer::stop);
-        if ran.is_ok() {
-            stopped.map_err(fatal)?;
+        // What is measured is measured, also where an agent is gone since: the next run finds that.
+        if let (true, Err(why)) = (ran.is_ok(), stopped)
+            && !why.is_gone()
+        {
+            return Err(fatal(why));
         }
     }
     ran
@@ -177,10 +180,10 @@ impl<'a> Run<'a> {
     fn start(&mut self, at: usize) -> Result<(), Broken> {
         let meets = self.are_both_at_agents(at);
         let Seat { at, worker, .. } = &self.seats[at];
-        let Some(peer) = at.agent() else { return Ok(()) };
-        let peer = there(self.peers, peer)?;
+        let Some(number) = at.agent() else { return Ok(()) };
+        let peer = there(self.peers, number)?;
         let can = if meets { peer.can_meet() } else { Ok(()) };
-        can.and_then(|()| peer.start_worker(*worker)).map_err(fatal)
+        can.and_then(|()| peer.start_worker(*worker)).map_err(|why| fatal(why).at_agent(number))
     }
 
     fn are_both_at_agents(&self, at: usize) -> bool {
@@ -245,10 +248,11 @@ impl<'a> Run<'a> {
         let Seat { at, worker, end, .. } = &mut self.seats[seat];
         let (called, place) = match at {
             At::Here(here) => (call(&mut **here, self.stop), "on this host".to_owned()),
-            At::Agent(peer) => {
-                let peer = there(self.peers, *peer)?;
+            At::Agent(number) => {
+                let peer = there(self.peers, *number)?;
                 let place = format!("at {}", peer.address());
-                (call(&mut peer.worker(*worker), self.stop), place)
+                let called = call(&mut peer.worker(*worker), self.stop);
+                (called.map_err(|broken| broken.at_agent(*number)), place)
             }
         };
         let who = format!("{} {place}", name(end.role));

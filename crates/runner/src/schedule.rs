@@ -1,9 +1,10 @@
 //! Which run is next, from what is stored of every cell.
 
+use crate::hosts::Hosts;
 use crate::session::SessionPlan;
 use crate::study::Defined;
 use narrows_model::Nanos;
-use narrows_model::record::{Outcome, Record};
+use narrows_model::record::{Need, Outcome, Record};
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Trial, TrialId};
@@ -18,7 +19,8 @@ pub struct Schedule<'a> {
     cut: Cut,
     counts: Vec<Count>,
     values: Vec<Vec<f64>>,
-    /// The last block of each cell that is stored, and when its last run ended.
+    /// The last block of each cell that has a measured or failed run, and when the last of them
+    /// ended.
     latest: Vec<Option<(u32, Nanos)>>,
     index: BTreeMap<TrialId, usize>,
     trials: Vec<Trial>,
@@ -73,17 +75,34 @@ impl<'a> Schedule<'a> {
         steps.iter().for_each(|step| self.judge(step.trial));
     }
 
+    /// Leaves cells out that need a host which is gone.
+    pub fn leave_out(&mut self, hosts: &Hosts) {
+        for (count, trial) in self.counts.iter_mut().zip(&self.trials) {
+            count.fits &= hosts.missing(trial).is_none();
+        }
+    }
+
+    /// Cells that a host which is gone has left without runs that they want, and what they lack.
+    pub fn lacking<'h>(&'h self, hosts: &'h Hosts) -> impl Iterator<Item = (&'h TrialId, Need)> {
+        self.trials.iter().enumerate().filter_map(|(cell, trial)| {
+            let wants = matches!(self.left(cell), Left::Runs(_));
+            Some((&trial.id, hosts.missing(trial).filter(|_| wants)?))
+        })
+    }
+
     fn add(&mut self, record: &Record) {
         let Some(cell) = self.index.get(&record.trial).copied() else { return };
-        let around = &record.around;
-        let ended = Nanos(around.began_unix_ns.0.saturating_add(around.took_ns.0));
-        let (block, before) = self.latest[cell].unwrap_or_default();
-        self.latest[cell] = Some((block.max(record.block), before.max(ended)));
         let count = &mut self.counts[cell];
         match record.outcome {
             Outcome::Done => count.done += 1,
             Outcome::Failed { .. } => count.failed += 1,
+            // Nothing was measured: neither has a session begun with it.
+            Outcome::Skipped { .. } => return count.skipped += 1,
         }
+        let around = &record.around;
+        let ended = Nanos(around.began_unix_ns.0.saturating_add(around.took_ns.0));
+        let (block, before) = self.latest[cell].unwrap_or_default();
+        self.latest[cell] = Some((block.max(record.block), before.max(ended)));
         self.values[cell]
             .extend(value_of(&self.trials[cell], record).map(|(value, _)| value.value));
     }
@@ -117,10 +136,10 @@ impl<'a> Schedule<'a> {
 
     /// When these runs may begin, if that is after `now`.
     pub fn due(&self, steps: &[Step], now: Nanos) -> Option<Nanos> {
-        let fitting = self.latest.iter().zip(&self.counts).filter(|(_, count)| count.fits);
-        let latest = fitting.filter_map(|(latest, _)| *latest);
-        let latest = latest.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
-        due(&self.cut, steps.first()?.block, latest).filter(|due| *due > now)
+        // Cell by cell: those of a host that was gone may be behind all others.
+        let dues =
+            steps.iter().filter_map(|step| due(&self.cut, step.block, self.latest[step.trial]));
+        dues.max().filter(|due| *due > now)
     }
 
     /// Runs that are left at least on the machine as it is, and the seconds that they take.

@@ -28,6 +28,8 @@ pub enum Broken {
     Told(Stage, String, Fault),
     /// The same: an end died, or was not heard any more.
     Lost(Lost),
+    /// The agent of this number cannot be spoken with any more.
+    Gone(usize, ControlError),
     /// The user stopped it: no record, nothing was measured.
     Stopped,
     /// Nothing can run any more.
@@ -39,6 +41,17 @@ impl From<engines::Ended> for Broken {
         match ended {
             engines::Ended::Failed(at, why) => Self::Failed(at, why),
             engines::Ended::Stopped => Self::Stopped,
+        }
+    }
+}
+
+impl Broken {
+    /// The same of the agent of a number: where that is gone, it is said of which it is.
+    #[must_use]
+    pub fn at_agent(self, peer: usize) -> Self {
+        match self {
+            Self::Fatal(RunError::Control(error)) if error.is_gone() => Self::Gone(peer, error),
+            other => other,
         }
     }
 }

@@ -102,6 +102,7 @@ fn run(trials: &[Trial], ends: Ends<'_>, together: bool) -> Vec<Record> {
     let end = Course {
         trials,
         ends: &mut Controller { launcher: Launcher::plain(binary()), ends, together, stop: &stop },
+        hosts: None,
         settings: None,
         disk: &store,
         clock: &LiveClock::start(),

@@ -9,7 +9,7 @@ use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::study::Left;
 use narrows_plan::{Step, run_ns};
-use narrows_runner::controller::{receiver_job, record_of, sender_job, unready};
+use narrows_runner::controller::{receiver_job, record_of, sender_job, unmade};
 use narrows_runner::outside::{Clock, Disk, Ends, HostSettings, Progress};
 use narrows_runner::{
     Begun, Broken, Course, CourseEnd, Defined, Difference, Part, Refusal, RunError, Schedule,
@@ -300,8 +300,8 @@ impl Ends for Slow<'_> {
             false => Ok(vec![record(&trials[step.trial], step, Outcome::Done)]),
         }
     }
-    fn unready(&mut self, trial: &Trial, step: &Step, _why: &SettingError) -> Record {
-        record(trial, step, failed())
+    fn unmade(&mut self, trial: &Trial, step: &Step, outcome: Outcome) -> Record {
+        record(trial, step, outcome)
     }
 }
 
@@ -346,6 +346,7 @@ fn the_time_left_follows_how_long_runs_took() -> Result<(), RunError> {
     let mut course = Course {
         trials: &trials,
         ends: &mut made,
+        hosts: None,
         settings: None,
         disk: &kept,
         clock: &clock,
@@ -415,10 +416,10 @@ fn orders_are_for_the_end_that_they_name() {
     assert_eq!((receiver.end, receiver.address), (Role::Receiver, None));
     assert_ne!(receiver.token, sender.token, "each run has its own");
     let step = Step { trial: 0, repeat: 1, block: 2 };
-    let unready = unready(trial, &step, "no pages".into());
     let at_start =
         Outcome::Failed { at: Stage::Start, why: "no pages".into(), fault: Fault::Machine };
-    assert_eq!((unready.outcome, unready.repeat, unready.block), (at_start, 1, 2));
+    let unmade = unmade(trial, &step, at_start.clone());
+    assert_eq!((unmade.outcome, unmade.repeat, unmade.block), (at_start, 1, 2));
     let nobody = Trial { ends: Vec::new(), ..trial.clone() };
     assert!(sender_job(&nobody).is_err() && receiver_job(&nobody).is_err());
 }

@@ -203,7 +203,7 @@ fn metric(trial: &Trial, records: &[&Record]) -> Metric {
 fn why_failed(record: &Record) -> Option<String> {
     match &record.outcome {
         Outcome::Failed { why, .. } => Some(why.clone()),
-        Outcome::Done => None,
+        Outcome::Done | Outcome::Skipped { .. } => None,
     }
 }
 

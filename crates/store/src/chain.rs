@@ -7,7 +7,7 @@
 //! noted elsewhere when the study was made.
 
 use blake2::{Blake2s256, Digest};
-use narrows_model::record::{Outcome, Record};
+use narrows_model::record::Record;
 use narrows_model::trial::Trial;
 use rusqlite::{Connection, Error};
 use std::collections::BTreeMap;
@@ -137,10 +137,7 @@ pub fn append(database: &Connection, row: Row<'_>) -> rusqlite::Result<()> {
             (What::Session, number.to_string(), vec![json])
         }
         Row::Record { record, json } => {
-            let outcome = match record.outcome {
-                Outcome::Done => "done",
-                Outcome::Failed { .. } => "failed",
-            };
+            let outcome = record.outcome.word();
             let put = "INSERT INTO record(trial, repeat, outcome, json) VALUES(?1, ?2, ?3, ?4)";
             let row = (&record.trial.0, record.repeat, outcome, &json);
             one(database.prepare_cached(put)?.execute(row)?)?;

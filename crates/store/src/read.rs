@@ -102,6 +102,8 @@ pub struct Counts {
     pub done: u32,
     /// Failed.
     pub failed: u32,
+    /// Broken off for want of something.
+    pub skipped: u32,
 }
 
 /// Runs of every trial that has any, by its id.
@@ -115,7 +117,11 @@ pub fn counts(path: &Path) -> Result<BTreeMap<String, Counts>, StoreError> {
         let (trial, outcome): (String, String) = (row.get(0)?, row.get(1)?);
         let bytes = trial.len() + outcome.len();
         let of = counts.entry(trial).or_default();
-        *(if outcome == "done" { &mut of.done } else { &mut of.failed }) += 1;
+        *match outcome.as_str() {
+            "done" => &mut of.done,
+            "skipped" => &mut of.skipped,
+            _ => &mut of.failed,
+        } += 1;
         Ok(bytes)
     })?;
     Ok(counts)

@@ -3,7 +3,6 @@
 use crate::args::ExportArgs;
 use crate::failure::Failure;
 use crate::output;
-use narrows_model::record::Outcome;
 use narrows_model::study::StoredStudy;
 use narrows_report::Analysis;
 use narrows_stats::value_of;
@@ -61,10 +60,7 @@ fn rows(stored: &StoredStudy) -> Vec<Row> {
     let row = |record: &narrows_model::record::Record| {
         let trial = stored.trials.iter().find(|trial| trial.id == record.trial)?;
         let value = value_of(trial, record);
-        let outcome = match &record.outcome {
-            Outcome::Done => "done".to_owned(),
-            Outcome::Failed { why, .. } => format!("failed: {why}"),
-        };
+        let outcome = record.outcome.to_string();
         let levels: serde_json::Map<String, serde_json::Value> = trial
             .levels
             .iter()

@@ -16,10 +16,19 @@ pub struct Count {
     pub done: u32,
     /// Runs that failed.
     pub failed: u32,
+    /// Runs that were broken off for want of something, which count as no failure.
+    pub skipped: u32,
     /// Whether the interval of the median is as narrow as the study wants.
     pub precise: bool,
     /// Whether the cell can run on the machine as it is.
     pub fits: bool,
+}
+
+impl Count {
+    /// Runs that are stored, whatever became of them.
+    pub fn made(&self) -> u32 {
+        self.done + self.failed + self.skipped
+    }
 }
 
 /// What is left of one cell.
@@ -60,8 +69,8 @@ impl Cut {
 }
 
 /// When a block may begin, Unix time: at once, unless it is the first of a session and none of its
-/// runs is stored. `latest` is, of the cells that fit, the last block that is stored and when its
-/// last run ended.
+/// runs is stored. `latest` is, of one cell, the last block that is stored and when its last run
+/// ended.
 pub fn due(cut: &Cut, block: u32, latest: Option<(u32, Nanos)>) -> Option<Nanos> {
     let spread = cut.spread?;
     let each = (cut.repeats / spread.sessions.max(1)).max(1);
@@ -98,7 +107,7 @@ pub fn next_block(cut: &Cut, counts: &[Count]) -> Vec<Step> {
         .filter_map(|trial| {
             let count = &counts[trial];
             let own = wants(count) && count.done == block;
-            own.then_some(Step { trial, repeat: count.done + count.failed, block })
+            own.then_some(Step { trial, repeat: count.made(), block })
         })
         .collect()
 }

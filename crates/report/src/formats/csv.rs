@@ -3,7 +3,7 @@
 use super::Format;
 use crate::Analysis;
 use narrows_model::load::{EndReport, Role};
-use narrows_model::record::{Outcome, Record};
+use narrows_model::record::Record;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
@@ -64,16 +64,12 @@ fn no_formula(field: String) -> String {
 fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
     let value = summary.values.iter().find(|value| value.repeat == record.repeat);
     let unit = summary.estimate.map(|estimate| super::word(&estimate.unit));
-    let outcome = match &record.outcome {
-        Outcome::Done => "done".to_owned(),
-        Outcome::Failed { why, .. } => format!("failed: {why}"),
-    };
     [
         trial.label.clone(),
         trial.kind.to_string(),
         super::word(&trial.path),
         record.repeat.to_string(),
-        outcome,
+        record.outcome.to_string(),
         metric(summary.metric),
         value.map_or(String::new(), |value| value.value.to_string()),
         unit.unwrap_or_default(),

@@ -6,7 +6,7 @@ use narrows_control::session::{Answer, Order, Turn};
 use narrows_control::{ControlError, End};
 use narrows_model::load::{EndReport, FlowTally};
 use narrows_model::record::{Fault, LostBy, Outcome, Record, Stage, Stamp};
-use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
+use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::Step;
 use narrows_plan::study::Cell;
@@ -22,6 +22,8 @@ use std::time::Duration;
 /// One end: answers each order in its turn, unless a fault comes.
 struct SimEnd {
     world: Shared,
+    /// The agent that it is spoken with through, of a study that names several.
+    peer: Option<usize>,
     turn: Turn,
     answers: VecDeque<Answer>,
     report: EndReport,
@@ -37,9 +39,12 @@ impl SimEnd {
         let faults = world.faults;
         if world.chance(faults.peer_gone) {
             world.log.push(format!("peer gone: {word}"));
-            world.peer_is_gone = true;
+            match self.peer {
+                Some(peer) => drop(world.gone.insert(peer)),
+                None => world.peer_is_gone = true,
+            }
         }
-        if world.peer_is_gone {
+        if self.peer.map_or(world.peer_is_gone, |peer| world.gone.contains(&peer)) {
             return Err(ControlError::Unreachable("the connection is over".to_owned()));
         }
         if world.failure(faults.worker_dies) {
@@ -89,6 +94,8 @@ pub struct SimEnds {
     pub cells: Vec<Cell>,
     /// Cells of which every run fails, whatever happens.
     pub hopeless: Vec<TrialId>,
+    /// Whether the study names hosts, of which one may go alone.
+    pub names_hosts: bool,
 }
 
 impl SimEnds {
@@ -127,12 +134,26 @@ impl SimEnds {
             ..EndReport::default()
         };
         let (turn, answers) = (Turn::default(), VecDeque::new());
-        SimEnd { world: Rc::clone(&self.world), turn, answers, report }
+        SimEnd {
+            world: Rc::clone(&self.world),
+            peer: peer_of(trial).filter(|_| self.names_hosts),
+            turn,
+            answers,
+            report,
+        }
     }
 
     fn stamp(&self, began_unix_ns: Nanos, took: Duration) -> Stamp {
         Stamp { began_unix_ns, took_ns: Nanos(took.as_nanos() as u64), ..Stamp::default() }
     }
+}
+
+/// The agent of a trial's far end, of a study that names several.
+fn peer_of(trial: &Trial) -> Option<usize> {
+    trial.ends.iter().find_map(|end| match end.host {
+        EndHost::Peer(at) => Some(at as usize),
+        EndHost::Controller => None,
+    })
 }
 
 /// About 100 MB with a tenth of noise, the same for a cell's block however often it is made.
@@ -155,6 +176,13 @@ impl Ends for SimEnds {
             }
             assert!(world.unstored.is_empty(), "a run begins before the last one is on disk");
         }
+        let peer = peer_of(trial).filter(|_| self.names_hosts);
+        {
+            let mut world = self.world.borrow_mut();
+            let is_gone = peer.is_some_and(|peer| world.gone.contains(&peer));
+            assert!(!is_gone, "a run of '{}' with a host that is gone", trial.label);
+            world.went_on += u64::from(!world.gone.is_empty());
+        }
         let expected = self.expected(trial);
         for (setting, value) in &expected {
             let now = self.world.borrow().setting(setting).expect("a setting");
@@ -168,6 +196,10 @@ impl Ends for SimEnds {
         // A kernel's trial too has two ends in this world.
         let two = Trial { ends: EndSpec::anywhere(trial.params.is_reverse()), ..trial.clone() };
         let ran = run_two(&two, &mut listens, &mut connects, meeting, &stop);
+        let ran = match peer {
+            Some(peer) => ran.map_err(|broken| broken.at_agent(peer)),
+            None => ran,
+        };
         let took = Duration::from_nanos(narrows_plan::run_ns(trial).0);
         self.world.borrow_mut().pass(took);
         if self.world.borrow_mut().step("after a run") {
@@ -181,13 +213,13 @@ impl Ends for SimEnds {
         Ok(vec![record])
     }
 
-    fn unready(&mut self, trial: &Trial, step: &Step, why: &SettingError) -> Record {
+    fn unmade(&mut self, trial: &Trial, step: &Step, outcome: Outcome) -> Record {
         let around = self.stamp(self.world.borrow().now(), Duration::ZERO);
         Record {
             trial: trial.id.clone(),
             repeat: step.repeat,
             block: step.block,
-            outcome: failed(&why.to_string()),
+            outcome,
             reports: Vec::new(),
             around,
             session: 0,

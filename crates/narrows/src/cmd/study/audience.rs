@@ -7,7 +7,7 @@ use crate::output;
 use crate::progress::Shown;
 use crate::said;
 use crate::watch::{State, Watch};
-use narrows_model::record::Record;
+use narrows_model::record::{Need, Record};
 use narrows_model::trial::Trial;
 use narrows_runner::outside::Audience;
 use narrows_runner::{Defined, Progress, RunError, SessionPlan, SettingError};
@@ -68,6 +68,10 @@ impl Audience for Onlooker<'_> {
         if let Some(shown) = &mut self.shown {
             shown.ran(trial, record);
         }
+    }
+
+    fn gone(&mut self, host: &Need) {
+        note!("{host}; the cells that need it are left out");
     }
 
     fn not_put_back(&mut self, why: &SettingError) {

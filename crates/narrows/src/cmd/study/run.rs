@@ -194,10 +194,10 @@ impl Study<'_> {
         output::print_report(output::format(&self.args.format), &analysis)?;
         self.say_changes(&engine);
         output::made(self.file, "")?;
-        if end == CourseEnd::Stopped {
-            note!("go on with: narrows study resume {}", self.file.display());
-        } else {
+        if end == CourseEnd::Complete {
             output::nothing_measured(self.file)?;
+        } else {
+            note!("go on with: narrows study resume {}", self.file.display());
         }
         let lefts: Vec<Left> = engine.schedule().all_left().collect();
         let verdict = if lefts.contains(&Left::GivenUp) {

@@ -32,7 +32,8 @@ impl Status<'_> {
     fn count(&self, cell: usize) -> Count {
         let of = self.counts.get(&self.defined.cells[cell].id.0).copied().unwrap_or_default();
         // Whether a cell is precise stands in its records, which a status does not read.
-        Count { done: of.done, failed: of.failed, precise: true, fits: true }
+        let Counts { done, failed, skipped } = of;
+        Count { done, failed, skipped, precise: true, fits: true }
     }
 
     fn left(&self, cell: usize) -> Left {
