@@ -257,6 +257,43 @@ fn a_study_has_patterns_and_a_host_that_is_away_costs_its_cells_alone() {
 }
 
 #[test]
+fn an_agent_that_dies_in_a_study_costs_its_cells_alone() {
+    if !is_able("an_agent_that_dies_in_a_study") {
+        return;
+    }
+    let hosts = Bridged::new("cells", 3);
+    let at = folder("patterns-cells");
+    let file = at.join("among.toml");
+    std::fs::write(&file, STUDY).expect("a study");
+    let (file, out_at) = (file.to_string_lossy(), at.to_string_lossy());
+    let mut agents = hosts.agents(&["--peers", "198.51.100.0/24"]);
+    let words = ["study", "run", &file, "--out", &out_at, "--format", "json"];
+    let mut command = hosts.narrows(&words);
+    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    // The agents are reached before there is a file.
+    let results = at.join("among.narrows");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !results.exists() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(10));
+    }
+    agents[2].kill();
+    let first = running.wait_with_output().expect("its end");
+    assert_eq!(first.status.code(), Some(3), "{}", err(&first));
+    let says = err(&first);
+    assert!(says.contains("host 198.51.100.4 is gone"), "{says}");
+    assert!(says.contains("narrows study resume"), "{says}");
+    let summaries: Value = serde_json::from_str(&out(&first)).expect("JSON");
+    let done = |cell: usize| summaries["results"][cell]["done"].as_u64().unwrap_or(0);
+    assert_eq!(done(0), 2, "the pair of the other hosts goes on: {summaries}");
+    assert!(done(1) + done(2) < 4, "{summaries}");
+    let _back = hosts.agent(2, &["--peers", "198.51.100.0/24"]);
+    let results = results.to_string_lossy();
+    let second = run(&mut hosts.narrows(&["study", "resume", &results, "--format", "json"]));
+    let cells = json(&second)["results"].as_array().expect("results").clone();
+    assert!(cells.iter().all(|cell| cell["done"] == 2), "{}", out(&second));
+}
+
+#[test]
 fn hosts_that_cannot_be_had_are_each_named() {
     if !is_able("hosts_that_cannot_be_had") {
         return;

@@ -15,7 +15,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{NetworkPath, TrialId};
 use narrows_plan::study::Left;
 use narrows_runner::outside::Outside;
-use narrows_runner::{Begun, CourseEnd, Defined, Engine, SessionPlan, unlike};
+use narrows_runner::{Begun, CourseEnd, Defined, Engine, Far, SessionPlan, unlike};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -40,6 +40,9 @@ const LEVELS: [&str; 6] = [
     "{name='memory', load='memory-read', size='1M', mtu=4000}",
 ];
 
+/// Hosts that a study may name, in the order of its levels.
+pub const HOSTS: [&str; 2] = ["near", "far"];
+
 /// A study, and how it is run, drawn from a seed.
 struct Case {
     seed: u64,
@@ -48,6 +51,8 @@ struct Case {
     by_hand: bool,
     spread: bool,
     settings_are: Where,
+    /// Whether cells are with one of two hosts, and the others on this host.
+    names_hosts: bool,
     /// Which cell always fails, if one does.
     hopeless: Option<usize>,
     faults: Faults,
@@ -59,6 +64,13 @@ impl Case {
         let mut levels = LEVELS.to_vec();
         levels.shuffle(&mut random);
         levels.truncate(random.random_range(2..5));
+        let namespaces = random.random_bool(0.5);
+        let names_hosts = !namespaces && random.random_bool(0.5);
+        let levels: Vec<String> = levels
+            .iter()
+            .enumerate()
+            .map(|(at, level)| with_host(level, at, names_hosts))
+            .collect();
         let spread = random.random_bool(0.3);
         let repeats = if spread { 4 } else { random.random_range(1..5) };
         let mut text = format!("name = 'simulated'\nrepeats = {repeats}\nretries = 25\n");
@@ -73,12 +85,30 @@ impl Case {
         if by_hand {
             text += "[[factor]]\nname = 'cable'\nby = 'hand'\nlevels = ['copper', 'fibre']\n";
         }
-        let namespaces = random.random_bool(0.5);
         let settings_are = if namespaces { Where::Namespaces } else { Where::Host };
         let hopeless = random.random_bool(0.1).then(|| random.random_range(0..levels.len()));
         let faults = faults(&mut random);
-        Self { seed, text, by_hand, spread, settings_are, hopeless, faults }
+        Self { seed, text, by_hand, spread, settings_are, names_hosts, hopeless, faults }
     }
+}
+
+/// A level with one of the hosts in turn, where hosts are named; memory is measured on this one.
+fn with_host(level: &str, at: usize, names_hosts: bool) -> String {
+    if !names_hosts || level.contains("load=") {
+        return level.to_owned();
+    }
+    level.replacen('{', &format!("{{peers=['{}'], ", HOSTS[at % 2]), 1)
+}
+
+/// The hosts of a study, all of them there.
+fn far_hosts(case: &Case) -> Vec<Far> {
+    let far = |name: &str| Far {
+        name: name.to_owned(),
+        host: Default::default(),
+        interface: Some("eth0".to_owned()),
+        away: None,
+    };
+    HOSTS.into_iter().filter(|_| case.names_hosts).map(far).collect()
 }
 
 /// Some kinds of faults, each now and then or often.
@@ -110,6 +140,8 @@ struct Ran {
     left: Vec<Left>,
     /// How often the process was started.
     starts: u64,
+    /// Runs that were made while a host was gone.
+    went_on: u64,
 }
 
 fn path_of(case: &Case) -> NetworkPath {
@@ -128,7 +160,7 @@ fn through(case: &Case, faults: Faults, print: bool) -> Ran {
     let mut cable = "copper";
     let site = narrows_runner::Site {
         host: Default::default(),
-        peers: Vec::new(),
+        peers: far_hosts(case),
         path: path_of(case),
         interface: Some("eth0".to_owned()),
     };
@@ -160,6 +192,7 @@ fn through(case: &Case, faults: Faults, print: bool) -> Ran {
                 seed: case.seed,
                 cells: defined.cells.clone(),
                 hopeless: hopeless.clone(),
+                names_hosts: case.names_hosts,
             },
             settings: &mut SimSettings(Rc::clone(&world)),
             disk: &SimDisk(Rc::clone(&world)),
@@ -181,7 +214,8 @@ fn through(case: &Case, faults: Faults, print: bool) -> Ran {
         if engine.schedule().elsewhere(&plan).is_empty() {
             let left = engine.schedule().all_left().collect();
             let records = world.borrow().stored.records.clone();
-            return Ran { records, left, starts: u64::from(start) + 1 };
+            let went_on = world.borrow().went_on;
+            return Ran { records, left, starts: u64::from(start) + 1, went_on };
         }
         cable = if cable == "copper" { "fibre" } else { "copper" };
     }
@@ -240,7 +274,7 @@ fn finished(records: &[Record]) -> Vec<(TrialId, u32, Option<u64>)> {
 }
 
 /// How often the process of this seed was started.
-fn check(seed: u64, print: bool) -> u64 {
+fn check(seed: u64, print: bool) -> [u64; 2] {
     let case = Case::of(seed);
     if print {
         println!("{}\n{:?}", case.text, case.faults);
@@ -250,22 +284,33 @@ fn check(seed: u64, print: bool) -> u64 {
     assert_eq!(ran.left, whole.left, "what is left of each cell");
     assert!(!ran.left.iter().any(|left| matches!(left, Left::Runs(_))), "{:?}", ran.left);
     let (mut ran_done, mut whole_done) = (finished(&ran.records), finished(&whole.records));
-    if case.faults.fail_runs() {
-        // A run that failed is made again at the end of its block.
+    if case.faults.fail_runs() || case.names_hosts {
+        // A run that failed is made again at the end of its block, those of a host that was gone
+        // when it is back.
         ran_done.sort();
         whole_done.sort();
     }
     assert_eq!(ran_done, whole_done, "finished runs, and their order");
     if case.spread && case.faults.clock_jump == 0.0 {
         apart(&ran.records);
+        if !case.names_hosts {
+            halves_apart(ran.records.iter());
+        }
     }
-    ran.starts
+    [ran.starts, ran.went_on]
 }
 
-/// The first block of the second half begins half an hour after the last run of the first half.
+/// The second half of a cell's blocks begins half an hour after the last run of its first half.
 fn apart(records: &[Record]) {
+    let cells: BTreeSet<&TrialId> = records.iter().map(|record| &record.trial).collect();
+    for cell in cells {
+        halves_apart(records.iter().filter(|record| record.trial == *cell));
+    }
+}
+
+fn halves_apart<'a>(records: impl Iterator<Item = &'a Record>) {
     let (first, second): (Vec<&Record>, Vec<&Record>) =
-        records.iter().partition(|record| record.block < 4);
+        records.partition(|record| record.block < 4);
     let ended = |record: &&Record| record.around.began_unix_ns.0 + record.around.took_ns.0;
     let ended = first.iter().map(ended).max().unwrap_or_default();
     let began = second.iter().map(|record| record.around.began_unix_ns.0).min();
@@ -285,6 +330,7 @@ fn studies_survive_faults_at_every_step_of_the_real_engine() {
     let seeds = number("NARROWS_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
     let (failed, starts) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
+    let went_on = AtomicU64::new(0);
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -295,7 +341,10 @@ fn studies_survive_faults_at_every_step_of_the_real_engine() {
                         return;
                     }
                     match catch_unwind(|| check(seed, false)) {
-                        Ok(more) => drop(starts.fetch_add(more, SeqCst)),
+                        Ok([more, alone]) => {
+                            starts.fetch_add(more, SeqCst);
+                            went_on.fetch_add(alone, SeqCst);
+                        }
                         Err(_) => drop(failed.fetch_min(seed, SeqCst)),
                     }
                 }
@@ -308,7 +357,8 @@ fn studies_survive_faults_at_every_step_of_the_real_engine() {
         u64::MAX,
         "again, alone: NARROWS_SEED={failed} cargo test -p narrows-runner --test simulated"
     );
-    let starts = starts.into_inner();
-    println!("{seeds} studies, {starts} starts of the process");
+    let (starts, went_on) = (starts.into_inner(), went_on.into_inner());
+    println!("{seeds} studies, {starts} starts of the process, {went_on} runs without a host");
+    assert!(went_on > seeds / 10, "sessions go on without a host: {went_on} runs did");
     assert!(starts > 2 * seeds, "faults come: {starts} starts");
 }

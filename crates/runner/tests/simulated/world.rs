@@ -5,7 +5,7 @@ use narrows_control::ControlError;
 use narrows_hostctl::HostError;
 use narrows_model::Nanos;
 use narrows_model::host::Host;
-use narrows_model::record::Record;
+use narrows_model::record::{Need, Record};
 use narrows_model::study::{Ended, Session, StoredStudy, Study};
 use narrows_model::trial::Trial;
 use narrows_runner::Broken;
@@ -15,7 +15,7 @@ use narrows_store::StoreError;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
@@ -78,7 +78,12 @@ pub struct World {
     elapsed: Duration,
     jumps: u32,
     disk_full: bool,
+    /// The only agent is gone, of a study that names none.
     pub peer_is_gone: bool,
+    /// Which of the agents that a study names are gone.
+    pub gone: BTreeSet<usize>,
+    /// Runs that were made while an agent was gone.
+    pub went_on: u64,
     pub stored: StoredStudy,
     /// Runs that are over and not yet on disk.
     pub unstored: Vec<Record>,
@@ -120,6 +125,8 @@ impl World {
             jumps: 0,
             disk_full: false,
             peer_is_gone: false,
+            gone: BTreeSet::new(),
+            went_on: 0,
             stored: StoredStudy { study, ..StoredStudy::unmeasured(Host::default()) },
             unstored: Vec::new(),
             kept: Vec::new(),
@@ -183,6 +190,7 @@ impl World {
         self.dead = false;
         self.disk_full = false;
         self.peer_is_gone = false;
+        self.gone.clear();
         self.stop.store(false, SeqCst);
         self.unstored.clear();
     }
@@ -365,6 +373,11 @@ impl Audience for SimAudience {
     fn ran(&mut self, _trial: &Trial, record: &Record) {
         let world = self.0.borrow();
         assert!(world.dead || world.stored.records.contains(record), "told before it was stored");
+    }
+
+    fn gone(&mut self, host: &Need) {
+        let Need::Host { name, .. } = host;
+        assert!(crate::HOSTS.contains(&name.as_str()), "{name} is no host of the study");
     }
 
     fn not_put_back(&mut self, _why: &SettingError) {
