@@ -1,5 +1,6 @@
 //! A crew: the threads of one end, and the timekeeper that takes them along the time line.
 
+use super::mark::{Mark, mark};
 use super::payload::Compared;
 use super::pin;
 use super::tally::{Clockwork, Phase, Tally, TallyNow};
@@ -281,6 +282,8 @@ impl Crew {
         hold: impl FnOnce(),
     ) -> Result<EndReport, LoadError> {
         let span = |ns: Nanos| Duration::from_nanos(ns.0);
+        let sends = !self.sending.is_empty();
+        mark(Mark::Begins, sends);
         self.clockwork.set(Phase::Warmup);
         thread::sleep(span(timeline.warmup_ns));
         let look_began = look_quickly(Instant::now, || watch.opened(&self.sockets));
@@ -288,6 +291,7 @@ impl Crew {
         let began = Instant::now();
         let (keeper, process) = ((self.meter)(), process_ns());
         let opened_ns = keeper.wall_ns;
+        mark(Mark::Opens, sends);
         let first = self.tally_now();
         let slice = timeline.interval_ns.map_or(INTERVAL, span);
         let window = (span(timeline.window_ns), slice);
@@ -296,6 +300,7 @@ impl Crew {
             watch.slice(&self.sockets);
             told
         });
+        mark(Mark::Closes, sends);
         let last = self.tally_now();
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
         self.clockwork.set(Phase::Cooldown);

@@ -4,6 +4,7 @@ pub mod buffer;
 mod crew;
 pub mod ends;
 pub mod grant;
+mod mark;
 pub mod meet;
 pub mod memory;
 pub mod pace;
