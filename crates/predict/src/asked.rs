@@ -1,6 +1,7 @@
 //! What may be said of the work and its frames beside the host: where interrupts are taken,
 //! threads, offloads, tags, the protocol below TCP, the NIC's model.
 
+use crate::contention::{self, CoreWork};
 use crate::framing::Around;
 use crate::nics::{self, Model};
 use crate::refused::Refused;
@@ -26,6 +27,10 @@ pub struct Asked {
     pub switches: f64,
     /// The NIC's model, where it is known.
     pub model: Option<&'static Model>,
+    /// Whether the last-level cache takes what devices write (DDIO), if that was said.
+    pub ddio: Option<bool>,
+    /// Cores that load the memory beside the traffic, and with what.
+    pub neighbours: Option<(f64, CoreWork)>,
     /// Microseconds that the NIC waits before it interrupts, where that was read.
     pub moderation_us: Option<f64>,
 }
@@ -53,9 +58,20 @@ impl Asked {
             polls: yes(said, "busy-poll")?.unwrap_or(false),
             switches: number(said, "switches")?.map_or(0.0, |count| count.value),
             model,
+            ddio: yes(said, "ddio")?,
+            neighbours: neighbours(said)?,
             moderation_us: nic.and_then(moderation),
         })
     }
+}
+
+/// Cores that load memory; they read it where nobody says what they do.
+fn neighbours(said: &Said) -> Result<Option<(f64, CoreWork)>, Refused> {
+    let words: Vec<&'static str> = contention::WORK.iter().map(|(word, _)| *word).collect();
+    let named = word(said, "neighbours.work", &words)?;
+    let work = contention::WORK.iter().find(|(word, _)| Some(*word) == named);
+    let work = work.map_or(CoreWork::Reads, |(_, work)| *work);
+    Ok(number(said, "neighbours")?.map(|cores| (cores.value, work)))
 }
 
 /// Whether a key that takes yes or no says yes; `None` where it was not said.

@@ -3,6 +3,7 @@
 
 mod between;
 mod cpu;
+mod credits;
 mod memory;
 mod nic;
 mod pcie;
@@ -53,7 +54,8 @@ pub struct Parameter {
 /// What one resource allows, in the unit of the path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resource {
-    /// Its name: `wire`, `pcie`, `chipset`, `memory`, `inter-socket`, `cpu`, `nic`.
+    /// Its name: `wire`, `pcie`, `chipset`, `memory`, `inter-socket`, `cpu`, `nic`,
+    /// `device-writes`.
     pub name: &'static str,
     /// What it carries.
     pub value: f64,
@@ -137,6 +139,7 @@ impl Engine {
             all.push(self.between(traffic));
         }
         all.push(self.engine(traffic, group));
+        all.extend(self.device_writes(group).filter(|_| traffic != Traffic::Packets));
         all
     }
 

@@ -1,0 +1,78 @@
+//! Where no link is full: what the root complex's credits carry, and what other cores' load of the
+//! memory leaves of it.
+
+use narrows_model::host::Host;
+use narrows_predict::calibration::Calibration;
+use narrows_predict::{Reach, Said, of_nic};
+
+/// A NIC whose wire and slot carry 200 Gb/s and more.
+const FAST: [(&str, &str); 5] = [
+    ("nic.gbps", "200"),
+    ("nic.pcie", "5x16"),
+    ("mtu", "9000"),
+    ("memory.mts", "2933"),
+    ("memory.socket0", "1,1,1/1,1,1"),
+];
+
+fn reach(cpu: &str, path: &str, more: &[(&str, &str)]) -> Reach {
+    reach_of(&[&FAST[..], more, &[("cpu", cpu), ("path", path)]].concat())
+}
+
+fn reach_of(all: &[(&str, &str)]) -> Reach {
+    let said: Said = all.iter().map(|(key, word)| ((*key).into(), (*word).into())).collect();
+    let engine = of_nic(&Host::default(), None, &said, &Calibration::default()).expect("an engine");
+    engine.reaches().into_iter().next().expect("a path")
+}
+
+const WRITE: &str = "rdma-write rocev2";
+
+#[test]
+fn credits_are_the_bottleneck_where_the_cache_takes_no_writes() {
+    let without = reach("Xeon Gold 6234", WRITE, &[("ddio", "no")]);
+    assert_eq!(without.bottleneck.as_deref(), Some("device-writes"));
+    assert!((without.value - 92.0 * 64.0 * 8.0 / 300.0).abs() < 1e-6, "{without:?}");
+    let says = &without.resources[0].says;
+    assert!(says.contains("92 lines") && says.contains("471 ns"), "{says}");
+    // At 100 Gb/s there are enough.
+    let slower = reach("Xeon Gold 6234", WRITE, &[("ddio", "no"), ("nic.gbps", "100")]);
+    assert_eq!(slower.bottleneck.as_deref(), Some("wire"));
+    // Nobody says whether the cache takes them: it does, and the range has both.
+    let unsaid = reach("Xeon Gold 6234", WRITE, &[]);
+    assert_eq!(unsaid.bottleneck.as_deref(), Some("wire"));
+    assert!((unsaid.low - without.value).abs() < 1e-6, "{unsaid:?}");
+    let with = reach("Xeon Gold 6234", WRITE, &[("ddio", "yes")]);
+    assert!(with.low > unsaid.low && with.value == unsaid.value, "{with:?}");
+}
+
+#[test]
+fn cores_that_load_memory_take_from_what_credits_carry() {
+    let of = |more: &[(&str, &str)]| {
+        let all = [&[("ddio", "no"), ("memory.socket0", "1,0,0/1,0,0")], more].concat();
+        let reach = reach("Xeon Gold 6234", WRITE, &all);
+        let one = reach.resources.iter().find(|one| one.name == "device-writes");
+        one.expect("a domain").value
+    };
+    let alone = of(&[]);
+    let beside = |cores: &str, work: &str| of(&[("neighbours", cores), ("neighbours.work", work)]);
+    assert!(beside("2", "read") < alone);
+    assert!(beside("6", "read-write") < 0.8 * beside("2", "read-write"));
+    // Six channels in place of two: the same cores wait less.
+    let wide = [("memory.socket0", "1,1,1/1,1,1"), ("neighbours", "6")];
+    assert!(of(&[wide[0], wide[1], ("neighbours.work", "read-write")]) > beside("6", "read-write"));
+}
+
+#[test]
+fn families_that_nobody_published_are_refused_and_only_where_asked() {
+    for cpu in ["AMD EPYC 9654", "AWS Graviton3", "Xeon Platinum 8360Y"] {
+        let missing = |more: &[(&str, &str)]| {
+            let reach = reach_of(&[&FAST[..3], more, &[("cpu", cpu), ("path", WRITE)]].concat());
+            assert!(reach.resources.iter().all(|one| one.name != "device-writes"), "{cpu}");
+            reach
+                .missing
+                .iter()
+                .any(|gap| gap.of == "device-writes" && gap.why.contains("not published"))
+        };
+        assert!(missing(&[("ddio", "no")]) && missing(&[("neighbours", "4")]), "{cpu}");
+        assert!(!missing(&[]), "{cpu}");
+    }
+}
