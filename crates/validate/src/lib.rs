@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod contention;
 mod contradictions;
 mod fields;
 mod figures;
@@ -478,6 +479,7 @@ fn of_one(table: &Table) -> Vec<Answer> {
         tcp::answer_unnamed,
         trips::answer,
         traffic::answer,
+        contention::answer,
         figures::answer,
     ];
     let single = single.into_iter().filter_map(|answer| answer(table));

@@ -6,7 +6,7 @@
 use super::{
     Answer, Cell, Kind, LATENCIES, PACKETS, RATES, Row, Table, median_of_others, sockets, tcp,
 };
-use narrows_predict::{framing, nic_model, pcie};
+use narrows_predict::{domains, framing, nic_model, pcie};
 
 /// Largest read request and payload where none is given.
 const MPS: f64 = 256.0;
@@ -22,9 +22,6 @@ const ENGINE_LEAST: f64 = 0.7;
 /// around their means, and a sixth lies within 1.53 (Student's t of four degrees) x sqrt(1 + 1/5)
 /// of that.
 const MIX_HALF: f64 = 0.097;
-/// Shape of loaded latency, fitted on one Cascade Lake curve.
-const LOAD_RISE: f64 = 0.555;
-const LOAD_END: f64 = 1.617;
 
 /// A result, its 80 % range as shares of it, and how it came about.
 type Solved = (f64, (f64, f64), String);
@@ -139,11 +136,11 @@ fn sockets_link(row: &Row<'_>, _: &str) -> Option<Solved> {
 /// to Cascade Lake (tables/memory-mlc-fitted.toml).
 fn reached(mix: &str) -> f64 {
     match mix {
-        "read" | "load" => 0.861,
+        "read" | "load" => domains::READS,
         "3:1" => 0.770,
         "2:1" => 0.754,
         "triad" | "add" => 0.713,
-        _ => 0.710,
+        _ => domains::EVEN,
     }
 }
 
@@ -182,7 +179,7 @@ fn memory(row: &Row<'_>, what: &str) -> Option<Solved> {
 fn load(row: &Row<'_>, _: &str) -> Option<Solved> {
     let idle = row.number("idle_ns")?;
     let used = row.number("utilisation").or_else(|| used(row))?;
-    let ns = idle * (1.0 + LOAD_RISE * used / (LOAD_END - used).max(0.05));
+    let ns = idle * domains::loaded(used);
     Some((ns, (0.85, 1.2), "a curve fitted on one Cascade Lake node".to_owned()))
 }
 

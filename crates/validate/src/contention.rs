@@ -1,0 +1,82 @@
+//! Cores beside a device: rows with `cores` that load memory while a device moves `device_gb_s`,
+//! and how many times slower each was than alone (`core_slowdown`, `device_slowdown`), beside what
+//! credits and latencies of the processor's family make of it.
+
+use super::{Answer, Cell, Kind, Row, Table, median_of_others};
+use narrows_dimm::platform;
+use narrows_predict::contention::{Contention, CoreWork, DeviceWork};
+use narrows_predict::domains;
+
+/// What this answers.
+const QUESTION: &str = "cores beside a device";
+const FIGURES: [&str; 2] = ["core_slowdown", "device_slowdown"];
+/// Half the 80 % range as a logarithm: latencies were published to two digits and the peak's share
+/// is a mean of five nodes, 6 % each, which add up (assumed).
+const HALF: f64 = 0.10;
+
+/// The answer for a table of this kind.
+pub fn answer(table: &Table) -> Option<Answer> {
+    let is_one = |row: &Row<'_>| row.has("cores") && row.has("device_gb_s");
+    let cells: Vec<Cell> = table.rows().filter(is_one).flat_map(|row| cells(&row)).collect();
+    if cells.is_empty() {
+        return None;
+    }
+    let mut answer =
+        Answer { question: QUESTION, files: vec![table.name.clone()], cells, ..Answer::default() };
+    let published: Vec<f64> = answer.cells.iter().filter_map(|cell| cell.published).collect();
+    if let Some(error) = median_of_others(&published) {
+        answer.baselines.push(("median of the other rows", error));
+    }
+    Some(answer)
+}
+
+fn cells(row: &Row<'_>) -> Vec<Cell> {
+    let solved = solve(row);
+    let of = |name: &&str| row.own(name).is_some();
+    let named = FIGURES.iter().enumerate().filter(|(_, name)| of(name));
+    named.map(|(at, name)| cell(row, name, at, solved.as_ref())).collect()
+}
+
+fn cell(row: &Row<'_>, name: &str, at: usize, solved: Result<&(f64, f64), &String>) -> Cell {
+    let mut cell = Cell::new(row, name, row.own(name));
+    match solved {
+        Ok((cores, device)) => {
+            let value = [*cores, *device][at];
+            let (low, high) = (value * (-HALF).exp(), value * HALF.exp());
+            cell.predicted = Some(value);
+            (cell.low, cell.high) = (Some(low), Some(high));
+            cell.left_out = cell.predicted;
+            cell.uncalibrated = Some((value, low, high));
+            cell.bottleneck = if *device > 1.02 { "device-writes" } else { "memory" }.to_owned();
+            cell.kind = Kind::Prediction;
+            cell.says = "credits over latency, which is memory's under load".to_owned();
+        }
+        Err(why) => cell.says.clone_from(why),
+    }
+    cell
+}
+
+fn solve(row: &Row<'_>) -> Result<(f64, f64), String> {
+    let name = row.text("cpu").unwrap_or_default();
+    let family = domains::of(platform::named(name));
+    let family = family.ok_or_else(|| format!("credits of '{name}' were not published"))?;
+    let number = |key: &str| row.number(key).ok_or_else(|| format!("no `{key}`"));
+    let work = match row.text("cores_do") {
+        Some("read") => CoreWork::Reads,
+        Some("read-write") => CoreWork::ReadsAndWrites,
+        _ => return Err("`cores_do` is neither read nor read-write".to_owned()),
+    };
+    let device = match row.text("device_does") {
+        Some("read") => DeviceWork::Reads,
+        Some("write") => DeviceWork::Writes,
+        _ => return Err("`device_does` is neither read nor write".to_owned()),
+    };
+    let all = Contention {
+        cores: number("cores")?,
+        work,
+        offered_gb_s: number("device_gb_s")?,
+        device,
+        peak_gb_s: number("peak_gb_s")?,
+    };
+    Ok(all.slowdowns(family))
+}
