@@ -4,6 +4,7 @@
 use crate::measured::Measured;
 use crate::server::fastest;
 use crate::stream_cost::{Point, StreamCost};
+use crate::streams;
 use crate::traffic::Traffic;
 use narrows_model::host::Host;
 use narrows_model::load::Role;
@@ -30,6 +31,8 @@ pub struct Calibration {
     pub tcp_stream: StreamCost,
     /// UDP that one stream's busiest CPU could carry, by message size.
     pub udp_stream: StreamCost,
+    /// By which power TCP streams add, of cells that differ in nothing but their number.
+    pub streams_power: Option<Measured>,
     /// A round trip of TCP between two ends on this host, in microseconds.
     pub round_trip_us: Option<Measured>,
     /// TCP through the NIC, where no CPU was full, in Gb/s.
@@ -51,6 +54,7 @@ impl Calibration {
         one.node = study.study.memory_node;
         one.memory(study, all);
         one.round_trip_us = inside(all);
+        one.streams_power = streams::power(study, all);
         for (kind, path) in
             [(Workload::TCP_STREAM, Traffic::Tcp), (Workload::UDP_STREAM, Traffic::Udp)]
         {
@@ -90,6 +94,7 @@ impl Calibration {
         let memory = [
             one("copy over the bus", "GB/s", &self.copy_gb_s),
             one("remote over local latency", "x", &self.remote_over_local),
+            one("power by which TCP streams add", "", &self.streams_power),
             one("TCP's round trip inside", "us", &self.round_trip_us),
         ];
         let through = [

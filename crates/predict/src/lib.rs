@@ -36,6 +36,7 @@ mod server;
 pub mod sockets;
 mod stack;
 pub mod stream_cost;
+mod streams;
 mod study;
 #[cfg(test)]
 mod tests;

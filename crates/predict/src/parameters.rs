@@ -86,6 +86,8 @@ pub struct Parameters {
     pub tcp_stream: StreamCost,
     /// What one UDP stream's busiest CPU allows.
     pub udp_stream: StreamCost,
+    /// By which power streams add, where that was measured.
+    pub streams_power: Option<Measured>,
     /// A round trip of TCP inside this host, in microseconds.
     pub round_trip_us: Option<Measured>,
     /// Cycles a smallest packet.
@@ -128,6 +130,7 @@ impl Parameters {
             udp: kernel,
             tcp_stream: measured.tcp_stream.clone(),
             udp_stream: measured.udp_stream.clone(),
+            streams_power: measured.streams_power.clone(),
             round_trip_us: measured.round_trip_us.clone(),
             cycles: CYCLES,
             wait_bytes: WAIT_BYTES,

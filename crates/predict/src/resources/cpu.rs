@@ -7,6 +7,7 @@
 use super::{Gap, Group, Parameter, Resource, Stated, assumed, ends, of, parameter, resource};
 use crate::engine::Engine;
 use crate::parameters::Scaled;
+use crate::said::Known;
 use crate::stack::{self, ByteCost, Interrupts, byte_cost};
 use crate::stream_cost::Allowed;
 use crate::traffic::{Traffic, UDP_MOST};
@@ -94,7 +95,8 @@ impl Engine {
     fn several(&self, one: Stream, streams: f64, cpus: Option<f64>) -> Resource {
         let threads = self.server.asked.threads.as_ref().map_or(streams, |threads| threads.value);
         let busy = streams.min(cpus.unwrap_or(streams)).min(threads);
-        let act_as = busy.powf(STREAMS_POWER);
+        let power = self.power();
+        let act_as = busy.powf(power.value);
         let mut says = one.says;
         let mut with = one.with;
         if streams > 1.0 {
@@ -104,17 +106,20 @@ impl Engine {
         if act_as > 1.0 {
             let on = if busy < streams { format!(" on {busy} CPUs") } else { String::new() };
             says += &format!("{on} act as {act_as:.2}");
-            with.push(of(
-                "power of streams",
-                STREAMS_POWER,
-                "",
-                &assumed("from one host's 1 to 4"),
-            ));
+            with.push(parameter("power of streams", "", &power));
         }
         if let Some(cpus) = &self.server.cpus {
             with.push(parameter("CPUs", "", cpus));
         }
         resource("cpu", act_as * one.gbps, one.range, says).with(with)
+    }
+
+    /// By which power streams add: as measured on this host, else as on one other.
+    fn power(&self) -> Known {
+        match &self.parameters.streams_power {
+            Some(measured) => Known::new(measured.value, measured.origin()),
+            None => Known::new(STREAMS_POWER, assumed("from one host's 1 to 4")),
+        }
     }
 
     /// What is left where all goes over one stream.
