@@ -10,6 +10,7 @@ const COLUMNS_MAX: usize = 100;
 
 /// What each room may use of the others.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("bmc", &[]),
     ("control", &["host", "hostctl", "model", "workloads"]),
     ("counters", &["host", "model"]),
     ("dimm", &["model"]),
@@ -300,9 +301,8 @@ fn nothing_native_is_linked() {
     let lock = read(&top().join("Cargo.lock"));
     let natives = lock.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
     let natives: Vec<&str> = natives.filter(|name| name.ends_with("-sys")).collect();
-    // SQLite is the only C that is compiled. The others are Rust on Linux (linux-raw, netlink,
-    // perf-event-open), or
-    // are not built there at all.
+    // SQLite and ring are the only C that is compiled. The others are Rust on Linux (linux-raw,
+    // netlink, perf-event-open), or are not built there at all.
     let known = [
         "core-foundation-sys",
         "io-kit-sys",
@@ -311,6 +311,7 @@ fn nothing_native_is_linked() {
         "linux-raw-sys",
         "netlink-sys",
         "perf-event-open-sys",
+        "security-framework-sys",
         "windows-sys",
     ];
     for name in natives {
