@@ -1,0 +1,186 @@
+//! Requests to one controller: TLS, limits, and what an answer is.
+
+use crate::certificate::Verifier;
+use crate::pass::{Pass, TOKEN};
+use crate::transport::Tls;
+use crate::{Address, BmcError, Fingerprint, Limits};
+use rustls::ClientConfig;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::ServerName;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+use ureq::http::Response;
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector, TcpConnector};
+use ureq::{Agent, Body, Error};
+
+/// Redirects that stay on the controller, as for a slash at the end; more go round.
+const REDIRECTS_MAX: usize = 3;
+
+/// Asks one controller.
+#[derive(Clone)]
+pub struct Client {
+    agent: Agent,
+    verifier: Arc<Verifier>,
+    address: Address,
+    limits: Limits,
+}
+
+/// What came back.
+pub struct Answer {
+    /// Status of HTTP.
+    pub status: u16,
+    /// The session's token, where one was given.
+    pub token: Option<String>,
+    /// Where it says that something is, as it is written.
+    pub location: Option<String>,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+impl Client {
+    /// A client of one controller, which believes a pinned certificate or the system's roots.
+    pub fn new(
+        address: &Address,
+        pin: Option<Fingerprint>,
+        limits: &Limits,
+    ) -> Result<Self, BmcError> {
+        let at = address.to_string();
+        let unreachable = |why: String| BmcError::Unreachable { at: at.clone(), why };
+        let provider = Arc::new(default_provider());
+        let verifier = Arc::new(Verifier::new(pin, provider.clone()));
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unreachable(error.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier.clone())
+            .with_no_client_auth();
+        let name = ServerName::try_from(address.host().to_owned())
+            .map_err(|error| unreachable(error.to_string()))?;
+        let tls = Tls::new(Arc::new(config), name);
+        let agent = Agent::with_parts(
+            configured(limits),
+            TcpConnector::default().chain(tls),
+            DefaultResolver::default(),
+        );
+        Ok(Self { agent, verifier, address: address.clone(), limits: *limits })
+    }
+
+    /// The same, for a connection of its own that answers within this time.
+    pub fn anew(&self, within: Duration) -> Result<Self, BmcError> {
+        let limits = Limits { answer: within, connect: within, ..self.limits };
+        Self::new(&self.address, self.verifier.pin(), &limits)
+    }
+
+    /// Ends the request that is under way, and all connections.
+    pub fn interrupt(&self) {
+        self.agent.clone().shutdown();
+    }
+
+    /// A resource, through redirects that stay on this controller.
+    pub fn get(&self, path: &str, pass: &Pass) -> Result<Answer, BmcError> {
+        let mut path = path.to_owned();
+        for _ in 0..=REDIRECTS_MAX {
+            let mut request = self.agent.get(self.address.url(&path));
+            request = request.header("Accept", "application/json").header("OData-Version", "4.0");
+            if let Some((name, value)) = pass.header() {
+                request = request.header(name, value);
+            }
+            let answer = self.answer(request.call(), &path)?;
+            let Some(to) = answer.location.as_ref().filter(|_| (300..400).contains(&answer.status))
+            else {
+                return Ok(answer);
+            };
+            let own = self.address.own_path(to);
+            path = own.ok_or_else(|| self.elsewhere(&path, to))?;
+        }
+        Err(self.elsewhere(&path, &path))
+    }
+
+    /// Sends a document of JSON.
+    pub fn post(&self, path: &str, document: &[u8]) -> Result<Answer, BmcError> {
+        let request = self.agent.post(self.address.url(path));
+        let request = request.header("Content-Type", "application/json");
+        self.answer(request.send(document), path)
+    }
+
+    /// Takes a resource away.
+    pub fn delete(&self, path: &str, pass: &Pass) -> Result<Answer, BmcError> {
+        let mut request = self.agent.delete(self.address.url(path));
+        if let Some((name, value)) = pass.header() {
+            request = request.header(name, value);
+        }
+        self.answer(request.call(), path)
+    }
+
+    fn elsewhere(&self, path: &str, to: &str) -> BmcError {
+        let at = self.address.to_string();
+        BmcError::Elsewhere { at, path: path.to_owned(), to: to.to_owned() }
+    }
+
+    fn answer(
+        &self,
+        response: Result<Response<Body>, Error>,
+        path: &str,
+    ) -> Result<Answer, BmcError> {
+        let response = response.map_err(|error| self.failed(error, path))?;
+        let text = |name: &str| {
+            let value = response.headers().get(name)?.to_str().ok()?;
+            Some(value.to_owned())
+        };
+        let (status, token) = (response.status().as_u16(), text(TOKEN));
+        let location = text("Location");
+        let body = response.into_body().into_with_config().limit(self.limits.answer_bytes);
+        let mut body = body.reader();
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut body, &mut bytes)
+            .map_err(|error| self.failed(Error::from(error), path))?;
+        Ok(Answer { status, token, location, body: bytes })
+    }
+
+    /// What an error of the HTTP client means here.
+    fn failed(&self, error: Error, path: &str) -> BmcError {
+        let at = self.address.to_string();
+        let path = path.to_owned();
+        if let Some(rejected) = self.verifier.rejected() {
+            return BmcError::Certificate { at, seen: rejected.seen, why: rejected.why };
+        }
+        match error {
+            Error::Timeout(_) | Error::BodyStalled => {
+                BmcError::Silent { at, path, seconds: self.limits.answer.as_secs() }
+            }
+            Error::BodyExceedsLimit(bytes) => {
+                BmcError::TooMuch { at, what: format!("{bytes} bytes in the answer to {path}") }
+            }
+            Error::LargeResponseHeader(..) => {
+                BmcError::TooMuch { at, what: format!("64 KiB of headers in the answer to {path}") }
+            }
+            Error::HostNotFound => {
+                BmcError::Unreachable { at, why: "no address of that name".to_owned() }
+            }
+            Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                BmcError::CutShort { at, path, why: "the connection ended".to_owned() }
+            }
+            Error::Io(error) => BmcError::Unreachable { at, why: error.to_string() },
+            Error::ConnectionFailed => {
+                BmcError::Unreachable { at, why: "nothing answers".to_owned() }
+            }
+            other => BmcError::NotRedfish { at, path, why: other.to_string() },
+        }
+    }
+}
+
+/// Nothing but this controller is asked: no proxy of the environment, no redirect.
+fn configured(limits: &Limits) -> ureq::config::Config {
+    Agent::config_builder()
+        .https_only(true)
+        .proxy(None)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .http_status_as_error(false)
+        .timeout_connect(Some(limits.connect))
+        .timeout_global(Some(limits.answer))
+        .user_agent(concat!("narrows/", env!("CARGO_PKG_VERSION")))
+        .build()
+}

@@ -1,0 +1,98 @@
+//! Why a controller could not be asked.
+
+use crate::Fingerprint;
+use thiserror::Error;
+
+/// Why a controller gave no description.
+#[derive(Debug, Error)]
+pub enum BmcError {
+    /// No connection, or one that broke off.
+    #[error("{at}: {why}")]
+    Unreachable {
+        /// The controller.
+        at: String,
+        /// What the system says.
+        why: String,
+    },
+    /// Connected, and no answer in time.
+    #[error("{at}: no answer to {path} within {seconds} s")]
+    Silent {
+        /// The controller.
+        at: String,
+        /// What was asked for.
+        path: String,
+        /// How long it was waited.
+        seconds: u64,
+    },
+    /// A certificate that is not believed. Nothing was sent.
+    #[error("{at}: the certificate is not trusted, {why}; its SHA-256 fingerprint is {seen}")]
+    Certificate {
+        /// The controller.
+        at: String,
+        /// The certificate that it showed.
+        seen: Fingerprint,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The account is not known, or the password is another.
+    #[error("{at}: {user} may not sign in ({status})")]
+    Denied {
+        /// The controller.
+        at: String,
+        /// The account.
+        user: String,
+        /// The answer's status.
+        status: u16,
+    },
+    /// It tells nothing without an account.
+    #[error("{at}: it tells nothing without signing in ({status} for {path})")]
+    NeedsUser {
+        /// The controller.
+        at: String,
+        /// What was asked for.
+        path: String,
+        /// The answer's status.
+        status: u16,
+    },
+    /// It answers, and not as Redfish does.
+    #[error("{at}: {path} is no Redfish resource: {why}")]
+    NotRedfish {
+        /// The controller.
+        at: String,
+        /// What was asked for.
+        path: String,
+        /// What came instead.
+        why: String,
+    },
+    /// An answer that ends early.
+    #[error("{at}: the answer to {path} is cut short: {why}")]
+    CutShort {
+        /// The controller.
+        at: String,
+        /// What was asked for.
+        path: String,
+        /// Where it ends.
+        why: String,
+    },
+    /// More than any server has.
+    #[error("{at}: more than {what}")]
+    TooMuch {
+        /// The controller.
+        at: String,
+        /// Which limit, with its unit.
+        what: String,
+    },
+    /// It sends us to another place.
+    #[error("{at}: {path} leads to '{to}', which is not followed")]
+    Elsewhere {
+        /// The controller.
+        at: String,
+        /// What was asked for.
+        path: String,
+        /// Where it leads.
+        to: String,
+    },
+    /// The user stopped it.
+    #[error("stopped; the session at the controller was ended")]
+    Stopped,
+}
