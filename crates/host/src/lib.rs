@@ -27,7 +27,7 @@ mod unopened;
 mod virt;
 
 pub use cgroup::cpu_stats;
-pub use open::{STANDARD_INPUT, is_fleet, open, open_together};
+pub use open::{STANDARD_INPUT, is_fleet, of_redfish, open, open_together, open_with};
 pub use root::Root;
 pub use unopened::{Malformed, NoHost, NotATable};
 pub use virt::hypervisor;

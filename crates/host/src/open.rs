@@ -27,7 +27,12 @@ pub fn open(path: &Path) -> Result<Host, NoHost> {
 
 /// Reads one host from several descriptions of it; an error names two that are of two hosts.
 pub fn open_together(paths: &[PathBuf]) -> Result<Host, NoHost> {
-    let mut all = Vec::new();
+    open_with(paths, Vec::new())
+}
+
+/// The same, together with what was asked elsewhere.
+pub fn open_with(paths: &[PathBuf], asked: Vec<Part>) -> Result<Host, NoHost> {
+    let mut all = asked;
     for path in paths {
         all.extend(parts_of(path)?);
     }
@@ -43,6 +48,11 @@ fn joined(all: Vec<Part>) -> Result<Host, NoHost> {
     };
     virt::by_product(&mut host);
     Ok(host)
+}
+
+/// What the resources of one management controller tell; `from` names it.
+pub fn of_redfish(resources: &[serde_json::Value], from: &str) -> Result<Part, NoHost> {
+    readers::redfish::assemble(resources, from).map_err(|why| malformed(Path::new(from), why))
 }
 
 /// Resources of Redfish become one part.

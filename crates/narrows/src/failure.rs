@@ -2,6 +2,7 @@
 
 use crate::cause::{Cause, Exit};
 use crate::said::say_error;
+use narrows_bmc::BmcError;
 use narrows_control::ControlError;
 use narrows_hostctl::HostError;
 use narrows_interop::iperf3::Iperf3Error;
@@ -85,6 +86,22 @@ impl From<RunError> for Failure {
             RunError::Audience(_) => Cause::MACHINE,
         };
         Self::of(cause, says)
+    }
+}
+
+impl From<BmcError> for Failure {
+    fn from(error: BmcError) -> Self {
+        let cause = match error {
+            BmcError::Unreachable { .. } | BmcError::Silent { .. } => Cause::BMC_SILENT,
+            BmcError::Certificate { .. } => Cause::BMC_CERTIFICATE,
+            BmcError::Denied { .. } | BmcError::NeedsUser { .. } => Cause::BMC_DENIED,
+            BmcError::NotRedfish { .. }
+            | BmcError::CutShort { .. }
+            | BmcError::TooMuch { .. }
+            | BmcError::Elsewhere { .. } => Cause::BMC_ODD,
+            BmcError::Stopped => Cause::STOPPED,
+        };
+        Self::of(cause, error.to_string())
     }
 }
 

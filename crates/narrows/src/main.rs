@@ -15,6 +15,7 @@ mod cmd;
 mod failure;
 mod output;
 mod progress;
+mod prompt;
 mod raster;
 mod said;
 mod screen;

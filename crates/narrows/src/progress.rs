@@ -70,3 +70,47 @@ impl Shown {
         }
     }
 }
+
+/// No progress is shown of what is done sooner.
+const SHOWN_AFTER: Duration = Duration::from_secs(2);
+
+/// Shows how far the asking of a management controller is.
+pub struct Resources {
+    name: String,
+    bar: Option<ProgressBar>,
+    last_line: Option<Instant>,
+}
+
+impl Resources {
+    /// Nothing shown yet; `name` is the controller's.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), bar: None, last_line: None }
+    }
+
+    /// One resource more.
+    pub fn step(&mut self, progress: &narrows_bmc::Progress) {
+        if progress.since < SHOWN_AFTER {
+            return;
+        }
+        let (done, left) = (progress.done, progress.left().as_secs_f64().ceil());
+        let all = done + progress.waiting;
+        if std::io::stderr().is_terminal() {
+            let bar = self.bar.get_or_insert_with(|| Shown::new().bar.unwrap_or_else(hidden));
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+            bar.set_message(format!("{}, {left:.0} s left", line(&self.name)));
+        } else if self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
+            self.last_line = Some(Instant::now());
+            note!("{}: resource {done} of {all}, {left:.0} s left", self.name);
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn clear(&mut self) {
+        self.bar.iter().for_each(ProgressBar::finish_and_clear);
+    }
+}
+
+fn hidden() -> ProgressBar {
+    ProgressBar::hidden()
+}

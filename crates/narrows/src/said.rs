@@ -8,6 +8,11 @@ pub fn note(text: &str) {
     say(std::io::stderr(), &line(text));
 }
 
+/// Text before what is typed behind it.
+pub fn begin(text: &str) {
+    let _ = std::io::stderr().write_all(line(text).as_bytes());
+}
+
 /// An error and its hint on standard error, in colour where that is a terminal.
 pub fn say_error(says: &str, hint: &str) {
     say(anstream::stderr(), &format!("\x1b[31merror:\x1b[0m {}", line(says)));

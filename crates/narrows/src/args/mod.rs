@@ -1,5 +1,6 @@
 //! The command line.
 
+mod bmc;
 mod diagnose;
 mod direct;
 pub mod help;
@@ -9,6 +10,7 @@ mod study;
 mod table;
 mod tune;
 
+pub use bmc::BmcArgs;
 pub use diagnose::DiagnoseArgs;
 pub use direct::{PeerArgs, RdmaArgs, SocketArgs, TcpArgs, UdpArgs};
 pub use placement::PlacementArgs;
@@ -240,9 +242,11 @@ pub struct HostArgs {
     /// Read this instead, one description of a host or several of it: a capture, a folder with sys
     /// and proc, a sosreport or supportconfig, an SMBIOS table, Redfish's resources, hwloc's XML,
     /// what dmidecode, lspci, lscpu, lshw, ip, ethtool or numactl print (docs/host.md); - is
-    /// standard input
+    /// standard input, redfish://HOST a management controller that is asked
     #[arg(long, value_name = "PATH", num_args = 1.., action = clap::ArgAction::Append)]
     pub from: Vec<PathBuf>,
+    #[command(flatten)]
+    pub bmc: BmcArgs,
     /// Look at many hosts at once, each file of --from or of its folders a host: populations by
     /// maker and model, who differs from its siblings, the worst first. Without it that is done for
     /// a folder of files, and for several descriptions of one kind

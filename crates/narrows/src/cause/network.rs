@@ -1,6 +1,6 @@
 //! The other side, the way there, and RDMA.
 
-use super::Cause;
+use super::{Cause, Exit};
 
 impl Cause {
     /// A name without an address.
@@ -67,4 +67,32 @@ impl Cause {
     /// The kernel's half of RDMA is not loaded.
     pub const RDMA_KERNEL: Self =
         Self::machine("load the kernel's side: modprobe -a ib_uverbs rdma_ucm");
+
+    /// A text that is no address of a management controller.
+    pub const BMC_ADDRESS: Self = Self::usage(
+        "redfish://HOST, or https://HOST/redfish/v1/Systems/ID for one system of several",
+    );
+    /// A management controller that does not answer.
+    pub const BMC_SILENT: Self = Self::connect(
+        "is it the controller's own address, and not the host's? Does HTTPS pass to it from here?",
+    );
+    /// A management controller whose certificate nobody vouches for.
+    pub const BMC_CERTIFICATE: Self = Self::connect(
+        "if that is the fingerprint which the controller's own page or console shows, say it with \
+         --tls-fingerprint",
+    );
+    /// An account that a management controller does not let in.
+    pub const BMC_DENIED: Self =
+        Self::connect("name an account that may read with --bmc-user; is its password right?");
+    /// A password that is nowhere.
+    pub const BMC_PASSWORD: Self = Self::usage(
+        "set NARROWS_BMC_PASSWORD, name --bmc-password-file (- is standard input), or run it at a \
+         terminal",
+    );
+    /// A management controller that answers in a way that Redfish does not.
+    pub const BMC_ODD: Self =
+        Self::connect("docs/host.md says what is asked of a controller, and within which limits");
+    /// Stopped by the user before there was anything to show.
+    pub const STOPPED: Self =
+        Self { exit: Exit::Stopped, hint: "run it again: nothing was changed" };
 }

@@ -1,7 +1,7 @@
 //! `narrows host`: what this machine, or another's description, is made of.
 
-use super::fleet;
-use crate::args::HostArgs;
+use super::{bmc, fleet};
+use crate::args::{BmcArgs, HostArgs};
 use crate::cause::Cause;
 use crate::failure::{Failure, VERDICT};
 use crate::{output, screen};
@@ -33,7 +33,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     }
     let mut host = match args.from.as_slice() {
         [] => narrows_host::read(&Root::live()),
-        paths => open_together(paths)?,
+        paths => open_together(paths, &args.bmc)?,
     };
     for one in &host.unused {
         note!("not used: {} ({})", one.what, one.from);
@@ -142,19 +142,26 @@ pub fn open(path: &Path) -> Result<Host, Failure> {
     narrows_host::open(path).map_err(|error| Failure::of(Cause::NO_HOST, error.to_string()))
 }
 
-/// The host of several descriptions.
-fn open_together(paths: &[PathBuf]) -> Result<Host, Failure> {
-    for path in paths {
+/// The host of several descriptions, management controllers among them.
+fn open_together(paths: &[PathBuf], bmc: &BmcArgs) -> Result<Host, Failure> {
+    let (addresses, files): (Vec<PathBuf>, Vec<PathBuf>) =
+        paths.iter().cloned().partition(|path| bmc::is_address(path));
+    for path in &files {
         check(path)?;
     }
+    let asked = bmc::parts(&addresses, bmc)?;
     let refused = |error: NoHost| Failure::of(Cause::NO_HOST, error.to_string());
-    narrows_host::open_together(paths).map_err(refused)
+    narrows_host::open_with(&files, asked).map_err(refused)
 }
 
 /// Tells what is not there or cannot be read apart from what is there and is no host.
 fn check(path: &Path) -> Result<(), Failure> {
     if path == Path::new(STANDARD_INPUT) {
         return Ok(());
+    }
+    if bmc::is_address(path) {
+        let says = format!("{}: only `narrows host --from` asks a controller", path.display());
+        return Err(Failure::of(Cause::BMC_ADDRESS, says));
     }
     let seen = std::fs::metadata(path).and_then(|data| match data.is_file() {
         true => std::fs::File::open(path).map(drop),

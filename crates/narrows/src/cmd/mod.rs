@@ -1,5 +1,6 @@
 //! One subcommand a file.
 
+mod bmc;
 pub mod check;
 pub mod compare;
 pub mod completions;

@@ -1,0 +1,111 @@
+//! Management controllers among what `narrows host --from` is given: each is asked for its Redfish
+//! resources.
+
+use crate::args::BmcArgs;
+use crate::cause::Cause;
+use crate::failure::Failure;
+use crate::{progress, prompt, said, stop};
+use narrows_bmc::{Access, Address, BmcError, Limits, Secret};
+use narrows_host::STANDARD_INPUT;
+use narrows_host::parts::Part;
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Where a password is looked for that no file has.
+const VARIABLE: &str = "NARROWS_BMC_PASSWORD";
+/// Longer lines are no passwords.
+const PASSWORD_BYTES_MAX: u64 = 4096;
+
+/// Whether a path is meant as a controller's address.
+pub fn is_address(path: &Path) -> bool {
+    path.to_str().is_some_and(Address::is_meant)
+}
+
+/// What the controllers tell, each by itself.
+pub fn parts(paths: &[PathBuf], args: &BmcArgs) -> Result<Vec<Part>, Failure> {
+    let texts = paths.iter().filter_map(|path| path.to_str());
+    let addresses: Vec<Address> = texts
+        .map(|text| Address::parse(text).map_err(|error| refused(&error.to_string())))
+        .collect::<Result<_, _>>()?;
+    if addresses.is_empty() {
+        return match args.bmc_user.is_some() || args.tls_fingerprint.is_some() {
+            true => Err(refused("--from names no management controller")),
+            false => Ok(Vec::new()),
+        };
+    }
+    addresses.into_iter().map(|address| part(address, args)).collect()
+}
+
+fn refused(why: &str) -> Failure {
+    Failure::of(Cause::BMC_ADDRESS, why)
+}
+
+fn part(address: Address, args: &BmcArgs) -> Result<Part, Failure> {
+    let from = address.to_string();
+    let user = match &args.bmc_user {
+        Some(user) => Some((user.clone(), password(user, &from, args)?)),
+        None => None,
+    };
+    let access = Access { user, pin: args.tls_fingerprint.clone() };
+    let stop = stop::flag()?;
+    let mut shown = progress::Resources::new(&from);
+    let found = narrows_bmc::ask(address, access, Limits::default(), &stop, |progress| {
+        shown.step(&progress);
+    });
+    shown.clear();
+    let found = found?;
+    let part = narrows_host::of_redfish(&found.resources, &from);
+    let mut part = part.map_err(|error| Failure::of(Cause::NO_HOST, error.to_string()))?;
+    found.unread.iter().for_each(|one| part.unused(format!("{}: {}", one.link, one.why)));
+    Ok(part)
+}
+
+/// From a file, from the environment, or from whoever sits at the terminal.
+fn password(user: &str, at: &str, args: &BmcArgs) -> Result<Secret, Failure> {
+    if let Some(file) = &args.bmc_password_file {
+        return first_line(file);
+    }
+    match std::env::var(VARIABLE) {
+        Ok(text) if !text.is_empty() => Ok(Secret::of(&text)),
+        _ if std::io::stderr().is_terminal() => {
+            said::begin(&format!("password of {user} at {at}: "));
+            let typed = prompt::secret();
+            said::note("");
+            match typed {
+                Ok(Some(text)) => Ok(text),
+                Ok(None) => Err(BmcError::Stopped.into()),
+                Err(error) => Err(Failure::of(Cause::BMC_PASSWORD, error.to_string())),
+            }
+        }
+        _ => Err(Failure::of(Cause::BMC_PASSWORD, format!("no password of {user} is given"))),
+    }
+}
+
+fn first_line(path: &Path) -> Result<Secret, Failure> {
+    let from: Box<dyn Read> = match path == Path::new(STANDARD_INPUT) {
+        true => Box::new(std::io::stdin()),
+        false => {
+            let file = File::open(path).map_err(|error| Failure::unread(path, &error))?;
+            let data = file.metadata().map_err(|error| Failure::unread(path, &error))?;
+            let kept = data.is_file() && data.permissions().mode() & 0o077 != 0;
+            if kept || !(data.is_file() || data.file_type().is_fifo()) {
+                let why = if kept { "others can read it; `chmod 600` it" } else { "it is no file" };
+                let text = format!("{}: {why}", path.display());
+                return Err(Failure::of(Cause::BMC_PASSWORD, text));
+            }
+            Box::new(file)
+        }
+    };
+    let mut line = String::new();
+    let read = BufReader::new(from.take(PASSWORD_BYTES_MAX)).read_line(&mut line);
+    read.map_err(|error| Failure::unread(path, &error))?;
+    match line.trim_end_matches(['\r', '\n']).is_empty() {
+        true => {
+            let text = format!("{}: its first line is empty", path.display());
+            Err(Failure::of(Cause::BMC_PASSWORD, text))
+        }
+        false => Ok(Secret::take(line)),
+    }
+}
