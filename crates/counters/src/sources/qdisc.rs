@@ -20,12 +20,17 @@ fn look(_: &Scene<'_>) -> Option<Look> {
 fn of(all: &[Qdisc]) -> Look {
     let mut look = Look::default();
     for qdisc in all {
+        let of = || Scope::Nic(qdisc.interface.clone());
+        if qdisc.is_ingress {
+            look.total(keys::INGRESS_DROPPED.key(of()), qdisc.dropped);
+            continue;
+        }
         for (counter, count) in [
             (keys::QDISC_DROPPED, qdisc.dropped),
             (keys::QDISC_OVERLIMITS, qdisc.overlimits),
             (keys::QDISC_REQUEUED, qdisc.requeued),
         ] {
-            look.total(counter.key(Scope::Nic(qdisc.interface.clone())), count);
+            look.total(counter.key(of()), count);
         }
     }
     look
@@ -42,8 +47,11 @@ mod tests {
             dropped,
             overlimits: 7,
             requeued: 1,
+            is_ingress: interface == "i0",
         };
-        let look = of(&[qdisc("e0", 3), qdisc("e0.7", 4)]);
+        let look = of(&[qdisc("e0", 3), qdisc("e0.7", 4), qdisc("i0", 9)]);
+        assert_eq!(look.of("qdisc", "i0.ingress_dropped_packets"), Some(9));
+        assert_eq!(look.of("qdisc", "i0.dropped_packets"), None);
         assert_eq!(look.of("qdisc", "e0.dropped_packets"), Some(3));
         assert_eq!(look.of("qdisc", "e0.7.dropped_packets"), Some(4));
         assert_eq!(look.of("qdisc", "e0.overlimits_events"), Some(7));

@@ -19,7 +19,12 @@ pub struct Qdisc {
     pub overlimits: u64,
     /// Packets that the driver handed back.
     pub requeued: u64,
+    /// Whether it holds the filters of what comes in (ingress, clsact), and queues nothing.
+    pub is_ingress: bool,
 }
+
+/// The place of such filters (`TC_H_INGRESS`, which clsact shares).
+const INGRESS: TcHandle = TcHandle { major: 0xffff, minor: 0xfff1 };
 
 /// The outermost disciplines that count anything; most interfaces made of software have none.
 pub fn ask() -> io::Result<Vec<Qdisc>> {
@@ -56,7 +61,8 @@ pub fn ask() -> io::Result<Vec<Qdisc>> {
 /// Inner disciplines are left out: what they drop their parent counts too (`htb_enqueue`, and
 /// `mq_dump`, which adds its queues up).
 fn row(qdisc: &TcMessage, interface: Option<String>) -> Option<Qdisc> {
-    if qdisc.header.parent != TcHandle::ROOT {
+    let is_ingress = qdisc.header.parent == INGRESS;
+    if qdisc.header.parent != TcHandle::ROOT && !is_ingress {
         return None;
     }
     let queue = qdisc.attributes.iter().find_map(|attribute| match attribute {
@@ -71,6 +77,7 @@ fn row(qdisc: &TcMessage, interface: Option<String>) -> Option<Qdisc> {
         dropped: queue.drops.into(),
         overlimits: queue.overlimits.into(),
         requeued: queue.requeues.into(),
+        is_ingress,
     })
 }
 
@@ -101,8 +108,18 @@ mod tests {
         assert_eq!(row(&message, Some("e0".into())), None, "an inner one");
         message.header.parent = TcHandle::ROOT;
         let told = row(&message, Some("e0".into()));
-        let of_e0 = Qdisc { interface: "e0".into(), dropped: 3, overlimits: 40, requeued: 5 };
-        assert_eq!(told, Some(of_e0));
+        let of_e0 = Qdisc {
+            interface: "e0".into(),
+            dropped: 3,
+            overlimits: 40,
+            requeued: 5,
+            is_ingress: false,
+        };
+        assert_eq!(told, Some(of_e0.clone()));
+        message.header.parent = INGRESS;
+        let filters = row(&message, Some("e0".into()));
+        assert_eq!(filters, Some(Qdisc { is_ingress: true, ..of_e0 }));
+        message.header.parent = TcHandle::ROOT;
         assert_eq!(row(&message, None), None, "an interface that is gone");
     }
 

@@ -36,6 +36,8 @@ pub const TX_DROPPED: Counter = Counter::of(Interface, "tx_dropped", Packets);
 pub const TX_ERRORS: Counter = Counter::of(Interface, "tx_errors", Packets);
 /// Packets that an interface's queueing discipline dropped.
 pub const QDISC_DROPPED: Counter = Counter::of(Qdisc, "dropped", Packets);
+/// Packets that filters of what comes in by an interface dropped (tc ingress, clsact).
+pub const INGRESS_DROPPED: Counter = Counter::of(Qdisc, "ingress_dropped", Packets);
 /// Times that a packet had to wait since the discipline's rate was reached.
 pub const QDISC_OVERLIMITS: Counter = Counter::of(Qdisc, "overlimits", Events);
 /// Packets that the driver handed back to the discipline.
@@ -112,6 +114,10 @@ pub const UNREACHABLE_IN: Counter = kernel("Icmp.InDestUnreachs");
 pub const SOCKET_BACKLOG: Counter = kernel("TcpExt.TCPBacklogDrop");
 /// Segments dropped since a receive queue was full.
 pub const RECEIVE_QUEUE: Counter = kernel("TcpExt.TCPRcvQDrop");
+/// Segments dropped since their socket had no window at all.
+pub const ZERO_WINDOW: Counter = kernel("TcpExt.TCPZeroWindowDrop");
+/// Times that a receive queue was squeezed for want of memory.
+pub const PRUNED: Counter = kernel("TcpExt.PruneCalled");
 /// Times that a sender's retransmission timer ran out, of all connections of the namespace.
 pub const KERNEL_TIMEOUTS: Counter = kernel("TcpExt.TCPTimeouts");
 
