@@ -154,6 +154,8 @@ static NAMED: &[Named] = &[
     always("cpu-quota", "a quota of CPU time", Sureness::Inferred),
     always("nic-shaped", "a queueing discipline of an end's own interface", Sureness::Inferred),
     always("own-host-drops", "what the sender's own host drops on the way out", Sureness::Counted),
+    always("own-queue", "a queue of an end's own interface", Sureness::Counted),
+    always("receiver-host-drops", "what the receiver's own host drops", Sureness::Counted),
     Named {
         rule: "other-traffic",
         what: "other traffic over the same interface",
@@ -168,6 +170,7 @@ static NAMED: &[Named] = &[
         "a shaper, a policer or a slower link between the ends",
         Sureness::Counted,
     ),
+    always("receive-memory", "the receiver's memory for TCP", Sureness::Counted),
     always("receive-window", "the receiver's window", Sureness::Counted),
     always("send-buffer", "the sender's buffer", Sureness::Counted),
     always("acknowledgements-lost", "loss on the way back", Sureness::Counted),

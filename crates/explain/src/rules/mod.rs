@@ -46,6 +46,7 @@ mod numa_balancing;
 pub mod other_traffic;
 mod outages;
 mod own_drops;
+mod own_queue;
 mod pacing;
 mod packet_budget;
 mod packet_cost;
@@ -62,7 +63,9 @@ mod rate_limit;
 mod rdma_port;
 mod rdma_retries;
 mod receive_autotuning;
+mod receive_memory;
 pub mod receive_window;
+mod receiver_drops;
 mod reordering;
 pub mod retransmits;
 mod round_trips;
@@ -136,6 +139,7 @@ pub static RULES: &[&Rule] = &[
     &other_traffic::RULE,
     &outages::RULE,
     &own_drops::RULE,
+    &own_queue::RULE,
     &pacing::RULE,
     &packet_budget::RULE,
     &packet_cost::RULE,
@@ -152,7 +156,9 @@ pub static RULES: &[&Rule] = &[
     &rdma_port::RULE,
     &rdma_retries::RULE,
     &receive_autotuning::RULE,
+    &receive_memory::RULE,
     &receive_window::RULE,
+    &receiver_drops::RULE,
     &reordering::RULE,
     &retransmits::RULE,
     &round_trips::RULE,

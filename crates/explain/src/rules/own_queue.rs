@@ -1,0 +1,226 @@
+//! `own-queue`: does a queue of an end's own interfaces drop or hold back packets?
+//!
+//! The queueing disciplines of every interface of both ends' hosts are counted around each run, so
+//! that a shaper on a bridge, a bond, an ifb or the far end is seen at work (`overlimits` grow), and
+//! what a queue or a filter of tc dropped is known to be no loss of the path. That a discipline is a
+//! shaper by its name, whether it works or not, is `nic-shaped`'s to say.
+
+use crate::ends::End;
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::load::{EndReport, Role};
+use narrows_model::reading::{Counter, Scope, Source, keys};
+use narrows_model::result::{Verdict, Weight};
+use narrows_stats::median;
+use std::collections::BTreeSet;
+
+pub static RULE: Rule = Rule {
+    name: "own-queue",
+    asks: "Does a queue of an end's own interfaces drop or hold back packets?",
+    of_host: false,
+    judge,
+};
+
+/// Packets that had to wait for a rate, of those that left by the interface. A shaper that works
+/// holds back every one or every second packet.
+const HELD_SHARE: f64 = 0.02;
+/// Fewer in a second are other traffic's.
+const HELD_A_SECOND: f64 = 5.0;
+/// Of the segments or datagrams that were lost so many must have been dropped by it.
+const DROPPED_OF_LOST: f64 = 0.3;
+/// Fewer drops in all runs are an accident.
+const DROPPED_MIN: f64 = 5.0;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let idle = Some("is a stream whose ends read their queueing disciplines");
+    measured::judge(case, "a network stream, with the counters of tc -s qdisc", idle, look)
+}
+
+/// What one interface of an end counted, in the median run.
+struct Queue {
+    interface: String,
+    dropped: f64,
+    filtered: f64,
+    held: f64,
+    sent: f64,
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_network_stream() {
+        return Err(Blind::OtherKind);
+    }
+    let ends = [
+        (cell.sender(), queues(cell, Role::Sender)),
+        (cell.receiver(), queues(cell, Role::Receiver)),
+    ];
+    if ends.iter().all(|(_, queues)| queues.is_empty()) {
+        return Err(Blind::OtherKind);
+    }
+    let lost = lost(cell).unwrap_or(0.0);
+    let all = ends.iter().flat_map(|(end, queues)| queues.iter().map(move |queue| (end, queue)));
+    let worst = all.max_by(|a, b| weight(a.1).total_cmp(&weight(b.1)));
+    let Some((end, queue)) = worst else { return Err(Blind::OtherKind) };
+    let (at, name) = (end.map_or("", |end: End<'_>| end.at), &queue.interface);
+    let seen = format!(
+        "{name} {at}: {:.0} packets dropped by its queue, {:.0} by filters of what comes in, {:.0} \
+         held back, of {:.0} in the median run; {lost:.0} lost",
+        queue.dropped, queue.filtered, queue.held, queue.sent
+    );
+    let wrong = does(cell, queue, lost).map(|does| {
+        let (says, remedy) = words(does, queue, at, lost);
+        let says = format!("{says}, in {}", cell.trial.label);
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
+    });
+    cell.saw(seen.clone(), wrong)
+}
+
+/// What a queue does to packets.
+enum Does {
+    Holds,
+    Filters,
+    Drops,
+}
+
+fn does(cell: &Cell<'_>, queue: &Queue, lost: f64) -> Option<Does> {
+    let seconds = cell.of_sender(|end| Some(end.window_ns.0 as f64 / 1e9)).unwrap_or(1.0);
+    let least = (HELD_SHARE * queue.sent.max(1.0)).max(HELD_A_SECOND * seconds);
+    if queue.held >= least {
+        return Some(Does::Holds);
+    }
+    let dropped = queue.dropped + queue.filtered;
+    let is_many = dropped * cell.done.len() as f64 >= DROPPED_MIN;
+    let is_lost = lost > 0.0 && dropped >= DROPPED_OF_LOST * lost && is_many;
+    let which = if queue.filtered > queue.dropped { Does::Filters } else { Does::Drops };
+    is_lost.then_some(which)
+}
+
+/// What is said of it, and what to do.
+fn words(does: Does, queue: &Queue, at: &str, lost: f64) -> (String, String) {
+    let name = &queue.interface;
+    match does {
+        Does::Holds => (
+            format!(
+                "A queueing discipline of {name} ({at}) holds packets back, a shaper at work: {:.0} \
+                 times in the median run one waited for its rate",
+                queue.held
+            ),
+            format!(
+                "{at}: tc -s qdisc show dev {name}; raise its rate, or tc qdisc del dev {name} root"
+            ),
+        ),
+        Does::Filters => (
+            format!(
+                "A filter of tc on what comes in by {name} ({at}) drops packets: {:.0} in the \
+                 median run, where {lost:.0} were lost",
+                queue.filtered
+            ),
+            format!(
+                "{at}: tc -s filter show dev {name} ingress; raise or remove its rate (police)"
+            ),
+        ),
+        Does::Drops => (
+            format!(
+                "The queue of {name} ({at}) drops packets: {:.0} in the median run, where {lost:.0} \
+                 were lost, so that it is no loss of the path",
+                queue.dropped
+            ),
+            format!(
+                "{at}: tc -s qdisc show dev {name}; a longer queue (limit, ip link set dev {name} \
+                 txqueuelen 1000), or fq, which holds one flow back before it drops"
+            ),
+        ),
+    }
+}
+
+fn weight(queue: &Queue) -> f64 {
+    queue.held + queue.dropped + queue.filtered
+}
+
+/// Segments or datagrams that were lost, in the median run.
+fn lost(cell: &Cell<'_>) -> Option<f64> {
+    let datagrams = cell.summary.loss.as_ref();
+    let datagrams = datagrams.map(|l| l.lost_datagrams as f64 / cell.done.len().max(1) as f64);
+    datagrams.or_else(|| cell.losses().map(|losses| losses.lost * losses.sent))
+}
+
+/// What the interfaces of one end counted; none where it read no disciplines.
+fn queues(cell: &Cell<'_>, role: Role) -> Vec<Queue> {
+    let ends = cell.done.iter().filter_map(|record| record.of(role).next());
+    let ends: Vec<&EndReport> = ends.collect();
+    let keys = ends.iter().flat_map(|end| end.readings.from_source(Source::Qdisc));
+    let named = keys.filter_map(|(key, _)| match &key.scope {
+        Scope::Nic(name) => Some(name.clone()),
+        _ => None,
+    });
+    let names: BTreeSet<String> = named.collect();
+    let of = |interface: String| Queue {
+        dropped: count(&ends, keys::QDISC_DROPPED, &interface),
+        filtered: count(&ends, keys::INGRESS_DROPPED, &interface),
+        held: count(&ends, keys::QDISC_OVERLIMITS, &interface),
+        sent: count(&ends, keys::TX_PACKETS, &interface),
+        interface,
+    };
+    names.into_iter().map(of).collect()
+}
+
+/// A count of one interface, in the median run; 0 where it was not read.
+fn count(ends: &[&EndReport], counter: Counter, interface: &str) -> f64 {
+    let of = |end: &&EndReport| end.readings.of(counter, Scope::Nic(interface.to_owned()));
+    let all: Vec<f64> = ends.iter().filter_map(of).map(|count| count as f64).collect();
+    median(&all).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, read_receiver, stream};
+    use crate::setting::testing::{is_clear, is_idle};
+    use narrows_model::study::StoredStudy;
+
+    /// A stream of 100,000 segments of which so many were lost.
+    fn study(lost: u64) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        read(&mut study, "tcp-info", "flow0.sent_segments", 100_000);
+        read(&mut study, "tcp-info", "flow0.retransmitted_segments", lost);
+        study
+    }
+
+    fn says(study: &StoredStudy) -> (String, String) {
+        match of_study(&RULE, study) {
+            Verdict::Found { findings } => (findings[0].says.clone(), findings[0].remedy.clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_shaper_at_work_is_found_on_any_interface_of_either_end() {
+        let of = |held: u64| {
+            let mut study = study(0);
+            read_receiver(&mut study, "qdisc", "ifb0.overlimits_events", held);
+            read_receiver(&mut study, "qdisc", "e0.overlimits_events", 0);
+            read_receiver(&mut study, "interface", "ifb0.tx_packets", 20_000);
+            study
+        };
+        let (said, remedy) = says(&of(9_000));
+        assert!(said.contains("ifb0") && said.contains("shaper at work"), "{said}");
+        assert!(remedy.contains("show dev ifb0"), "{remedy}");
+        assert!(is_clear(&of_study(&RULE, &of(100))), "one packet in two hundred");
+        assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))), "no discipline");
+    }
+
+    #[test]
+    fn drops_count_beside_what_was_lost() {
+        let of = |lost: u64, key: &str, dropped: u64| {
+            let mut study = study(lost);
+            read(&mut study, "qdisc", "e0.dropped_packets", 0);
+            read(&mut study, "qdisc", key, dropped);
+            study
+        };
+        let (said, _) = says(&of(1_000, "e0.dropped_packets", 900));
+        assert!(said.contains("queue of e0") && said.contains("no loss of the path"), "{said}");
+        let (said, remedy) = says(&of(1_000, "e0.ingress_dropped_packets", 900));
+        assert!(said.contains("filter of tc") && remedy.contains("ingress"), "{said}");
+        assert!(is_clear(&of_study(&RULE, &of(1_000, "e0.dropped_packets", 90))), "of others");
+        assert!(is_clear(&of_study(&RULE, &of(0, "e0.dropped_packets", 900))), "nothing lost");
+    }
+}

@@ -1,0 +1,92 @@
+//! `receive-memory`: does the receiver's TCP run out of memory for what comes?
+//!
+//! A control group's limit, `tcp_mem` or a full socket make the kernel drop segments that have
+//! arrived (`TCPBacklogDrop`, `TCPRcvQDrop`, `TCPZeroWindowDrop`), after it has squeezed the receive
+//! queue (`PruneCalled`). The sender takes that for loss of the path, or waits for a window.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::reading::keys;
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "receive-memory",
+    asks: "Does the receiver's TCP run out of memory for what comes?",
+    of_host: false,
+    judge,
+};
+
+/// Of the segments that came; a smaller share costs nothing.
+const DROPPED_SHARE: f64 = 0.001;
+/// Fewer in the median run are an accident.
+const DROPPED_MIN: f64 = 3.0;
+/// Squeezes of a receive queue in a second; a sound one has none.
+const PRUNED_A_SECOND: f64 = 5.0;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a TCP stream whose receiver reads the kernel's counters", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() {
+        return Err(Blind::OtherKind);
+    }
+    let drops = [keys::SOCKET_BACKLOG, keys::RECEIVE_QUEUE, keys::ZERO_WINDOW];
+    let dropped = drops.iter().filter_map(|counter| cell.received_count(*counter));
+    let dropped = dropped.reduce(|a, b| a + b);
+    let dropped = dropped.ok_or_else(|| cell.lacks("the kernel's drops at sockets"))?;
+    let pruned = cell.received_count(keys::PRUNED).unwrap_or(0.0);
+    let came = cell.received_count(keys::DATA_IN).unwrap_or(0.0);
+    let seconds = cell.of_receiver(|end| Some(end.window_ns.0 as f64 / 1e9)).unwrap_or(1.0);
+    let seen = format!(
+        "{dropped:.0} segments dropped at the receiver's sockets of {came:.0} that came, and \
+         {pruned:.0} squeezes of receive queues in the median run"
+    );
+    let is_dropped = dropped >= DROPPED_MIN && dropped >= DROPPED_SHARE * came;
+    // A buffer that was asked for is full by what was asked for.
+    let is_squeezed = pruned >= PRUNED_A_SECOND * seconds;
+    let is_own = cell.trial.params.socket_buffer_bytes.is_none();
+    let wrong = (is_own && (is_dropped || is_squeezed)).then(|| {
+        let at = cell.receiver().map_or("at the receiver", |end| end.at);
+        let says = format!(
+            "The receiver's kernel ({at}) runs out of memory for TCP in {}: {dropped:.0} segments \
+             that had come were dropped, {pruned:.0} times a receive queue was squeezed",
+            cell.trial.label
+        );
+        let remedy = format!(
+            "{at}: raise the memory of the control group (memory.max, memory.kmem.tcp.\
+             limit_in_bytes), net.ipv4.tcp_mem and the largest of net.ipv4.tcp_rmem; nstat -az \
+             TcpExtTCPRcvQDrop TcpExtPruneCalled TcpExtTCPMemoryPressures"
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read_receiver, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::Bytes;
+    use narrows_model::study::StoredStudy;
+
+    fn study(dropped: u64, pruned: u64) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        read_receiver(&mut study, "tcp-info", "flow0.received_data_segments", 10_000);
+        read_receiver(&mut study, "netstat", "TcpExt.TCPRcvQDrop_events", dropped);
+        read_receiver(&mut study, "netstat", "TcpExt.PruneCalled_events", pruned);
+        study
+    }
+
+    #[test]
+    fn segments_that_found_no_memory_are_found() {
+        assert!(is_found(&of_study(&RULE, &study(60, 0))));
+        assert!(is_found(&of_study(&RULE, &study(0, 200))));
+        assert!(is_clear(&of_study(&RULE, &study(2, 1))));
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+        let mut asked = study(60, 200);
+        asked.trials[0].params.socket_buffer_bytes = Some(Bytes(8192));
+        assert!(is_clear(&of_study(&RULE, &asked)), "a buffer that was asked for");
+    }
+}
