@@ -3,7 +3,7 @@
 use crate::measured::Cell;
 use narrows_model::probe::{PathProbe, WayProbe};
 use narrows_model::workload::Workload;
-use narrows_stats::{Bursts, Range, bursts};
+use narrows_stats::{Bursts, Capacity, Range, bursts, capacity};
 
 impl<'a> Cell<'a> {
     /// Whether it is a probe of the path itself.
@@ -26,6 +26,27 @@ impl<'a> Cell<'a> {
     /// What becomes of bursts on that way; `None` where no probe tells.
     pub fn bursts(&self) -> Option<Bursts> {
         bursts(&self.ways())
+    }
+}
+
+/// Rates of one way in several probes are not further apart.
+const APART_MOST: f64 = 1.5;
+
+impl Cell<'_> {
+    /// What the way of the cell's data carries, by the trains of all probes that tell.
+    pub fn carried(&self) -> Option<Range> {
+        let told = self.ways().into_iter().filter_map(|way| match capacity(way)? {
+            Capacity::Between { low_bps: low, median_bps: middle, high_bps: high } => {
+                Some(Range { low, middle, high })
+            }
+            Capacity::AtLeast { .. } => None,
+        });
+        let of = |a: Range, b: Range| Range {
+            low: a.low.min(b.low),
+            middle: (a.middle + b.middle) / 2.0,
+            high: a.high.max(b.high),
+        };
+        told.reduce(of).filter(|range| range.high <= APART_MOST * range.low)
     }
 }
 
@@ -73,6 +94,22 @@ pub mod testing {
             head_ns: Nanos(1000 * head_us),
             ..Train::default()
         }
+    }
+
+    /// A way whose trains come whole at this rate.
+    pub fn carries(mbps: u64) -> WayProbe {
+        let each_ns = 12_000_000 / mbps;
+        let whole = Train {
+            packet_bytes: Bytes(1500),
+            sent: 256,
+            sent_ns: Nanos(256 * each_ns / 10),
+            came: 256,
+            came_ns: Nanos(255 * each_ns),
+            tail: 127,
+            tail_ns: Nanos(127 * each_ns),
+            ..Train::default()
+        };
+        WayProbe { trains: vec![whole; 10], ..WayProbe::default() }
     }
 
     /// A way that passes so many packets of a train back to back, the first eight in so long, and

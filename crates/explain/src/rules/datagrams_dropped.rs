@@ -6,7 +6,8 @@
 //! these. Where the other end's counters are not read no place is named. Judged from one in a
 //! hundred, by the largest part.
 
-use crate::measured::{self, Blind, finding};
+use super::rate_limit;
+use crate::measured::{self, Blind, Cell, cells, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Verdict, Weight};
 use narrows_stats::LossPlace;
@@ -21,6 +22,7 @@ pub static RULE: Rule = Rule {
 const DROPPED_SHARE: f64 = 0.01;
 
 fn judge(case: &Case<'_>) -> Verdict {
+    let others: Vec<Cell<'_>> = cells(case).collect();
     measured::judge(case, "a UDP stream", None, |cell| {
         let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
         let all = loss.all_datagrams().max(1);
@@ -30,8 +32,16 @@ fn judge(case: &Case<'_>) -> Verdict {
         let by = if loss.last_datagrams_known { "both ends' counts" } else { "sequence numbers" };
         let seen = format!("{} of {all} lost, by {by} and counters", loss.lost_datagrams);
         let wrong = (share(loss.lost_datagrams) >= DROPPED_SHARE).then(|| {
+            let is_alike = rate_limit::is_alike_when_slower(cell, &others);
+            let random = match is_alike.filter(|alike| *alike && is_path(place)) {
+                Some(_) => {
+                    "; the same share at half of the pace: at random (a bad cable, radio, a \
+                            failing link), and no rate limit"
+                }
+                None => "",
+            };
             let says = format!(
-                "{:.1} % of the datagrams were lost in {}, {:.1} % {}",
+                "{:.1} % of the datagrams were lost in {}, {:.1} % {}{random}",
                 100.0 * share(loss.lost_datagrams),
                 cell.trial.label,
                 100.0 * share(most),
@@ -41,6 +51,10 @@ fn judge(case: &Case<'_>) -> Verdict {
         });
         cell.saw(seen, wrong)
     })
+}
+
+fn is_path(place: LossPlace) -> bool {
+    matches!(place, LossPlace::Path | LossPlace::OneHost | LossPlace::Unknown)
 }
 
 fn remedy(place: LossPlace) -> &'static str {
@@ -127,6 +141,32 @@ mod tests {
         let text = says(false, false);
         assert!(text.contains("at an unknown place") && !text.contains("switches"), "{text}");
         assert!(text.contains("RcvbufErrors"), "{text}");
+    }
+
+    #[test]
+    fn a_share_that_stays_at_half_of_the_pace_is_of_losses_at_random() {
+        use narrows_model::trial::TrialId;
+        let at = |pace: u64, sent: u64, came: u64| {
+            let mut study = stream("udp-stream");
+            study.trials[0].params.rate_bps = Some(pace);
+            for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                let datagrams = if one.role == Role::Receiver { came } else { sent };
+                one.report.flows[0].messages = datagrams;
+                let of = StretchOf::SenderWindow;
+                one.report.flows[0].stretch = Some(Stretch { of, datagrams });
+            }
+            study
+        };
+        let of = |came_slow: u64| {
+            let (mut study, mut half) = (at(200, 10_000, 9_500), at(100, 5_000, came_slow));
+            (half.trials[0].id, half.trials[0].label) = (TrialId("b".into()), "half".into());
+            half.records.iter_mut().for_each(|record| record.trial = TrialId("b".into()));
+            study.trials.extend(half.trials);
+            study.records.extend(half.records);
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        assert!(of(4_750).contains("at random"), "{}", of(4_750));
+        assert!(!of(5_000).contains("at random"), "nothing lost at half of the pace");
     }
 
     #[test]

@@ -96,7 +96,9 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
     // A handshake is lost with its first packet or with the answer to that.
     let there: Vec<_> = all.iter().map(|(probe, _)| &probe.there).collect();
     let back: Vec<_> = all.iter().map(|(probe, _)| &probe.back).collect();
-    let share = lost_apart(&there) + lost_apart(&back);
+    let Some(share) = lost_apart(&there).zip(lost_apart(&back)).map(|(a, b)| a + b) else {
+        return Err(cell.lacks("trains of packets beside its handshakes"));
+    };
     let by_loss = share * f64::from(tried);
     let seen = format!(
         "the first packets of {lost} of {tried} connections were lost, {by_loss:.0} by what other \
@@ -116,13 +118,13 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
 
 /// Share of the packets of paced trains that was lost, or of those sent at once where none was
 /// paced.
-fn lost_apart(ways: &[&WayProbe]) -> f64 {
+fn lost_apart(ways: &[&WayProbe]) -> Option<f64> {
     let paced = ways.iter().flat_map(|way| &way.paced);
     let fast = ways.iter().flat_map(|way| &way.trains);
     let trains = if paced.clone().count() > 0 { paced.collect() } else { fast.collect::<Vec<_>>() };
     let sent = trains.iter().map(|train| f64::from(train.sent)).sum::<f64>();
     let came = trains.iter().map(|train| f64::from(train.came.min(train.sent))).sum::<f64>();
-    if sent > 0.0 { 1.0 - came / sent } else { 0.0 }
+    (sent > 0.0).then(|| 1.0 - came / sent)
 }
 
 #[cfg(test)]
@@ -169,5 +171,9 @@ mod tests {
         assert!(findings[0].says.contains("16 of 64 handshakes"), "{findings:?}");
         assert!(is_clear(&of(63, 256)), "one may be lost by chance");
         assert!(is_clear(&of(56, 230)), "a tenth of all packets is lost");
+        let handshakes = Some(Handshakes { tried: 64, at_once: 61, ..Handshakes::default() });
+        let mut study = stream("udp-stream");
+        with_probes(&mut study, &[PathProbe { handshakes, ..Default::default() }]);
+        assert!(is_unknown(&of_study(&RULE, &study)), "a paced probe has no trains");
     }
 }

@@ -11,6 +11,7 @@
 
 use super::acks_slow;
 use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::probes::says_rate;
 use crate::{Case, Rule};
 use narrows_model::result::{Verdict, Weight};
 
@@ -34,6 +35,10 @@ const WAITED_SHARE_MIN: f64 = 0.2;
 /// Before a shaper TCP has something under way all the time (0.96 to 1.00 were counted); senders
 /// that cut their segments themselves left it idle for 0.2 to 0.8 of the time.
 const ENGAGED_MIN: f64 = 0.9;
+/// A stream that reaches so much of what a probe's trains tell is held by that.
+const REACHED_SHARE: f64 = 0.75;
+/// What trains tell may be so much below a stream's rate: they carry no acknowledgements.
+const PASSED_SHARE: f64 = 1.1;
 /// From here on a link is full: headers, and a little that is not used.
 const LINK_SHARE: f64 = 0.9;
 
@@ -63,6 +68,20 @@ fn look(cell: &Cell<'_>) -> Looked {
     let free = engaged && !cell.is_busy() && !cell.is_limited_by_buffers();
     let capacity_bps = cell.in_packets(rates.middle);
     let is_elsewhere = is_own(cell, capacity_bps) || acks_slow::is_way_back(cell);
+    if let Some(carried) = cell.carried().filter(|_| free && !is_elsewhere)
+        && (REACHED_SHARE * carried.low..=PASSED_SHARE * carried.high).contains(&capacity_bps)
+    {
+        let share = 100.0 * capacity_bps / carried.middle;
+        let says = format!(
+            "Something between the ends carries {} and no more, and {} reaches {share:.0} % of \
+             that: a shaper or a slower link",
+            says_rate(&carried),
+            cell.trial.label
+        );
+        let seen = format!("{seen}; trains of packets come at {}", says_rate(&carried));
+        return cell
+            .saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)));
+    }
     if !(queued && is_steady && free) || is_elsewhere {
         return cell.saw(seen, None);
     }
@@ -76,11 +95,12 @@ fn look(cell: &Cell<'_>) -> Looked {
         queue_bytes / 1024.0,
         wait_ns / 1e6
     );
-    let remedy = "raise what limits it (tc -s qdisc on hosts and routers between, the rate that a \
-                  provider allows), or take it as the path's capacity; a shorter queue there \
-                  (fq_codel) spares other traffic the wait";
-    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)))
 }
+
+const REMEDY: &str = "raise what limits it (tc -s qdisc on hosts and routers between, the rate \
+                      that a provider allows), or take it as the path's capacity; a shorter queue \
+                      there (fq_codel) spares other traffic the wait";
 
 /// The capacity in words, with the range of the runs where there is one.
 fn range(cell: &Cell<'_>, low: f64, high: f64, capacity_bps: f64) -> String {
@@ -139,6 +159,27 @@ mod tests {
         read(&mut idle, "tcp-info", "flow0.busy_ns", 200_000_000);
         assert!(is_clear(&of_study(&RULE, &idle)), "a sender that is slow itself");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn a_stream_at_the_rate_of_a_probes_trains_is_held_by_the_path() {
+        use crate::probes::testing::{carries, with_probes};
+        use narrows_model::probe::PathProbe;
+        // Unsteady, as where a queue overflows, and with no wait worth the name.
+        let of = |mbps: u64| {
+            let mut study = study(60_000_000, 90);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 = 125_000_000;
+            }
+            let there = carries(mbps);
+            with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        let verdict = of(1_100);
+        let Verdict::Found { findings } = &verdict else { panic!("{verdict:?}") };
+        assert!(findings[0].says.contains("reaches 94 % of that"), "{}", findings[0].says);
+        assert!(is_clear(&of(2_000)), "half of what the path carries");
+        assert!(is_clear(&of(500)), "twice what its trains tell");
     }
 
     #[test]

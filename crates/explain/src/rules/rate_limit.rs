@@ -75,6 +75,14 @@ fn told(survey: &mut Survey, fast: &Cell<'_>, slow: &Cell<'_>, lost: f64, less: 
     });
 }
 
+/// Whether a stream loses the same share at a lower pace of the same study; `None` where it was
+/// measured at one.
+pub fn is_alike_when_slower(cell: &Cell<'_>, all: &[Cell<'_>]) -> Option<bool> {
+    let lost = lost_share(cell).filter(|lost| *lost >= LOST_SHARE)?;
+    let slower = all.iter().filter(|slow| is_slower(slow, cell)).find_map(lost_share)?;
+    Some(slower > LEFT_SHARE * lost)
+}
+
 fn is_paced_udp(cell: &Cell<'_>) -> bool {
     cell.trial.kind == Workload::UDP_STREAM && cell.trial.params.rate_bps.is_some_and(|bps| bps > 0)
 }

@@ -30,6 +30,10 @@ const DROPPED_SHARE: f64 = 0.003;
 const DROPPED_MIN: f64 = 8.0;
 /// What was dropped beside what was sent again: between these it is the same.
 const OF_RESENT: std::ops::Range<f64> = 0.5..1.6;
+/// Of what a run sent again so much at the least is missing in that run.
+const OF_EACH: f64 = 0.3;
+/// Of fewer runs all may be so by chance.
+const RUNS_MIN: usize = 3;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some("is a TCP stream to another host that loses segments");
@@ -50,7 +54,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         let (took, given) = payload(receiver, size)?;
         Some([took / size, given, (again - had).max(0.0), checksum])
     });
-    let all = runs.reduce(|a, b| std::array::from_fn(|at| a[at] + b[at]));
+    let runs: Vec<[f64; 4]> = runs.collect();
+    let all = runs.iter().copied().reduce(|a, b| std::array::from_fn(|at| a[at] + b[at]));
     let [took, given, again, checksum] =
         all.ok_or_else(|| cell.lacks("bytes of the receiver's interface"))?;
     let dropped = (took - given - checksum).max(0.0);
@@ -59,6 +64,9 @@ fn look(cell: &Cell<'_>) -> Looked {
          {again:.0} were sent again"
     );
     let is_much = dropped >= DROPPED_MIN && dropped >= DROPPED_SHARE * given;
+    // The two counts are read some milliseconds apart, which in one run is more and in another less.
+    let is_in_each = |run: &[f64; 4]| run[0] - run[1] - run[3] >= OF_EACH * run[2];
+    let is_much = is_much && runs.len() >= RUNS_MIN && runs.iter().all(is_in_each);
     let wrong = (is_much && OF_RESENT.contains(&(dropped / again.max(1.0)))).then(|| {
         let at = cell.receiver().map_or("at the receiver", |end| end.at);
         let says = format!(
@@ -116,6 +124,19 @@ mod tests {
         assert!(is_clear(&of(986, 986, 14)), "lost on the path");
         assert!(is_clear(&of(1_000, 986, 1)), "other traffic");
         assert!(is_clear(&of(1_000, 999, 1)), "an accident");
+        // Read 30 ms later than the other in one run, and 10 ms earlier in two.
+        let mut apart = stream("tcp-stream");
+        read(&mut apart, "tcp-info", "flow0.send_mss_bytes", 1448);
+        read(&mut apart, "tcp-info", "flow0.retransmitted_segments", 100);
+        read_receiver(&mut apart, "tcp-info", "flow0.received_data_segments", 25_000);
+        for (record, took) in apart.records.iter_mut().zip([25_600_u64, 24_900, 24_850]) {
+            for end in record.of_mut(Role::Receiver) {
+                end.effective.interface = Some("e0".into());
+                end.readings.put_words("interface", "e0.rx_packets", took);
+                end.readings.put_words("interface", "e0.rx_bytes", took * 1514);
+            }
+        }
+        assert!(is_clear(&of_study(&RULE, &apart)), "two counts of two moments");
         let mut lacks = stream("tcp-stream");
         assert!(is_unknown(&of_study(&RULE, &lacks)));
         lacks.trials[0].path = NetworkPath::Loopback;
