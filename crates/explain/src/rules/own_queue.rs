@@ -1,9 +1,9 @@
 //! `own-queue`: does a queue of an end's own interfaces drop or hold back packets?
 //!
 //! The queueing disciplines of every interface of both ends' hosts are counted around each run, so
-//! that a shaper on a bridge, a bond, an ifb or the far end is seen at work (`overlimits` grow), and
-//! what a queue or a filter of tc dropped is known to be no loss of the path. That a discipline is
-//! a shaper by its name, whether it works or not, is `nic-shaped`'s to say.
+//! that a shaper on a bridge, a bond, an ifb or the far end is seen at work (`overlimits` grow),
+//! and what a queue or a filter of tc dropped is known to be no loss of the path. That a discipline
+//! is a shaper by its name, whether it works or not, is `nic-shaped`'s to say.
 
 use crate::ends::End;
 use crate::measured::{self, Blind, Cell, Looked, finding};

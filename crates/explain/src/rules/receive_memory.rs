@@ -1,8 +1,9 @@
 //! `receive-memory`: does the receiver's TCP run out of memory for what comes?
 //!
 //! A control group's limit, `tcp_mem` or a full socket make the kernel drop segments that have
-//! arrived (`TCPBacklogDrop`, `TCPRcvQDrop`, `TCPZeroWindowDrop`), after it has squeezed the receive
-//! queue (`PruneCalled`). The sender takes that for loss of the path, or waits for a window.
+//! arrived (`TCPBacklogDrop`, `TCPRcvQDrop`, `TCPZeroWindowDrop`), after it has squeezed the
+//! receive queue (`PruneCalled`). The sender takes that for loss of the path, or waits for a
+//! window.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};

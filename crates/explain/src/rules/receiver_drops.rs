@@ -64,7 +64,7 @@ fn look(cell: &Cell<'_>) -> Looked {
          {again:.0} were sent again"
     );
     let is_much = dropped >= DROPPED_MIN && dropped >= DROPPED_SHARE * given;
-    // The two counts are read some milliseconds apart, which in one run is more and in another less.
+    // The two counts are read some milliseconds apart, in one run more than in another.
     let is_in_each = |run: &[f64; 4]| run[0] - run[1] - run[3] >= OF_EACH * run[2];
     let is_much = is_much && runs.len() >= RUNS_MIN && runs.iter().all(is_in_each);
     let wrong = (is_much && OF_RESENT.contains(&(dropped / again.max(1.0)))).then(|| {
