@@ -10,8 +10,9 @@
  *
  * narrows says by instructions that do nothing where an end's load begins and where its window
  * opens and closes (crates/workloads/src/harness/mark.rs). The caches work only from the first
- * end's beginning to the last one's closing, so that boot and handshakes are not slowed: at both
- * all blocks are translated anew, with and without a call at each access.
+ * end's beginning to the last one's closing. Before the first load blocks have no calls, so that
+ * the boot is not slowed; then all are translated anew, once. To take the calls out again between
+ * loads is not safe: QEMU 7.2 may still hold those of an instruction that a device interrupted.
  */
 #define _GNU_SOURCE
 #include "model.h"
@@ -44,6 +45,7 @@ static struct seen seen;
 static FILE *out;
 static qemu_plugin_id_t self;
 static atomic_bool counting;
+static bool calling;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
 
 enum mark { BEGINS, OPENS_RECEIVER, CLOSES_RECEIVER, OPENS_SENDER, CLOSES_SENDER, NO_MARK };
@@ -73,6 +75,8 @@ static uint64_t own_address(uint64_t told)
 
 static void on_memory(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *streams)
 {
+    if (!atomic_load_explicit(&counting, memory_order_relaxed))
+        return;
     struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, address);
     if (!where || qemu_plugin_hwaddr_is_io(where))
         return;
@@ -211,25 +215,26 @@ static void snapshot(const char *mark, unsigned cpu)
 static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block);
 static void on_the_end(qemu_plugin_id_t id, void *mine);
 
-/* All blocks are gone; those to come call for each access while an end is at work. */
+/* All blocks are gone; those to come call for each access. */
 static void anew(qemu_plugin_id_t id)
 {
+    calling = true;
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);
     qemu_plugin_register_atexit_cb(id, on_the_end, NULL);
-    atomic_store(&counting, ends > 0);
 }
 
 static void on_mark(unsigned cpu, void *which)
 {
     enum mark mark = (enum mark)(uintptr_t)which;
     hold();
-    bool closes = mark == CLOSES_RECEIVER || mark == CLOSES_SENDER;
-    bool turns = (mark == BEGINS && ends++ == 0) || (closes && ends && --ends == 0);
     if (!rams[0].bytes)
         find_rams();
+    ends += mark == BEGINS;
+    ends -= ends && (mark == CLOSES_RECEIVER || mark == CLOSES_SENDER);
     snapshot(MARKS[mark], cpu);
+    atomic_store(&counting, ends > 0);
     let_go();
-    if (turns)
+    if (!calling)
         qemu_plugin_reset(self, anew);
 }
 
@@ -274,7 +279,7 @@ static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
         if (mark != NO_MARK)
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_mark, QEMU_NO_REGISTERS,
                                                    (void *)(uintptr_t)mark);
-        if (atomic_load(&counting))
+        if (calling)
             qemu_plugin_register_vcpu_mem_cb(instruction, on_memory, QEMU_NO_REGISTERS,
                                              QEMU_READS_AND_WRITES,
                                              streams(code, bytes) ? &model : NULL);
