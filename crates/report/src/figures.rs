@@ -1,8 +1,8 @@
 //! Every figure of a report as a picture of its own, with its style inside.
 
 use crate::plots::{boxes, ceilings, percentiles};
-use crate::study::plot;
-use crate::{Analysis, words};
+use crate::study::{plot, sized};
+use crate::{Analysis, placement, words};
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
@@ -19,7 +19,15 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         let across = analysis.study.as_ref().map_or("", |study| study.across.as_str());
         let title = if one.name.is_empty() { words::metric(one.metric) } else { &one.name };
         let drawn = plot::draw(title, across, one, &analysis.summaries);
-        figures.push((format!("panel-{at}-{}", plain(title)), drawn));
+        figures.push((of_panel(at, title), drawn));
+    }
+    if let Some(study) = &analysis.study {
+        for one in sized::figures(analysis, study) {
+            figures.push((by_size(&one.title), one.draw()));
+        }
+    }
+    for one in placement::figures::all(analysis) {
+        figures.push((format!("placement-{}", plain(&one.title)), one.svg));
     }
     let metrics = [
         Metric::Goodput,
@@ -52,6 +60,16 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     }
     figures.retain(|(_, svg)| !svg.is_empty());
     figures.into_iter().map(|(name, svg)| (name, alone(&svg))).collect()
+}
+
+/// Name of the figure of a study's panel.
+pub(crate) fn of_panel(at: usize, title: &str) -> String {
+    format!("panel-{at}-{}", plain(title))
+}
+
+/// Name of a figure by message size.
+pub(crate) fn by_size(title: &str) -> String {
+    format!("by-size-{}", plain(title))
 }
 
 /// A figure with its namespace and its colours, so that it needs no page around it: each element

@@ -6,7 +6,8 @@ use crate::summarise::value_of;
 use crate::traffic::host_share;
 use crate::{median, median_interval};
 use narrows_model::host::Host;
-use narrows_model::load::Role;
+use narrows_model::load::{EndReport, Role};
+use narrows_model::memory_traffic::{MemoryTraffic, Quantity};
 use narrows_model::result::{Estimate, Method, Unit};
 use narrows_model::seating::{Axis, EndNodes, Seating};
 use narrows_model::study::StoredStudy;
@@ -73,10 +74,43 @@ pub struct PlacedCell {
     pub trial: usize,
     /// Where its ends are.
     pub seating: Seating,
-    /// Share of the sending host's CPU time that was used, all CPUs together, median over runs.
-    pub sender_host_share: Option<f64>,
-    /// The same of the receiving host.
-    pub receiver_host_share: Option<f64>,
+    /// What the sending host had to do.
+    pub sender: HostLoad,
+    /// What the receiving host had to do.
+    pub receiver: HostLoad,
+}
+
+/// What a whole host did while a test's window was open, medians over runs; `None` where it was
+/// not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct HostLoad {
+    /// Share of the CPU time of all its CPUs that was used, 0 to 1.
+    pub cpu_share: Option<f64>,
+    /// Bytes that were read from and written to its memory each second.
+    pub memory_bytes_per_second: Option<f64>,
+    /// Bytes of data that were sent over the links between its sockets each second.
+    pub link_bytes_per_second: Option<f64>,
+}
+
+impl HostLoad {
+    fn of(ends: &[&EndReport]) -> Self {
+        let over = |of: &dyn Fn(&EndReport) -> Option<f64>| {
+            median(&ends.iter().filter_map(|end| of(end)).collect::<Vec<_>>())
+        };
+        Self {
+            cpu_share: over(&host_share),
+            memory_bytes_per_second: over(&|end| per_second(end, MemoryTraffic::both_ways)),
+            link_bytes_per_second: over(&|end| {
+                per_second(end, |traffic| traffic.bytes(Quantity::SocketLinkSent))
+            }),
+        }
+    }
+}
+
+fn per_second(end: &EndReport, bytes: fn(&MemoryTraffic) -> Option<u64>) -> Option<f64> {
+    let traffic = end.memory.as_ref()?;
+    let seconds = traffic.span_ns.seconds();
+    bytes(traffic).filter(|_| seconds > 0.0).map(|bytes| bytes as f64 / seconds)
 }
 
 /// A test, run in several placements.
@@ -90,6 +124,25 @@ pub struct PlacedTest {
     pub cells: Vec<PlacedCell>,
     /// What each move does.
     pub effects: Vec<Effect>,
+}
+
+impl PlacedTest {
+    /// The first placement, and those that move an end as a whole away from it, or both.
+    pub fn wholes(&self) -> Vec<(Option<Move>, &PlacedCell)> {
+        let Some(first) = self.cells.first() else { return Vec::new() };
+        let is_whole = |of: &Move| match of {
+            Move::Here | Move::There | Move::Both => true,
+            Move::One(Axis::ProcessHere) => first.seating.here.memory.is_none(),
+            Move::One(Axis::ProcessThere) => first.seating.there.memory.is_none(),
+            Move::One(_) | Move::Floating => false,
+        };
+        let whole = |cell: &PlacedCell| {
+            let moves = moves(&first.seating, &cell.seating, &first.seating).into_iter();
+            moves.map(|(of, _)| of).find(is_whole)
+        };
+        let others = self.cells.iter().filter_map(|cell| Some((Some(whole(cell)?), cell)));
+        std::iter::once((None, first)).chain(others).collect()
+    }
 }
 
 /// The tests of a study in which one test was run in several placements; empty for others.
@@ -121,13 +174,12 @@ pub fn placements(study: &StoredStudy) -> Vec<PlacedTest> {
 
 fn placed(study: &StoredStudy, at: usize, trial: &Trial, there: &Host) -> Option<PlacedCell> {
     let seating = Seating::of(trial, &study.host, there)?;
-    let share = |role: Role| {
+    let load = |role: Role| {
         let runs = study.records.iter().filter(|record| record.trial == trial.id);
-        let shares = runs.flat_map(|record| record.of(role)).filter_map(host_share);
-        median(&shares.collect::<Vec<_>>())
+        HostLoad::of(&runs.flat_map(|record| record.of(role)).collect::<Vec<_>>())
     };
-    let (sender_host_share, receiver_host_share) = (share(Role::Sender), share(Role::Receiver));
-    Some(PlacedCell { trial: at, seating, sender_host_share, receiver_host_share })
+    let (sender, receiver) = (load(Role::Sender), load(Role::Receiver));
+    Some(PlacedCell { trial: at, seating, sender, receiver })
 }
 
 /// Whether two trials do the same, wherever.

@@ -387,7 +387,7 @@ pub struct ReportArgs {
     /// published, or one of another server
     #[arg(long, value_name = "FILE")]
     pub beside: Option<PathBuf>,
-    /// Write every figure into this folder, as SVG
+    /// Write every figure into this folder, as SVG, and what a study's were drawn from as CSV
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
     /// Write each of these figures as PNG too

@@ -4,7 +4,7 @@ use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::raster::Rasteriser;
-use narrows_report::{Analysis, figures};
+use narrows_report::{Analysis, data, figures};
 
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
@@ -14,6 +14,9 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     if let Some(folder) = &args.figures {
         output::check_folder(folder)?;
         let drawer = args.png.then(Rasteriser::new).transpose()?;
+        for (name, csv) in data::all(&analysis) {
+            output::write_whole(&folder.join(format!("{name}.csv")), &csv)?;
+        }
         for (name, svg) in figures::all(&analysis) {
             output::write_whole(&folder.join(format!("{name}.svg")), &svg)?;
             if let Some(drawer) = &drawer {

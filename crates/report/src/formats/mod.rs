@@ -38,7 +38,7 @@ pub fn format(name: &str) -> Option<&'static Format> {
 }
 
 /// The word that JSON has for a unit, a path, a metric.
-fn word(value: &impl serde::Serialize) -> String {
+pub(crate) fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),

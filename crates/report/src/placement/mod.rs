@@ -1,15 +1,34 @@
 //! Where processes, memory and interrupts were, beside what each place gave and cost.
 
+pub mod figures;
+pub mod page;
 pub mod text;
 
 use crate::Analysis;
 use narrows_model::host::Host;
+use narrows_model::record::Record;
 use narrows_model::result::Estimate;
 use narrows_model::seating::Axis;
 use narrows_stats::{Cost, Effect, Move, PlacedTest};
+use std::collections::BTreeSet;
 
-/// What was not counted in a study of placements, and what would count it.
-const NOT_COUNTED: &str = "use of the link between sockets and memory traffic were not counted";
+/// What was not counted of the link between sockets and of memory traffic, each reason once.
+fn uncounted(analysis: &Analysis<'_>) -> Vec<String> {
+    let ends = analysis.stored.records.iter().flat_map(Record::measured);
+    let counted = ends.filter_map(|end| end.memory.as_ref());
+    let gaps: BTreeSet<String> =
+        counted.flat_map(|traffic| &traffic.gaps).map(ToString::to_string).collect();
+    let mut lines: Vec<String> =
+        gaps.into_iter().map(|gap| format!("link and memory traffic: {gap}")).collect();
+    let loads = || {
+        let cells = analysis.placements.iter().flat_map(|test| &test.cells);
+        cells.flat_map(|cell| [&cell.sender, &cell.receiver])
+    };
+    if lines.is_empty() && loads().all(|load| load.link_bytes_per_second.is_none()) {
+        lines.push("use of the link between sockets was not counted".to_owned());
+    }
+    lines
+}
 
 /// A change as people say it: `-24.1 % (-27.0 to -20.2 %)`.
 fn percent(ratio: f64) -> String {

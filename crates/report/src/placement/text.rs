@@ -1,7 +1,8 @@
 //! Placements in words and tables.
 
-use super::{NOT_COUNTED, answer, interval, moved, percent, verdict};
+use super::{answer, interval, moved, percent, uncounted, verdict};
 use crate::{Analysis, table, words};
+use narrows_model::result::Unit;
 use narrows_stats::PlacedTest;
 use std::fmt::Write;
 
@@ -23,7 +24,10 @@ pub fn tables(analysis: &Analysis<'_>) -> String {
         for test in &analysis.placements {
             let _ = writeln!(text, "CPU, {}\n{}", test.name, cpu(analysis, test));
         }
-        let _ = writeln!(text, "  {NOT_COUNTED}\n");
+        for line in uncounted(analysis) {
+            let _ = writeln!(text, "  {line}");
+        }
+        text.push('\n');
     }
     text
 }
@@ -46,7 +50,7 @@ fn effects(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
 
 /// A row a placement: what its figure is and what the hosts did for it.
 fn cpu(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
-    let head = ["placement", "median", "busiest thread", "whole hosts"];
+    let head = ["placement", "median", "busiest thread", "whole hosts", "link", "memory"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for cell in &test.cells {
         let Some(summary) = analysis.summaries.get(cell.trial) else { continue };
@@ -57,10 +61,20 @@ fn cpu(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
             cell.seating.to_string(),
             summary.estimate.map_or("-".to_owned(), |of| words::exact(of.value, of.unit)),
             shares(threads),
-            shares([cell.sender_host_share, cell.receiver_host_share]),
+            shares([cell.sender.cpu_share, cell.receiver.cpu_share]),
+            rates([&cell.sender, &cell.receiver].map(|load| load.link_bytes_per_second)),
+            rates([&cell.sender, &cell.receiver].map(|load| load.memory_bytes_per_second)),
         ]);
     }
     table::lines(&rows, |at| at > 0)
+}
+
+/// Sender and receiver, a dash where it was not counted.
+fn rates(both: [Option<f64>; 2]) -> String {
+    let one = |rate: Option<f64>| {
+        rate.map_or("-".to_owned(), |rate| words::value(rate, Unit::BytesPerSecond))
+    };
+    format!("{} / {}", one(both[0]), one(both[1]))
 }
 
 /// Sender and receiver: `31 % / 55 %`.

@@ -1,10 +1,13 @@
 //! Figures as inline SVG, drawn 360 units wide so that their text is readable on a telephone; wide
 //! screens set several side by side. One figure a file.
 
+pub mod bars;
 pub mod boxes;
 pub mod ceilings;
 pub mod curve;
+pub mod curves;
 pub mod flame;
+pub mod heat;
 pub mod host;
 pub mod pareto;
 pub mod percentiles;

@@ -5,6 +5,7 @@ mod grouped;
 pub mod page;
 pub mod plot;
 pub mod side;
+pub mod sized;
 pub mod text;
 
 use crate::words;

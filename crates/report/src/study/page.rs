@@ -1,7 +1,7 @@
 //! A study's figures and tables in the page.
 
 use super::plot;
-use super::{Panel, StudyResults, side, text};
+use super::{Panel, StudyResults, side, sized, text};
 use crate::{Analysis, words};
 use maud::{Markup, PreEscaped, html};
 
@@ -14,6 +14,9 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
         @for line in words::pairs(analysis) { p { (line) } }
         @for (title, rows) in side::tables(analysis, results) { (together(title, &rows)) }
         div class="grid" {
+            @for one in sized::figures(analysis, results) {
+                div class="card" { h3 { (one.title) } (PreEscaped(one.draw())) }
+            }
             @for (at, panel) in results.panels.iter().enumerate() {
                 (card(analysis, panel, results, at))
             }

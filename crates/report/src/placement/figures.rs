@@ -1,0 +1,99 @@
+//! Placements as pictures: a map of each test, and bars of the placements that move an end as a
+//! whole.
+
+use crate::plots::bars::{self, Bar};
+use crate::plots::heat::{self, Field};
+use crate::{Analysis, words};
+use narrows_model::result::Unit;
+use narrows_stats::{HostLoad, Move, PlacedCell, PlacedTest};
+
+/// A picture with what it is called.
+pub struct Picture {
+    /// Its title.
+    pub title: String,
+    /// The picture as SVG.
+    pub svg: String,
+}
+
+/// All pictures of a study's placements, without those that nothing was measured for.
+pub fn all(analysis: &Analysis<'_>) -> Vec<Picture> {
+    let mut all: Vec<Picture> = Vec::new();
+    for test in &analysis.placements {
+        let title = format!("{}: a row a placement here", test.name);
+        all.push(Picture { svg: heat::draw(&title, &fields(analysis, test)), title });
+    }
+    for test in &analysis.placements {
+        let title = format!("{}: ends at the NIC and away", test.name);
+        all.push(Picture { svg: figure_bars(analysis, test, &title), title });
+        for (what, unit, load) in LOADS {
+            let title = format!("{}: {what}", test.name);
+            all.push(Picture { svg: bars::draw(&title, unit, &load_bars(test, load)), title });
+        }
+    }
+    all.retain(|one| !one.svg.is_empty());
+    all
+}
+
+/// What a host had to do, of which there are bars of both.
+type Load = fn(&HostLoad) -> Option<f64>;
+const LOADS: [(&str, Unit, Load); 3] = [
+    ("CPU of whole hosts", Unit::Share, |load| load.cpu_share),
+    ("link between sockets", Unit::BytesPerSecond, |load| load.link_bytes_per_second),
+    ("memory traffic", Unit::BytesPerSecond, |load| load.memory_bytes_per_second),
+];
+
+fn fields(analysis: &Analysis<'_>, test: &PlacedTest) -> Vec<Field> {
+    let median = |cell: &PlacedCell| analysis.summaries.get(cell.trial)?.estimate;
+    let Some(first) = test.cells.first().and_then(median) else { return Vec::new() };
+    let field = |cell: &PlacedCell| {
+        let seating = &cell.seating;
+        let nic = seating.nic.as_ref().map_or(String::new(), |nic| format!("{nic}: "));
+        let floating = if seating.floating { ", floating" } else { "" };
+        let ratio = median(cell).map(|of| of.value / first.value).filter(|ratio| *ratio > 0.0);
+        Field {
+            row: format!("{nic}{}{floating}", seating.here),
+            column: seating.there.to_string(),
+            says: median(cell).map_or("-".to_owned(), |of| words::value(of.value, of.unit)),
+            better: if test.metric.larger_is_better() { ratio } else { ratio.map(|of| 1.0 / of) },
+        }
+    };
+    test.cells.iter().map(field).collect()
+}
+
+fn figure_bars(analysis: &Analysis<'_>, test: &PlacedTest, title: &str) -> String {
+    let mut all = Vec::new();
+    let mut unit = Unit::Share;
+    for (of, cell) in test.wholes() {
+        let estimate = analysis.summaries.get(cell.trial).and_then(|summary| summary.estimate);
+        if let Some(estimate) = estimate {
+            unit = estimate.unit;
+            let (value, interval) = (estimate.value, Some((estimate.low, estimate.high)));
+            all.push(Bar { name: name(of.as_ref(), cell), value, interval });
+        }
+    }
+    bars::draw(title, unit, &all)
+}
+
+fn load_bars(test: &PlacedTest, load: Load) -> Vec<Bar> {
+    let mut all = Vec::new();
+    for (of, cell) in test.wholes() {
+        for (end, host) in [("sender", &cell.sender), ("receiver", &cell.receiver)] {
+            if let Some(value) = load(host) {
+                let name = format!("{end}, {}", name(of.as_ref(), cell));
+                all.push(Bar { name, value, interval: None });
+            }
+        }
+    }
+    all
+}
+
+fn name(of: Option<&Move>, cell: &PlacedCell) -> String {
+    let says = match of {
+        None => "at the NIC",
+        Some(Move::Both) => "both ends away",
+        Some(Move::There) => "the peer's end away",
+        Some(Move::One(axis)) if !axis.is_here() => "the peer's end away",
+        Some(_) => "this host's end away",
+    };
+    format!("{says}: {}", cell.seating)
+}
