@@ -3,46 +3,13 @@
 use crate::child;
 use crate::sampling::Leave;
 use narrows_model::Bytes;
+use narrows_model::container::Container;
+use narrows_model::trial::EndSpec;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::str::FromStr;
-use thiserror::Error;
 
 /// How many peers libfabric is to expect.
 const FABRIC_PEERS: &str = "FI_UNIVERSE_SIZE";
-
-/// What a worker runs in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Container {
-    /// bubblewrap: own mount, process and IPC namespaces, the host's files read-only, its network.
-    Bwrap,
-    /// An image of podman, which must hold a C library no older than this program's.
-    Podman {
-        /// Name of the image.
-        image: String,
-        /// Network of the container, `host` for the host's own.
-        network: String,
-    },
-}
-
-/// Why a text names no container: it is not `bwrap`, nor `podman:` and an image.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{0}' is not bwrap and not podman:IMAGE")]
-pub struct NoContainer(pub String);
-
-impl FromStr for Container {
-    type Err = NoContainer;
-
-    fn from_str(text: &str) -> Result<Self, NoContainer> {
-        match text.split_once(':') {
-            None if text == "bwrap" => Ok(Self::Bwrap),
-            Some(("podman", image)) if !image.is_empty() && !image.starts_with('-') => {
-                Ok(Self::Podman { image: image.to_owned(), network: "host".to_owned() })
-            }
-            _ => Err(NoContainer(text.to_owned())),
-        }
-    }
-}
 
 /// How workers are started.
 #[derive(Clone, Debug)]
@@ -63,6 +30,12 @@ impl Launcher {
     /// Starts workers on this host itself.
     pub fn plain(binary: PathBuf) -> Self {
         Self { binary, inside: None, memory_bytes: None, confined: false, leave: None }
+    }
+
+    /// The same for an end of a trial, which may have a container of its own.
+    pub fn of(&self, end: &EndSpec) -> Self {
+        let own = end.container.as_deref().and_then(Container::stored);
+        Self { inside: own.or_else(|| self.inside.clone()), ..self.clone() }
     }
 
     /// The same without a container.
@@ -94,8 +67,8 @@ impl Launcher {
                 command.arg(&self.binary).arg("worker");
                 command
             }
-            Some(Container::Podman { image, network }) => {
-                let mut command = child::command("podman");
+            Some(Container::Image { tool, image, network }) => {
+                let mut command = child::command(tool.program());
                 command.args(["run", "--rm", "-i", "--network", network, "-v"]);
                 command.arg(format!("{}:/narrows:ro", self.binary.display()));
                 command.args([image.as_str(), "/narrows", "worker"]);
@@ -121,12 +94,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn containers_are_named_and_nothing_else_is_run() {
-        assert_eq!("bwrap".parse(), Ok(Container::Bwrap));
-        let Ok(Container::Podman { image, .. }) = "podman:debian:12".parse() else { panic!() };
-        assert_eq!(image, "debian:12");
-        for wrong in ["", "docker:x", "podman", "podman:", "podman:--privileged", "bwrap:x"] {
-            assert!(wrong.parse::<Container>().is_err(), "{wrong}");
+    fn images_are_run_by_their_tool_in_their_network() {
+        for tool in ["docker", "podman"] {
+            let inside = format!("{tool}:debian:12").parse::<Container>().expect("a container");
+            let inside = Some(inside.in_network("bridge"));
+            let launcher = Launcher { inside, ..Launcher::plain("/bin/narrows".into()) };
+            let command = launcher.command();
+            let words: Vec<_> = command.get_args().filter_map(|word| word.to_str()).collect();
+            assert_eq!(command.get_program().to_str(), Some(tool));
+            let network = words.windows(2).any(|pair| pair == ["--network", "bridge"]);
+            assert!(network && words.ends_with(&["debian:12", "/narrows", "worker"]), "{words:?}");
         }
     }
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod change;
+pub mod container;
 pub mod fact;
 pub mod host;
 pub mod load;

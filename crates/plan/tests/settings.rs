@@ -355,3 +355,38 @@ fn a_definitions_numbers_have_bounds() {
         (Some(3), 3, None)
     );
 }
+
+/// The container of this host's end, its network, and what it cannot be with.
+#[test]
+fn an_end_runs_in_the_container_that_its_cell_names() {
+    let of = |lines: &str, path: NetworkPath| {
+        let text = format!("name = 'x'\nrepeats = 1\n[base]\nload = 'tcp-stream'\n{lines}\n");
+        let cells = cells(&Definition::parse(&text).expect("a definition")).expect("cells");
+        let host = Host::default();
+        let peer = PeerHost { name: "there", host: None, interface: None, away: None };
+        let peers = [peer];
+        let peers = if path == NetworkPath::Peer { &peers[..] } else { &[] };
+        let mut all = trials(&cells, &Ends { host: &host, peers, path, interface: None })?;
+        let (trial, why) = all.pop().expect("a trial");
+        let inside: Vec<Option<String>> =
+            trial.ends.iter().map(|end| end.container.clone()).collect();
+        Ok::<_, narrows_plan::study::StudyError>((inside, why))
+    };
+    let peer = |lines| of(lines, NetworkPath::Peer).expect("a trial");
+    let bridged = "in = 'docker:debian:12'\ncontainer_net = 'bridge'";
+    assert_eq!(peer(bridged).0, [None, Some("docker debian:12, network bridge".to_owned())]);
+    assert_eq!(peer("in = 'bwrap'"), (vec![None, Some("bwrap".to_owned())], None));
+    assert_eq!(peer("in = 'host'"), (vec![None, None], None));
+    // Private namespaces are not to be seen from inside.
+    let (_, why) = of("in = 'bwrap'", NetworkPath::Namespaces).expect("a trial");
+    assert!(why.is_some_and(|why| why.contains("--peer")));
+    for (wrong, says) in [
+        ("in = 'lxc:x'", "podman:IMAGE"),
+        ("in = 'podman:--privileged'", "podman:IMAGE"),
+        ("in = 'podman:x'\ncontainer_net = '--net=y'", "no name of a network"),
+        ("in = 'bwrap'\nengine = 'iperf3'", "runs on the host itself"),
+    ] {
+        let why = of(wrong, NetworkPath::Peer).expect_err(wrong).to_string();
+        assert!(why.contains(says), "{why}");
+    }
+}

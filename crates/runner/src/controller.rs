@@ -235,7 +235,7 @@ fn of_trial<'a>(
     let mut couples = Vec::new();
     for pair in trial.pairs() {
         let at = |end: &'a EndSpec| match end.host {
-            EndHost::Controller => start(launcher).map(|own| At::Here(Box::new(own))),
+            EndHost::Controller => start(&launcher.of(end)).map(|own| At::Here(Box::new(own))),
             EndHost::Peer(peer) => far(peer as usize),
         };
         let sender = (pair.sender, at(pair.sender)?);

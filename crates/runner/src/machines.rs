@@ -11,6 +11,7 @@ use narrows_control::{Calling, ControlError, Peer, Reached, address, reach};
 use narrows_host::Root;
 use narrows_hostctl::namespaces::Namespaces;
 use narrows_interop::engines;
+use narrows_model::container::Container;
 use narrows_model::host::Host;
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use std::net::Ipv4Addr;
@@ -102,6 +103,9 @@ impl Machines {
         {
             return Some(why);
         }
+        if let Some(why) = without_container(trial) {
+            return Some(why);
+        }
         if trial.engine.is_some() {
             return engines::engine(trial).err().map(|why| why.to_string());
         }
@@ -173,6 +177,15 @@ impl Machines {
         };
         (ends, settings)
     }
+}
+
+/// What is missing for the container of this host's end.
+fn without_container(trial: &Trial) -> Option<String> {
+    let words = trial.controllers()?.container.as_deref()?;
+    let program = Container::stored(words)?.program();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    (!is_there).then(|| format!("{program} is not installed"))
 }
 
 /// What is known of a host that was called, and the connection to it.

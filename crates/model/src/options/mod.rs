@@ -67,6 +67,8 @@ pub static ALL: &[&Declared] = &[
     &places::MTU.declared,
     &places::PATTERN.declared,
     &places::BIND.declared,
+    &places::CONTAINER_NET.declared,
+    &places::IN.declared,
     &rdma::DEVICE.declared,
     &rdma::IB_PORT.declared,
     &rdma::GID_INDEX.declared,

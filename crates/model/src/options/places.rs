@@ -119,6 +119,24 @@ pub static PATTERN: Opt<String> = Opt::new(Declared {
     ..OLD
 });
 
+/// What this host's end runs in.
+pub static IN: Opt<String> = Opt::new(Declared {
+    key: "in",
+    takes: Takes::Text(Form::Any),
+    help: "What this host's end runs in: host, bwrap, podman:IMAGE or docker:IMAGE",
+    unset: Unset::Left,
+    ..OLD
+});
+
+/// Network of the container.
+pub static CONTAINER_NET: Opt<String> = Opt::new(Declared {
+    key: "container_net",
+    takes: Takes::Text(Form::Any),
+    help: "Network of that container as its tool names it, such as bridge; without it the host's",
+    unset: Unset::Left,
+    ..OLD
+});
+
 /// Where the packets of this host's end leave from.
 pub static BIND: Opt<String> = Opt::new(Declared {
     key: "bind",

@@ -4,7 +4,7 @@ use super::OutArgs;
 use super::table::{Rdma, Tcp, Told, Udp};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use narrows_hostctl::container::Container;
+use narrows_model::container::Container;
 use narrows_model::workload::RdmaVerb;
 use std::path::PathBuf;
 
@@ -54,10 +54,10 @@ pub struct SocketArgs {
     /// seconds as with iperf, or with a unit: 1, 0.1, 10ms; what reading them cost is reported
     #[arg(long, short = 'i', value_name = "SECONDS", value_parser = interval_ms)]
     pub interval: Option<u32>,
-    /// Run this host's end in a container: bwrap, or podman:IMAGE
+    /// Run this host's end in a container: bwrap, podman:IMAGE or docker:IMAGE
     #[arg(long = "in", value_name = "bwrap|podman:IMAGE")]
     pub inside: Option<Container>,
-    /// Network of that container, as podman names it
+    /// Network of that container, as its tool names it
     #[arg(long, value_name = "NAME", default_value = "host", requires = "inside")]
     pub container_net: String,
     /// Round trips, one outstanding a flow, instead of a stream

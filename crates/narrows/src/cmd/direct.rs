@@ -10,10 +10,11 @@ use crate::{cmd, stop};
 use narrows_control::key::{self, Key};
 use narrows_control::{Calling, ControlError, Family, Peer, Reached, address, reach, wire};
 use narrows_host::Root;
-use narrows_hostctl::container::{Container, Launcher};
+use narrows_hostctl::container::Launcher;
 use narrows_hostctl::guard::Guard;
 use narrows_hostctl::netns;
 use narrows_interop::iperf3::{self, client::Iperf3Server};
+use narrows_model::container::Container;
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{Bind, CpuList, Params};
 use narrows_model::options::{flows, runs};
@@ -282,20 +283,12 @@ impl Measurement<'_> {
     /// What this host's end runs in.
     fn container(&self) -> Option<Container> {
         let socket = self.socket?;
-        Some(match socket.inside.clone()? {
-            Container::Podman { image, .. } => {
-                Container::Podman { image, network: socket.container_net.clone() }
-            }
-            other => other,
-        })
+        Some(socket.inside.clone()?.in_network(&socket.container_net))
     }
 
     /// Its name, as a condition of the trial.
     fn container_name(&self) -> Option<String> {
-        Some(match self.container()? {
-            Container::Bwrap => "bwrap".to_owned(),
-            Container::Podman { image, network } => format!("podman {image}, network {network}"),
-        })
+        self.container().map(|container| container.to_string())
     }
 }
 

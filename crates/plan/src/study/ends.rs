@@ -89,8 +89,18 @@ impl<'a> Cast<'a> {
             Ok(ends) => (ends, None),
             Err(why) => (TwoPlaces::default().ends(reverse), Some(why.to_string())),
         };
-        let ends = ends.into_iter().map(|end| self.at_its_peer(end));
-        Ok((ends.collect(), away.or(why).or_else(|| self.other_interface())))
+        let container = self.settings.container()?.map(|container| container.to_string());
+        // A container does not see the private namespaces that a study without a peer is run in.
+        let nowhere =
+            (container.is_some() && self.ends.path == NetworkPath::Namespaces).then(|| {
+                "an end in a container is measured to a peer: name one with --peer".to_owned()
+            });
+        let ends = ends.into_iter().map(|end| match end.host {
+            EndHost::Controller => EndSpec { container: container.clone(), ..end },
+            EndHost::Peer(_) => end,
+        });
+        let ends = ends.map(|end| self.at_its_peer(end)).collect();
+        Ok((ends, away.or(why).or(nowhere).or_else(|| self.other_interface())))
     }
 
     /// The ends of a pattern, all on other hosts.
@@ -112,6 +122,7 @@ impl<'a> Cast<'a> {
             (settings.interrupts()?.is_some(), places::IRQ.declared.key),
             (settings.background()?.is_some(), places::MEMORY_LOAD.declared.key),
             (settings.bind().is_some(), places::BIND.declared.key),
+            (settings.container()?.is_some(), places::IN.declared.key),
             (settings.engine().is_some(), "engine"),
             (settings.told(&places::MTU).is_some(), places::MTU.declared.key),
             (!settings.offloads.is_empty(), "offloads"),

@@ -4,6 +4,7 @@
 use super::StudyError;
 use crate::{BackgroundLoad, ByEnd, NoPattern, Pattern, PlacesByEnd, Seat, Unnamed, Where};
 use narrows_model::Bytes;
+use narrows_model::container::Container;
 use narrows_model::load::{Bind, MemoryParams, Params};
 use narrows_model::options::{
     ALL, Key, KeyOf, Opt, Options, Scene, Section, Told, Value, ValueOf, places, rdma, runs,
@@ -157,6 +158,31 @@ impl Settings {
     /// Where the packets of this host's end leave from.
     pub fn bind(&self) -> Option<Bind> {
         self.told(&places::BIND).map(|words| Bind::from_words(&words))
+    }
+
+    /// What this host's end runs in, where that is not the host itself.
+    pub fn container(&self) -> Result<Option<Container>, StudyError> {
+        let told = self.told(&places::IN).filter(|told| told != "host");
+        let Some(told) = told else { return Ok(None) };
+        let container = told.parse::<Container>();
+        let container =
+            container.map_err(|why| StudyError::new(places::IN.declared.key, why.to_string()))?;
+        if let Some(engine) = self.engine() {
+            let why = format!("engine '{}' runs on the host itself", engine.tool);
+            return Err(StudyError::new(places::IN.declared.key, why));
+        }
+        let network = self.told(&places::CONTAINER_NET);
+        let is_word = |name: &&str| !name.starts_with('-') && !name.contains([' ', ',']);
+        match network.as_deref() {
+            None => Ok(Some(container)),
+            Some(name) if is_word(&name) && !name.is_empty() => {
+                Ok(Some(container.in_network(name)))
+            }
+            Some(name) => {
+                let why = format!("'{name}' is no name of a network");
+                Err(StudyError::new(places::CONTAINER_NET.declared.key, why))
+            }
+        }
     }
 
     /// Nodes of both ends' buffers.
