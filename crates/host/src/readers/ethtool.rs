@@ -150,8 +150,10 @@ fn named_by_file(from: &str) -> Option<&str> {
     let file = from.rsplit('/').next()?;
     let (_, rest) = file.split_once("ethtool")?;
     let name = rest.rsplit('_').next()?.trim_end_matches(".txt");
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '@');
-    (!name.is_empty() && !name.starts_with('-') && name.chars().all(plain)).then_some(name)
+    (!name.is_empty()
+        && !name.starts_with('-')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '@')))
+    .then_some(name)
 }
 
 fn of_section(nic: &mut Nic, section: &Section<'_>, from: &str) -> Result<(), BadText> {

@@ -95,9 +95,6 @@ fn interfaces(part: &mut Part, inventory: &Value, from: &str) {
 }
 
 fn nodes(numa: &Value, from: &str) -> Vec<Node> {
-    let number = |value: &Value, key: &str| {
-        json::count(value, key).and_then(|number| u32::try_from(number).ok())
-    };
     let mut nodes: BTreeMap<u32, Node> = BTreeMap::new();
     for ram in json::members(numa, "ram") {
         let Some(id) = number(ram, "numa_node") else { continue };
@@ -116,6 +113,10 @@ fn nodes(numa: &Value, from: &str) -> Vec<Node> {
         node.cpus.dedup();
     });
     nodes.into_values().collect()
+}
+
+fn number(value: &Value, key: &str) -> Option<u32> {
+    json::count(value, key).and_then(|number| u32::try_from(number).ok())
 }
 
 /// Banks as the collector `extra-hardware` lists them: `{"memory": {"bank:0": {"size": ..}}}`.

@@ -87,7 +87,6 @@ fn of_head(name: &str, words: &str, from: &str) -> Result<Nic, BadText> {
     let words: Vec<&str> = words.split_whitespace().collect();
     let (name, lower) = name.split_once('@').map_or((name, None), |(n, l)| (n, Some(l)));
     let mut nic = Nic { name: name.to_owned(), ..Nic::default() };
-    let bad = |text: &str| BadText::Value { program: PROGRAM, what: "MTU", text: short(text) };
     match after(&words, "mtu") {
         Some(mtu) => {
             nic.mtu_bytes = Fact::known(Bytes(mtu.parse().map_err(|_| bad(mtu))?), from);
@@ -106,6 +105,10 @@ fn of_head(name: &str, words: &str, from: &str) -> Result<Nic, BadText> {
     nic.qdisc = known(after(&words, "qdisc"));
     nic.lower = lower.filter(|l| *l != "NONE").map(str::to_owned).into_iter().collect();
     Ok(nic)
+}
+
+fn bad(text: &str) -> BadText {
+    BadText::Value { program: PROGRAM, what: "MTU", text: short(text) }
 }
 
 /// The word behind a word.

@@ -41,9 +41,12 @@ fn is(text: &str) -> bool {
     if text.trim_start().starts_with('{') {
         return json::names(text, &["lscpu"]) || json::names(text, &["cpus", "core"]);
     }
-    // An orphaned line before it, such as the command that was typed, does no harm.
-    let counted = |line: &str| halves(line).is_some_and(|(key, _)| key == ONLINE);
     text.lines().take(6).any(|line| is_first(line) || counted(line)) || is_table(text)
+}
+
+/// An orphaned line before it, such as the command that was typed, does no harm.
+fn counted(line: &str) -> bool {
+    halves(line).is_some_and(|(key, _)| key == ONLINE)
 }
 
 /// `Architecture:  x86_64`, `Architektur: x86_64`.
@@ -115,13 +118,14 @@ impl Summary {
     fn number(&self, key: &'static str) -> Result<Option<u32>, BadText> {
         // `-` stands for what is not known.
         let Some(text) = self.value(key).filter(|text| *text != "-") else { return Ok(None) };
-        let bad = |_| BadText::Value { program: PROGRAM, what: key, text: short(text) };
-        text.parse().map(Some).map_err(bad)
+        text.parse().map(Some).map_err(|_| BadText::Value {
+            program: PROGRAM,
+            what: key,
+            text: short(text),
+        })
     }
 
     fn part(self, from: &str) -> Result<Part, BadText> {
-        let cut =
-            |what: &str| BadText::CutShort { program: PROGRAM, missing: format!("no line {what}") };
         if self.value("CPU(s)").is_none() {
             return Err(cut("CPU(s)"));
         }
@@ -159,34 +163,43 @@ impl Summary {
         let nodes = part.host.nodes.iter();
         let homes: BTreeMap<u32, u32> =
             nodes.flat_map(|node| node.cpus.iter().map(|cpu| (*cpu, node.id))).collect();
-        let place = |cpu: &u32| CpuPlace {
-            cpu: *cpu,
-            package: (sockets == Some(1)).then_some(0),
-            die: None,
-            // Without threads a CPU is a core.
-            core: (threads == Some(1)).then_some(*cpu),
-            node: homes.get(cpu).copied(),
-        };
-        part.host.cpu.places = online.iter().map(place).collect();
+        part.host.cpu.places = online
+            .iter()
+            .map(|cpu| CpuPlace {
+                cpu: *cpu,
+                package: (sockets == Some(1)).then_some(0),
+                die: None,
+                // Without threads a CPU is a core.
+                core: (threads == Some(1)).then_some(*cpu),
+                node: homes.get(cpu).copied(),
+            })
+            .collect();
         part.host.cpu.online = Fact::known(online, from);
         if let Some(text) = self.value(OFFLINE) {
-            let bad =
-                |_| BadText::Value { program: PROGRAM, what: "list of CPUs", text: short(text) };
-            part.host.cpu.offline = Fact::known(list::parse(text).map_err(bad)?, from);
+            part.host.cpu.offline = Fact::known(
+                list::parse(text).map_err(|_| BadText::Value {
+                    program: PROGRAM,
+                    what: "list of CPUs",
+                    text: short(text),
+                })?,
+                from,
+            );
         }
         Ok(part)
     }
 
     fn online(&self) -> Result<Option<Vec<u32>>, BadText> {
         if let Some(text) = self.value(ONLINE) {
-            let bad =
-                |_| BadText::Value { program: PROGRAM, what: "list of CPUs", text: short(text) };
-            return list::parse(text).map(Some).map_err(bad);
+            return list::parse(text).map(Some).map_err(|_| BadText::Value {
+                program: PROGRAM,
+                what: "list of CPUs",
+                text: short(text),
+            });
         }
         if let Some(text) = self.value("On-line CPU(s) mask") {
-            let bad =
-                |_| BadText::Value { program: PROGRAM, what: "mask of CPUs", text: short(text) };
-            return list::parse_mask(text.trim_start_matches("0x")).map(Some).map_err(bad);
+            return list::parse_mask(text.trim_start_matches("0x")).map(Some).map_err(|_| {
+                BadText::Value { program: PROGRAM, what: "mask of CPUs", text: short(text) }
+            });
         }
         Ok(None)
     }
@@ -198,11 +211,6 @@ impl Summary {
                 key.strip_prefix("NUMA node").and_then(|rest| rest.strip_suffix(" CPU(s)"))
             else {
                 continue;
-            };
-            let bad = |what: &'static str, text: &str| BadText::Value {
-                program: PROGRAM,
-                what,
-                text: short(text),
             };
             let id: u32 = id.parse().map_err(|_| bad("node", id))?;
             let cpus = list::parse(value).map_err(|_| bad("list of CPUs", value))?;
@@ -217,6 +225,14 @@ impl Summary {
             _ => Ok(nodes),
         }
     }
+}
+
+fn cut(what: &str) -> BadText {
+    BadText::CutShort { program: PROGRAM, missing: format!("no line {what}") }
+}
+
+fn bad(what: &'static str, text: &str) -> BadText {
+    BadText::Value { program: PROGRAM, what, text: short(text) }
 }
 
 /// A line of the table, by the heads of its columns in capitals.
@@ -256,11 +272,14 @@ fn rows(text: &str) -> Result<Vec<Row>, BadText> {
 
 fn of_json_row(row: &Value) -> Row {
     let cells = row.as_object().into_iter().flatten();
-    let text = |value: &Value| match value {
+    cells.map(|(key, value)| (key.to_ascii_uppercase(), text(value))).collect()
+}
+
+fn text(value: &Value) -> String {
+    match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
-    };
-    cells.map(|(key, value)| (key.to_ascii_uppercase(), text(value))).collect()
+    }
 }
 
 fn of_rows(rows: Vec<Row>, from: &str) -> Result<Part, BadText> {
@@ -290,8 +309,9 @@ fn of_rows(rows: Vec<Row>, from: &str) -> Result<Part, BadText> {
     // Backwards, so that the lowest CPU of a core stays.
     let leads: BTreeMap<u32, u32> =
         cores.iter().rev().filter_map(|(cpu, core)| Some(((*core)?, *cpu))).collect();
-    let lead = |cpu: u32| leads.get(&(*cores.get(&cpu)?)?).copied();
-    cpu::number_cores(&mut part.host.cpu.places, lead);
+    cpu::number_cores(&mut part.host.cpu.places, |cpu: u32| {
+        leads.get(&(*cores.get(&cpu)?)?).copied()
+    });
     let online = part.host.cpu.places.iter().map(|place| place.cpu).collect();
     part.host.cpu.online = Fact::known(online, from);
     Ok(part)

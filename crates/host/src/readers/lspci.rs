@@ -116,21 +116,22 @@ fn processor_maker(functions: &[Function<'_>]) -> Option<&'static str> {
         [(0x1237, "440FX"), (0x29c0, "82G33"), (0x7190, "440BX"), (0x7192, "440BX")];
     let marks = functions.iter().filter(|one| one.is_of_root()).map(Function::mark);
     let marks: Vec<parts::Function> = marks.collect();
-    let is_emulated = |mark: &parts::Function| {
+    if marks.iter().any(|mark| {
         let device = mark.ids.map(|(_, device)| device);
         EMULATED.iter().any(|(id, word)| device == Some(*id) || mark.words.contains(word))
-    };
-    if marks.iter().any(is_emulated) {
+    }) {
         return None;
     }
-    let maker = |mark: &parts::Function| {
-        let is_of = |id: u16, words: &str| match mark.ids {
-            Some((vendor, _)) => vendor == id,
-            None => mark.words.starts_with(words),
-        };
-        MAKERS.iter().find(|(id, words, _)| is_of(*id, words)).map(|(.., maker)| *maker)
-    };
-    let mut makers: Vec<&str> = marks.iter().filter_map(maker).collect();
+    let mut makers: Vec<&str> = marks
+        .iter()
+        .filter_map(|mark| {
+            let is_of = |id: u16, words: &str| match mark.ids {
+                Some((vendor, _)) => vendor == id,
+                None => mark.words.starts_with(words),
+            };
+            MAKERS.iter().find(|(id, words, _)| is_of(*id, words)).map(|(.., maker)| *maker)
+        })
+        .collect();
     makers.dedup();
     match makers.as_slice() {
         [only] => Some(*only),
@@ -201,11 +202,13 @@ fn row(line: &str) -> Option<(usize, Result<Vec<u8>, BadText>)> {
         .split_whitespace()
         .map(|byte| u8::from_str_radix(byte, 16).ok().filter(|_| byte.len() == 2))
         .collect();
-    let cut = || BadText::CutShort {
-        program: PROGRAM,
-        missing: format!("registers in '{}'", short(line)),
-    };
-    Some((at, bytes.filter(|bytes| bytes.len() == ROW_BYTES).ok_or_else(cut)))
+    Some((
+        at,
+        bytes.filter(|bytes| bytes.len() == ROW_BYTES).ok_or_else(|| BadText::CutShort {
+            program: PROGRAM,
+            missing: format!("registers in '{}'", short(line)),
+        }),
+    ))
 }
 
 /// An error for an output that ends early: inside a capability, or below a bridge with a link.
@@ -255,10 +258,6 @@ impl<'a> Function<'a> {
 
     /// Buses of a bridge: the one it is on, and the first below.
     fn buses(&self) -> Option<(u32, u32)> {
-        let of_registers = || {
-            let [is_bridge, secondary] = [0x0e, 0x19].map(|at| self.registers.get(at).copied());
-            (is_bridge? & 0x7f == 1).then_some((self.bus()?, u32::from(secondary?)))
-        };
         let words = || {
             let line = self.line("Bus:")?;
             let of = |key: &str| {
@@ -267,7 +266,10 @@ impl<'a> Function<'a> {
             };
             of("primary=").zip(of("secondary="))
         };
-        words().or_else(of_registers)
+        words().or_else(|| {
+            let [is_bridge, secondary] = [0x0e, 0x19].map(|at| self.registers.get(at).copied());
+            (is_bridge? & 0x7f == 1).then_some((self.bus()?, u32::from(secondary?)))
+        })
     }
 
     /// Vendor and device as the registers have them.

@@ -19,7 +19,6 @@ fn is(text: &str) -> bool {
 }
 
 fn read(text: &str, from: &str) -> Result<Part, BadText> {
-    let cut = |missing: String| BadText::CutShort { program: PROGRAM, missing };
     let mut part = Part::of(PROGRAM, from);
     let mut wanted: Vec<u32> = Vec::new();
     let mut columns: Vec<u32> = Vec::new();
@@ -56,6 +55,10 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
         }
     }
     Ok(part)
+}
+
+fn cut(missing: String) -> BadText {
+    BadText::CutShort { program: PROGRAM, missing }
 }
 
 /// `2 nodes (0-1)`, or `2 nodes (0,8)`.

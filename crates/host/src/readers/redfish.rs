@@ -48,8 +48,11 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
     let of = |name: &str| {
         let mut seen = BTreeSet::new();
         // What will be set at the next boot is a resource of the same kind.
-        let is_set = |one: &&Value| !path(one).ends_with("/Settings");
-        let found = all.iter().copied().filter(|one| kind(one) == name).filter(is_set);
+        let found = all
+            .iter()
+            .copied()
+            .filter(|one| kind(one) == name)
+            .filter(|one| !path(one).ends_with("/Settings"));
         found.filter(|one| path(one).is_empty() || seen.insert(path(one))).collect::<Vec<&Value>>()
     };
     let home = home(&of("Processor"), &of("Memory"), &of("ComputerSystem"))?;
@@ -86,11 +89,10 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
     let functions = of("PCIeFunction");
     let devices = of("PCIeDevice").into_iter();
     part.host.devices = devices.filter_map(|one| device(one, &functions, from)).collect();
-    let known = |kind: &&Value| {
+    match all.iter().any(|kind| {
         ["Memory", "Processor", "ComputerSystem", "PCIeDevice", "PCIeFunction"]
             .contains(&self::kind(kind))
-    };
-    match all.iter().any(known) {
+    }) {
         true => Ok(part),
         false => {
             Err(BadText::Nothing { program: PROGRAM, why: "no system, memory or PCIe device" })
@@ -184,16 +186,6 @@ fn slot(one: &Value) -> Slot {
 /// Places slots by `MemoryLocation`, where every slot has one, no two have the same, and no channel
 /// has more slots than there are: many controllers fill in zeros.
 fn by_location(slots: &mut [Slot], memory: &[&Value]) {
-    let location = |one: &Value| {
-        let at = one.get("MemoryLocation")?;
-        let number = |key: &str| small(at, key);
-        Some((
-            number("Socket")?,
-            number("MemoryController").unwrap_or(0),
-            number("Channel")?,
-            number("Slot")?,
-        ))
-    };
     let all: Option<Vec<(u32, u32, u32, u32)>> = memory.iter().map(|one| location(one)).collect();
     let Some(all) = all else { return };
     let distinct: BTreeSet<_> = all.iter().collect();
@@ -212,9 +204,23 @@ fn by_location(slots: &mut [Slot], memory: &[&Value]) {
     }
 }
 
+fn location(one: &Value) -> Option<(u32, u32, u32, u32)> {
+    let at = one.get("MemoryLocation")?;
+    let number = |key: &str| small(at, key);
+    Some((
+        number("Socket")?,
+        number("MemoryController").unwrap_or(0),
+        number("Channel")?,
+        number("Slot")?,
+    ))
+}
+
 fn device(one: &Value, functions: &[&Value], from: &str) -> Option<Device> {
-    let below = |function: &&&Value| path(function).starts_with(&format!("{}/", path(one)));
-    let own: Vec<&Value> = functions.iter().filter(below).copied().collect();
+    let own: Vec<&Value> = functions
+        .iter()
+        .filter(|function| path(function).starts_with(&format!("{}/", path(one))))
+        .copied()
+        .collect();
     let code = own.iter().find_map(|function| {
         let code = json::text(function, "ClassCode")?.trim_start_matches("0x");
         u32::from_str_radix(code, 16).ok().filter(|_| code.len() == 6)
