@@ -47,7 +47,6 @@ pub fn usage() -> ThreadUsage {
         libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now);
         (usage, now)
     };
-    let micros = |t: libc::timeval| Nanos((t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64) * 1000);
     ThreadUsage {
         cpu: None,
         allowed: Vec::new(),
@@ -60,6 +59,10 @@ pub fn usage() -> ThreadUsage {
         cycles: cycles(),
         pacing_ns: None,
     }
+}
+
+fn micros(t: libc::timeval) -> Nanos {
+    Nanos((t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64) * 1000)
 }
 
 #[cfg(test)]

@@ -152,9 +152,6 @@ fn deep(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contradic
 
 fn sockets(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contradiction> {
     let slots = || board.slots.iter().zip(places);
-    let on = |places: &mut dyn Iterator<Item = &Option<SlotPlace>>| {
-        places.flatten().map(|at| at.socket).collect::<BTreeSet<u32>>().len()
-    };
     let named = on(&mut places.iter());
     let found = on(&mut slots().filter(|(slot, _)| holds_dram(slot)).map(|(_, at)| at));
     let (fitted, listed) = (board.fitted(), board.sockets.len());
@@ -167,6 +164,10 @@ fn sockets(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contra
         }
         () => Ok(()),
     }
+}
+
+fn on(places: &mut dyn Iterator<Item = &Option<SlotPlace>>) -> usize {
+    places.flatten().map(|at| at.socket).collect::<BTreeSet<u32>>().len()
 }
 
 fn arrays(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contradiction> {
@@ -194,16 +195,20 @@ fn pairs(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contradi
     if deep < 2 {
         return Ok(());
     }
-    let other = |channels: &BTreeMap<&str, Vec<usize>>| {
-        let mut slots: Vec<usize> = channels.values().flatten().copied().collect();
-        slots.sort_unstable();
-        let wide = channels.len();
-        let through = (0..wide).map(|first| slots.iter().copied().skip(first).step_by(wide));
-        through.map(Iterator::collect).collect::<Vec<Vec<usize>>>()
-    };
-    let this = |channels: &BTreeMap<&str, Vec<usize>>| channels.values().cloned().collect();
-    let even_here = sockets.values().map(this).all(|channels| is_even(board, channels));
-    let even_there = sockets.values().map(other).all(|channels| is_even(board, channels));
+    let even_here = sockets
+        .values()
+        .map(|channels| channels.values().cloned().collect())
+        .all(|channels| is_even(board, channels));
+    let even_there = sockets
+        .values()
+        .map(|channels| {
+            let mut slots: Vec<usize> = channels.values().flatten().copied().collect();
+            slots.sort_unstable();
+            let wide = channels.len();
+            let through = (0..wide).map(|first| slots.iter().copied().skip(first).step_by(wide));
+            through.map(Iterator::collect).collect::<Vec<Vec<usize>>>()
+        })
+        .all(|channels| is_even(board, channels));
     match !even_here && even_there {
         true => Err(Contradiction::Pairs),
         false => Ok(()),
@@ -221,11 +226,12 @@ fn evident(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contra
         .map(|channels| channels.into_values().collect::<Vec<Vec<usize>>>())
         .filter(|channels| channels.iter().flatten().any(|slot| holds_dram(&board.slots[*slot])))
         .collect();
-    let whole = |channels: &Vec<Vec<usize>>| {
-        let held = |slots: &Vec<usize>| slots.iter().any(|slot| holds_dram(&board.slots[*slot]));
-        channels.len() == all && channels.iter().all(held)
-    };
-    let every = filled.len() == board.fitted() && filled.iter().all(whole);
+    let every = filled.len() == board.fitted()
+        && filled.iter().all(|channels| {
+            let held =
+                |slots: &Vec<usize>| slots.iter().any(|slot| holds_dram(&board.slots[*slot]));
+            channels.len() == all && channels.iter().all(held)
+        });
     match every && is_even(board, filled.into_iter().flatten().collect()) {
         true => Ok(()),
         false => Err(Contradiction::Unconfirmed),

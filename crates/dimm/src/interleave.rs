@@ -58,7 +58,6 @@ const CHANNEL_BYTES: f64 = 8.0;
 /// Parts that each socket's memory is split into: by the nodes with memory where they are known,
 /// else by the processor's dies.
 pub fn clusters(host: &Host, platform: &Platform, sockets: usize) -> u32 {
-    let has_memory = |bytes: Option<&Bytes>| bytes.is_some_and(|bytes| bytes.0 > 0);
     let with_cpus = host.nodes.iter().filter(|node| !node.cpus.is_empty());
     let nodes = with_cpus.filter(|node| has_memory(node.memory_bytes.value())).count();
     let even = nodes.is_multiple_of(sockets.max(1)) && nodes >= sockets;
@@ -66,6 +65,10 @@ pub fn clusters(host: &Host, platform: &Platform, sockets: usize) -> u32 {
         split if nodes > 0 && even => u32::try_from(split).unwrap_or(1),
         _ => platform.dies,
     }
+}
+
+fn has_memory(bytes: Option<&Bytes>) -> bool {
+    bytes.is_some_and(|bytes| bytes.0 > 0)
 }
 
 /// The sets of every socket; an error says what is not known.
@@ -79,8 +82,9 @@ pub fn sets(slots: &[Slot], platform: &Platform, clusters: u32) -> Result<Sets, 
     {
         let (channels, assumed) = channels(slots, socket, platform)?;
         sets.by_label_order |= assumed;
-        let of = |channel: &Channel| ((socket, channel.label.clone()), channel.controller);
-        sets.controllers.extend(channels.iter().map(of));
+        sets.controllers.extend(
+            channels.iter().map(|channel| ((socket, channel.label.clone()), channel.controller)),
+        );
         // Firmware splits a socket between its controllers.
         let split =
             if platform.controllers.is_multiple_of(clusters.max(1)) { clusters.max(1) } else { 1 };

@@ -156,14 +156,16 @@ fn words(text: &str) -> Vec<String> {
         }
         last = c;
     }
-    let split = |word: String| {
-        let glued = ["CHANNEL", "DIMM", "CH"].into_iter().find_map(|known| {
-            let letter = word.strip_prefix(known).filter(|rest| is_letter(rest))?;
-            Some(vec![known.to_owned(), letter.to_owned()])
-        });
-        glued.unwrap_or_else(|| vec![word])
-    };
-    words.into_iter().flat_map(split).collect()
+    words
+        .into_iter()
+        .flat_map(|word| {
+            let glued = ["CHANNEL", "DIMM", "CH"].into_iter().find_map(|known| {
+                let letter = word.strip_prefix(known).filter(|rest| is_letter(rest))?;
+                Some(vec![known.to_owned(), letter.to_owned()])
+            });
+            glued.unwrap_or_else(|| vec![word])
+        })
+        .collect()
 }
 
 fn is_number(word: &str) -> bool {

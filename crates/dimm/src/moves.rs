@@ -52,8 +52,10 @@ pub fn moves(slots: &[Slot], population: &Population) -> Option<Vec<Move>> {
             }
         }
     }
-    let count = |channels: &Channels<'_>| channels.values().map(|c| c.full.len()).sum::<usize>();
-    let all: usize = layouts.values().map(count).sum();
+    let all: usize = layouts
+        .values()
+        .map(|channels| channels.values().map(|c| c.full.len()).sum::<usize>())
+        .sum();
     if kinds.len() != 1 || !all.is_multiple_of(sockets.len()) {
         return None;
     }
@@ -82,9 +84,10 @@ fn pair(from: Vec<&Slot>, mut to: Vec<&Slot>) -> Vec<Move> {
         }
     }
     moves.extend(late.into_iter().zip(to));
-    let step =
-        |(from, to): (&Slot, &Slot)| Move { from: from.locator.clone(), to: to.locator.clone() };
-    moves.into_iter().map(step).collect()
+    moves
+        .into_iter()
+        .map(|(from, to)| Move { from: from.locator.clone(), to: to.locator.clone() })
+        .collect()
 }
 
 /// Modules for each channel of a socket: on as many channels as divide them, the layout that is one
@@ -105,15 +108,18 @@ fn layout(
         let best = (0u32..1 << channels.len())
             .filter(|set| set.count_ones() as usize == wide)
             .map(|set| {
-                let wanted = |bit: usize| if set >> bit & 1 == 1 { deep } else { 0 };
-                (0..channels.len()).map(wanted).collect::<Vec<usize>>()
+                (0..channels.len())
+                    .map(|bit| if set >> bit & 1 == 1 { deep } else { 0 })
+                    .collect::<Vec<usize>>()
             })
             .filter(|layout| layout.iter().zip(&channels).all(|(n, (_, c))| *n <= room(c)))
             .filter(|layout| is_one_set(socket, &channels, layout, population))
             .min_by_key(|layout| {
-                let moved =
-                    |(n, (_, c)): (&usize, &(_, &Channel<'_>))| c.full.len().saturating_sub(*n);
-                layout.iter().zip(&channels).map(moved).sum::<usize>()
+                layout
+                    .iter()
+                    .zip(&channels)
+                    .map(|(n, (_, c))| c.full.len().saturating_sub(*n))
+                    .sum::<usize>()
             });
         if best.is_some() {
             return best;

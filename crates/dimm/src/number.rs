@@ -35,8 +35,7 @@ pub fn read(rule: &Rule, board: &Board<'_>) -> Result<Read, WhyNot> {
     }
     if let Some(most) = rule.slots.first() {
         let found = rows.values().map(Vec::len).max().unwrap_or(0);
-        let fits = |row: &Vec<Found>| rule.slots.contains(&row.len());
-        if found != *most || !rows.values().all(fits) {
+        if found != *most || !rows.values().all(|row| rule.slots.contains(&row.len())) {
             return Err(WhyNot::Count { what: "slots", found, wanted: *most });
         }
     }
@@ -176,15 +175,16 @@ fn by_arrays(board: &Board<'_>, all: &[(usize, BTreeMap<String, String>)]) -> Op
 /// Each value's rank in the order in which values first come.
 fn in_order<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<u32> {
     let mut seen: Vec<T> = Vec::new();
-    let rank = |value: T| {
-        let known = seen.iter().position(|other| *other == value);
-        let rank = known.unwrap_or_else(|| {
-            seen.push(value);
-            seen.len() - 1
-        });
-        u32::try_from(rank).unwrap_or(u32::MAX)
-    };
-    values.map(rank).collect()
+    values
+        .map(|value| {
+            let known = seen.iter().position(|other| *other == value);
+            let rank = known.unwrap_or_else(|| {
+                seen.push(value);
+                seen.len() - 1
+            });
+            u32::try_from(rank).unwrap_or(u32::MAX)
+        })
+        .collect()
 }
 
 /// Slots numbered over a machine of so many sockets, each with as many.
@@ -232,13 +232,14 @@ fn channels(
     let label = |index: usize| index.to_string();
     match &rule.channels {
         Channels::Named | Channels::Letters => {
-            let named = |found: &Found| found.channel.clone().ok_or(WhyNot::Gaps);
-            row.iter().map(named).collect()
+            row.iter().map(|found| found.channel.clone().ok_or(WhyNot::Gaps)).collect()
         }
         Channels::Own => {
             wanted("slots", row.len(), family()?, |found, all| found == all)?;
-            let own = |found: &Found| found.channel.clone().unwrap_or(label(found.number as usize));
-            Ok(row.iter().map(own).collect())
+            Ok(row
+                .iter()
+                .map(|found| found.channel.clone().unwrap_or(label(found.number as usize)))
+                .collect())
         }
         Channels::Neighbours => {
             let all = family()?;
@@ -262,16 +263,15 @@ fn channels(
         Channels::Modulo(each) => through(rule, row, *each as usize),
         Channels::Pair(slots) => {
             let first = |found: &Found| found.number.checked_sub(1).ok_or(WhyNot::Gaps);
-            let of = |found: &Found| Ok(label((first(found)? / (*slots).max(1)) as usize));
-            row.iter().map(of).collect()
+            row.iter().map(|found| Ok(label((first(found)? / (*slots).max(1)) as usize))).collect()
         }
-        Channels::Table(table) => {
-            let of = |found: &Found| {
+        Channels::Table(table) => row
+            .iter()
+            .map(|found| {
                 let mut rows = table.iter().filter(|(_, slots)| slots.contains(&found.number));
                 rows.next().map(|(channel, _)| channel.clone()).ok_or(WhyNot::Gaps)
-            };
-            row.iter().map(of).collect()
-        }
+            })
+            .collect(),
     }
 }
 
@@ -294,23 +294,26 @@ fn through(rule: &Rule, row: &[Found], each: usize) -> Result<Vec<String>, WhyNo
         let least = first.entry(found.unit).or_insert(found.number);
         *least = (*least).min(found.number);
     }
-    let of = |found: &Found| {
-        // Counted from 1 or from 0.
-        let base = first.get(&found.unit).copied().unwrap_or(1).min(1);
-        let index = (found.number - base) as usize % each.max(1) + 1;
-        match rule.units > 1 {
-            true => format!("{}.{index}", found.unit),
-            false => index.to_string(),
-        }
-    };
-    Ok(row.iter().map(of).collect())
+    Ok(row
+        .iter()
+        .map(|found| {
+            // Counted from 1 or from 0.
+            let base = first.get(&found.unit).copied().unwrap_or(1).min(1);
+            let index = (found.number - base) as usize % each.max(1) + 1;
+            match rule.units > 1 {
+                true => format!("{}.{index}", found.unit),
+                false => index.to_string(),
+            }
+        })
+        .collect())
 }
 
 /// Numbers without gaps in each board or riser: with gaps, slots are missing from the table.
 fn in_one_row(row: &[Found]) -> Result<(), WhyNot> {
-    let follows =
-        |pair: &[Found]| pair[0].unit != pair[1].unit || pair[1].number == pair[0].number + 1;
-    match row.windows(2).all(follows) {
+    match row
+        .windows(2)
+        .all(|pair| pair[0].unit != pair[1].unit || pair[1].number == pair[0].number + 1)
+    {
         true => Ok(()),
         false => Err(WhyNot::Gaps),
     }

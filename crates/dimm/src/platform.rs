@@ -61,12 +61,13 @@ struct Maker {
 
 static ALL: LazyLock<Vec<Platform>> = LazyLock::new(|| {
     let makers = FILES.iter().filter_map(|file| serde_json::from_str::<Maker>(file).ok());
-    let filled = |maker: Maker| {
-        let source = maker.source;
-        let with_source = move |p: Platform| Platform { source: source.clone(), ..p };
-        maker.platforms.into_iter().map(with_source)
-    };
-    makers.flat_map(filled).collect()
+    makers
+        .flat_map(|maker| {
+            let source = maker.source;
+            let with_source = move |p: Platform| Platform { source: source.clone(), ..p };
+            maker.platforms.into_iter().map(with_source)
+        })
+        .collect()
 });
 
 /// The family of a host's processors: by the name the kernel shows, else by firmware's.
@@ -80,10 +81,8 @@ pub fn of(host: &Host) -> Option<&'static Platform> {
 /// The family of a processor by its name.
 pub fn named(processor: &str) -> Option<&'static Platform> {
     let name = plain_name(processor);
-    let is_one = |platform: &&Platform| {
-        platform.processors.iter().any(|glob| WildMatch::new(glob).matches(&name))
-    };
-    ALL.iter().find(is_one)
+    ALL.iter()
+        .find(|platform| platform.processors.iter().any(|glob| WildMatch::new(glob).matches(&name)))
 }
 
 /// A processor's name in capitals without marks, clock, core count and the words that all have:
@@ -91,10 +90,12 @@ pub fn named(processor: &str) -> Option<&'static Platform> {
 fn plain_name(processor: &str) -> String {
     let upper = processor.to_uppercase().replace("(R)", " ").replace("(TM)", " ");
     let head = upper.split('@').next().unwrap_or_default();
-    let drop = |word: &&str| {
-        !matches!(*word, "INTEL" | "AMD" | "CPU" | "PROCESSOR") && !word.ends_with("-CORE")
-    };
-    head.split_whitespace().filter(drop).collect::<Vec<_>>().join(" ")
+    head.split_whitespace()
+        .filter(|word| {
+            !matches!(*word, "INTEL" | "AMD" | "CPU" | "PROCESSOR") && !word.ends_with("-CORE")
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 impl Platform {

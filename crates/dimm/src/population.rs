@@ -89,13 +89,19 @@ fn fitted(host: &Host) -> usize {
 /// Where a board calls every empty slot alike, no slot names a processor without memory. It is
 /// fitted all the same, and nothing is on its channels: without it half a machine looks whole.
 fn with_unnamed(mut sockets: Vec<Socket>, slots: &[Slot], host: &Host) -> Vec<Socket> {
-    let nameless = |slot: &Slot| is_memory_slot(slot) && slot.module.is_none() && slot.at.is_none();
     let nameless = slots.iter().any(nameless);
     let next = sockets.iter().map(|socket| socket.socket + 1).max().unwrap_or(0);
     let missing = fitted(host).saturating_sub(sockets.len());
-    let bare = |socket: u32| Socket { socket, channels: BTreeMap::new(), unnamed: 0 };
-    sockets.extend((next..).take(if nameless { missing } else { 0 }).map(bare));
+    sockets.extend((next..).take(if nameless { missing } else { 0 }).map(|socket| Socket {
+        socket,
+        channels: BTreeMap::new(),
+        unnamed: 0,
+    }));
     sockets
+}
+
+fn nameless(slot: &Slot) -> bool {
+    is_memory_slot(slot) && slot.module.is_none() && slot.at.is_none()
 }
 
 /// Where the slots of a host are from.
@@ -248,7 +254,6 @@ impl Socket {
 
     /// Whether the populated channels hold as much as each other, in whatever modules.
     fn has_equal_capacity(&self) -> bool {
-        let sizes = |modules: &[u64]| modules.iter().copied().fold(0, u64::saturating_add);
         self.populated().windows(2).all(|pair| sizes(pair[0].1) == sizes(pair[1].1))
     }
 
@@ -265,6 +270,10 @@ impl Socket {
         shape.sort();
         shape
     }
+}
+
+fn sizes(modules: &[u64]) -> u64 {
+    modules.iter().copied().fold(0, u64::saturating_add)
 }
 
 /// The balance of a whole host: that of its worst socket, or the sockets' difference. Channels may
@@ -285,11 +294,13 @@ pub fn balance(sockets: &[Socket], sets: Option<&Sets>) -> Balance {
 
 /// The balance of every socket by itself.
 fn by_socket(sockets: &[Socket], sets: Option<&Sets>) -> Vec<Option<Balance>> {
-    let of = |socket: &Socket| {
-        let own = sets.and_then(|sets| sets.by_socket.get(&socket.socket));
-        socket.balance(own.map(Vec::as_slice))
-    };
-    sockets.iter().map(of).collect()
+    sockets
+        .iter()
+        .map(|socket| {
+            let own = sets.and_then(|sets| sets.by_socket.get(&socket.socket));
+            socket.balance(own.map(Vec::as_slice))
+        })
+        .collect()
 }
 
 impl fmt::Display for Balance {
@@ -326,7 +337,7 @@ pub fn controllers_equal(sockets: &[Socket], processor: &str) -> Option<bool> {
     if !two_by_three || sockets.iter().any(|socket| socket.channels.len() != 6) {
         return None;
     }
-    let equal = |socket: &Socket| {
+    Some(sockets.iter().filter(|socket| !socket.populated().is_empty()).all(|socket| {
         let channels = socket.ordered();
         let mut halves = channels.chunks(3).map(|half| {
             let mut held: Vec<&Vec<u64>> = half.iter().map(|(_, modules)| *modules).collect();
@@ -334,8 +345,7 @@ pub fn controllers_equal(sockets: &[Socket], processor: &str) -> Option<bool> {
             held
         });
         halves.next() == halves.next()
-    };
-    Some(sockets.iter().filter(|socket| !socket.populated().is_empty()).all(equal))
+    }))
 }
 
 #[cfg(test)]

@@ -12,8 +12,10 @@ pub fn read(root: &Root, sockets: Fact<Vec<CpuSocket>>) -> Cpu {
     let online = online(root);
     let numbers = online.value().cloned().unwrap_or_default();
     // Older kernels write "(null)" for no CPU at all.
-    let parse = |text: String| list::parse(text.strip_prefix("(null)").unwrap_or(&text));
-    let cpus = |file: &str| root.text(&format!("{CPUS}/{file}")).and_then(parse);
+    let cpus = |file: &str| {
+        root.text(&format!("{CPUS}/{file}"))
+            .and_then(|text| list::parse(text.strip_prefix("(null)").unwrap_or(&text)))
+    };
     Cpu {
         offline: cpus("offline"),
         isolated: cpus("isolated"),
@@ -66,11 +68,10 @@ fn model(root: &Root) -> Fact<String> {
     };
     let named = ["model name", "Processor", "cpu model", "cpu"].into_iter().find_map(field);
     // An Arm kernel gives numbers only: who designed the core, and which it is.
-    let arm = || {
+    match named.or_else(|| {
         let (maker, part) = (field("CPU implementer")?, field("CPU part")?);
         Some(format!("Arm core, implementer {maker}, part {part}"))
-    };
-    match named.or_else(arm) {
+    }) {
         Some(value) => Fact::Known { value, from },
         None => Fact::Absent { from },
     }
@@ -78,8 +79,9 @@ fn model(root: &Root) -> Fact<String> {
 
 fn places(root: &Root, numbers: &[u32]) -> Vec<CpuPlace> {
     let mut places: Vec<CpuPlace> = numbers.iter().map(|cpu| place(root, *cpu)).collect();
-    let lead = |cpu: u32| siblings(root, cpu)?.into_iter().find(|cpu| numbers.contains(cpu));
-    number_cores(&mut places, lead);
+    number_cores(&mut places, |cpu: u32| {
+        siblings(root, cpu)?.into_iter().find(|cpu| numbers.contains(cpu))
+    });
     places
 }
 
@@ -142,14 +144,14 @@ fn steal(text: &str) -> Result<f64, String> {
 fn idle_states(root: &Root) -> Fact<Vec<IdleState>> {
     let from = format!("/{CPUS}/cpu*/cpuidle");
     let cpus = root.numbered(CPUS, "cpu");
-    let dir = |cpu: u32| format!("{CPUS}/cpu{cpu}/cpuidle");
     let first = cpus.iter().find(|cpu| !root.numbered(&dir(**cpu), "state").is_empty());
     let Some(first) = first else { return Fact::absent(from) };
     let disabled = |state: u32| {
-        let is_off = |cpu: &&u32| {
-            root.number(&format!("{}/state{state}/disable", dir(**cpu))).value() == Some(&1)
-        };
-        cpus.iter().filter(is_off).count() as u32
+        cpus.iter()
+            .filter(|cpu| {
+                root.number(&format!("{}/state{state}/disable", dir(**cpu))).value() == Some(&1)
+            })
+            .count() as u32
     };
     let states = root.numbered(&dir(*first), "state").into_iter().filter_map(|state| {
         let file = |leaf: &str| format!("{}/state{state}/{leaf}", dir(*first));
@@ -160,6 +162,10 @@ fn idle_states(root: &Root) -> Fact<Vec<IdleState>> {
         })
     });
     Fact::known(states.collect(), from)
+}
+
+fn dir(cpu: u32) -> String {
+    format!("{CPUS}/cpu{cpu}/cpuidle")
 }
 
 /// Every cache once. CPUs of one machine may list theirs incompletely; what no CPU lists is

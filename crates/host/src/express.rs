@@ -65,8 +65,9 @@ const SPEEDS_GTS: [Option<f64>; 7] =
 /// A register of 32 bits.
 fn word(config: &[u8], at: usize) -> Result<u32, Gap> {
     let bytes = config.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
-    let outside = || Gap::Malformed(format!("a register at {at:#x} of {:#x}", config.len()));
-    bytes.map(u32::from_le_bytes).ok_or_else(outside)
+    bytes
+        .map(u32::from_le_bytes)
+        .ok_or_else(|| Gap::Malformed(format!("a register at {at:#x} of {:#x}", config.len())))
 }
 
 /// Where the capability begins.

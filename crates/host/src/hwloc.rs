@@ -36,8 +36,7 @@ pub enum BadTopology {
 pub fn parse(text: &str, from: &str) -> Result<Host, BadTopology> {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options)?;
-    let deep = |element: Element<'_, '_>| element.ancestors().nth(DEPTH_MAX).is_some();
-    if document.descendants().any(deep) {
+    if document.descendants().any(|element| element.ancestors().nth(DEPTH_MAX).is_some()) {
         return Err(BadTopology::Deep);
     }
     let topology = Topology { root: document.root_element(), from };
@@ -137,8 +136,12 @@ impl<'a> Topology<'a> {
             }
         };
         let whole = nodes > 0 && values.len() == nodes * nodes;
-        let row = |row: &[f64]| row.iter().map(|value| value.round() as u32).collect();
-        whole.then(|| values.chunks(nodes).map(row).collect())
+        whole.then(|| {
+            values
+                .chunks(nodes)
+                .map(|row| row.iter().map(|value| value.round() as u32).collect())
+                .collect()
+        })
     }
 
     fn devices(&self, host: &mut Host) {
@@ -231,7 +234,6 @@ impl<'a> Topology<'a> {
         let kind = object.attribute("pci_type").unwrap_or_default();
         let class = kind.get(..4).and_then(|hex| u32::from_str_radix(hex, 16).ok());
         let pair = kind.split(['[', ']']).nth(1).and_then(|pair| pair.split_once(':'));
-        let id = |hex: &str| u16::from_str_radix(hex, 16).ok();
         let name = pair.and_then(|(vendor, device)| Some(pci::known_as(id(vendor)?, id(device)?)));
         let rate = object.attribute("pci_link_speed").and_then(|rate| rate.parse::<f64>().ok());
         let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0);
@@ -266,6 +268,10 @@ impl<'a> Topology<'a> {
         let product: Vec<&str> = product.into_iter().flatten().collect();
         host.product = fact(Some(&product.join(" ")));
     }
+}
+
+fn id(hex: &str) -> Option<u16> {
+    u16::from_str_radix(hex, 16).ok()
 }
 
 /// A CPU, and the first of those of its core.
@@ -314,11 +320,13 @@ fn number(object: Element<'_, '_>, name: &str) -> Option<u64> {
 
 /// A set such as `0xffffff00,,0x0`: words of 32 bits, the highest first, empty ones zero.
 fn mask(text: &str) -> Vec<u32> {
-    let word = |word: &str| match word.trim().trim_start_matches("0x") {
-        "" => "0".to_owned(),
-        digits => digits.to_owned(),
-    };
-    let words: Vec<String> = text.split(',').map(word).collect();
+    let words: Vec<String> = text
+        .split(',')
+        .map(|word| match word.trim().trim_start_matches("0x") {
+            "" => "0".to_owned(),
+            digits => digits.to_owned(),
+        })
+        .collect();
     list::parse_mask(&words.join(",")).unwrap_or_default()
 }
 

@@ -62,8 +62,11 @@ impl<'a> Functions<'a> {
         let class = u32::try_from(*self.root.number(&format!("{entry}/class")).value()?).ok()?;
         let kind = kind(class)?;
         let dir = self.root.resolve(&entry)?;
-        let on_it = |nic: &&Nic| nic.path.last().is_some_and(|hop| hop.address == address);
-        let mut names: Vec<String> = nics.iter().filter(on_it).map(|n| n.name.clone()).collect();
+        let mut names: Vec<String> = nics
+            .iter()
+            .filter(|nic| nic.path.last().is_some_and(|hop| hop.address == address))
+            .map(|n| n.name.clone())
+            .collect();
         let rdma = rdma.iter().filter(|device| device.address.as_deref() == Some(&address));
         names.extend(rdma.map(|device| device.name.clone()));
         names.extend(self.root.names(&format!("{dir}/nvme")));
@@ -102,11 +105,12 @@ pub fn address_of(device: &str) -> Option<&str> {
 /// True for `0000:3b:00.0`; the domain may be longer than four digits.
 pub fn is_address(name: &str) -> bool {
     let parts: Vec<&str> = name.split([':', '.']).collect();
-    let hex = |text: &str, least: usize| {
-        text.len() >= least && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
     matches!(parts[..], [domain, bus, slot, function]
         if hex(domain, 4) && hex(bus, 2) && hex(slot, 2) && hex(function, 1))
+}
+
+fn hex(text: &str, least: usize) -> bool {
+    text.len() >= least && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn hop(root: &Root, address: &str, dir: &str) -> PciHop {

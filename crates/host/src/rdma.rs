@@ -38,11 +38,10 @@ fn netdev(root: &Root, ports: &str, number: u32) -> Fact<String> {
     let from = format!("{ports}/{number}/gids/0");
     let gid = root.text(&from);
     let Some(hardware) = gid.value().and_then(|gid| hardware_address(gid)) else { return named };
-    let has = |name: &String| {
+    match root.names(NETDEVS).into_iter().find(|name| {
         let address = root.text(&format!("{NETDEVS}/{name}/address"));
         address.value().is_some_and(|address| address.trim() == hardware)
-    };
-    match root.names(NETDEVS).into_iter().find(has) {
+    }) {
         Some(name) => Fact::known(name, format!("/{from} and /{NETDEVS}/*/address")),
         None => named,
     }
@@ -73,16 +72,21 @@ fn port(root: &Root, name: &str, number: u32) -> RdmaPort {
 
 /// The entries of a port's table that are set; a table has 128 and more, most of them zero.
 fn gids(root: &Root, table: &str, kinds: &str) -> Fact<Vec<Gid>> {
-    let of = |index: u32| {
-        let gid = root.text(&format!("{table}/{index}")).value()?.clone();
-        let is_set = gid.chars().any(|c| c.is_ascii_hexdigit() && c != '0');
-        let kind = root.text(&format!("{kinds}/{index}")).value().cloned();
-        is_set.then_some(Gid { index, gid, kind })
-    };
     let numbers = root.numbered(table, "");
     match numbers.is_empty() {
         true => Fact::absent(format!("/{table}")),
-        false => Fact::known(numbers.into_iter().filter_map(of).collect(), format!("/{table}/*")),
+        false => Fact::known(
+            numbers
+                .into_iter()
+                .filter_map(|index| {
+                    let gid = root.text(&format!("{table}/{index}")).value()?.clone();
+                    let is_set = gid.chars().any(|c| c.is_ascii_hexdigit() && c != '0');
+                    let kind = root.text(&format!("{kinds}/{index}")).value().cloned();
+                    is_set.then_some(Gid { index, gid, kind })
+                })
+                .collect(),
+            format!("/{table}/*"),
+        ),
     }
 }
 

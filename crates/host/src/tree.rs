@@ -40,7 +40,6 @@ impl Tree {
 
     /// The tree below the one folder that holds everything, as archives have it.
     pub fn below_top(self) -> Self {
-        let first = |path: &str| path.split_once('/').map(|(first, _)| first.to_owned());
         let mut tops = self.entries.keys().map(|path| first(path));
         let top = tops.next().flatten();
         let Some(top) = top.filter(|top| tops.all(|other| other.as_ref() == Some(top))) else {
@@ -49,8 +48,13 @@ impl Tree {
         if ["sys", "proc", "sos_commands"].contains(&top.as_str()) {
             return self;
         }
-        let below = |(path, entry): (String, Entry)| (path[top.len() + 1..].to_owned(), entry);
-        Self { entries: self.entries.into_iter().map(below).collect() }
+        Self {
+            entries: self
+                .entries
+                .into_iter()
+                .map(|(path, entry)| (path[top.len() + 1..].to_owned(), entry))
+                .collect(),
+        }
     }
 
     /// Whether there is a file, a link or a folder.
@@ -140,6 +144,10 @@ impl Tree {
         }
         Some(done.join("/"))
     }
+}
+
+fn first(path: &str) -> Option<String> {
+    path.split_once('/').map(|(first, _)| first.to_owned())
 }
 
 /// Without dots and double slashes, and never above the top.

@@ -193,12 +193,15 @@ fn of_all_cpus(root: &Root, file: &str) -> Fact<String> {
 
 /// The driver of Intel says whether turbo is off, the others whether boost is on.
 fn turbo(root: &Root) -> Fact<String> {
-    let word = |on: i64| if on == 1 { "on" } else { "off" }.to_owned();
     let off = root.number("sys/devices/system/cpu/intel_pstate/no_turbo");
     if !matches!(off, Fact::Absent { .. }) {
         return off.map(|off| word(1 - off));
     }
     root.number("sys/devices/system/cpu/cpufreq/boost").map(word)
+}
+
+fn word(on: i64) -> String {
+    if on == 1 { "on" } else { "off" }.to_owned()
 }
 
 /// `DMA-FQ for 41 groups`, or absent when devices reach memory without one.
@@ -218,11 +221,10 @@ fn iommu(root: &Root) -> Fact<String> {
 }
 
 fn command_line(root: &Root) -> Fact<String> {
-    let kept = |text: String| {
+    match root.text("proc/cmdline").map(|text| {
         let words = text.split_whitespace().filter(|word| is_setting(word));
         words.collect::<Vec<_>>().join(" ")
-    };
-    match root.text("proc/cmdline").map(kept) {
+    }) {
         Fact::Known { value, from } if value.is_empty() => {
             Fact::absent(format!("{from} sets none of these"))
         }

@@ -195,14 +195,15 @@ pub fn listener() -> Result<(), HostError> {
 /// What a server for iperf3 clients may call: a listener's calls, and sockets for datagrams.
 pub fn iperf3() -> Result<(), HostError> {
     let mut rules = talking()?;
-    let datagrams = |family: libc::c_int| {
-        let family = condition(0, SeccompCmpOp::Eq, u64::from(family as u32))?;
-        let kind = SeccompCmpOp::MaskedEq(0xf);
-        rule(vec![family, condition(1, kind, libc::SOCK_DGRAM as u64)?])
-    };
     rules.insert(libc::SYS_socket, vec![datagrams(libc::AF_INET)?, datagrams(libc::AF_INET6)?]);
     rules.extend([libc::SYS_bind, libc::SYS_connect].map(|call| (call, Vec::new())));
     allow_only(rules)
+}
+
+fn datagrams(family: libc::c_int) -> Result<SeccompRule, HostError> {
+    let family = condition(0, SeccompCmpOp::Eq, u64::from(family as u32))?;
+    let kind = SeccompCmpOp::MaskedEq(0xf);
+    rule(vec![family, condition(1, kind, libc::SOCK_DGRAM as u64)?])
 }
 
 /// Talking, in threads; no memory that can be executed, no signal to another process, and of the

@@ -168,7 +168,6 @@ fn value_of(path: &str) -> Result<String, HostError> {
 }
 
 fn put_back(change: &Change) -> Result<Undone, HostError> {
-    let same = |a: &str, b: &str| a.split_whitespace().eq(b.split_whitespace());
     let now = value_of(&change.path)?;
     let Change { setting, path, was, wrote, .. } = change.clone();
     if !same(&now, &wrote) && !same(&now, &was) {
@@ -178,6 +177,10 @@ fn put_back(change: &Change) -> Result<Undone, HostError> {
         std::fs::write(&path, &was).map_err(|error| machine(&path, error))?;
     }
     Ok(Undone::Back { setting, path, was })
+}
+
+fn same(a: &str, b: &str) -> bool {
+    a.split_whitespace().eq(b.split_whitespace())
 }
 
 #[cfg(test)]

@@ -259,8 +259,10 @@ impl Family {
         if self.processor.is_empty() {
             return None;
         }
-        let is = |processor| self.processor.iter().any(|models| models.has(processor));
-        Some(processor.is_some_and(is))
+        Some(
+            processor
+                .is_some_and(|processor| self.processor.iter().any(|models| models.has(processor))),
+        )
     }
 }
 

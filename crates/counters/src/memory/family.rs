@@ -23,8 +23,7 @@ const OF_CORES: [&str; 10] = [
 
 /// The family of the machine, or why there is none.
 pub fn find(root: &Root) -> Result<Family, Uncounted> {
-    let is_uncore = |name: &String| !OF_CORES.contains(&&**name);
-    if !root.names(pmu::DEVICES).iter().any(is_uncore) {
+    if !root.names(pmu::DEVICES).iter().any(|name| !OF_CORES.contains(&&**name)) {
         return Err(Uncounted::NoPmu { inside: hypervisor(root).value().cloned() });
     }
     let processor = processor(root);

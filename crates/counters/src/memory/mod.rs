@@ -217,15 +217,16 @@ fn summed<'a>(counted: impl Iterator<Item = (&'a Counter, Grown)>) -> Vec<Count>
         sum.1 += 1;
         sum.2 = sum.2.min(grown.ran_thousandths);
     }
-    let count = |((of, package), (bytes, counters, ran)): (_, (f64, u32, u32))| Count {
-        of,
-        by: CountedBy::Uncore,
-        package,
-        bytes: bytes.round() as u64,
-        counters,
-        ran_thousandths: (ran < RAN_THOUSANDTHS).then_some(ran),
-    };
-    sums.into_iter().map(count).collect()
+    sums.into_iter()
+        .map(|((of, package), (bytes, counters, ran))| Count {
+            of,
+            by: CountedBy::Uncore,
+            package,
+            bytes: bytes.round() as u64,
+            counters,
+            ran_thousandths: (ran < RAN_THOUSANDTHS).then_some(ran),
+        })
+        .collect()
 }
 
 impl Counter {

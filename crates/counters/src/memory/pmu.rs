@@ -59,12 +59,14 @@ fn unclear(fact: &Fact<String>, what: &str) -> Unclear {
 /// `0-3,8` as its numbers; `None` where it is no such list, or has more than any machine.
 pub fn numbers(text: &str) -> Option<Vec<u32>> {
     const MOST: u32 = 1 << 20;
-    let range = |part: &str| -> Option<std::ops::RangeInclusive<u32>> {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        (first <= last && last < MOST).then_some(first..=last)
-    };
-    let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+    let ranges: Option<Vec<_>> = text
+        .split(',')
+        .map(|part| -> Option<std::ops::RangeInclusive<u32>> {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+            (first <= last && last < MOST).then_some(first..=last)
+        })
+        .collect();
     Some(ranges?.into_iter().flatten().collect())
 }
 

@@ -113,8 +113,13 @@ impl Profiler {
     /// What was sampled from the opening of the window on, for its length; both in nanoseconds of
     /// the monotonic clock.
     pub fn finish(mut self, opened: Nanos, window: Nanos) -> Profile {
-        let within = |taken: &&Taken| opened.0 <= taken.at_ns && taken.at_ns - opened.0 < window.0;
-        let inside: Vec<Taken> = self.samples.taken.iter().filter(within).copied().collect();
+        let inside: Vec<Taken> = self
+            .samples
+            .taken
+            .iter()
+            .filter(|taken| opened.0 <= taken.at_ns && taken.at_ns - opened.0 < window.0)
+            .copied()
+            .collect();
         let outside = (self.samples.taken.len() - inside.len()) as u64;
         self.gaps.extend(self.shared());
         self.gaps.extend(self.moved());
@@ -162,12 +167,13 @@ impl Profiler {
                 Target::Thread(_) => None,
             })
             .collect();
-        let changed = |one: &[u32], other: &[u32]| -> Vec<u32> {
-            one.iter().filter(|cpu| !other.contains(cpu)).copied().collect()
-        };
         let moved = [changed(&opened, &now), changed(&now, &opened)].concat();
         (!moved.is_empty()).then_some(Gap::Cpus(moved))
     }
+}
+
+fn changed(one: &[u32], other: &[u32]) -> Vec<u32> {
+    one.iter().filter(|cpu| !other.contains(cpu)).copied().collect()
 }
 
 impl Attempt {
@@ -260,7 +266,6 @@ fn refusal(why: &NotOpened) -> Refusal {
 }
 
 fn not_profiled(why: &NotOpened) -> NotProfiled {
-    let errno = |error: &std::io::Error| error.raw_os_error().unwrap_or(0);
     match (why, refusal(why)) {
         (NotOpened::Ring(_), Refusal::Denied) => NotProfiled::NoMemory,
         (_, Refusal::Denied) => NotProfiled::Denied {
@@ -272,6 +277,10 @@ fn not_profiled(why: &NotOpened) -> NotProfiled {
             NotProfiled::System { errno: errno(error) }
         }
     }
+}
+
+fn errno(error: &std::io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(0)
 }
 
 /// The number in a file.
@@ -295,11 +304,13 @@ fn online() -> Vec<u32> {
 
 /// `0-3,8` as its CPUs.
 fn cpus(text: &str) -> Vec<u32> {
-    let range = |part: &str| -> Option<std::ops::RangeInclusive<u32>> {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    };
-    text.split(',').filter_map(range).flatten().collect()
+    text.split(',')
+        .filter_map(|part| -> Option<std::ops::RangeInclusive<u32>> {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(first.parse().ok()?..=last.parse().ok()?)
+        })
+        .flatten()
+        .collect()
 }
 
 /// The threads of this process but for the one that keeps the time line.

@@ -62,8 +62,10 @@ fn cut(counts: Counts, most: usize) -> Vec<Stack> {
 }
 
 fn sorted(counts: Counts) -> Vec<Stack> {
-    let stack = |((task, frames), (samples, weight))| Stack { task, frames, samples, weight };
-    let mut all: Vec<Stack> = counts.into_iter().map(stack).collect();
+    let mut all: Vec<Stack> = counts
+        .into_iter()
+        .map(|((task, frames), (samples, weight))| Stack { task, frames, samples, weight })
+        .collect();
     all.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.frames.cmp(&b.frames)));
     all
 }

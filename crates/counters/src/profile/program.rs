@@ -28,10 +28,13 @@ fn stretch(line: &str) -> Option<Mapped> {
     if !words.next()?.contains('x') {
         return None;
     }
-    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     let offset = hex(words.next()?)?;
     let path = words.nth(2)?.to_owned();
     Some(Mapped { from: hex(from)?, to: hex(to)?, offset, path })
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
 }
 
 /// The functions of the files that are mapped; each file is read when it is first asked for.
@@ -133,25 +136,29 @@ impl Functions {
 fn segments(file: &File, head: &[u8]) -> io::Result<Vec<Segment>> {
     let (at, each, count) = (number(head, 32, 8), number(head, 54, 2), number(head, 56, 2));
     let table = bytes(file, at, each * count)?;
-    let loaded = |entry: &&[u8]| number(entry, 0, 4) == 1;
-    let segment = |entry: &[u8]| Segment {
-        offset: number(entry, 8, 8),
-        address: number(entry, 16, 8),
-        length: number(entry, 32, 8),
-    };
-    Ok(table.chunks_exact(each.max(1) as usize).filter(loaded).map(segment).collect())
+    Ok(table
+        .chunks_exact(each.max(1) as usize)
+        .filter(|entry| number(entry, 0, 4) == 1)
+        .map(|entry| Segment {
+            offset: number(entry, 8, 8),
+            address: number(entry, 16, 8),
+            length: number(entry, 32, 8),
+        })
+        .collect())
 }
 
 fn sections(file: &File, head: &[u8]) -> io::Result<Vec<Section>> {
     let (at, each, count) = (number(head, 40, 8), number(head, 58, 2), number(head, 60, 2));
     let table = bytes(file, at, each * count)?;
-    let section = |entry: &[u8]| Section {
-        kind: number(entry, 4, 4) as u32,
-        offset: number(entry, 24, 8),
-        length: number(entry, 32, 8),
-        link: number(entry, 40, 4) as u32,
-    };
-    Ok(table.chunks_exact(each.max(1) as usize).map(section).collect())
+    Ok(table
+        .chunks_exact(each.max(1) as usize)
+        .map(|entry| Section {
+            kind: number(entry, 4, 4) as u32,
+            offset: number(entry, 24, 8),
+            length: number(entry, 32, 8),
+            link: number(entry, 40, 4) as u32,
+        })
+        .collect())
 }
 
 /// Where a symbol is in its file, how long it is, and its name; `None` where it is no function.
@@ -162,8 +169,8 @@ fn function(symbol: &[u8], names: &[u8], segments: &[Segment]) -> Option<(u64, u
     if !(kind == 2 || kind == 10) || address == 0 {
         return None;
     }
-    let within = |s: &&Segment| s.address <= address && address - s.address < s.length;
-    let segment = segments.iter().find(within)?;
+    let segment =
+        segments.iter().find(|s| s.address <= address && address - s.address < s.length)?;
     let name = names.get(number(symbol, 0, 4) as usize..)?.split(|byte| *byte == 0).next()?;
     let name = String::from_utf8_lossy(name).into_owned();
     Some((address - segment.address + segment.offset, length, name))

@@ -71,7 +71,6 @@ const KEPT_V6: [(&str, &str); 6] = [
 ];
 
 fn look(_: &Scene<'_>) -> Option<Look> {
-    let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).ok();
     let mut look = Look::default();
     for name in ["netstat", "snmp"] {
         parse(&read(name)?, &mut look);
@@ -79,6 +78,10 @@ fn look(_: &Scene<'_>) -> Option<Look> {
     // Without IPv6 there is no such file.
     parse_v6(&read("snmp6").unwrap_or_default(), &mut look);
     look.seen()
+}
+
+fn read(name: &str) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).ok()
 }
 
 fn key(name: String) -> Key {

@@ -137,21 +137,22 @@ fn settings(what: &str, text: &str) -> Vec<(String, String)> {
     let plain = lines.filter(|(name, _)| {
         name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'))
     });
-    // A dot in a name, as an interface's may have, is written as a slash.
-    let swap = |name: &str| -> String {
-        name.chars()
-            .map(|c| {
-                if c == '.' {
-                    '/'
-                } else if c == '/' {
-                    '.'
-                } else {
-                    c
-                }
-            })
-            .collect()
-    };
     plain.map(|(name, value)| (format!("proc/sys/{}", swap(name)), value.to_owned())).collect()
+}
+
+/// A dot in a name, as an interface's may have, is written as a slash.
+fn swap(name: &str) -> String {
+    name.chars()
+        .map(|c| {
+            if c == '.' {
+                '/'
+            } else if c == '/' {
+                '.'
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 fn host_name(tree: &Tree) -> Option<String> {

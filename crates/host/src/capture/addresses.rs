@@ -155,10 +155,6 @@ pub struct Pairs {
 
 /// The ways in which texts write these bytes, always in the same order.
 pub fn spellings(bytes: &[u8]) -> Vec<String> {
-    let spelt = |bytes: &[u8], size: usize, between: &str| {
-        let word = |part: &[u8]| part.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        bytes.chunks(size).map(word).collect::<Vec<_>>().join(between)
-    };
     let turned: Vec<u8> = bytes.iter().rev().copied().collect();
     [bytes, &turned]
         .into_iter()
@@ -169,6 +165,14 @@ pub fn spellings(bytes: &[u8]) -> Vec<String> {
             std::iter::once(plain).chain(pairs).chain(words)
         })
         .collect()
+}
+
+fn spelt(bytes: &[u8], size: usize, between: &str) -> String {
+    bytes
+        .chunks(size)
+        .map(|part| part.iter().map(|b| format!("{b:02x}")).collect::<String>())
+        .collect::<Vec<_>>()
+        .join(between)
 }
 
 #[cfg(test)]

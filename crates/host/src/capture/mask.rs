@@ -243,11 +243,12 @@ fn common_words(answers: &Answers) -> BTreeSet<String> {
 /// Interfaces and devices whose names contain one of the host's names, by new names.
 fn renamed(answers: &Answers, hosts: &[String]) -> BTreeMap<String, String> {
     let names = OWNERS_NAMES.iter().filter_map(|folder| answers.folders.get(*folder)).flatten();
-    let tells = |name: &&String| {
-        let name = name.to_ascii_lowercase();
-        hosts.iter().any(|host| host.len() > 2 && name.contains(&host.to_ascii_lowercase()))
-    };
-    let found: BTreeSet<&String> = names.filter(tells).collect();
+    let found: BTreeSet<&String> = names
+        .filter(|name| {
+            let name = name.to_ascii_lowercase();
+            hosts.iter().any(|host| host.len() > 2 && name.contains(&host.to_ascii_lowercase()))
+        })
+        .collect();
     let numbered = found.into_iter().enumerate();
     numbered.map(|(at, name)| (name.clone(), format!("ifmasked{}", at + 1))).collect()
 }
@@ -257,14 +258,15 @@ fn groups(text: &str) -> BTreeMap<String, String> {
     let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
     let names: BTreeSet<&str> = paths.flat_map(|path| path.split('/')).collect();
     let own = names.into_iter().filter(|name| !name.is_empty() && !GROUPS_KEPT.contains(name));
-    let ending = |name: &str| {
-        let endings = [".service", ".slice", ".scope"];
-        endings.into_iter().find(|ending| name.ends_with(ending)).unwrap_or_default()
-    };
     let numbered = own.enumerate();
     numbered
         .map(|(at, name)| (name.to_owned(), format!("group{}{}", at + 1, ending(name))))
         .collect()
+}
+
+fn ending(name: &str) -> &str {
+    let endings = [".service", ".slice", ".scope"];
+    endings.into_iter().find(|ending| name.ends_with(ending)).unwrap_or_default()
 }
 
 /// The text with whole words of letters, digits, dashes and lines replaced.
@@ -272,8 +274,11 @@ fn words(text: &str, by: &BTreeMap<String, String>) -> String {
     if by.is_empty() {
         return text.to_owned();
     }
-    let between = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    parts(text, between, |word| by.get(word).cloned().unwrap_or_else(|| word.to_owned()))
+    parts(
+        text,
+        |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.')),
+        |word| by.get(word).cloned().unwrap_or_else(|| word.to_owned()),
+    )
 }
 
 fn parts(

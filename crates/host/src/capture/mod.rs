@@ -43,11 +43,13 @@ impl Content {
         match std::str::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Self::Text(text.to_owned()),
             // Words of eight digits: short enough not to be taken for a name and masked.
-            _ => {
-                let word =
-                    |four: &[u8]| four.iter().map(|b| format!("{b:02x}")).collect::<String>();
-                Self::Hex(bytes.chunks(4).map(word).collect::<Vec<_>>().join(" "))
-            }
+            _ => Self::Hex(
+                bytes
+                    .chunks(4)
+                    .map(|four| four.iter().map(|b| format!("{b:02x}")).collect::<String>())
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            ),
         }
     }
 

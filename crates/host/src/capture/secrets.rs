@@ -84,10 +84,7 @@ impl Secrets {
         self.spelt = spelt;
         self.bytes = long
             .into_iter()
-            .flat_map(|(real, masked)| {
-                let turned = |bytes: &[u8]| bytes.iter().rev().copied().collect::<Vec<u8>>();
-                [(turned(&real), turned(&masked)), (real, masked)]
-            })
+            .flat_map(|(real, masked)| [(turned(&real), turned(&masked)), (real, masked)])
             .collect();
         self.bytes.sort_by_key(|(real, _)| std::cmp::Reverse(real.len()));
     }
@@ -147,7 +144,6 @@ impl Secrets {
                 continue;
             }
             text = replaced(&text, real, masked, |before, after| {
-                let joins = |c: Option<char>| c.is_some_and(|c| c.is_ascii_hexdigit());
                 !is_short || !joins(before) && !joins(after)
             });
         }
@@ -161,8 +157,7 @@ impl Secrets {
         while at < groups.len() {
             let sizes = |n: usize, of: &dyn Fn(usize) -> usize| {
                 let there = groups.get(at..at + n)?;
-                let fits = |(index, group): (usize, &String)| is_hex(group, of(index));
-                there.iter().enumerate().all(fits).then_some(n)
+                there.iter().enumerate().all(|(index, group)| is_hex(group, of(index))).then_some(n)
             };
             if let Some(count) = sizes(5, &|index| UUID[index]) {
                 let stand_in = self.word_for(&groups[at..at + count].join("-"));
@@ -201,8 +196,10 @@ impl Secrets {
             let Some(count) = counts.iter().find(|count| **count <= alike) else { continue };
             let bytes: Vec<u8> = groups[..*count].iter().flat_map(|group| hex(group)).collect();
             let masked = self.addresses.bytes(&bytes)?;
-            let word = |part: &[u8]| part.iter().map(|b| format!("{b:02x}")).collect::<String>();
-            let shown: Vec<String> = masked.chunks(size / 2).map(word).collect();
+            let shown: Vec<String> = masked
+                .chunks(size / 2)
+                .map(|part| part.iter().map(|b| format!("{b:02x}")).collect::<String>())
+                .collect();
             return Some((*count, shown.join(":")));
         }
         let most = groups.iter().take(8).count();
@@ -278,6 +275,14 @@ impl Secrets {
             false => word.to_owned(),
         }
     }
+}
+
+fn turned(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().rev().copied().collect::<Vec<u8>>()
+}
+
+fn joins(c: Option<char>) -> bool {
+    c.is_some_and(|c| c.is_ascii_hexdigit())
 }
 
 /// True for exactly so many hexadecimal digits.

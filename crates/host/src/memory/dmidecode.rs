@@ -98,8 +98,8 @@ fn whole(sections: &[Section], firmware: &Firmware, text: &str) -> Result<(), Un
     }
     // Without any slot, only system memory counts: flash has an array and often no device.
     let there = firmware.slots.len();
-    let counted = |array: &&MemoryArray| there > 0 || array.used_for == "System Memory";
-    let arrays = firmware.arrays.iter().filter(counted);
+    let arrays =
+        firmware.arrays.iter().filter(|array| there > 0 || array.used_for == "System Memory");
     let listed = arrays.map(|array| usize::from(array.slots.unwrap_or(0))).sum();
     if there < listed {
         return Err(Unreadable::CutShort { there, listed });

@@ -124,13 +124,15 @@ fn shape(held: &[(Channel, u64)]) -> Vec<Vec<Vec<u64>>> {
     for ((socket, channel), bytes) in held {
         sockets.entry(*socket).or_default().entry(channel).or_default().push(*bytes);
     }
-    let of = |channels: BTreeMap<&str, Vec<u64>>| {
-        let mut channels: Vec<Vec<u64>> = channels.into_values().collect();
-        channels.iter_mut().for_each(|sizes| sizes.sort_unstable());
-        channels.sort();
-        channels
-    };
-    let mut shape: Vec<Vec<Vec<u64>>> = sockets.into_values().map(of).collect();
+    let mut shape: Vec<Vec<Vec<u64>>> = sockets
+        .into_values()
+        .map(|channels| {
+            let mut channels: Vec<Vec<u64>> = channels.into_values().collect();
+            channels.iter_mut().for_each(|sizes| sizes.sort_unstable());
+            channels.sort();
+            channels
+        })
+        .collect();
     shape.sort();
     shape
 }
@@ -140,11 +142,12 @@ fn alike(slots: &[Slot]) -> Option<&Module> {
     let mut modules =
         slots.iter().filter_map(|slot| slot.module.as_ref()).filter(|module| module.is_dram);
     let first = modules.next()?;
-    let same = |other: &Module| {
-        (other.rated_mts, other.configured_mts, other.ranks)
-            == (first.rated_mts, first.configured_mts, first.ranks)
-    };
-    modules.all(same).then_some(first)
+    modules
+        .all(|other| {
+            (other.rated_mts, other.configured_mts, other.ranks)
+                == (first.rated_mts, first.configured_mts, first.ranks)
+        })
+        .then_some(first)
 }
 
 #[cfg(test)]

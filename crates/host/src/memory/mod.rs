@@ -120,10 +120,6 @@ pub fn firmware(root: &Root) -> Told {
 /// Structures by type and number, in the order that a table would have them.
 fn entries(root: &Root) -> Fact<Vec<u8>> {
     const DIR: &str = "sys/firmware/dmi/entries";
-    let number = |name: &str| {
-        let (kind, instance) = name.split_once('-')?;
-        Some((kind.parse::<u32>().ok()?, instance.parse::<u32>().ok()?))
-    };
     let mut names: Vec<(u32, u32)> =
         root.names(DIR).iter().filter_map(|name| number(name)).collect();
     names.retain(|(kind, _)| matches!(kind, 1 | 2 | 4 | 9 | 16 | 17 | 19 | 20));
@@ -139,6 +135,11 @@ fn entries(root: &Root) -> Fact<Vec<u8>> {
         }
     }
     Fact::known(all, format!("/{DIR}/*/raw"))
+}
+
+fn number(name: &str) -> Option<(u32, u32)> {
+    let (kind, instance) = name.split_once('-')?;
+    Some((kind.parse::<u32>().ok()?, instance.parse::<u32>().ok()?))
 }
 
 #[cfg(test)]

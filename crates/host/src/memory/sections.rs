@@ -164,11 +164,6 @@ impl Section {
 /// Text from bytes, if they can be text at all: UTF-8 or UTF-16 with their marks, else every byte
 /// a character as in Latin-1.
 pub fn text(bytes: &[u8]) -> Option<String> {
-    let wide = |pair: &[u8], big: bool| match (pair, big) {
-        ([a, b], true) => u16::from_be_bytes([*a, *b]),
-        ([a, b], false) => u16::from_le_bytes([*a, *b]),
-        _ => 0,
-    };
     let utf16 = |big: bool| {
         let units: Vec<u16> = bytes[2..].chunks(2).map(|pair| wide(pair, big)).collect();
         String::from_utf16_lossy(&units)
@@ -182,9 +177,20 @@ pub fn text(bytes: &[u8]) -> Option<String> {
             Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
         },
     };
-    let is_blank = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{c}');
     let strange = text.chars().any(|c| c < ' ' && !is_blank(c));
     (!strange).then_some(text)
+}
+
+fn wide(pair: &[u8], big: bool) -> u16 {
+    match (pair, big) {
+        ([a, b], true) => u16::from_be_bytes([*a, *b]),
+        ([a, b], false) => u16::from_le_bytes([*a, *b]),
+        _ => 0,
+    }
+}
+
+fn is_blank(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | '\u{c}')
 }
 
 /// A line without what mail programs put before it, and without blanks around.
@@ -279,10 +285,14 @@ pub fn read(text: &str) -> Result<Vec<Section>, Unreadable> {
 /// host; inside a report, firmware gives handles twice.
 fn close(all: &mut Vec<Section>, section: Option<Section>) -> Result<(), Unreadable> {
     let Some(section) = section else { return Ok(()) };
-    let is_twin = |other: &&Section| {
-        other.handle.is_some() && other.handle == section.handle && other.report != section.report
-    };
-    let mut twins = all.iter().filter(is_twin).peekable();
+    let mut twins = all
+        .iter()
+        .filter(|other| {
+            other.handle.is_some()
+                && other.handle == section.handle
+                && other.report != section.report
+        })
+        .peekable();
     let read = section.kind.is_some_and(|kind| KINDS_READ.contains(&kind));
     if twins.peek().is_none() {
         all.push(section);

@@ -162,7 +162,6 @@ pub(super) fn interleave(position: u8, depth: u8) -> Option<Interleave> {
 }
 
 fn socket(socket: &SMBiosProcessorInformation<'_>) -> CpuSocket {
-    let count = |count: Option<u32>| count.filter(|count| *count > 0);
     let cores = match (socket.cores_enabled(), socket.core_count()) {
         (Some(CoresEnabled::Count(cores)), _) => Some(cores.into()),
         (Some(CoresEnabled::SeeCoresEnabled2), _) => {
@@ -184,6 +183,10 @@ fn socket(socket: &SMBiosProcessorInformation<'_>) -> CpuSocket {
         cores: count(cores),
         threads: count(threads),
     }
+}
+
+fn count(count: Option<u32>) -> Option<u32> {
+    count.filter(|count| *count > 0)
 }
 
 /// A 16-bit field of the structure.

@@ -155,10 +155,6 @@ impl Joined {
             };
             let known = &mut self.host.nodes[at];
             let name = format!("node {}", node.id);
-            let of = |cpus: &[u32], from: &Source| Said {
-                value: crate::list::show(cpus),
-                from: from.clone(),
-            };
             let cpus = self.counted.get(&node.id).filter(|_| {
                 let told = !known.cpus.is_empty() && !node.cpus.is_empty();
                 told && known.cpus != node.cpus
@@ -219,16 +215,12 @@ impl Joined {
     }
 
     fn nic(&mut self, nic: &Nic) {
-        // An output that named no interface is told by its address.
-        let ends_at =
-            |one: &Nic, address: &str| one.path.last().is_some_and(|hop| hop.address == address);
         let address = nic.path.last().map(|hop| hop.address.clone());
-        let same = |known: &Nic| {
+        let Some(at) = self.host.nics.iter().position(|known| {
             let unnamed = crate::pci::is_address(&known.name) || crate::pci::is_address(&nic.name);
             known.name == nic.name
                 || (unnamed && address.as_ref().is_some_and(|address| ends_at(known, address)))
-        };
-        let Some(at) = self.host.nics.iter().position(same) else {
+        }) else {
             self.host.nics.push(nic.clone());
             self.host.nics.sort_by(|a, b| a.name.cmp(&b.name));
             return;
@@ -270,10 +262,10 @@ impl Joined {
             }
         }
         for device in devices.iter_mut() {
-            let here = |one: &&mut narrows_model::host::RdmaDevice| {
-                one.address.as_deref() == Some(device.address.as_str())
-            };
-            for one in rdma.iter_mut().filter(here) {
+            for one in rdma
+                .iter_mut()
+                .filter(|one| one.address.as_deref() == Some(device.address.as_str()))
+            {
                 if !device.names.contains(&one.name) {
                     device.names.push(one.name.clone());
                 }
@@ -298,6 +290,15 @@ impl Joined {
             self.differ((None, Topic::Sockets), pair.map(<[Said; 2]>::from));
         }
     }
+}
+
+fn of(cpus: &[u32], from: &Source) -> Said {
+    Said { value: crate::list::show(cpus), from: from.clone() }
+}
+
+/// An output that named no interface is told by its address.
+fn ends_at(one: &Nic, address: &str) -> bool {
+    one.path.last().is_some_and(|hop| hop.address == address)
 }
 
 fn fill_place(known: &mut CpuPlace, other: &CpuPlace) {
@@ -330,10 +331,6 @@ fn modules(slots: &[Slot]) -> String {
 /// Takes hops that are not known yet, and facts of those that are.
 fn take_path(known: &mut Vec<PciHop>, other: &[PciHop]) -> Vec<(String, Topic, [Said; 2])> {
     let mut differ = Vec::new();
-    let show = |link: &PciLink| {
-        let PciLink { speed_gts, width, speed_max_gts, width_max } = link;
-        format!("{speed_gts} GT/s x{width} of {speed_max_gts} GT/s x{width_max}")
-    };
     let mut merged: Vec<PciHop> =
         if other.len() > known.len() { other.to_vec() } else { known.clone() };
     for hop in &mut merged {
@@ -359,6 +356,11 @@ fn take_path(known: &mut Vec<PciHop>, other: &[PciHop]) -> Vec<(String, Topic, [
     }
     *known = merged;
     differ
+}
+
+fn show(link: &PciLink) -> String {
+    let PciLink { speed_gts, width, speed_max_gts, width_max } = link;
+    format!("{speed_gts} GT/s x{width} of {speed_max_gts} GT/s x{width_max}")
 }
 
 /// Takes what is not known yet of an interface.

@@ -109,20 +109,11 @@ pub fn check(parts: &[Part]) -> Result<(), TwoHosts> {
 }
 
 fn check_pair(a: &Part, b: &Part) -> Result<(), TwoHosts> {
-    let short = |name: &Option<String>| {
-        let name = name.as_deref()?.split('.').next()?.to_lowercase();
-        told(&name).then_some(name)
-    };
-    let plain = |text: &Option<String>| {
-        let text = text.as_deref()?.trim().to_lowercase();
-        told(&text).then_some(text)
-    };
     let pairs = [
         ("host name", short(&a.marks.name), short(&b.marks.name)),
         ("serial number", plain(&a.marks.serial), plain(&b.marks.serial)),
         ("UUID", uuid(&a.marks.uuid), uuid(&b.marks.uuid)),
     ];
-    let differ = |x: &str, y: &str| x != y;
     for (what, x, y) in pairs {
         let pair = x.zip(y).filter(|(x, y)| differ(x, y));
         if let Some((x, y)) = pair {
@@ -139,6 +130,20 @@ fn check_pair(a: &Part, b: &Part) -> Result<(), TwoHosts> {
     check_functions(a, b)?;
     check_counts(a, b)?;
     check_macs(a, b)
+}
+
+fn short(name: &Option<String>) -> Option<String> {
+    let name = name.as_deref()?.split('.').next()?.to_lowercase();
+    told(&name).then_some(name)
+}
+
+fn plain(text: &Option<String>) -> Option<String> {
+    let text = text.as_deref()?.trim().to_lowercase();
+    told(&text).then_some(text)
+}
+
+fn differ(x: &str, y: &str) -> bool {
+    x != y
 }
 
 /// Programs that count a host's processors and nodes, and name no host.
@@ -220,8 +225,9 @@ fn two(what: &'static str, (a, of_a): (String, &Part), (b, of_b): (String, &Part
 
 /// False for words that stand for nothing, and for what a mask left: dots, stars, x, zeros.
 fn told(text: &str) -> bool {
-    let filler = |c: char| matches!(c, 'x' | '*' | '.' | '-' | '0' | '#' | ' ' | '_' | 'f');
-    !PLACEHOLDERS.contains(&text) && !text.contains("localhost") && !text.chars().all(filler)
+    !PLACEHOLDERS.contains(&text)
+        && !text.contains("localhost")
+        && !text.chars().all(|c| matches!(c, 'x' | '*' | '.' | '-' | '0' | '#' | ' ' | '_' | 'f'))
 }
 
 /// A UUID as its digits; some programs write the first three groups with their bytes turned round
@@ -249,29 +255,31 @@ fn may_be_one_model(a: &str, b: &str) -> bool {
     if maker_of(a).zip(maker_of(b)).is_some_and(|(a, b)| a != b) {
         return false;
     }
-    let numbers = |name: &str| -> BTreeSet<String> {
-        let lower = name.to_lowercase().replace("(r)", " ").replace("(tm)", " ");
-        // `E5-2680v3` and `E5-2680 v3` are one; so is `E52680`.
-        let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
-        let clock = |word: &str| word.ends_with("ghz") || word.ends_with("mhz");
-        let digits = |word: &str| -> String { word.chars().filter(char::is_ascii_digit).collect() };
-        words.filter(|word| !clock(word)).map(digits).filter(|n| n.len() >= 3).collect()
-    };
     let (of_a, of_b) = (numbers(a), numbers(b));
-    let inside =
-        |one: &String, all: &BTreeSet<String>| all.iter().any(|n| n.contains(one.as_str()));
     of_a.is_empty()
         || of_b.is_empty()
         || of_a.iter().any(|one| inside(one, &of_b))
         || of_b.iter().any(|one| inside(one, &of_a))
 }
 
+fn numbers(name: &str) -> BTreeSet<String> {
+    let lower = name.to_lowercase().replace("(r)", " ").replace("(tm)", " ");
+    // `E5-2680v3` and `E5-2680 v3` are one; so is `E52680`.
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    let clock = |word: &str| word.ends_with("ghz") || word.ends_with("mhz");
+    words
+        .filter(|word| !clock(word))
+        .map(|word| -> String { word.chars().filter(char::is_ascii_digit).collect() })
+        .filter(|n| n.len() >= 3)
+        .collect()
+}
+
+fn inside(one: &str, all: &BTreeSet<String>) -> bool {
+    all.iter().any(|n| n.contains(one))
+}
+
 /// Two sets of hardware addresses that have none in common are of two machines.
 fn check_macs(a: &Part, b: &Part) -> Result<(), TwoHosts> {
-    let all = |part: &Part| -> BTreeSet<String> {
-        let lower = part.marks.macs.values().map(|mac| mac.to_lowercase());
-        lower.filter(|mac| mac.len() == 17 && told(&mac.replace(':', ""))).collect()
-    };
     let (of_a, of_b) = (all(a), all(b));
     match (of_a.first(), of_b.first()) {
         (Some(x), Some(y)) if of_a.is_disjoint(&of_b) => {
@@ -279,6 +287,11 @@ fn check_macs(a: &Part, b: &Part) -> Result<(), TwoHosts> {
         }
         _ => Ok(()),
     }
+}
+
+fn all(part: &Part) -> BTreeSet<String> {
+    let lower = part.marks.macs.values().map(|mac| mac.to_lowercase());
+    lower.filter(|mac| mac.len() == 17 && told(&mac.replace(':', ""))).collect()
 }
 
 #[cfg(test)]
