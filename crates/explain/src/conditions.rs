@@ -204,14 +204,6 @@ fn said_once(each: &[Each], populations: &[Population]) -> Vec<Found> {
             }
         }
     }
-    let held = |places: &[(usize, u32)], at: usize, population: &Population| {
-        let of = places.iter().filter(|(known, _)| *known == at);
-        let sessions: Vec<u32> = of.map(|(_, session)| *session).collect();
-        let throughout = sessions.len() == population.sessions.len();
-        let levels = population.levels.clone();
-        (!sessions.is_empty())
-            .then_some(Held { population: Population { levels, sessions }, throughout })
-    };
     let mut found: Vec<Found> = all
         .into_iter()
         .map(|(finding, places)| {
@@ -224,14 +216,22 @@ fn said_once(each: &[Each], populations: &[Population]) -> Vec<Found> {
     found
 }
 
+fn held(places: &[(usize, u32)], at: usize, population: &Population) -> Option<Held> {
+    let of = places.iter().filter(|(known, _)| *known == at);
+    let sessions: Vec<u32> = of.map(|(_, session)| *session).collect();
+    let throughout = sessions.len() == population.sessions.len();
+    let levels = population.levels.clone();
+    (!sessions.is_empty())
+        .then_some(Held { population: Population { levels, sessions }, throughout })
+}
+
 /// Adds a session's predictions; one that is known gets the session's number.
 fn predicted_once(all: &mut Vec<Prediction>, own: Vec<Prediction>, session: u32) {
     for mut prediction in own {
-        let alike = |known: &&mut Prediction| {
+        if let Some(known) = all.iter_mut().find(|known| {
             let sessions = known.sessions.clone();
             **known == Prediction { sessions, ..prediction.clone() }
-        };
-        if let Some(known) = all.iter_mut().find(alike) {
+        }) {
             known.sessions.push(session);
             continue;
         }
@@ -244,12 +244,15 @@ fn predicted_once(all: &mut Vec<Prediction>, own: Vec<Prediction>, session: u32)
 /// else clear with all that was looked at.
 fn over_all(each: &[Each]) -> Vec<Judged> {
     let Some((.., first)) = each.first() else { return Vec::new() };
-    let of = |(at, judged): (usize, &Judged)| {
-        let verdicts: Vec<&Verdict> =
-            each.iter().filter_map(|(.., judged)| Some(&judged.get(at)?.verdict)).collect();
-        Judged { verdict: together(&verdicts, &judged.verdict), ..judged.clone() }
-    };
-    first.iter().enumerate().map(of).collect()
+    first
+        .iter()
+        .enumerate()
+        .map(|(at, judged)| {
+            let verdicts: Vec<&Verdict> =
+                each.iter().filter_map(|(.., judged)| Some(&judged.get(at)?.verdict)).collect();
+            Judged { verdict: together(&verdicts, &judged.verdict), ..judged.clone() }
+        })
+        .collect()
 }
 
 fn together(verdicts: &[&Verdict], first: &Verdict) -> Verdict {

@@ -68,8 +68,10 @@ pub fn judge(case: &Case<'_>) -> Vec<Judged> {
     };
     let summaries = narrows_stats::summarise(&study);
     let apart = Case { study: &study, summaries: &summaries, predictions: case.predictions };
-    let of = |rule: &&Rule| verdict(rule, if rule.of_host { case } else { &apart });
-    rules::RULES.iter().map(of).collect()
+    rules::RULES
+        .iter()
+        .map(|rule| verdict(rule, if rule.of_host { case } else { &apart }))
+        .collect()
 }
 
 /// The verdicts of the rules that look at the host alone.

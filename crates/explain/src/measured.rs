@@ -5,7 +5,7 @@ use crate::Rule;
 use crate::evidence::evidence;
 use crate::survey::Survey;
 use narrows_model::Bytes;
-use narrows_model::load::{EndReport, ThreadUsage};
+use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::result::{Evidence, Finding, Inapplicable, Missing, Verdict, Weight};
@@ -53,9 +53,6 @@ impl Cell<'_> {
     pub fn is_busy(&self) -> bool {
         let cpu = self.summary.cpu.as_ref();
         let [sends, takes] = cpu.map_or([None; 2], |cpu| [cpu.sender_share, cpu.receiver_share]);
-        let wanted = |ran: Option<f64>, waited: Option<f64>| {
-            ran.is_some_and(|ran| ran + waited.unwrap_or(0.0) >= BUSY_SHARE)
-        };
         wanted(sends, self.of_sender(waited_share)) || wanted(takes, self.of_receiver(waited_share))
     }
 
@@ -86,6 +83,10 @@ impl Cell<'_> {
     }
 }
 
+fn wanted(ran: Option<f64>, waited: Option<f64>) -> bool {
+    ran.is_some_and(|ran| ran + waited.unwrap_or(0.0) >= BUSY_SHARE)
+}
+
 /// Windows with less in common than nine tenths are not of one time.
 const APART_MAX: f64 = 0.1;
 /// What is missing where the windows of two ends are not of one time.
@@ -93,11 +94,13 @@ pub const AT_ONCE: &str = "windows of both ends at the same time";
 
 /// Share of its time that an end's thread waited for a CPU, of the thread that waited longest.
 pub fn waited_share(end: &EndReport) -> Option<f64> {
-    let of = |thread: &ThreadUsage| {
-        let waited = thread.waited_ns?.0 as f64;
-        (thread.wall_ns.0 > 0).then(|| waited / thread.wall_ns.0 as f64)
-    };
-    end.threads.iter().filter_map(of).reduce(f64::max)
+    end.threads
+        .iter()
+        .filter_map(|thread| {
+            let waited = thread.waited_ns?.0 as f64;
+            (thread.wall_ns.0 > 0).then(|| waited / thread.wall_ns.0 as f64)
+        })
+        .reduce(f64::max)
 }
 
 /// Threads that wait for so much of their time are late for what fills their buffers: the same
@@ -162,8 +165,7 @@ pub type Looked = Result<Look, Blind>;
 impl Cell<'_> {
     /// What was seen, with what is wrong with it if anything is.
     pub fn saw(&self, seen: impl Into<String>, wrong: Option<Finding>) -> Looked {
-        let fine = || Look::Fine(evidence(seen, self.runs()));
-        Ok(wrong.map_or_else(fine, Look::Found))
+        Ok(wrong.map_or_else(|| Look::Fine(evidence(seen, self.runs())), Look::Found))
     }
 
     /// The cell as the source of what was seen.
@@ -293,15 +295,16 @@ pub fn round_trips(cell: &Cell<'_>) -> Option<String> {
         end.readings.each(keys::RTT, moment).map(|(_, ns)| ns as f64).collect()
     };
     let middle = cell.of_sender(|end| median(&at(end, Moment::Closing)))?;
-    let lowest = |end: &EndReport| {
-        let all = [at(end, Moment::Lowest), at(end, Moment::Closing)].concat();
-        all.into_iter().reduce(f64::min)
-    };
-    let highest = |end: &EndReport| {
-        let all = [at(end, Moment::Highest), at(end, Moment::Closing)].concat();
-        all.into_iter().reduce(f64::max)
-    };
-    let (low, high) = (cell.of_sender(lowest)?, cell.of_sender(highest)?);
+    let (low, high) = (
+        cell.of_sender(|end: &EndReport| {
+            let all = [at(end, Moment::Lowest), at(end, Moment::Closing)].concat();
+            all.into_iter().reduce(f64::min)
+        })?,
+        cell.of_sender(|end: &EndReport| {
+            let all = [at(end, Moment::Highest), at(end, Moment::Closing)].concat();
+            all.into_iter().reduce(f64::max)
+        })?,
+    );
     let range = match low < high {
         true => format!(", {:.0} to {:.0} in all flows and the window", low / 1e3, high / 1e3),
         false => String::new(),

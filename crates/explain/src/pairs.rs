@@ -8,7 +8,6 @@ use narrows_model::trial::{EndSpec, Pair, Trial, TrialId};
 
 /// The study with a trial for each pair of its trials of many; `None` where it has none.
 pub fn apart(study: &StoredStudy) -> Option<StoredStudy> {
-    let many = |trial: &Trial| trial.pairs().count() > 1;
     if !study.trials.iter().any(many) {
         return None;
     }
@@ -28,6 +27,10 @@ pub fn apart(study: &StoredStudy) -> Option<StoredStudy> {
         }
     }
     Some(own)
+}
+
+fn many(trial: &Trial) -> bool {
+    trial.pairs().count() > 1
 }
 
 fn of_pair(study: &StoredStudy, trial: &Trial, at: usize, pair: Pair<'_>) -> Trial {

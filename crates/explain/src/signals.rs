@@ -83,12 +83,14 @@ impl Cell<'_> {
     /// The fastest slices of the runs.
     pub fn fastest_slices(&self) -> Option<Rates> {
         let ends = self.done.iter().filter_map(|record| record.receiver());
-        let fastest = |end: &EndReport| {
-            let rates = slice_rates(end);
-            (rates.len() >= SLICES_MIN).then(|| rates.into_iter().reduce(f64::max)).flatten()
-        };
         // Bytes a nanosecond.
-        let all: Vec<f64> = ends.filter_map(fastest).map(|rate| 8e9 * rate).collect();
+        let all: Vec<f64> = ends
+            .filter_map(|end| {
+                let rates = slice_rates(end);
+                (rates.len() >= SLICES_MIN).then(|| rates.into_iter().reduce(f64::max)).flatten()
+            })
+            .map(|rate| 8e9 * rate)
+            .collect();
         let low = all.iter().copied().reduce(f64::min)?;
         let high = all.iter().copied().reduce(f64::max)?;
         Some(Rates { middle: median(&all)?, low, high })
@@ -107,14 +109,17 @@ impl Cell<'_> {
     /// Round trips, as the sender's TCP measured them.
     pub fn trips(&self) -> Option<Trips> {
         let of = |gauge, at| self.of_sender(|end| median(&each(end, gauge, at)));
-        let shortest = |end: &EndReport| {
-            each(end, keys::RTT_MIN, Moment::Closing).into_iter().reduce(f64::min)
-        };
         let closing = of(keys::RTT, Moment::Closing)?;
         let least_ns = of(keys::RTT, Moment::Lowest).unwrap_or(closing);
         let highest = of(keys::RTT, Moment::Highest).unwrap_or(closing);
         let middle_ns = median(&[least_ns, closing, highest])?;
-        Some(Trips { shortest_ns: self.of_sender(shortest)?, least_ns, middle_ns })
+        Some(Trips {
+            shortest_ns: self.of_sender(|end: &EndReport| {
+                each(end, keys::RTT_MIN, Moment::Closing).into_iter().reduce(f64::min)
+            })?,
+            least_ns,
+            middle_ns,
+        })
     }
 
     /// A count of the sender's flows, in the median run.
@@ -157,7 +162,6 @@ impl Cell<'_> {
 
     /// The smallest MTU of the flows' paths that TCP knew of as the window closed.
     pub fn path_mtu_bytes(&self) -> Option<f64> {
-        let of = |end: &EndReport| each(end, keys::PATH_MTU, Moment::Closing);
         self.of_sender(|end| of(end).into_iter().reduce(f64::min))
     }
 
@@ -202,6 +206,10 @@ impl Cell<'_> {
         })?;
         Some(flags as u64 & option != 0)
     }
+}
+
+fn of(end: &EndReport) -> Vec<f64> {
+    each(end, keys::PATH_MTU, Moment::Closing)
 }
 
 /// Fewer slices do not tell how steady a rate is.

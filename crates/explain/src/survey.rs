@@ -62,11 +62,14 @@ impl Survey {
 /// Whether files of the host's kernel were read, so that one which is not there says something. Of
 /// a host that is described by what programs printed, nobody looked for them.
 pub fn is_kernel_read(host: &Host) -> bool {
-    let known = |fact: &Fact<String>| fact.value().is_some() && is_kernels(fact.source());
     let online = &host.cpu.online;
     (online.value().is_some() && is_kernels(online.source()))
         || known(&host.kernel)
         || host.tuning.values().any(known)
+}
+
+fn known(fact: &Fact<String>) -> bool {
+    fact.value().is_some() && is_kernels(fact.source())
 }
 
 fn is_kernels(from: &Source) -> bool {

@@ -120,9 +120,12 @@ fn switch_on(nic: &mut Nic) {
 
 /// What streams cost the CPUs of the sender or of the receiver, whichever can less.
 fn cpu(prediction: &Prediction) -> Option<f64> {
-    let is_cpu = |resource: &str| matches!(resource, "cpu" | "peer's cpu");
     let ceilings = prediction.ceilings.iter().filter(|ceiling| is_cpu(&ceiling.resource));
     ceilings.map(|ceiling| ceiling.range.value).reduce(f64::min)
+}
+
+fn is_cpu(resource: &str) -> bool {
+    matches!(resource, "cpu" | "peer's cpu")
 }
 
 fn without_records(study: &StoredStudy) -> StoredStudy {

@@ -15,21 +15,26 @@ impl Engine {
             true => name == word,
             false => name.starts_with(word.as_str()),
         };
-        let asked = |path: &Traffic| {
-            let name = path.name();
-            self.server.paths.is_empty() || self.server.paths.iter().any(|word| is(&name, word))
-        };
-        let reaches = paths.into_iter().filter(asked).filter_map(|path| self.reach(path));
+        let reaches = paths
+            .into_iter()
+            .filter(|path| {
+                let name = path.name();
+                self.server.paths.is_empty() || self.server.paths.iter().any(|word| is(&name, word))
+            })
+            .filter_map(|path| self.reach(path));
         reaches.chain(self.trips()).collect()
     }
 
     /// Round trips that are asked for: each by its name, or all as `rr`.
     fn trips(&self) -> Vec<Reach> {
-        let is = |trip: &&Trip| {
-            let named = |word: &String| word == "rr" || *word == trip.name();
-            let carried = !self.server.infiniband || **trip == Trip::Rdma;
-            carried && (self.server.paths.is_empty() || self.server.paths.iter().any(named))
-        };
-        TRIPS.iter().filter(is).filter_map(|trip| self.round_trip(*trip)).collect()
+        TRIPS
+            .iter()
+            .filter(|trip| {
+                let named = |word: &String| word == "rr" || *word == trip.name();
+                let carried = !self.server.infiniband || **trip == Trip::Rdma;
+                carried && (self.server.paths.is_empty() || self.server.paths.iter().any(named))
+            })
+            .filter_map(|trip| self.round_trip(*trip))
+            .collect()
     }
 }

@@ -85,12 +85,17 @@ pub fn parse(text: &str) -> Result<Description, Undescribed> {
 
 fn prices(value: &Value) -> Result<Vec<(String, f64)>, Undescribed> {
     let table = value.as_table().ok_or(Undescribed::Prices)?;
-    let number = |value: &Value| value.as_float().or(value.as_integer().map(|n| n as f64));
-    let one = |(part, value): (&String, &Value)| {
-        let price = number(value).filter(|price| *price >= 0.0 && price.is_finite());
-        Ok((part.clone(), price.ok_or_else(|| Undescribed::Price(part.clone()))?))
-    };
-    table.iter().map(one).collect()
+    table
+        .iter()
+        .map(|(part, value)| {
+            let price = number(value).filter(|price| *price >= 0.0 && price.is_finite());
+            Ok((part.clone(), price.ok_or_else(|| Undescribed::Price(part.clone()))?))
+        })
+        .collect()
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_float().or(value.as_integer().map(|n| n as f64))
 }
 
 /// A value as `--set` has it: lists by commas, lists of lists by strokes.

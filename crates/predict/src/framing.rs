@@ -111,8 +111,10 @@ pub fn verb(kind: Rdma, message: f64, mtu: f64, extended: f64) -> f64 {
 /// its headers.
 pub fn path_mtu(ethernet_mtu: f64) -> f64 {
     const HEADERS: f64 = 76.0;
-    let fits = |size: &f64| size + HEADERS <= ethernet_mtu;
-    [4096.0, 2048.0, 1024.0, 512.0].into_iter().find(fits).unwrap_or(256.0)
+    [4096.0, 2048.0, 1024.0, 512.0]
+        .into_iter()
+        .find(|size| size + HEADERS <= ethernet_mtu)
+        .unwrap_or(256.0)
 }
 
 /// Packets a second at line rate: frames with check sequence, preamble 8 and gap 12 around each.

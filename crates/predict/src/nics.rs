@@ -45,11 +45,10 @@ fn models() -> &'static [Model] {
 /// The model that a word names: the first in the file whose words it contains.
 pub fn named(text: &str) -> Option<&'static Model> {
     let text = text.to_uppercase();
-    let is_one = |model: &&Model| {
+    models().iter().find(|model| {
         let contains = |word: &String| text.contains(word.as_str());
         model.name.to_uppercase() == text || model.words.iter().any(contains)
-    };
-    models().iter().find(is_one)
+    })
 }
 
 /// The model of a port, by its name in the list of PCI devices, else by its driver.

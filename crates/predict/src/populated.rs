@@ -76,11 +76,13 @@ pub(crate) fn populated(
 
 /// `1,1,1/0,0,0`: modules of each channel, controllers separated by slashes.
 fn channels(key: &str, text: &str, platform: &Platform) -> Result<Vec<u32>, Refused> {
-    let number = |word: &str| {
-        let modules: f64 = word.trim().parse().ok()?;
-        bounds::MODULES.check(modules).ok().map(|modules| modules as u32)
-    };
-    let all: Option<Vec<u32>> = text.split(['/', ',']).map(number).collect();
+    let all: Option<Vec<u32>> = text
+        .split(['/', ','])
+        .map(|word| {
+            let modules: f64 = word.trim().parse().ok()?;
+            bounds::MODULES.check(modules).ok().map(|modules| modules as u32)
+        })
+        .collect();
     let all = all.ok_or_else(|| Refused::Modules(key.to_owned(), text.to_owned()))?;
     let own = platform.channels_per_socket();
     match all.len() == own as usize {
@@ -116,10 +118,12 @@ fn population(host: &Host, platform: &Platform) -> Result<Populated, Unplaced> {
     if modules.is_empty() {
         return Err(Unplaced::Channels);
     }
-    let ways = |socket: &u32| {
-        let sets = known.by_socket.get(socket).map(Vec::as_slice).unwrap_or_default();
-        sets.iter().map(Set::ways).filter(|ways| *ways > 0).collect::<Vec<usize>>()
-    };
-    let sets = by_socket.keys().map(ways).collect();
+    let sets = by_socket
+        .keys()
+        .map(|socket| {
+            let sets = known.by_socket.get(socket).map(Vec::as_slice).unwrap_or_default();
+            sets.iter().map(Set::ways).filter(|ways| *ways > 0).collect::<Vec<usize>>()
+        })
+        .collect();
     Ok(Populated { modules, sets, slots_per_channel: most.unwrap_or(1), gap: None })
 }

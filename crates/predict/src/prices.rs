@@ -24,10 +24,8 @@ pub struct Cost {
 pub fn cost(before: &Server, after: &Server, prices: &[(String, f64)]) -> Cost {
     let modules = |server: &Server| server.modules.iter().flatten().sum::<u32>();
     let (had, has) = (modules(before), modules(after));
-    let speed = |server: &Server| server.mts.as_ref().map(|mts| mts.value);
     let dimms = if speed(before) == speed(after) { has.saturating_sub(had) } else { has };
     let ports = |server: &Server| if server.direct { 1 } else { server.nics.len() as u32 };
-    let rate = |server: &Server| server.link.as_ref().map(|link| link.value);
     let same = rate(before) == rate(after) && before.direct == after.direct;
     let nics = if same { ports(after).saturating_sub(ports(before)) } else { ports(after) };
     let mut cost = Cost { total: 0.0, parts: Vec::new(), unpriced: Vec::new() };
@@ -41,6 +39,14 @@ pub fn cost(before: &Server, after: &Server, prices: &[(String, f64)]) -> Cost {
         }
     }
     cost
+}
+
+fn speed(server: &Server) -> Option<f64> {
+    server.mts.as_ref().map(|mts| mts.value)
+}
+
+fn rate(server: &Server) -> Option<f64> {
+    server.link.as_ref().map(|link| link.value)
 }
 
 /// What a hundred of the currency buys of the first path; `None` where nothing is spent.

@@ -122,14 +122,19 @@ fn weigh(engine: &Engine, both: &[&Choice]) -> Found {
 /// Sockets alike, one set a socket, bandwidth, rate; and then what leaves programs more channels.
 fn in_makers_order(a: &Found, b: &Found) -> Ordering {
     let apart = |found: &Found| found.sets.windows(2).any(|pair| pair[0] != pair[1]);
-    let more_sets =
-        |found: &Found| found.sets.iter().map(|sets| sets.len().saturating_sub(1)).sum::<usize>();
-    let lower = |found: &Found| found.tcp_gbps.min(found.udp_gbps);
     let alike = a.uneven.cmp(&b.uneven).then(apart(a).cmp(&apart(b)));
     let one_set = more_sets(a).cmp(&more_sets(b));
     let bandwidth = b.memory_gb_s.total_cmp(&a.memory_gb_s);
     let rate = lower(b).total_cmp(&lower(a));
     alike.then(one_set).then(bandwidth).then(rate).then(b.channels.cmp(&a.channels))
+}
+
+fn more_sets(found: &Found) -> usize {
+    found.sets.iter().map(|sets| sets.len().saturating_sub(1)).sum::<usize>()
+}
+
+fn lower(found: &Found) -> f64 {
+    found.tcp_gbps.min(found.udp_gbps)
 }
 
 /// The populations of one socket with the same number of modules, sets and modules on the fullest
@@ -168,12 +173,14 @@ fn choices(server: &Server, platform: &Platform, modules: u32) -> Vec<Choice> {
     falling(platform.channels.max(1) as usize, slots, &mut Vec::new(), &mut one);
     let mut all: Vec<(Vec<u32>, u64)> = vec![(Vec::new(), 1)];
     for _ in 0..platform.controllers {
-        let with = |(before, n): &(Vec<u32>, u64)| {
-            let more =
-                one.iter().map(|(own, m)| ([&before[..], own].concat(), n.saturating_mul(*m)));
-            more.filter(|(all, _)| all.iter().sum::<u32>() <= modules).collect::<Vec<_>>()
-        };
-        all = all.iter().flat_map(with).collect();
+        all = all
+            .iter()
+            .flat_map(|(before, n)| {
+                let more =
+                    one.iter().map(|(own, m)| ([&before[..], own].concat(), n.saturating_mul(*m)));
+                more.filter(|(all, _)| all.iter().sum::<u32>() <= modules).collect::<Vec<_>>()
+            })
+            .collect();
     }
     let mut kinds = BTreeMap::<(u32, Vec<usize>, u32), Choice>::new();
     let channels = platform.channels as usize;
@@ -195,7 +202,6 @@ fn choices(server: &Server, platform: &Platform, modules: u32) -> Vec<Choice> {
 /// Modules of a controller's channels, most first, and in how many orders they can be.
 fn falling(channels: usize, most: u32, before: &mut Vec<u32>, out: &mut Vec<(Vec<u32>, u64)>) {
     if before.len() == channels {
-        let factorial = |n: usize| (1..=n as u64).product::<u64>();
         let same = before.chunk_by(|a, b| a == b).map(|run| factorial(run.len()));
         return out.push((before.clone(), factorial(channels) / same.product::<u64>()));
     }
@@ -204,4 +210,8 @@ fn falling(channels: usize, most: u32, before: &mut Vec<u32>, out: &mut Vec<(Vec
         falling(channels, modules, before, out);
         before.pop();
     }
+}
+
+fn factorial(n: usize) -> u64 {
+    (1..=n as u64).product::<u64>()
 }

@@ -49,12 +49,15 @@ impl Theta {
     pub fn memory_gbps(&self, pages: &Pages<'_>, udp: bool, eta: f64) -> f64 {
         let Some(narrowest) = pages.near.iter().min().copied() else { return 0.0 };
         let wider = pages.near.iter().any(|ways| *ways > narrowest);
-        let less = |is: bool, share: f64| if is { 1.0 - share } else { 1.0 };
         let m = self.m * if !udp && pages.sockets > 1 { self.g } else { 1.0 };
         let here = less(udp && wider, self.r) * less(udp && pages.far, self.q);
         let here = here * less(pages.far, self.x);
         8.0 * eta * narrowest as f64 * pages.channel_gb_s / m / here
     }
+}
+
+fn less(is: bool, share: f64) -> f64 {
+    if is { 1.0 - share } else { 1.0 }
 }
 
 /// Ways of the interleave sets of one socket, from the modules of its channels, controllers one

@@ -50,12 +50,6 @@ pub(crate) struct ByteCost {
 /// By where interrupts are taken; where nobody says, in the middle of all, with a range from the
 /// dearest to the cheapest.
 pub(crate) fn byte_cost(interrupts: Option<Interrupts>) -> ByteCost {
-    let fitted = |cycles: f64, on: &str| ByteCost {
-        cycles,
-        low: 0.25,
-        high: 0.25,
-        from: Provenance::Fitted(on.to_owned()),
-    };
     match interrupts {
         Some(Interrupts::SameCpu) => fitted(0.62, "a Gold 6128's and a Ryzen 9900X's stream"),
         Some(Interrupts::OtherCache) => fitted(0.49, "a Ryzen 9900X's stream"),
@@ -69,6 +63,10 @@ pub(crate) fn byte_cost(interrupts: Option<Interrupts>) -> ByteCost {
             ),
         },
     }
+}
+
+fn fitted(cycles: f64, on: &str) -> ByteCost {
+    ByteCost { cycles, low: 0.25, high: 0.25, from: Provenance::Fitted(on.to_owned()) }
 }
 
 /// Whether the NIC, or the kernel for it, merges and splits segments; yes where nobody tells.

@@ -98,7 +98,6 @@ impl StreamCost {
 
     /// Half the range: the widest interval of a stream, with how far off the line is at most.
     fn half(&self, message_ns: f64, byte_ns: f64) -> f64 {
-        let most = |all: &mut dyn Iterator<Item = f64>| all.fold(0.0, f64::max);
         let wide = most(&mut self.points.iter().map(|point| point.gbps.half()));
         let off =
             most(&mut self.points.iter().map(|point| {
@@ -128,6 +127,10 @@ impl StreamCost {
             false => None,
         }
     }
+}
+
+fn most(all: &mut dyn Iterator<Item = f64>) -> f64 {
+    all.fold(0.0, f64::max)
 }
 
 #[cfg(test)]

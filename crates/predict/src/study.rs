@@ -30,10 +30,9 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
         [(Traffic::Tcp, Workload::TCP_STREAM), (Traffic::Udp, Workload::UDP_STREAM)]
     {
         predictions.extend(inside(study, summaries, traffic, &kind));
-        let is_own = |of: &&Summary| {
+        let to_peer = summaries.iter().find(|of| {
             of.path == NetworkPath::Peer && of.kind == kind && !is_among_others(study, of)
-        };
-        let to_peer = summaries.iter().find(is_own);
+        });
         for nic in &study.host.nics {
             let leads =
                 study.study.interface.as_ref() == Some(&nic.name) && !is_all_among_others(study);
@@ -103,8 +102,12 @@ pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Opt
     if trial.path != NetworkPath::Peer || trial.is_of_agents() {
         return None;
     }
-    let leads = |nic: &&Nic| study.study.interface.as_ref() == Some(&nic.name);
-    let nic = study.host.nics.iter().find(leads).or_else(|| crate::fastest(&study.host))?;
+    let nic = study
+        .host
+        .nics
+        .iter()
+        .find(|nic| study.study.interface.as_ref() == Some(&nic.name))
+        .or_else(|| crate::fastest(&study.host))?;
     let measured = Calibration::but_the_nic(study, summaries);
     let of = summaries.iter().find(|summary| summary.label == trial.label);
     let of = of.and_then(|of| of.estimate);

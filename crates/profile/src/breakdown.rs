@@ -143,10 +143,13 @@ fn system_call(profile: &Profile, stack: &Stack) -> Option<String> {
 
 /// Whether a stack is in a system call, entry and exit included.
 fn is_in_call(profile: &Profile, stack: &Stack, class: Class) -> bool {
-    let entered = |name: &str| name.starts_with("do_syscall") || name.starts_with("invoke_syscall");
     class == Class::Entry
         || system_call(profile, stack).is_some()
         || profile.frames(stack).any(|function| entered(&function.name))
+}
+
+fn entered(name: &str) -> bool {
+    name.starts_with("do_syscall") || name.starts_with("invoke_syscall")
 }
 
 impl Sums {

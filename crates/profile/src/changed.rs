@@ -61,16 +61,18 @@ pub fn changed(
     (before, first): (&StoredStudy, &str),
     (after, second): (&StoredStudy, &str),
 ) -> Vec<EndChanged> {
-    let of = |role| {
-        let (before, after) = (shares(before, first, role), shares(after, second, role));
-        (!before.is_empty() && !after.is_empty()).then(|| EndChanged {
-            label: first.to_owned(),
-            role,
-            runs: (before.len() as u32, after.len() as u32),
-            classes: classes(&before, &after),
+    [Role::Sender, Role::Receiver]
+        .into_iter()
+        .filter_map(|role| {
+            let (before, after) = (shares(before, first, role), shares(after, second, role));
+            (!before.is_empty() && !after.is_empty()).then(|| EndChanged {
+                label: first.to_owned(),
+                role,
+                runs: (before.len() as u32, after.len() as u32),
+                classes: classes(&before, &after),
+            })
         })
-    };
-    [Role::Sender, Role::Receiver].into_iter().filter_map(of).collect()
+        .collect()
 }
 
 type Shares = BTreeMap<Class, f64>;

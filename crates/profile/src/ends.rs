@@ -67,14 +67,17 @@ impl EndProfile {
 /// The profiles of all trials that were asked for one, in the study's order.
 pub fn profiles(study: &StoredStudy) -> Vec<TrialProfile> {
     let mut by_trial = study.by_trial();
-    let of = |trial: &narrows_model::trial::Trial| {
-        let records = by_trial.remove(&trial.id).unwrap_or_default();
-        let ends = [Role::Sender, Role::Receiver];
-        let ends: Vec<EndProfile> =
-            ends.into_iter().filter_map(|role| end(&records, role)).collect();
-        (!ends.is_empty()).then(|| TrialProfile { label: trial.label.clone(), ends })
-    };
-    study.trials.iter().filter_map(of).collect()
+    study
+        .trials
+        .iter()
+        .filter_map(|trial| {
+            let records = by_trial.remove(&trial.id).unwrap_or_default();
+            let ends = [Role::Sender, Role::Receiver];
+            let ends: Vec<EndProfile> =
+                ends.into_iter().filter_map(|role| end(&records, role)).collect();
+            (!ends.is_empty()).then(|| TrialProfile { label: trial.label.clone(), ends })
+        })
+        .collect()
 }
 
 fn end(records: &[&Record], role: Role) -> Option<EndProfile> {

@@ -159,11 +159,11 @@ impl Growth {
 /// Segments a second that came back to the sender, of each run.
 fn came_each_second(cell: &Cell<'_>) -> Vec<f64> {
     let ends = cell.done.iter().filter_map(|record| record.sender());
-    let of = |end: &EndReport| {
+    ends.filter_map(|end| {
         let came = end.readings.total(keys::SEGMENTS_IN)? as f64;
         (came > 0.0 && end.window_ns.0 > 0).then(|| came / end.window_ns.seconds())
-    };
-    ends.filter_map(of).collect()
+    })
+    .collect()
 }
 
 #[cfg(test)]

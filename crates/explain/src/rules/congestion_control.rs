@@ -96,10 +96,13 @@ pub fn compared<'a>(study: &StoredStudy, all: &'a [Summary]) -> Option<(&'a Summ
         let params = Params { congestion: None, ..trial.params.clone() };
         trial.kind == plain.kind && trial.params.congestion.is_some() && params == plain.params
     })?;
-    // Asked for another and given the same, nothing was compared.
-    let used = |summary: &Summary| summary.effective.congestion.clone();
     let differ = used(other).is_some() && used(other) != used(default);
     (differ && default.estimate.is_some() && other.estimate.is_some()).then_some((default, other))
+}
+
+/// Asked for another and given the same, nothing was compared.
+fn used(summary: &Summary) -> Option<String> {
+    summary.effective.congestion.clone()
 }
 
 /// The other congestion control and what it gains, where that is clearly more.
@@ -112,7 +115,6 @@ pub fn faster(name: &str, default: &Summary, other: &Summary) -> Option<(String,
 
 fn slower_default(name: &str, default: &Summary, other: &Summary) -> Option<Finding> {
     let (used, gain) = faster(name, default, other)?;
-    let gbps = |summary: &Summary| summary.estimate.map_or(0.0, |e| e.value / 1e9);
     Some(Finding {
         rule: RULE.name.into(),
         weight: Weight::Advice,
@@ -137,6 +139,10 @@ fn slower_default(name: &str, default: &Summary, other: &Summary) -> Option<Find
              for traffic over the internet"
         ),
     })
+}
+
+fn gbps(summary: &Summary) -> f64 {
+    summary.estimate.map_or(0.0, |e| e.value / 1e9)
 }
 
 /// What the largest receive buffer allows over a NIC, and what is wrong with it.

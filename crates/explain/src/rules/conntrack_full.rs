@@ -24,9 +24,8 @@ fn judge(case: &Case<'_>) -> Verdict {
     let tuning = &case.study.host.tuning;
     let names = ["net.conntrack.count", "net.conntrack.max"];
     let facts = names.map(|name| tuning.get(name));
-    let is_absent =
-        |fact: &&Fact<String>| matches!(fact, Fact::Absent { .. } if !fact.is_unasked());
-    if facts.iter().flatten().any(is_absent) {
+    if facts.iter().flatten().any(|fact| matches!(fact, Fact::Absent { .. } if !fact.is_unasked()))
+    {
         let what = "/proc/sys/net/netfilter";
         return absent(&case.study.host, what, "connections are not tracked");
     }

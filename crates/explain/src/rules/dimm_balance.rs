@@ -77,12 +77,14 @@ const FAULT_SHARE: f64 = 0.05;
 /// lies on one channel of several, is a fault; so are several sets.
 fn weight(population: &Population, loss: Option<&Loss>) -> Weight {
     let lost = loss.and_then(Loss::worst).map(PortLoss::share);
-    let one_channel = |socket: &Socket| socket.populated().len() == 1 && socket.width() > 2;
     let is_fault = match lost {
         Some(share) => share >= FAULT_SHARE,
         None => {
             population.balance != Balance::NearBalanced
-                || population.sockets.iter().any(one_channel)
+                || population
+                    .sockets
+                    .iter()
+                    .any(|socket| socket.populated().len() == 1 && socket.width() > 2)
         }
     };
     if is_fault { Weight::Fault } else { Weight::Advice }
@@ -127,8 +129,11 @@ fn worth(loss: &Loss) -> Estimate {
 /// The interleave sets of each socket, when they are known.
 fn sets_say(population: &Population) -> Option<Evidence> {
     let sets = population.sets.as_ref().ok()?;
-    let of = |(socket, sets): (&u32, &Vec<Set>)| format!("socket {socket}: {}", list(sets));
-    let each: Vec<String> = sets.by_socket.iter().map(of).collect();
+    let each: Vec<String> = sets
+        .by_socket
+        .iter()
+        .map(|(socket, sets)| format!("socket {socket}: {}", list(sets)))
+        .collect();
     let platform = population.platform?;
     let assumed = match sets.by_label_order {
         true => ", channels given to controllers in the order of their labels",
@@ -177,11 +182,14 @@ fn one_set(population: &Population) -> String {
 }
 
 fn empty(population: &[Socket]) -> String {
-    let of = |socket: &Socket| {
-        let (have, all) = (socket.populated().len(), socket.width());
-        format!("socket {} uses {have} of {all}", socket.socket)
-    };
-    population.iter().map(of).collect::<Vec<_>>().join(", ")
+    population
+        .iter()
+        .map(|socket| {
+            let (have, all) = (socket.populated().len(), socket.width());
+            format!("socket {} uses {have} of {all}", socket.socket)
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// What is uneven: the sets, where they are known, else the channels.
@@ -204,25 +212,26 @@ fn uneven(population: &Population) -> String {
 }
 
 fn uneven_channels(population: &[Socket]) -> String {
-    let of = |socket: &Socket| {
-        let total = |modules: &Vec<u64>| modules.iter().copied().fold(0, u64::saturating_add);
-        let populated = socket.populated();
-        let most = populated.iter().max_by_key(|(_, modules)| (total(modules), modules.len()))?;
-        let least = populated.iter().min_by_key(|(_, modules)| (total(modules), modules.len()))?;
-        (most.1 != least.1).then(|| {
-            format!(
-                "on socket {} channel {} holds {} GiB in {} modules, channel {} holds {} GiB in {}",
-                socket.socket,
-                most.0,
-                gib(total(most.1)),
-                most.1.len(),
-                least.0,
-                gib(total(least.1)),
-                least.1.len()
-            )
-        })
-    };
     population.iter().filter_map(of).collect::<Vec<_>>().join("; ")
+}
+
+fn of(socket: &Socket) -> Option<String> {
+    let total = |modules: &Vec<u64>| modules.iter().copied().fold(0, u64::saturating_add);
+    let populated = socket.populated();
+    let most = populated.iter().max_by_key(|(_, modules)| (total(modules), modules.len()))?;
+    let least = populated.iter().min_by_key(|(_, modules)| (total(modules), modules.len()))?;
+    (most.1 != least.1).then(|| {
+        format!(
+            "on socket {} channel {} holds {} GiB in {} modules, channel {} holds {} GiB in {}",
+            socket.socket,
+            most.0,
+            gib(total(most.1)),
+            most.1.len(),
+            least.0,
+            gib(total(least.1)),
+            least.1.len()
+        )
+    })
 }
 
 /// `move the module from P1-DIMMA2 to P1-DIMMB1`, when moves alone even the sockets out.
@@ -238,10 +247,12 @@ fn by_moving(slots: &[Slot], population: &Population) -> Option<String> {
 /// empty`.
 fn missing(population: &[Socket], slots: &[Slot], wanted: usize) -> String {
     let of = |socket: u32, channel: &String| {
-        let at = |slot: &&Slot| {
-            slot.at.as_ref().is_some_and(|at| at.socket == socket && at.channel == *channel)
-        };
-        slots.iter().find(at).map(|slot| slot.locator.clone())
+        slots
+            .iter()
+            .find(|slot| {
+                slot.at.as_ref().is_some_and(|at| at.socket == socket && at.channel == *channel)
+            })
+            .map(|slot| slot.locator.clone())
     };
     let empty = population.iter().flat_map(|socket| {
         let bare = socket.ordered().into_iter().filter(|(_, modules)| modules.is_empty());

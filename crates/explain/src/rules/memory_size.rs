@@ -131,9 +131,9 @@ fn ranges(host: &Host) -> Option<Check> {
         }
     }
     let sum = Bytes(sum);
-    let stored =
-        |slot: &narrows_model::host::Slot| slot.module.as_ref().is_some_and(|m| !m.is_dram);
-    let exact = host.memory.slots.value().is_some_and(|slots| !slots.iter().any(stored));
+    let exact = host.memory.slots.value().is_some_and(|slots| {
+        !slots.iter().any(|slot| slot.module.as_ref().is_some_and(|m| !m.is_dram))
+    });
     Some(Check {
         // Holes beside the modules make it more, what firmware keeps to itself less.
         agrees: !exact || sum.0 as f64 >= KERNEL_SHARE_MIN * plugged.0 as f64,

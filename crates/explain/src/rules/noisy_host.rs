@@ -87,12 +87,12 @@ fn waited(case: &Case<'_>) -> Option<String> {
 
 /// What an end's process was bound to, where that is less than its host has.
 fn bound(end: Option<End<'_>>) -> String {
-    let of = |end: End<'_>| {
+    end.and_then(|end| {
         let cpu = &end.host.cpu;
         let (allowed, online) = (cpu.allowed.value()?, cpu.online.value()?);
         let list: Vec<String> = allowed.iter().map(u32::to_string).collect();
         (allowed.len() < online.len())
             .then(|| format!(", bound to CPU {} {}", list.join(", "), end.at))
-    };
-    end.and_then(of).unwrap_or_default()
+    })
+    .unwrap_or_default()
 }

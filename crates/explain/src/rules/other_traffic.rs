@@ -137,10 +137,13 @@ fn placed<'a>(
 /// Whether an end was measured nearly all of the time in which another on the same host, and by the
 /// same clock, was: only then its rate is that which it had beside the other.
 fn covers(other: &EndReport, end: &EndReport) -> bool {
-    let close = |end: &EndReport| end.opened_ns.0.saturating_add(end.window_ns.0);
     let from = other.opened_ns.0.max(end.opened_ns.0);
     let common = close(other).min(close(end)).saturating_sub(from);
     common as f64 >= COVERED_SHARE * end.window_ns.0 as f64
+}
+
+fn close(end: &EndReport) -> u64 {
+    end.opened_ns.0.saturating_add(end.window_ns.0)
 }
 
 fn all_bps(end: &EndReport) -> Option<f64> {

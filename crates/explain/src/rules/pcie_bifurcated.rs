@@ -21,8 +21,10 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let known = |nic: &&Nic| host.slot_of(&nic.path).is_some_and(|slot| slot.lanes.is_some());
-    let in_slots: Vec<&Nic> = host.physical_nics().filter(known).collect();
+    let in_slots: Vec<&Nic> = host
+        .physical_nics()
+        .filter(|nic| host.slot_of(&nic.path).is_some_and(|slot| slot.lanes.is_some()))
+        .collect();
     let mut survey = Survey::default();
     if in_slots.is_empty() && host.physical_nics().any(|nic| !nic.path.is_empty()) {
         survey.need("expansion slots by firmware", &host.expansion_slots);

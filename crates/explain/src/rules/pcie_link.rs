@@ -100,16 +100,17 @@ fn free(host: &Host, lanes: u32) -> String {
 }
 
 fn ends(joint: &Joint<'_>) -> Vec<narrows_model::result::Evidence> {
-    let says = |link: &PciLink| {
-        format!(
-            "now {} GT/s x{}, at most {} GT/s x{}",
-            link.speed_gts, link.width, link.speed_max_gts, link.width_max
-        )
-    };
     let ends = joint.upper.into_iter().chain([joint.lower]);
     ends.filter_map(|hop| {
         let link = hop.link.value()?;
         Some(evidence(format!("{}: {}", hop.address, says(link)), hop.link.source().0.clone()))
     })
     .collect()
+}
+
+fn says(link: &PciLink) -> String {
+    format!(
+        "now {} GT/s x{}, at most {} GT/s x{}",
+        link.speed_gts, link.width, link.speed_max_gts, link.width_max
+    )
 }

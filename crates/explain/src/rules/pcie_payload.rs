@@ -7,7 +7,6 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_model::host::PciHop;
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
@@ -24,14 +23,14 @@ fn judge(case: &Case<'_>) -> Verdict {
         let name = format!("PCI Express settings of {}", nic.name);
         let Some(set) = survey.need(name, &last.express) else { continue };
         // A function that does not tell leaves open what the path supports.
-        let known = |hop: &PciHop| {
-            let most = hop.express.value().map(|express| express.max_payload_supported_bytes)?;
-            (most.0 > 0).then_some(most)
-        };
         let Some(supported) = nic
             .path
             .iter()
-            .map(known)
+            .map(|hop| {
+                let most =
+                    hop.express.value().map(|express| express.max_payload_supported_bytes)?;
+                (most.0 > 0).then_some(most)
+            })
             .collect::<Option<Vec<_>>>()
             .and_then(|all| all.into_iter().min_by_key(|bytes| bytes.0))
         else {
@@ -68,6 +67,7 @@ mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host};
     use narrows_model::Bytes;
+    use narrows_model::host::PciHop;
     use narrows_model::host::{Express, Host, Nic};
 
     #[test]

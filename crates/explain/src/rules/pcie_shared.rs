@@ -23,10 +23,10 @@ fn judge(case: &Case<'_>) -> Verdict {
     let shared = shared(&paths);
     let mut survey = Survey::default();
     for nic in host.physical_nics().filter(|nic| !is_down(nic)) {
-        let on = |link: &SharedLink| {
-            nic.path.last().is_some_and(|hop| link.devices.contains(&hop.address))
-        };
-        if shared.iter().any(on) {
+        if shared
+            .iter()
+            .any(|link| nic.path.last().is_some_and(|hop| link.devices.contains(&hop.address)))
+        {
             survey.need(format!("speed of {}", nic.name), &nic.speed_bps);
         }
     }

@@ -89,10 +89,13 @@ fn is_paced_udp(cell: &Cell<'_>) -> bool {
 
 /// Whether a cell is the same but for a pace of three quarters or less.
 fn is_slower(slow: &Cell<'_>, fast: &Cell<'_>) -> bool {
-    let without = |params: &Params| Params { rate_bps: None, ..params.clone() };
     let pace = |cell: &Cell<'_>| cell.trial.params.rate_bps.unwrap_or(0);
     let is_same = without(&slow.trial.params) == without(&fast.trial.params);
     is_same && pace(slow) <= pace(fast) / 4 * 3
+}
+
+fn without(params: &Params) -> Params {
+    Params { rate_bps: None, ..params.clone() }
 }
 
 fn lost_share(cell: &Cell<'_>) -> Option<f64> {

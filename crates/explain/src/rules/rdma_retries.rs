@@ -60,9 +60,9 @@ fn look(cell: &Cell<'_>) -> Looked {
             shares.max_by(|a, b| a.0.total_cmp(&b.0))
         })
         .collect();
-    let lacks = || cell.lacks("the port's counts of repeated packets");
     let of = |value: fn(&(f64, f64)) -> f64| {
-        median(&told.iter().map(value).collect::<Vec<f64>>()).ok_or_else(lacks)
+        median(&told.iter().map(value).collect::<Vec<f64>>())
+            .ok_or_else(|| cell.lacks("the port's counts of repeated packets"))
     };
     let (share, events) = (of(|told| told.0)?, of(|told| told.1)?);
     let seen = format!("{events:.0} events a run by the port's own counters");

@@ -77,10 +77,6 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
     if tried.is_empty() {
         return Err(cell.lacks("trains of packets"));
     }
-    let is_late = |way: &WayProbe| {
-        let late = way.trains.iter().filter(|train| train.late > 0).count();
-        2 * late > way.trains.len() && reordered_share(way).is_some_and(|s| s >= EARLY_SHARE)
-    };
     let Some((way, name)) = tried.iter().find(|(way, _)| is_late(way)) else {
         return cell.saw("packets of most trains came in order", None);
     };
@@ -88,6 +84,11 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
     let seen = format!("{share:.1} % of the packets of trains came late {name}");
     let says = format!("The path reorders packets {name}: {share:.1} % of a probe's came late");
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)))
+}
+
+fn is_late(way: &WayProbe) -> bool {
+    let late = way.trains.iter().filter(|train| train.late > 0).count();
+    2 * late > way.trains.len() && reordered_share(way).is_some_and(|s| s >= EARLY_SHARE)
 }
 
 #[cfg(test)]

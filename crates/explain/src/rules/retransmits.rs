@@ -84,11 +84,14 @@ pub fn is_held(cell: &Cell<'_>) -> bool {
     let timeouts = cell.sent_count(keys::TIMEOUTS).or(cell.sent_count(keys::KERNEL_TIMEOUTS));
     let is_late = timeouts.is_some_and(|timeouts| timeouts >= 1.0);
     let is_own = cell.sent_count(keys::RETRANSMITTED).is_some_and(|again| {
-        let dropped = |end: &EndReport| Some(end.readings.total(keys::BACKLOG_DROPPED)? as f64);
         let at_ends = [cell.of_sender(dropped), cell.of_receiver(dropped)];
         at_ends.into_iter().flatten().any(|dropped| dropped >= OWN_SHARE * again)
     });
     (is_near || is_late) && !is_own && !cell.is_busy() && !cell.is_limited_by_buffers()
+}
+
+fn dropped(end: &EndReport) -> Option<f64> {
+    Some(end.readings.total(keys::BACKLOG_DROPPED)? as f64)
 }
 
 /// A share in per cent, with two digits that count.

@@ -112,11 +112,11 @@ fn look(cell: &Cell<'_>) -> Looked {
 /// The shortest that TCP saw in any run: a queue that was there throughout one run is no path.
 fn shortest(cell: &Cell<'_>) -> Option<f64> {
     let ends = cell.done.iter().filter_map(|record| record.sender());
-    let of = |end: &EndReport| {
+    ends.filter_map(|end| {
         let all = end.readings.each(keys::RTT_MIN, Moment::Closing);
         all.map(|(_, ns)| ns as f64).reduce(f64::min)
-    };
-    ends.filter_map(of).reduce(f64::min)
+    })
+    .reduce(f64::min)
 }
 
 /// What the slowest hundredth takes in the median run, where that is far from the middle.

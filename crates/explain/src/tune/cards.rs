@@ -23,8 +23,12 @@ const USUAL_SEGMENT: u64 = 65_536;
 const BIG_SEGMENT: u64 = 150_000;
 
 pub(super) fn look(advisor: &mut Advisor<'_>) {
-    let is_fast = |nic: &&Nic| nic.speed_bps.value().is_some_and(|speed| speed.0 >= FAST_BPS);
-    let nics: Vec<Nic> = advisor.host.physical_nics().filter(is_fast).cloned().collect();
+    let nics: Vec<Nic> = advisor
+        .host
+        .physical_nics()
+        .filter(|nic| nic.speed_bps.value().is_some_and(|speed| speed.0 >= FAST_BPS))
+        .cloned()
+        .collect();
     for nic in &nics {
         frames(advisor, nic);
         interrupts(advisor, nic);
@@ -366,7 +370,6 @@ fn big_segments(advisor: &mut Advisor<'_>, nic: &Nic) {
 /// Pause frames keep a NIC's buffer from overflowing while its host is late.
 fn pause(advisor: &mut Advisor<'_>, nic: &Nic) {
     let name = &nic.name;
-    let word = |is_on: bool| if is_on { "on" } else { "off" };
     let off = nic.pause.value().is_some_and(|pause| !pause.rx || !pause.tx);
     advisor.weigh(
         &nic.pause.clone().map(|set| format!("rx {}, tx {}", word(set.rx), word(set.tx))),
@@ -381,4 +384,8 @@ fn pause(advisor: &mut Advisor<'_>, nic: &Nic) {
             commands: vec![format!("ethtool -A {name} rx on tx on")],
         },
     );
+}
+
+fn word(is_on: bool) -> &'static str {
+    if is_on { "on" } else { "off" }
 }

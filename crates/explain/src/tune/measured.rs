@@ -74,12 +74,13 @@ pub(super) fn look(advisor: &mut Advisor<'_>, measured: Option<&Measured>) {
         advisor.told.lacks(SETTING, Missing::fact(SETTING, &fact));
         return;
     };
-    let then = |measured: &&Measured| {
-        measured.study.host.tuning.get(SETTING).and_then(Fact::value) == Some(now)
-    };
-    let compared = measured.filter(then).and_then(|measured| {
-        congestion::compared(&measured.study, &measured.summaries).map(|pair| (measured, pair))
-    });
+    let compared = measured
+        .filter(|measured| {
+            measured.study.host.tuning.get(SETTING).and_then(Fact::value) == Some(now)
+        })
+        .and_then(|measured| {
+            congestion::compared(&measured.study, &measured.summaries).map(|pair| (measured, pair))
+        });
     let Some((measured, (default, other))) = compared else {
         // Neither of them paces: there is nothing to compare.
         if matches!(now.as_str(), "cubic" | "reno") {

@@ -157,11 +157,6 @@ pub fn advise(host: &Host, profile: Profile, measured: Option<&Measured>) -> Adv
 
 /// What is worth most first; at the same place what was measured before what was modelled.
 fn by_worth(one: &Advice, other: &Advice) -> Ordering {
-    let place = |advice: &Advice| match &advice.worth {
-        Some(worth) if worth.is_worthwhile() => 0,
-        None => 1,
-        Some(_) => 2,
-    };
     let middle = |advice: &Advice| advice.worth.as_ref().map_or(1.0, Worth::middle);
     let basis = |advice: &Advice| advice.worth.as_ref().map(|worth| worth.basis);
     place(one)
@@ -169,6 +164,14 @@ fn by_worth(one: &Advice, other: &Advice) -> Ordering {
         .then_with(|| middle(other).total_cmp(&middle(one)))
         .then_with(|| basis(one).cmp(&basis(other)))
         .then_with(|| one.setting.cmp(&other.setting))
+}
+
+fn place(advice: &Advice) -> i32 {
+    match &advice.worth {
+        Some(worth) if worth.is_worthwhile() => 0,
+        None => 1,
+        Some(_) => 2,
+    }
 }
 
 /// A setting and what it should be.
