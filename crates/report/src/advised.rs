@@ -19,15 +19,18 @@ pub fn text(told: &Advised, profile: &str) -> String {
     if told.advice.iter().any(|advice| !advice.files.is_empty()) {
         text += "\n`narrows tune --apply` makes the changes marked *, `--undo` puts them back\n";
     }
-    let listed = |name: &str, all: &[String]| match all.is_empty() {
-        true => String::new(),
-        false => format!("  {name}: {}\n", all.join(", ")),
-    };
     text += &listed("as they should be", &told.fine);
     for gap in &told.unknown {
         text += &format!("  unknown: {gap}\n");
     }
     text
+}
+
+fn listed(name: &str, all: &[String]) -> String {
+    match all.is_empty() {
+        true => String::new(),
+        false => format!("  {name}: {}\n", all.join(", ")),
+    }
 }
 
 fn one(advice: &Advice) -> String {

@@ -42,11 +42,14 @@ pub struct Answer {
 /// count.
 pub fn headline<'a>(analysis: &'a Analysis<'_>) -> Option<&'a Summary> {
     let told = || analysis.summaries.iter().filter(|summary| summary.estimate.is_some());
-    let over_network = |summary: &&Summary| summary.path != NetworkPath::Memory;
     told()
         .find(|summary| summary.metric == Metric::Goodput && over_network(summary))
         .or_else(|| told().find(over_network))
         .or_else(|| told().next())
+}
+
+fn over_network(summary: &&Summary) -> bool {
+    summary.path != NetworkPath::Memory
 }
 
 /// The answer of a study; `None` where nothing has a value.
@@ -73,7 +76,6 @@ fn figure(summary: &Summary) -> Option<String> {
 /// What limits a figure, by what was counted before what was predicted, and what merely fits last.
 pub fn bottleneck(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
     let limit = limit(analysis, summary);
-    let named = |limit: &Limit| Bottleneck::Named(limit.what.clone(), limit.sureness);
     let predicted = by_prediction(analysis, summary);
     match (
         limit.filter(|limit| {
@@ -87,6 +89,10 @@ pub fn bottleneck(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
         (None, _, Some(limit)) => named(limit),
         (None, _, None) => predicted,
     }
+}
+
+fn named(limit: &Limit) -> Bottleneck {
+    Bottleneck::Named(limit.what.clone(), limit.sureness)
 }
 
 /// What the rules say holds a cell.

@@ -153,7 +153,6 @@ impl Member {
 
     /// What hosts of one model are compared by.
     fn traits(&self) -> [(&'static str, String); 6] {
-        let shown = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
         [
             ("processors", self.sockets.to_string()),
             ("processor", shown(self.processor.clone())),
@@ -163,6 +162,10 @@ impl Member {
             ("population", class(self.balance).to_owned()),
         ]
     }
+}
+
+fn shown(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "unknown".to_owned())
 }
 
 fn populated(host: &Host) -> usize {
@@ -291,7 +294,6 @@ impl Fleet {
                 .to_owned(),
         ];
         for host in &self.hosts {
-            let number = |value: Option<u64>| value.map_or(String::new(), |v| v.to_string());
             let lost = host.lost.as_ref();
             let cells = [
                 host.name.clone(),
@@ -387,6 +389,10 @@ impl Fleet {
     }
 }
 
+fn number(value: Option<u64>) -> String {
+    value.map_or(String::new(), |v| v.to_string())
+}
+
 fn more(rows: usize) -> String {
     match rows.checked_sub(SHOWN) {
         None | Some(0) => String::new(),
@@ -462,13 +468,14 @@ fn odd(hosts: &[Member]) -> Vec<Odd> {
 /// The most frequent value of each trait, with how many have it.
 fn usual(hosts: &[&Member]) -> Vec<(String, usize)> {
     let rows: Vec<[(&str, String); 6]> = hosts.iter().map(|host| host.traits()).collect();
-    let of = |column: usize| {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        rows.iter().for_each(|row| *counts.entry(&row[column].1).or_default() += 1);
-        let most = counts.into_iter().max_by_key(|(_, count)| *count);
-        most.map_or((String::new(), 0), |(value, count)| (value.to_owned(), count))
-    };
-    (0..6).map(of).collect()
+    (0..6)
+        .map(|column| {
+            let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+            rows.iter().for_each(|row| *counts.entry(&row[column].1).or_default() += 1);
+            let most = counts.into_iter().max_by_key(|(_, count)| *count);
+            most.map_or((String::new(), 0), |(value, count)| (value.to_owned(), count))
+        })
+        .collect()
 }
 
 #[cfg(test)]

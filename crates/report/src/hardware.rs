@@ -43,13 +43,14 @@ pub fn class(population: &Population) -> String {
 
 /// What the study LP1241 calls each processor's memory, for the processors that it is about.
 pub fn paper_label(sockets: &[Socket], processor: &str) -> String {
-    let of = |socket: &Socket| {
-        let alike = controllers_equal(std::slice::from_ref(socket), processor)?;
-        let has_memory = !socket.populated().is_empty();
-        has_memory.then_some((socket.socket, alike))
-    };
-    let each: Vec<(u32, bool)> = sockets.iter().filter_map(of).collect();
-    let word = |alike: bool| if alike { "balanced" } else { "unbalanced" };
+    let each: Vec<(u32, bool)> = sockets
+        .iter()
+        .filter_map(|socket| {
+            let alike = controllers_equal(std::slice::from_ref(socket), processor)?;
+            let has_memory = !socket.populated().is_empty();
+            has_memory.then_some((socket.socket, alike))
+        })
+        .collect();
     match each.as_slice() {
         [] => String::new(),
         all if all.iter().all(|(_, alike)| *alike) => {
@@ -66,6 +67,10 @@ pub fn paper_label(sockets: &[Socket], processor: &str) -> String {
             format!("; the controllers of a socket differ (lenovo-2019: {})", words.join(", "))
         }
     }
+}
+
+fn word(alike: bool) -> &'static str {
+    if alike { "balanced" } else { "unbalanced" }
 }
 
 /// What a device is for.
@@ -88,15 +93,16 @@ pub fn node(node: &Fact<u32>) -> String {
 
 /// `adaptive rx, rx 8 us or 128 frames, tx 8 us or 128 frames`.
 pub fn coalescing(set: &Coalescing) -> String {
-    let side = |name: &str, us: u32, frames: u32, adaptive: bool| {
-        let adaptive = if adaptive { " adaptive" } else { "" };
-        match frames {
-            0 => format!("{name}{adaptive} {us} us"),
-            frames => format!("{name}{adaptive} {us} us or {frames} frames"),
-        }
-    };
     let rx = side("rx", set.rx_us, set.rx_frames, set.adaptive_rx);
     format!("{rx}, {}", side("tx", set.tx_us, set.tx_frames, set.adaptive_tx))
+}
+
+fn side(name: &str, us: u32, frames: u32, adaptive: bool) -> String {
+    let adaptive = if adaptive { " adaptive" } else { "" };
+    match frames {
+        0 => format!("{name}{adaptive} {us} us"),
+        frames => format!("{name}{adaptive} {us} us or {frames} frames"),
+    }
 }
 
 /// `rx on, tx off`.

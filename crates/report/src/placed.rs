@@ -42,7 +42,6 @@ fn said(trace: &Trace) -> String {
 }
 
 fn row(slot: &Slot, rule: &str) -> Vec<String> {
-    let told = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let at = slot.at.as_ref();
     let size = slot.module.as_ref().map(|module| {
         module.size_bytes.map_or_else(|| "unknown".to_owned(), |size| size.to_string())
@@ -55,4 +54,8 @@ fn row(slot: &Slot, rule: &str) -> Vec<String> {
         size.unwrap_or_else(|| "empty".to_owned()),
         if at.is_some() { rule.to_owned() } else { "-".to_owned() },
     ]
+}
+
+fn told(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "-".to_owned())
 }

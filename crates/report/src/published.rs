@@ -100,15 +100,16 @@ pub fn summary(answers: &[Answer]) -> String {
         let best = answer.baselines.iter().map(|(_, error)| *error).reduce(f64::min)?;
         Some((best, answer.mean_error()?.1))
     });
-    let share = |of: Option<(f64, usize)>| {
-        of.map_or("-".to_owned(), |(e, _)| format!("{:.2} %", e * 100.0))
-    };
     format!(
         "MAPE {:.2} % ({cells} cells), leave-one-out {}, baseline {}\n",
         error * 100.0,
         share(left),
         share(baseline)
     )
+}
+
+fn share(of: Option<(f64, usize)>) -> String {
+    of.map_or("-".to_owned(), |(e, _)| format!("{:.2} %", e * 100.0))
 }
 
 fn mean((error, n): (f64, usize)) -> String {

@@ -16,15 +16,15 @@ pub fn sources(analysis: &Analysis<'_>) -> Vec<String> {
         *runs += 1;
         files.extend(external.file.as_deref());
     }
-    let line = |((tool, version), (runs, files)): (&(&str, &str), &(usize, BTreeSet<&str>))| {
-        let space = if version.is_empty() { "" } else { " " };
-        let mut names: Vec<String> =
-            files.iter().take(NAMED).map(|file| words::tame(file)).collect();
-        if files.len() > NAMED {
-            names.push(format!("{} more", files.len() - NAMED));
-        }
-        let (tool, version) = (words::tame(tool), words::tame(version));
-        format!("{tool}{space}{version}, {}: {}", words::counted(*runs, "run"), names.join(", "))
-    };
     all.iter().map(line).collect()
+}
+
+fn line(((tool, version), (runs, files)): (&(&str, &str), &(usize, BTreeSet<&str>))) -> String {
+    let space = if version.is_empty() { "" } else { " " };
+    let mut names: Vec<String> = files.iter().take(NAMED).map(|file| words::tame(file)).collect();
+    if files.len() > NAMED {
+        names.push(format!("{} more", files.len() - NAMED));
+    }
+    let (tool, version) = (words::tame(tool), words::tame(version));
+    format!("{tool}{space}{version}, {}: {}", words::counted(*runs, "run"), names.join(", "))
 }

@@ -22,7 +22,7 @@ pub(crate) fn channels(
         let own = population.sockets.iter().find(|one| one.socket == socket.number)?;
         Some(format!("{} of {} channels", own.populated().len(), own.width()))
     };
-    let plain = || {
+    let counted = population.and_then(of).unwrap_or_else(|| {
         let populated = socket
             .channels
             .iter()
@@ -34,8 +34,7 @@ pub(crate) fn channels(
             })
             .count();
         format!("{populated} of {} channels", socket.channels.len())
-    };
-    let counted = population.and_then(of).unwrap_or_else(plain);
+    });
     let peak = match socket_peaks(slots) {
         Ok(peaks) => peaks.get(&socket.number).map_or("no memory".to_owned(), |peak| {
             let rate = three_digits(peak.rate_bytes_per_second.gbytes());
@@ -64,9 +63,6 @@ fn speeds(slots: &[Slot], socket: u32) -> String {
     let here = slots.iter().filter(|slot| slot.at.as_ref().is_some_and(|at| at.socket == socket));
     let modules: Vec<_> =
         here.filter_map(|slot| slot.module.as_ref()).filter(|module| module.is_dram).collect();
-    let list = |values: BTreeSet<u32>| {
-        values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
-    };
     let now: BTreeSet<u32> = modules.iter().filter_map(|module| module.configured_mts).collect();
     let rated: BTreeSet<u32> = modules.iter().filter_map(|module| module.rated_mts).collect();
     let mut deep: BTreeMap<&str, u32> = BTreeMap::new();
@@ -81,6 +77,10 @@ fn speeds(slots: &[Slot], socket: u32) -> String {
         return format!(", {} MT/s", list(now));
     }
     format!(", {} MT/s (rated {}{several})", list(now), list(rated))
+}
+
+fn list(values: BTreeSet<u32>) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 /// `node 0: 18 CPUs, 93.1 GiB memory, L3 24.8 MiB`.

@@ -89,7 +89,6 @@ impl Drawer<'_> {
             let last = index + 1 == nics.len();
             let (branch, below) = if last { ("└─", "    ") } else { ("├─", "│   ") };
             let way = Way::of(self.host, nic);
-            let whole = |text: &str| text.replace(' ', "\u{a0}");
             let mut parts: Vec<String> = way.links.iter().map(|link| whole(link)).collect();
             // A link that is slower than its NIC's port.
             if let Some(narrow) = way.narrow {
@@ -162,6 +161,10 @@ impl Drawer<'_> {
         }
         out
     }
+}
+
+fn whole(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
 }
 
 /// One line of a pair: the left box, the rail, and the right box where there is one.

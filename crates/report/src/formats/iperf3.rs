@@ -76,11 +76,6 @@ fn cpu(record: &Record, reverse: bool) -> Value {
         true => (record.receiver(), record.sender()),
         false => (record.sender(), record.receiver()),
     };
-    let percent = |end: Option<&EndReport>, time: fn(&ThreadUsage) -> Nanos| {
-        let end = end.filter(|end| !end.threads.is_empty())?;
-        let used: f64 = end.threads.iter().map(|thread| time(thread).seconds()).sum();
-        Some(100.0 * used / end.window_ns.seconds().max(1e-9))
-    };
     let of = |end: Option<&EndReport>| {
         let user = percent(end, |thread| thread.user_ns);
         let system = percent(end, |thread| thread.system_ns);
@@ -93,16 +88,25 @@ fn cpu(record: &Record, reverse: bool) -> Value {
     })
 }
 
+fn percent(end: Option<&EndReport>, time: fn(&ThreadUsage) -> Nanos) -> Option<f64> {
+    let end = end.filter(|end| !end.threads.is_empty())?;
+    let used: f64 = end.threads.iter().map(|thread| time(thread).seconds()).sum();
+    Some(100.0 * used / end.window_ns.seconds().max(1e-9))
+}
+
 fn intervals(receiver: &EndReport) -> Vec<Value> {
-    let of = |slice: &narrows_model::load::Interval| {
-        let (start, seconds) = (slice.start_ns.seconds(), slice.length_ns.seconds());
-        let rate = 8.0 * slice.bytes.0 as f64 / seconds.max(1e-9);
-        json!({"sum": {
-            "start": start, "end": start + seconds, "seconds": seconds,
-            "bytes": slice.bytes.0, "bits_per_second": rate, "omitted": false, "sender": false,
-        }})
-    };
-    receiver.intervals.iter().map(of).collect()
+    receiver
+        .intervals
+        .iter()
+        .map(|slice| {
+            let (start, seconds) = (slice.start_ns.seconds(), slice.length_ns.seconds());
+            let rate = 8.0 * slice.bytes.0 as f64 / seconds.max(1e-9);
+            json!({"sum": {
+                "start": start, "end": start + seconds, "seconds": seconds,
+                "bytes": slice.bytes.0, "bits_per_second": rate, "omitted": false, "sender": false,
+            }})
+        })
+        .collect()
 }
 
 /// Sums of one end; the flows that it sends by, or those that it receives by.

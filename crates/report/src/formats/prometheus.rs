@@ -67,11 +67,14 @@ fn head(out: &mut String, name: &str, help: &str) {
 }
 
 fn line(out: &mut String, name: &str, labels: &[(&str, &str)], value: f64) {
-    let escaped = |text: &str| super::tame(text).replace('\\', "\\\\").replace('"', "\\\"");
     let labels: Vec<String> =
         labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
     let _ = match labels.is_empty() {
         true => writeln!(out, "{name} {value}"),
         false => writeln!(out, "{name}{{{}}} {value}", labels.join(",")),
     };
+}
+
+fn escaped(text: &str) -> String {
+    super::tame(text).replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -20,9 +20,6 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
     let median = |panel: &Panel, row: &Row| row.median.map(|m| words::exact(m, panel.unit));
     let cpu = |_: &Panel, row: &Row| {
         let cpu = analysis.summaries.get(row.trial)?.cpu.as_ref()?;
-        let percent = |share: Option<f64>| {
-            share.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share))
-        };
         let told = cpu.sender_share.is_some() || cpu.receiver_share.is_some();
         told.then(|| format!("{} / {}", percent(cpu.sender_share), percent(cpu.receiver_share)))
     };
@@ -31,6 +28,10 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
         ("CPU of the busiest thread, sender / receiver", of(results, &cpu)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share))
 }
 
 /// Whether a column holds numbers.

@@ -160,7 +160,6 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
     let name = |at: &usize| panel.rows[*at].level.as_str();
     lines.extend(grouped::says(panel, across));
     if let Some(equal) = &panel.equal {
-        let percent = |quotient: f64| format!("{:.1} %", (quotient - 1.0) * 100.0);
         lines.push(match equal.holds {
             true => format!(
                 "equal within {}: medians at most {} apart, with 95 % confidence at most {}",
@@ -205,6 +204,10 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
         lines.push(format!("an interval within the margin takes about {repeats} runs a cell"));
     }
     lines
+}
+
+fn percent(quotient: f64) -> String {
+    format!("{:.1} %", (quotient - 1.0) * 100.0)
 }
 
 fn probability(p: f64) -> String {

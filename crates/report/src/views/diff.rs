@@ -143,7 +143,6 @@ fn rest(host: &Host) -> Traits {
     }
     let packages: BTreeSet<u32> =
         host.cpu.places.iter().filter_map(|place| place.package).collect();
-    let known = |fact: &Fact<String>| or_unknown(fact.value());
     traits.extend([
         ("cpu model".to_owned(), known(&host.cpu.model)),
         ("sockets".to_owned(), packages.len().to_string()),
@@ -156,6 +155,10 @@ fn rest(host: &Host) -> Traits {
     traits.push(("virtualised".to_owned(), known(&host.virtualised)));
     traits.push(("product".to_owned(), known(&host.product)));
     traits
+}
+
+fn known(fact: &Fact<String>) -> String {
+    or_unknown(fact.value())
 }
 
 /// Population by socket, its class, cost and peak; without channels, the modules by locator.

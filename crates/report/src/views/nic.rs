@@ -4,7 +4,7 @@ use super::{View, or_unknown, ranges};
 use crate::drawn::Screen;
 use crate::hardware;
 use crate::table::on_screen;
-use narrows_model::host::{Host, Nic, RdmaDevice, RdmaPort};
+use narrows_model::host::{Host, Nic, RdmaDevice};
 use std::collections::BTreeSet;
 
 /// A row an interface; its card, its place in the stack, and RDMA devices in tables of their own.
@@ -46,19 +46,22 @@ const RDMA: [&str; 8] =
     ["RDMA device", "port", "state", "rate", "link layer", "interface", "node", "firmware"];
 
 fn rdma(device: &RdmaDevice) -> Vec<Vec<String>> {
-    let row = |port: &RdmaPort| {
-        vec![
-            device.name.clone(),
-            port.number.to_string(),
-            or_unknown(port.state.value()),
-            or_unknown(port.rate_bps.value()),
-            or_unknown(port.link_layer.value()),
-            or_unknown(port.netdev.value()),
-            hardware::node(&device.node),
-            or_unknown(device.firmware.value()),
-        ]
-    };
-    device.ports.iter().map(row).collect()
+    device
+        .ports
+        .iter()
+        .map(|port| {
+            vec![
+                device.name.clone(),
+                port.number.to_string(),
+                or_unknown(port.state.value()),
+                or_unknown(port.rate_bps.value()),
+                or_unknown(port.link_layer.value()),
+                or_unknown(port.netdev.value()),
+                hardware::node(&device.node),
+                or_unknown(device.firmware.value()),
+            ]
+        })
+        .collect()
 }
 
 fn card(nic: &Nic) -> Vec<String> {

@@ -52,16 +52,20 @@ fn of_path(path: &PciePath<'_>) -> Vec<Vec<String>> {
         true => format!("({})", hardware::device(device.kind)),
         false => device.names.join(", "),
     };
-    let row = |hop: &PciHop| {
-        let joint = path.joints.iter().find(|joint| joint.lower.address == hop.address);
-        let several = path.joints.len() > 1;
-        let slowest = path.slowest().filter(|_| several).map(|joint| &joint.lower.address);
-        row(&names, hop, joint, slowest == Some(&hop.address))
-    };
     // The way of a network device is shown in full; of the others the tree shows it.
     let whole = device.kind == DeviceKind::Network;
     let skipped = if whole { 0 } else { device.path.len().saturating_sub(1) };
-    let mut rows: Vec<Vec<String>> = device.path.iter().skip(skipped).map(row).collect();
+    let mut rows: Vec<Vec<String>> = device
+        .path
+        .iter()
+        .skip(skipped)
+        .map(|hop| {
+            let joint = path.joints.iter().find(|joint| joint.lower.address == hop.address);
+            let several = path.joints.len() > 1;
+            let slowest = path.slowest().filter(|_| several).map(|joint| &joint.lower.address);
+            row(&names, hop, joint, slowest == Some(&hop.address))
+        })
+        .collect();
     if let Uplink::Chipset { link } = path.uplink {
         let now = link.map(|(speed, width)| rate(speed, width));
         let mut cells = vec![names, "chipset uplink".to_owned(), or_unknown(now)];

@@ -37,14 +37,13 @@ fn row<T>(name: &str, fact: &Fact<T>, show: impl Fn(&T) -> String) -> Vec<String
 
 fn processors(host: &Host) -> Vec<Vec<String>> {
     let cpu = &host.cpu;
-    let list = |cpus: &Vec<u32>| if cpus.is_empty() { "none".into() } else { ranges(cpus) };
     let mut rows = vec![
-        row("cpu.allowed", &cpu.allowed, list),
-        row("cpu.isolated", &cpu.isolated, list),
-        row("cpu.offline", &cpu.offline, list),
+        row("cpu.allowed", &cpu.allowed, |cpus| list(cpus)),
+        row("cpu.isolated", &cpu.isolated, |cpus| list(cpus)),
+        row("cpu.offline", &cpu.offline, |cpus| list(cpus)),
         row("cpu.quota", &cpu.quota_cpus, |cpus| format!("{cpus} CPUs")),
         row("cpu.steal", &cpu.steal_share, |share| format!("{:.2} % since boot", share * 100.0)),
-        row("cpu.tickless", &cpu.tickless, list),
+        row("cpu.tickless", &cpu.tickless, |cpus| list(cpus)),
         row("process.memory-limit", &host.memory.cgroup_limit_bytes, ToString::to_string),
         row("virtualised", &host.virtualised, String::clone),
     ];
@@ -59,6 +58,10 @@ fn processors(host: &Host) -> Vec<Vec<String>> {
         each.collect::<Vec<_>>().join(", ")
     }));
     rows
+}
+
+fn list(cpus: &[u32]) -> String {
+    if cpus.is_empty() { "none".into() } else { ranges(cpus) }
 }
 
 fn huge_pages(host: &Host) -> Vec<Vec<String>> {

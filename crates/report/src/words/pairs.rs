@@ -21,7 +21,6 @@ fn of_trial(stored: &StoredStudy, pairs: &Pairs, several: bool) -> Vec<String> {
     let mut told: Vec<&PairRate> = pairs.each.iter().collect();
     let left_out = told.len().saturating_sub(ALL_TOLD_MAX);
     if left_out > 0 {
-        let rate = |pair: &PairRate| pair.estimate.map_or(0.0, |rate| rate.value);
         told.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         told.truncate(ALL_TOLD_MAX);
     }
@@ -31,6 +30,10 @@ fn of_trial(stored: &StoredStudy, pairs: &Pairs, several: bool) -> Vec<String> {
             .push(format!("{} faster than these are left out (--json)", counted(left_out, "pair")));
     }
     lines
+}
+
+fn rate(pair: &PairRate) -> f64 {
+    pair.estimate.map_or(0.0, |rate| rate.value)
 }
 
 /// How even the pairs' rates were, and which was the slowest.
