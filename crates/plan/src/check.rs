@@ -74,10 +74,6 @@ pub fn trials(
         cooldown_ns: Nanos(0),
         interval_ns: None,
     };
-    let network = |message_bytes: Bytes, congestion: Option<&str>| Params {
-        congestion: congestion.map(str::to_owned),
-        ..Params::of_network(message_bytes, 1)
-    };
     let memory = Params {
         streams: spot.cpus.len().max(1) as u32,
         working_set_bytes: spot.working_set_bytes,
@@ -109,6 +105,10 @@ pub fn trials(
         trials.extend(software_rdma(&spot.pair, path, line));
     }
     trials
+}
+
+fn network(message_bytes: Bytes, congestion: Option<&str>) -> Params {
+    Params { congestion: congestion.map(str::to_owned), ..Params::of_network(message_bytes, 1) }
 }
 
 /// The congestion control to set beside the default: the first plain one that this process may use.

@@ -148,15 +148,17 @@ impl Order {
     pub fn block(&mut self, trials: &[usize]) -> Vec<Step> {
         let block = self.blocks;
         self.blocks += 1;
-        let mut step = |trial: &usize| {
-            if self.runs.len() <= *trial {
-                self.runs.resize(trial + 1, 0);
-            }
-            let repeat = self.runs[*trial];
-            self.runs[*trial] += 1;
-            Step { trial: *trial, repeat, block }
-        };
-        trials.iter().map(&mut step).collect()
+        trials
+            .iter()
+            .map(|trial| {
+                if self.runs.len() <= *trial {
+                    self.runs.resize(trial + 1, 0);
+                }
+                let repeat = self.runs[*trial];
+                self.runs[*trial] += 1;
+                Step { trial: *trial, repeat, block }
+            })
+            .collect()
     }
 
     /// A quadruple: as it is, changed, changed, as it is; every second one the other way round.

@@ -160,12 +160,14 @@ impl Plan<'_> {
         }
         let bytes = self.wanted.working_set_bytes.unwrap_or(spot.working_set_bytes);
         let bytes = Bytes(bytes.0.min(CHAIN_BYTES_MAX));
-        let of = |pause: u64| {
-            let memory = MemoryParams { pause_ns: Some(pause), ..self.memory() };
-            let label = format!("loaded latency, pause {pause} ns");
-            self.one(&label, Workload::MemoryLatency, &spot.cpus, bytes, memory)
-        };
-        Ok(PAUSES_NS.into_iter().map(of).collect())
+        Ok(PAUSES_NS
+            .into_iter()
+            .map(|pause| {
+                let memory = MemoryParams { pause_ns: Some(pause), ..self.memory() };
+                let label = format!("loaded latency, pause {pause} ns");
+                self.one(&label, Workload::MemoryLatency, &spot.cpus, bytes, memory)
+            })
+            .collect())
     }
 
     /// Read bandwidth and latency from the CPUs of every node to the memory of every node.

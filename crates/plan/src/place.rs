@@ -89,7 +89,6 @@ impl FromStr for Where {
     type Err = Unnamed;
 
     fn from_str(text: &str) -> Result<Self, Unnamed> {
-        let number = |text: &str| text.trim().parse::<u32>().ok();
         match text.trim() {
             "nic" => Some(Self::Nic),
             "other-node" => Some(Self::OtherNode),
@@ -110,6 +109,10 @@ impl FromStr for Where {
         }
         .ok_or_else(|| Unnamed::Cpus(text.to_owned()))
     }
+}
+
+fn number(text: &str) -> Option<u32> {
+    text.trim().parse::<u32>().ok()
 }
 
 /// CPUs as a user names them, and how threads are bound to them: `node:0` gives each thread one of

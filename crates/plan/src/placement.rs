@@ -214,11 +214,14 @@ fn nodes(host: &Host, near: Option<u32>) -> Vec<u32> {
 }
 
 fn memory_nodes(host: &Host, nodes: &[u32]) -> Vec<u32> {
-    let has = |id: &u32| {
-        let node = host.nodes.iter().find(|node| node.id == *id);
-        node.and_then(|node| node.memory_bytes.value()).is_none_or(|bytes| bytes.0 > 0)
-    };
-    nodes.iter().copied().filter(has).collect()
+    nodes
+        .iter()
+        .copied()
+        .filter(|id| {
+            let node = host.nodes.iter().find(|node| node.id == *id);
+            node.and_then(|node| node.memory_bytes.value()).is_none_or(|bytes| bytes.0 > 0)
+        })
+        .collect()
 }
 
 /// What each axis can have on these hosts.
@@ -264,10 +267,12 @@ fn seatings(choices: &Choices, nic: Option<String>) -> Vec<Seating> {
             let first = nodes.first().copied();
             all = all.iter().map(|one| one.with(*axis, first)).collect();
         } else {
-            let each = |one: &Seating| {
-                nodes.iter().map(|node| one.with(*axis, Some(*node))).collect::<Vec<_>>()
-            };
-            all = all.iter().flat_map(each).collect();
+            all = all
+                .iter()
+                .flat_map(|one| {
+                    nodes.iter().map(|node| one.with(*axis, Some(*node))).collect::<Vec<_>>()
+                })
+                .collect();
         }
     }
     all.sort_by_key(|one| rank(choices, one));
@@ -309,8 +314,7 @@ fn is_together(end: EndNodes) -> bool {
 /// The first of each list, then the second of each, and so on.
 fn in_turn(lists: Vec<Vec<Seating>>) -> Vec<Seating> {
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let at = |n: usize| lists.iter().filter_map(move |list| list.get(n).cloned());
-    (0..longest).flat_map(at).collect()
+    (0..longest).flat_map(|n| lists.iter().filter_map(move |list| list.get(n).cloned())).collect()
 }
 
 /// The same with threads bound as they are to be.
@@ -320,10 +324,11 @@ fn bound(all: Vec<Seating>, threads: Threads) -> Vec<Seating> {
         Threads::Floating => &[true],
         Threads::Both => &[false, true],
     };
-    let each = |one: Seating| {
-        ways.iter().map(move |floating| Seating { floating: *floating, ..one.clone() })
-    };
-    all.into_iter().flat_map(each).collect()
+    all.into_iter()
+        .flat_map(|one| {
+            ways.iter().map(move |floating| Seating { floating: *floating, ..one.clone() })
+        })
+        .collect()
 }
 
 /// The background load in a study's words.
@@ -389,7 +394,6 @@ fn level(one: &Seating) -> String {
         Some(node) => format!("node:{node}{binding}"),
         None => format!("nic{binding}"),
     };
-    let memory = |node: Option<u32>| node.map_or("-".to_owned(), |node| node.to_string());
     let mut text = format!(
         "  {{ name = {}, affinity = \"{},{}\"",
         quoted(&one.to_string()),
@@ -407,6 +411,10 @@ fn level(one: &Seating) -> String {
         let _ = write!(text, ", bind = {}", quoted(nic));
     }
     text + " },\n"
+}
+
+fn memory(node: Option<u32>) -> String {
+    node.map_or("-".to_owned(), |node| node.to_string())
 }
 
 /// What the study asks, and what of it is left out.

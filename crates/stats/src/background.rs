@@ -38,7 +38,6 @@ fn of_run(record: &Record) -> Option<f64> {
     let machine = load.effective.machine.as_deref();
     // The clock is that of a host: an end on another one cannot be compared.
     let here = || record.measured().filter(|end| end.effective.machine.as_deref() == machine);
-    let close = |end: &EndReport| end.opened_ns.0.saturating_add(end.window_ns.0);
     let from = here().map(|end| end.opened_ns.0).min()?;
     let to = here().map(close).max()?;
     if load.opened_ns.0 > from || close(load) < to {
@@ -59,6 +58,10 @@ fn of_run(record: &Record) -> Option<f64> {
         ns += common;
     }
     (ns > 0.0).then(|| bytes * 1e9 / ns)
+}
+
+fn close(end: &EndReport) -> u64 {
+    end.opened_ns.0.saturating_add(end.window_ns.0)
 }
 
 #[cfg(test)]

@@ -71,7 +71,6 @@ const RATES_APART: f64 = 3.0;
 /// What becomes of bursts on a way that was probed so often; `None` where too few trains tell, or
 /// the two sorts of trains do not differ beyond chance and are not alike either.
 pub fn bursts(ways: &[&WayProbe]) -> Option<Bursts> {
-    let long = |train: &&Train| train.sent >= PACKETS_LEAST;
     let fast: Vec<&Train> = ways.iter().flat_map(|way| &way.trains).filter(long).collect();
     let slow: Vec<&Train> = ways.iter().flat_map(|way| &way.paced).filter(long).collect();
     if fast.len() < TRAINS_LEAST {
@@ -95,6 +94,10 @@ pub fn bursts(ways: &[&WayProbe]) -> Option<Bursts> {
         true => Some(Bursts::Limited(limited(&fast, &slow))),
         false => (slow_share >= ALIKE * share).then_some(Bursts::AtRandom { lost_share: both }),
     }
+}
+
+fn long(train: &&Train) -> bool {
+    train.sent >= PACKETS_LEAST
 }
 
 /// Packets of trains that were lost, and that were sent.
@@ -121,17 +124,21 @@ fn limited(fast: &[&Train], slow: &[&Train]) -> Limited {
     let passed = middle(&full, bits_that_came).zip(middle(&full, seconds));
     let rates = passed.map(|(bits, time)| {
         let longer = slow.iter().filter(|train| is_full(train) && seconds(train) > 2.0 * time);
-        let rate = |train: &&Train| (bits_that_came(train) - bits) / (seconds(train) - time);
-        longer.map(rate).collect::<Vec<f64>>()
+        longer
+            .map(|train| (bits_that_came(train) - bits) / (seconds(train) - time))
+            .collect::<Vec<f64>>()
     });
     let rate_bps = rates.as_deref().and_then(range);
-    let room = |(rate, (bits, time)): (Range, (f64, f64))| (bits - rate.middle * time) / 8.0;
     let room_bytes = rate_bps.zip(passed).map(|both| room(both).max(0.0));
     let is_queue = match head_bps(fast).zip(rate_bps) {
         Some((head, rate)) => head <= SPREAD_MOST * rate.high,
         None => is_spread(fast),
     };
     Limited { rate_bps, room_bytes, is_queue }
+}
+
+fn room((rate, (bits, time)): (Range, (f64, f64))) -> f64 {
+    (bits - rate.middle * time) / 8.0
 }
 
 fn middle(trains: &[&Train], value: fn(&Train) -> f64) -> Option<f64> {
@@ -148,11 +155,15 @@ fn range(values: &[f64]) -> Option<Range> {
 
 /// Bits per second at which the first packets of a train came, of the median train.
 fn head_bps(trains: &[&Train]) -> Option<f64> {
-    let of = |train: &&Train| {
-        let bits = 8.0 * f64::from(train.head) * train.packet_bytes.0 as f64;
-        (train.head >= HEAD_LEAST).then(|| bits / (train.head_ns.0.max(1) as f64 / 1e9))
-    };
-    median(&trains.iter().filter_map(of).collect::<Vec<f64>>())
+    median(
+        &trains
+            .iter()
+            .filter_map(|train| {
+                let bits = 8.0 * f64::from(train.head) * train.packet_bytes.0 as f64;
+                (train.head >= HEAD_LEAST).then(|| bits / (train.head_ns.0.max(1) as f64 / 1e9))
+            })
+            .collect::<Vec<f64>>(),
+    )
 }
 
 /// Whether the first packets of trains came further apart than they were sent.

@@ -63,15 +63,10 @@ pub fn compare_sessions(
 /// How many times larger the sessions' medians are after, by Welch's interval. `None` with fewer
 /// than three sessions on a side, or where one reached nothing.
 fn welch(before: &[Vec<f64>], after: &[Vec<f64>], confidence: f64) -> Option<Ratio> {
-    let logs = |sessions: &[Vec<f64>]| {
-        let medians = sessions.iter().filter_map(|runs| median(runs));
-        medians.map(|median| (median > 0.0).then(|| median.ln())).collect::<Option<Vec<f64>>>()
-    };
     let (before, after) = (logs(before)?, logs(after)?);
     if before.len().min(after.len()) < SESSIONS_MIN {
         return None;
     }
-    let error = |logs: &[f64]| squares(logs) / (logs.len() as f64 - 1.0) / logs.len() as f64;
     let (a, b) = (error(&before), error(&after));
     let by = a.powi(2) / (before.len() as f64 - 1.0) + b.powi(2) / (after.len() as f64 - 1.0);
     let degrees = if by > 0.0 { (a + b).powi(2) / by } else { 1.0 };
@@ -83,6 +78,15 @@ fn welch(before: &[Vec<f64>], after: &[Vec<f64>], confidence: f64) -> Option<Rat
         high: (middle + reach).exp(),
         reaches_confidence: true,
     })
+}
+
+fn logs(sessions: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let medians = sessions.iter().filter_map(|runs| median(runs));
+    medians.map(|median| (median > 0.0).then(|| median.ln())).collect::<Option<Vec<f64>>>()
+}
+
+fn error(logs: &[f64]) -> f64 {
+    squares(logs) / (logs.len() as f64 - 1.0) / logs.len() as f64
 }
 
 fn verdict(ratio: &Ratio, margin: f64, larger_is_better: bool) -> Change {

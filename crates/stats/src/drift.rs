@@ -110,8 +110,11 @@ fn step(values: &[f64]) -> Option<Step> {
         });
         (beyond.count() as f64 + 1.0) / 1000.0
     };
-    let middle = |part: &[f64]| of_sorted(&crate::order::sorted(part), 0.5);
     Some(Step { at, ratio: middle(&values[at..])? / middle(&values[..at])?, p })
+}
+
+fn middle(part: &[f64]) -> Option<f64> {
+    of_sorted(&crate::order::sorted(part), 0.5)
 }
 
 fn ranks(values: &[f64]) -> Vec<f64> {

@@ -149,13 +149,17 @@ fn apart(runs: &[Vec<f64>], order: &[(usize, f64)]) -> Vec<Level> {
         ends = next;
     }
     let mut from = 0;
-    let level = |to: usize| {
-        let part = &order[std::mem::replace(&mut from, to)..to];
-        let at = |end: Option<&(usize, f64)>| end.map_or(0.0, |(_, median)| *median);
-        let cells = part.iter().map(|(cell, _)| *cell).collect();
-        Level { cells, low: at(part.first()), high: at(part.last()) }
-    };
-    ends.into_iter().map(level).collect()
+    ends.into_iter()
+        .map(|to| {
+            let part = &order[std::mem::replace(&mut from, to)..to];
+            let cells = part.iter().map(|(cell, _)| *cell).collect();
+            Level { cells, low: at(part.first()), high: at(part.last()) }
+        })
+        .collect()
+}
+
+fn at(end: Option<&(usize, f64)>) -> f64 {
+    end.map_or(0.0, |(_, median)| *median)
 }
 
 /// Ends of the stretches of `from..to` between which no pair is alike. What is alike is joined with
@@ -185,11 +189,6 @@ fn pair(a: &[f64], b: &[f64]) -> f64 {
 /// Neighbours joined, those first that span least, as long as a level spans at most 5 %; highest
 /// first.
 fn joined(mut parts: Vec<Level>) -> Vec<Level> {
-    let span = |pair: &[Level]| match (pair[0].low, pair[1].high) {
-        (low, high) if low == high => 1.0,
-        (low, high) if low > 0.0 => high / low,
-        _ => f64::INFINITY,
-    };
     loop {
         let spans = parts.windows(2).map(span).enumerate();
         match spans.min_by(|a, b| a.1.total_cmp(&b.1)) {
@@ -203,6 +202,14 @@ fn joined(mut parts: Vec<Level>) -> Vec<Level> {
     }
     parts.reverse();
     parts
+}
+
+fn span(pair: &[Level]) -> f64 {
+    match (pair[0].low, pair[1].high) {
+        (low, high) if low == high => 1.0,
+        (low, high) if low > 0.0 => high / low,
+        _ => f64::INFINITY,
+    }
 }
 
 #[cfg(test)]

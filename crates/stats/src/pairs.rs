@@ -143,14 +143,16 @@ pub fn overlap_share(record: &Record) -> Option<f64> {
     let machine = |one: &Reported| one.report.effective.machine.clone();
     let first = measured().next().and_then(machine);
     let one_clock = first.is_some() && measured().all(|one| machine(one) == first);
-    let window = |one: &Reported| {
-        if one_clock {
-            let opened = one.report.opened_ns.0;
-            return (opened > 0).then(|| (opened, opened.saturating_add(one.report.window_ns.0)));
-        }
-        one.span.map(|span| (span.open_by_ns.0, span.close_from_ns.0))
-    };
-    let windows = measured().map(window).collect::<Option<Vec<(u64, u64)>>>()?;
+    let windows = measured()
+        .map(|one| {
+            if one_clock {
+                let opened = one.report.opened_ns.0;
+                return (opened > 0)
+                    .then(|| (opened, opened.saturating_add(one.report.window_ns.0)));
+            }
+            one.span.map(|span| (span.open_by_ns.0, span.close_from_ns.0))
+        })
+        .collect::<Option<Vec<(u64, u64)>>>()?;
     let opened = windows.iter().map(|(open, _)| *open).max()?;
     let closed = windows.iter().map(|(_, close)| *close).min()?;
     Some(closed.saturating_sub(opened) as f64 / shortest as f64)

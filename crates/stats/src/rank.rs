@@ -78,7 +78,6 @@ pub fn brunner_munzel(a: &[f64], b: &[f64]) -> Option<Test> {
     }
     let together = midranks(&[a.as_slice(), b.as_slice()].concat()).0;
     let (of_a, of_b) = together.split_at(a.len());
-    let mean = |ranks: &[f64]| ranks.iter().sum::<f64>() / ranks.len() as f64;
     let spread = |ranks: &[f64], own: &[f64]| {
         let middle = mean(ranks) - (own.len() as f64 + 1.0) / 2.0;
         let own = midranks(own).0;
@@ -99,6 +98,10 @@ pub fn brunner_munzel(a: &[f64], b: &[f64]) -> Option<Test> {
     let degrees = error.powi(2) / (spread_a.powi(2) / (n - 1.0) + spread_b.powi(2) / (m - 1.0));
     let t = StudentsT::new(0.0, 1.0, degrees).ok()?;
     Some(Test { statistic, p: 2.0 * t.sf(statistic.abs()) })
+}
+
+fn mean(ranks: &[f64]) -> f64 {
+    ranks.iter().sum::<f64>() / ranks.len() as f64
 }
 
 /// Probability of each value of U from 0 to n m when nothing differs (Mann and Whitney 1947,

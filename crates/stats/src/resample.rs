@@ -85,9 +85,6 @@ pub fn permutation(a: &[f64], b: &[f64]) -> Option<Test> {
     let seen = median(&a)? - median(&b)?;
     let mut all = [a.as_slice(), b.as_slice()].concat();
     let far = seen.abs() * (1.0 - 1e-12);
-    let difference = |first: &[f64], second: &[f64]| {
-        median(first).zip(median(second)).map_or(0.0, |(a, b)| a - b)
-    };
     if orders(all.len(), a.len()) <= ORDERS_MAX {
         let (mut low, mut high, mut count) = (0u64, 0u64, 0u64);
         each_choice(&all, a.len(), |first, second| {
@@ -109,6 +106,10 @@ pub fn permutation(a: &[f64], b: &[f64]) -> Option<Test> {
     }
     let p = (f64::from(beyond) + 1.0) / (RESAMPLES as f64 + 1.0);
     Some(Test { statistic: seen, p })
+}
+
+fn difference(first: &[f64], second: &[f64]) -> f64 {
+    median(first).zip(median(second)).map_or(0.0, |(a, b)| a - b)
 }
 
 fn orders(n: usize, k: usize) -> u64 {
@@ -173,14 +174,20 @@ pub fn equivalence(cells: &[&[f64]], margin: f64) -> Option<Equivalence> {
         let scatter = 0.5 / (ordered.len() as f64).sqrt();
         let place = Some(scatter).filter(|_| ordered.len() > DRAWN_MAX);
         let place = place.and_then(|scatter| Normal::new(0.5, scatter).ok());
-        let of = |_| {
-            if let Some(place) = &place {
-                return of_sorted(&ordered, place.inverse_cdf(random.random_range(1e-9..1.0)));
-            }
-            draw(&mut random, cell, &mut sample);
-            median(&sample)
-        };
-        medians.push((0..RESAMPLES / 2).map(of).collect::<Option<_>>()?);
+        medians.push(
+            (0..RESAMPLES / 2)
+                .map(|_| {
+                    if let Some(place) = &place {
+                        return of_sorted(
+                            &ordered,
+                            place.inverse_cdf(random.random_range(1e-9..1.0)),
+                        );
+                    }
+                    draw(&mut random, cell, &mut sample);
+                    median(&sample)
+                })
+                .collect::<Option<_>>()?,
+        );
     }
     let seen: Vec<f64> = cells.iter().map(|cell| median(cell)).collect::<Option<_>>()?;
     if cells.iter().all(|cell| cell.iter().all(|value| *value == 0.0)) {

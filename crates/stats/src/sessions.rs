@@ -122,10 +122,6 @@ pub fn reproducibility(sessions: &[Vec<f64>]) -> Option<Reproducibility> {
     let medians: Vec<f64> = sessions.iter().filter_map(|runs| median(runs).map(scale)).collect();
     let (m, middle) = (medians.len() as f64, mean(&medians));
     let between = squares(&medians) / (m - 1.0);
-    let reach = |variance: f64, degrees: f64| {
-        let t = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(0.975);
-        Some(t * variance.sqrt())
-    };
     let of_session = reach(between * (1.0 + 1.0 / m), m - 1.0)?;
     let runs: usize = sessions.iter().map(|runs| runs.len()).sum();
     let scaled = sessions.iter().map(|runs| runs.iter().map(|v| scale(*v)).collect::<Vec<f64>>());
@@ -156,6 +152,11 @@ pub fn reproducibility(sessions: &[Vec<f64>]) -> Option<Reproducibility> {
         between_share: share(between),
         within_share: within.map(share),
     })
+}
+
+fn reach(variance: f64, degrees: f64) -> Option<f64> {
+    let t = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(0.975);
+    Some(t * variance.sqrt())
 }
 
 /// Values of each session that has any.

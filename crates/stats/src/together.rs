@@ -25,10 +25,16 @@ pub fn together(study: &StoredStudy, summaries: &[Summary]) -> Option<Together> 
     }
     let sums: Vec<f64> = (0..study.study.repeats)
         .filter_map(|repeat| {
-            let value = |summary: &Summary| {
-                summary.values.iter().find(|value| value.repeat == repeat).map(|value| value.value)
-            };
-            summaries.iter().map(value).sum::<Option<f64>>()
+            summaries
+                .iter()
+                .map(|summary| {
+                    summary
+                        .values
+                        .iter()
+                        .find(|value| value.repeat == repeat)
+                        .map(|value| value.value)
+                })
+                .sum::<Option<f64>>()
         })
         .collect();
     let overlaps = (0..study.study.repeats).filter_map(|repeat| overlap(study, repeat));

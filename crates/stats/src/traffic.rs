@@ -154,7 +154,6 @@ pub struct Overhead {
 
 /// What measuring cost.
 pub(crate) fn overhead(done: &[Done<'_>]) -> Overhead {
-    let most = |shares: &mut dyn Iterator<Item = f64>| shares.reduce(f64::max);
     let ends = done.iter().flat_map(|run| run.sender.into_iter().chain([run.receiver]));
     Overhead {
         keeper_cpus: most(
@@ -166,6 +165,10 @@ pub(crate) fn overhead(done: &[Done<'_>]) -> Overhead {
             Some(around.controller_ns?.0 as f64 / around.took_ns.0.max(1) as f64)
         })),
     }
+}
+
+fn most(shares: &mut dyn Iterator<Item = f64>) -> Option<f64> {
+    shares.reduce(f64::max)
 }
 
 /// Messages over UC and UD, of the runs whose ends both counted them.

@@ -134,12 +134,6 @@ fn folder(path: &Path) -> PathBuf {
 /// Removes what killed makers of the same study have left.
 fn remove_stale(folder: &Path, name: &str) {
     let begins = format!(".{name}.");
-    let is_stale = |path: &Path| {
-        let old = path.metadata().and_then(|data| data.modified());
-        let old = old.ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > STALE);
-        // Its maker holds it locked for as long as it lives.
-        old && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
-    };
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let file = entry.file_name();
         let file = file.to_string_lossy();
@@ -147,4 +141,11 @@ fn remove_stale(folder: &Path, name: &str) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
+}
+
+fn is_stale(path: &Path) -> bool {
+    let old = path.metadata().and_then(|data| data.modified());
+    let old = old.ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > STALE);
+    // Its maker holds it locked for as long as it lives.
+    old && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }

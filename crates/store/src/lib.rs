@@ -184,7 +184,7 @@ impl Store {
     /// Stores many runs at once; either all are on disk when this returns, or none is.
     pub fn put_records(&mut self, records: &[Record]) -> Result<(), StoreError> {
         let rows = records.iter().map(|record| (record, self.json(record)));
-        let put = |database: &Connection| {
+        self.all(|database| {
             let mut unwritten = Ok(());
             for (record, json) in rows {
                 match json {
@@ -193,8 +193,7 @@ impl Store {
                 }
             }
             Ok(unwritten)
-        };
-        self.all(put)?
+        })?
     }
 
     /// Says how the study ended.

@@ -168,17 +168,16 @@ fn jumbo(before: f64) -> Said {
 
 /// Predictions whose range or value is far from what is published.
 fn outside(answer: &mut Answer) {
-    let far = |cell: &&Cell| {
-        cell.kind == Kind::Prediction
-            && cell.published.is_some_and(|published| match cell.low.zip(cell.high) {
-                Some((low, high)) => !(low..=high).contains(&published),
-                None => cell.error().is_some_and(|error| error.abs() > 0.1),
-            })
-    };
     let remarks: Vec<String> = answer
         .cells
         .iter()
-        .filter(far)
+        .filter(|cell| {
+            cell.kind == Kind::Prediction
+                && cell.published.is_some_and(|published| match cell.low.zip(cell.high) {
+                    Some((low, high)) => !(low..=high).contains(&published),
+                    None => cell.error().is_some_and(|error| error.abs() > 0.1),
+                })
+        })
         .map(|cell| {
             let (p, m) = (cell.published.unwrap_or_default(), cell.predicted.unwrap_or_default());
             format!("not explained: {}: {p} and not {m:.3}", cell.row)

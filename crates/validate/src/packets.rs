@@ -132,13 +132,16 @@ fn verdicts(cell: &mut Cell, row: &Row<'_>, ask: Option<&Ask>) {
     let rule = row.table.extra.get("rule_gb_s").and_then(toml::Value::as_float);
     let rule = rule.zip(row.number("mem_mb_s")).map(|(rule, memory)| memory / 1e3 >= rule);
     let model = ask.zip(cell.predicted).map(|(ask, value)| value >= FULL * ask.wire_mpps);
-    let word = |is: Option<bool>| is.map_or("-", |is| if is { "yes" } else { "no" });
     cell.says = format!(
         "{}wire rate: published {published}, rule {}, model {}",
         if cell.says.is_empty() { String::new() } else { format!("{}; ", cell.says) },
         word(rule),
         word(model)
     );
+}
+
+fn word(is: Option<bool>) -> &'static str {
+    is.map_or("-", |is| if is { "yes" } else { "no" })
 }
 
 /// A slot behind the chipset: what four lanes of the second generation carry to it and from it.

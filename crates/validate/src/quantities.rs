@@ -19,8 +19,6 @@ pub fn declare(table: &str, rows: &mut [Fields]) {
 }
 
 fn declare_from(entries: &[Fields], table: &str, rows: &mut [Fields]) {
-    let text =
-        |fields: &Fields, key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
     for row in rows.iter_mut().filter(|row| !row.contains_key("quantity")) {
         let Some(name) = text(row, "name") else { continue };
         let Some(entry) = entries.iter().find(|entry| {
@@ -33,6 +31,10 @@ fn declare_from(entries: &[Fields], table: &str, rows: &mut [Fields]) {
             row.entry(field.clone()).or_insert_with(|| value.clone());
         }
     }
+}
+
+fn text(fields: &Fields, key: &str) -> Option<String> {
+    fields.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
 #[cfg(test)]

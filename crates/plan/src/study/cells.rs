@@ -41,15 +41,17 @@ impl Cell {
 pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
     let mut all: Vec<(Vec<Level>, Settings)> = vec![(Vec::new(), definition.base.clone())];
     for factor in &definition.factors {
-        let each = |(levels, settings): &(Vec<Level>, Settings)| {
-            let with = |level: &super::LevelOf| {
-                let own = Level { factor: factor.name.clone(), level: level.name.clone() };
-                let levels = levels.iter().cloned().chain([own]).collect();
-                (levels, settings.with(&level.settings))
-            };
-            factor.levels.iter().map(with).collect::<Vec<_>>()
-        };
-        all = all.iter().flat_map(each).collect();
+        all = all
+            .iter()
+            .flat_map(|(levels, settings)| {
+                let with = |level: &super::LevelOf| {
+                    let own = Level { factor: factor.name.clone(), level: level.name.clone() };
+                    let levels = levels.iter().cloned().chain([own]).collect();
+                    (levels, settings.with(&level.settings))
+                };
+                factor.levels.iter().map(with).collect::<Vec<_>>()
+            })
+            .collect();
     }
     let kept = all.into_iter().filter(|(levels, _)| !is_excluded(definition, levels));
     let cells: Vec<Cell> = kept.map(|(levels, settings)| cell(levels, settings)).collect();

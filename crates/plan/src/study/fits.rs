@@ -304,13 +304,15 @@ fn slot<'a>(slots: &'a [Slot], label: &str) -> Result<&'a Slot, Untold> {
     if let Some(slot) = slots.iter().find(|slot| slot.locator.eq_ignore_ascii_case(label)) {
         return Ok(slot);
     }
-    let last = |slot: &&Slot| {
-        let word = slot.locator.rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
-        let word = word.unwrap_or_default();
-        let number = word.trim_start_matches(|c: char| !c.is_ascii_digit());
-        word.eq_ignore_ascii_case(label) || (!number.is_empty() && number == label)
-    };
-    let found: Vec<&Slot> = slots.iter().filter(last).collect();
+    let found: Vec<&Slot> = slots
+        .iter()
+        .filter(|slot| {
+            let word = slot.locator.rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
+            let word = word.unwrap_or_default();
+            let number = word.trim_start_matches(|c: char| !c.is_ascii_digit());
+            word.eq_ignore_ascii_case(label) || (!number.is_empty() && number == label)
+        })
+        .collect();
     match found.as_slice() {
         [one] => Ok(one),
         [] => Err(Untold::NoSlot(label.to_owned())),

@@ -201,9 +201,12 @@ impl Settings {
 
 /// Reads the places of two ends, `LOCAL,REMOTE`.
 pub fn seats(text: &str) -> Result<(Seat, Seat), StudyError> {
-    let wrong = |why: Unnamed| StudyError::new(places::AFFINITY.declared.key, why.to_string());
     let both = text.split_once(',').ok_or_else(|| wrong(Unnamed::Pair(text.to_owned())))?;
     Ok((both.0.parse().map_err(wrong)?, both.1.parse().map_err(wrong)?))
+}
+
+fn wrong(why: Unnamed) -> StudyError {
+    StudyError::new(places::AFFINITY.declared.key, why.to_string())
 }
 
 /// Reads the nodes of two ends, `LOCAL,REMOTE`; a dash leaves an end's to the kernel.
@@ -271,7 +274,6 @@ impl<'de> Deserialize<'de> for RdmaTable {
 
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<RdmaTable, M::Error> {
                 let mut options = Options::default();
-                let keys = || KeyOf { section: Section::Rdma, others: &[] };
                 while let Some(key) = map.next_key_seed(keys())? {
                     if let Key::Option(option) = key {
                         options.set(option, map.next_value_seed(ValueOf(option))?);
@@ -282,6 +284,10 @@ impl<'de> Deserialize<'de> for RdmaTable {
         }
         from.deserialize_map(Table)
     }
+}
+
+fn keys() -> KeyOf {
+    KeyOf { section: Section::Rdma, others: &[] }
 }
 
 /// Names of hosts, each once.
