@@ -113,7 +113,6 @@ impl Serving {
         guest: &mut Guest,
         log: &dyn Fn(Event),
     ) -> Result<(), ControlError> {
-        let machine = |error: std::io::Error| ControlError::Machine(error.to_string());
         let own = listen::canonical(stream.local_addr().map_err(machine)?);
         stream.set_nonblocking(false).map_err(machine)?;
         let mut wire = Wire::answer(stream, &self.key)?;
@@ -145,6 +144,10 @@ impl Serving {
         let session = Session { serving: self, rented, address, given, line, worker_until };
         session.go_on(&mut wire, first)
     }
+}
+
+fn machine(error: std::io::Error) -> ControlError {
+    ControlError::Machine(error.to_string())
 }
 
 /// One controller's session.

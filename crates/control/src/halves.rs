@@ -92,7 +92,6 @@ impl Link {
 
     /// Sends one word of at most so many bytes; a longer one is an order that makes no sense.
     pub fn send(&mut self, word: &impl Serialize, bytes_max: u32) -> Result<(), ControlError> {
-        let wrong = |why: String| ControlError::Order(why);
         let text = serde_json::to_vec(word).map_err(|error| wrong(error.to_string()))?;
         let length = u32::try_from(text.len()).ok().filter(|length| *length <= bytes_max);
         let Some(length) = length else {
@@ -128,6 +127,10 @@ impl Link {
         let word = serde_json::from_slice(&text);
         word.map(Some).map_err(|error| ControlError::Halves(error.to_string()))
     }
+}
+
+fn wrong(why: String) -> ControlError {
+    ControlError::Order(why)
 }
 
 fn failed(error: std::io::Error) -> ControlError {

@@ -19,7 +19,6 @@ impl Key {
     /// Reads 64 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, ControlError> {
         let text = text.trim();
-        let wrong = || ControlError::Key("a key is 64 hexadecimal digits".to_owned());
         let mut key = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
             return Err(wrong());
@@ -54,6 +53,10 @@ impl Key {
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
+}
+
+fn wrong() -> ControlError {
+    ControlError::Key("a key is 64 hexadecimal digits".to_owned())
 }
 
 /// A new token for one run.

@@ -72,12 +72,15 @@ fn group_of(groups: &str) -> Option<&str> {
         let mut fields = line.splitn(3, ':').skip(1);
         Some((fields.next()?, fields.next()?))
     });
-    let own = |(controllers, _): &(&str, &str)| controllers.split(',').any(|name| name == "memory");
     let lines: Vec<_> = lines.collect();
     let found = lines.iter().find(|line| own(line));
     found
         .or_else(|| lines.iter().find(|(controllers, _)| controllers.is_empty()))
         .map(|line| line.1)
+}
+
+fn own((controllers, _): &(&str, &str)) -> bool {
+    controllers.split(',').any(|name| name == "memory")
 }
 
 fn killed(folder: &Path) -> Option<u64> {

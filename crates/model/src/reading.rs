@@ -267,9 +267,10 @@ impl Key {
             .unwrap_or((Moment::Closing, rest));
         let (name, unit) = rest.rsplit_once('_')?;
         let unit = Unit::named(unit)?;
-        let is_gauge =
-            |gauge: &Gauge| (gauge.source, gauge.name, gauge.unit) == (source, name, unit);
-        let kind = match keys::GAUGES.iter().any(is_gauge) {
+        let kind = match keys::GAUGES
+            .iter()
+            .any(|gauge| (gauge.source, gauge.name, gauge.unit) == (source, name, unit))
+        {
             true => Kind::Gauge(moment),
             false => Kind::Counter,
         };
@@ -285,7 +286,6 @@ fn scope_of(source: Source, text: &str) -> Option<(Scope, &str)> {
         let (scope, rest) = text.split_once('.')?;
         Some((scope.strip_prefix(word)?.parse::<u32>().ok()?, rest))
     };
-    let of_nic = |(nic, rest): (&str, _)| (Scope::Nic(nic.to_owned()), rest);
     match source {
         Source::Cpu => numbered("cpu").map(|(cpu, rest)| (Scope::Cpu(cpu), rest)),
         Source::Socket | Source::TcpInfo => {
@@ -301,6 +301,10 @@ fn scope_of(source: Source, text: &str) -> Option<(Scope, &str)> {
             Some((Scope::Host, text))
         }
     }
+}
+
+fn of_nic<T>((nic, rest): (&str, T)) -> (Scope, T) {
+    (Scope::Nic(nic.to_owned()), rest)
 }
 
 /// Keys by source, as files have them.

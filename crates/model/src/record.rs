@@ -158,8 +158,8 @@ impl Serialize for Record {
         let mut seen = BTreeSet::new();
         // Once one has more to say than older versions could, the order of all is kept.
         let is_plain = self.reports.iter().all(|one| one.span.is_none());
-        let mut first = |one: &&Reported| is_plain && seen.insert(one.role);
-        let (firsts, more): (Vec<_>, Vec<_>) = self.reports.iter().partition(&mut first);
+        let (firsts, more): (Vec<_>, Vec<_>) =
+            self.reports.iter().partition(|one| is_plain && seen.insert(one.role));
         let of = |role| firsts.iter().find(|one| one.role == role).map(|one| &*one.report);
         Storing {
             trial: &self.trial,

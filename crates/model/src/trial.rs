@@ -127,8 +127,10 @@ impl Trial {
 
     /// The end on the controller's host that is measured; the first where there are several.
     pub fn controllers(&self) -> Option<&EndSpec> {
-        let here = |end: &&EndSpec| end.host == EndHost::Controller;
-        self.ends.iter().filter(|end| end.role != Role::Background).find(here)
+        self.ends
+            .iter()
+            .filter(|end| end.role != Role::Background)
+            .find(|end| end.host == EndHost::Controller)
     }
 
     /// CPUs that the interrupts of the controller's NIC are sent to while measuring.

@@ -76,12 +76,6 @@ pub fn run_steps(
     out: &OutArgs,
 ) -> Result<CourseEnd, RunError> {
     let mut shown = Shown::new();
-    let made = |trial: &Trial, record: &Record| {
-        if out.json_stream {
-            // A reader that cannot be written to is told at the end.
-            let _ = print_exact(&stream::run(trial, record));
-        }
-    };
     let stop = controller.stop;
     let mut course = Course {
         trials: planned.trials,
@@ -93,7 +87,16 @@ pub fn run_steps(
         stop,
         session: 0,
     };
-    let ran = course.run(planned.steps, |progress| shown.step(progress), made);
+    let ran = course.run(
+        planned.steps,
+        |progress| shown.step(progress),
+        |trial: &Trial, record: &Record| {
+            if out.json_stream {
+                // A reader that cannot be written to is told at the end.
+                let _ = print_exact(&stream::run(trial, record));
+            }
+        },
+    );
     shown.clear();
     ran
 }

@@ -11,11 +11,10 @@ const COLUMNS: std::ops::RangeInclusive<usize> = Screen::COLUMNS_MIN..=200;
 /// own.
 pub fn of_output() -> Screen {
     let asked = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let own = || {
+    let columns = asked.filter(|columns| *columns > 0).or_else(|| {
         let (width, _) = terminal_size::terminal_size_of(stdout())?;
         stdout().is_terminal().then_some(usize::from(width.0))
-    };
-    let columns = asked.filter(|columns| *columns > 0).or_else(own);
+    });
     Screen {
         columns: columns.map(|columns| columns.clamp(*COLUMNS.start(), *COLUMNS.end())),
         unicode: is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(|name| env::var(name).ok())),

@@ -197,12 +197,15 @@ impl State {
 
 /// Load and the share of time in which tasks waited for a CPU.
 fn pressure() -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let load = read("/proc/loadavg");
     let load = load.split_whitespace().next().unwrap_or("-").to_owned();
     let cpu = read("/proc/pressure/cpu");
     let waits = cpu.split_whitespace().find_map(|word| word.strip_prefix("avg10="));
     format!("host: load {load}; tasks waited for a CPU {} % of ten seconds", waits.unwrap_or("-"))
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
 }
 
 /// CPU time of this process, which draws and controls, since the view began.

@@ -9,14 +9,18 @@ pub(crate) struct Signals(Vec<(i32, libc::sigaction)>);
 
 impl Signals {
     pub fn keep() -> Self {
-        let read = |signal: i32| {
-            // SAFETY: all-zero is a valid empty action; the call only reads the signal's.
-            let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-            // SAFETY: the action is ours to write to.
-            let failed = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
-            (failed == 0).then_some((signal, action))
-        };
-        Self(SIGNALS.filter_map(read).collect())
+        Self(
+            SIGNALS
+                .filter_map(|signal| {
+                    // SAFETY: all-zero is a valid empty action; the call only reads the signal's.
+                    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+                    // SAFETY: the action is ours to write to.
+                    let failed =
+                        unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+                    (failed == 0).then_some((signal, action))
+                })
+                .collect(),
+        )
     }
 }
 

@@ -2,7 +2,7 @@
 //! hosts, apart from what the study itself changes by hand.
 
 use narrows_model::Fact;
-use narrows_model::host::{Host, Module};
+use narrows_model::host::Host;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -74,8 +74,6 @@ pub fn differences(was: &Host, now: &Host) -> Vec<Difference> {
         (Part::Population, population),
         (Part::Nics, nics),
     ];
-    // Without the modules' list: what a kernel keeps to itself is not the same at each boot.
-    let total = |host: &Host| host.memory.total_bytes.value().map(|bytes| bytes.0 as f64);
     let bare = [was, now].iter().all(|host| host.memory.slots.value().is_none());
     let near = total(was).zip(total(now)).is_some_and(|(was, now)| (now / was - 1.0).abs() < 0.05);
     let alike = |part: Part| part == Part::Population && bare && near;
@@ -88,6 +86,11 @@ pub fn differences(was: &Host, now: &Host) -> Vec<Difference> {
         .collect()
 }
 
+/// Without the modules' list: what a kernel keeps to itself is not the same at each boot.
+fn total(host: &Host) -> Option<f64> {
+    host.memory.total_bytes.value().map(|bytes| bytes.0 as f64)
+}
+
 fn unknown() -> String {
     "not known".to_owned()
 }
@@ -98,13 +101,15 @@ fn word(fact: &Fact<String>) -> String {
 
 fn modules(host: &Host) -> String {
     let Some(slots) = host.memory.slots.value() else { return unknown() };
-    let kind = |module: &Module| {
-        let size = module.size_bytes.map_or(unknown(), |bytes| bytes.to_string());
-        let rated = module.rated_mts.map_or(unknown(), |mts| format!("{mts} MT/s"));
-        format!("{size} {} {rated}", module.technology)
-    };
-    let kinds: BTreeSet<String> =
-        slots.iter().filter_map(|slot| slot.module.as_ref()).map(kind).collect();
+    let kinds: BTreeSet<String> = slots
+        .iter()
+        .filter_map(|slot| slot.module.as_ref())
+        .map(|module| {
+            let size = module.size_bytes.map_or(unknown(), |bytes| bytes.to_string());
+            let rated = module.rated_mts.map_or(unknown(), |mts| format!("{mts} MT/s"));
+            format!("{size} {} {rated}", module.technology)
+        })
+        .collect();
     kinds.into_iter().collect::<Vec<_>>().join(", ")
 }
 
@@ -133,6 +138,7 @@ fn nics(host: &Host) -> String {
 mod tests {
     use super::*;
     use narrows_model::Bytes;
+    use narrows_model::host::Module;
     use narrows_model::host::Slot;
 
     fn host(model: &str, gib: u64, filled: &[&str]) -> Host {

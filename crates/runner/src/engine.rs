@@ -165,14 +165,6 @@ impl<'a> Engine<'a> {
         let trials = &self.plan.trials;
         let later = pace.later(seconds_left, expected_seconds(trials, steps), spent);
         let audience = RefCell::new(&mut *outside.audience);
-        let progress = |progress: &Progress<'_>| {
-            audience.borrow_mut().step(&Progress {
-                done: pace.made as usize + progress.done,
-                total: (pace.made + runs_left) as usize,
-                label: progress.label,
-                left: progress.left + later,
-            });
-        };
         let mut course = Course {
             trials,
             ends: &mut *outside.ends,
@@ -183,13 +175,24 @@ impl<'a> Engine<'a> {
             stop: outside.stop,
             session: self.number,
         };
-        course.run(steps, progress, |trial, record| {
-            records.push(record.clone());
-            audience.borrow_mut().ran(trial, record);
-            if let Outcome::Skipped { missing } = &record.outcome {
-                missing.iter().for_each(|host| audience.borrow_mut().gone(host));
-            }
-        })
+        course.run(
+            steps,
+            |progress: &Progress<'_>| {
+                audience.borrow_mut().step(&Progress {
+                    done: pace.made as usize + progress.done,
+                    total: (pace.made + runs_left) as usize,
+                    label: progress.label,
+                    left: progress.left + later,
+                });
+            },
+            |trial, record| {
+                records.push(record.clone());
+                audience.borrow_mut().ran(trial, record);
+                if let Outcome::Skipped { missing } = &record.outcome {
+                    missing.iter().for_each(|host| audience.borrow_mut().gone(host));
+                }
+            },
+        )
     }
 }
 

@@ -56,11 +56,12 @@ fn own_cpu() -> Duration {
 }
 
 fn cpu_of(who: UsageWho) -> Duration {
-    let micros = |t: nix::sys::time::TimeVal| {
-        Duration::from_micros((t.tv_sec() * 1_000_000 + t.tv_usec()) as u64)
-    };
     let usage = getrusage(who).map(|usage| micros(usage.user_time()) + micros(usage.system_time()));
     usage.unwrap_or_default()
+}
+
+fn micros(t: nix::sys::time::TimeVal) -> Duration {
+    Duration::from_micros((t.tv_sec() * 1_000_000 + t.tv_usec()) as u64)
 }
 
 #[cfg(test)]

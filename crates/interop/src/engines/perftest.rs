@@ -114,9 +114,6 @@ fn program(trial: &Trial) -> &'static str {
 fn of_both(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
     let params = &trial.params;
     let rdma = params.rdma.clone().unwrap_or_default();
-    let flag = |wanted: bool| wanted.then(String::new);
-    let number = |number: Option<u32>| number.map(|number| number.to_string());
-    let small = |number: Option<u8>| number.map(|number| number.to_string());
     let atomic = trial.kind.verb() == Some(RdmaVerb::Atomic);
     let bandwidth = trial.kind.is_stream();
     // It has no events for writes, whose targets hear of nothing.
@@ -143,6 +140,18 @@ fn of_both(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
         ("-e", flag(events)),
         ("-F", flag(true)),
     ])
+}
+
+fn flag(wanted: bool) -> Option<String> {
+    wanted.then(String::new)
+}
+
+fn number(number: Option<u32>) -> Option<String> {
+    number.map(|number| number.to_string())
+}
+
+fn small(number: Option<u8>) -> Option<String> {
+    number.map(|number| number.to_string())
 }
 
 #[cfg(test)]

@@ -19,11 +19,6 @@ pub enum Takes {
 
 impl Takes {
     fn fits(self, value: &str) -> bool {
-        let number = |text: &str| {
-            text.len() <= 20
-                && text.starts_with(|c: char| c.is_ascii_digit())
-                && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-        };
         match self {
             Self::Nothing => false,
             Self::Number => number(value),
@@ -41,6 +36,12 @@ impl Takes {
             }
         }
     }
+}
+
+fn number(text: &str) -> bool {
+    text.len() <= 20
+        && text.starts_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
 impl fmt::Display for Takes {

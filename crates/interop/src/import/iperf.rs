@@ -54,14 +54,7 @@ fn missing(mut run: Run, sent: f64) -> Run {
 
 fn words(text: &str) -> Result<Output, Unusable> {
     let udp = text.contains("UDP port");
-    let rate = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let at = words.iter().position(|word| word.ends_with("bits/sec"))?;
-        quantity(words.get(at.checked_sub(1)?)?, words[at]).map(|(value, _)| value)
-    };
     let lines: Vec<&str> = text.lines().filter(|line| rate(line).is_some()).collect();
-    // A server's report has jitter and losses behind the rate: one for each flow.
-    let is_report = |line: &&&str| line.contains('/') && line.contains("%)");
     let told: Vec<f64> = lines.iter().filter(is_report).filter_map(|line| rate(line)).collect();
     let own: Vec<&str> = lines.iter().filter(|line| !is_report(line)).copied().collect();
     if own.is_empty() {
@@ -78,6 +71,17 @@ fn words(text: &str) -> Result<Output, Unusable> {
         false => run.figure("rate", Some(sent), Unit::BitsPerSecond),
     };
     nothing(vec![run], None)
+}
+
+fn rate(line: &str) -> Option<f64> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words.iter().position(|word| word.ends_with("bits/sec"))?;
+    quantity(words.get(at.checked_sub(1)?)?, words[at]).map(|(value, _)| value)
+}
+
+/// A server's report has jitter and losses behind the rate: one for each flow.
+fn is_report(line: &&&str) -> bool {
+    line.contains('/') && line.contains("%)")
 }
 
 #[cfg(test)]

@@ -123,8 +123,6 @@ fn level(run: Run, name: &str, value: &Value) -> Run {
 }
 
 fn figures(run: Run, end: &Value, udp: bool, both: bool) -> Run {
-    let share = |value: &Value| value.as_f64().map(|percent| percent / 100.0);
-    let rate = |sum: &Value| sum["bits_per_second"].as_f64();
     // UDP's own sum is the sender's rate; what was lost of it is told beside.
     let received = |suffix: &str| match &end[format!("sum_received{suffix}")] {
         sum if sum.is_object() => rate(sum),
@@ -159,6 +157,14 @@ fn figures(run: Run, end: &Value, udp: bool, both: bool) -> Run {
         share(&cpu["remote_total"]),
         Unit::Share,
     )
+}
+
+fn share(value: &Value) -> Option<f64> {
+    value.as_f64().map(|percent| percent / 100.0)
+}
+
+fn rate(sum: &Value) -> Option<f64> {
+    sum["bits_per_second"].as_f64()
 }
 
 /// How keys of the way back end.
@@ -251,7 +257,6 @@ const SECONDS_SLACK: f64 = 0.05;
 /// The seconds that were asked for, and those left out before them. Only `-V` states them; else
 /// they are those that the sender counted, where these are whole: a test by bytes ends anywhere.
 fn timed(mut run: Run, lines: &[&str], sums: &[Sum<'_>]) -> Run {
-    let has = |run: &Run, factor: &str| run.levels.iter().any(|level| level.factor == factor);
     let omitted = lines.iter().filter(|line| line.trim_end().ends_with("(omitted)"));
     let omitted = omitted.filter_map(|line| sum(line)?.ends_s).fold(0.0, f64::max).round();
     if omitted > 0.0 && !has(&run, "omit") {
@@ -265,6 +270,10 @@ fn timed(mut run: Run, lines: &[&str], sums: &[Sum<'_>]) -> Run {
         Some(seconds) => run.level("seconds", seconds.round()),
         None => run,
     }
+}
+
+fn has(run: &Run, factor: &str) -> bool {
+    run.levels.iter().any(|level| level.factor == factor)
 }
 
 fn test_of(lines: &[&str]) -> Run {

@@ -219,9 +219,6 @@ pub struct Streams {
 
 impl Streams {
     fn counts(&self) -> Vec<Before> {
-        let read = |count: &Count| {
-            (count.bytes.load(Relaxed), count.received.load(Relaxed), count.expected.load(Relaxed))
-        };
         self.threads.iter().map(|(count, _)| read(count)).collect()
     }
 
@@ -324,6 +321,10 @@ impl Streams {
             ..Results::default()
         }
     }
+}
+
+fn read(count: &Count) -> (u64, u64, u64) {
+    (count.bytes.load(Relaxed), count.received.load(Relaxed), count.expected.load(Relaxed))
 }
 
 impl Drop for Streams {

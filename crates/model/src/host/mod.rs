@@ -97,7 +97,6 @@ impl Host {
     /// The slot that one of these functions is in.
     pub fn slot_of(&self, path: &[PciHop]) -> Option<&ExpansionSlot> {
         let slots = self.expansion_slots.value()?;
-        let device = |address: &str| address.rsplit_once('.').map(|(d, _)| d.to_owned());
         // The lowest function that a slot names: bridges above may be in other slots.
         path.iter().rev().find_map(|hop| {
             let here = device(&hop.address)?;
@@ -108,4 +107,8 @@ impl Host {
     pub fn physical_nics(&self) -> impl Iterator<Item = &Nic> {
         self.nics.iter().filter(|nic| nic.physical)
     }
+}
+
+fn device(address: &str) -> Option<String> {
+    address.rsplit_once('.').map(|(d, _)| d.to_owned())
 }

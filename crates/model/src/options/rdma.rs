@@ -37,11 +37,14 @@ fn byte(value: &Value) -> Option<u8> {
 /// both, since hosts that are built alike name devices alike.
 fn pair(value: &Value) -> (Option<String>, Option<String>) {
     let text = value.to_string();
-    let some = |word: &str| (!word.trim().is_empty()).then(|| word.trim().to_owned());
     match text.split_once(',') {
         Some((here, there)) => (some(here), some(there)),
         None => (some(&text), some(&text)),
     }
+}
+
+fn some(word: &str) -> Option<String> {
+    (!word.trim().is_empty()).then(|| word.trim().to_owned())
 }
 
 /// The places of this host's end and of the peer's. When the peer asks, it is the sender.
@@ -106,13 +109,16 @@ pub static GID_INDEX: Opt<String> = Opt::new(Declared {
         read: |params| both(params, |place| place.gid_index.map(|index| index.to_string())),
         write: |params, value, _| {
             let (here, there) = ends(params);
-            let index = |word: Option<String>| word.and_then(|word| word.parse().ok());
             let (own, peer) = pair(value);
             (here.gid_index, there.gid_index) = (index(own), index(peer));
         },
     },
     ..OLD
 });
+
+fn index(word: Option<String>) -> Option<u8> {
+    word.and_then(|word| word.parse().ok())
+}
 
 /// How queue pairs find each other: `cm` or `exchange`.
 pub static CONNECTION: Opt<String> = Opt::new(Declared {

@@ -306,10 +306,10 @@ impl Takes {
         };
         let value = match self {
             Self::Switch => Value::Switch(true),
-            Self::Number(..) | Self::OneNumber(_) => {
-                let wrong = |_| unreadable(&Written::Text(text.to_owned()), "a whole number");
-                Value::Number(text.parse::<u64>().map_err(wrong)?)
-            }
+            Self::Number(..) | Self::OneNumber(_) => Value::Number(
+                text.parse::<u64>()
+                    .map_err(|_| unreadable(&Written::Text(text.to_owned()), "a whole number"))?,
+            ),
             Self::Seconds(..) => Value::Seconds(number("a number of seconds")?),
             _ => return self.read(&Written::Text(text.to_owned())),
         };
@@ -353,9 +353,8 @@ impl Takes {
                 within(value, bytes.0 <= *most, Bytes(0), Bytes(*most))
             }
             (Self::BytePair, Value::Text(text)) => {
-                let fits = |word: &str| word.parse::<u8>().is_ok();
                 let words = text.splitn(2, ',').map(str::trim);
-                match words.filter(|word| !word.is_empty()).all(fits) {
+                match words.filter(|word| !word.is_empty()).all(|word| word.parse::<u8>().is_ok()) {
                     true => Ok(()),
                     false => Err(unreadable(
                         &Written::Text(text.clone()),

@@ -34,10 +34,10 @@ struct Sides {
 
 impl Sides {
     fn of(before: &StoredStudy, after: &StoredStudy) -> Self {
-        let profiled = |(first, second): (&Trial, &Trial)| {
-            changed((before, &first.label), (after, &second.label))
-        };
-        let profiles = joined(before, after).into_iter().flat_map(profiled).collect();
+        let profiles = joined(before, after)
+            .into_iter()
+            .flat_map(|(first, second)| changed((before, &first.label), (after, &second.label)))
+            .collect();
         Self { cells: files(before, after), profiles }
     }
 }
@@ -95,8 +95,10 @@ fn gather(args: &CompareArgs) -> Result<Sides, Failure> {
             let second = read(1);
             (first.join(), second)
         });
-        let broke = |_| Failure::of(Cause::FAULT, "reading the first file broke off");
-        let (first, second) = (first.map_err(broke)??, second?);
+        let (first, second) = (
+            first.map_err(|_| Failure::of(Cause::FAULT, "reading the first file broke off"))??,
+            second?,
+        );
         let both = Sides::of(&first, &second);
         // The program ends soon: giving back millions of records one by one would only take time.
         std::mem::forget((first, second));
@@ -136,10 +138,12 @@ fn joined<'a>(before: &'a StoredStudy, after: &'a StoredStudy) -> Vec<(&'a Trial
 fn files(before: &StoredStudy, after: &StoredStudy) -> Vec<Both> {
     let (first, second) = (summarise(before), summarise(after));
     let of = |all: &[Trial], trial: &Trial| all.iter().position(|one| one.id == trial.id);
-    let cell = |(one, other): (&Trial, &Trial)| {
-        both(&first[of(&before.trials, one)?], &second[of(&after.trials, other)?])
-    };
-    joined(before, after).into_iter().filter_map(cell).collect()
+    joined(before, after)
+        .into_iter()
+        .filter_map(|(one, other)| {
+            both(&first[of(&before.trials, one)?], &second[of(&after.trials, other)?])
+        })
+        .collect()
 }
 
 fn both(before: &Summary, after: &Summary) -> Option<Both> {

@@ -279,13 +279,14 @@ impl Session<'_> {
 fn known(here: &Host, there: Option<&Host>, base: &Trial) -> Known {
     let sender = if base.params.is_reverse() { there } else { Some(here) };
     let congestion = sender.and_then(super::variants::other_control).map(str::to_owned);
-    let most = |host: &Host| {
-        let of = |name: &str| host.tuning.get(name)?.value()?.trim().parse::<u64>().ok();
-        Some(of("net.core.rmem_max")?.min(of("net.core.wmem_max")?))
-    };
     let both = most(here).zip(there.and_then(most));
     let buffer_bytes = both.map(|(here, there)| Bytes(here.min(there)));
     Known { congestion, buffer_bytes, cpus: cpus(here, there) }
+}
+
+fn most(host: &Host) -> Option<u64> {
+    let of = |name: &str| host.tuning.get(name)?.value()?.trim().parse::<u64>().ok();
+    Some(of("net.core.rmem_max")?.min(of("net.core.wmem_max")?))
 }
 
 /// The first CPUs of this host and the last of the other: apart where both are one machine.
@@ -298,7 +299,8 @@ fn cpus(here: &Host, there: Option<&Host>) -> Option<(CpuList, CpuList)> {
 /// Settings of this host's network that advice would change, each a file.
 fn settings(host: &Host) -> Vec<Advice> {
     let advised = advise(host, Profile::Throughput, None).advice.into_iter();
-    let of_net =
-        |advice: &Advice| matches!(&advice.files[..], [file] if file.starts_with("/proc/sys/net/"));
-    advised.filter(of_net).take(SETTINGS).collect()
+    advised
+        .filter(|advice| matches!(&advice.files[..], [file] if file.starts_with("/proc/sys/net/")))
+        .take(SETTINGS)
+        .collect()
 }

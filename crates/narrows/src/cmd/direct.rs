@@ -170,7 +170,6 @@ impl Far {
     /// Whether the agents' ends can meet: each by an address that the others can reach.
     fn can_meet(&self) -> Result<(), Failure> {
         let peers = self.agents_there();
-        let is_local = |peer: &&&Peer| peer.address().is_loopback();
         if let Some(peer) =
             peers.iter().find(is_local).filter(|_| !peers.iter().all(|p| is_local(&p)))
         {
@@ -194,6 +193,10 @@ impl Far {
             Self::Iperf3(server) => Ends::Iperf3(server),
         }
     }
+}
+
+fn is_local(peer: &&&Peer) -> bool {
+    peer.address().is_loopback()
 }
 
 /// Nothing is measured with an agent without its key.
@@ -453,12 +456,15 @@ impl Measurement<'_> {
         if let Some(pattern) = self.pattern()? {
             return Ok(vec![self.timed(params, self.ends_of(pattern, sides.peer_hosts)?, path)]);
         }
-        let trial = |(index, name): (usize, &String)| {
-            let trial = self.timed(params, self.ends(params, sides, index)?, path);
-            check(&trial)?;
-            Ok(if hosts.len() > 1 { plan::with(trial, name) } else { trial })
-        };
-        hosts.iter().enumerate().map(trial).collect()
+        hosts
+            .iter()
+            .enumerate()
+            .map(|(index, name)| {
+                let trial = self.timed(params, self.ends(params, sides, index)?, path);
+                check(&trial)?;
+                Ok(if hosts.len() > 1 { plan::with(trial, name) } else { trial })
+            })
+            .collect()
     }
 
     /// The trial of these ends, with its time line.

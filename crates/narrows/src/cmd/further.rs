@@ -40,10 +40,11 @@ pub fn course(
 /// The runs of trials that were added, after all that were planned.
 fn added(steps: &[Step], trials: std::ops::Range<usize>) -> Vec<Step> {
     let first = steps.iter().map(|step| step.block + 1).max().unwrap_or(0);
-    let of = |repeat: u32| {
-        trials.clone().map(move |trial| Step { trial, repeat, block: first + repeat })
-    };
-    (0..REPEATS).flat_map(of).collect()
+    (0..REPEATS)
+        .flat_map(|repeat| {
+            trials.clone().map(move |trial| Step { trial, repeat, block: first + repeat })
+        })
+        .collect()
 }
 
 fn make(

@@ -5,7 +5,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output;
 use flate2::read::MultiGzDecoder;
-use narrows_interop::import::{self, Output, Run, Told, Tool, Unrecognised};
+use narrows_interop::import::{self, Output, Run, Told, Tool};
 use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::record::{External, Fault, Outcome, Record, Stage, Stamp};
@@ -103,14 +103,13 @@ fn bounded(source: impl Read) -> Result<Vec<u8>, String> {
 }
 
 fn parse(file: &Path, text: &str, tool: Option<&str>) -> Result<(&'static Tool, Output), Failure> {
-    let wrong = |why: Unrecognised| {
-        let names: Vec<&str> = import::TOOLS.iter().map(|tool| tool.name).collect();
-        let says = format!("{}: {why}; tools are {}", file.display(), names.join(", "));
-        Failure::of(Cause::UNKNOWN_TOOL, says)
-    };
     let tool = match tool.and_then(import::tool) {
         Some(tool) => tool,
-        None => import::recognise(text).map_err(wrong)?,
+        None => import::recognise(text).map_err(|why| {
+            let names: Vec<&str> = import::TOOLS.iter().map(|tool| tool.name).collect();
+            let says = format!("{}: {why}; tools are {}", file.display(), names.join(", "));
+            Failure::of(Cause::UNKNOWN_TOOL, says)
+        })?,
     };
     let output = (tool.parse)(text).map_err(|why| {
         let says = format!("{}: as {}'s output: {why}", file.display(), tool.name);

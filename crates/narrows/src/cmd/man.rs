@@ -31,8 +31,10 @@ pub fn run(args: &ManArgs) -> Result<u8, Failure> {
 fn write_all(command: &Command, dir: &Path) -> Result<(), Failure> {
     let file = dir.join(format!("{}.1", name(command)));
     output::write_whole(&file, &page(command)?)?;
-    let shown = |sub: &&Command| !sub.is_hide_set() && sub.get_name() != "help";
-    command.get_subcommands().filter(shown).try_for_each(|sub| write_all(sub, dir))
+    command
+        .get_subcommands()
+        .filter(|sub| !sub.is_hide_set() && sub.get_name() != "help")
+        .try_for_each(|sub| write_all(sub, dir))
 }
 
 /// `narrows-tcp`.

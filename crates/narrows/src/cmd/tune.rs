@@ -52,11 +52,12 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
 fn checked(folder: &Path, host: &Host) -> Option<Measured> {
     let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let studies = entries.filter(|path| path.extension().is_some_and(|end| end == "narrows"));
-    let head = |path: PathBuf| {
-        let head = narrows_store::head(&path).ok()?;
-        (head.study.command == "check").then_some((head.study.began_unix_ns, path))
-    };
-    let mut checks: Vec<_> = studies.filter_map(head).collect();
+    let mut checks: Vec<_> = studies
+        .filter_map(|path| {
+            let head = narrows_store::head(&path).ok()?;
+            (head.study.command == "check").then_some((head.study.began_unix_ns, path))
+        })
+        .collect();
     checks.sort();
     let boot = narrows_runner::worker::machine()?;
     for (_, path) in checks.into_iter().rev() {

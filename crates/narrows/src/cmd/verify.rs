@@ -140,8 +140,12 @@ fn trials(stored: &StoredStudy) -> Vec<String> {
             narrows_plan::trial(&label, kind, params, ends, path, timeline).id != trial.id
         }
     };
-    let says = |trial: &Trial| format!("cell '{}': its id is not that of what it is", trial.label);
-    stored.trials.iter().filter(wrong).map(says).collect()
+    stored
+        .trials
+        .iter()
+        .filter(wrong)
+        .map(|trial| format!("cell '{}': its id is not that of what it is", trial.label))
+        .collect()
 }
 
 fn run_problems(record: &Record) -> Vec<&'static str> {

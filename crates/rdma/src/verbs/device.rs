@@ -215,7 +215,6 @@ impl Domain {
         if failed != 0 {
             return Err(NativeError::number("asking an RDMA device what it can", failed));
         }
-        let least = |count: i32| count.clamp(0, 16) as u8;
         Ok((least(told.max_qp_rd_atom), least(told.max_qp_init_rd_atom)))
     }
 
@@ -259,6 +258,10 @@ impl Domain {
         }
         Ok(found)
     }
+}
+
+fn least(count: i32) -> u8 {
+    count.clamp(0, 16) as u8
 }
 
 impl Drop for Domain {

@@ -11,7 +11,6 @@ impl Work {
     /// As the library wants it, but for its list of memory and its successor.
     pub(super) fn request(&self) -> (ibv_send_wr, ibv_sge) {
         let sge = ibv_sge { addr: self.address, length: self.length, lkey: self.local_key };
-        let flag = |wanted: bool, flag: u32| if wanted { flag } else { 0 };
         let mut request = ibv_send_wr {
             wr_id: self.id,
             num_sge: 1,
@@ -40,6 +39,10 @@ impl Work {
         }
         (request, sge)
     }
+}
+
+fn flag(wanted: bool, flag: u32) -> u32 {
+    if wanted { flag } else { 0 }
 }
 
 impl Completion {

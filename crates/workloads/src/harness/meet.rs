@@ -31,7 +31,6 @@ pub type Token = [u8; 16];
 
 /// Reads a token from 32 hexadecimal digits.
 pub fn token(text: &str) -> Result<Token, LoadError> {
-    let wrong = || LoadError::Order("the token is not 32 hexadecimal digits".into());
     let mut token = [0; 16];
     if text.len() != 32 || !text.is_ascii() {
         return Err(wrong());
@@ -41,6 +40,10 @@ pub fn token(text: &str) -> Result<Token, LoadError> {
         *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
     }
     Ok(token)
+}
+
+fn wrong() -> LoadError {
+    LoadError::Order("the token is not 32 hexadecimal digits".into())
 }
 
 /// A TCP socket that listens on a port of `address`.

@@ -203,7 +203,6 @@ fn ip_version(address: IpAddr) -> IpVersion {
 /// What the kernel says is set.
 pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
     let stream = socket.r#type().is_ok_and(|kind| kind == Type::STREAM);
-    let bytes = |size: std::io::Result<usize>| size.ok().map(|size| Bytes(size as u64));
     let congestion = stream.then(|| socket.tcp_congestion().ok()).flatten();
     let address = socket.local_addr().ok().and_then(|at| at.as_socket()).map(|at| at.ip());
     let dscp = address.and_then(|address| {
@@ -228,6 +227,10 @@ pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
         ip: address.map(ip_version),
         ..Default::default()
     }
+}
+
+fn bytes(size: std::io::Result<usize>) -> Option<Bytes> {
+    size.ok().map(|size| Bytes(size as u64))
 }
 
 /// Acknowledges what has come at once. The kernel forgets by itself that it was told to (tcp(7)),

@@ -258,7 +258,6 @@ impl Asker<'_> {
         {
             return Ok(None);
         }
-        let bytes = |size: u16| Bytes(size.into());
         Ok(Some(PathMtu {
             interface_bytes: Bytes(first.interface_bytes),
             passes_bytes: search.passes.map(bytes),
@@ -412,4 +411,8 @@ impl Asker<'_> {
             self.line.say(Says::Over, round, &[]);
         }
     }
+}
+
+fn bytes(size: u16) -> Bytes {
+    Bytes(size.into())
 }

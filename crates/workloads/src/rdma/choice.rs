@@ -94,12 +94,13 @@ fn with_hardware(hardware: &[u8]) -> Vec<IpAddr> {
         })
         .map(|entry| entry.interface_name)
         .collect();
-    let address = |entry: nix::ifaddrs::InterfaceAddress| {
-        let storage = entry.address.filter(|_| names.contains(&entry.interface_name))?;
-        let v4 = storage.as_sockaddr_in().map(|at| IpAddr::from(at.ip()));
-        v4.or_else(|| storage.as_sockaddr_in6().map(|at| IpAddr::from(at.ip())))
-    };
-    all().filter_map(address).collect()
+    all()
+        .filter_map(|entry| {
+            let storage = entry.address.filter(|_| names.contains(&entry.interface_name))?;
+            let v4 = storage.as_sockaddr_in().map(|at| IpAddr::from(at.ip()));
+            v4.or_else(|| storage.as_sockaddr_in6().map(|at| IpAddr::from(at.ip())))
+        })
+        .collect()
 }
 
 /// The port and identifier on a device.
@@ -115,12 +116,16 @@ fn of(domain: Arc<Domain>, place: &RdmaPlace, own: IpAddr, why: &str) -> Result<
     let (gid, because) = match place.gid_index {
         Some(index) => {
             let found = gids.iter().find(|gid| gid.index == index).cloned();
-            let none = || {
-                let known: Vec<String> = gids.iter().map(|gid| gid.index.to_string()).collect();
-                let known = known.join(", ");
-                LoadError::Order(format!("{device} has no identifier {index}; there is {known}"))
-            };
-            (Some(found.ok_or_else(none)?), format!("GID {index} was asked for"))
+            (
+                Some(found.ok_or_else(|| {
+                    let known: Vec<String> = gids.iter().map(|gid| gid.index.to_string()).collect();
+                    let known = known.join(", ");
+                    LoadError::Order(format!(
+                        "{device} has no identifier {index}; there is {known}"
+                    ))
+                })?),
+                format!("GID {index} was asked for"),
+            )
         }
         None if ethernet => {
             let (gid, why) = best(&gids, own).ok_or_else(|| {

@@ -107,7 +107,6 @@ impl Settings {
 
     /// Reads an order.
     pub fn of(job: &Job) -> Result<Self, LoadError> {
-        let order = |says: String| LoadError::Order(says);
         let asked = job.params.rdma.clone().unwrap_or_default();
         let trips = job.kind.is_round_trip();
         let connection = match asked.connection.as_deref() {
@@ -157,6 +156,10 @@ impl Settings {
             queue_pair_words,
         })
     }
+}
+
+fn order(says: String) -> LoadError {
+    LoadError::Order(says)
 }
 
 /// The verb of a workload, as the library has it.

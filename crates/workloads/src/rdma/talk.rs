@@ -70,8 +70,6 @@ impl Talk {
         if !self.fill(&mut head[..1], within)? {
             return Ok(None);
         }
-        // Once it has begun the rest is there, or the other end is gone.
-        let cut = || LoadError::Peer("the other end stopped in the middle of a word".into());
         if !self.fill(&mut head[1..], ANSWER_WITHIN)? {
             return Err(cut());
         }
@@ -121,6 +119,11 @@ impl Talk {
         }
         Ok(true)
     }
+}
+
+/// Once it has begun the rest is there, or the other end is gone.
+fn cut() -> LoadError {
+    LoadError::Peer("the other end stopped in the middle of a word".into())
 }
 
 #[cfg(test)]

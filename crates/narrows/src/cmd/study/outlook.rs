@@ -76,10 +76,11 @@ pub fn cannot(plan: &SessionPlan) -> String {
             whys.entry(why).or_default().push(&trial.label);
         }
     }
-    let line = |(why, labels): (&str, Vec<&str>)| {
-        let first = labels.first().copied().unwrap_or_default();
-        let cells = narrows_report::words::counted(labels.len(), "cell");
-        format!("cannot run: {cells} such as '{first}': {why}\n")
-    };
-    whys.into_iter().map(line).collect()
+    whys.into_iter()
+        .map(|(why, labels)| {
+            let first = labels.first().copied().unwrap_or_default();
+            let cells = narrows_report::words::counted(labels.len(), "cell");
+            format!("cannot run: {cells} such as '{first}': {why}\n")
+        })
+        .collect()
 }

@@ -68,8 +68,10 @@ pub struct New<'a> {
 pub fn begin(new: &New<'_>, mut machines: Machines) -> Result<u8, Failure> {
     let New { defined, text, file, quick, session, .. } = *new;
     let plan = session_plan(defined, &machines, session)?;
-    let drawn = || key::chance().map(narrows_plan::seed_from);
-    let seed = new.seed.or(defined.definition.seed).map_or_else(drawn, Ok)?;
+    let seed = new
+        .seed
+        .or(defined.definition.seed)
+        .map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
     let engine = Engine::begin(defined, seed, &plan);
     if session.dry_run {
         return outlook::print(defined, &plan, engine.schedule(), &machines.path_says());

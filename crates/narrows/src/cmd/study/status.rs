@@ -48,14 +48,15 @@ impl Status<'_> {
 
     /// Seconds that the runs left take at least.
     fn seconds_left(&self) -> f64 {
-        let of = |cell: usize| match self.left(cell) {
-            Left::Runs(_) if self.cannot(cell).is_some() => 0.0,
-            Left::Runs(n) => {
-                f64::from(n) * narrows_plan::run_ns(&self.stored.trials[cell]).seconds()
-            }
-            _ => 0.0,
-        };
-        (0..self.stored.trials.len()).map(of).sum()
+        (0..self.stored.trials.len())
+            .map(|cell| match self.left(cell) {
+                Left::Runs(_) if self.cannot(cell).is_some() => 0.0,
+                Left::Runs(n) => {
+                    f64::from(n) * narrows_plan::run_ns(&self.stored.trials[cell]).seconds()
+                }
+                _ => 0.0,
+            })
+            .sum()
     }
 
     /// A cell in a word: `30`, `12/30`, `3/30 !4` with failures.
