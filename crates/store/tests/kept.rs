@@ -70,7 +70,7 @@ fn every_part_is_read_back() {
     let wanted = [("a", 0), ("b", 0), ("b", 1), ("a", 1), ("c", 0), ("d", 0), ("d", 1), ("d", 2)];
     assert_eq!(runs, wanted, "in the order in which they were made");
     assert_eq!(stored.records[4], failed);
-    let of = |done, failed| Counts { done, failed };
+    let of = |done, failed| Counts { done, failed, skipped: 0 };
     let each = [("a", of(2, 0)), ("b", of(2, 0)), ("c", of(0, 1)), ("d", of(3, 0))];
     assert_eq!(counts(&file).expect("counts"), each.map(|(id, n)| (id.to_owned(), n)).into());
     assert_eq!(head(&file).expect("a head"), StoredStudy { records: Vec::new(), ..stored });
