@@ -8,6 +8,7 @@
 mod answers;
 mod asked;
 pub mod bounds;
+pub mod bus;
 pub mod calibration;
 pub mod contention;
 pub mod description;

@@ -1,13 +1,10 @@
 //! Bytes that cross the memory bus for each byte on the wire, counted as in "Sockets vs. RDMA
 //! Interface over 10-Gigabit Networks" (Balaji, Shah, Panda): rows with `path`, `case`,
 //! `app_buffer`, and `ratio_min` and `ratio_max`.
-//!
-//! A sender reads the program's buffer unless it is cached (1), the socket buffer is fetched to be
-//! written unless it is cached (1), and the device takes it: with a write-back on its way (1), or
-//! after one (2). A receiver's device writes (1), the copy reads (1), and fetches and later writes
-//! back the program's buffer unless that is cached (2).
+//! The counting itself is `narrows_predict::bus`.
 
 use super::{Answer, Cell, Kind, Row, Table};
+use narrows_predict::bus::{self, Buffer, Way};
 
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {
@@ -45,28 +42,25 @@ fn ratio(row: &Row<'_>) -> Option<(f64, f64)> {
     let path = row.text("path")?;
     // Of a path without copies these change nothing, which is an answer too.
     let (buffer, case) = (row.text("app_buffer"), row.text("case"));
-    if path.starts_with("rdma") || path == "zero-copy" {
-        return Some((1.0, 1.0));
-    }
-    // At worst a program's buffer that would fit in the cache is not there.
-    let cached = buffer.map(|word| word.starts_with("in"));
-    let best = case == Some("best");
-    let program: &[f64] = match (cached, best) {
-        (Some(true), true) => &[0.0],
-        (Some(false), _) => &[1.0],
-        _ => &[0.0, 1.0],
-    };
-    // Neither is the socket's, unless all goes well.
-    let socket: &[f64] = if cached == Some(true) && best { &[0.0] } else { &[0.0, 1.0] };
-    let all: Vec<f64> = match path.ends_with("-rx") {
-        true => program.iter().map(|a| 2.0 + 2.0 * a).collect(),
+    let moves = match path.starts_with("rdma") || path == "zero-copy" {
+        true => bus::DIRECT,
         false => {
-            let taken = |s: f64| if s == 0.0 { 1.0 } else { 2.0 };
-            program.iter().flat_map(|a| socket.iter().map(move |s| a + s + taken(*s))).collect()
+            // At worst a program's buffer that would fit in the cache is not there.
+            let cached = buffer.map(|word| word.starts_with("in"));
+            let best = case == Some("best");
+            let program = match (cached, best) {
+                (Some(true), true) => Buffer::Cached,
+                (Some(false), _) => Buffer::Uncached,
+                _ => Buffer::Either,
+            };
+            // Neither is the socket's, unless all goes well.
+            let all_well = cached == Some(true) && best;
+            let socket = if all_well { Buffer::Cached } else { Buffer::Either };
+            let way = if path.ends_with("-rx") { Way::Receive } else { Way::Transmit };
+            bus::copied(way, program, socket)
         }
     };
-    let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-    Some((least, all.into_iter().fold(0.0, f64::max)))
+    Some((moves.least, moves.most))
 }
 
 #[cfg(test)]
