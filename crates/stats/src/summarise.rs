@@ -4,6 +4,7 @@ use crate::corrupted::Corrupted;
 use crate::done::{CONFIDENCE, Done, Value, over};
 use crate::labels::labels;
 use crate::loss::loss;
+use crate::memory_use::memory_use;
 use crate::pairs::is_apart;
 use crate::percentile::round_trips;
 use crate::reconcile::{Reconciled, reconcile};
@@ -167,6 +168,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
             .then(|| over(&done, Unit::BitsPerSecond, |run| Some(8.0 * run.back_bytes(trial))))
             .flatten(),
         traffic: traffic::traffic(&done),
+        memory: memory_use(&done, is_one_host(trial.path, one_machine)),
         jitter: over(&done, Unit::Nanos, Done::jitter_ns),
         zero_copy: traffic::zero_copy(&done),
         unacknowledged: traffic::unacknowledged(&done),

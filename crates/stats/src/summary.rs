@@ -4,6 +4,7 @@ use crate::corrupted::Corrupted;
 use crate::done::Value;
 use crate::label::Label;
 use crate::loss::Loss;
+use crate::memory_use::MemoryUse;
 use crate::reconcile::Reconciled;
 use crate::sessions::{Reproducibility, by_session};
 use crate::traffic::{BusyCpus, Overhead, Traffic};
@@ -94,6 +95,9 @@ pub struct Summary {
     /// System calls and packets behind the figure.
     #[serde(default)]
     pub traffic: Option<Traffic>,
+    /// What crossed the memory bus of each end's host, and what of it could not be counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<MemoryUse>,
     /// Variation of the time between datagrams (paced UDP), medians over flows.
     #[serde(default)]
     pub jitter: Option<Estimate>,

@@ -1,0 +1,210 @@
+//! Memory traffic beside the figure: what crossed the memory bus of each end's host, a second and
+//! for each byte that arrived over the network.
+
+use crate::done::{CONFIDENCE, Done};
+use crate::median;
+use crate::order::median_interval;
+use narrows_model::load::{EndReport, Role};
+use narrows_model::memory_traffic::{Count, MemoryTraffic, Quantity, Uncounted};
+use narrows_model::result::Unit;
+use serde::{Deserialize, Serialize};
+
+/// Memory traffic of one end's host, medians over the runs in which it was counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemoryUse {
+    /// Whose host.
+    pub end: Role,
+    /// Whether the other end's traffic is in it: both ran on this host.
+    pub both_ends: bool,
+    /// Runs in which what was read and written was counted.
+    pub runs: u32,
+    /// The processor family by whose events it was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
+    /// Bytes a second that were read from memory.
+    pub read_bytes_per_second: Option<f64>,
+    /// Bytes a second that were written to memory.
+    pub written_bytes_per_second: Option<f64>,
+    /// Both together.
+    pub bytes_per_second: Option<f64>,
+    /// Bytes read and written for each byte of payload that arrived, in either direction.
+    pub per_network_byte: Option<PerByte>,
+    /// Bytes a second sent over links to other sockets, of the socket that sent most.
+    pub socket_link_bytes_per_second: Option<f64>,
+    /// Share of the bytes that devices wrote whose lines the last-level cache held already.
+    pub device_writes_in_cache_share: Option<f64>,
+    /// Share of the time, in thousandths, in which the counter ran that ran least; `None` where all
+    /// ran throughout: otherwise the bytes were scaled up by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ran_thousandths: Option<u32>,
+    /// What could not be counted, each reason once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Uncounted>,
+}
+
+/// Bytes for each byte of payload: the median of the runs and its interval of 95 %, or with too few
+/// runs for one their range.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PerByte {
+    /// Median.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of it.
+    pub high: f64,
+}
+
+/// What one run counted at one end.
+struct Run<'a> {
+    traffic: &'a MemoryTraffic,
+    /// Bytes of payload that arrived, a second; `None` without a network.
+    network: Option<f64>,
+}
+
+impl Run<'_> {
+    fn per_second(&self, bytes: u64) -> Option<f64> {
+        let seconds = self.traffic.span_ns.seconds();
+        (seconds > 0.0).then(|| bytes as f64 / seconds)
+    }
+
+    fn rate(&self, of: Quantity) -> Option<f64> {
+        self.per_second(self.traffic.bytes(of)?)
+    }
+
+    fn both_ways(&self) -> Option<f64> {
+        self.per_second(self.traffic.both_ways()?)
+    }
+
+    fn per_network_byte(&self) -> Option<f64> {
+        Some(self.both_ways()? / self.network.filter(|rate| *rate > 0.0)?)
+    }
+
+    fn busiest_link(&self) -> Option<f64> {
+        let is_link = |count: &&Count| count.of == Quantity::SocketLinkSent;
+        let most = self.traffic.counts.iter().filter(is_link).map(|count| count.bytes).max();
+        self.per_second(most?)
+    }
+
+    fn in_cache(&self) -> Option<f64> {
+        let written = self.traffic.bytes(Quantity::DeviceWritten).filter(|bytes| *bytes > 0)?;
+        let missed = self.traffic.bytes(Quantity::DeviceWrittenMissed)?;
+        Some((1.0 - missed as f64 / written as f64).max(0.0))
+    }
+}
+
+/// What the ends of a trial's runs counted, on one host or two; empty where none looked, as in older
+/// records.
+pub(crate) fn memory_use(done: &[Done<'_>], one_host: bool) -> Vec<MemoryUse> {
+    let both_ends = one_host && done.iter().any(|run| run.sender.is_some());
+    let of = |end: Role| {
+        let runs: Vec<Run<'_>> = done.iter().filter_map(|run| counted(run, end)).collect();
+        (!runs.is_empty()).then(|| over(end, both_ends, &runs))
+    };
+    [Role::Sender, Role::Receiver].into_iter().filter_map(of).collect()
+}
+
+fn counted<'a>(run: &Done<'a>, end: Role) -> Option<Run<'a>> {
+    let report: &EndReport = match end {
+        Role::Sender => run.sender?,
+        _ => run.receiver,
+    };
+    let network = run.sender.map(|_| run.received(|flow| flow.bytes.0));
+    Some(Run { traffic: report.memory.as_ref()?, network })
+}
+
+/// Median of what the runs counted of a quantity, a second.
+fn rate(runs: &[Run<'_>], of: Quantity) -> Option<f64> {
+    median(&runs.iter().filter_map(|run| run.rate(of)).collect::<Vec<f64>>())
+}
+
+fn over(end: Role, both_ends: bool, runs: &[Run<'_>]) -> MemoryUse {
+    let both_ways: Vec<f64> = runs.iter().filter_map(Run::both_ways).collect();
+    let ratios: Vec<f64> = runs.iter().filter_map(Run::per_network_byte).collect();
+    let links: Vec<f64> = runs.iter().filter_map(Run::busiest_link).collect();
+    let in_cache: Vec<f64> = runs.iter().filter_map(Run::in_cache).collect();
+    let counts = runs.iter().flat_map(|run| &run.traffic.counts);
+    let mut missing: Vec<Uncounted> = Vec::new();
+    for gap in runs.iter().flat_map(|run| &run.traffic.gaps) {
+        if !missing.contains(gap) {
+            missing.push(gap.clone());
+        }
+    }
+    MemoryUse {
+        end,
+        both_ends,
+        runs: both_ways.len() as u32,
+        family: runs.iter().find_map(|run| run.traffic.family.clone()),
+        read_bytes_per_second: rate(runs, Quantity::Read),
+        written_bytes_per_second: rate(runs, Quantity::Written),
+        bytes_per_second: median(&both_ways),
+        per_network_byte: median_interval(&ratios, CONFIDENCE, Unit::Share).map(|one| PerByte {
+            value: one.value,
+            low: one.low,
+            high: one.high,
+        }),
+        socket_link_bytes_per_second: median(&links),
+        device_writes_in_cache_share: median(&in_cache),
+        ran_thousandths: counts.filter_map(|count| count.ran_thousandths).min(),
+        missing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Nanos;
+    use narrows_model::memory_traffic::CountedBy;
+
+    fn count(of: Quantity, package: u32, bytes: u64) -> Count {
+        let by = CountedBy::Uncore;
+        Count { of, by, package: Some(package), bytes, counters: 1, ran_thousandths: None }
+    }
+
+    fn traffic(read: u64, counts: Vec<Count>) -> MemoryTraffic {
+        let both = [count(Quantity::Read, 0, read), count(Quantity::Written, 0, 1000)];
+        MemoryTraffic {
+            family: Some("F".to_owned()),
+            // Half a second.
+            span_ns: Nanos(500_000_000),
+            counts: both.into_iter().chain(counts).collect(),
+            gaps: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rates_are_of_the_counted_span_and_the_ratio_of_what_arrived() {
+        let links = vec![
+            count(Quantity::SocketLinkSent, 0, 50),
+            count(Quantity::SocketLinkSent, 1, 70),
+            count(Quantity::DeviceWritten, 0, 400),
+            count(Quantity::DeviceWrittenMissed, 0, 100),
+        ];
+        let mut shared = traffic(4000, Vec::new());
+        shared.counts[0].ran_thousandths = Some(250);
+        shared.gaps = vec![Uncounted::Owner, Uncounted::Owner];
+        let told = [traffic(3000, links), shared, traffic(3000, Vec::new())];
+        let runs = told.each_ref().map(|traffic| Run { traffic, network: Some(2000.0) });
+        let seen = over(Role::Receiver, false, &runs);
+        assert_eq!(seen.read_bytes_per_second, Some(6000.0));
+        assert_eq!((seen.bytes_per_second, seen.runs), (Some(8000.0), 3));
+        let ratio = seen.per_network_byte.expect("a ratio");
+        assert_eq!((ratio.low, ratio.value, ratio.high), (4.0, 4.0, 5.0));
+        // The busier of two sockets, and three of four lines in the cache.
+        assert_eq!(seen.socket_link_bytes_per_second, Some(140.0));
+        assert_eq!(seen.device_writes_in_cache_share, Some(0.75));
+        assert_eq!((seen.ran_thousandths, seen.missing), (Some(250), vec![Uncounted::Owner]));
+    }
+
+    #[test]
+    fn what_was_not_counted_has_no_figure() {
+        let gaps = vec![Uncounted::NoPmu { inside: None }];
+        let none = MemoryTraffic { gaps: gaps.clone(), ..MemoryTraffic::default() };
+        let seen = over(Role::Sender, true, &[Run { traffic: &none, network: Some(1e9) }]);
+        assert_eq!((seen.runs, seen.bytes_per_second, seen.per_network_byte), (0, None, None));
+        assert_eq!(seen.missing, gaps);
+        // Nothing arrived: no ratio of it.
+        let some = traffic(10, Vec::new());
+        let seen = over(Role::Sender, true, &[Run { traffic: &some, network: Some(0.0) }]);
+        assert_eq!((seen.runs, seen.per_network_byte), (1, None));
+    }
+}
