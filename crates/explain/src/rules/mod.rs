@@ -33,6 +33,7 @@ mod memory_limit;
 mod memory_mixed;
 mod memory_size;
 mod memory_speed;
+mod memory_traffic;
 mod message_size;
 mod nic_coalescing;
 mod nic_duplex;
@@ -126,6 +127,7 @@ pub static RULES: &[&Rule] = &[
     &memory_mixed::RULE,
     &memory_size::RULE,
     &memory_speed::RULE,
+    &memory_traffic::RULE,
     &message_size::RULE,
     &nic_coalescing::RULE,
     &nic_duplex::RULE,
