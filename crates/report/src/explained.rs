@@ -25,6 +25,10 @@ pub struct Cell {
     pub bottleneck: Option<String>,
     /// What its runs showed that bears on it.
     pub because: Vec<String>,
+    /// What crossed the memory bus of its hosts, beside what its path needs.
+    pub memory: Vec<String>,
+    /// What of that could not be counted, and why.
+    pub memory_missing: Vec<String>,
     /// What holds it, with how sure that is, what it is not, and what is next; `None` for cells
     /// without a network.
     pub limit: Option<Limit>,
@@ -134,6 +138,8 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
         expected,
         bottleneck: expectation.and_then(|prediction| prediction.bottleneck.clone()),
         because,
+        memory: words::memory_use(analysis, summary),
+        memory_missing: words::memory_missing(summary),
         limit: limit.cloned(),
         standing,
     }
@@ -143,6 +149,17 @@ fn is_near(measured: &Estimate, expected: &Estimate) -> bool {
     let low = expected.low.min(expected.value * (1.0 - NEAR));
     let high = expected.high.max(expected.value * (1.0 + NEAR));
     measured.high >= low && measured.low <= high
+}
+
+/// What could not be counted of the memory of the cells' hosts, each once.
+fn missing(cells: &[Cell]) -> Vec<&str> {
+    let mut all: Vec<&str> = Vec::new();
+    for missing in cells.iter().flat_map(|cell| &cell.memory_missing) {
+        if !all.contains(&&**missing) {
+            all.push(missing);
+        }
+    }
+    all
 }
 
 /// The cells in lines, the findings, and how many are not explained.
@@ -165,9 +182,15 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
             let plain = words::tame(because);
             let _ = writeln!(text, "{:width$}  {plain}", "");
         }
+        for memory in &cell.memory {
+            let _ = writeln!(text, "{:width$}  {}", "", words::tame(memory));
+        }
         if let Some(limit) = &cell.limit {
             let _ = writeln!(text, "  {}", words::tame(&limit.to_string()));
         }
+    }
+    for missing in missing(cells) {
+        let _ = writeln!(text, "{}", words::tame(missing));
     }
     for found in &analysis.found {
         let finding = &found.finding;

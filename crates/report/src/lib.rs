@@ -6,6 +6,7 @@
 pub mod advised;
 pub mod answer;
 pub mod brief;
+pub mod bus;
 pub mod data;
 pub mod diagnosis;
 pub mod drawn;

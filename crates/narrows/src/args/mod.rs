@@ -357,6 +357,10 @@ pub struct PredictArgs {
     /// nic.socket, nic.count, nic.direct, work.socket and more (docs/predict.md); several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = study::said)]
     pub set: Vec<(String, String)>,
+    /// The least that crosses the memory bus for each byte of the network, by path and direction,
+    /// beside what a study counted and what its memory reaches
+    #[arg(long, conflicts_with_all = ["set", "given", "search", "price", "svg", "published", "score"])]
+    pub traffic: bool,
     /// Price of a part, dimm or nic: what the change costs, and what that buys
     #[arg(long, value_name = "PART=PRICE", value_parser = study::said)]
     pub price: Vec<(String, String)>,

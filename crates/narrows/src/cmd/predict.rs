@@ -11,8 +11,8 @@ use narrows_predict::calibration::Calibration;
 use narrows_predict::description::{self, Description};
 use narrows_predict::prices::{PARTS, cost};
 use narrows_predict::{Engine, Found, Said, of_host, search};
-use narrows_report::Analysis;
 use narrows_report::whatif::{Change, population, svg, text};
+use narrows_report::{Analysis, bus};
 use std::path::Path;
 
 /// Populations that a search shows.
@@ -34,6 +34,9 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     }
     if let Some(folder) = &args.score {
         return super::published::scored(folder, args.json);
+    }
+    if args.traffic {
+        return traffic(args);
     }
     once("--given", &args.given)?;
     once("--set", &args.set)?;
@@ -74,6 +77,30 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         today
     });
     answer(args, &base, &engine, today.as_ref())
+}
+
+/// What must cross the memory bus, beside what a study counted.
+fn traffic(args: &PredictArgs) -> Result<u8, Failure> {
+    let base = base(args)?;
+    let study = args.from.iter().find(|from| is_study(from)).or(args.calibrate.as_ref());
+    let stored = study.map(|study| narrows_store::read(study)).transpose()?;
+    let analysis = stored.as_ref().map(Analysis::of);
+    let copy_gb_s = base.measured.copy_gb_s.map(|copy| copy.value);
+    let traffic = bus::of(&base.host, copy_gb_s, analysis.as_ref());
+    output::print_json_or_text(
+        args.json,
+        &match args.json {
+            true => {
+                let document = serde_json::json!({
+                    "schema_version": narrows_model::SCHEMA_VERSION,
+                    "traffic": traffic,
+                });
+                serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+            }
+            false => bus::text(&traffic),
+        },
+    )?;
+    Ok(0)
 }
 
 /// Refuses a key that one option names twice: neither value is surely the one that is meant.

@@ -12,7 +12,7 @@ use narrows_stats::Summary;
 pub static FORMAT: Format = Format { name: "csv", for_people: false, write };
 
 /// Names of the columns; units are those of `unit`.
-pub const COLUMNS: [&str; 12] = [
+pub const COLUMNS: [&str; 15] = [
     "trial",
     "kind",
     "path",
@@ -25,6 +25,9 @@ pub const COLUMNS: [&str; 12] = [
     "sink_window_s",
     "source_bytes",
     "sink_bytes",
+    "source_memory_bytes_per_s",
+    "sink_memory_bytes_per_s",
+    "memory_counted_by",
 ];
 
 fn write(analysis: &Analysis<'_>) -> String {
@@ -38,7 +41,7 @@ fn write(analysis: &Analysis<'_>) -> String {
 }
 
 /// The fields of every run, by trial and repeat.
-pub fn rows(analysis: &Analysis<'_>) -> Vec<[String; 12]> {
+pub fn rows(analysis: &Analysis<'_>) -> Vec<[String; 15]> {
     let mut rows = Vec::new();
     for (trial, summary) in analysis.stored.trials.iter().zip(&analysis.summaries) {
         let mut records: Vec<&Record> = analysis.stored.records_of(trial).collect();
@@ -61,7 +64,7 @@ fn no_formula(field: String) -> String {
     }
 }
 
-fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
+fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 15] {
     let value = summary.values.iter().find(|value| value.repeat == record.repeat);
     let unit = summary.estimate.map(|estimate| super::word(&estimate.unit));
     [
@@ -77,7 +80,32 @@ fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 12] {
         record.receiver().map_or(String::new(), |end| end.window_ns.seconds().to_string()),
         bytes(record, Role::Sender),
         bytes(record, Role::Receiver),
+        memory(record, Role::Sender),
+        memory(record, Role::Receiver),
+        counted_by(record),
     ]
+}
+
+/// Bytes a second that crossed the memory bus of an end's host, read and written, whoever moved
+/// them; nothing where they were not counted.
+fn memory(record: &Record, role: Role) -> String {
+    let counted = record.of(role).find_map(|end| end.memory.as_ref());
+    let rate = counted.and_then(|memory| {
+        let seconds = memory.span_ns.seconds();
+        Some(memory.both_ways()? as f64 / seconds).filter(|rate| rate.is_finite())
+    });
+    rate.map_or(String::new(), |rate| rate.round().to_string())
+}
+
+/// The processor families by whose events memory traffic was counted.
+fn counted_by(record: &Record) -> String {
+    let mut families: Vec<&str> = record
+        .measured()
+        .filter_map(|end| end.memory.as_ref().filter(|memory| memory.both_ways().is_some()))
+        .filter_map(|memory| memory.family.as_deref())
+        .collect();
+    families.dedup();
+    families.join("; ")
 }
 
 /// Bytes of all flows of the ends of a role; nothing where there is no such end.

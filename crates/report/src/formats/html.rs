@@ -277,6 +277,7 @@ fn table(analysis: &Analysis<'_>) -> Markup {
                 @if let Some(jitter) = &summary.jitter { "Jitter " (words::middle(jitter)) ". " }
                 @if let Some(back) = &summary.back { "Of it " (words::middle(back)) " back. " }
                 @if let Some(traffic) = words::traffic(summary) { (traffic) ". " }
+                @for memory in words::memory_use(analysis, summary) { (memory) ". " }
                 @if let Some(load) = words::background_load(analysis, summary) { (load) ". " }
                 @if let Some(again) = summary.retransmitted_segments {
                     (words::counted(again as usize, "retransmitted segment")) ". "

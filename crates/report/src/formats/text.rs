@@ -257,6 +257,7 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
     if analysis.is_direct() || summary.kind == Workload::UDP_STREAM {
         lines.extend(words::traffic(summary));
     }
+    lines.extend(words::memory_use(analysis, summary));
     lines.extend(words::background_load(analysis, summary));
     // What joins the ends is said once, in the heading.
     let said = [narrows_stats::Label::Loopback, narrows_stats::Label::NoNic];

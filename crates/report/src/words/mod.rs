@@ -1,8 +1,10 @@
 //! Phrases that more than one format uses.
 
+mod memory;
 mod pairs;
 mod reconciled;
 
+pub use memory::{memory_missing, memory_use, moves};
 pub use pairs::pairs;
 
 use crate::Analysis;

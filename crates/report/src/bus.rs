@@ -1,0 +1,162 @@
+//! `predict --traffic`: the least that crosses a host's memory bus for each byte of the network, by
+//! path and direction, beside what was counted and what its memory reaches.
+
+use crate::Analysis;
+use crate::words;
+use narrows_model::Bytes;
+use narrows_model::host::Host;
+use narrows_predict::bus::{Buffer, DIRECT, Moves, Way, copied};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// One path, with the least that it needs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// How bytes travel.
+    pub path: String,
+    /// Memory bytes a network byte at the end that sends: from all cached to nothing cached.
+    pub sends: (f64, f64),
+    /// The same at the end that receives.
+    pub receives: (f64, f64),
+    /// Gb/s of payload, received, that fill what a copy of this host's memory reaches: from the
+    /// most bytes to the least; `None` where no copy was measured.
+    pub receives_fill_at_gbps: Option<(f64, f64)>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BusTraffic {
+    /// The last-level caches of the host together; 0 where they are not known.
+    pub cache_bytes: Bytes,
+    /// GB/s that cross the bus of a node in a copy by all its CPUs, as a study measured it.
+    pub copy_gb_s: Option<f64>,
+    /// The paths.
+    pub rows: Vec<Row>,
+    /// What a study counted, a line a cell and end.
+    pub counted: Vec<String>,
+    /// What it could not count.
+    pub missing: Vec<String>,
+}
+
+fn pair(moves: Moves) -> (f64, f64) {
+    (moves.least, moves.most)
+}
+
+/// What the kernel's sockets need to send, and to receive.
+fn sockets(program: Buffer) -> (Moves, Moves) {
+    (copied(Way::Transmit, program, Buffer::Either), copied(Way::Receive, program, Buffer::Either))
+}
+
+/// What the runs of a study counted, a line a cell and end.
+fn counted(analysis: &Analysis<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for summary in &analysis.summaries {
+        let cell = words::tame(&summary.label);
+        let told = words::memory_use(analysis, summary);
+        lines.extend(told.into_iter().map(|line| format!("{cell}: {line}")));
+    }
+    lines
+}
+
+/// Of a host, with what a study of it measured.
+pub fn of(host: &Host, copy_gb_s: Option<f64>, analysis: Option<&Analysis<'_>>) -> BusTraffic {
+    let cache_bytes = host.last_level_cache_bytes();
+    let cache = match cache_bytes.0 {
+        0 => "the caches".to_owned(),
+        _ => cache_bytes.to_string(),
+    };
+    let (fits, beyond) = (sockets(Buffer::Either), sockets(Buffer::Uncached));
+    let paths = [
+        (format!("sockets, buffers within {cache}"), fits),
+        (format!("sockets, buffers beyond {cache}"), beyond),
+        ("sockets, sendfile or zerocopy; receiver truncate or splice".to_owned(), (DIRECT, DIRECT)),
+        ("RDMA".to_owned(), (DIRECT, DIRECT)),
+    ];
+    let row = |(path, (sends, receives)): (String, (Moves, Moves))| Row {
+        path,
+        sends: pair(sends),
+        receives: pair(receives),
+        receives_fill_at_gbps: copy_gb_s
+            .map(|gb_s| (8.0 * gb_s / receives.most, 8.0 * gb_s / receives.least)),
+    };
+    let mut missing: Vec<String> = Vec::new();
+    let summaries = analysis.into_iter().flat_map(|analysis| &analysis.summaries);
+    for why in summaries.flat_map(words::memory_missing) {
+        if !missing.contains(&why) {
+            missing.push(why);
+        }
+    }
+    BusTraffic {
+        cache_bytes,
+        copy_gb_s,
+        rows: paths.into_iter().map(row).collect(),
+        counted: analysis.map(counted).unwrap_or_default(),
+        missing,
+    }
+}
+
+fn range((least, most): (f64, f64)) -> String {
+    words::moves(Moves { least, most })
+}
+
+/// In lines.
+pub fn text(traffic: &BusTraffic) -> String {
+    let mut text =
+        "memory bytes for each network byte, at least, by copies and DMA:\n\n".to_owned();
+    let width = traffic.rows.iter().map(|row| row.path.chars().count()).max().unwrap_or(0);
+    let filled = if traffic.copy_gb_s.is_some() { "  memory is full, receiving" } else { "" };
+    let _ = writeln!(text, "  {:<width$}  {:>6}  {:>8}{filled}", "path", "sends", "receives");
+    for row in &traffic.rows {
+        let (sends, receives) = (range(row.sends), range(row.receives));
+        let _ = write!(text, "  {:<width$}  {sends:>6}  {receives:>8}", row.path);
+        if let Some((low, high)) = row.receives_fill_at_gbps {
+            let _ = match high > low {
+                true => write!(text, "  at {low:.0} to {high:.0} Gb/s"),
+                false => write!(text, "  at {low:.0} Gb/s"),
+            };
+        }
+        text.push('\n');
+    }
+    text += "\nfrom everything cached to nothing; misses of socket buffers, control messages and \
+             other\nprocesses come on top (Balaji, Shah, Panda: Sockets vs. RDMA Interface over \
+             10-Gigabit Networks)\n";
+    match traffic.copy_gb_s {
+        Some(gb_s) => {
+            let _ = writeln!(text, "measured: a copy moves {gb_s:.1} GB/s over the bus of a node");
+        }
+        None => {
+            text += "what a copy of this host's memory reaches was not measured: --from a study of \
+                     narrows check\n";
+        }
+    }
+    for line in traffic.counted.iter().chain(&traffic.missing) {
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_measurements_has_the_papers_table_and_says_what_is_missing() {
+        let traffic = of(&Host::default(), None, None);
+        let ranges: Vec<_> = traffic.rows.iter().map(|row| (row.sends, row.receives)).collect();
+        let direct = ((1.0, 1.0), (1.0, 1.0));
+        let sockets = [((1.0, 4.0), (2.0, 4.0)), ((2.0, 4.0), (4.0, 4.0))];
+        assert_eq!(ranges, [sockets[0], sockets[1], direct, direct]);
+        let text = text(&traffic);
+        assert!(text.contains("beyond the caches") && text.contains("not measured"), "{text}");
+        assert!(text.contains("2 to 4") && !text.contains("is full"), "{text}");
+    }
+
+    #[test]
+    fn memory_is_full_where_its_copy_divides_by_the_bytes() {
+        let traffic = of(&Host::default(), Some(20.0), None);
+        // 160 Gb/s of bus, 2 to 4 of it a bit.
+        assert_eq!(traffic.rows[0].receives_fill_at_gbps, Some((40.0, 80.0)));
+        assert_eq!(traffic.rows[1].receives_fill_at_gbps, Some((40.0, 40.0)));
+        assert!(text(&traffic).contains("at 40 to 80 Gb/s"), "{}", text(&traffic));
+    }
+}
