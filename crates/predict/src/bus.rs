@@ -5,8 +5,9 @@
 //! A sender reads the program's buffer unless it is cached (1), the socket buffer is fetched to be
 //! written unless it is cached (1), and the device takes it: with a write-back on its way (1), or
 //! after one (2). A receiver's device writes (1), the copy reads (1), and fetches and later writes
-//! back the program's buffer unless that is cached (2). Without a copy the device alone moves it (1).
-//! It is the least: misses of the socket buffers, control messages and other processes come on top.
+//! back the program's buffer unless that is cached (2). Without a copy the device alone moves it
+//! (1). It is the least: misses of the socket buffers, control messages and other processes come
+//! on top.
 
 use narrows_model::Bytes;
 use narrows_model::trial::Trial;
