@@ -257,8 +257,7 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
     if analysis.is_direct() || summary.kind == Workload::UDP_STREAM {
         lines.extend(words::traffic(summary));
     }
-    lines.extend(words::memory_use(analysis, summary));
-    lines.extend(words::background_load(analysis, summary));
+    lines.extend(memory(analysis, summary));
     // What joins the ends is said once, in the heading.
     let said = [narrows_stats::Label::Loopback, narrows_stats::Label::NoNic];
     let labels = summary.labels.iter().filter(|label| !said.contains(label));
@@ -271,6 +270,12 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
         lines.push(format!("{YELLOW}{failed} failed: {}{PLAIN}", summary.failed[0]));
     }
     lines
+}
+
+/// What crossed the memory bus of the hosts, and what loaded it in the background.
+fn memory(analysis: &Analysis<'_>, summary: &Summary) -> impl Iterator<Item = String> {
+    let used = words::memory_use(analysis, summary).into_iter();
+    used.chain(words::background_load(analysis, summary))
 }
 
 /// Where the CPU time of profiled trials went.
