@@ -92,8 +92,8 @@ impl Run<'_> {
     }
 }
 
-/// What the ends of a trial's runs counted, on one host or two; empty where none looked, as in older
-/// records.
+/// What the ends of a trial's runs counted, on one host or two; empty where none looked, as in
+/// older records.
 pub(crate) fn memory_use(done: &[Done<'_>], one_host: bool) -> Vec<MemoryUse> {
     let both_ends = one_host && done.iter().any(|run| run.sender.is_some());
     let of = |end: Role| {
