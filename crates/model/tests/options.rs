@@ -15,8 +15,15 @@ const COMMANDS: [Command; 4] = [Command::Tcp, Command::Udp, Command::Rdma, Comma
 
 /// A workload that the option is for.
 fn workload(option: &Declared) -> Workload {
-    let loads = ["tcp-stream", "tcp-rr", "udp-stream", "rdma-write-stream", "memory-copy"]
-        .map(Workload::from);
+    let loads = [
+        "tcp-stream",
+        "tcp-rr",
+        "udp-stream",
+        "rdma-write-stream",
+        "memory-copy",
+        "memory-latency",
+    ]
+    .map(Workload::from);
     loads.into_iter().find(option.fits.holds).expect(option.key)
 }
 

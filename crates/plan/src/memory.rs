@@ -4,6 +4,7 @@ use crate::unplaced::Unplaced;
 use crate::{Spot, choose, on_node, trial};
 use narrows_model::host::Host;
 use narrows_model::load::{MemoryParams, Params, Timeline};
+use narrows_model::options::kernels;
 use narrows_model::trial::{EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::{Kernel, Workload};
 use narrows_model::{Bytes, Nanos};
@@ -18,6 +19,9 @@ const PAUSES_NS: [u64; 10] = [0, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 2
 const CHAIN_BYTES_MIN: u64 = 16 << 10;
 /// The largest: linking a chain through more takes longer than measuring it.
 const CHAIN_BYTES_MAX: u64 = 2 << 30;
+
+/// Chains of pointers side by side: one core has some ten to fifty lines in flight.
+pub const CHAINS: [u32; 10] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64];
 
 /// What is wanted.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +38,8 @@ pub struct Wanted {
     pub latency: bool,
     /// Whether latency beside background reads is wanted.
     pub loaded: bool,
+    /// Chains of pointers that one core follows side by side, each number in a trial of its own.
+    pub chains: Vec<u32>,
     /// Whether bandwidth and latency between all pairs of nodes are wanted.
     pub matrix: bool,
     /// Width of loads and stores.
@@ -62,6 +68,7 @@ pub fn trials(host: &Host, wanted: &Wanted, window: Nanos) -> Result<(Spot, Vec<
     if wanted.loaded {
         trials.extend(plan.loaded(&spot)?);
     }
+    trials.extend(plan.chains(&spot));
     if wanted.matrix {
         trials.extend(plan.matrix(host));
     }
@@ -91,13 +98,17 @@ impl Plan<'_> {
         bytes: Bytes,
         memory: MemoryParams,
     ) -> Trial {
+        let params = Params::of_memory(cpus.len().max(1) as u32, bytes, memory);
+        self.made(label, kind, cpus, params)
+    }
+
+    fn made(&self, label: &str, kind: Workload, cpus: &[u32], params: Params) -> Trial {
         let line = Timeline {
             warmup_ns: Nanos::from_millis(50),
             window_ns: self.window,
             cooldown_ns: Nanos(0),
             interval_ns: None,
         };
-        let params = Params::of_memory(cpus.len().max(1) as u32, bytes, memory);
         let ends = EndSpec::of_memory(Placement::on(cpus));
         trial(label, kind, params, ends, NetworkPath::Memory, line)
     }
@@ -152,6 +163,20 @@ impl Plan<'_> {
                 self.one(&label, Workload::MemoryLatency, cpu, Bytes(size), self.memory())
             })
             .collect()
+    }
+
+    /// One core, more and more loads that need nothing of each other.
+    fn chains(&self, spot: &Spot) -> Vec<Trial> {
+        let bytes = self.wanted.working_set_bytes.unwrap_or(spot.working_set_bytes);
+        let bytes = Bytes(bytes.0.min(CHAIN_BYTES_MAX));
+        let cpu = spot.cpus.get(..1).unwrap_or_default();
+        let of = |chains: &u32| {
+            let mut params = Params::of_memory(1, bytes, self.memory());
+            params.told.tell(&kernels::CHAINS, *chains);
+            let label = format!("latency, {chains} chains");
+            self.made(&label, Workload::MemoryLatency, cpu, params)
+        };
+        self.wanted.chains.iter().map(of).collect()
     }
 
     fn loaded(&self, spot: &Spot) -> Result<Vec<Trial>, Unplaced> {

@@ -1,7 +1,8 @@
 //! What memory kernels can be told.
 
-use super::{Command, Declared, Flag, Form, Kept, Opt, Takes, Unset, Value, fits};
+use super::{Command, Declared, Fits, Flag, Form, Kept, Opt, Takes, Unset, Value, fits};
 use crate::Bytes;
+use crate::workload::Workload;
 
 const OLD: Declared = Declared { fits: fits::MEMORY, unset: Unset::Null, ..Declared::PLAIN };
 const MEM: &[Command] = &[Command::Mem];
@@ -91,6 +92,18 @@ pub static VECTOR: Opt<String> = Opt::new(Declared {
         },
     },
     ..OLD
+});
+
+/// Chains of pointers that the latency kernel follows side by side.
+pub static CHAINS: Opt<u32> = Opt::new(Declared {
+    key: "chains",
+    takes: Takes::Number(1, 64),
+    help: "Chains of pointers that one thread follows side by side; the time of a load is over all",
+    fits: Fits { what: "the latency of memory", holds: |load| *load == Workload::MemoryLatency },
+    kept: Kept::Key,
+    shown: |value, _| Some(format!("{value} chains of pointers side by side")),
+    capability: Some("chains"),
+    ..Declared::PLAIN
 });
 
 /// Pages of a kernel's buffers.

@@ -64,6 +64,7 @@ pub static ALL: &[&Declared] = &[
     &kernels::NODE.declared,
     &kernels::VECTOR.declared,
     &kernels::PAGES.declared,
+    &kernels::CHAINS.declared,
     &places::MTU.declared,
     &places::PATTERN.declared,
     &places::BIND.declared,

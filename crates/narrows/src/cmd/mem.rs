@@ -1,6 +1,6 @@
 //! `narrows mem`: bandwidth and latency of this host's memory.
 
-use crate::args::MemArgs;
+use crate::args::{MemArgs, OutArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output::{self, Planned};
@@ -8,21 +8,23 @@ use crate::{cmd, stop};
 use narrows_control::key;
 use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
+use narrows_model::host::Host;
 use narrows_model::options::{kernels, runs};
 use narrows_model::study::Study;
-use narrows_model::trial::NetworkPath;
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Kernel;
 use narrows_model::{Nanos, SCHEMA_VERSION};
-use narrows_plan::blocks;
 use narrows_plan::memory::{self as plan, Wanted};
+use narrows_plan::{Spot, blocks};
+use narrows_runner::CourseEnd;
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 /// Runs the command.
 pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     output::check_folder(&args.out.out)?;
-    let stop = stop::flag()?;
     let host = narrows_host::read(&Root::live());
     let window =
         args.told.settings.told(&runs::SECONDS).map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
@@ -35,55 +37,97 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     if args.matrix && plan::nodes_with_memory(&host).len() < 2 {
         note!("no matrix: fewer than two nodes here have memory");
     }
-    for trial in &trials {
-        let job = narrows_runner::controller::receiver_job(trial)?;
-        narrows_workloads::check(&job)
-            .map_err(|error| Failure::of(Cause::LIMIT, error.to_string()))?;
-    }
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
-    let repeats = args.repeats.unwrap_or(plan::REPEATS);
-    let study = Study {
-        schema_version: SCHEMA_VERSION,
-        narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: "mem".to_owned(),
+    let measurement = Measurement {
+        command: "mem",
+        host: &host,
+        spot: &spot,
+        trials: &trials,
+        repeats: args.repeats.unwrap_or(plan::REPEATS),
         seed,
-        repeats,
-        path: NetworkPath::Memory,
-        peer: None,
-        title: None,
-        reading: Default::default(),
-        precision: None,
-        spread: None,
-        quick: false,
-        together: false,
-        interface: None,
-        began_unix_ns: output::now(),
-        path_mtu_bytes: None,
-        cache_bytes: spot.cache_bytes,
         memory_node: args.memory_node.or(spot.node),
+        out: &args.out,
     };
-    let file = output::study_path(&args.out, "mem", study.began_unix_ns);
-    let mut draft = Store::draft(&file, &study, &host)?;
-    draft.put_trials(&trials)?;
-    let store = draft.publish()?;
-    let steps = blocks(trials.len(), repeats, seed);
-    let mut controller = Controller {
-        launcher: Launcher::plain(cmd::own_binary()?),
-        ends: Ends::Local {
-            address: Ipv4Addr::LOCALHOST.into(),
-            receiver_namespace: None,
-            sender_namespace: None,
-        },
-        together: false,
-        stop: &stop,
-    };
-    let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };
-    let end = output::run_course(&mut controller, &planned, &args.out)?;
+    let (file, end) = measurement.run()?;
     let html = args.out.out.join("report.html");
     let verdict = output::present(&file, &args.out, Some(&html))?;
     output::made(&file, &format!(", report {}", html.display()))?;
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
+}
+
+/// Trials on this host's memory that become one study.
+pub(super) struct Measurement<'a> {
+    /// The command, as the study has it.
+    pub command: &'static str,
+    /// The host, as it was read before.
+    pub host: &'a Host,
+    /// Whose CPUs run.
+    pub spot: &'a Spot,
+    /// What is run.
+    pub trials: &'a [Trial],
+    /// Runs of each.
+    pub repeats: u32,
+    /// Seed of their order.
+    pub seed: u64,
+    /// The node that the memory is taken from, where it is bound to one.
+    pub memory_node: Option<u32>,
+    /// Where the study goes.
+    pub out: &'a OutArgs,
+}
+
+impl Measurement<'_> {
+    /// Makes all runs; the study's file, and how they ended.
+    pub(super) fn run(&self) -> Result<(PathBuf, CourseEnd), Failure> {
+        for trial in self.trials {
+            let job = narrows_runner::controller::receiver_job(trial)?;
+            narrows_workloads::check(&job)
+                .map_err(|error| Failure::of(Cause::LIMIT, error.to_string()))?;
+        }
+        let stop = stop::flag()?;
+        let study = self.study();
+        let file = output::study_path(self.out, self.command, study.began_unix_ns);
+        let mut draft = Store::draft(&file, &study, self.host)?;
+        draft.put_trials(self.trials)?;
+        let store = draft.publish()?;
+        let steps = blocks(self.trials.len(), self.repeats, self.seed);
+        let mut controller = Controller {
+            launcher: Launcher::plain(cmd::own_binary()?),
+            ends: Ends::Local {
+                address: Ipv4Addr::LOCALHOST.into(),
+                receiver_namespace: None,
+                sender_namespace: None,
+            },
+            together: false,
+            stop: &stop,
+        };
+        let planned = Planned { study: &study, trials: self.trials, steps: &steps, store: &store };
+        let end = output::run_course(&mut controller, &planned, self.out)?;
+        Ok((file, end))
+    }
+
+    fn study(&self) -> Study {
+        Study {
+            schema_version: SCHEMA_VERSION,
+            narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.command.to_owned(),
+            seed: self.seed,
+            repeats: self.repeats,
+            path: NetworkPath::Memory,
+            peer: None,
+            title: None,
+            reading: Default::default(),
+            precision: None,
+            spread: None,
+            quick: false,
+            together: false,
+            interface: None,
+            began_unix_ns: output::now(),
+            path_mtu_bytes: None,
+            cache_bytes: self.spot.cache_bytes,
+            memory_node: self.memory_node,
+        }
+    }
 }
 
 /// Without a choice: all kernels, latency by size, and node by node where there are several.
@@ -101,6 +145,7 @@ fn wanted(args: &MemArgs, nodes: usize, cpus: u32) -> Wanted {
         node: settings.told(&kernels::NODE),
         memory_node: args.memory_node,
         latency: args.latency || !chosen,
+        chains: Vec::new(),
         loaded: args.loaded,
         matrix: args.matrix || !chosen && nodes > 1,
         vector: settings.told(&kernels::VECTOR),

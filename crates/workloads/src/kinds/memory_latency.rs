@@ -4,7 +4,8 @@
 //! Each load needs the one before, so the time of one is the load-to-use latency of wherever the
 //! working set fits. Messages counted: loads. With more threads the others read memory beside it
 //! (loaded latency), each with a pause after 16 KiB when one is asked for; bytes counted are
-//! theirs.
+//! theirs. Several chains (`chains`) are followed side by side, a load of each in turn: how many
+//! lines a core has in flight.
 
 use super::memory_read;
 use crate::harness::buffer::Buffer;
@@ -13,6 +14,7 @@ use crate::harness::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
 use narrows_model::load::{Effective, Job};
+use narrows_model::options::kernels;
 use narrows_model::workload::Workload;
 use std::hint::{black_box, spin_loop};
 use std::net::SocketAddr;
@@ -49,9 +51,10 @@ impl Prepared for Latency {
         let pause = job.params.memory.as_ref().and_then(|memory| memory.pause_ns).unwrap_or(0);
         let read = (memory_read::SPEC.of_width)(make.vector);
         let read = read.ok_or_else(|| LoadError::Order("no loop to read with".to_owned()))?;
+        let chains = kernels::CHAINS.of(&job.params).unwrap_or(1);
         let readers = job.params.streams - 1;
         let background = (span as u64 / u64::from(readers.max(1))).max(BACKGROUND_BYTES_MIN);
-        let mut lanes: Vec<LaneWork> = vec![Box::new(move |lane| chase(lane, make, span))];
+        let mut lanes: Vec<LaneWork> = vec![Box::new(move |lane| chase(lane, make, span, chains))];
         lanes.extend((0..readers).map(|_| -> LaneWork {
             Box::new(move |lane| load(lane, read, make, background as usize, pause))
         }));
@@ -74,9 +77,13 @@ impl Prepared for Latency {
     }
 }
 
-fn chase(lane: &mut Lane, make: Make, span: usize) -> Result<LaneEnd, LoadError> {
+fn chase(lane: &mut Lane, make: Make, span: usize, chains: u32) -> Result<LaneEnd, LoadError> {
     let mut buffer = Buffer::with(span, make.pages, make.node)?;
     let mut at = link(buffer.bytes_mut(), span);
+    if chains > 1 {
+        let starts = spread(buffer.bytes_mut(), span, chains as usize);
+        return Ok(chase_all(lane, starts));
+    }
     lane.wait_at_gate();
     while lane.phase() != Phase::Stop {
         for _ in 0..STEPS {
@@ -87,6 +94,32 @@ fn chase(lane: &mut Lane, make: Make, span: usize) -> Result<LaneEnd, LoadError>
         lane.tally.moved(STEPS, 0);
     }
     Ok(LaneEnd::default())
+}
+
+/// Follows all chains side by side, a load of each in turn.
+fn chase_all(lane: &mut Lane, mut all: Vec<Next>) -> LaneEnd {
+    let rounds = STEPS / all.len() as u64;
+    lane.wait_at_gate();
+    while lane.phase() != Phase::Stop {
+        for _ in 0..rounds {
+            for at in &mut all {
+                // SAFETY: each is a line of the ring that `link` made of this buffer.
+                *at = unsafe { *at.0 };
+            }
+        }
+        black_box(all.as_slice().as_ptr());
+        lane.tally.moved(rounds * all.len() as u64, 0);
+    }
+    LaneEnd::default()
+}
+
+/// Lines at equal distances, each a place in the ring that comes by itself at another time.
+fn spread(bytes: &mut [u8], span: usize, chains: usize) -> Vec<Next> {
+    let lines = span / LINE;
+    let start = bytes.as_mut_ptr();
+    // SAFETY: each is one of the `lines` lines of the buffer.
+    let line = |at: usize| Next(unsafe { start.add(at * LINE) }.cast());
+    (0..chains).map(|chain| line(chain * lines / chains)).collect()
 }
 
 /// A line's content: the address of the next line.
@@ -155,6 +188,21 @@ fn wait(pause: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chains_begin_at_lines_of_their_own() {
+        let mut buffer = Buffer::new(64 * LINE).expect("buffer");
+        link(buffer.bytes_mut(), 64 * LINE);
+        let starts = spread(buffer.bytes_mut(), 64 * LINE, 12);
+        let distinct: std::collections::BTreeSet<usize> =
+            starts.iter().map(|at| at.0 as usize).collect();
+        assert_eq!(distinct.len(), 12);
+        for at in starts {
+            // SAFETY: it is a line of the ring.
+            let next = unsafe { *at.0 };
+            assert_eq!((next.0 as usize - buffer.bytes_mut().as_ptr() as usize) % LINE, 0);
+        }
+    }
 
     #[test]
     fn the_chain_visits_every_line_once_before_it_returns() {
