@@ -45,6 +45,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Check(args) => cmd::check::run(&args),
         Command::Compare(args) => cmd::compare::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
+        Command::Credits(args) => cmd::credits::run(&args),
         Command::Diagnose(args) => cmd::diagnose::run(&args),
         Command::Explain(args) => cmd::explain::run(&args),
         Command::Export(args) => cmd::export::run(&args),

@@ -103,3 +103,26 @@ fn what_cannot_be_measured_is_refused_by_name() {
         fails(&mut mem(&["-k", "read", "--threads", "1", "--pages", "1G"]), 5, "in 1G pages");
     }
 }
+
+/// What arithmetic demands of any machine: one line at least is in flight, and as many loads side
+/// by side need no more time each than one alone does, beyond noise.
+#[test]
+fn lines_in_flight_are_counted_and_what_is_not_measured_is_said() {
+    let dir = folder("mem-credits");
+    let mut command = narrows();
+    command.args(["credits", "--json", "--repeats", "1", "--size", "16M", "--out"]).arg(&dir);
+    let output = run(&mut command);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    let curve = json["curve"].as_array().expect("a curve");
+    let chains: Vec<u64> = curve.iter().filter_map(|point| point["chains"].as_u64()).collect();
+    assert_eq!(chains, [1, 2, 4, 8, 12, 16, 24, 32, 48, 64]);
+    let found = &json["core_reads"];
+    let alone = curve[0]["load_ns"]["value"].as_f64().expect("a time");
+    let least = curve.iter().filter_map(|point| point["load_ns"]["value"].as_f64());
+    let least = least.fold(f64::INFINITY, f64::min);
+    let lines = found["lines"]["value"].as_f64().expect("lines");
+    assert!((lines - alone / least).abs() < 1e-6 * lines && lines >= 0.8, "{found}");
+    let missing = json["not_measured"].to_string();
+    assert!(missing.contains("device writes") && missing.contains("counters"), "{missing}");
+}

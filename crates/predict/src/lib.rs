@@ -17,6 +17,7 @@ pub mod dram;
 mod ends;
 mod engine;
 pub mod framing;
+pub mod in_flight;
 pub mod loss;
 mod measured;
 mod nics;

@@ -11,7 +11,7 @@ use std::ptr;
 
 /// Commands by what they are for.
 const COMMANDS: [(&str, &[&str]); 4] = [
-    ("Measure", &["check", "mem", "tcp", "udp", "rdma", "placement", "serve", "study"]),
+    ("Measure", &["check", "mem", "credits", "tcp", "udp", "rdma", "placement", "serve", "study"]),
     ("Understand", &["host", "predict", "diagnose", "explain", "tune"]),
     ("Read and exchange", &["report", "compare", "list", "verify", "export", "import"]),
     ("Set up", &["completions", "man"]),

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bmc;
+mod credits;
 mod diagnose;
 mod direct;
 pub mod help;
@@ -11,6 +12,7 @@ mod table;
 mod tune;
 
 pub use bmc::BmcArgs;
+pub use credits::CreditsArgs;
 pub use diagnose::DiagnoseArgs;
 pub use direct::{PeerArgs, RdmaArgs, SocketArgs, TcpArgs, UdpArgs};
 pub use placement::PlacementArgs;
@@ -51,6 +53,11 @@ pub enum Command {
     Compare(CompareArgs),
     /// Print the completion script for a shell
     Completions(CompletionsArgs),
+    /// How many cache lines a core has in flight, and what is known of the way to memory
+    ///
+    /// A NIC can be slow with no link full: lines in flight over latency bound each part of the way
+    /// (docs/no-link-full.md). Measures the part that needs no counters.
+    Credits(CreditsArgs),
     /// What holds TCP to a host that runs `narrows serve`, tried out: one change at a time, and put
     /// back
     ///

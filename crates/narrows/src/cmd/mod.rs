@@ -4,6 +4,7 @@ mod bmc;
 pub mod check;
 pub mod compare;
 pub mod completions;
+pub mod credits;
 pub mod diagnose;
 pub mod direct;
 pub mod explain;
