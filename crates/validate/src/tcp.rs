@@ -2,11 +2,9 @@
 //! is fitted on such a table: beside a figure stands the engine's answer for a host of which only
 //! this row's fields are known.
 
+use super::asked::{self, Unasked};
 use super::{Answer, Cell, Kind, Row, Table, median_of_others};
-use narrows_dimm::platform;
-use narrows_model::host::Host;
-use narrows_predict::calibration::Calibration;
-use narrows_predict::{Reach, Said, of_nic};
+use narrows_predict::{Reach, Said};
 
 /// What this answers.
 pub const QUESTION: &str = "TCP by processor and streams";
@@ -55,11 +53,7 @@ fn cell(row: &Row<'_>) -> Cell {
     let mut cell = Cell::new(row, "tcp_gbps", row.own("tcp_gbps"));
     match reach(row) {
         Ok(reach) => {
-            cell.predicted = Some(reach.value);
-            (cell.low, cell.high) = (Some(reach.low), Some(reach.high));
-            cell.left_out = cell.predicted;
-            cell.uncalibrated = Some((reach.value, reach.low, reach.high));
-            cell.bottleneck = reach.bottleneck.unwrap_or_default();
+            asked::answered(&mut cell, &reach);
             // A row with which a constant of the engine was chosen says so of itself.
             cell.kind = match row.flag("calibrates") {
                 Some(true) => Kind::Calibration,
@@ -67,19 +61,15 @@ fn cell(row: &Row<'_>) -> Cell {
             };
             cell.says = reach.resources.first().map_or(String::new(), |one| one.says.clone());
         }
-        Err(why) => cell.says = why,
+        Err(why) => cell.says = why.to_string(),
     }
     cell
 }
 
-fn reach(row: &Row<'_>) -> Result<Reach, String> {
-    let link = row.link_bps().ok_or("no `link_gbps` and no `nic` such as 100GbE")?;
+fn reach(row: &Row<'_>) -> Result<Reach, Unasked> {
+    let link = row.link_bps().ok_or(Unasked::Link)?;
     let mut said = Said::from([("path".to_owned(), "tcp".to_owned())]);
-    // Of a processor that nobody names, or no platform has, the model takes one in the middle.
-    let name = row.text("cpu").and_then(|cpu| cpu.split('(').next()).map(str::trim);
-    if let Some(name) = name.filter(|name| platform::named(name).is_some()) {
-        said.insert("cpu".to_owned(), name.to_owned());
-    }
+    asked::processor(row, &mut said);
     if let Some(irq) = row.text("irq") {
         said.insert("irq".to_owned(), irq.to_owned());
     }
@@ -92,11 +82,7 @@ fn reach(row: &Row<'_>) -> Result<Reach, String> {
         ("cpu.count", row.number("cpus")),
         ("threads", row.number("threads")),
     ];
-    for (key, number) in numbers {
-        if let Some(number) = number {
-            said.insert(key.to_owned(), number.to_string());
-        }
-    }
+    asked::numbers(numbers, &mut said);
     if let (Some(generation), Some(lanes)) = (row.number("pcie_gen"), row.number("width")) {
         said.insert("nic.pcie".to_owned(), format!("{generation}x{lanes}"));
     }
@@ -109,8 +95,6 @@ fn reach(row: &Row<'_>) -> Result<Reach, String> {
     Ok(reach)
 }
 
-fn reach_of(said: &Said) -> Result<Reach, String> {
-    let engine = of_nic(&Host::default(), None, said, &Calibration::default());
-    let engine = engine.map_err(|why| why.to_string())?;
-    engine.reaches().into_iter().next().ok_or_else(|| "no path".to_owned())
+fn reach_of(said: &Said) -> Result<Reach, Unasked> {
+    asked::engine(said)?.reaches().into_iter().next().ok_or(Unasked::Path)
 }

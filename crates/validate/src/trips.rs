@@ -1,11 +1,9 @@
 //! Round trips: rows with `transport` (`tcp`, `udp`, `rdma`) and `rr_us`, microseconds there and
 //! back, beside the engine's answer for hosts of which only the row's fields are known.
 
+use super::asked::{self, Unasked};
 use super::{Answer, Cell, Kind, Row, Table, median_of_others};
-use narrows_dimm::platform;
-use narrows_model::host::Host;
-use narrows_predict::calibration::Calibration;
-use narrows_predict::{Reach, Said, TRIPS, Trip, of_nic};
+use narrows_predict::{Reach, Said, TRIPS, Trip};
 
 /// What this answers.
 const QUESTION: &str = "round trips";
@@ -33,44 +31,32 @@ fn cell(row: &Row<'_>) -> Cell {
     let mut cell = Cell::new(row, "rr_us", row.own("rr_us"));
     match trip(row) {
         Ok(reach) => {
-            cell.predicted = Some(reach.value);
-            (cell.low, cell.high) = (Some(reach.low), Some(reach.high));
-            cell.left_out = cell.predicted;
-            cell.uncalibrated = Some((reach.value, reach.low, reach.high));
-            cell.bottleneck = reach.bottleneck.unwrap_or_default();
+            asked::answered(&mut cell, &reach);
             cell.kind = Kind::Prediction;
             let parts =
                 reach.resources.iter().map(|part| format!("{} {:.1}", part.name, part.value));
             cell.says = parts.collect::<Vec<_>>().join(", ");
         }
-        Err(why) => cell.says = why,
+        Err(why) => cell.says = why.to_string(),
     }
     cell
 }
 
-fn trip(row: &Row<'_>) -> Result<Reach, String> {
+fn trip(row: &Row<'_>) -> Result<Reach, Unasked> {
     let word = row.text("transport").unwrap_or_default();
     let named = |trip: &&Trip| trip.name().split('-').next() == Some(word);
-    let trip = TRIPS.iter().find(named).ok_or("`transport` is none of tcp, udp, rdma")?;
+    let trip = TRIPS.iter().find(named).ok_or(Unasked::Transport)?;
     let mut said = Said::new();
-    let name = row.text("cpu").and_then(|cpu| cpu.split('(').next()).map(str::trim);
-    if let Some(name) = name.filter(|name| platform::named(name).is_some()) {
-        said.insert("cpu".to_owned(), name.to_owned());
-    }
+    asked::processor(row, &mut said);
     if row.flag("busy_poll") == Some(true) {
         said.insert("busy-poll".to_owned(), "yes".to_owned());
     }
-    for (key, number) in [
+    let numbers = [
         ("nic.gbps", row.number("link_gbps")),
         ("message", row.bytes("message")),
         ("switches", row.number("switches")),
         ("cpu.ghz", row.number("cpu_turbo_ghz")),
-    ] {
-        if let Some(number) = number {
-            said.insert(key.to_owned(), number.to_string());
-        }
-    }
-    let engine = of_nic(&Host::default(), None, &said, &Calibration::default());
-    let engine = engine.map_err(|why| why.to_string())?;
-    engine.round_trip(*trip).ok_or_else(|| "there is no NIC".to_owned())
+    ];
+    asked::numbers(numbers, &mut said);
+    asked::engine(&said)?.round_trip(*trip).ok_or(Unasked::Nic)
 }
