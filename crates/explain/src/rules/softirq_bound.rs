@@ -31,12 +31,13 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let (here, there) = (cell.of_sender(softirq), cell.of_receiver(softirq));
-    let (end, share) = match (here, there) {
+    let (end, share, own) = match (here, there) {
         (None, None) => return Err(cell.lacks("time of each CPU in software interrupts")),
-        (Some(sends), takes) if sends >= takes.unwrap_or(0.0) => ("sender", sends),
-        (_, takes) => ("receiver", takes.unwrap_or(0.0)),
+        (Some(sends), takes) if sends >= takes.unwrap_or(0.0) => {
+            ("sender", sends, cell.of_sender(threads))
+        }
+        (_, takes) => ("receiver", takes.unwrap_or(0.0), cell.of_receiver(threads)),
     };
-    let own = if end == "sender" { cell.of_sender(threads) } else { cell.of_receiver(threads) };
     let seen = format!(
         "software interrupts took {:.0} % of a CPU at the {end}, its own threads {:.0} %",
         100.0 * share,

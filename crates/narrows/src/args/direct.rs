@@ -2,6 +2,7 @@
 
 use super::OutArgs;
 use super::table::{Rdma, Tcp, Told, Udp};
+use super::untaken::Untaken;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use narrows_model::container::Container;
@@ -108,8 +109,8 @@ pub struct UdpArgs {
 }
 
 /// One of the names that the parser before has let through.
-fn verb(name: String) -> Result<RdmaVerb, String> {
-    RdmaVerb::named(&name).ok_or_else(|| format!("'{name}' is no verb"))
+fn verb(name: String) -> Result<RdmaVerb, Untaken> {
+    RdmaVerb::named(&name).ok_or_else(|| Untaken::unknown(&name, "verb"))
 }
 
 /// Options of `rdma`.
@@ -143,7 +144,7 @@ pub struct RdmaArgs {
 }
 
 /// Milliseconds of an interval: seconds without a unit, or `10ms`, `1s`.
-pub(super) fn interval_ms(text: &str) -> Result<u32, String> {
+pub(super) fn interval_ms(text: &str) -> Result<u32, Untaken> {
     let (number, scale) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(number), _) => (number, 1.0),
         (_, Some(number)) => (number, 1000.0),
@@ -151,7 +152,7 @@ pub(super) fn interval_ms(text: &str) -> Result<u32, String> {
     };
     let ms = number.trim().parse::<f64>().ok().map(|number| (number * scale).round());
     let ms = ms.filter(|ms| (1.0..=60_000.0).contains(ms)).map(|ms| ms as u32);
-    ms.ok_or_else(|| format!("'{text}' is not 0.001 to 60 seconds, such as 1, 0.1 or 10ms"))
+    ms.ok_or_else(|| Untaken::form(text, "0.001 to 60 seconds, such as 1, 0.1 or 10ms"))
 }
 
 #[cfg(test)]

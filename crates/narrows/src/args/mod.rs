@@ -10,6 +10,7 @@ mod stored;
 mod study;
 mod table;
 mod tune;
+mod untaken;
 
 pub use bmc::BmcArgs;
 pub use credits::CreditsArgs;
@@ -28,6 +29,7 @@ use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::formats::FORMATS;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use untaken::Untaken;
 
 /// Does a server's memory, NUMA layout, PCIe path or CPU hold its network back?
 #[derive(Parser)]
@@ -38,7 +40,7 @@ pub struct Args {
     pub command: Command,
 }
 
-/// The subcommands.
+/// Subcommands, in the order of the help.
 #[derive(Subcommand)]
 pub enum Command {
     /// Describe and measure this host, in about a minute
@@ -292,8 +294,8 @@ pub struct HostArgs {
 }
 
 /// One of the names that the parser before has let through.
-fn kernel(name: String) -> Result<Kernel, String> {
-    Kernel::named(&name).ok_or_else(|| format!("'{name}' is no kernel"))
+fn kernel(name: String) -> Result<Kernel, Untaken> {
+    Kernel::named(&name).ok_or_else(|| Untaken::unknown(&name, "kernel"))
 }
 
 /// Options of `mem`.
@@ -462,36 +464,36 @@ pub struct ServeArgs {
     pub iperf3: bool,
 }
 
-fn ports(text: &str) -> Result<(u16, u16), String> {
+fn ports(text: &str) -> Result<(u16, u16), Untaken> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
     let range = port(first).zip(port(last)).filter(|(first, last)| first <= last);
-    range.ok_or_else(|| format!("'{text}' is no port, and no FIRST-LAST"))
+    range.ok_or_else(|| Untaken::unknown(text, "port, and no FIRST-LAST"))
 }
 
 /// The least memory with which an agent can do anything: buffers of one flow of datagrams.
 const MEMORY_LEAST: Bytes = Bytes(64 << 10);
 
-fn memory(text: &str) -> Result<Bytes, String> {
-    let bytes: Bytes = text.parse().map_err(|_| format!("'{text}' is not a size such as 64M"))?;
-    Some(bytes).filter(|bytes| *bytes >= MEMORY_LEAST).ok_or("must be 64K or more".to_owned())
+fn memory(text: &str) -> Result<Bytes, Untaken> {
+    let bytes: Bytes = text.parse().map_err(|_| Untaken::form(text, "a size such as 64M"))?;
+    Some(bytes).filter(|bytes| *bytes >= MEMORY_LEAST).ok_or(Untaken::Beyond("64K or more"))
 }
 
-fn rate(text: &str) -> Result<BitsPerSecond, String> {
-    let none = |_| format!("'{text}' is not a rate such as 10G");
-    let rate: BitsPerSecond = text.parse().map_err(none)?;
-    Some(rate).filter(|rate| rate.0 >= 1.0).ok_or("must be 1 bit/s or more".to_owned())
+fn rate(text: &str) -> Result<BitsPerSecond, Untaken> {
+    let rate: BitsPerSecond =
+        text.parse().map_err(|_| Untaken::form(text, "a rate such as 10G"))?;
+    Some(rate).filter(|rate| rate.0 >= 1.0).ok_or(Untaken::Beyond("1 bit/s or more"))
 }
 
-fn dimms(text: &str) -> Result<u32, String> {
+fn dimms(text: &str) -> Result<u32, Untaken> {
     let number = text.strip_prefix("dimms=").and_then(|number| number.parse().ok());
-    number.filter(|n| (1..=96).contains(n)).ok_or(format!("'{text}' is not dimms=N, 1 to 96"))
+    number.filter(|n| (1..=96).contains(n)).ok_or(Untaken::form(text, "dimms=N, 1 to 96"))
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+fn seconds(text: &str) -> Result<f64, Untaken> {
+    let seconds: f64 = text.parse().map_err(|_| Untaken::number(text))?;
     match (0.05..=600.0).contains(&seconds) {
         true => Ok(seconds),
-        false => Err("must be 0.05 to 600 seconds".to_owned()),
+        false => Err(Untaken::Beyond("0.05 to 600 seconds")),
     }
 }

@@ -1,5 +1,6 @@
 //! The command line of what reads stored studies.
 
+use super::untaken::Untaken;
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use narrows_interop::import::TOOLS;
@@ -99,17 +100,17 @@ pub struct VerifyArgs {
     pub head: Option<String>,
 }
 
-fn chain_head(text: &str) -> Result<String, String> {
+fn chain_head(text: &str) -> Result<String, Untaken> {
     match text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         true => Ok(text.to_owned()),
-        false => Err("a head has 64 hexadecimal digits".to_owned()),
+        false => Err(Untaken::Head),
     }
 }
 
-fn percent(text: &str) -> Result<f64, String> {
-    let percent: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+fn percent(text: &str) -> Result<f64, Untaken> {
+    let percent: f64 = text.parse().map_err(|_| Untaken::number(text))?;
     match (0.0..=100.0).contains(&percent) {
         true => Ok(percent),
-        false => Err("must be 0 to 100 per cent".to_owned()),
+        false => Err(Untaken::Beyond("0 to 100 per cent")),
     }
 }

@@ -1,6 +1,7 @@
 //! The command line of studies.
 
 use super::format_names;
+use super::untaken::Untaken;
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
 
@@ -115,7 +116,7 @@ pub struct MergeArgs {
     pub output: PathBuf,
 }
 
-pub(super) fn said(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').ok_or_else(|| format!("'{text}' is not FACTOR=LEVEL"))?;
+pub(super) fn said(text: &str) -> Result<(String, String), Untaken> {
+    let pair = text.split_once('=').ok_or_else(|| Untaken::form(text, "FACTOR=LEVEL"))?;
     Ok((pair.0.trim().to_owned(), pair.1.trim().to_owned()))
 }

@@ -15,19 +15,19 @@ use std::marker::PhantomData;
 
 /// A command whose options are in the table.
 pub trait Of {
-    /// The command.
+    /// Command whose options are made of the table.
     const COMMAND: Command;
 }
 
-/// `narrows tcp`.
+/// Options of `narrows tcp`.
 pub struct Tcp;
-/// `narrows udp`.
+/// Options of `narrows udp`.
 pub struct Udp;
-/// `narrows rdma`.
+/// Options of `narrows rdma`.
 pub struct Rdma;
-/// `narrows mem`.
+/// Options of `narrows mem`.
 pub struct Mem;
-/// `narrows diagnose`.
+/// Options of `narrows diagnose`.
 pub struct Diagnose;
 
 impl Of for Tcp {

@@ -17,13 +17,15 @@ pub static VIEW: View = View { name: "tree", write };
 /// A line with the lines that hang on it.
 #[derive(Default)]
 struct Branch {
+    /// Address of the PCI function that it stands for, if it does.
+    address: Option<String>,
     label: String,
     children: Vec<Branch>,
 }
 
 impl Branch {
     fn leaf(label: impl Into<String>) -> Self {
-        Self { label: label.into(), children: Vec::new() }
+        Self { label: label.into(), ..Self::default() }
     }
 
     fn write(&self, out: &mut String, before: &str) {
@@ -48,7 +50,7 @@ fn write(host: &Host, _: &Screen) -> String {
         .collect();
     if !homeless.is_empty() {
         let what = if host.nodes.len() == 1 { "PCI" } else { "PCI, node unknown" };
-        root.children.push(Branch { label: what.to_owned(), children: functions(host, &homeless) });
+        root.children.push(Branch { children: functions(host, &homeless), ..Branch::leaf(what) });
     }
     let mut out = format!("{}\n", root.label);
     root.write(&mut out, "");
@@ -135,9 +137,10 @@ fn functions(host: &Host, devices: &[&Device]) -> Vec<Branch> {
             let end = device.path.last().is_some_and(|last| last.address == hop.address);
             let end = if end { of_device(host, device) } else { String::new() };
             let label = format!("{}{link}{end} {}", hop.address, hop.name);
-            let at = level.iter().position(|branch| branch.label.starts_with(&hop.address));
+            let address = Some(hop.address.clone());
+            let at = level.iter().position(|branch| branch.address == address);
             let at = at.unwrap_or_else(|| {
-                level.push(Branch::leaf(label));
+                level.push(Branch { address, ..Branch::leaf(label) });
                 level.len() - 1
             });
             level = &mut level[at].children;
