@@ -167,11 +167,13 @@ fn through(case: &Case, faults: Faults, print: bool) -> Ran {
     let plan_of = |cable: &str| {
         SessionPlan::of(&defined, &site, &levels_said(case, cable), &|_| None).expect("a plan")
     };
-    let plan = plan_of(cable);
+    // What a start plans follows from its cable alone.
+    let plans = BTreeMap::from(["copper", "fibre"].map(|cable| (cable, plan_of(cable))));
+    let plan = &plans[cable];
     assert!(plan.missing.iter().all(Option::is_none), "{:?}", plan.missing);
     let begun =
         Begun { seed: case.seed, quick: false, peer: None, began_unix_ns: Default::default() };
-    let world = World::new(case.seed, faults, case.settings_are, begun.head(&defined, &plan));
+    let world = World::new(case.seed, faults, case.settings_are, begun.head(&defined, plan));
     let world: Shared = Rc::new(RefCell::new(world));
     {
         let mut world = world.borrow_mut();
@@ -182,9 +184,9 @@ fn through(case: &Case, faults: Faults, print: bool) -> Ran {
         case.hopeless.iter().map(|cell| defined.cells[*cell].id.clone()).collect();
     for start in 0..STARTS_MAX {
         world.borrow_mut().begin_process();
-        let plan = plan_of(cable);
+        let plan = &plans[cable];
         let before = world.borrow().stored.records.len();
-        let mut engine = begin(case, &defined, &world.borrow().stored, &plan);
+        let mut engine = begin(case, &defined, &world.borrow().stored, plan);
         let stop = Rc::clone(&world.borrow().stop);
         let ran = engine.run(&mut Outside {
             ends: &mut SimEnds {
@@ -211,7 +213,7 @@ fn through(case: &Case, faults: Faults, print: bool) -> Ran {
         if world.borrow().dead || !matches!(ran, Ok(CourseEnd::Complete)) {
             continue;
         }
-        if engine.schedule().elsewhere(&plan).is_empty() {
+        if engine.schedule().elsewhere(plan).is_empty() {
             let left = engine.schedule().all_left().collect();
             let records = world.borrow().stored.records.clone();
             let went_on = world.borrow().went_on;
