@@ -454,3 +454,6 @@ fn the_drawing_of_the_house_is_current() {
     let again = "cargo run --manifest-path xtask/Cargo.toml -- drawing";
     assert_eq!(is, should, "draw it again: {again}");
 }
+
+#[path = "house/ratchets.rs"]
+mod ratchets;
