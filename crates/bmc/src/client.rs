@@ -35,7 +35,7 @@ pub struct Answer {
     pub token: Option<String>,
     /// Where it says that something is, as it is written.
     pub location: Option<String>,
-    /// Its body.
+    /// The body, as it was sent, undecoded.
     pub body: Vec<u8>,
 }
 

@@ -9,7 +9,7 @@ pub enum BmcError {
     /// No connection, or one that broke off.
     #[error("{at}: {why}")]
     Unreachable {
-        /// The controller.
+        /// Address of the controller that was asked.
         at: String,
         /// What the system says.
         why: String,
@@ -17,7 +17,7 @@ pub enum BmcError {
     /// Connected, and no answer in time.
     #[error("{at}: no answer to {path} within {seconds} s")]
     Silent {
-        /// The controller.
+        /// Address of the controller that was asked.
         at: String,
         /// What was asked for.
         path: String,
@@ -27,7 +27,7 @@ pub enum BmcError {
     /// A certificate that is not believed. Nothing was sent.
     #[error("{at}: the certificate is not trusted, {why}; its SHA-256 fingerprint is {seen}")]
     Certificate {
-        /// The controller.
+        /// Address of the controller that was asked.
         at: String,
         /// The certificate that it showed.
         seen: Fingerprint,
@@ -37,9 +37,9 @@ pub enum BmcError {
     /// The account is not known, or the password is another.
     #[error("{at}: {user} may not sign in ({status})")]
     Denied {
-        /// The controller.
+        /// Address of the controller that was asked.
         at: String,
-        /// The account.
+        /// Account that the controller refused.
         user: String,
         /// The answer's status.
         status: u16,
@@ -47,7 +47,7 @@ pub enum BmcError {
     /// It tells nothing without an account.
     #[error("{at}: it tells nothing without signing in ({status} for {path})")]
     NeedsUser {
-        /// The controller.
+        /// Address of the controller that was asked.
         at: String,
         /// What was asked for.
         path: String,
@@ -57,7 +57,7 @@ pub enum BmcError {
     /// It answers, and not as Redfish does.
     #[error("{at}: {path} is no Redfish resource: {why}")]
     NotRedfish {
-        /// The controller.
+        /// Address of the controller that was asked.
         at: String,
         /// What was asked for.
         path: String,
@@ -67,7 +67,7 @@ pub enum BmcError {
     /// An answer that ends early.
     #[error("{at}: the answer to {path} is cut short: {why}")]
     CutShort {
-        /// The controller.
+        /// Address of the controller that was asked.
         at: String,
         /// What was asked for.
         path: String,
@@ -77,7 +77,7 @@ pub enum BmcError {
     /// More than any server has.
     #[error("{at}: more than {what}")]
     TooMuch {
-        /// The controller.
+        /// Address of the controller that was asked.
         at: String,
         /// Which limit, with its unit.
         what: String,
@@ -85,7 +85,7 @@ pub enum BmcError {
     /// It sends us to another place.
     #[error("{at}: {path} leads to '{to}', which is not followed")]
     Elsewhere {
-        /// The controller.
+        /// Address of the controller that was asked.
         at: String,
         /// What was asked for.
         path: String,

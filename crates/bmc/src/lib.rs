@@ -71,7 +71,7 @@ pub struct Limits {
     pub connect: Duration,
     /// From a request to the end of its answer.
     pub answer: Duration,
-    /// For everything.
+    /// Time that all requests together may take.
     pub all: Duration,
 }
 

@@ -27,13 +27,13 @@ pub enum Event {
 /// Kinds of events that strangers can bring about as often as they like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// [`Event::Session`].
+    /// Of [`Event::Session`], without what it holds.
     Session,
-    /// [`Event::TurnedAway`].
+    /// Of [`Event::TurnedAway`], without what it holds.
     TurnedAway,
-    /// [`Event::Dropped`].
+    /// Of [`Event::Dropped`], without what it holds.
     Dropped,
-    /// [`Event::Ended`].
+    /// Of [`Event::Ended`], without what it holds.
     Ended,
 }
 

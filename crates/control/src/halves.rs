@@ -54,7 +54,7 @@ pub enum Call {
     },
     /// What the controller asks for.
     Ask {
-        /// Its request.
+        /// What the listener asks of the starter.
         request: Request,
     },
     /// The session is over, and its worker with it.

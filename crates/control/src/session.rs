@@ -87,16 +87,16 @@ pub enum Answer {
 /// What an end waits for next. An order out of turn is refused, whoever sends it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Turn {
-    /// `Prepare`.
+    /// [`Order::Prepare`] is next.
     #[default]
     Prepare,
-    /// `Arm`.
+    /// [`Order::Arm`] is next.
     Arm,
-    /// `Go`.
+    /// One of the orders to go is next.
     Go,
-    /// `Release`.
+    /// [`Order::Release`] is next.
     Release,
-    /// Nothing more.
+    /// No order makes sense any more.
     Done,
 }
 

@@ -50,7 +50,7 @@ pub enum Request {
     },
     /// An order to a worker.
     Order {
-        /// The order.
+        /// Passed on to the worker as it is.
         order: Order,
         /// Number of the worker.
         #[serde(default, skip_serializing_if = "is_first")]
@@ -80,7 +80,7 @@ pub enum Reply {
     Started,
     /// What a worker said.
     Answer {
-        /// The answer.
+        /// Passed on from the worker as it is.
         answer: Answer,
         /// Number of the worker.
         #[serde(default, skip_serializing_if = "is_first")]

@@ -16,7 +16,7 @@ pub trait Meter {
 /// One look at a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// Running totals.
+    /// Running totals, which grow from one look to the next.
     totals: BTreeMap<Key, u64>,
     /// States; their keys are those of the closing.
     states: BTreeMap<Key, u64>,
@@ -131,7 +131,7 @@ impl Meters {
         sampled.for_each(|(_, meter)| meter.sample(scene));
     }
 
-    /// Closes them.
+    /// Reads all of them for the last time, and what they grew by.
     pub fn close(self, scene: &Scene<'_>) -> Readings {
         let mut readings = Readings::default();
         for (_, mut meter) in self.0 {

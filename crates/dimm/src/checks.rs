@@ -33,14 +33,14 @@ pub enum Contradiction {
         channel: String,
         /// Slots by the placement.
         slots: usize,
-        /// The most.
+        /// Most that the platform takes.
         most: usize,
     },
     /// Memory on more sockets than processors are fitted.
     Sockets {
         /// Sockets with memory by the placement.
         found: usize,
-        /// Fitted processors.
+        /// Processors that are fitted in sockets.
         fitted: usize,
     },
     /// Slots of more sockets than the machine has.

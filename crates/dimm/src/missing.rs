@@ -46,7 +46,7 @@ pub enum FamilyFor {
     EmptyChannels,
     /// Channels of slots that firmware does not name.
     NamelessSlots,
-    /// Interleave sets.
+    /// Which modules are interleaved together.
     Sets,
 }
 

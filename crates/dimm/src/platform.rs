@@ -13,10 +13,10 @@ const FILES: [&str; 3] = [
     include_str!("../platforms/intel.json"),
 ];
 
-/// One family.
+/// A family of processors and what its memory is.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Platform {
-    /// Its name.
+    /// Name of the family, as its maker has it.
     pub name: String,
     /// Patterns of its processors' names, as [`plain_name`] writes them.
     processors: Vec<String>,

@@ -12,7 +12,7 @@ use std::fmt;
 
 /// The population of a host with what follows from it.
 pub struct Population {
-    /// By socket.
+    /// What each socket holds, in order of their numbers.
     pub sockets: Vec<Socket>,
     /// The processors' family, when it is known.
     pub platform: Option<&'static Platform>,

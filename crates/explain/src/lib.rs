@@ -36,9 +36,9 @@ pub struct Case<'a> {
     pub predictions: &'a [Prediction],
 }
 
-/// One rule.
+/// A rule: a file of its own in `rules`.
 pub struct Rule {
-    /// Its name.
+    /// Name of the rule, that of its file.
     pub name: &'static str,
     /// What it looks for, as a question.
     pub asks: &'static str,

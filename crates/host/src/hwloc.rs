@@ -51,7 +51,7 @@ pub fn parse(text: &str, from: &str) -> Result<Host, BadTopology> {
     Ok(host)
 }
 
-/// The document.
+/// The root of the document, an XML element.
 struct Topology<'a> {
     root: Element<'a, 'a>,
     from: &'a str,

@@ -22,7 +22,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// This machine.
+    /// The machine that narrows runs on.
     pub fn live() -> Self {
         Self::at("/")
     }

@@ -33,7 +33,7 @@ pub enum NoHost {
         crate::readers::names()
     )]
     OtherKind {
-        /// The file.
+        /// Path of the file, as the user named it.
         path: PathBuf,
         /// What it is not, as the format that is tried last.
         why: NotATable,
@@ -44,7 +44,7 @@ pub enum NoHost {
     /// A file in one of the formats, which is not whole.
     #[error("{}: {why}", path.display())]
     Malformed {
-        /// The file.
+        /// Path of the file, as the user named it.
         path: PathBuf,
         /// What is wrong with it.
         why: Malformed,

@@ -14,7 +14,7 @@ const FABRIC_PEERS: &str = "FI_UNIVERSE_SIZE";
 /// How workers are started.
 #[derive(Clone, Debug)]
 pub struct Launcher {
-    /// This program.
+    /// Path of narrows itself, which is started in the container.
     pub binary: PathBuf,
     /// What the controller's end of a network trial runs in; `None` is this host itself.
     pub inside: Option<Container>,

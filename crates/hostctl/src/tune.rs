@@ -34,18 +34,18 @@ struct Change {
 pub enum Undone {
     /// It is what it was.
     Back {
-        /// The setting.
+        /// Setting that was to be changed.
         setting: String,
-        /// The file.
+        /// Path of the file that holds it.
         path: String,
         /// What it is again.
         was: String,
     },
     /// Somebody changed it since.
     Left {
-        /// The setting.
+        /// Setting that was to be changed.
         setting: String,
-        /// The file.
+        /// Path of the file that holds it.
         path: String,
         /// What it is.
         now: String,

@@ -35,7 +35,7 @@ pub enum Unusable {
 /// Why the tool of a text is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unrecognised {
-    /// No tool's.
+    /// The text is of no tool that is known.
     Unknown,
     /// It looks like the output of each of these, by their names.
     Several(Vec<&'static str>),

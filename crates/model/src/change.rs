@@ -11,9 +11,9 @@ pub enum Change {
     Congestion,
     /// Larger socket buffers.
     Buffers,
-    /// Larger messages.
+    /// Larger messages: fewer calls for the same bytes.
     MessageSize,
-    /// More flows.
+    /// More flows: more threads, windows and queues.
     Flows,
     /// Segments that pass any path.
     Segments,

@@ -15,9 +15,9 @@ use std::net::IpAddr;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bind {
-    /// Own address.
+    /// Address that the end's sockets are bound to.
     pub address: Option<IpAddr>,
-    /// Own interface.
+    /// Interface that the end's sockets are bound to.
     pub device: Option<String>,
 }
 
@@ -72,11 +72,11 @@ impl Timeline {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// The workload.
+    /// What the end is to do.
     pub kind: Workload,
     /// This end's part in it.
     pub end: Role,
-    /// Its parameters.
+    /// What the workload was told beyond its name.
     pub params: Params,
     /// CPUs for this end's threads.
     pub cpus: CpuList,
@@ -265,9 +265,9 @@ impl Unacknowledged {
 pub struct Interval {
     /// Start, from the opening of the window.
     pub start_ns: Nanos,
-    /// Length.
+    /// Length of the slice.
     pub length_ns: Nanos,
-    /// Payload bytes.
+    /// Payload that was counted in the slice.
     pub bytes: Bytes,
 }
 
@@ -282,7 +282,7 @@ pub struct EndReport {
     /// Why it gave no figures, where it was lost before its run was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
-    /// Per flow.
+    /// Tallies of the flows, in their order.
     pub flows: Vec<FlowTally>,
     /// Per slice of the window.
     pub intervals: Vec<Interval>,

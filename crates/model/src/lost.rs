@@ -12,7 +12,7 @@ pub enum Stage {
     Start,
     /// Making the ends ready: buffers, sockets, connections.
     Prepare,
-    /// Running.
+    /// Between the word to go and the end of the window.
     Run,
     /// Collecting the reports.
     Collect,

@@ -26,7 +26,7 @@ pub struct MemoryTraffic {
 pub struct Count {
     /// What was counted.
     pub of: Quantity,
-    /// Who counted.
+    /// Which hardware counted the bytes.
     pub by: CountedBy,
     /// Physical package; `None` where the meter does not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct Count {
     pub ran_thousandths: Option<u32>,
 }
 
-/// Who counted.
+/// Which hardware counted the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountedBy {
@@ -75,7 +75,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// In words.
+    /// As reports name it.
     pub fn says(self) -> &'static str {
         match self {
             Self::Read => "read from memory",

@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profiled {
-    /// Samples.
+    /// Samples were taken while the window was open.
     Taken(Profile),
     /// None, and why.
     NotTaken(NotProfiled),

@@ -97,9 +97,9 @@ impl RdmaPlace {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RdmaEffective {
-    /// Device.
+    /// Name of the device, such as `mlx5_0`.
     pub device: String,
-    /// Port.
+    /// Port of the device, from 1.
     pub port: u8,
     /// `InfiniBand`, `RoCE v1`, `RoCE v2`, `iWARP`.
     pub transport: String,
@@ -109,7 +109,7 @@ pub struct RdmaEffective {
     pub service: String,
     /// Place of the identifier in the port's table, where it was chosen here.
     pub gid_index: Option<u8>,
-    /// The identifier.
+    /// The GID in use, in the notation of IPv6.
     pub gid: Option<String>,
     /// Why this device and identifier.
     pub chosen: String,

@@ -14,17 +14,17 @@ use std::fmt;
 /// Where counters are read. The words of files are those of [`Source::word`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// `/proc/stat`.
+    /// CPU time by state, from `/proc/stat`.
     Cpu,
     /// The control group of the end's process: `cpu.stat`.
     Group,
-    /// `/proc/net/dev`.
+    /// Bytes and packets of interfaces, from `/proc/net/dev`.
     Interface,
     /// `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/snmp6`, by the kernel's own names.
     Netstat,
     /// What drivers count of Ethernet pause frames.
     Pause,
-    /// `/proc/pressure`.
+    /// Time lost for want of CPU or memory, from `/proc/pressure`.
     Pressure,
     /// Queueing disciplines, as `tc -s qdisc` prints them.
     Qdisc,
@@ -32,11 +32,11 @@ pub enum Source {
     Rdma,
     /// `SO_MEMINFO` of the flows' sockets.
     Socket,
-    /// `/proc/net/softnet_stat`.
+    /// Packets handled by each CPU, from `/proc/net/softnet_stat`.
     Softnet,
     /// `TCP_INFO` of the flows' connections.
     TcpInfo,
-    /// `/proc/net/snmp`.
+    /// Datagrams that sockets took or lost, from `/proc/net/snmp`.
     Udp,
 }
 
@@ -90,17 +90,17 @@ pub enum Unit {
     Bytes,
     /// Packets as the device counts them; with offloads one may be 64 KiB.
     Packets,
-    /// UDP datagrams.
+    /// Counted in UDP datagrams.
     Datagrams,
-    /// TCP segments.
+    /// Counted in TCP segments.
     Segments,
-    /// Ethernet frames.
+    /// Counted in Ethernet frames.
     Frames,
     /// Rounds of a driver's polling.
     Polls,
     /// Whatever a driver counts.
     Events,
-    /// Nanoseconds.
+    /// Counted in nanoseconds.
     Nanos,
     /// Options of TCP, a bit each.
     Options,
@@ -172,7 +172,7 @@ pub struct Counter {
     pub unit: Unit,
 }
 
-/// A state.
+/// A state, of which the moments are told and no growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gauge {
     /// Where it is read.

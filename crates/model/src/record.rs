@@ -15,7 +15,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "Stored")]
 pub struct Record {
-    /// Which trial.
+    /// Trial that the run is of.
     pub trial: TrialId,
     /// Which repeat of it, from 0.
     pub repeat: u32,
@@ -185,7 +185,7 @@ fn is_zero(number: &u32) -> bool {
 /// What an outside tool reported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct External {
-    /// Its name.
+    /// Name of the tool, such as `iperf3`.
     pub tool: String,
     /// Its version, where it tells.
     pub version: Option<String>,
@@ -206,9 +206,9 @@ pub struct External {
 pub struct Figure {
     /// What it is, by the tool: `received`, `sent`, `latency average`, `copy`.
     pub name: String,
-    /// The value.
+    /// The value, in its unit.
     pub value: f64,
-    /// Its unit.
+    /// Unit that the value is in.
     pub unit: Unit,
 }
 

@@ -57,7 +57,7 @@ pub struct Study {
 /// Name and question of a study.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Title {
-    /// Its name.
+    /// Name of the study, as its definition has it.
     pub name: String,
     /// What it asks.
     pub about: String,
@@ -112,7 +112,7 @@ pub enum Ended {
     Complete,
     /// Stopped by the user or by a fault; what was measured is kept.
     Interrupted {
-        /// By what.
+        /// What stopped it, in words.
         why: String,
     },
 }
@@ -121,7 +121,7 @@ pub enum Ended {
 /// memory populations has one after each time that the machine was opened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// From 0.
+    /// Number of the session, from 0.
     pub number: u32,
     /// When it began, Unix time.
     pub began_unix_ns: Nanos,
@@ -168,7 +168,7 @@ pub struct StoredStudy {
     pub host: Host,
     /// The hosts at the other end, in order of the peers.
     pub peer_hosts: Vec<Host>,
-    /// The cells.
+    /// One trial a cell, in the order of the study's file.
     pub trials: Vec<Trial>,
     /// The runs, in the order in which they were made.
     pub records: Vec<Record>,

@@ -39,9 +39,9 @@ pub struct Trial {
     pub id: TrialId,
     /// Short name for people, unique in a study (`tcp-stream`, `tcp-stream cubic`).
     pub label: String,
-    /// The workload.
+    /// What the ends do.
     pub kind: Workload,
-    /// Its parameters.
+    /// What the workload was told beyond its name.
     pub params: Params,
     /// Who takes part. The first sender and the first receiver are a pair, the second ones
     /// another, and so on.
@@ -62,7 +62,7 @@ pub struct Trial {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Engine {
-    /// Its name.
+    /// Name of the tool, as studies give it.
     pub tool: String,
     /// Words for its client, in place of those that follow from the parameters.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -73,7 +73,7 @@ impl Bytes {
 }
 
 impl Nanos {
-    /// `n` milliseconds.
+    /// A time of `n` milliseconds.
     pub const fn from_millis(n: u64) -> Self {
         Self(n * 1_000_000)
     }

@@ -31,9 +31,9 @@ pub enum Workload {
 /// What carries a network workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transport {
-    /// RFC 9293.
+    /// TCP (RFC 9293): a stream of bytes.
     Tcp,
-    /// RFC 768.
+    /// UDP (RFC 768): datagrams that may be lost.
     Udp,
     /// Queue pairs of verbs, or an endpoint of libfabric, that do this.
     Rdma(RdmaVerb),

@@ -15,13 +15,13 @@ use std::process::ExitCode;
 
 /// The codes of [`Exit`], as commands give them back.
 pub const VERDICT: u8 = Exit::Verdict.code();
-/// See [`Exit::Precision`].
+/// The code of [`Exit::Precision`].
 pub const PRECISION: u8 = Exit::Precision.code();
-/// See [`Exit::Connect`].
+/// The code of [`Exit::Connect`].
 pub const CONNECT: u8 = Exit::Connect.code();
-/// See [`Exit::Machine`].
+/// The code of [`Exit::Machine`].
 pub const MACHINE: u8 = Exit::Machine.code();
-/// See [`Exit::Stopped`].
+/// The code of [`Exit::Stopped`].
 pub const STOPPED: u8 = Exit::Stopped.code();
 
 /// Why a command could not be done.
@@ -46,7 +46,7 @@ impl Failure {
         &self.says
     }
 
-    /// Prints it.
+    /// Prints it with its hint on standard error; the exit code.
     pub fn print(self) -> ExitCode {
         say_error(&self.says, self.cause.hint());
         ExitCode::from(self.cause.exit().code())

@@ -47,11 +47,11 @@ pub fn stamped(folder: &Path, command: &str, began: Nanos) -> PathBuf {
 pub struct Planned<'a> {
     /// The head of the file.
     pub study: &'a Study,
-    /// The cells.
+    /// Trials, one a cell, in their order.
     pub trials: &'a [Trial],
     /// The runs, in order.
     pub steps: &'a [Step],
-    /// The file.
+    /// File that each run is stored in at once.
     pub store: &'a Store,
 }
 

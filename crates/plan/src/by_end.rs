@@ -86,7 +86,7 @@ impl<T> ByEnd<T> {
 /// Where the ends of a pattern are on their hosts.
 #[derive(Clone, Debug, Default)]
 pub struct PlacesByEnd {
-    /// CPUs.
+    /// CPUs of the threads, by end.
     pub seats: ByEnd<Seat>,
     /// Nodes of their buffers.
     pub nodes: ByEnd<u32>,

@@ -13,7 +13,7 @@ use narrows_model::{Bytes, Nanos};
 const RUNS: u32 = 60;
 /// The least repeats of a trial: six give a 95 % interval.
 const REPEATS_MIN: u32 = 6;
-/// The most.
+/// The most repeats of a trial, however few trials there are.
 const REPEATS_MAX: u32 = 10;
 /// Window of each run unless the user says otherwise.
 pub const WINDOW: Nanos = Nanos::from_millis(600);

@@ -44,7 +44,7 @@ pub struct Wanted {
     pub matrix: bool,
     /// Width of loads and stores.
     pub vector: Option<String>,
-    /// Pages.
+    /// Pages that buffers are made of, as the option has them.
     pub pages: Option<String>,
     /// Working set; `None` is four times the caches.
     pub working_set_bytes: Option<Bytes>,

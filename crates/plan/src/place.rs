@@ -73,9 +73,9 @@ const CPUS_MAX: u32 = 1 << 20;
 /// CPUs as a user names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Where {
-    /// These numbers.
+    /// CPUs by their numbers.
     Cpus(Vec<u32>),
-    /// A node.
+    /// All CPUs of a NUMA node.
     Node(u32),
     /// The node of the interface that leads to the peer, else of the fastest NIC.
     Nic,

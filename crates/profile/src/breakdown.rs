@@ -14,7 +14,7 @@ const SYSTEM_CALLS: [&str; 5] =
 /// One class's part of an end's CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClassShare {
-    /// Which class.
+    /// Class that the samples fell into.
     pub class: Class,
     /// Samples of it.
     pub samples: u64,
@@ -31,7 +31,7 @@ pub struct ClassShare {
 /// One function's part, itself and not what it calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionShare {
-    /// Its name.
+    /// Name of the function, as its symbol has it.
     pub name: String,
     /// The class that most of its samples are of.
     pub class: Class,

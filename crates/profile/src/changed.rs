@@ -15,7 +15,7 @@ const CONFIDENCE: f64 = 0.95;
 /// The difference of one class's share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Changed {
-    /// Which class.
+    /// Class that the samples fell into.
     pub class: Class,
     /// Median share of the runs before, 0 to 1.
     pub before: f64,
@@ -40,7 +40,7 @@ impl Changed {
 pub struct EndChanged {
     /// Label of the trial before.
     pub label: String,
-    /// Which end.
+    /// End whose CPUs were sampled.
     #[serde(serialize_with = "in_words")]
     pub role: Role,
     /// Runs with a profile, before and after.

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 /// What one end of a trial spent its CPU time on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EndProfile {
-    /// Which end.
+    /// End whose CPUs were sampled.
     #[serde(serialize_with = "in_words")]
     pub role: Role,
     /// Runs with a profile of it.
@@ -38,7 +38,7 @@ pub struct EndProfile {
 /// The profiles of both ends of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrialProfile {
-    /// Its label.
+    /// Label of the trial that was sampled.
     pub label: String,
     /// Senders first; one end of a memory kernel.
     pub ends: Vec<EndProfile>,

@@ -41,7 +41,7 @@ pub enum NativeError {
     Call {
         /// What was attempted.
         doing: String,
-        /// The answer.
+        /// What the system answered.
         source: io::Error,
     },
     /// The kernel's side is missing.

@@ -1,6 +1,6 @@
 //! What is asked of a queue pair or an endpoint, and what comes back.
 
-/// Operations.
+/// What a work request asks of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// Into the other end's memory, unseen by its program.
@@ -24,7 +24,7 @@ pub struct Remote {
     pub key: u64,
 }
 
-/// One request.
+/// A work request, as it is posted.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     /// What to do.

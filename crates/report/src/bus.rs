@@ -30,7 +30,7 @@ pub struct BusTraffic {
     pub cache_bytes: Bytes,
     /// GB/s that cross the bus of a node in a copy by all its CPUs, as a study measured it.
     pub copy_gb_s: Option<f64>,
-    /// The paths.
+    /// The ways in which bytes may travel, one a row.
     pub rows: Vec<Row>,
     /// What a study counted, a line a cell and end.
     pub counted: Vec<String>,
@@ -99,7 +99,7 @@ fn range((least, most): (f64, f64)) -> String {
     words::moves(Moves { least, most })
 }
 
-/// In lines.
+/// The traffic in lines, one a path.
 pub fn text(traffic: &BusTraffic) -> String {
     let mut text =
         "memory bytes for each network byte, at least, by copies and DMA:\n\n".to_owned();

@@ -22,7 +22,7 @@ pub enum Refusal {
     EngineWords {
         /// Its levels in a line.
         cell: String,
-        /// Which word.
+        /// Which word it was, and why not.
         why: engines::Refused,
     },
     /// The user tells the level of a factor that the study does not have.

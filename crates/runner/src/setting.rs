@@ -52,7 +52,7 @@ pub enum SettingError {
     /// It cannot be read or written.
     #[error("{setting}: {why}")]
     Refused {
-        /// Which one.
+        /// Setting that was to be made.
         setting: Setting,
         /// What the system says.
         why: HostError,

@@ -15,7 +15,7 @@ use serde::Serialize;
 pub struct Range {
     /// The least of them.
     pub low: f64,
-    /// The median.
+    /// Their median, in the same unit.
     pub middle: f64,
     /// The largest of them.
     pub high: f64,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Memory traffic of one end's host, medians over the runs in which it was counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemoryUse {
-    /// Whose host.
+    /// End on whose host it was counted.
     pub end: Role,
     /// Whether the other end's traffic is in it: both ran on this host.
     pub both_ends: bool,
@@ -25,7 +25,7 @@ pub struct MemoryUse {
     pub read_bytes_per_second: Option<f64>,
     /// Bytes a second that were written to memory.
     pub written_bytes_per_second: Option<f64>,
-    /// Both together.
+    /// Reads and writes together.
     pub bytes_per_second: Option<f64>,
     /// Bytes read and written for each byte of payload that arrived, in either direction.
     pub per_network_byte: Option<PerByte>,
@@ -46,7 +46,7 @@ pub struct MemoryUse {
 /// runs for one their range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PerByte {
-    /// Median.
+    /// Median of the runs.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,

@@ -100,7 +100,7 @@ fn precision(definition: &str) -> Option<Precision> {
 pub struct Counts {
     /// Made to the end.
     pub done: u32,
-    /// Failed.
+    /// Ended before anything was measured.
     pub failed: u32,
     /// Broken off for want of something.
     pub skipped: u32,

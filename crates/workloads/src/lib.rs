@@ -27,9 +27,9 @@ pub type ThreadMeter = fn() -> ThreadUsage;
 /// What a maker of senders, receivers and the like gives back.
 pub type Made<T> = Result<Box<T>, LoadError>;
 
-/// One workload.
+/// A workload: a file of its own in `kinds`.
 pub struct Kind {
-    /// Which one.
+    /// Workload that it runs.
     pub workload: Workload,
     /// What it does and what its bytes count.
     pub says: &'static str,

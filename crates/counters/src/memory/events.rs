@@ -67,7 +67,7 @@ pub enum BadEvents {
     Models {
         /// The first model.
         from: u32,
-        /// The last.
+        /// The last model, this one included.
         to: u32,
     },
 }
@@ -88,7 +88,7 @@ pub enum Counts {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Family {
-    /// Its name.
+    /// Name of the family, as reports print it.
     pub family: String,
     /// Where the events are from. It is read by people; here it must be there.
     #[serde(rename = "source")]
@@ -114,7 +114,7 @@ pub struct Models {
 /// A processor as the kernel tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processor {
-    /// `GenuineIntel`, `AuthenticAMD`.
+    /// Maker of the processors: `GenuineIntel`, `AuthenticAMD`.
     pub vendor: String,
     /// Family, base and extended added up.
     pub family: u32,
@@ -126,11 +126,11 @@ pub struct Processor {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// What for.
+    /// What the events count together.
     pub counts: Counts,
     /// Names of PMUs; a star stands for a number.
     pub pmus: Vec<String>,
-    /// The events.
+    /// The events, opened on every PMU of the group.
     pub event: Vec<EventRow>,
 }
 
@@ -142,7 +142,7 @@ pub struct EventRow {
     pub quantity: Quantity,
     /// Its maker's name.
     pub name: String,
-    /// Codes: `event=0x04,umask=0x0f`.
+    /// Codes as the kernel takes them: `event=0x04,umask=0x0f`.
     #[serde(default)]
     event: Vec<String>,
     /// Names that the PMU's driver gives in sysfs.

@@ -82,7 +82,7 @@ pub fn packages(root: &Root) -> usize {
     packages.len().max(1)
 }
 
-/// `kernel.perf_event_paranoid`.
+/// The value of `kernel.perf_event_paranoid`, -1 to 4.
 pub fn paranoid(root: &Root) -> Option<i64> {
     root.number("proc/sys/kernel/perf_event_paranoid").value().copied()
 }

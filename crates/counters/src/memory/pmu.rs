@@ -9,7 +9,7 @@ use narrows_model::Fact;
 /// Where all PMUs are.
 pub const DEVICES: &str = "sys/bus/event_source/devices";
 
-/// One PMU.
+/// A unit that counts, as the kernel lists it in sysfs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pmu {
     /// Its name: `uncore_imc_3`.
@@ -71,7 +71,7 @@ pub fn numbers(text: &str) -> Option<Vec<u32>> {
 }
 
 impl Pmu {
-    /// Reads one.
+    /// Reads the unit of a name from sysfs.
     pub fn read(root: &Root, name: &str) -> Result<Self, Unclear> {
         let text = |file: &str| root.text(&format!("{DEVICES}/{name}/{file}"));
         let (kind, mask) = (text("type"), text("cpumask"));

@@ -46,7 +46,7 @@ impl Read for FromStart {
 pub struct Symbol {
     /// Where it begins.
     at: u64,
-    /// Its name.
+    /// Name of the symbol, as kallsyms has it.
     pub name: Box<str>,
     /// Its module; `None` for the kernel itself.
     pub module: Option<Box<str>>,

@@ -252,7 +252,7 @@ enum Refusal {
     Denied,
     /// This machine has no such event.
     NoEvent,
-    /// Something else.
+    /// An error that has no advice of its own.
     Other,
 }
 

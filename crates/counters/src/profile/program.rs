@@ -16,7 +16,7 @@ pub struct Mapped {
     pub path: String,
 }
 
-/// Reads `/proc/self/maps`.
+/// The executable mappings in a text of `/proc/self/maps`.
 pub fn mapped(text: &str) -> Vec<Mapped> {
     text.lines().filter_map(stretch).collect()
 }

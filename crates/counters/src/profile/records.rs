@@ -4,7 +4,7 @@
 use perf_event_open_sys::bindings as sys;
 use std::collections::HashMap;
 
-/// One sample.
+/// One sample of a call stack, as the kernel wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// When, by the monotonic clock.

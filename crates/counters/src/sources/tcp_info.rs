@@ -16,7 +16,7 @@ pub static SOURCE: Registered = Registered {
 /// A field: offset, width in bytes, factor to the unit of the key.
 type Field = (usize, usize, u64);
 
-/// States.
+/// Fields that are states and no running totals.
 const GAUGES: [(Field, Gauge); 10] = [
     ((5, 1, 1), keys::TCP_OPTIONS),
     ((16, 4, 1), keys::SEND_MSS),

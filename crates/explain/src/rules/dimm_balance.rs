@@ -19,7 +19,7 @@ use narrows_predict::loss::{Loss, PortLoss};
 /// More empty slots than this are not named.
 const MISSING_SHOWN: usize = 4;
 
-/// The rule.
+/// Are all channels of all sockets filled alike?
 pub static RULE: Rule = Rule {
     name: "dimm-balance",
     asks: "Is every memory channel populated alike?",

@@ -11,7 +11,7 @@ use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
 
-/// The rule.
+/// Do the modules, the nodes and the kernel agree on how much memory there is?
 pub static RULE: Rule = Rule {
     name: "memory-size",
     asks: "Do modules, nodes and kernel agree on how much memory there is?",

@@ -13,7 +13,7 @@ use narrows_model::host::{Module, Slot};
 use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
 use std::collections::BTreeMap;
 
-/// The rule.
+/// Do the modules run at the speed that they are made for?
 pub static RULE: Rule = Rule {
     name: "memory-speed",
     asks: "Do the memory modules run at the speed they are made for?",

@@ -9,7 +9,7 @@ use crate::{Case, Rule};
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use narrows_predict::pcie_paths::{SharedLink, pcie_paths, shared};
 
-/// The rule.
+/// Can the ports behind one link carry more than the link?
 pub static RULE: Rule = Rule {
     name: "pcie-shared",
     asks: "Can the ports behind one PCIe link together carry more than it?",

@@ -9,7 +9,7 @@ use crate::{Case, Rule};
 use narrows_model::result::{Finding, Missing, Verdict, Weight};
 use std::collections::BTreeSet;
 
-/// The rule.
+/// Do firmware and kernel agree on the processors?
 pub static RULE: Rule = Rule {
     name: "socket-count",
     asks: "Do firmware and kernel agree on the number of processors?",

@@ -24,7 +24,7 @@ enum Costs {
     Above(i64),
 }
 
-/// One setting.
+/// A setting of the network stack that can limit a stream.
 struct Setting {
     name: &'static str,
     costs: Costs,

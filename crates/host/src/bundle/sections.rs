@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// A piece of such a text: what was run or which file was copied, and the text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// `/usr/sbin/dmidecode`, `/proc/cpuinfo`.
+    /// The command or file that it shows: `/usr/sbin/dmidecode`, `/proc/cpuinfo`.
     pub what: &'a str,
     /// What the program printed, or the file held, without the line that announces it.
     pub text: &'a str,

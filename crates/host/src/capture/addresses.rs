@@ -149,7 +149,7 @@ impl Addresses {
 pub struct Pairs {
     /// Of 48 bits and more.
     pub long: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Of IPv4.
+    /// IPv4 addresses as they were, and what stands for each.
     pub short: Vec<([u8; 4], [u8; 4])>,
 }
 

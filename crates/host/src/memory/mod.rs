@@ -54,9 +54,9 @@ fn place_by_kernel(firmware: &mut Told, processor: Option<&String>) {
 /// What firmware tells, each part with its source.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
-    /// Processor sockets.
+    /// Sockets for processors, with what firmware says is in them.
     pub sockets: Fact<Vec<CpuSocket>>,
-    /// Memory slots.
+    /// Slots for modules, with what firmware says is in them.
     pub slots: Fact<Vec<Slot>>,
     /// Arrays of slots.
     pub arrays: Fact<Vec<MemoryArray>>,

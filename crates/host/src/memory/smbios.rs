@@ -27,9 +27,9 @@ pub struct Firmware {
     pub serial: Option<String>,
     /// UUID of the system; its first three groups may be turned round.
     pub uuid: Option<String>,
-    /// Processor sockets.
+    /// Sockets for processors, of structures of type 4.
     pub sockets: Vec<CpuSocket>,
-    /// Memory slots.
+    /// Slots for modules, of structures of type 17.
     pub slots: Vec<Slot>,
     /// Arrays of slots.
     pub arrays: Vec<MemoryArray>,

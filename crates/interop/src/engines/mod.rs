@@ -39,7 +39,7 @@ const KEPT_BYTES: usize = 64 << 10;
 
 /// A tool that can make a load.
 pub struct Engine {
-    /// Its name.
+    /// Name of the tool, as studies give it.
     pub name: &'static str,
     /// Its program for a trial.
     pub program: fn(&Trial) -> &'static str,

@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A tool whose output can be read.
 pub struct Tool {
-    /// Its name.
+    /// Name of the tool, as `import --as` takes it.
     pub name: &'static str,
     /// Whether a text looks like its output.
     pub recognises: fn(&str) -> bool,
@@ -61,11 +61,11 @@ pub static TOOLS: &[&Tool] = &[
 pub struct Output {
     /// Version of the tool, where it tells.
     pub version: Option<String>,
-    /// Its runs.
+    /// Runs in the order of the text.
     pub runs: Vec<Run>,
 }
 
-/// One run.
+/// A run that a tool printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// The workload, in narrows' words where there are some: `tcp-stream`, `memory-copy`,
@@ -112,7 +112,7 @@ impl Run {
 
 /// What tells a run from others: its levels, and what else is stated of it.
 pub struct Told<'a> {
-    /// Its levels.
+    /// What tells the run from the others.
     pub levels: Vec<&'a Level>,
     /// What may be a factor, what the user named first.
     pub stated: Vec<&'a Level>,

@@ -36,7 +36,7 @@ struct Tests {
     both_families: bool,
     limits: Limits,
     turns: Mutex<Turns>,
-    /// Tests end.
+    /// Set when the server is to end.
     over: AtomicBool,
 }
 

@@ -84,7 +84,7 @@ pub enum Kept {
 
 /// What a value may depend on.
 pub struct Scene<'a> {
-    /// The workload.
+    /// What the option is asked for.
     pub workload: &'a Workload,
     /// Largest last-level cache of the hosts.
     pub cache: Bytes,
@@ -94,7 +94,7 @@ pub struct Scene<'a> {
 /// what older versions wrote there stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unset {
-    /// Nothing.
+    /// Nothing: the identity is as it was before there was the option.
     Left,
     /// Its key, and `null`.
     Null,
@@ -105,15 +105,15 @@ pub enum Unset {
 /// Commands that have options of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// `narrows tcp`.
+    /// The command `narrows tcp`.
     Tcp,
-    /// `narrows udp`.
+    /// The command `narrows udp`.
     Udp,
-    /// `narrows rdma`.
+    /// The command `narrows rdma`.
     Rdma,
-    /// `narrows mem`.
+    /// The command `narrows mem`.
     Mem,
-    /// `narrows diagnose`.
+    /// The command `narrows diagnose`.
     Diagnose,
 }
 
@@ -132,11 +132,11 @@ impl Command {
 
 /// How commands spell an option.
 pub struct Flag {
-    /// The commands.
+    /// Commands that take the flag.
     pub on: &'static [Command],
     /// The long name, without its dashes.
     pub long: &'static str,
-    /// The letter.
+    /// Short form of the flag, without its hyphen.
     pub letter: Option<char>,
     /// Another long name.
     pub alias: Option<&'static str>,

@@ -68,9 +68,9 @@ pub struct Effective {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IpVersion {
-    /// RFC 791.
+    /// IPv4 (RFC 791), with its field of type of service.
     V4,
-    /// RFC 8200.
+    /// IPv6 (RFC 8200), with its traffic class.
     V6,
 }
 

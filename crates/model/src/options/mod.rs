@@ -110,7 +110,7 @@ pub enum Refusal {
     Wrong {
         /// The option's key.
         key: &'static str,
-        /// Why.
+        /// What is wrong with the value.
         why: WrongValue,
     },
 }

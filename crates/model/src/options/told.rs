@@ -79,7 +79,7 @@ impl<'de> de::DeserializeSeed<'de> for ValueOf {
 
 /// Reads a key that is an option's of a section, or one of these others.
 pub struct KeyOf {
-    /// The section.
+    /// Section of the trial that keeps it.
     pub section: Section,
     /// Keys of the same table that are no options.
     pub others: &'static [&'static str],
@@ -87,9 +87,9 @@ pub struct KeyOf {
 
 /// A key of a table with options.
 pub enum Key {
-    /// An option's.
+    /// Key of an option that is declared.
     Option(&'static Declared),
-    /// Another's.
+    /// Key that no option declares.
     Other(&'static str),
 }
 

@@ -133,7 +133,7 @@ pub enum Takes {
 /// Texts that are read outside of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Any text.
+    /// Any text, which its effect checks.
     Any,
     /// A way to send, from the list of the workload's transport.
     Sender,
@@ -141,7 +141,7 @@ pub enum Form {
     Receiver,
     /// Places of both ends' threads, `LOCAL,REMOTE`.
     Places,
-    /// One place.
+    /// One place: CPUs or a node.
     Place,
     /// Nodes of both ends, `LOCAL,REMOTE`.
     Nodes,

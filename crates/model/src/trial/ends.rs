@@ -42,7 +42,7 @@ impl Placement {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum EndHost {
-    /// The controller's.
+    /// The host that the controller runs on.
     #[default]
     Controller,
     /// That of the study's peer of this number, from 0. In a study without peers it is the

@@ -323,13 +323,13 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
 pub struct Opened {
     /// The other side.
     pub far: Far,
-    /// This host.
+    /// The host that narrows runs on, as it was read.
     pub host: Host,
     /// Those at the other side, where they describe themselves.
     pub peer_hosts: Vec<Host>,
     /// The head of the file.
     pub study: Study,
-    /// The cells.
+    /// Trials, one a cell, in their order.
     pub trials: Vec<Trial>,
     /// Where the file is.
     pub file: PathBuf,

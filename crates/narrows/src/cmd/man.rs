@@ -37,7 +37,7 @@ fn write_all(command: &Command, dir: &Path) -> Result<(), Failure> {
         .try_for_each(|sub| write_all(sub, dir))
 }
 
-/// `narrows-tcp`.
+/// Name of a command's page: `narrows-tcp`.
 fn name(command: &Command) -> String {
     command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
 }

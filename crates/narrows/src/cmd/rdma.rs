@@ -14,7 +14,7 @@ use narrows_workloads::rdma::{self, fabric};
 /// The sizes of `--all`: 2 B to 8 MiB.
 const POWERS: std::ops::RangeInclusive<u32> = 1..=23;
 
-/// `narrows rdma`.
+/// Runs `narrows rdma`; the exit code.
 pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
     if args.list {
         let host = narrows_host::read(&Root::live());

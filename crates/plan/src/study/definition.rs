@@ -73,7 +73,7 @@ impl Quick {
 /// One thing that is varied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// Its name.
+    /// Name that is unique in the study.
     pub name: String,
     /// True when somebody has to change the machine.
     pub by_hand: bool,
@@ -84,7 +84,7 @@ pub struct Factor {
 /// One level of a factor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelOf {
-    /// Its name.
+    /// Name that is unique in the study.
     pub name: String,
     /// What it sets.
     pub settings: Settings,

@@ -21,7 +21,7 @@ pub struct Machine<'a> {
 /// Why a factor's level is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// The factor.
+    /// Factor whose levels are changed by hand.
     pub factor: String,
     /// What is missing, or in the way.
     pub why: NoLevel,
@@ -56,12 +56,12 @@ pub enum NoLevel {
     },
     /// The machine is at several.
     Several {
-        /// Their names.
+        /// Names of the levels, in the order of the file.
         levels: Vec<String>,
     },
     /// What would tell is not known; `None` when nothing would.
     Untold {
-        /// The factor.
+        /// Factor whose levels are changed by hand.
         factor: String,
         /// What is missing.
         missing: Option<Untold>,
@@ -106,7 +106,7 @@ pub enum Untold {
     TwoSlots {
         /// What the study calls it.
         label: String,
-        /// Their locators.
+        /// Locators of the two slots that could be meant.
         either: [String; 2],
     },
     /// Nothing is at this JSON pointer.
@@ -326,7 +326,7 @@ fn slot<'a>(slots: &'a [Slot], label: &str) -> Result<&'a Slot, Untold> {
 /// What to change by hand for another level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The factor.
+    /// Factor whose levels are changed by hand.
     pub factor: String,
     /// The level to go to.
     pub to: String,

@@ -34,7 +34,7 @@ impl Count {
 /// What is left of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Nothing.
+    /// No run is wanted any more.
     Done,
     /// So many runs at least.
     Runs(u32),

@@ -65,7 +65,7 @@ impl Settings {
         Self { options: self.options.with(&over.options), rdma, offloads, sysctl, peers }
     }
 
-    /// The workload.
+    /// What the cell runs; a TCP stream unless it says so.
     pub fn kind(&self) -> Workload {
         match self.options.get(runs::LOAD.declared.key) {
             Some(Value::Text(load)) => load.as_str().into(),

@@ -42,7 +42,7 @@ fn told<S: Serializer>(from: &Provenance, to: S) -> Result<S::Ok, S::Error> {
 pub struct Parameter {
     /// As the arithmetic calls it: `eta`, `m`, `MTU`.
     pub name: &'static str,
-    /// In `unit`.
+    /// The value, in `unit`.
     pub value: f64,
     /// Empty for shares and counts.
     pub unit: &'static str,

@@ -237,7 +237,7 @@ impl<M: Memory> Endpoint<M> {
         &self.info
     }
 
-    /// Its memory.
+    /// Memory that the endpoint sends from and receives into.
     pub fn memory(&mut self) -> &mut Watched<M> {
         &mut self.memory
     }

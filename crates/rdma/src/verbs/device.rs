@@ -56,7 +56,7 @@ fn name_of(device: *mut ibv_device) -> String {
 pub struct Gid {
     /// Its place in the table.
     pub index: u8,
-    /// Sixteen bytes.
+    /// The identifier, in network order.
     pub bytes: [u8; 16],
     /// `IB/RoCE v1`, `RoCE v2`; `None` where the kernel does not say.
     pub kind: Option<String>,

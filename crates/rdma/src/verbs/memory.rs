@@ -95,7 +95,7 @@ impl<M: Memory> Region<M> {
         unsafe { (*self.mr).rkey }
     }
 
-    /// The buffer.
+    /// The buffer that is registered.
     pub fn memory(&mut self) -> &mut Watched<M> {
         &mut self.memory
     }

@@ -127,7 +127,7 @@ pub(crate) fn firmware(access: &NodeAccess) -> Option<String> {
 pub(crate) struct Way {
     /// Links down to the NIC: `PCIe 8 GT/s x16 (15.8 GB/s)`.
     pub links: Vec<String>,
-    /// `eth0 mlx5_core`.
+    /// Interface and driver: `eth0 mlx5_core`.
     pub nic: String,
     /// `100 Gb/s (12.5 GB/s)`.
     pub wire: String,

@@ -9,7 +9,7 @@ use narrows_stats::{HostLoad, Move, PlacedCell, PlacedTest};
 
 /// A picture with what it is called.
 pub struct Picture {
-    /// Its title.
+    /// Title above the figure.
     pub title: String,
     /// The picture as SVG.
     pub svg: String,

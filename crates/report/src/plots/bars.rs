@@ -9,7 +9,7 @@ const LEFT: f64 = 8.0;
 const RIGHT: f64 = WIDTH - 76.0;
 const ROW: f64 = 34.0;
 
-/// One bar.
+/// A bar with its label and range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// What it is of.

@@ -15,7 +15,7 @@ const SIZES_MIN: usize = 3;
 pub struct Sized {
     /// What its figures are.
     pub title: String,
-    /// Their unit.
+    /// Unit of all values of the figure.
     pub unit: Unit,
     /// A line a test.
     pub series: Vec<Series>,

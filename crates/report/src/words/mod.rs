@@ -76,7 +76,7 @@ pub fn count(value: f64) -> String {
     }
 }
 
-/// `61.2 Gb/s`.
+/// The middle of an estimate with its unit: `61.2 Gb/s`.
 pub fn middle(estimate: &Estimate) -> String {
     value(estimate.value, estimate.unit)
 }

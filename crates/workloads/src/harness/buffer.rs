@@ -14,7 +14,7 @@ const MPOL_BIND: libc::c_int = 2;
 /// Pages that back a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
-    /// Small ones.
+    /// Pages of the base size, 4 KiB on most machines.
     Small,
     /// Small ones that the kernel may make huge, if it can.
     #[default]
@@ -131,7 +131,7 @@ impl Buffer {
         if done == 0 { Ok(()) } else { Err(LoadError::system(doing)(io::Error::last_os_error())) }
     }
 
-    /// The bytes.
+    /// All bytes of the buffer, to be read.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the mapping is readable for its whole length and lives as long as self.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }

@@ -31,7 +31,7 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// What a thread works with.
 pub struct Lane {
-    /// Its counters.
+    /// What the thread has counted so far.
     pub tally: Arc<Tally>,
     clockwork: Arc<Clockwork>,
     seen: Phase,

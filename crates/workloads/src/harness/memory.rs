@@ -55,7 +55,7 @@ impl MemoryKernel {
 pub struct Make {
     /// Width of loads and stores.
     pub vector: Vector,
-    /// Pages.
+    /// Pages that the memory is made of.
     pub pages: Pages,
     /// Node of the buffers.
     pub node: Option<u32>,

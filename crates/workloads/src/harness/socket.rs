@@ -27,7 +27,7 @@ const SO_PREFER_BUSY_POLL: libc::c_int = 69;
 /// How threads wait for bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// Asleep.
+    /// Asleep in the kernel, until an interrupt wakes the thread.
     #[default]
     Block,
     /// In the kernel, which polls the NIC's queue for 50 us before it sleeps.
@@ -37,7 +37,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// All ways.
+    /// All ways to wait, in the order of the option's words.
     pub const ALL: [Self; 3] = [Self::Block, Self::BusyPoll, Self::Spin];
 
     /// Name, as in a study and on the command line.

@@ -11,11 +11,11 @@ pub enum Phase {
     Gate,
     /// Running, not counted.
     Warmup,
-    /// Running, counted.
+    /// The window is open: what runs is counted.
     Window,
     /// Running, not counted any more.
     Cooldown,
-    /// Threads end.
+    /// Threads leave their loops.
     Stop,
 }
 

@@ -2,16 +2,16 @@
 
 use crate::LoadError;
 
-/// A width.
+/// Width of the registers that a kernel loads and stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Vector {
     /// What the compiler makes for any processor of this architecture (SSE2, NEON).
     Portable,
     /// 16 bytes, two at a time, with pairs that go past the caches.
     Neon,
-    /// 32 bytes.
+    /// AVX2: 32 bytes at a time.
     Avx2,
-    /// 64 bytes.
+    /// AVX-512: 64 bytes at a time.
     Avx512,
 }
 

@@ -18,7 +18,7 @@ pub const SIZES_MAX: usize = 64;
 pub enum Says {
     /// From the end that asks: answer at once.
     Ping = 1,
-    /// The answer.
+    /// The answer to a ping, sent at once.
     Pong,
     /// One packet of a volley; its index follows.
     Packet,

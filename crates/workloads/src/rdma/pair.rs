@@ -12,9 +12,9 @@ use narrows_rdma::{Completion, Watched, Work};
 pub enum Pair {
     /// A queue pair, and memory that its NIC knows.
     Verbs {
-        /// It.
+        /// The queue pair, ready to send and receive.
         qp: QueuePair,
-        /// Its memory.
+        /// Memory that it sends from and receives into.
         region: Region<Buffer>,
     },
     /// An endpoint, which has its memory.
@@ -30,7 +30,7 @@ impl Pair {
         }
     }
 
-    /// The memory.
+    /// Memory that it sends from and receives into.
     pub fn memory(&mut self) -> &mut Watched<Buffer> {
         match self {
             Self::Verbs { region, .. } => region.memory(),
@@ -47,7 +47,7 @@ impl Pair {
         }
     }
 
-    /// Posts requests.
+    /// Posts work requests, and waits for none of them.
     #[inline]
     pub fn post(&mut self, works: &[Work]) -> Result<(), LoadError> {
         let posted = match self {

@@ -60,7 +60,7 @@ pub fn service_name(service: Service) -> &'static str {
 /// An order's words about RDMA, complete.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Own device.
+    /// Device, port and identifier of this end.
     pub place: RdmaPlace,
     /// `None` takes what the device knows.
     pub connection: Option<Connection>,

@@ -25,7 +25,7 @@ pub enum Word {
     Failed = 4,
 }
 
-/// The connection.
+/// The TCP connection on which two ends agree on queue pairs.
 pub struct Talk {
     socket: Socket,
 }
