@@ -79,7 +79,9 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     };
     let (receiver, sender) = (trial.place(Role::Receiver), trial.place(Role::Sender));
     let is_free = receiver.is_free() || sender.is_free();
-    let same_cpu = !is_free && receiver.cpus.0.iter().any(|cpu| sender.cpus.0.contains(cpu));
+    // Of a list that is longer than there are threads, the others are not used.
+    let [receives, sends] = [receiver, sender].map(|place| place.taken(trial.params.flows()));
+    let same_cpu = !is_free && receives.iter().any(|cpu| sends.contains(cpu));
     let behind = behind(trial, summary);
     // Round trips are sent when they are due, and a thread that spins is full whatever it does.
     let held = stream && !spins && !of_process && !full(|cpu| cpu.sender_share);

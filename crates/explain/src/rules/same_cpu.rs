@@ -7,9 +7,9 @@ use crate::ends::End;
 use crate::measured::{self, Blind, Cell, finding};
 use crate::{Case, Rule};
 use narrows_model::host::Host;
-use narrows_model::load::{CpuList, Role};
+use narrows_model::load::Role;
 use narrows_model::result::{Verdict, Weight};
-use narrows_model::trial::NetworkPath;
+use narrows_model::trial::{NetworkPath, Placement};
 
 pub static RULE: Rule =
     Rule { name: "same-cpu", asks: "Did both ends share a CPU?", of_host: false, judge };
@@ -25,7 +25,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             return Err(Blind::OtherKind);
         }
         let (Some(receivers), Some(senders)) =
-            (cpus(cell, &receiver.cpus, cell.receiver()), cpus(cell, &sender.cpus, cell.sender()))
+            (cpus(cell, receiver, cell.receiver()), cpus(cell, sender, cell.sender()))
         else {
             return Err(Blind::OtherKind);
         };
@@ -49,10 +49,11 @@ fn judge(case: &Case<'_>) -> Verdict {
     })
 }
 
-/// The CPUs that an end was pinned to, or, where only one is left to its process, that one.
-fn cpus(cell: &Cell<'_>, pinned: &CpuList, end: Option<End<'_>>) -> Option<Vec<u32>> {
-    if !pinned.0.is_empty() {
-        return Some(pinned.0.clone());
+/// The CPUs that an end's threads were bound to, or, where only one is left to its process, that
+/// one.
+fn cpus(cell: &Cell<'_>, place: &Placement, end: Option<End<'_>>) -> Option<Vec<u32>> {
+    if !place.cpus.0.is_empty() {
+        return Some(place.taken(cell.trial.params.flows()).to_vec());
     }
     // A process that others bound (taskset, a cpuset) chose nothing itself.
     let allowed = end?.host.cpu.allowed.value()?;
@@ -75,7 +76,7 @@ mod tests {
     use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_idle};
     use narrows_model::host::{Cpu, CpuPlace};
-    use narrows_model::trial::{EndSpec, Placement};
+    use narrows_model::trial::EndSpec;
 
     #[test]
     fn one_cpu_and_one_core_are_found() {
@@ -94,6 +95,16 @@ mod tests {
         assert!(is_found(&of_study(&RULE, &study(0, 2))));
         assert!(is_clear(&of_study(&RULE, &study(0, 1))));
         assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));
+        // Of a list each flow's thread has one CPU, in turn.
+        let of_lists = |flows: u32| {
+            let mut study = study(0, 1);
+            let (receiver, sender) = (Placement::on([1, 0]), Placement::on([0, 1]));
+            study.trials[0].ends = EndSpec::pair(receiver, sender, false);
+            study.trials[0].params.streams = flows;
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&of_lists(1)));
+        assert!(is_found(&of_lists(2)));
         let bound = |own: u32, far: u32| {
             let mut study = study(0, 0);
             (study.trials[0].path, study.trials[0].ends) =

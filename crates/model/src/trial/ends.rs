@@ -30,6 +30,12 @@ impl Placement {
         Self { cpus: CpuList(cpus.into()), ..Self::default() }
     }
 
+    /// The CPUs that so many threads are bound to: one each, in turn, or all of them.
+    pub fn taken(&self, threads: u32) -> &[u32] {
+        let each = (threads as usize).min(self.cpus.0.len());
+        if self.binding.is_each() { &self.cpus.0[..each] } else { &self.cpus.0 }
+    }
+
     /// Whether the scheduler may move the end's threads between CPUs: it keeps two busy ones apart.
     pub fn is_free(&self) -> bool {
         !self.binding.is_each() && self.cpus.0.len() > 1
