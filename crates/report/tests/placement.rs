@@ -225,14 +225,14 @@ fn what_is_planted_is_told_with_its_size() {
     let drawn = narrows_report::figures::all(&analysis);
     let heat = |name: &&(String, String)| name.0.starts_with("placement-tcp-4-flows-a-row");
     let (_, map) = drawn.iter().find(heat).expect("a map");
-    assert_eq!(map.matches("<rect").count(), 32, "a field a placement");
+    assert_eq!(map.matches("</title>").count(), 32, "a field a placement");
     // The process here is away in half of them: a fifth less, and with remote buffers there more.
     assert_eq!(map.matches("class=\"worse2\"").count(), 16, "{map}");
     let (_, bars) = drawn
         .iter()
         .find(|(name, _)| name.starts_with("placement-tcp-4-flows-ends"))
         .expect("bars");
-    assert_eq!(bars.matches("<rect").count(), 4, "the NIC, each end away, and both");
+    assert_eq!(bars.matches("</title>").count(), 4, "the NIC, each end away, and both");
 }
 
 /// All intervals of a study hold together in 95 of 100, and nothing is said to cost what does not.
