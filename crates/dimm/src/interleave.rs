@@ -92,7 +92,7 @@ pub fn sets(slots: &[Slot], platform: &Platform, clusters: u32) -> Result<Sets, 
         let parts = (0..split).flat_map(|cluster| {
             let range = cluster * each..(cluster + 1) * each;
             let here = channels.iter().filter(|channel| range.contains(&channel.controller));
-            of_cluster(cluster, here.cloned().collect(), &platform.ways)
+            of_cluster(cluster, here.cloned().collect(), platform)
         });
         sets.by_socket.insert(socket, parts.collect());
     }
@@ -153,12 +153,17 @@ fn channels(
     Ok((channels, assumed))
 }
 
-fn of_cluster(cluster: u32, mut channels: Vec<Channel>, ways: &[u32]) -> Vec<Set> {
+fn of_cluster(cluster: u32, mut channels: Vec<Channel>, platform: &Platform) -> Vec<Set> {
     let mut sets: Vec<Set> = Vec::new();
+    let lettered = letters(&channels, platform);
     loop {
         channels.retain(|channel| channel.left_mib > 0);
         let Some(layer) = channels.iter().map(|channel| channel.left_mib).min() else { break };
-        for group in groups(&channels, ways) {
+        let layered = match &lettered {
+            Some(letters) => by_letter(&channels, letters, platform),
+            None => groups(&channels, &platform.ways),
+        };
+        for group in layered {
             let labels: Vec<String> = group.iter().map(|channel| channel.label.clone()).collect();
             let size = Bytes::mib(layer.saturating_mul(labels.len() as u64));
             let speeds: Option<Vec<f64>> =
@@ -179,7 +184,57 @@ fn of_cluster(cluster: u32, mut channels: Vec<Channel>, ways: &[u32]) -> Vec<Set
     sets
 }
 
-/// The channels of one layer, by set.
+/// The maker's letter of each channel by its label, where the family has sets of certain channels
+/// and the board names its channels in a row: by letters from A on, or behind those of the sockets
+/// before it, or by the numbers of one node, which count the letters.
+fn letters(channels: &[Channel], platform: &Platform) -> Option<BTreeMap<String, char>> {
+    let all = platform.channels_per_socket() as usize;
+    let places: Option<BTreeMap<u8, &str>> =
+        channels.iter().map(|channel| Some((place(&channel.label)?, &*channel.label))).collect();
+    let places = places.filter(|places| places.len() == all && channels.len() == all)?;
+    let (first, last) = (*places.first_key_value()?.0, *places.last_key_value()?.0);
+    let in_a_row = usize::from(last - first) + 1 == all && usize::from(first).is_multiple_of(all);
+    let letter =
+        |(place, label): (&u8, &&str)| ((*label).to_owned(), char::from(b'A' + (place - first)));
+    (!platform.sets.is_empty() && in_a_row).then(|| places.iter().map(letter).collect())
+}
+
+/// Where a label stands among all: 2 for `C`, 5 for `N0C5`, channel 5 of node 0.
+fn place(label: &str) -> Option<u8> {
+    match label.as_bytes() {
+        [letter] if letter.is_ascii_uppercase() => Some(letter - b'A'),
+        [b'N', b'0', b'C', digit] if digit.is_ascii_digit() => Some(digit - b'0'),
+        _ => None,
+    }
+}
+
+/// The channels of one layer, by set: all of them where the family can, else by pairs.
+fn by_letter<'a>(
+    channels: &'a [Channel],
+    letters: &BTreeMap<String, char>,
+    platform: &Platform,
+) -> Vec<Vec<&'a Channel>> {
+    let letter = |channel: &Channel| letters.get(&channel.label).copied().unwrap_or('?');
+    let can = |group: &[&Channel]| {
+        let mut name: Vec<char> = group.iter().map(|channel| letter(channel)).collect();
+        name.sort_unstable();
+        platform.sets.contains(&name.into_iter().collect())
+    };
+    let whole: Vec<&Channel> = channels.iter().collect();
+    if can(&whole) {
+        return vec![whole];
+    }
+    let mut groups: Vec<Vec<&Channel>> = Vec::new();
+    for channel in channels {
+        match groups.last_mut() {
+            Some(last) if last.len() == 1 && can(&[last[0], channel]) => last.push(channel),
+            _ => groups.push(vec![channel]),
+        }
+    }
+    groups
+}
+
+/// The channels of one layer, by set, where any channels of the controllers can be one.
 fn groups<'a>(channels: &'a [Channel], ways: &[u32]) -> Vec<Vec<&'a Channel>> {
     let mut groups = Vec::new();
     let mut by_controller: BTreeMap<u32, Vec<&Channel>> = BTreeMap::new();
@@ -315,5 +370,53 @@ mod tests {
         let peak = |set: &Set| set.peak_bytes_per_second.map(|peak| peak.gbytes().round());
         assert_eq!((peak(wide), peak(narrow)), (Some(141.0), Some(23.0)));
         assert_eq!(narrow.channels, ["0"]);
+    }
+
+    /// Ways of the sets of a socket with a module on these channels of eight, whose first label is
+    /// the letter given.
+    fn lettered(processor: &str, first: char, populated: &str) -> Vec<usize> {
+        let module = || Module {
+            size_bytes: Some(Bytes::gib(32)),
+            is_dram: true,
+            configured_mts: Some(3200),
+            ..Module::default()
+        };
+        let slots: Vec<Slot> = ('A'..='H')
+            .map(|letter| {
+                let label = (letter as u8 - b'A' + first as u8) as char;
+                let at = SlotPlace { socket: 0, channel: label.into(), controller: None };
+                let module = populated.contains(letter).then(module);
+                Slot { at: Some(at), module, ..Slot::default() }
+            })
+            .collect();
+        let platform = named(processor).expect("platform");
+        let sets = sets(&slots, platform, 1).expect("sets");
+        sets.by_socket[&0].iter().map(Set::ways).collect()
+    }
+
+    #[test]
+    fn channels_of_rome_and_milan_are_sets_by_their_letters() {
+        const ROME: &str = "AMD EPYC 7302 16-Core Processor";
+        const MILAN: &str = "AMD EPYC 7313 16-Core Processor";
+        for (populated, rome, milan) in [
+            ("ABCDEFGH", vec![8], vec![8]),
+            ("CDGH", vec![4], vec![4]),
+            ("ABCD", vec![4], vec![4]),
+            ("ABEF", vec![2, 2], vec![2, 2]),
+            ("ACEG", vec![1, 1, 1, 1], vec![1, 1, 1, 1]),
+            ("CD", vec![2], vec![2]),
+            ("BC", vec![1, 1], vec![1, 1]),
+            ("BCDFGH", vec![1, 2, 1, 2], vec![6]),
+            ("ABCDEF", vec![2, 2, 2], vec![2, 2, 2]),
+            ("D", vec![1], vec![1]),
+        ] {
+            for first in ['A', 'I'] {
+                assert_eq!(lettered(ROME, first, populated), rome, "Rome {first} {populated}");
+                assert_eq!(lettered(MILAN, first, populated), milan, "Milan {first} {populated}");
+            }
+        }
+        assert_eq!(["C", "N0C5", "12", "M0C1"].map(place), [Some(2), Some(5), None, None]);
+        // Letters that do not begin a socket are a board's own: then counts alone decide.
+        assert_eq!(lettered(ROME, 'B', "ACEG"), [4]);
     }
 }

@@ -33,6 +33,10 @@ pub struct Platform {
     pub dies: u32,
     /// Numbers of channels that one interleave set can have; empty where that is not known.
     pub ways: Vec<u32>,
+    /// Channels that can be one set, by the letters of the processor's maker from A on; empty where
+    /// any so many can.
+    #[serde(default)]
+    pub sets: Vec<String>,
     /// The most that modules run at with one, two and three on the fullest channel, in MT/s; empty
     /// where that is not known.
     #[serde(default)]
@@ -136,6 +140,8 @@ mod tests {
                 let all = platform.channels_per_socket();
                 assert!(platform.ways.iter().all(|ways| *ways <= all), "{}", platform.name);
                 assert!(platform.controllers.is_multiple_of(platform.dies) || platform.dies == 1);
+                let known = |set: &String| platform.ways.contains(&(set.len() as u32));
+                assert!(platform.sets.iter().all(known), "{}", platform.name);
                 assert!(platform.mts.is_sorted_by(|a, b| a >= b), "{}", platform.name);
                 assert!(platform.mts.len() <= 3, "{}", platform.name);
                 let (controllers, channels) = platform.numbered();
