@@ -59,6 +59,22 @@ pub fn parse_mask(text: &str) -> Result<Vec<u32>, BadList> {
     Ok(numbers)
 }
 
+/// Reads a mask as one number, `0x3ffffffff`, as `lscpu -x` writes it however long it is.
+pub fn parse_long_mask(text: &str) -> Result<Vec<u32>, BadList> {
+    let digits = text.trim().trim_start_matches("0x").trim_start_matches("0X");
+    let bad = || BadList::Mask(text.to_owned());
+    if digits.is_empty() || digits.len() > ENTRIES_MAX as usize / 4 {
+        return Err(bad());
+    }
+    let mut numbers = Vec::new();
+    for (at, digit) in digits.chars().rev().enumerate() {
+        let bits = digit.to_digit(16).ok_or_else(bad)?;
+        let set = (0..4).filter(|bit| bits >> bit & 1 == 1);
+        numbers.extend(set.map(|bit| at as u32 * 4 + bit));
+    }
+    Ok(numbers)
+}
+
 /// Writes a list in the kernel's format.
 pub fn show(numbers: &[u32]) -> String {
     let mut parts: Vec<String> = Vec::new();
@@ -80,6 +96,9 @@ mod tests {
     fn masks_count_from_the_last_word() {
         assert_eq!(parse_mask("00000001,80000003"), Ok(vec![0, 1, 31, 32]));
         assert!(parse_mask("zz").is_err());
+        assert_eq!(parse_long_mask("0x100000003"), Ok(vec![0, 1, 32]));
+        assert_eq!(parse_long_mask("ff").map(|cpus| cpus.len()), Ok(8));
+        assert!(parse_long_mask("0x").is_err() && parse_long_mask("1,2").is_err());
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub static READER: Reader = Reader { name: PROGRAM, is, read };
 const MAKERS: [&str; 5] = ["ARM", "Ampere", "AuthenticAMD", "GenuineIntel", "HygonGenuine"];
 /// The line that no summary in English is without.
 const ONLINE: &str = "On-line CPU(s) list";
+/// The same as a mask (`lscpu -x`).
+const MASK: &str = "On-line CPU(s) mask";
 /// Those that were taken offline; the line is there only where there are any.
 const OFFLINE: &str = "Off-line CPU(s) list";
 
@@ -196,10 +198,9 @@ impl Summary {
                 text: short(text),
             });
         }
-        if let Some(text) = self.value("On-line CPU(s) mask") {
-            return list::parse_mask(text.trim_start_matches("0x")).map(Some).map_err(|_| {
-                BadText::Value { program: PROGRAM, what: "mask of CPUs", text: short(text) }
-            });
+        if let Some(text) = self.value(MASK) {
+            let read = if text.contains(',') { list::parse_mask } else { list::parse_long_mask };
+            return read(text).map(Some).map_err(|_| bad("mask of CPUs", text));
         }
         Ok(None)
     }
@@ -213,7 +214,12 @@ impl Summary {
                 continue;
             };
             let id: u32 = id.parse().map_err(|_| bad("node", id))?;
-            let cpus = list::parse(value).map_err(|_| bad("list of CPUs", value))?;
+            // With -x all are masks, those of the nodes too.
+            let read = match self.value(MASK) {
+                Some(_) => list::parse_long_mask,
+                None => list::parse,
+            };
+            let cpus = read(value).map_err(|_| bad("list of CPUs", value))?;
             nodes.push(Node { id, cpus, ..Node::default() });
         }
         match self.number("NUMA node(s)")? {
@@ -326,6 +332,20 @@ mod tests {
         Core(s) per socket:    1\nSocket(s):             2\nNUMA node(s):          2\n\
         Model name:            Intel(R) Xeon(R)  Gold 6230 CPU\nNUMA node0 CPU(s):     0,2\n\
         NUMA node1 CPU(s):     1,3\n";
+
+    #[test]
+    fn masks_are_read_however_long_they_are() {
+        let text = "Architecture: x86_64\nCPU(s): 96\n\
+                    On-line CPU(s) mask: 0xffffffffffffffffffffffff\nThread(s) per core: 1\n\
+                    Core(s) per socket: 48\nSocket(s): 2\nNUMA node(s): 2\n\
+                    NUMA node0 CPU(s): 0x555555555555555555555555\n\
+                    NUMA node1 CPU(s): 0xaaaaaaaaaaaaaaaaaaaaaaaa\n";
+        let host = read(text, "lscpu").expect("whole").host;
+        assert_eq!(host.cpu.online.value().map(Vec::len), Some(96));
+        assert_eq!((host.nodes[0].cpus.len(), host.nodes[1].cpus[..2].to_vec()), (48, vec![1, 3]));
+        let bad = text.replace("0x555", "0xg55");
+        assert!(matches!(read(&bad, "lscpu"), Err(BadText::Value { .. })));
+    }
 
     #[test]
     fn the_summary_counts_what_it_does_not_place() {

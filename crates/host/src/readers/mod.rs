@@ -85,6 +85,14 @@ pub enum BadText {
         /// What is wrong, and where.
         error: serde_json::Error,
     },
+    /// XML that is none.
+    #[error("{program}: {error}")]
+    Xml {
+        /// Who wrote it.
+        program: &'static str,
+        /// What is wrong, and where.
+        error: roxmltree::Error,
+    },
     /// A text that tells of two machines.
     #[error("it holds {what} of two hosts, give them one by one")]
     SeveralHosts {
