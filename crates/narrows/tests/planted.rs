@@ -265,6 +265,27 @@ impl Path {
 }
 
 #[test]
+fn a_check_with_a_peer_answers_in_five_lines() {
+    let Some(path) = Path::new("peer_check") else { return };
+    assert!(path.near("tc qdisc add dev v0 root tbf rate 100mbit burst 64kb latency 20ms"));
+    let agent = path.agent.as_ref().expect("agent");
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &path.near, env!("CARGO_BIN_EXE_narrows"), "check", "--peer"]);
+    command.args(["198.51.100.6", "-p", &agent.port.to_string(), "-t", "0.3", "--repeats", "1"]);
+    command.env("NARROWS_KEY", &agent.key).arg("--out").arg(folder(&path.near));
+    let output = run(&mut command);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", err(&output));
+    let text = out(&output);
+    let heads: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
+    let names: Vec<&str> = heads.iter().filter_map(|line| line.split(':').next()).collect();
+    assert_eq!(names, ["there", "back", "round trip", "bottleneck", "do"], "{text}");
+    // What leaves is shaped, to a hundredth of what comes or less than all of it.
+    let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(whole.contains("bottleneck: there: a queueing discipline of an end's own"), "{text}");
+    assert!(heads[0].contains(" Mb/s"), "{text}");
+}
+
+#[test]
 fn a_diagnosis_tells_which_change_moves_the_figure() {
     let Some(path) = Path::new("diagnosed") else { return };
     if !filters(&path.far) {

@@ -117,14 +117,18 @@ fn placed(base: &Trial, (near, far): &(CpuList, CpuList)) -> Trial {
 
 /// The traffic the other way: who sent receives.
 fn reversed(base: &Trial, stream: &StreamParams) -> Trial {
+    Change::Direction.note(turned_round(base, stream))
+}
+
+/// A stream the other way, as traffic of its own.
+pub fn turned_round(base: &Trial, stream: &StreamParams) -> Trial {
     let stream = Some(StreamParams { reverse: !stream.reverse, ..stream.clone() });
     let params = Params { stream, ..base.params.clone() };
     let ends = base.ends.iter().map(|end| EndSpec { role: turned(end.role), ..end.clone() });
     let mut ends: Vec<EndSpec> = ends.collect();
     ends.sort_by_key(|end| end.role);
     let label = format!("{}, the other way", base.label);
-    let made = trial(&label, base.kind.clone(), params, ends, base.path, base.timeline);
-    Change::Direction.note(made)
+    trial(&label, base.kind.clone(), params, ends, base.path, base.timeline)
 }
 
 /// Who sends receives, and the other way round.

@@ -1,5 +1,6 @@
 //! One direct measurement against a peer: `narrows tcp HOST`, `narrows udp HOST`.
 
+use crate::diagnose::turned_round;
 use crate::trial;
 use narrows_model::load::{Params, StreamParams, Timeline};
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
@@ -81,6 +82,16 @@ pub fn controlled(of: &Trial, congestion: &str) -> Trial {
     let label = format!("{} {congestion}", of.label);
     let params = Params { congestion: Some(congestion.to_owned()), ..of.params.clone() };
     trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
+}
+
+/// The same stream the other way, and round trips between the same ends.
+pub fn both_ways(of: &Trial) -> [Trial; 2] {
+    let back = turned_round(of, &of.params.stream.clone().unwrap_or_default());
+    let kind = Workload::TCP_RR;
+    let params = Params::of_network(kind.message_bytes(None), 1);
+    let label = kind.as_str().to_owned();
+    let trips = trial(&label, kind, params, of.ends.clone(), of.path, of.timeline);
+    [back, trips]
 }
 
 /// The longest that a probe of the path may take; on a short path it is over in about one second.

@@ -136,26 +136,19 @@ impl Diagnosis {
         });
         let limits = self.limit.as_ref().map_or("not known".to_owned(), says_limit);
         let limits = [vec![limits], self.path.clone()].concat().join("; ");
-        let lines = [
-            (self.cell.as_str(), format!("{figure} to {to}")),
-            ("bottleneck", limits),
-            ("moved it", self.listed(&[Moved::Up], "nothing that was tried")),
-            ("did not", self.listed(&[Moved::Down, Moved::Not, Moved::Unclear, Moved::Left], "-")),
-            ("do", self.action.clone()),
-        ];
-        let mut text = String::new();
-        for (name, says) in lines {
-            let line = format!("{name}: {}", shown::line(&says));
-            for (at, part) in wrap(&line, screen.width(), "  ").into_iter().enumerate() {
-                let head = format!("{name}:");
-                let part = match at {
-                    0 => part.replacen(&head, &format!("{BOLD}{head}{PLAIN}"), 1),
-                    _ => part,
-                };
-                text += &(part.trim_end().replace('\u{a0}', " ") + "\n");
-            }
-        }
-        screen.show(&text)
+        let figure = format!("{figure} to {to}");
+        let moved = self.listed(&[Moved::Up], "nothing that was tried");
+        let others = [Moved::Down, Moved::Not, Moved::Unclear, Moved::Left];
+        lines(
+            &[
+                (self.cell.as_str(), &figure),
+                ("bottleneck", &limits),
+                ("moved it", &moved),
+                ("did not", &self.listed(&others, "-")),
+                ("do", &self.action),
+            ],
+            screen,
+        )
     }
 
     fn listed(&self, of: &[Moved], none: &str) -> String {
@@ -163,6 +156,23 @@ impl Diagnosis {
         let all: Vec<String> = these.map(says_tried).collect();
         if all.is_empty() { none.to_owned() } else { all.join("; ") }
     }
+}
+
+/// Answers by name, each wrapped to the width of a screen.
+pub fn lines(answers: &[(&str, &str)], screen: &Screen) -> String {
+    let mut text = String::new();
+    for (name, says) in answers {
+        let line = format!("{name}: {}", shown::line(says));
+        for (at, part) in wrap(&line, screen.width(), "  ").into_iter().enumerate() {
+            let head = format!("{name}:");
+            let part = match at {
+                0 => part.replacen(&head, &format!("{BOLD}{head}{PLAIN}"), 1),
+                _ => part,
+            };
+            text += &(part.trim_end().replace('\u{a0}', " ") + "\n");
+        }
+    }
+    screen.show(&text)
 }
 
 /// What moved the figure before what did not, and what can be done before what only tells.
@@ -176,7 +186,7 @@ fn effect(tried: &Tried) -> f64 {
 }
 
 /// `a policer on the path (inferred from several counters); not the window`.
-fn says_limit(limit: &Limit) -> String {
+pub fn says_limit(limit: &Limit) -> String {
     let whole = limit.to_string();
     whole.strip_prefix(&format!("{}: ", limit.cell)).unwrap_or(&whole).to_owned()
 }

@@ -18,6 +18,7 @@ pub mod formats;
 mod hardware;
 mod judged;
 mod loss;
+pub mod peer_check;
 pub mod placed;
 pub mod placement;
 pub mod plots;

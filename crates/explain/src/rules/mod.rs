@@ -41,7 +41,7 @@ mod nic_offloads;
 mod nic_queues;
 mod nic_remote_node;
 mod nic_rings;
-mod nic_shaped;
+pub mod nic_shaped;
 pub mod noisy_host;
 mod numa_balancing;
 pub mod other_traffic;

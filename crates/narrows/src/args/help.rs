@@ -20,7 +20,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
 /// Options that are declared at their command, by theme. Those of the table have theirs from
 /// [`theme`].
 const THEMES: [(&str, &[&str]); 5] = [
-    ("Other end", &["port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "iperf3"]),
+    ("Other end", &["peer", "port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "iperf3"]),
     ("Runs", &["repeats", "interval", "seed", "explain", "apply"]),
     ("Workload", &["rr", "connect", "copy_share", "verb", "latency", "all"]),
     ("Placement", &["inside", "container_net"]),
@@ -73,6 +73,7 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 16] = [
             ("narrows check", "measure, and write a study file and report.html"),
             ("narrows check -v", "the same with all details"),
             ("narrows check --memory-load copy:2", "with a background load of two threads"),
+            ("narrows check --peer HOST", "with a second host: both ways, in five lines"),
         ],
     ),
     (

@@ -180,6 +180,22 @@ pub struct CheckArgs {
     /// Where results go.
     #[command(flatten)]
     pub out: OutArgs,
+    /// Check with this second host, which runs `narrows serve`: TCP both ways, round trips and a
+    /// probe of the path
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["from", "memory_load", "seed"])]
+    pub peer: Option<String>,
+    /// Port of its agent
+    #[arg(long, short = 'p', value_name = "PORT", requires = "peer")]
+    pub port: Option<u16>,
+    /// Its key; better given in the environment, where `ps` does not show it, or in a file
+    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
+    pub key: Option<String>,
+    /// File that holds the key
+    #[arg(long, value_name = "FILE", requires = "peer")]
+    pub key_file: Option<PathBuf>,
+    /// With --peer: also the stream with another congestion control, in turn
+    #[arg(long, requires = "peer")]
+    pub explain: bool,
     /// Compute everything again from this study file instead of measuring
     #[arg(long, value_name = "FILE", conflicts_with_all = ["repeats", "seconds", "seed"])]
     pub from: Option<PathBuf>,

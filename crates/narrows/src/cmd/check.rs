@@ -1,6 +1,7 @@
 //! `narrows check`: the main job.
 
 use super::direct::background;
+use super::peer_check;
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::output::{self, Planned};
@@ -26,6 +27,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let html = args.out.out.join("report.html");
     if let Some(file) = &args.from {
         return output::present(file, &args.out, None);
+    }
+    if let Some(peer) = &args.peer {
+        return peer_check::run(args, peer);
     }
     output::check_folder(&args.out.out)?;
     let stop = stop::flag()?;

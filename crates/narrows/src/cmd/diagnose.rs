@@ -49,6 +49,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
         copy_share: false,
         explain: false,
         diagnose: true,
+        both_ways: false,
         sizes: Vec::new(),
     };
     let opened = direct::open(&measurement)?;

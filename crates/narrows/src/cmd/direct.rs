@@ -1,7 +1,9 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
 use super::further;
-use super::variants::{sweep, with_contrast, with_probe, with_uncopied};
+use super::variants::{
+    sweep, with_both_ways, with_contrast, with_control, with_probe, with_uncopied,
+};
 use crate::args::{PeerArgs, SocketArgs, TcpArgs, UdpArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -48,6 +50,7 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
         copy_share: args.copy_share,
         explain: args.explain,
         diagnose: false,
+        both_ways: false,
         sizes: Vec::new(),
     })
 }
@@ -63,6 +66,7 @@ pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
         copy_share: false,
         explain: args.explain,
         diagnose: false,
+        both_ways: false,
         sizes: Vec::new(),
     })
 }
@@ -229,6 +233,8 @@ pub struct Measurement<'a> {
     pub explain: bool,
     /// Also a probe of the path, before the same is tried with one thing changed at a time.
     pub diagnose: bool,
+    /// Both ways, round trips and a probe of the path.
+    pub both_ways: bool,
     /// A trial for each of these sizes; empty: one, of the options' size.
     pub sizes: Vec<Bytes>,
 }
@@ -485,7 +491,12 @@ impl Measurement<'_> {
     /// The trials, and those beside them that a share of copies or a sweep of sizes takes.
     fn varied(&self, trials: Vec<Trial>, host: &Host) -> Result<Vec<Trial>, Failure> {
         let trials = if self.copy_share { with_uncopied(trials)? } else { trials };
-        let trials = if self.explain { with_contrast(trials, host)? } else { trials };
+        let trials = match (self.explain, self.both_ways) {
+            (true, true) => with_control(with_both_ways(trials)?, host),
+            (false, true) => with_both_ways(trials)?,
+            (true, false) => with_contrast(trials, host)?,
+            (false, false) => trials,
+        };
         let trials = if self.diagnose { with_probe(trials)? } else { trials };
         if self.sizes.is_empty() { Ok(trials) } else { sweep(trials, &self.sizes) }
     }

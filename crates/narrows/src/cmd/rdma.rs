@@ -44,6 +44,7 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
         copy_share: false,
         explain: false,
         diagnose: false,
+        both_ways: false,
         sizes,
     })
 }

@@ -32,6 +32,13 @@ pub fn with_contrast(trials: Vec<Trial>, host: &Host) -> Result<Vec<Trial>, Fail
     Ok(trials.into_iter().chain(beside).chain([probe]).collect())
 }
 
+/// The same for a check of a peer, which has its probe.
+pub fn with_control(trials: Vec<Trial>, host: &Host) -> Vec<Trial> {
+    let beside = trials.first().zip(other_control(host));
+    let beside = beside.map(|(trial, name)| plan::controlled(trial, name));
+    trials.into_iter().chain(beside).collect()
+}
+
 /// The trial and a probe of its path.
 pub fn with_probe(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials.as_slice() else {
@@ -39,6 +46,16 @@ pub fn with_probe(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
     };
     let probe = plan::probe(trial);
     Ok(trials.into_iter().chain([probe]).collect())
+}
+
+/// The stream both ways, round trips, and a probe of the path that they take.
+pub fn with_both_ways(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
+    let [trial] = trials.as_slice() else {
+        return Err(Failure::of(Cause::ONE_HOST, "a check is of one peer"));
+    };
+    let [back, trips] = plan::both_ways(trial);
+    let probe = plan::probe(trial);
+    Ok(trials.into_iter().chain([back, trips, probe]).collect())
 }
 
 /// The congestion control to compare with: cubic, or bbr where cubic or its like is the default.

@@ -1,0 +1,183 @@
+//! Which limit is named, of simulated streams.
+
+use super::*;
+use crate::judge;
+use crate::measured::testing::{read, slices, stream};
+use narrows_model::load::Role;
+use narrows_model::result::{Ceiling, Method, Prediction, Unit};
+use narrows_model::study::StoredStudy;
+use narrows_model::{Fact, Nanos};
+
+fn limit_of(study: &StoredStudy, predictions: &[Prediction]) -> Limit {
+    let summaries = narrows_stats::summarise(study);
+    let case = Case { study, summaries: &summaries, predictions };
+    let mut all = limits(&case, &judge(&case));
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+/// A shaped stream: a standing queue and a constant rate.
+fn shaped() -> StoredStudy {
+    let mut study = stream("tcp-stream");
+    slices(&mut study, &[125_000_000; 10]);
+    for (key, value) in [
+        ("rtt_min_ns", 20_000),
+        ("rtt_ns", 20_000_000),
+        ("lowest:rtt_ns", 20_000_000),
+        ("highest:rtt_ns", 20_000_000),
+        ("send_mss_bytes", 1448),
+        ("sent_segments", 900_000),
+        ("retransmitted_segments", 9_000),
+        ("limited_by_receive_window_ns", 0),
+    ] {
+        read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+    }
+    study
+}
+
+#[test]
+fn the_cause_is_named_before_what_follows_from_it() {
+    let limit = limit_of(&shaped(), &[]);
+    assert_eq!(limit.rule.as_deref(), Some("path-capacity"));
+    let says = limit.to_string();
+    assert!(says.contains("a shaper or a slower link between the ends limits"), "{says}");
+    assert!(says.contains("not the threads' CPUs (busiest 50 %), not the window"), "{says}");
+    assert!(!says.contains("loss ("), "a hundredth was lost: {says}");
+}
+
+#[test]
+fn a_full_cpu_and_nothing_at_all_are_told_apart() {
+    let mut study = stream("tcp-stream");
+    let unknown = limit_of(&study, &[]);
+    assert_eq!(unknown.sureness, Sureness::Unexplained);
+    for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+        end.report.threads[0].system_ns = end.report.threads[0].wall_ns;
+    }
+    let full = limit_of(&study, &[]);
+    assert!(full.to_string().contains("thread, 100 % of a CPU, limits (counted)"), "{full}");
+}
+
+#[test]
+fn a_sender_without_a_cpu_is_the_limit_and_so_is_one_that_has_nothing_to_send() {
+    let mut study = stream("tcp-stream");
+    for end in study.records.iter_mut().filter_map(|record| record.of_mut(Role::Sender).next()) {
+        end.threads[0].waited_ns = Some(Nanos(end.threads[0].wall_ns.0 * 2 / 5));
+    }
+    let says = limit_of(&study, &[]).to_string();
+    let wanted = "the sender's thread, 50 % of a CPU, which waited for a CPU in 40 % of the time,";
+    assert!(says.contains(wanted), "{says}");
+    let mut idle = stream("tcp-stream");
+    read(&mut idle, "tcp-info", "flow0.busy_ns", 250_000_000);
+    let says = limit_of(&idle, &[]).to_string();
+    assert!(says.contains("left TCP nothing to send in 75 % of the time"), "{says}");
+}
+
+#[test]
+fn loss_that_allows_far_more_is_not_the_limit() {
+    let mut study = stream("tcp-stream");
+    for (key, value) in [
+        ("rtt_min_ns", 20_000),
+        ("rtt_ns", 20_000),
+        ("send_mss_bytes", 1448),
+        ("sent_segments", 1_000_000),
+        ("retransmitted_segments", 1_000),
+    ] {
+        read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+    }
+    read(&mut study, "tcp-info", "flow0.busy_ns", 250_000_000);
+    // A thousandth lost over 20 us allows 22 Gb/s, ten were measured: held by it, about.
+    assert_eq!(limit_of(&study, &[]).rule.as_deref(), Some("tcp-retransmits"));
+    read(&mut study, "softnet", "dropped_packets", 900);
+    let says = limit_of(&study, &[]).to_string();
+    assert!(says.contains("left TCP nothing to send"), "dropped by the own CPUs: {says}");
+    read(&mut study, "softnet", "dropped_packets", 0);
+    read(&mut study, "tcp-info", "flow0.rtt_ns", 2_000);
+    read(&mut study, "tcp-info", "flow0.rtt_min_ns", 2_000);
+    let says = limit_of(&study, &[]).to_string();
+    assert!(says.contains("left TCP nothing to send"), "{says}");
+}
+
+#[test]
+fn a_shaper_holds_what_leaves_by_its_interface_and_not_what_comes() {
+    use narrows_model::host::{Host, Nic};
+    let nic = |qdisc: &str| {
+        let qdisc = Fact::known(qdisc.to_owned(), "test");
+        Host { nics: vec![Nic { name: "e0".into(), qdisc, ..Nic::default() }], ..Host::default() }
+    };
+    let of = |sender: &str, receiver: &str| {
+        let mut study = stream("tcp-stream");
+        (study.host, study.peer_hosts) = (nic(sender), vec![nic(receiver)]);
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+        }
+        limit_of(&study, &[])
+    };
+    let [here, there] = [of("tbf", "noqueue"), of("noqueue", "tbf")];
+    assert_eq!((here.rule.as_deref(), here.sureness), (Some("nic-shaped"), Sureness::Inferred));
+    assert_eq!(there.sureness, Sureness::Possible, "{there}");
+}
+
+#[test]
+fn a_small_send_buffer_is_the_limit_only_where_it_was_full() {
+    let of = |rtt_ns: u64| {
+        let mut study = stream("tcp-stream");
+        let setting = Fact::known("4096 16384 131072".to_owned(), "test");
+        study.host.tuning.insert("net.ipv4.tcp_wmem".into(), setting.clone());
+        let mut peer = study.host.clone();
+        peer.tuning.insert("net.ipv4.tcp_wmem".into(), setting);
+        study.peer_hosts = vec![peer];
+        read(&mut study, "tcp-info", "flow0.rtt_min_ns", rtt_ns);
+        read(&mut study, "tcp-info", "flow0.rtt_ns", rtt_ns);
+        limit_of(&study, &[]).what
+    };
+    // 10 Gb/s over 100 us are 125 kB, over 10 ms a hundred times the buffer.
+    assert_eq!(of(100_000), "the largest send buffer");
+    assert_eq!(of(10_000_000), "nothing that was looked at explains the rate");
+}
+
+#[test]
+fn a_pace_that_was_asked_for_is_the_limit_where_it_was_held() {
+    let mut study = stream("tcp-stream");
+    study.trials[0].params.rate_bps = Some(10_000_000_000);
+    let says = limit_of(&study, &[]).to_string();
+    assert!(says.contains("the pace that was asked for limits"), "{says}");
+    study.trials[0].params.rate_bps = Some(20_000_000_000);
+    assert_eq!(limit_of(&study, &[]).sureness, Sureness::Unexplained);
+}
+
+#[test]
+fn the_next_limit_is_the_lowest_ceiling_above() {
+    let mut study = shaped();
+    for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+        end.report.effective.interface = Some("eth0".into());
+    }
+    let ceiling = |resource: &str, value: f64| Ceiling {
+        resource: resource.into(),
+        range: Estimate {
+            value,
+            low: value,
+            high: value,
+            unit: Unit::BitsPerSecond,
+            n: 0,
+            by: Method::Model,
+        },
+        says: String::new(),
+        only_if: None,
+        provenance: Vec::new(),
+    };
+    let prediction = Prediction {
+        path: "eth0".into(),
+        protocol: "tcp".into(),
+        range: None,
+        bottleneck: None,
+        ceilings: vec![ceiling("memory", 9e9), ceiling("wire", 23.5e9), ceiling("pcie", 60e9)],
+        measured: None,
+        missing: Vec::new(),
+        sessions: Vec::new(),
+    };
+    let says = limit_of(&study, &[prediction]).to_string();
+    // Ten gigabits were measured: memory's nine are behind it.
+    let wanted = "next limit: wire, 23.5 Gb/s, 2.4 x (modelled); removing it is worth 2.4 to 2.4 x \
+                  (modelled)";
+    assert!(says.ends_with(wanted), "{says}");
+}

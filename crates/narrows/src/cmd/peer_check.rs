@@ -1,0 +1,70 @@
+//! `narrows check --peer HOST`: the check with a second host. TCP both ways, round trips and a
+//! probe of the path, and the answer in five lines.
+
+use super::direct::{self, Measurement};
+use super::further;
+use crate::args::{CheckArgs, PeerArgs};
+use crate::failure::Failure;
+use crate::{output, screen};
+use narrows_model::options::runs;
+use narrows_model::workload::Workload;
+use narrows_plan::blocks;
+use narrows_plan::study::Settings;
+use narrows_report::Analysis;
+use narrows_report::peer_check::PeerCheck;
+use std::path::Path;
+
+/// Runs of each cell, the least for a 95 % interval.
+const REPEATS: u32 = 6;
+
+/// Runs the command.
+pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
+    let peer = PeerArgs {
+        hosts: vec![peer.to_owned()],
+        port: args.port,
+        key: args.key.clone(),
+        key_file: args.key_file.clone(),
+        repeats: args.repeats.unwrap_or(REPEATS),
+        bind: None,
+        ipv4: false,
+        ipv6: false,
+        netns: None,
+        out: args.out.clone(),
+    };
+    let mut settings = Settings::default();
+    settings.tell(&runs::LOAD, Workload::TCP_STREAM.to_string());
+    if let Some(seconds) = args.seconds {
+        settings.tell(&runs::SECONDS, seconds);
+    }
+    let measurement = Measurement {
+        command: "check-peer",
+        peer: &peer,
+        socket: None,
+        settings,
+        copy_share: false,
+        explain: args.explain,
+        diagnose: false,
+        both_ways: true,
+        sizes: Vec::new(),
+    };
+    let mut opened = direct::open(&measurement)?;
+    let steps = blocks(opened.trials.len(), opened.study.repeats, opened.study.seed);
+    let end = further::course(&measurement, &mut opened, &steps)?;
+    let verdict = present(&peer, &opened.file)?;
+    output::made(&opened.file, "")?;
+    output::nothing_measured(&opened.file)?;
+    Ok(output::exit_code(&end, verdict))
+}
+
+/// Prints the five lines, or what was asked for in their place.
+fn present(peer: &PeerArgs, file: &Path) -> Result<u8, Failure> {
+    let out = &peer.out;
+    if out.json_stream || out.verbose || out.format() != "text" {
+        return output::present(file, out, None);
+    }
+    let stored = narrows_store::read(file)?;
+    let analysis = Analysis::of(&stored);
+    let answer = PeerCheck::of(&analysis);
+    output::print(&answer.text(&peer.hosts.join(", "), &screen::of_output()))?;
+    Ok(if analysis.is_bad() { crate::failure::VERDICT } else { 0 })
+}
