@@ -8,6 +8,7 @@ use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
 use narrows_model::result::{Finding, Verdict, Weight};
 
+/// Whether an interface is shaped.
 pub static RULE: Rule = Rule {
     name: "nic-shaped",
     asks: "Does a queueing discipline hold an interface back?",

@@ -61,28 +61,24 @@ fn judge(case: &Case<'_>) -> Verdict {
     }
 }
 
-/// The end whose threads waited longest for a CPU, and whether it was bound to few.
+/// The ends of the cell whose threads waited longest for a CPU, and whether they were bound to few.
 fn waited(case: &Case<'_>) -> Option<String> {
-    let of = |cell: Cell<'_>| {
-        let label = cell.trial.label.clone();
-        let sends =
-            cell.of_sender(waited_share).map(|share| ("sender", share, bound(cell.sender())));
-        let takes =
-            cell.of_receiver(waited_share).map(|share| ("receiver", share, bound(cell.receiver())));
-        [sends, takes]
-            .into_iter()
-            .flatten()
-            .map(move |end| (end, label.clone()))
-            .collect::<Vec<_>>()
+    let worst = |cell: &Cell<'_>| {
+        let both = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
+        both.into_iter().flatten().fold(0.0, f64::max)
     };
-    let all = cells(case).flat_map(of);
-    let ((end, share, bound), label) = all.max_by(|a, b| a.0.1.total_cmp(&b.0.1))?;
-    (share >= WAITED_SHARE).then(|| {
-        format!(
-            "; the {end} of {label} waited for a CPU in {:.0} % of the time{bound}",
-            100.0 * share
-        )
-    })
+    let all: Vec<Cell<'_>> = cells(case).filter(|cell| !cell.is_probe()).collect();
+    let cell = all.iter().max_by(|a, b| worst(a).total_cmp(&worst(b)))?;
+    let ends = [
+        ("sender", cell.of_sender(waited_share), bound(cell.sender())),
+        ("receiver", cell.of_receiver(waited_share), bound(cell.receiver())),
+    ];
+    let of = |(end, share, bound): &(&str, Option<f64>, String)| {
+        let share = share.filter(|share| *share >= WAITED_SHARE)?;
+        Some(format!("the {end} waited for a CPU in {:.0} % of the time{bound}", 100.0 * share))
+    };
+    let says: Vec<String> = ends.iter().filter_map(of).collect();
+    (!says.is_empty()).then(|| format!("; in {} {}", cell.trial.label, says.join(", ")))
 }
 
 /// What an end's process was bound to, where that is less than its host has.

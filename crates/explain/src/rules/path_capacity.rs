@@ -36,7 +36,7 @@ const WAITED_SHARE_MIN: f64 = 0.2;
 /// that cut their segments themselves left it idle for 0.2 to 0.8 of the time.
 const ENGAGED_MIN: f64 = 0.9;
 /// A stream that reaches so much of what a probe's trains tell is held by that.
-const REACHED_SHARE: f64 = 0.75;
+const REACHED_SHARE: f64 = 0.85;
 /// What trains tell may be so much below a stream's rate: they carry no acknowledgements.
 const PASSED_SHARE: f64 = 1.1;
 /// From here on a link is full: headers, and a little that is not used.
