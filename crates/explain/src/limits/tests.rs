@@ -1,5 +1,6 @@
 //! Which limit is named, of simulated streams.
 
+#[cfg(test)]
 use super::*;
 use crate::judge;
 use crate::measured::testing::{read, slices, stream};

@@ -22,14 +22,15 @@ use std::net::Ipv4Addr;
 /// MTU of the loopback device, where it cannot be read.
 const LOOPBACK_MTU: Bytes = Bytes(65_536);
 
-/// Runs the command.
+/// Runs the command, with a second host or alone.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
+    args.peer.as_ref().map_or_else(|| alone(args), |peer| peer_check::run(args, peer))
+}
+
+fn alone(args: &CheckArgs) -> Result<u8, Failure> {
     let html = args.out.out.join("report.html");
     if let Some(file) = &args.from {
         return output::present(file, &args.out, None);
-    }
-    if let Some(peer) = &args.peer {
-        return peer_check::run(args, peer);
     }
     output::check_folder(&args.out.out)?;
     let stop = stop::flag()?;
