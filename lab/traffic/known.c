@@ -123,6 +123,12 @@ static void device_in_pieces(void)
     model_access(model, 0, 1000, false);
     model_device(model, 0, 30, 34, true);
     same("with a processor between them they are two", counted(model)->device_writes, 26);
+    model_access(model, 0, 128, false);
+    uint64_t fills = counted(model)->fills;
+    model_device(model, 0, 4096, 64, true);
+    model_device(model, 0, 128 * 64, 64, true);
+    model_access(model, 0, 128, false);
+    same("apart they are two, each in its place", counted(model)->fills, fills + 1);
 }
 
 static void device_to_ways(void)
@@ -160,6 +166,9 @@ static void streams(void)
     model_access(model, 0, 9, true);
     model_stream(model, 0, 9, 0, 8);
     same("a dirty line is written before", counted(model)->write_backs, 1);
+    uint64_t fills = counted(model)->fills;
+    model_access(model, 0, 9, false);
+    same("and is not in the cache any more", counted(model)->fills, fills + 1);
     for (uint64_t i = 0; i < COMBINING; i++)
         model_stream(model, 0, 5000 + i, 0, 8);
     same("a part of a line is one line when its buffer is needed", counted(model)->streamed, 4097);
