@@ -52,7 +52,7 @@ def by_cache(rows, part, host):
     for case in dict.fromkeys(row["case"] for row in rows):
         cells = {row["cache"]: row for row in rows if row["case"] == case}
         payload = int(next(iter(cells.values()))["payload_bytes"]) / 1e6
-        figures = [f"{float(cells[cache]['ratio']):.2f}" for cache in caches]
+        figures = [f"{float(cells[cache]['ratio']):.2f}" if cache in cells else "-" for cache in caches]
         lines.append(f"| {case} | {payload:.1f} | " + " | ".join(figures) + " |")
     return "\n".join(lines)
 
