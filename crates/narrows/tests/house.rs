@@ -14,7 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("control", &["host", "hostctl", "model", "workloads"]),
     ("counters", &["host", "model"]),
     ("dimm", &["model"]),
-    ("explain", &["dimm", "model", "predict", "stats"]),
+    ("explain", &["dimm", "model", "predict", "profile", "stats"]),
     ("host", &["dimm", "model"]),
     ("hostctl", &["model"]),
     ("interop", &["control", "hostctl", "model", "workloads"]),

@@ -12,6 +12,7 @@ mod congestion_marks;
 mod conntrack_full;
 mod corrupted;
 mod cpu_governor;
+mod cpu_profile;
 mod cpu_quota;
 mod cpu_turbo;
 mod datagrams_dropped;
@@ -106,6 +107,7 @@ pub static RULES: &[&Rule] = &[
     &conntrack_full::RULE,
     &corrupted::RULE,
     &cpu_governor::RULE,
+    &cpu_profile::RULE,
     &cpu_quota::RULE,
     &cpu_turbo::RULE,
     &datagrams_dropped::RULE,
