@@ -11,8 +11,6 @@ const TOP: f64 = 6.0;
 const ROW: f64 = 38.0;
 /// Height of a line of the key.
 const KEY: f64 = 16.0;
-/// Classes with no larger share of any bar are not in the key.
-const SMALL: f64 = 0.01;
 /// Characters of a label.
 const LABEL: usize = 44;
 
@@ -61,8 +59,9 @@ fn in_order(breakdown: &Breakdown) -> Vec<(Class, f64)> {
 /// The classes that are seen, two a line; where it ends.
 fn key(svg: &mut Svg, rows: &[(String, &Breakdown)], top: f64) -> f64 {
     let shares = rows.iter().flat_map(|(_, breakdown)| in_order(breakdown));
+    // All of them: a colour in a bar that the key lacks says nothing.
     let mut seen: Vec<Class> =
-        shares.filter(|(_, share)| *share >= SMALL).map(|(class, _)| class).collect();
+        shares.filter(|(_, share)| *share > 0.0).map(|(class, _)| class).collect();
     seen.sort();
     seen.dedup();
     for (at, class) in seen.iter().enumerate() {
