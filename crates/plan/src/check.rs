@@ -4,6 +4,7 @@
 use crate::{Spot, TwoPlaces, trial};
 use narrows_model::host::Host;
 use narrows_model::load::{Params, Timeline};
+use narrows_model::options::runs;
 use narrows_model::rdma::RdmaParams;
 use narrows_model::trial::{EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::{Kernel, RdmaVerb, Transport, Workload};
@@ -111,6 +112,17 @@ fn network(message_bytes: Bytes, congestion: Option<&str>) -> Params {
     Params { congestion: congestion.map(str::to_owned), ..Params::of_network(message_bytes, 1) }
 }
 
+/// The same trials with a profile of each: other trials, since sampling is part of how they run.
+pub fn profiled(trials: Vec<Trial>) -> Vec<Trial> {
+    trials.into_iter().map(with_profile).collect()
+}
+
+fn with_profile(of: Trial) -> Trial {
+    let mut params = of.params;
+    params.told.tell(&runs::PROFILE, true);
+    trial(&of.label, of.kind, params, of.ends, of.path, of.timeline)
+}
+
 /// The congestion control to set beside the default: the first plain one that this process may use.
 /// Root may use all that are available; others only those on a list of their own.
 fn other_congestion(host: &Host, path: NetworkPath) -> Option<&'static str> {
@@ -144,6 +156,20 @@ mod tests {
         assert!(!names(&host, false).iter().any(|name| name.contains("rdma")));
         host.rdma.push(Default::default());
         assert!(!names(&host, true).iter().any(|name| name.contains("rdma")));
+    }
+
+    #[test]
+    fn a_profiled_check_has_the_same_cells_under_other_ids() {
+        let host = Host::default();
+        let spot = crate::choose(&host);
+        let plain = trials(&host, &spot, NetworkPath::Loopback, WINDOW, None, true);
+        let with = profiled(plain.clone());
+        assert_eq!(with.len(), plain.len());
+        for (plain, with) in plain.iter().zip(&with) {
+            assert_eq!((&plain.label, plain.timeline), (&with.label, with.timeline));
+            assert_ne!(plain.id, with.id, "{}", plain.label);
+            assert_eq!(runs::PROFILE.of(&with.params), Some(true), "{}", plain.label);
+        }
     }
 
     #[test]

@@ -197,7 +197,7 @@ pub struct CheckArgs {
     #[arg(long, requires = "peer")]
     pub explain: bool,
     /// Compute everything again from this study file instead of measuring
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["repeats", "seconds", "seed"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["repeats", "seconds", "seed", "profile"])]
     pub from: Option<PathBuf>,
     /// Repeats of each workload
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -209,6 +209,10 @@ pub struct CheckArgs {
     /// Seconds that count in each network run (memory runs: two thirds)
     #[arg(long, short = 't', value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<f64>,
+    /// Sample where the CPU time of both ends goes, in every run: by class, by function, and as a
+    /// flame graph in the report
+    #[arg(long)]
+    pub profile: bool,
     /// Seed of the order of runs; without it one is drawn and stored
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

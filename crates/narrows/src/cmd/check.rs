@@ -47,6 +47,7 @@ fn alone(args: &CheckArgs) -> Result<u8, Failure> {
     let load = args.memory_load.as_ref();
     let load = load.map(|load| background(load, &host)).transpose()?;
     let trials = plan::trials(&host, &spot, path, window, load.as_ref(), rdma::has_fabric("tcp"));
+    let trials = if args.profile { plan::profiled(trials) } else { trials };
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
     let repeats = args.repeats.unwrap_or_else(|| plan::repeats(trials.len()));
     let study = Study {
