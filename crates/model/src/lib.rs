@@ -15,6 +15,7 @@ mod lost;
 pub mod memory_traffic;
 mod need;
 pub mod options;
+pub mod packets;
 pub mod probe;
 pub mod profile;
 pub mod rdma;

@@ -317,6 +317,11 @@ pub struct EndReport {
     /// The shortest and the longest of them, exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_extremes_ns: Option<(Nanos, Nanos)>,
+    /// Times between sending and arriving of packets of the sender's window, by each end's own
+    /// monotonic clock: (upper edge in ns, count) of each filled bucket, ascending. Only where both
+    /// ends are on one host do they have the same clock.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delays: Vec<(Nanos, u64)>,
     /// What a probe of the path found, told by the end that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Box<PathProbe>>,

@@ -3,6 +3,7 @@
 //! [`crate::options`].
 
 use crate::Bytes;
+use crate::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use crate::result::Unit;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -18,6 +19,8 @@ pub enum Workload {
     Connect,
     /// Questions about the path over UDP, with some TCP handshakes: see [`crate::probe`].
     PathProbe,
+    /// Frames of one size as fast as they go, or at a rate; each counts, whatever it carries.
+    Packets,
     /// Bandwidth of a memory kernel.
     Memory(Kernel),
     /// A chain of loads, each of which needs the one before.
@@ -125,10 +128,12 @@ impl Kernel {
 }
 
 /// Every workload that has a word of its own, by that word.
-const NAMED: [(&str, Workload); 32] = {
+const NAMED: [(&str, Workload); 33] = {
     use Kernel::{Copy, CopyNt, Memcpy, Read, Triad, TriadNt, Write, WriteNt};
     use Transport::{Rdma, Tcp, Udp};
-    use Workload::{Connect, Latency, Memory, MemoryLatency, PathProbe, RoundTrip, Stream};
+    use Workload::{
+        Connect, Latency, Memory, MemoryLatency, Packets, PathProbe, RoundTrip, Stream,
+    };
     [
         ("memory-copy", Memory(Copy)),
         ("memory-copy-nt", Memory(CopyNt)),
@@ -139,6 +144,7 @@ const NAMED: [(&str, Workload); 32] = {
         ("memory-triad-nt", Memory(TriadNt)),
         ("memory-write", Memory(Write)),
         ("memory-write-nt", Memory(WriteNt)),
+        ("packets", Packets),
         ("path-probe", PathProbe),
         ("rdma-atomic-latency", Latency(Rdma(RdmaVerb::Atomic))),
         ("rdma-atomic-rr", RoundTrip(Rdma(RdmaVerb::Atomic))),
@@ -171,6 +177,8 @@ const NAMED: [(&str, Workload); 32] = {
 pub enum Metric {
     /// Payload the receiver got, bits per second.
     Goodput,
+    /// Packets that arrived, each once, a second.
+    PacketRate,
     /// Bytes that a memory kernel counted, bytes per second.
     MemoryBandwidth,
     /// Median round trip of a run, nanoseconds.
@@ -198,6 +206,7 @@ impl Metric {
             Self::MemoryBandwidth => Unit::BytesPerSecond,
             Self::RoundTripP50 | Self::LoadToUse | Self::Latency => Unit::Nanos,
             Self::ConnectionRate | Self::Rate => Unit::PerSecond,
+            Self::PacketRate => Unit::PacketsPerSecond,
         }
     }
 
@@ -207,6 +216,7 @@ impl Metric {
             Unit::BytesPerSecond => Self::MemoryBandwidth,
             Unit::Nanos => Self::Latency,
             Unit::PerSecond | Unit::DatagramsPerSecond => Self::Rate,
+            Unit::PacketsPerSecond => Self::PacketRate,
             Unit::BitsPerSecond | Unit::Share => Self::Goodput,
         }
     }
@@ -281,6 +291,7 @@ impl Workload {
                 | Self::RoundTrip(_)
                 | Self::Connect
                 | Self::PathProbe
+                | Self::Packets
                 | Self::Latency(_)
         )
     }
@@ -295,6 +306,11 @@ impl Workload {
         matches!(self, Self::Stream(_))
     }
 
+    /// Whether datagrams go one way and both ends count them, so that loss is known.
+    pub fn counts_datagrams(&self) -> bool {
+        matches!(self, Self::Packets | Self::Stream(Transport::Udp))
+    }
+
     /// Whether each request waits for its answer.
     pub fn is_round_trip(&self) -> bool {
         matches!(self, Self::RoundTrip(_))
@@ -305,7 +321,7 @@ impl Workload {
         match self {
             Self::Stream(over) | Self::RoundTrip(over) | Self::Latency(over) => Some(*over),
             Self::Connect => Some(Transport::Tcp),
-            Self::PathProbe => Some(Transport::Udp),
+            Self::PathProbe | Self::Packets => Some(Transport::Udp),
             Self::Memory(_) | Self::MemoryLatency | Self::Other(_) => None,
         }
     }
@@ -337,6 +353,7 @@ impl Workload {
     pub fn metric(&self) -> Option<Metric> {
         Some(match self {
             Self::Stream(_) => Metric::Goodput,
+            Self::Packets => Metric::PacketRate,
             // A probe's is that of its questions, on a path without load.
             Self::RoundTrip(_) | Self::PathProbe => Metric::RoundTripP50,
             Self::Connect => Metric::ConnectionRate,
@@ -352,6 +369,10 @@ impl Workload {
         const TOKEN: Bytes = Bytes(16);
         const OPERATION: Bytes = Bytes(8);
         let transport = self.transport()?;
+        if *self == Self::Packets {
+            let (least, most) = (Bytes(FRAME_BYTES_MIN), Bytes(FRAME_BYTES_MAX));
+            return Some(MessageSize { default: least, least, most });
+        }
         let most = match transport {
             // The largest payload of a datagram over IPv4.
             Transport::Udp => Bytes(65_507),
@@ -382,7 +403,7 @@ impl Workload {
     /// Which ways its bytes can go.
     pub fn directions(&self) -> Directions {
         match self {
-            Self::Stream(_) => Directions::Any,
+            Self::Stream(_) | Self::Packets => Directions::Any,
             Self::RoundTrip(_) | Self::Connect | Self::PathProbe | Self::Latency(_) => {
                 Directions::ThereAndBack
             }

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-const COMMANDS: [Command; 4] = [Command::Tcp, Command::Udp, Command::Rdma, Command::Mem];
+const COMMANDS: [Command; 5] =
+    [Command::Tcp, Command::Udp, Command::Rdma, Command::Mem, Command::Packets];
 
 /// A workload that the option is for.
 fn workload(option: &Declared) -> Workload {
@@ -22,6 +23,7 @@ fn workload(option: &Declared) -> Workload {
         "rdma-write-stream",
         "memory-copy",
         "memory-latency",
+        "packets",
     ]
     .map(Workload::from);
     loads.into_iter().find(option.fits.holds).expect(option.key)
@@ -159,7 +161,7 @@ fn page() -> String {
     for (section, title) in [(Section::Top, "Keys"), (Section::Rdma, "Keys of `rdma = { .. }`")] {
         let names = COMMANDS.map(Command::name).join(" | ");
         let _ = write!(text, "\n## {title}\n\n| key | {names} | takes | for | what it does |\n");
-        text += "|---|---|---|---|---|---|---|---|\n";
+        text += "|---|---|---|---|---|---|---|---|---|\n";
         for option in ALL.iter().filter(|option| option.section == section) {
             let Declared { key, help, fits, .. } = option;
             let flags = COMMANDS.map(|command| flags(option, command)).join(" | ");

@@ -113,6 +113,8 @@ pub enum Command {
     Rdma,
     /// The command `narrows mem`.
     Mem,
+    /// The command `narrows packets`.
+    Packets,
     /// The command `narrows diagnose`.
     Diagnose,
 }
@@ -125,6 +127,7 @@ impl Command {
             Self::Udp => "udp",
             Self::Rdma => "rdma",
             Self::Mem => "mem",
+            Self::Packets => "packets",
             Self::Diagnose => "diagnose",
         }
     }

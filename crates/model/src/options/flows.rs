@@ -2,6 +2,7 @@
 
 use super::{Command, Declared, Fits, Flag, Form, Kept, Opt, Takes, Unset, Value, fits};
 use super::{Params, SocketParams, StreamParams};
+use crate::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use crate::workload::{Transport, Workload};
 use crate::{BitsPerSecond, Bytes};
 
@@ -9,8 +10,10 @@ const OLD: Declared = Declared { unset: Unset::Null, ..Declared::PLAIN };
 const TCP: &[Command] = &[Command::Tcp];
 const UDP: &[Command] = &[Command::Udp];
 const RDMA: &[Command] = &[Command::Rdma];
+const TCP_UDP_PACKETS: &[Command] = &[Command::Tcp, Command::Udp, Command::Packets];
 const TCP_UDP: &[Command] = &[Command::Tcp, Command::Udp];
 const TCP_UDP_DIAGNOSE: &[Command] = &[Command::Tcp, Command::Udp, Command::Diagnose];
+const PACKETS: &[Command] = &[Command::Packets];
 const DIAGNOSE: &[Command] = &[Command::Diagnose];
 /// Bytes of the largest message.
 const MESSAGE_BYTES_MAX: u64 = 64 << 20;
@@ -72,6 +75,18 @@ pub static LENGTH: Opt<Bytes> = Opt::new(Declared {
             ..Flag::PLAIN
         },
         Flag {
+            on: PACKETS,
+            long: "size",
+            letter: Some('s'),
+            value: "SIZE",
+            help: Some(
+                "Bytes of each frame with its check sequence, as RFC 2544 counts: 64 to 9018",
+            ),
+            default: Some("64"),
+            takes: Some(Takes::Size(FRAME_BYTES_MIN, FRAME_BYTES_MAX)),
+            ..Flag::PLAIN
+        },
+        Flag {
             on: RDMA,
             long: "size",
             letter: Some('s'),
@@ -106,6 +121,15 @@ pub static PARALLEL: Opt<u32> = Opt::new(Declared {
             long: "parallel",
             letter: Some('P'),
             value: "N",
+            default: Some("1"),
+            ..Flag::PLAIN
+        },
+        Flag {
+            on: PACKETS,
+            long: "parallel",
+            letter: Some('P'),
+            value: "N",
+            help: Some("Threads at each end, each with a flow of its own"),
             default: Some("1"),
             ..Flag::PLAIN
         },
@@ -166,15 +190,28 @@ pub static BITRATE: Opt<BitsPerSecond> = Opt::new(Declared {
     takes: Takes::Rate,
     help: "Pace of all flows of a direction together in bits per second (K, M, G are powers of \
            ten; 0 is unlimited); TCP is paced by the kernel",
-    flags: &[Flag {
-        on: TCP_UDP,
-        long: "bitrate",
-        letter: Some('b'),
-        value: "RATE",
-        default: Some("0"),
-        not_with: &["rr"],
-        ..Flag::PLAIN
-    }],
+    flags: &[
+        Flag {
+            on: TCP_UDP,
+            long: "bitrate",
+            letter: Some('b'),
+            value: "RATE",
+            default: Some("0"),
+            not_with: &["rr"],
+            ..Flag::PLAIN
+        },
+        Flag {
+            on: PACKETS,
+            long: "bitrate",
+            letter: Some('b'),
+            value: "RATE",
+            help: Some(
+                "Bits of frames a second, check sequences included, in place of --rate (K, M, G \
+                 are powers of ten)",
+            ),
+            ..Flag::PLAIN
+        },
+    ],
     fits: fits::SOCKETS,
     kept: Kept::Field {
         read: |params| params.rate_bps.map(|rate| Value::Rate(BitsPerSecond(rate as f64))),
@@ -216,6 +253,16 @@ pub static SENDER: Opt<String> = Opt::new(Declared {
             value: "HOW",
             help: Some("How datagrams are handed to the kernel"),
             default: Some("send"),
+            ..Flag::PLAIN
+        },
+        Flag {
+            on: PACKETS,
+            long: "sender",
+            value: "HOW",
+            help: Some(
+                "How packets are sent: xdp and ring are raw, from --nic alone; without it \
+                 sendmmsg, between namespaces xdp",
+            ),
             ..Flag::PLAIN
         },
     ],
@@ -261,6 +308,16 @@ pub static RECEIVER: Opt<String> = Opt::new(Declared {
             value: "HOW",
             help: Some("How datagrams are taken from the kernel"),
             default: Some("recv"),
+            ..Flag::PLAIN
+        },
+        Flag {
+            on: PACKETS,
+            long: "receiver",
+            value: "HOW",
+            help: Some(
+                "How packets are received: xdp counts in the driver and drops; without it \
+                 recvmmsg, between namespaces xdp",
+            ),
             ..Flag::PLAIN
         },
     ],
@@ -367,7 +424,7 @@ pub static VERIFY: Opt<bool> = Opt::new(Declared {
             ..Flag::PLAIN
         },
     ],
-    fits: fits::STREAMS,
+    fits: fits::COMPARED,
     kept: Kept::Field {
         read: |params| on(params.stream.as_ref()?.verify),
         write: |params, value, _| stream(params).verify = is_on(value),
@@ -395,6 +452,13 @@ pub static REVERSE: Opt<bool> = Opt::new(Declared {
             ..Flag::PLAIN
         },
         Flag {
+            on: PACKETS,
+            long: "reverse",
+            letter: Some('R'),
+            help: Some("The peer sends, this host receives"),
+            ..Flag::PLAIN
+        },
+        Flag {
             on: RDMA,
             long: "reverse",
             help: Some("The peer asks, this host answers"),
@@ -416,7 +480,7 @@ pub static BIDIRECTIONAL: Opt<bool> = Opt::new(Declared {
     help: "As many flows again in the other direction, at the same time",
     flags: &[
         Flag {
-            on: TCP_UDP,
+            on: TCP_UDP_PACKETS,
             long: "bidirectional",
             alias: Some("bidir"),
             not_with: &["reverse"],

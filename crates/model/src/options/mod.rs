@@ -8,6 +8,7 @@ mod effective;
 mod fits;
 pub mod flows;
 pub mod kernels;
+pub mod packets;
 mod params;
 pub mod places;
 pub mod rdma;
@@ -87,6 +88,9 @@ pub static ALL: &[&Declared] = &[
     &rdma::VIA.declared,
     &rdma::PROVIDER.declared,
     &runs::PROFILE.declared,
+    &packets::FLOWS.declared,
+    &packets::MAC.declared,
+    &packets::I_KNOW.declared,
 ];
 
 /// The option of a key in a section.

@@ -5,6 +5,7 @@ use super::{Command, Declared, Flag, Form, Opt, Takes, Unset, fits};
 const OLD: Declared = Declared { fits: fits::NETWORK, unset: Unset::Null, ..Declared::PLAIN };
 const TCP_UDP: &[Command] = &[Command::Tcp, Command::Udp];
 const RDMA: &[Command] = &[Command::Rdma];
+const RDMA_PACKETS: &[Command] = &[Command::Rdma, Command::Packets];
 
 /// CPUs of both ends, `LOCAL,REMOTE`.
 pub static AFFINITY: Opt<String> = Opt::new(Declared {
@@ -17,7 +18,7 @@ pub static AFFINITY: Opt<String> = Opt::new(Declared {
     flags: &[
         Flag { on: TCP_UDP, ..AFFINITY_FLAG },
         Flag {
-            on: RDMA,
+            on: RDMA_PACKETS,
             help: Some(
                 "CPUs to pin to here and at the peer, as LOCAL,REMOTE; see `narrows help tcp`",
             ),

@@ -47,7 +47,11 @@ pub static SECONDS: Opt<f64> = Opt::new(Declared {
     takes: STUDY_SECONDS,
     help: "Seconds that count in each run",
     flags: &[
-        Flag { on: &[Command::Tcp, Command::Udp], letter: Some('t'), ..SECONDS_FLAG },
+        Flag {
+            on: &[Command::Tcp, Command::Udp, Command::Packets],
+            letter: Some('t'),
+            ..SECONDS_FLAG
+        },
         Flag { on: &[Command::Rdma], letter: Some('D'), ..SECONDS_FLAG },
         Flag { on: &[Command::Diagnose], letter: Some('t'), default: Some("0.4"), ..SECONDS_FLAG },
         Flag { on: &[Command::Mem], letter: Some('t'), default: None, ..SECONDS_FLAG },
@@ -77,7 +81,7 @@ pub static WARMUP_SECONDS: Opt<f64> = Opt::new(Declared {
             ),
             ..WARM_UP_FLAG
         },
-        Flag { on: &[Command::Rdma], ..WARM_UP_FLAG },
+        Flag { on: &[Command::Rdma, Command::Packets], ..WARM_UP_FLAG },
     ],
     ..OLD
 });
@@ -92,7 +96,7 @@ pub static PROFILE: Opt<bool> = Opt::new(Declared {
            on), by function, and as a flame graph in the report. Sampling needs CAP_PERFMON, or \
            kernel.perf_event_paranoid at 1 or below; an agent needs `narrows serve --profile`",
     flags: &[Flag {
-        on: &[Command::Tcp, Command::Udp, Command::Rdma, Command::Mem],
+        on: &[Command::Tcp, Command::Udp, Command::Rdma, Command::Mem, Command::Packets],
         long: "profile",
         ..Flag::PLAIN
     }],

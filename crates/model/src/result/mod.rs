@@ -25,6 +25,9 @@ pub enum Unit {
     /// Datagrams per second.
     #[serde(rename = "datagram/s")]
     DatagramsPerSecond,
+    /// Packets per second.
+    #[serde(rename = "packet/s")]
+    PacketsPerSecond,
     /// Events per second: round trips, connections, system calls, packets.
     #[serde(rename = "1/s")]
     PerSecond,

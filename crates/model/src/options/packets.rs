@@ -1,0 +1,42 @@
+//! What packets can be told that streams cannot.
+
+use super::{Command, Declared, Flag, Form, Kept, Opt, Takes, fits};
+
+const NEW: Declared = Declared {
+    fits: fits::PACKETS,
+    kept: Kept::Key,
+    capability: Some("packets"),
+    ..Declared::PLAIN
+};
+const FLAG: Flag = Flag { on: &[Command::Packets], ..Flag::PLAIN };
+
+/// Source ports that each thread's packets go through in turn.
+pub static FLOWS: Opt<u32> = Opt::new(Declared {
+    key: "flows",
+    takes: Takes::OneNumber(&[1, 2, 4, 8, 16, 32, 64, 128, 256]),
+    help: "Flows that each raw sender's packets belong to in turn, by source port, so that a NIC \
+           spreads them over its queues; their order is judged flow by flow",
+    flags: &[Flag { long: "flows", value: "N", ..FLAG }],
+    shown: |value, _| Some(format!("{value} flows a thread")),
+    ..NEW
+});
+
+/// The interface on the same link that raw frames go to.
+pub static MAC: Opt<String> = Opt::new(Declared {
+    key: "mac",
+    takes: Takes::Text(Form::Any),
+    help: "MAC address that raw frames go to, in place of the one by which the kernel knows the \
+           peer",
+    flags: &[Flag { long: "mac", value: "MAC", ..FLAG }],
+    shown: |value, _| Some(format!("to {value}")),
+    ..NEW
+});
+
+/// Whether raw frames may go where nobody has proved to be the peer.
+pub static I_KNOW: Opt<bool> = Opt::new(Declared {
+    key: "i_know",
+    help: "Let raw frames go to a group of interfaces, to a MAC address other than the peer's, or \
+           beyond the link: others may get them",
+    flags: &[Flag { long: "i-know", needs: Some("mac"), ..FLAG }],
+    ..NEW
+});
