@@ -1,0 +1,156 @@
+//! Frames: Ethernet, IPv4 and UDP around a stamp and a filling.
+//!
+//! A frame's size is counted as RFC 2544 counts it: from the destination's address to the check
+//! sequence (FCS), which the NIC adds. What narrows hands over is four bytes less.
+
+use crate::LoadError;
+use narrows_model::packets::{FCS_BYTES, HEADER_BYTES};
+use std::net::SocketAddrV4;
+
+/// Where the parts of a frame begin, in bytes from its first.
+pub mod at {
+    /// The protocol that Ethernet carries.
+    pub const ETHERTYPE: usize = 12;
+    /// Version and length of the IPv4 header.
+    pub const IP: usize = 14;
+    /// The protocol that IP carries.
+    pub const PROTOCOL: usize = 23;
+    /// UDP's source port.
+    pub const SOURCE: usize = 34;
+    /// UDP's destination port.
+    pub const TARGET: usize = 36;
+    /// The stamp.
+    pub const PAYLOAD: usize = 42;
+}
+
+/// A MAC address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// Whether frames to it go to more than one interface (IEEE 802, the group bit), or to none.
+    pub fn is_of_many(self) -> bool {
+        self.0[0] & 1 != 0 || self.0 == [0; 6]
+    }
+}
+
+impl std::fmt::Display for Mac {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl std::str::FromStr for Mac {
+    type Err = LoadError;
+
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        let wrong = || LoadError::Order(format!("'{text}' is no MAC address"));
+        let parts: Vec<&str> = text.split(':').collect();
+        let mut bytes = [0; 6];
+        if parts.len() != bytes.len() {
+            return Err(wrong());
+        }
+        for (byte, part) in bytes.iter_mut().zip(parts) {
+            let digits = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+            *byte = u8::from_str_radix(part, 16).ok().filter(|_| digits).ok_or_else(wrong)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// From whom to whom a frame goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// MAC address of the interface that it leaves from.
+    pub from_mac: Mac,
+    /// MAC address on the same link that it goes to.
+    pub to_mac: Mac,
+    /// Own address and port.
+    pub from: SocketAddrV4,
+    /// The other end's.
+    pub to: SocketAddrV4,
+}
+
+/// The ones' complement of the ones' complement sum of 16-bit words (RFC 1071).
+pub fn checksum(bytes: &[u8]) -> u16 {
+    let words = bytes
+        .chunks(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])));
+    let sum: u32 = words.sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !(((folded & 0xffff) + (folded >> 16)) as u16)
+}
+
+/// A frame of `size` bytes with the check sequence, which it is made without. UDP's own checksum is
+/// left out, as RFC 768 allows: the stamp changes with each packet.
+pub fn build(ends: &Ends, size: usize) -> Vec<u8> {
+    let length = size.saturating_sub(FCS_BYTES as usize).max(HEADER_BYTES as usize);
+    let mut frame = vec![0; length];
+    frame[..6].copy_from_slice(&ends.to_mac.0);
+    frame[6..12].copy_from_slice(&ends.from_mac.0);
+    frame[at::ETHERTYPE..at::IP].copy_from_slice(&[0x08, 0x00]);
+    let ip_bytes = (length - at::IP) as u16;
+    frame[at::IP] = 0x45;
+    frame[16..18].copy_from_slice(&ip_bytes.to_be_bytes());
+    // Not to be cut on the way (DF); 64 routers at most, and none is needed.
+    frame[20] = 0x40;
+    frame[22] = 64;
+    frame[at::PROTOCOL] = 17;
+    frame[26..30].copy_from_slice(&ends.from.ip().octets());
+    frame[30..34].copy_from_slice(&ends.to.ip().octets());
+    let sum = checksum(&frame[at::IP..at::SOURCE]);
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    frame[at::SOURCE..36].copy_from_slice(&ends.from.port().to_be_bytes());
+    frame[at::TARGET..38].copy_from_slice(&ends.to.port().to_be_bytes());
+    frame[38..40].copy_from_slice(&(ip_bytes - 20).to_be_bytes());
+    crate::harness::payload::fill(&mut frame[at::PAYLOAD..]);
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends() -> Ends {
+        Ends {
+            from_mac: "02:00:00:00:00:01".parse().expect("a MAC"),
+            to_mac: "02:00:00:00:00:02".parse().expect("a MAC"),
+            from: "198.51.100.2:40000".parse().expect("an address"),
+            to: "198.51.100.1:5000".parse().expect("an address"),
+        }
+    }
+
+    #[test]
+    fn the_checksum_is_that_of_the_rfc() {
+        // The example of RFC 1071, section 3: the sum is ddf2.
+        assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
+        // An IPv4 header with its checksum sums to nothing.
+        let frame = build(&ends(), 64);
+        assert_eq!(checksum(&frame[14..34]), 0);
+        assert_eq!(checksum(&[0xff]), !0xff00);
+    }
+
+    #[test]
+    fn the_smallest_frame_is_sixty_bytes_without_its_check_sequence() {
+        let frame = build(&ends(), 64);
+        assert_eq!(frame.len(), 60);
+        assert_eq!(frame[..6], [2, 0, 0, 0, 0, 2]);
+        assert_eq!(frame[12..20], [0x08, 0x00, 0x45, 0, 0, 46, 0, 0]);
+        assert_eq!(frame[34..42], [0x9c, 0x40, 0x13, 0x88, 0, 26, 0, 0]);
+        assert_eq!(build(&ends(), 1518).len(), 1514);
+        assert_eq!(build(&ends(), 1518)[16..18], 1500u16.to_be_bytes());
+    }
+
+    #[test]
+    fn a_group_of_interfaces_is_told_from_one() {
+        for many in ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "33:33:00:00:00:01"] {
+            assert!(many.parse::<Mac>().expect("a MAC").is_of_many(), "{many}");
+        }
+        assert!("00:00:00:00:00:00".parse::<Mac>().expect("a MAC").is_of_many());
+        assert!(!"02:00:00:00:00:01".parse::<Mac>().expect("a MAC").is_of_many());
+        for wrong in ["", "02:00", "02:00:00:00:00:0g", "2:0:0:0:0:1", "02:00:00:00:00:01:02"] {
+            assert!(wrong.parse::<Mac>().is_err(), "{wrong}");
+        }
+    }
+}

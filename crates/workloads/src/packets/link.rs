@@ -1,0 +1,200 @@
+//! The link that raw frames leave on and to whom they go there. Frames go nowhere but to the
+//! interface of the end that has proved itself, unless the user says otherwise and that they know.
+
+use super::frame::{Ends, Mac};
+use crate::LoadError;
+use crate::harness::ends::Flow;
+use narrows_model::options::packets::{FLOWS, I_KNOW, MAC};
+use nix::ifaddrs::getifaddrs;
+use socket2::Socket;
+use std::ffi::CString;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::AsRawFd;
+
+/// What the kernel calls Ethernet (linux/if_arp.h).
+const ETHERNET: u16 = 1;
+/// Where the kernel tells the neighbours of IPv4 addresses.
+const NEIGHBOURS: &str = "/proc/net/arp";
+
+/// An interface that frames leave from or come to.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub index: u32,
+    /// Its own address.
+    pub mac: Mac,
+    /// The largest IP packet that it takes, in bytes.
+    pub mtu_bytes: u32,
+}
+
+/// The interface of a flow: the one that was named, or, in a namespace of narrows' own, where
+/// nothing leaves the host, the one that has the flow's address.
+pub fn of(told: &Flow, socket: &Socket) -> Result<Link, LoadError> {
+    let named = told.job.bind.as_ref().and_then(|bind| bind.device.clone());
+    let name = match (named, &told.job.namespace) {
+        (Some(name), _) => name,
+        (None, Some(_)) => having(*ends(socket)?.0.ip())?,
+        (None, None) => {
+            return Err(LoadError::Order(
+                "raw packets leave and are counted only on an interface that is named: --nic here, \
+                 `narrows serve --packets` at an agent"
+                    .to_owned(),
+            ));
+        }
+    };
+    Link::named(&name)
+}
+
+impl Link {
+    /// The Ethernet interface of this name.
+    pub fn named(name: &str) -> Result<Self, LoadError> {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None);
+        let socket = socket.map_err(LoadError::system("opening a socket"))?;
+        let index = ask(&socket, name, libc::SIOCGIFINDEX as libc::c_ulong)?;
+        let address = ask(&socket, name, libc::SIOCGIFHWADDR as libc::c_ulong)?;
+        let mtu = ask(&socket, name, libc::SIOCGIFMTU as libc::c_ulong)?;
+        // SAFETY: each request fills its own member of the union.
+        let (index, address, mtu) = unsafe {
+            (index.ifr_ifru.ifru_ifindex, address.ifr_ifru.ifru_hwaddr, mtu.ifr_ifru.ifru_mtu)
+        };
+        if address.sa_family != ETHERNET {
+            return Err(LoadError::Order(format!("{name} is no Ethernet interface")));
+        }
+        let mut mac = [0; 6];
+        mac.iter_mut().zip(address.sa_data).for_each(|(byte, of)| *byte = of as u8);
+        Ok(Self {
+            name: name.to_owned(),
+            index: index.unsigned_abs(),
+            mac: Mac(mac),
+            mtu_bytes: mtu.unsigned_abs(),
+        })
+    }
+}
+
+/// Asks the kernel one thing of an interface (netdevice(7)).
+fn ask(socket: &Socket, name: &str, request: libc::c_ulong) -> Result<libc::ifreq, LoadError> {
+    let wrong = || LoadError::Order(format!("'{name}' is no interface"));
+    let text = CString::new(name).map_err(|_| wrong())?;
+    // SAFETY: all zeroes is a valid ifreq.
+    let mut asked = unsafe { std::mem::zeroed::<libc::ifreq>() };
+    if text.as_bytes_with_nul().len() > asked.ifr_name.len() {
+        return Err(wrong());
+    }
+    for (to, from) in asked.ifr_name.iter_mut().zip(text.as_bytes_with_nul()) {
+        *to = *from as libc::c_char;
+    }
+    // SAFETY: the kernel reads the name, which ends in a zero, and fills the rest.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut asked) };
+    let doing = format!("asking for the interface '{name}'");
+    if done == 0 { Ok(asked) } else { Err(LoadError::system(doing)(io::Error::last_os_error())) }
+}
+
+/// The interface that has an address.
+fn having(address: Ipv4Addr) -> Result<String, LoadError> {
+    let all = getifaddrs().map_err(io::Error::from);
+    let mut all = all.map_err(LoadError::system("listing interfaces"))?;
+    let is = |one: &nix::ifaddrs::InterfaceAddress| {
+        let own = one.address.as_ref().and_then(|own| own.as_sockaddr_in().map(|own| own.ip()));
+        own == Some(address)
+    };
+    let found = all.find(is).map(|one| one.interface_name);
+    found.ok_or_else(|| LoadError::Order(format!("no interface has the address {address}")))
+}
+
+/// Both addresses of a flow.
+pub fn ends(socket: &Socket) -> Result<(SocketAddrV4, SocketAddrV4), LoadError> {
+    let of = |at: io::Result<socket2::SockAddr>| at.ok().and_then(|at| at.as_socket_ipv4());
+    let both = of(socket.local_addr()).zip(of(socket.peer_addr()));
+    both.ok_or_else(|| LoadError::Order("raw packets are IPv4: use -4".to_owned()))
+}
+
+/// From whom to whom a flow's raw frames go on this link.
+pub fn route(told: &Flow, socket: &Socket, link: &Link) -> Result<Ends, LoadError> {
+    let (from, to) = ends(socket)?;
+    let text = std::fs::read_to_string(NEIGHBOURS);
+    let text = text.map_err(LoadError::system(format!("reading {NEIGHBOURS}")))?;
+    let asked = MAC.of(&told.job.params).map(|mac| mac.parse()).transpose()?;
+    let knows = I_KNOW.of(&told.job.params).unwrap_or(false);
+    let to_mac = target(neighbour(&text, *to.ip(), &link.name), asked, knows)
+        .map_err(|why| LoadError::Order(format!("{why} ({to} on {})", link.name)))?;
+    Ok(Ends { from_mac: link.mac, to_mac, from, to })
+}
+
+/// The MAC address that frames go to: that of the peer, or, by a user who knows, another.
+fn target(peer: Option<Mac>, asked: Option<Mac>, knows: bool) -> Result<Mac, &'static str> {
+    match (peer, asked) {
+        (_, Some(mac)) if knows => Ok(mac),
+        (_, Some(mac)) if mac.is_of_many() => {
+            Err("--mac is no single interface's, so that others would get the frames; --i-know \
+                 sends them all the same")
+        }
+        (Some(peer), Some(mac)) if peer != mac => {
+            Err("--mac is not the peer's, so that another would get the frames; --i-know sends \
+                 them all the same")
+        }
+        (None, _) => Err("the peer is not on this link, so that frames would go beyond it; --mac \
+                          and --i-know send them all the same"),
+        (Some(peer), _) if peer.is_of_many() => Err("the peer's MAC address is no interface's"),
+        (Some(peer), _) => Ok(peer),
+    }
+}
+
+/// The MAC address of a neighbour on an interface (proc_pid_net(5), arp).
+fn neighbour(text: &str, address: Ipv4Addr, interface: &str) -> Option<Mac> {
+    let of = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [of, _, flags, mac, _, device] = fields[..] else { return None };
+        let flags = u32::from_str_radix(flags.strip_prefix("0x")?, 16).ok()?;
+        let is = of.parse() == Ok(address) && device == interface && flags & 2 != 0;
+        is.then(|| mac.parse().ok()).flatten()
+    };
+    text.lines().skip(1).find_map(of)
+}
+
+/// Source ports that a thread's packets go through.
+pub fn spread(told: &Flow) -> u16 {
+    FLOWS.of(&told.job.params).and_then(|flows| u16::try_from(flows).ok()).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+IP address       HW type     Flags       HW address            Mask     Device
+198.51.100.1     0x1         0x2         02:00:00:00:00:02     *        veth0
+198.51.100.9     0x1         0x0         00:00:00:00:00:00     *        veth0
+";
+
+    fn mac(text: &str) -> Mac {
+        text.parse().expect("a MAC")
+    }
+
+    #[test]
+    fn a_neighbour_is_one_that_has_answered_on_the_same_link() {
+        let of = |address: &str, device| neighbour(TEXT, address.parse().expect("address"), device);
+        assert_eq!(of("198.51.100.1", "veth0"), Some(mac("02:00:00:00:00:02")));
+        assert_eq!(of("198.51.100.1", "veth1"), None);
+        assert_eq!(of("198.51.100.9", "veth0"), None, "it has not answered");
+        assert_eq!(of("198.51.100.2", "veth0"), None);
+    }
+
+    #[test]
+    fn frames_go_to_the_peer_and_to_nobody_else() {
+        let (peer, other) = (mac("02:00:00:00:00:02"), mac("02:00:00:00:00:03"));
+        let all = mac("ff:ff:ff:ff:ff:ff");
+        assert_eq!(target(Some(peer), None, false), Ok(peer));
+        assert_eq!(target(Some(peer), Some(peer), false), Ok(peer));
+        for (known, asked) in
+            [(None, None), (None, Some(other)), (Some(peer), Some(other)), (Some(peer), Some(all))]
+        {
+            assert!(target(known, asked, false).is_err(), "{known:?} {asked:?}");
+        }
+        assert_eq!(target(None, Some(other), true), Ok(other));
+        assert_eq!(target(Some(peer), Some(all), true), Ok(all));
+        assert!(target(None, None, true).is_err());
+    }
+}

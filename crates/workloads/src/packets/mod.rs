@@ -1,0 +1,15 @@
+//! Packets one by one: what a frame holds, how frames are made, and the ways to send and to receive
+//! them, one a file.
+//!
+//! A frame is Ethernet, IP and UDP of the flow by which the two ends have met, so that any kind of
+//! receiver takes it, and so that none is ever sent to an address that has not proved itself. Its
+//! payload opens with four bytes of the trial's token, a number and the time it was sent.
+
+pub mod bpf;
+pub mod delays;
+pub mod frame;
+pub mod link;
+pub mod over;
+pub mod receivers;
+pub mod senders;
+pub mod stamp;

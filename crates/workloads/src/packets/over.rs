@@ -1,0 +1,206 @@
+//! What senders and receivers of packets share: how the end of a run is said, how packets of a flow
+//! are counted, and how far apart they are.
+
+use super::delays::Delays;
+use super::stamp::{self, Stamp, now_ns};
+use crate::LoadError;
+use crate::harness::ends::Flow;
+use crate::harness::meet::Token;
+use crate::harness::{LaneEnd, Tally};
+use crate::udp::arrivals::{Arrival, Arrivals};
+use narrows_model::load::{IpVersion, Stretch, StretchOf};
+use narrows_model::packets;
+use socket2::Socket;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// In place of a stamp: the sender is over. It opens with the other half of the token.
+const OVER: u64 = u64::MAX;
+/// Bytes of that word: less than any packet's payload.
+pub const OVER_BYTES: usize = 16;
+/// How often it is said, since each may be lost.
+const OVER_SAID: usize = 5;
+/// How long a receiver waits for late packets once it knows that the sender is over.
+const LATE: Duration = Duration::from_millis(50);
+/// The same where it does not know.
+const QUIET: Duration = Duration::from_millis(1000);
+/// After this it counts no longer, whatever still comes: nothing is then known of the last ones.
+const LINGER_MAX: Duration = Duration::from_secs(10);
+
+fn over_word(token: &Token) -> [u8; OVER_BYTES] {
+    let mut word = [0; OVER_BYTES];
+    word[..8].copy_from_slice(&token[8..]);
+    word[8..].copy_from_slice(&OVER.to_be_bytes());
+    word
+}
+
+/// Tells the other end that nothing more will be sent.
+pub fn say_over(flow: &Socket, token: &Token) {
+    for _ in 0..OVER_SAID {
+        // The other end may have left, or the own host have no room: it then waits a while longer.
+        let _ = flow.send(&over_word(token));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether the word that the sender is over has come to a socket whose packets are counted
+/// elsewhere; does not wait.
+pub fn hears_over(flow: &Socket, token: &Token) -> bool {
+    let mut heard = [std::mem::MaybeUninit::uninit(); OVER_BYTES];
+    while let Ok(length) = flow.recv_with_flags(&mut heard, libc::MSG_DONTWAIT) {
+        // SAFETY: the kernel has written the first `length` bytes.
+        let word = unsafe { &*(&raw const heard[..length] as *const [u8]) };
+        if word == over_word(token) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Bytes of UDP's payload in a flow's frames.
+pub fn payload_bytes(told: &Flow, flow: &Socket) -> Result<usize, LoadError> {
+    let own = flow.local_addr().ok().and_then(|at| at.as_socket()).map(|at| at.ip());
+    let ip = match own.map(|own| own.to_canonical()) {
+        Some(IpAddr::V6(_)) => IpVersion::V6,
+        _ => IpVersion::V4,
+    };
+    let frame = told.job.params.message_bytes;
+    let bytes = packets::payload_bytes(frame, ip).ok_or_else(|| {
+        LoadError::Order(format!("a frame of {frame} has no room for IPv6, UDP and a stamp"))
+    })?;
+    Ok(bytes.0 as usize)
+}
+
+/// Nanoseconds between two of a flow's packets at the rate that was asked for, of all flows of a
+/// direction together; 0 as fast as it goes.
+pub fn gap_ns(told: &Flow) -> f64 {
+    let params = &told.job.params;
+    let bits = 8.0 * params.message_bytes.0 as f64 * f64::from(params.streams);
+    params.rate_bps.map_or(0.0, |rate| 1e9 * bits / rate.max(1) as f64)
+}
+
+/// What a sender hands back.
+pub fn sender_end(in_window: u64) -> LaneEnd {
+    let stretch = Stretch { of: StretchOf::SenderWindow, datagrams: in_window };
+    LaneEnd { stretch: Some(stretch), ..LaneEnd::default() }
+}
+
+/// What a receiver hands back; without a count where more was still coming.
+pub fn receiver_end(in_window: Option<u64>, delays: Vec<u64>) -> LaneEnd {
+    let of = StretchOf::SenderWindow;
+    let stretch = in_window.map(|datagrams| Stretch { of, datagrams });
+    LaneEnd { stretch, delays: Some(delays), ..LaneEnd::default() }
+}
+
+/// Until when a receiver whose threads are to stop still counts.
+#[derive(Default)]
+pub struct Lingering {
+    stopped: Option<Instant>,
+    latest: Option<Instant>,
+    is_over: bool,
+}
+
+impl Lingering {
+    /// The sender has said that it is over.
+    pub fn over(&mut self) {
+        self.is_over = true;
+    }
+
+    /// A packet came.
+    pub fn came(&mut self) {
+        if self.stopped.is_some() {
+            self.latest = Some(Instant::now());
+        }
+    }
+
+    /// Whether nothing more is to be waited for, asked once the threads are to stop; `None` when it
+    /// has taken too long.
+    pub fn is_whole(&mut self) -> Option<bool> {
+        let now = Instant::now();
+        let stopped = *self.stopped.get_or_insert(now);
+        let latest = *self.latest.get_or_insert(stopped);
+        let quiet = if self.is_over { LATE } else { QUIET };
+        match latest.elapsed() > quiet {
+            true => Some(true),
+            false => (stopped.elapsed() < LINGER_MAX).then_some(false),
+        }
+    }
+}
+
+/// What a receiver in this process knows of one thread's flows.
+pub struct Taking {
+    mark: [u8; 4],
+    over: [u8; OVER_BYTES],
+    arrivals: Vec<Arrivals>,
+    /// Packets of the sender's window, each once.
+    pub in_window: u64,
+    /// Their times since they were sent.
+    pub delays: Delays,
+    /// Until when it counts.
+    pub lingering: Lingering,
+}
+
+impl Taking {
+    /// For so many flows of a trial.
+    pub fn new(token: &Token, flows: u16) -> Self {
+        Self {
+            mark: stamp::mark(token),
+            over: over_word(token),
+            arrivals: (0..flows).map(|_| Arrivals::default()).collect(),
+            in_window: 0,
+            delays: Delays::default(),
+            lingering: Lingering::default(),
+        }
+    }
+
+    /// Takes what UDP carried in one packet of a flow; strangers' are left alone.
+    pub fn take(&mut self, flow: u16, payload: &[u8], tally: &Tally) {
+        if payload == self.over {
+            return self.lingering.over();
+        }
+        let Some(stamp) = Stamp::read(self.mark, payload) else { return };
+        let Some(arrivals) = self.arrivals.get_mut(usize::from(flow)) else { return };
+        self.lingering.came();
+        match arrivals.take(stamp.number) {
+            Arrival::Duplicate => return tally.duplicate(),
+            Arrival::Late => tally.reordered(),
+            Arrival::New => {}
+        }
+        let expected = self.arrivals.iter().map(Arrivals::expected).sum();
+        tally.expects(expected);
+        if stamp.is_in_window {
+            self.in_window += 1;
+            if let Some(delay_ns) = now_ns().checked_sub(stamp.sent_ns) {
+                self.delays.count(delay_ns);
+            }
+        }
+        tally.moved(1, payload.len() as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_s_packets_are_counted_once_each_and_in_order() {
+        let (token, tally) = ([7; 16], Tally::default());
+        let mut taking = Taking::new(&token, 2);
+        let mut packet = |flow: u16, number: u64, is_in_window: bool| {
+            let mut payload = [0; 18];
+            Stamp { number, is_in_window, sent_ns: 0 }.write([7; 4], &mut payload);
+            taking.take(flow, &payload, &tally);
+        };
+        for number in [0, 1, 3, 2, 2] {
+            packet(0, number, true);
+        }
+        packet(1, 0, false);
+        // There is no third flow.
+        packet(2, 0, true);
+        taking.take(0, &[0; 18], &tally);
+        assert_eq!(taking.in_window, 4, "each once, and those of the window alone");
+        assert_eq!(taking.delays.filled().iter().map(|(_, count)| count).sum::<u64>(), 4);
+        taking.take(0, &over_word(&token), &tally);
+        assert!(taking.lingering.is_over);
+    }
+}
