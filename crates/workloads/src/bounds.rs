@@ -2,9 +2,10 @@
 //! the time line, a message and options together may be.
 
 use crate::LoadError;
+use crate::packets::{receivers, senders};
 use crate::{tcp, udp};
 use narrows_model::Bytes;
-use narrows_model::load::{Job, Timeline};
+use narrows_model::load::{Job, StreamParams, Timeline};
 use narrows_model::options;
 use narrows_model::workload::{MessageSize, Transport, Workload};
 
@@ -39,6 +40,7 @@ pub fn stream(job: &Job) -> Result<(), LoadError> {
             udp::receivers::named(receiver)?;
             true
         }
+        Workload::Packets => return packets(stream),
         _ => true,
     };
     if !delivers && (stream.touch || stream.verify) {
@@ -46,6 +48,19 @@ pub fn stream(job: &Job) -> Result<(), LoadError> {
     }
     if stream.reverse && stream.bidirectional {
         return order("both directions at once cannot be reversed".into());
+    }
+    Ok(())
+}
+
+/// Whether the ways to send and to receive packets are there, and go together.
+fn packets(stream: &StreamParams) -> Result<(), LoadError> {
+    senders::named(stream.sender.as_deref())?;
+    receivers::named(stream.receiver.as_deref())?;
+    if stream.reverse && stream.bidirectional {
+        return order("both directions at once cannot be reversed".into());
+    }
+    if stream.verify || stream.touch || stream.span_bytes.is_some() {
+        return order("packets are counted, and not looked into".into());
     }
     Ok(())
 }
@@ -61,7 +76,9 @@ pub fn message(what: &str, bytes: Bytes, size: MessageSize) -> Result<(), LoadEr
 
 /// Buffers of messages that are not streamed are small, and not placed.
 pub fn node(job: &Job) -> Result<(), LoadError> {
-    if job.node.is_some() && !(job.kind.is_stream() || job.kind.is_memory()) {
+    if job.node.is_some()
+        && !(job.kind.is_stream() || job.kind.is_memory() || job.kind == Workload::Packets)
+    {
         return order(format!("{} places no buffers on a node", job.kind));
     }
     Ok(())

@@ -8,6 +8,7 @@
 mod bounds;
 pub mod harness;
 pub mod kinds;
+pub mod packets;
 pub mod probe;
 pub mod rdma;
 pub mod takes;

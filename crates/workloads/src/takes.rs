@@ -10,6 +10,9 @@ use narrows_model::workload::{Transport, Workload};
 /// The room for a datagram of any size.
 const DATAGRAM_BYTES: u64 = 1 << 16;
 
+/// Buffers and rings of a thread that sends or receives packets.
+const PACKETS_BYTES: u64 = 8 << 20;
+
 /// Bytes that one end takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Takes {
@@ -80,6 +83,8 @@ fn flow(told: &Flow, sends: bool) -> Result<u64, LoadError> {
             (message as u64 + response).max(DATAGRAM_BYTES) + DATAGRAM_BYTES
         }
         (Workload::PathProbe, _) => 2 * DATAGRAM_BYTES,
+        // The largest batch of one call, and a ring or an array beside it.
+        (Workload::Packets, _) => PACKETS_BYTES,
         (rdma, _) if rdma.is_rdma() => settings::flow_bytes(told)?,
         _ => (message as u64).saturating_add(response),
     })

@@ -124,7 +124,7 @@ fn streams_trips_and_sockets_have_ends() {
     assert_eq!(stream("udp-stream", StreamParams { verify: true, ..none() }), "");
     refused(
         stream("tcp-rr", StreamParams { reverse: true, ..none() }),
-        "'reverse' is for streams, not for tcp-rr",
+        "'reverse' is for streams and packets, not for tcp-rr",
     );
     assert_eq!(stream("tcp-rr", none()), "");
     assert_eq!(stream("rdma-write-stream", StreamParams { reverse: true, ..none() }), "");

@@ -5,6 +5,7 @@ use super::payload::Compared;
 use super::pin;
 use super::tally::{Clockwork, Phase, Tally, TallyNow};
 use super::trips::Trips;
+use crate::packets::delays::Delays;
 use crate::{LoadError, ThreadMeter};
 use narrows_model::load::{
     Binding, CpuList, Effective, EndReport, FlowTally, Interval, Stretch, ThreadUsage, Timeline,
@@ -67,6 +68,11 @@ impl Lane {
         self.seen == Phase::Window
     }
 
+    /// The phase, for a thread beside this one.
+    pub fn clock(&self) -> Clock {
+        Clock(Arc::clone(&self.clockwork))
+    }
+
     /// Adds CPU time that went into waiting for a message's turn.
     pub fn paced(&mut self, ns: u64) {
         self.pacing_ns = Some(self.pacing_ns.unwrap_or(0).saturating_add(ns));
@@ -110,6 +116,17 @@ impl Lane {
     }
 }
 
+/// The phase, for a thread that works beside a lane.
+#[derive(Clone)]
+pub struct Clock(Arc<Clockwork>);
+
+impl Clock {
+    /// The phase now.
+    pub fn phase(&self) -> Phase {
+        self.0.phase()
+    }
+}
+
 /// What a thread hands back at its end, beside its tally.
 #[derive(Default)]
 pub struct LaneEnd {
@@ -121,6 +138,8 @@ pub struct LaneEnd {
     pub compared: Option<Compared>,
     /// Datagrams of a stretch that the other end counts too.
     pub stretch: Option<Stretch>,
+    /// Packets of the sender's window by delay, in buckets of [`crate::packets::delays`].
+    pub delays: Option<Vec<u64>>,
     /// Messages that nobody acknowledges.
     pub unacknowledged: Option<Unacknowledged>,
     /// What an RDMA end chose or was given.
@@ -342,12 +361,16 @@ impl Crew {
     fn dismiss(self, report: EndReport) -> Result<EndReport, LoadError> {
         let mut report = EndReport { effective: self.effective, ..report };
         let mut all: Option<Trips> = None;
+        let mut delays = Delays::default();
         for (index, thread) in self.threads.into_iter().enumerate() {
             let (ended, usage) =
                 thread.join().map_err(|_| LoadError::Order("a thread panicked".into()))?;
             report.threads.push(usage);
-            add_end(&mut report, &mut all, index, ended?);
+            let ended = ended?;
+            ended.delays.iter().for_each(|more| delays.add(more));
+            add_end(&mut report, &mut all, index, ended);
         }
+        report.delays = delays.filled();
         if let Some(all) = all {
             let buckets = all.histogram.iter_recorded();
             report.round_trips = buckets

@@ -165,11 +165,7 @@ impl UdpEnd {
     /// Makes the end ready; one that listens binds its sockets.
     pub fn prepare(job: &Job, make: LaneMaker) -> Result<Box<dyn Prepared>, LoadError> {
         let token = meet::token(&job.token)?;
-        let address = job.address.filter(|_| listens(job));
-        let doors = address.map(|address| {
-            (0..job.params.flows()).map(|_| meet::open(address, job)).collect::<Result<_, _>>()
-        });
-        let doors = doors.transpose()?.unwrap_or_default();
+        let doors = doors_over_udp(job)?;
         Ok(Box::new(Self { job: job.clone(), token, doors, make }))
     }
 }
@@ -181,18 +177,31 @@ impl Prepared for UdpEnd {
 
     fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
         let Self { job, token, doors, make } = *self;
-        if doors.is_empty() && peer.len() < job.params.flows() as usize {
-            return Err(LoadError::Order("the receiver named fewer ports than streams".into()));
-        }
-        let flows = match doors.is_empty() {
-            false => {
-                doors.iter().try_for_each(|door| meet::answer(door, &job, &token))?;
-                doors
-            }
-            true => {
-                peer.iter().map(|to| meet::call(*to, &job, &token)).collect::<Result<_, _>>()?
-            }
-        };
+        let flows = meet_over_udp(&job, &token, doors, peer)?;
         muster(&job, token, flows, make, meter)
     }
+}
+
+/// The sockets of all flows, each tied to its other end, which has proved itself; an end without
+/// doors calls.
+pub fn meet_over_udp(
+    job: &Job,
+    token: &Token,
+    doors: Vec<Socket>,
+    peer: &[SocketAddr],
+) -> Result<Vec<Socket>, LoadError> {
+    if !doors.is_empty() {
+        doors.iter().try_for_each(|door| meet::answer(door, job, token))?;
+        return Ok(doors);
+    }
+    if peer.len() < job.params.flows() as usize {
+        return Err(LoadError::Order("the receiver named fewer ports than streams".into()));
+    }
+    peer.iter().map(|to| meet::call(*to, job, token)).collect()
+}
+
+/// The sockets that an end that listens waits on, one a flow; none where it calls.
+pub fn doors_over_udp(job: &Job) -> Result<Vec<Socket>, LoadError> {
+    let Some(address) = job.address.filter(|_| listens(job)) else { return Ok(Vec::new()) };
+    (0..job.params.flows()).map(|_| meet::open(address, job)).collect()
 }

@@ -18,5 +18,5 @@ mod tally;
 pub mod trips;
 pub mod vector;
 
-pub use crew::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Unwatched, Waited, Watch};
+pub use crew::{Clock, Crew, CrewPlan, Lane, LaneEnd, LaneWork, Unwatched, Waited, Watch};
 pub use tally::{Phase, Tally};

@@ -9,6 +9,7 @@ mod memory_triad;
 mod memory_triad_nt;
 mod memory_write;
 mod memory_write_nt;
+mod packets;
 mod path_probe;
 mod rdma_atomic_rr;
 mod rdma_atomic_stream;
@@ -39,6 +40,7 @@ pub static KINDS: &[&Kind] = &[
     &memory_triad_nt::KIND,
     &memory_write::KIND,
     &memory_write_nt::KIND,
+    &packets::KIND,
     &path_probe::KIND,
     &rdma_atomic_rr::KIND,
     &rdma_atomic_stream::KIND,

@@ -1,0 +1,54 @@
+//! Over sockets, by any way to send datagrams: the kernel makes the frames.
+
+use crate::LoadError;
+use crate::harness::ends::Flow;
+use crate::harness::pace::Pace;
+use crate::harness::{Lane, LaneEnd, payload, socket};
+use crate::packets::over::{payload_bytes, say_over, sender_end};
+use crate::packets::senders::DEFAULT;
+use crate::packets::stamp::{Stamp, mark, now_ns};
+use crate::udp::senders;
+use socket2::Socket;
+use std::io::ErrorKind;
+
+/// Sends one flow.
+pub fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+    let stream = told.stream();
+    let kind = senders::named(Some(stream.sender.as_deref().unwrap_or(DEFAULT)))?;
+    let bytes = payload_bytes(told, &flow)?;
+    let mut sender = (kind.make)(&flow, bytes)?;
+    let count = (kind.batch)(bytes);
+    let mut buffer = payload::pattern(count * bytes, told.job.node)?;
+    let mark = mark(&told.token);
+    let (mut number, mut in_window) = (0u64, 0u64);
+    lane.wait_at_gate();
+    let mut pace = Pace::of_bits(&told.job.params);
+    while pace.due(lane).is_some() {
+        lane.tally.called();
+        let (is_in_window, sent_ns) = (lane.is_in_window(), now_ns());
+        let packets = buffer.bytes_mut().chunks_exact_mut(bytes).take(count);
+        for (packet, number) in packets.zip(number..) {
+            Stamp { number, is_in_window, sent_ns }.write(mark, packet);
+        }
+        match sender.send(&flow, &buffer.bytes()[..count * bytes], bytes) {
+            Ok(sent) => {
+                lane.tally.moved(sent as u64, (sent * bytes) as u64);
+                number += sent as u64;
+                in_window += if is_in_window { sent as u64 } else { 0 };
+                pace.more((sent as u64).saturating_sub(1));
+                continue;
+            }
+            Err(error) if socket::is_pause(&error) => {}
+            // No buffer in the own host: these never left, and are sent again.
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => lane.tally.refused(),
+            // An answer to an earlier packet: the receiver is gone or not there yet.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => lane.tally.refused(),
+            Err(error) => {
+                return Err(LoadError::system(format!("sending ({})", kind.name))(error));
+            }
+        }
+        pace.again(1);
+    }
+    say_over(&flow, &told.token);
+    Ok(sender_end(in_window))
+}
