@@ -50,7 +50,7 @@ impl fmt::Display for NotOffered {
 impl Offers {
     /// What this program offers.
     pub fn own() -> Self {
-        use narrows_workloads::{kinds, tcp, udp};
+        use narrows_workloads::{kinds, packets, tcp, udp};
         let named = |of: &str, names: Vec<&str>| -> Vec<String> {
             names.into_iter().map(|name| format!("{of} {name}")).collect()
         };
@@ -60,11 +60,13 @@ impl Offers {
             senders: [
                 named("tcp", tcp::senders::SENDERS.iter().map(|s| s.name).collect()),
                 named("udp", udp::senders::SENDERS.iter().map(|s| s.name).collect()),
+                named("packets", packets::senders::names().collect()),
             ]
             .concat(),
             receivers: [
                 named("tcp", tcp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
                 named("udp", udp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
+                named("packets", packets::receivers::names().collect()),
             ]
             .concat(),
             options: options::capabilities().map(str::to_owned).collect(),
@@ -75,7 +77,11 @@ impl Offers {
     /// Whether a trial can be run, or the first that is missing for it.
     pub fn can(&self, trial: &Trial) -> Result<(), NotOffered> {
         let stream = trial.params.stream.clone().unwrap_or_default();
-        let of = if trial.kind.is_udp() { "udp" } else { "tcp" };
+        let of = match trial.kind {
+            Workload::Packets => "packets",
+            ref kind if kind.is_udp() => "udp",
+            _ => "tcp",
+        };
         let lacks = |list: &[String], name: Option<String>| {
             let name = name.map(|name| format!("{of} {name}"));
             name.filter(|name| !list.contains(name)).map(NotOffered::Way)

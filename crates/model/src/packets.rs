@@ -1,12 +1,13 @@
 //! Packets as a link counts them.
 
 use crate::Bytes;
-use crate::options::IpVersion;
 
 /// The check sequence at the end of each Ethernet frame.
 pub const FCS_BYTES: u64 = 4;
 /// Headers of Ethernet, IPv4 and UDP.
-pub const HEADER_BYTES: u64 = 14 + 20 + 8;
+pub const HEADER_BYTES: u64 = 14 + IPV4_BYTES + 8;
+/// An IPv4 header without options.
+const IPV4_BYTES: u64 = 20;
 /// The smallest frame, its check sequence included (IEEE 802.3).
 pub const FRAME_BYTES_MIN: u64 = 64;
 /// The largest: an MTU of 9000 with Ethernet's header and check sequence.
@@ -15,9 +16,9 @@ pub const FRAME_BYTES_MAX: u64 = 9018;
 const PAYLOAD_BYTES_MIN: u64 = FRAME_BYTES_MIN - FCS_BYTES - HEADER_BYTES;
 
 /// The payload of UDP in a frame of this size, its check sequence included; `None` where the
-/// headers of this version leave less than a packet's stamp takes.
-pub fn payload_bytes(frame: Bytes, ip: IpVersion) -> Option<Bytes> {
-    let headers = HEADER_BYTES - IpVersion::V4.header_bytes() + ip.header_bytes() + FCS_BYTES;
+/// headers leave less than a packet's stamp takes. `ip_bytes` are those of IP's header, 20 or 40.
+pub fn payload_bytes(frame: Bytes, ip_bytes: u64) -> Option<Bytes> {
+    let headers = HEADER_BYTES - IPV4_BYTES + ip_bytes + FCS_BYTES;
     let left = frame.0.checked_sub(headers)?;
     (left >= PAYLOAD_BYTES_MIN).then_some(Bytes(left))
 }
@@ -28,11 +29,11 @@ mod tests {
 
     #[test]
     fn a_frame_carries_what_its_headers_leave() {
-        let of = |frame, ip| payload_bytes(Bytes(frame), ip).map(|bytes| bytes.0);
-        assert_eq!(of(64, IpVersion::V4), Some(18));
-        assert_eq!(of(1518, IpVersion::V4), Some(1472));
-        assert_eq!(of(9018, IpVersion::V4), Some(8972));
-        assert_eq!(of(84, IpVersion::V6), Some(18));
-        assert_eq!((of(63, IpVersion::V4), of(83, IpVersion::V6)), (None, None));
+        let of = |frame, ip_bytes| payload_bytes(Bytes(frame), ip_bytes).map(|bytes| bytes.0);
+        assert_eq!(of(64, 20), Some(18));
+        assert_eq!(of(1518, 20), Some(1472));
+        assert_eq!(of(9018, 20), Some(8972));
+        assert_eq!(of(84, 40), Some(18));
+        assert_eq!((of(63, 20), of(83, 40)), (None, None));
     }
 }

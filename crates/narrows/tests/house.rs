@@ -399,7 +399,9 @@ fn tests_that_truth_names_are_there() {
 #[test]
 fn a_workload_is_a_type_and_no_word() {
     use narrows_model::workload::Workload;
-    let words: Vec<String> = Workload::named().map(|kind| format!("\"{kind}\"")).collect();
+    // One is the name of a command too, and what interfaces count.
+    let named = Workload::named().filter(|kind| *kind != Workload::Packets);
+    let words: Vec<String> = named.map(|kind| format!("\"{kind}\"")).collect();
     for room in rooms() {
         for file in sources(&room) {
             // Other tools have words of their own, and a list has to be somewhere.

@@ -31,6 +31,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     }
     let metrics = [
         Metric::Goodput,
+        Metric::PacketRate,
         Metric::RoundTripP50,
         Metric::ConnectionRate,
         Metric::MemoryBandwidth,

@@ -54,6 +54,7 @@ impl<'a> Done<'a> {
     pub(crate) fn value(&self, metric: Metric) -> Option<Value> {
         let value = match metric {
             Metric::Goodput => 8.0 * self.received(|flow| flow.bytes.0),
+            Metric::PacketRate => self.received(|flow| flow.messages),
             Metric::MemoryBandwidth => self.received(|flow| flow.bytes.0),
             Metric::RoundTripP50 => percentiles([self.round_trips()?])?.p50_ns?.0 as f64,
             Metric::ConnectionRate => self.trips_per_second()?,
@@ -120,6 +121,15 @@ impl<'a> Done<'a> {
         let sender = self.sender.filter(|sender| sender.window_ns.0 > 0)?;
         let trips = total(sender.flows.iter().map(|flow| flow.messages));
         Some(trips as f64 / sender.window_ns.seconds())
+    }
+
+    /// What a byte that arrived counts for in the metric: eight bits, or a part of a packet.
+    pub(crate) fn of_byte(&self, metric: Metric) -> f64 {
+        let packets = || self.received(|flow| flow.messages);
+        match metric {
+            Metric::PacketRate => packets() / self.received(|flow| flow.bytes.0).max(1.0),
+            _ => 8.0,
+        }
     }
 
     pub(crate) fn jitter_ns(&self) -> Option<f64> {

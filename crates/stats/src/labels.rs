@@ -23,7 +23,8 @@ fn joined(summary: &Summary) -> bool {
 
 /// Whether a rate of something that must come is zero.
 fn is_nothing(summary: &Summary) -> bool {
-    let counts = matches!(summary.metric, Metric::Goodput | Metric::ConnectionRate);
+    let counts =
+        matches!(summary.metric, Metric::Goodput | Metric::PacketRate | Metric::ConnectionRate);
     let none = counts && summary.estimate.is_some_and(|estimate| estimate.value == 0.0);
     none || is_all_lost(summary)
 }

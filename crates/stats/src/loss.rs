@@ -8,7 +8,6 @@ use narrows_model::load::{EndReport, FlowTally, Stretch};
 use narrows_model::reading::{Counter, keys};
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
-use narrows_model::workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a UDP header and of an Ethernet header.
@@ -159,7 +158,7 @@ pub(crate) fn loss(trial: &Trial, done: &[Done<'_>], within_one_host: bool) -> L
 
 /// What was lost in one run; `None` unless it is one of datagrams that was made to the end.
 pub fn loss_of(trial: &Trial, record: &Record) -> Option<Loss> {
-    let run = Done::of(record).filter(|_| trial.kind == Workload::UDP_STREAM)?;
+    let run = Done::of(record).filter(|_| trial.kind.counts_datagrams())?;
     Some(loss(trial, &[run], false))
 }
 

@@ -315,13 +315,17 @@ fn looks<'a>(trial: &'a Trial, metric: Metric, record: &'a Record, pair: usize) 
     let look = |end, report, other| Look { trial, metric, end, pair, report, other };
     let counts = |end: &EndReport| end.flows.iter().any(FlowTally::counts);
     match (metric, receiver, sender) {
-        (Metric::Goodput, Some(receiver), Some(sender)) if counts(receiver) && counts(sender) => {
+        (Metric::Goodput | Metric::PacketRate, Some(receiver), Some(sender))
+            if counts(receiver) && counts(sender) =>
+        {
             vec![
                 look(Role::Receiver, receiver, Some(sender)),
                 look(Role::Sender, sender, Some(receiver)),
             ]
         }
-        (Metric::Goodput, Some(receiver), _) => vec![look(Role::Receiver, receiver, sender)],
+        (Metric::Goodput | Metric::PacketRate, Some(receiver), _) => {
+            vec![look(Role::Receiver, receiver, sender)]
+        }
         // The end that asks counts the answers.
         (_, _, Some(sender)) => vec![look(Role::Sender, sender, None)],
         _ => Vec::new(),
@@ -346,6 +350,11 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
+    /// Whether payload is held to payload, and not round trips to packets.
+    fn is_of_bytes(&self) -> bool {
+        matches!(self.metric, Metric::Goodput | Metric::PacketRate)
+    }
+
     fn is_tcp(&self) -> bool {
         self.trial.kind.is_tcp()
     }
@@ -375,7 +384,7 @@ impl Look<'_> {
         let window_share = window / seen.looked_ns?.0.max(1) as f64;
         let counted = self.counted();
         let tcp = self.report.readings.total(keys::TCP_RECEIVED);
-        let tcp_info_bytes = tcp.filter(|_| self.metric == Metric::Goodput && self.is_tcp());
+        let tcp_info_bytes = tcp.filter(|_| self.is_of_bytes() && self.is_tcp());
         let most = tcp_info_bytes.unwrap_or(u64::MAX).min(carried_at_most);
         let read = self.being_read();
         let excess = counted.saturating_sub(most.saturating_add(read)) as f64;
@@ -407,7 +416,7 @@ impl Look<'_> {
 
     /// What waited in the sockets at the edges of the window; `None` where that is not told.
     fn waited(&self) -> Option<Waited> {
-        if self.metric != Metric::Goodput || self.is_tcp() {
+        if !self.is_of_bytes() || self.is_tcp() {
             return None;
         }
         let memory = |at: Moment| {
@@ -436,7 +445,7 @@ impl Look<'_> {
     fn counted(&self) -> u64 {
         let flows = &self.report.flows;
         match self.metric {
-            Metric::Goodput => {
+            Metric::Goodput | Metric::PacketRate => {
                 total(flows.iter().filter(|flow| flow.counts()).map(|flow| flow.bytes.0))
             }
             _ => total(flows.iter().map(|flow| flow.messages)),
@@ -448,7 +457,7 @@ impl Look<'_> {
         let (flows, message) = (self.report.flows.len() as u64, self.trial.params.message_bytes.0);
         match self.metric {
             Metric::Goodput if self.is_tcp() => flows * SEGMENT_BYTES,
-            Metric::Goodput => flows * 2 * message,
+            Metric::Goodput | Metric::PacketRate => flows * 2 * message,
             _ => flows,
         }
     }
@@ -458,7 +467,7 @@ impl Look<'_> {
     fn carried(&self, end: &EndReport, [packets, bytes]: [Counter; 2]) -> Option<u64> {
         end.looked_ns?;
         let packets = interface(end, packets)?;
-        if self.metric != Metric::Goodput {
+        if !self.is_of_bytes() {
             return Some(packets);
         }
         let bytes = interface(end, bytes)?;

@@ -6,7 +6,7 @@ use crate::labels::labels;
 use crate::loss::loss;
 use crate::memory_use::memory_use;
 use crate::pairs::is_apart;
-use crate::percentile::round_trips;
+use crate::percentile::{Percentiles, percentiles, round_trips};
 use crate::reconcile::{Reconciled, reconcile};
 use crate::sequential::Looks;
 use crate::sessions::{Sessions, by_session, reproducibility};
@@ -115,7 +115,8 @@ fn run_value(trial: &Trial, metric: Metric, record: &Record) -> Option<Value> {
         let done = Done::of(record)?;
         let backlog = |end| reconciled.as_ref().map_or(0.0, |run| done.backlog(run, end));
         let mut value = done.value(metric)?;
-        value.value -= 8.0 * (backlog(Role::Receiver) + backlog(Role::Sender));
+        let bytes = backlog(Role::Receiver) + backlog(Role::Sender);
+        value.value -= done.of_byte(metric) * bytes;
         return Some(value);
     };
     let first = external.figures.first().filter(|figure| figure.unit == metric.unit())?;
@@ -150,13 +151,15 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         reproducibility: reproducibility(&sessions),
         round_trips: round_trips(done.iter().filter_map(|run| run.sender)),
         cpu: cpu(&done, metric, is_udp_paced(trial)),
-        loss: (trial.kind == Workload::UDP_STREAM && !done.is_empty())
+        loss: (trial.kind.counts_datagrams() && !done.is_empty())
             .then(|| loss(trial, &done, is_one_host(trial.path, one_machine))),
         lost_round_trips: (trial.kind == Workload::UDP_RR).then(|| {
             let senders = done.iter().filter_map(|run| run.sender);
             total(senders.flat_map(|sender| &sender.flows).map(|flow| flow.lost))
         }),
-        datagrams_per_second: (trial.kind == Workload::UDP_STREAM)
+        datagrams_per_second: trial
+            .kind
+            .counts_datagrams()
             .then(|| {
                 over(&done, Unit::DatagramsPerSecond, |run| Some(run.received(|f| f.messages)))
             })
@@ -169,6 +172,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
             .flatten(),
         traffic: traffic::traffic(&done),
         memory: memory_use(&done, is_one_host(trial.path, one_machine)),
+        delays: one_machine.then(|| delays(&done)).flatten(),
         jitter: over(&done, Unit::Nanos, Done::jitter_ns),
         zero_copy: traffic::zero_copy(&done),
         unacknowledged: traffic::unacknowledged(&done),
@@ -191,6 +195,12 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
     };
     summary.labels = labels(whole.study, trial, &summary);
     summary
+}
+
+/// Times between sending and arriving, of both directions.
+fn delays(done: &[Done<'_>]) -> Option<Percentiles> {
+    let ends = done.iter().flat_map(|run| run.sender.into_iter().chain([run.receiver]));
+    percentiles(ends.map(|end| end.delays.as_slice()))
 }
 
 /// What a trial's figure is: what its workload declares, or, of a word of another tool's, what the

@@ -98,6 +98,9 @@ pub struct Summary {
     /// What crossed the memory bus of each end's host, and what of it could not be counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemoryUse>,
+    /// Times between sending and arriving (packets whose ends are on one host, by its clock).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<Percentiles>,
     /// Variation of the time between datagrams (paced UDP), medians over flows.
     #[serde(default)]
     pub jitter: Option<Estimate>,

@@ -200,6 +200,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
     };
     let groups = [
         (Metric::Goodput, "Network throughput (payload received)"),
+        (Metric::PacketRate, "Packets that arrived"),
         (Metric::RoundTripP50, "Round trip (median of each run)"),
         (Metric::ConnectionRate, "Connections made and closed"),
         (Metric::Latency, "Latency, as its tool means it"),

@@ -7,7 +7,7 @@ use crate::{Analysis, judged, placement, probed, profiled, sessions, words};
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
-use narrows_model::workload::{Metric, Workload};
+use narrows_model::workload::Metric;
 use narrows_stats::Summary;
 use std::fmt::Write;
 
@@ -200,6 +200,11 @@ pub(crate) fn no_value(summary: &Summary) -> String {
     why.unwrap_or_else(|| none.to_owned())
 }
 
+/// Whether a figure is of what went over the network, which costs CPU time.
+fn is_counted(metric: Metric) -> bool {
+    matches!(metric, Metric::Goodput | Metric::PacketRate | Metric::ConnectionRate)
+}
+
 /// The lines under a figure: what was lost, what it cost, how it was set up, what to mind.
 pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
@@ -244,7 +249,8 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
         let there = words::value(there, back.unit);
         lines.push(format!("about {there} there and {} back", words::middle(back)));
     }
-    if matches!(summary.metric, Metric::Goodput | Metric::ConnectionRate) {
+    lines.extend(words::delays(summary));
+    if is_counted(summary.metric) {
         let cpu =
             summary.cpu.as_ref().map_or(String::new(), |cpu| format!("; {}", words::cpu(cpu)));
         lines.push(words::brief(analysis, summary) + &cpu);
@@ -254,7 +260,7 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
         lines.extend(words::busy_cpus(summary));
     }
     lines.extend(words::overhead(analysis, summary));
-    if analysis.is_direct() || summary.kind == Workload::UDP_STREAM {
+    if analysis.is_direct() || summary.kind.counts_datagrams() {
         lines.extend(words::traffic(summary));
     }
     lines.extend(memory(analysis, summary));

@@ -75,6 +75,7 @@ fn axis_label(value: f64, unit: Unit) -> String {
     let scaled = match unit {
         Unit::Nanos | Unit::PerSecond => value / 1e3,
         Unit::Share => value,
+        Unit::PacketsPerSecond => value / 1e6,
         _ => value / 1e9,
     };
     let text = three_digits(scaled);
@@ -91,6 +92,7 @@ fn axis_unit(unit: Unit) -> &'static str {
         Unit::Nanos => "us",
         Unit::Share => "share",
         Unit::DatagramsPerSecond => "10^9 datagrams/s",
+        Unit::PacketsPerSecond => "10^6 packets/s",
         Unit::PerSecond => "10^3/s",
     }
 }

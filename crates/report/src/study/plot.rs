@@ -65,6 +65,9 @@ fn scale(unit: Unit, high: f64) -> (f64, &'static str) {
         Unit::BytesPerSecond => &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")],
         Unit::Nanos => &[(1e6, "ms"), (1e3, "us"), (1.0, "ns")],
         Unit::DatagramsPerSecond => &[(1e6, "10^6 datagrams/s"), (1.0, "datagrams/s")],
+        Unit::PacketsPerSecond => {
+            &[(1e6, "10^6 packets/s"), (1e3, "10^3 packets/s"), (1.0, "packets/s")]
+        }
         Unit::PerSecond => &[(1e6, "10^6/s"), (1e3, "10^3/s"), (1.0, "1/s")],
         Unit::Share => &[(1.0, "share")],
     };

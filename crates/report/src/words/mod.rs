@@ -1,9 +1,11 @@
 //! Phrases that more than one format uses.
 
+mod delays;
 mod memory;
 mod pairs;
 mod reconciled;
 
+pub use delays::delays;
 pub use memory::{memory_missing, memory_use, moves};
 pub use pairs::pairs;
 
@@ -44,6 +46,10 @@ pub fn value(value: f64, unit: Unit) -> String {
         Unit::Nanos => Nanos(value.round().max(0.0) as u64).to_string(),
         Unit::Share => format!("{} x", three_digits(value)),
         Unit::DatagramsPerSecond => format!("{} k datagrams/s", three_digits(value / 1e3)),
+        Unit::PacketsPerSecond if value >= 1e6 => {
+            format!("{} M packets/s", three_digits(value / 1e6))
+        }
+        Unit::PacketsPerSecond => format!("{} k packets/s", three_digits(value / 1e3)),
         Unit::PerSecond => format!("{}/s", count(value)),
     }
 }
@@ -167,6 +173,7 @@ pub fn metric(metric: narrows_model::workload::Metric) -> &'static str {
     use narrows_model::workload::Metric;
     match metric {
         Metric::Goodput => "throughput (payload received)",
+        Metric::PacketRate => "packets that arrived a second",
         Metric::MemoryBandwidth => "memory bandwidth (bytes counted)",
         Metric::RoundTripP50 => "round trip (median of each run)",
         Metric::ConnectionRate => "connections a second",
@@ -277,6 +284,7 @@ pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let mut parts = vec![
         match summary.metric {
             Metric::ConnectionRate => counted(params.streams as usize, "thread"),
+            Metric::PacketRate => format!("{flows} of {} frames", params.message_bytes),
             _ => format!("{flows} of {} messages", params.message_bytes),
         },
         match params.stream.as_ref().and_then(|stream| stream.span_bytes) {

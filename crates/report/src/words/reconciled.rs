@@ -28,8 +28,8 @@ fn which(summary: &Summary, side: &Side) -> String {
 }
 
 fn side_says(summary: &Summary, side: &Side) -> String {
-    let unit =
-        if summary.metric == Metric::Goodput { Unit::BytesPerSecond } else { Unit::PerSecond };
+    let of_bytes = matches!(summary.metric, Metric::Goodput | Metric::PacketRate);
+    let unit = if of_bytes { Unit::BytesPerSecond } else { Unit::PerSecond };
     // Amounts, told as what they are a run: the units of rates are those of amounts a second.
     let amount = |n: u64| value(n as f64, unit).trim_end_matches("/s").to_owned();
     let seen =

@@ -65,7 +65,7 @@ pub fn payload_bytes(told: &Flow, flow: &Socket) -> Result<usize, LoadError> {
         _ => IpVersion::V4,
     };
     let frame = told.job.params.message_bytes;
-    let bytes = packets::payload_bytes(frame, ip).ok_or_else(|| {
+    let bytes = packets::payload_bytes(frame, ip.header_bytes()).ok_or_else(|| {
         LoadError::Order(format!("a frame of {frame} has no room for IPv6, UDP and a stamp"))
     })?;
     Ok(bytes.0 as usize)
