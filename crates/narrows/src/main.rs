@@ -56,6 +56,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Listener => cmd::listener::run(),
         Command::Man(args) => cmd::man::run(&args),
         Command::Mem(args) => cmd::mem::run(&args),
+        Command::Packets(args) => cmd::packets::run(&args),
         Command::Placement(args) => cmd::placement::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Rdma(args) => cmd::rdma::run(&args),

@@ -1,7 +1,7 @@
 //! The command line of direct measurements.
 
 use super::OutArgs;
-use super::table::{Rdma, Tcp, Told, Udp};
+use super::table::{Packets, Rdma, Tcp, Told, Udp};
 use super::untaken::Untaken;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -10,7 +10,7 @@ use narrows_model::workload::RdmaVerb;
 use std::path::PathBuf;
 
 /// Who is measured, how often, from where, and where results go: of every direct measurement.
-#[derive(ClapArgs)]
+#[derive(ClapArgs, Clone)]
 pub struct PeerArgs {
     /// Name or address of the host that runs `narrows serve`; several measure at the same time, and
     /// share one key
@@ -143,6 +143,55 @@ pub struct RdmaArgs {
     pub told: Told<Rdma>,
 }
 
+/// Options of `packets`.
+#[derive(ClapArgs)]
+#[command(mut_arg("hosts", |hosts| hosts.required(false).help(
+    "Name or address of the host that runs `narrows serve`; without one, between two namespaces of \
+     this host")))]
+#[command(mut_arg("port", |port| port.help("Port of the agent").value_name("PORT")))]
+pub struct PacketsArgs {
+    /// Who is measured.
+    #[command(flatten)]
+    pub peer: PeerArgs,
+    /// Interface that packets leave from; the raw senders (xdp, ring) send on no other, and to the
+    /// peer's MAC address alone
+    #[arg(long, value_name = "IF", conflicts_with = "bind", requires = "hosts")]
+    pub nic: Option<String>,
+    /// Packets a second, all threads of a direction together: 1M, 14.88M, or max for as fast as it
+    /// goes, which raw senders to another host must be told
+    #[arg(long, value_name = "N|max", conflicts_with = "bitrate", value_parser = packet_rate)]
+    pub rate: Option<PacketRate>,
+    /// Options of the table.
+    #[command(flatten)]
+    pub told: Told<Packets>,
+}
+
+/// How fast packets go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PacketRate {
+    /// As fast as they go.
+    Max,
+    /// Packets a second, above 0.
+    PerSecond(f64),
+}
+
+/// A rate of packets: K, M and G are powers of ten.
+fn packet_rate(text: &str) -> Result<PacketRate, String> {
+    if text == "max" {
+        return Ok(PacketRate::Max);
+    }
+    let (number, scale) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1e3),
+        Some((at, 'm' | 'M')) => (&text[..at], 1e6),
+        Some((at, 'g' | 'G')) => (&text[..at], 1e9),
+        _ => (text, 1.0),
+    };
+    let rate = number.parse::<f64>().ok().map(|number| number * scale);
+    let rate = rate.filter(|rate| (1.0..=1e9).contains(rate));
+    let wrong = || format!("'{text}' is not max, nor 1 to 1G packets a second, such as 14.88M");
+    rate.map(PacketRate::PerSecond).ok_or_else(wrong)
+}
+
 /// Milliseconds of an interval: seconds without a unit, or `10ms`, `1s`.
 pub(super) fn interval_ms(text: &str) -> Result<u32, Untaken> {
     let (number, scale) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
@@ -157,7 +206,18 @@ pub(super) fn interval_ms(text: &str) -> Result<u32, Untaken> {
 
 #[cfg(test)]
 mod tests {
-    use super::interval_ms;
+    use super::{PacketRate, interval_ms, packet_rate};
+
+    #[test]
+    fn a_rate_of_packets_has_powers_of_ten() {
+        let told = ["max", "1", "250k", "14.88M"].map(packet_rate);
+        let rates = [1.0, 250e3, 14.88e6].map(PacketRate::PerSecond);
+        assert_eq!(told[0], Ok(PacketRate::Max));
+        assert_eq!(told[1..], rates.map(Ok));
+        for wrong in ["", "0", "-1", "2G", "nan", "M", "1 M", "1Mb"] {
+            assert!(packet_rate(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn intervals_are_seconds_unless_they_say_otherwise() {

@@ -11,7 +11,21 @@ use std::ptr;
 
 /// Commands by what they are for.
 const COMMANDS: [(&str, &[&str]); 4] = [
-    ("Measure", &["check", "mem", "credits", "tcp", "udp", "rdma", "placement", "serve", "study"]),
+    (
+        "Measure",
+        &[
+            "check",
+            "mem",
+            "credits",
+            "tcp",
+            "udp",
+            "rdma",
+            "packets",
+            "placement",
+            "serve",
+            "study",
+        ],
+    ),
     ("Understand", &["host", "predict", "diagnose", "explain", "tune"]),
     ("Read and exchange", &["report", "compare", "list", "verify", "export", "import"]),
     ("Set up", &["completions", "man"]),
@@ -20,15 +34,20 @@ const COMMANDS: [(&str, &[&str]); 4] = [
 /// Options that are declared at their command, by theme. Those of the table have theirs from
 /// [`theme`].
 const THEMES: [(&str, &[&str]); 5] = [
-    ("Other end", &["peer", "port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "iperf3"]),
-    ("Runs", &["repeats", "interval", "seed", "explain", "apply"]),
+    (
+        "Other end",
+        &["peer", "port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "nic", "iperf3"],
+    ),
+    ("Runs", &["repeats", "rate", "interval", "seed", "explain", "apply"]),
     ("Workload", &["rr", "connect", "copy_share", "verb", "latency", "all"]),
     ("Placement", &["inside", "container_net"]),
     ("Results", &["out", "format", "json", "csv", "json_stream", "verbose"]),
 ];
 
 /// The options of measurements that `-h` shows; `--help` has all.
-const COMMON: [&str; 22] = [
+const COMMON: [&str; 24] = [
+    "nic",
+    "rate",
     "port",
     "key",
     "repeats",
@@ -54,10 +73,10 @@ const COMMON: [&str; 22] = [
 ];
 
 /// Commands with more options than a screen has lines.
-const LONG: [&str; 3] = ["rdma", "tcp", "udp"];
+const LONG: [&str; 4] = ["packets", "rdma", "tcp", "udp"];
 
 /// Examples, each a command line and what it does.
-const EXAMPLES: [(&str, &[(&str, &str)]); 16] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 17] = [
     (
         "narrows",
         &[
@@ -137,6 +156,17 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 16] = [
             ("narrows tcp HOST -P 8 -t 10 --reverse", "eight flows for ten seconds, towards here"),
             ("narrows tcp HOST --rr -l 64", "round trips of 64 bytes"),
             ("narrows tcp HOST --iperf3", "against an iperf3 server"),
+        ],
+    ),
+    (
+        "packets",
+        &[
+            ("narrows packets", "the smallest frames between two namespaces, raw"),
+            ("narrows packets --size 1518 --rate 100k", "large ones at a rate"),
+            (
+                "narrows packets HOST --nic eth0 --sender xdp --rate max",
+                "raw frames to a host on the same link",
+            ),
         ],
     ),
     ("tune", &[("narrows tune", "what to change, and why")]),

@@ -9,7 +9,7 @@ use narrows_model::options::{
 use narrows_model::workload::Workload;
 use narrows_plan::study::{Settings, nodes, seats};
 use narrows_plan::{BackgroundLoad, ByEnd, Seat, Where};
-use narrows_workloads::{tcp, udp};
+use narrows_workloads::{packets, tcp, udp};
 use std::error::Error;
 use std::marker::PhantomData;
 
@@ -29,6 +29,8 @@ pub struct Rdma;
 pub struct Mem;
 /// Options of `narrows diagnose`.
 pub struct Diagnose;
+/// `narrows packets`.
+pub struct Packets;
 
 impl Of for Tcp {
     const COMMAND: Command = Command::Tcp;
@@ -44,6 +46,10 @@ impl Of for Rdma {
 
 impl Of for Diagnose {
     const COMMAND: Command = Command::Diagnose;
+}
+
+impl Of for Packets {
+    const COMMAND: Command = Command::Packets;
 }
 
 impl Of for Mem {
@@ -180,9 +186,15 @@ fn parser(takes: Takes, command: Command) -> ValueParser {
         Takes::Text(Form::Sender) if command == Command::Udp => {
             words(udp::senders::SENDERS.iter().map(|sender| sender.name))
         }
+        Takes::Text(Form::Sender) if command == Command::Packets => {
+            words(packets::senders::names())
+        }
         Takes::Text(Form::Sender) => words(tcp::senders::SENDERS.iter().map(|sender| sender.name)),
         Takes::Text(Form::Receiver) if command == Command::Udp => {
             words(udp::receivers::RECEIVERS.iter().map(|receiver| receiver.name))
+        }
+        Takes::Text(Form::Receiver) if command == Command::Packets => {
+            words(packets::receivers::names())
         }
         Takes::Text(Form::Receiver) => {
             words(tcp::receivers::RECEIVERS.iter().map(|receiver| receiver.name))

@@ -20,6 +20,10 @@ impl Cause {
     /// Beyond what a workload can be told.
     pub const LIMIT: Self =
         Self::usage("`narrows help tcp`, `udp`, `rdma` and `mem` have the limits of their options");
+    /// Raw packets to another host without what the user must say.
+    pub const RAW_PACKETS: Self = Self::usage(
+        "raw senders need --nic and --rate with a HOST; `narrows help packets` has the others",
+    );
     /// Several hosts for what is measured with one.
     pub const ONE_HOST: Self = Self::usage("name one host");
     /// Hosts that a pattern of traffic is not of, or what it leaves no room for.

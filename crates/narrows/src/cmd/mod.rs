@@ -18,6 +18,7 @@ pub mod list;
 pub mod listener;
 pub mod man;
 pub mod mem;
+pub mod packets;
 mod peer_check;
 pub mod placement;
 pub mod predict;
