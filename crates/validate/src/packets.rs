@@ -27,8 +27,12 @@ struct Ask {
 
 impl Ask {
     fn mpps(&self, cycles: f64, wait_bytes: f64) -> f64 {
-        let ns = cycles / self.clock_ghz + wait_bytes / self.memory_gb_s;
-        (1e3 / ns).min(self.wire_mpps)
+        self.unheld_mpps(cycles, wait_bytes).min(self.wire_mpps)
+    }
+
+    /// The same over a wire that holds nothing back.
+    fn unheld_mpps(&self, cycles: f64, wait_bytes: f64) -> f64 {
+        1e3 / (cycles / self.clock_ghz + wait_bytes / self.memory_gb_s)
     }
 }
 
@@ -77,25 +81,33 @@ pub fn answer(table: &Table) -> Option<Answer> {
             }
             None => cell.says = "neither clock nor rate of memory is given".to_owned(),
         }
-        verdicts(&mut cell, row, ask.as_ref());
         answer.cells.push(cell);
     }
-    ranges(&mut answer, &asks);
+    let sure = ranges(&mut answer, &asks, (cycles, wait));
+    let mut right = Right::default();
+    for ((cell, row), ask) in answer.cells.iter_mut().zip(&rows).zip(&asks) {
+        verdicts(cell, row, ask.as_ref().filter(|_| sure), &mut right);
+    }
     answer.cells.extend(chipset(table));
     conclude(&mut answer, &rows, &asks, (cycles, wait, enough));
+    answer.remarks.push(right.says());
     Some(answer)
 }
 
-/// The range in which a left-out row fell four times out of five.
-fn ranges(answer: &mut Answer, asks: &[Option<Ask>]) {
+/// The range in which a left-out row fell four times out of five; whether there are rows enough to
+/// tell. What the wire takes is cut off last: a server that could do half as much again does it.
+fn ranges(answer: &mut Answer, asks: &[Option<Ask>], (cycles, wait): (f64, f64)) -> bool {
     let off =
         answer.cells.iter().filter_map(|cell| Some((cell.left_out? / cell.published?).ln().abs()));
-    let Some(half) = narrows_stats::quantile(&off.collect::<Vec<f64>>(), 0.8) else { return };
+    let half = narrows_stats::quantile(&off.collect::<Vec<f64>>(), 0.8);
+    let Some(half) = half else { return false };
     for (cell, ask) in answer.cells.iter_mut().zip(asks) {
-        let wire = ask.as_ref().map_or(f64::INFINITY, |ask| ask.wire_mpps);
-        cell.low = cell.predicted.map(|value| value * (-half).exp());
-        cell.high = cell.predicted.map(|value| (value * half.exp()).min(wire));
+        let Some(ask) = ask else { continue };
+        let value = ask.unheld_mpps(cycles, wait);
+        cell.low = Some((value * (-half).exp()).min(ask.wire_mpps));
+        cell.high = Some((value * half.exp()).min(ask.wire_mpps));
     }
+    true
 }
 
 fn ask(row: &Row<'_>) -> Option<Ask> {
@@ -126,22 +138,108 @@ fn fitted(asks: &[&Ask]) -> (f64, f64) {
     (found[0], found[1])
 }
 
-/// What a rule of thumb and the model say of wire rate, beside what is published.
-fn verdicts(cell: &mut Cell, row: &Row<'_>, ask: Option<&Ask>) {
+/// Whether a server does the wire's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Yes,
+    No,
+    /// The range reaches from below the wire's rate to it.
+    Unknown,
+}
+
+impl Verdict {
+    /// By the range, where there is one, else by the middle alone.
+    fn of(cell: &Cell, wire_mpps: f64, ranged: bool) -> Option<Self> {
+        let value = cell.predicted?;
+        let (low, high) = cell.low.zip(cell.high).filter(|_| ranged).unwrap_or((value, value));
+        let full = |mpps: f64| mpps >= FULL * wire_mpps;
+        Some(match (full(low), full(high)) {
+            (true, _) => Self::Yes,
+            (false, false) => Self::No,
+            (false, true) => Self::Unknown,
+        })
+    }
+
+    fn is(yes: bool) -> Self {
+        if yes { Self::Yes } else { Self::No }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Verdicts that are published, and what was said of them.
+#[derive(Default)]
+struct Right {
+    rule: Vec<bool>,
+    model: Vec<bool>,
+    unknown: usize,
+}
+
+impl Right {
+    fn see(&mut self, published: &str, rule: Option<Verdict>, model: Option<Verdict>) {
+        let published = match published {
+            "yes" => Verdict::Yes,
+            "no" => Verdict::No,
+            _ => return,
+        };
+        self.rule.extend(rule.map(|rule| rule == published));
+        match model {
+            Some(Verdict::Unknown) => self.unknown += 1,
+            model => self.model.extend(model.map(|model| model == published)),
+        }
+    }
+
+    fn says(&self) -> String {
+        let unknown = match self.unknown {
+            0 => String::new(),
+            some => format!(", {some} unknown"),
+        };
+        let (rule, model) = (right_of(&self.rule), right_of(&self.model));
+        format!("verdicts on wire rate that are right: rule {rule}, model {model}{unknown}")
+    }
+}
+
+fn right_of(all: &[bool]) -> String {
+    format!("{} of {}", all.iter().filter(|right| **right).count(), all.len())
+}
+
+/// What a rule of thumb and the model say of wire rate, beside what is published. The model's word
+/// has its range where rows enough tell one, and what binds or what is needed.
+fn verdicts(cell: &mut Cell, row: &Row<'_>, ranged: Option<&Ask>, right: &mut Right) {
     let published = row.text("wire_rate").unwrap_or("-");
     let rule = row.table.extra.get("rule_gb_s").and_then(toml::Value::as_float);
-    let rule = rule.zip(row.number("mem_mb_s")).map(|(rule, memory)| memory / 1e3 >= rule);
-    let model = ask.zip(cell.predicted).map(|(ask, value)| value >= FULL * ask.wire_mpps);
+    let rule = rule.zip(row.number("mem_mb_s"));
+    let rule = rule.map(|(rule, memory)| Verdict::is(memory / 1e3 >= rule));
+    let asked = ask(row);
+    let model = asked.as_ref();
+    let model = model.and_then(|ask| Verdict::of(cell, ask.wire_mpps, ranged.is_some()));
+    right.see(published, rule, model);
+    let range = cell.low.zip(cell.high).filter(|_| ranged.is_some());
+    let why = match (model, range) {
+        (Some(Verdict::No), Some((low, high))) => {
+            format!(": {}, {low:.1} to {high:.1} M/s", cell.bottleneck)
+        }
+        (Some(Verdict::Unknown), Some((low, high))) => {
+            format!(": {low:.1} to {high:.1} M/s; needs a measured rate of this processor")
+        }
+        _ => String::new(),
+    };
     cell.says = format!(
-        "{}wire rate: published {published}, rule {}, model {}",
+        "{}wire rate: published {published}, rule {}, model {}{why}",
         if cell.says.is_empty() { String::new() } else { format!("{}; ", cell.says) },
         word(rule),
         word(model)
     );
 }
 
-fn word(is: Option<bool>) -> &'static str {
-    is.map_or("-", |is| if is { "yes" } else { "no" })
+fn word(is: Option<Verdict>) -> &'static str {
+    is.map_or("-", Verdict::word)
 }
 
 /// A slot behind the chipset: what four lanes of the second generation carry to it and from it.
@@ -158,8 +256,14 @@ fn chipset(table: &Table) -> Option<Cell> {
     cell.uncalibrated = cell.low.zip(cell.high).map(|(low, high)| (can.sent, low, high));
     cell.left_out = cell.predicted;
     cell.bottleneck = "chipset's uplink".to_owned();
+    let wire = framing::packets_per_second(LINK_GBPS * 1e9, FRAME_BYTES) / 1e6;
+    let verdict = match can.received >= FULL * wire {
+        true => "yes".to_owned(),
+        false => format!("no: chipset slot, {:.1} to {:.1} M/s", can.received, can.sent),
+    };
     cell.says = format!(
-        "four lanes at 5 GT/s: {:.1} M packets/s received, {:.1} sent with a doorbell each",
+        "four lanes at 5 GT/s: {:.1} M packets/s received, {:.1} sent with a doorbell each; wire \
+         rate: {verdict}",
         can.received, can.sent
     );
     Some(cell)
@@ -207,26 +311,4 @@ fn conclude(
         })
     });
     answer.remarks.extend(below);
-    let right = |verdict: &dyn Fn(&Cell) -> Option<bool>| {
-        let told = rows.iter().zip(&answer.cells).filter_map(|(row, cell)| {
-            let published = match row.text("wire_rate")? {
-                "yes" => true,
-                "no" => false,
-                _ => return None,
-            };
-            Some(verdict(cell)? == published)
-        });
-        let told: Vec<bool> = told.collect();
-        format!("{} of {}", told.iter().filter(|right| **right).count(), told.len())
-    };
-    let said =
-        |cell: &Cell, who: &str| match cell.says.split(who).nth(1)?.split([',', ';']).next()? {
-            "yes" => Some(true),
-            "no" => Some(false),
-            _ => None,
-        };
-    let (rule, model) = (right(&|cell| said(cell, "rule ")), right(&|cell| said(cell, "model ")));
-    answer
-        .remarks
-        .push(format!("verdicts on wire rate that are right: rule {rule}, model {model}"));
 }
