@@ -157,13 +157,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
             let senders = done.iter().filter_map(|run| run.sender);
             total(senders.flat_map(|sender| &sender.flows).map(|flow| flow.lost))
         }),
-        datagrams_per_second: trial
-            .kind
-            .counts_datagrams()
-            .then(|| {
-                over(&done, Unit::DatagramsPerSecond, |run| Some(run.received(|f| f.messages)))
-            })
-            .flatten(),
+        datagrams_per_second: datagrams(trial, &done),
         trips_per_second: (metric == Metric::RoundTripP50)
             .then(|| over(&done, Unit::PerSecond, Done::trips_per_second))
             .flatten(),
@@ -195,6 +189,13 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
     };
     summary.labels = labels(whole.study, trial, &summary);
     summary
+}
+
+/// Datagrams that arrived a second, of a workload that has any.
+fn datagrams(trial: &Trial, done: &[Done<'_>]) -> Option<Estimate> {
+    let rate = |run: &Done<'_>| Some(run.received(|flow| flow.messages));
+    let counts = trial.kind.counts_datagrams();
+    counts.then(|| over(done, Unit::DatagramsPerSecond, rate)).flatten()
 }
 
 /// Times between sending and arriving, of both directions.

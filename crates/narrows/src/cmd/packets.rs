@@ -66,6 +66,7 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
         socket: None,
         settings,
         copy_share: false,
+        both_ways: false,
         explain: false,
         diagnose: false,
         sizes: Vec::new(),

@@ -241,9 +241,8 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
             words::brief(analysis, summary)
         ));
     }
-    if let Some(jitter) = &summary.jitter {
-        lines.push(format!("jitter {}", words::middle(jitter)));
-    }
+    let jitter = summary.jitter.as_ref();
+    lines.extend(jitter.map(|jitter| format!("jitter {}", words::middle(jitter))));
     if let Some(back) = &summary.back {
         let there = summary.estimate.map_or(0.0, |both| both.value - back.value);
         let there = words::value(there, back.unit);

@@ -5,7 +5,7 @@ use super::payload::Compared;
 use super::pin;
 use super::tally::{Clockwork, Phase, Tally, TallyNow};
 use super::trips::Trips;
-use crate::packets::delays::Delays;
+use crate::harness::delays::Delays;
 use crate::{LoadError, ThreadMeter};
 use narrows_model::load::{
     Binding, CpuList, Effective, EndReport, FlowTally, Interval, Stretch, ThreadUsage, Timeline,
@@ -138,7 +138,7 @@ pub struct LaneEnd {
     pub compared: Option<Compared>,
     /// Datagrams of a stretch that the other end counts too.
     pub stretch: Option<Stretch>,
-    /// Packets of the sender's window by delay, in buckets of [`crate::packets::delays`].
+    /// Packets of the sender's window by delay, in buckets of [`crate::harness::delays`].
     pub delays: Option<Vec<u64>>,
     /// Messages that nobody acknowledges.
     pub unacknowledged: Option<Unacknowledged>,

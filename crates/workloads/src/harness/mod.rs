@@ -2,6 +2,7 @@
 
 pub mod buffer;
 mod crew;
+pub mod delays;
 pub mod ends;
 pub mod grant;
 mod mark;

@@ -6,7 +6,6 @@
 //! payload opens with four bytes of the trial's token, a number and the time it was sent.
 
 pub mod bpf;
-pub mod delays;
 pub mod frame;
 pub mod link;
 pub mod over;

@@ -1,9 +1,9 @@
 //! What senders and receivers of packets share: how the end of a run is said, how packets of a flow
 //! are counted, and how far apart they are.
 
-use super::delays::Delays;
 use super::stamp::{self, Stamp, now_ns};
 use crate::LoadError;
+use crate::harness::delays::Delays;
 use crate::harness::ends::Flow;
 use crate::harness::meet::Token;
 use crate::harness::{LaneEnd, Tally};

@@ -4,7 +4,7 @@
 use super::sys::{Array, Program, Table, helper, verdict};
 use super::{Assembler, Condition, Insn, Label, NotAssembled, Operation, Register, Width};
 use crate::LoadError;
-use crate::packets::delays::BUCKETS;
+use crate::harness::delays::BUCKETS;
 use crate::packets::frame::at;
 use crate::packets::stamp;
 use Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, Stack};
@@ -111,7 +111,7 @@ impl Counter {
         self.flows_of(thread).fold(Counted::default(), add)
     }
 
-    /// Delays of a thread's packets, by bucket of [`crate::packets::delays`].
+    /// Delays of a thread's packets, by bucket of [`crate::harness::delays`].
     pub fn delays(&self, thread: usize) -> Vec<u64> {
         let of = |bucket: usize| {
             let get = |flow| self.flows.get(flow * word::COUNT + word::DELAYS + bucket);
@@ -413,7 +413,7 @@ mod tests {
             counter.program().run_once(&packet(40_000, 5000, late, 64)).expect("a run");
         }
         let delays = counter.delays(0);
-        let at = crate::packets::delays::bucket(now_ns() - sent_ns);
+        let at = crate::harness::delays::bucket(now_ns() - sent_ns);
         assert_eq!(delays[at - 1..=at].iter().sum::<u64>(), 1);
         assert_eq!(delays.iter().sum::<u64>(), 1, "none from the future");
     }

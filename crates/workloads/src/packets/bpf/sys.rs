@@ -264,7 +264,8 @@ impl Program {
         open(LINK_CREATE, &mut wanted)
     }
 
-    /// Runs it once on a copy of a frame, of which nothing leaves: its verdict, and the frame after.
+    /// Runs it once on a copy of a frame, of which nothing leaves: its verdict, and the frame
+    /// after it.
     pub fn run_once(&self, frame: &[u8]) -> io::Result<(u32, Vec<u8>)> {
         let mut after = vec![0; frame.len()];
         let mut wanted = TestRun {
@@ -282,8 +283,8 @@ impl Program {
         Ok((wanted.answer, after))
     }
 
-    /// Runs it on copies of a frame, which leave by what it returns, `repeat` times. A signal breaks
-    /// it off (`Interrupted`).
+    /// Runs it on copies of a frame, which leave by what it returns, `repeat` times. A signal
+    /// breaks it off (`Interrupted`).
     pub fn run_live(&self, frame: &[u8], repeat: u32) -> io::Result<()> {
         let mut wanted = TestRun {
             program: self.file.as_raw_fd() as u32,
