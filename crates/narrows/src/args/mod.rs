@@ -92,11 +92,12 @@ pub enum Command {
     /// Without a choice: all kernels on one thread and on all, latency from the first-level cache
     /// to memory, and, where there are several nodes, all pairs of them.
     Mem(MemArgs),
-    /// Measure packets a second and their loss: frames of 64 to 9018 bytes, raw or over sockets
+    /// Measure packets a second and their loss
     ///
-    /// To a host that runs `narrows serve`, or without one between two network namespaces of this
-    /// host: the stack and the drivers, without a NIC. Packets are numbered and timed; what counts
-    /// is what arrives, and both interfaces are asked too.
+    /// Frames of 64 to 9018 bytes, raw or over sockets, to a host that runs `narrows serve`, or
+    /// without one between two network namespaces of this host: the stack and the drivers, without
+    /// a NIC. Packets are numbered and timed; what counts is what arrives, and both interfaces are
+    /// asked too.
     Packets(PacketsArgs),
     /// What it costs to be away from the NIC's node: process, memory and interrupts, at both ends
     ///
