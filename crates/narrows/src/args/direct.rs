@@ -153,12 +153,12 @@ pub struct PacketsArgs {
     /// Who is measured.
     #[command(flatten)]
     pub peer: PeerArgs,
-    /// Interface that packets leave from; the raw senders (xdp, ring) send on no other, and to the
-    /// peer's MAC address alone
+    /// Interface that packets leave from; the raw sender (xdp) sends on no other, and to the peer's
+    /// MAC address alone
     #[arg(long, value_name = "IF", conflicts_with = "bind", requires = "hosts")]
     pub nic: Option<String>,
     /// Packets a second, all threads of a direction together: 1M, 14.88M, or max for as fast as it
-    /// goes, which raw senders to another host must be told
+    /// goes, which the raw sender to another host must be told
     #[arg(long, value_name = "N|max", conflicts_with = "bitrate", value_parser = packet_rate)]
     pub rate: Option<PacketRate>,
     /// Options of the table.

@@ -39,8 +39,8 @@ pub fn of(told: &Flow, socket: &Socket) -> Result<Link, LoadError> {
         (None, Some(_)) => having(*ends(socket)?.0.ip())?,
         (None, None) => {
             return Err(LoadError::Order(
-                "raw packets leave and are counted only on an interface that is named: --nic here, \
-                 `narrows serve --packets` at an agent"
+                "raw packets leave and are counted only on an interface that is named: --nic here; \
+                 an agent sends and counts none"
                     .to_owned(),
             ));
         }

@@ -38,7 +38,9 @@ fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError
     let mut frame = frame::build(&ends, told.message());
     if frame.len() > FRAME_BYTES_MAX {
         let most = FRAME_BYTES_MAX + 4;
-        return Err(LoadError::Order(format!("xdp sends frames of up to {most} B; use ring")));
+        return Err(LoadError::Order(format!(
+            "xdp sends frames of up to {most} B; larger ones go over sockets"
+        )));
     }
     Stamp { number: 0, is_in_window: false, sent_ns: 0 }
         .write(mark(&told.token), &mut frame[frame::at::PAYLOAD..]);
