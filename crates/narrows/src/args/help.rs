@@ -317,7 +317,7 @@ mod tests {
             let short = sub.render_help().to_string();
             let long = sub.render_long_help().to_string();
             assert!(short.lines().count() * 2 < long.lines().count(), "{name}\n{short}");
-            assert!(long.contains("--dscp") || name == "rdma", "{long}");
+            assert!(long.contains("--dscp") || ["rdma", "packets"].contains(&name), "{long}");
             assert!(!short.contains("--dscp") && short.contains("Examples:"), "{short}");
         }
     }

@@ -55,10 +55,11 @@ pub enum Command {
     Compare(CompareArgs),
     /// Print the completion script for a shell
     Completions(CompletionsArgs),
-    /// How many cache lines a core has in flight, and what is known of the way to memory
+    /// Count the cache lines that a core has in flight
     ///
     /// A NIC can be slow with no link full: lines in flight over latency bound each part of the way
-    /// (docs/no-link-full.md). Measures the part that needs no counters.
+    /// to memory (docs/no-link-full.md). Measures the part that needs no counters, and says what is
+    /// known of the others.
     Credits(CreditsArgs),
     /// What holds TCP to a host that runs `narrows serve`, tried out: one change at a time, and put
     /// back
@@ -87,7 +88,7 @@ pub enum Command {
     Listener,
     /// Print a manual page as roff, or write those of all commands
     Man(ManArgs),
-    /// Measure this host's memory: bandwidth by kernel and node, latency by size and load
+    /// Measure this host's memory: bandwidth, latency by size and load
     ///
     /// Without a choice: all kernels on one thread and on all, latency from the first-level cache
     /// to memory, and, where there are several nodes, all pairs of them.
@@ -99,9 +100,9 @@ pub enum Command {
     /// a NIC. Packets are numbered and timed; what counts is what arrives, and both interfaces are
     /// asked too.
     Packets(PacketsArgs),
-    /// What it costs to be away from the NIC's node: process, memory and interrupts, at both ends
+    /// What it costs to be away from the NIC's node
     ///
-    /// Makes a study of the nodes that the two hosts have and runs it: throughput and round trips
+    /// Process, memory and interrupts, at both ends. Makes a study of the nodes that the two hosts have and runs it: throughput and round trips
     /// with everything at the NIC's node, with one end moved, both, and one thing at a time, as
     /// many as fit the time. Says what each move costs, with intervals that hold together. On a
     /// host with one node it says what cannot be varied.
@@ -128,13 +129,13 @@ pub enum Command {
     Study(StudyArgs),
     /// Measure TCP throughput to a host that runs `narrows serve`
     Tcp(TcpArgs),
-    /// What to change on this host for one kind of work, and the changes themselves
+    /// What to change on this host for one kind of work
     ///
     /// Prints each setting with what it is, what it should be, why, what that is worth and the
     /// exact command. With --apply it writes those that are files under /proc/sys and /sys, and
     /// with a peer it measures before and after. It stops no service and opens no port.
     Tune(TuneArgs),
-    /// Measure UDP throughput and loss to a host that runs `narrows serve`
+    /// Measure UDP rate and loss to a host that runs `narrows serve`
     Udp(UdpArgs),
     /// Check that study files are whole, and that their results follow from their records
     Verify(VerifyArgs),
