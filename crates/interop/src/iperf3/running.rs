@@ -32,7 +32,7 @@ pub struct Run {
     pub udp: bool,
     direction: Direction,
     pub no_delay: bool,
-    count: u32,
+    pub count: u32,
     message: usize,
     /// From datagram to datagram of a stream, in nanoseconds.
     gap_ns: Option<f64>,

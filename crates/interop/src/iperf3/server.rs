@@ -79,6 +79,7 @@ impl Service for Tests {
     /// A stream of the test that runs has mostly said its cookie by now. It is not let in as a
     /// stranger, so that a test of many streams is no crowd.
     fn take(&self, stream: TcpStream) -> Option<TcpStream> {
+        self.lock().arrivals.came(&stream);
         let mut cookie = [0; COOKIE_BYTES];
         let said = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut cookie));
         if !matches!(said, Ok(COOKIE_BYTES)) || !self.lock().is_of_current(&cookie) {
@@ -239,10 +240,15 @@ impl Turn<'_> {
     ) -> io::Result<()> {
         say(control, State::CreateStreams)?;
         let deadline = Instant::now() + STEP_WITHIN;
-        while streams.are_missing() {
+        let mut taken = Vec::new();
+        while taken.len() < streams.run.count as usize {
             let left = deadline.saturating_duration_since(Instant::now());
             let stream = self.granted.streams.recv_timeout(left);
-            let stream = stream.map_err(|_| io::Error::from(ErrorKind::TimedOut))?;
+            taken.push(stream.map_err(|_| io::Error::from(ErrorKind::TimedOut))?);
+        }
+        // By its place a stream sends or receives.
+        self.tests.lock().arrivals.sort(&mut taken);
+        for stream in taken {
             stream.set_nonblocking(false)?;
             stream.set_nodelay(streams.run.no_delay)?;
             prepare((&stream).into(), asked)?;

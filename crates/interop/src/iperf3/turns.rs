@@ -3,7 +3,8 @@
 //! the network that had it then leaves as long a pause.
 
 use super::COOKIE_BYTES;
-use std::net::{IpAddr, TcpStream};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,9 +16,39 @@ pub type Cookie = [u8; COOKIE_BYTES];
 /// The longest pause of a network that others waited for: in it they come again and are served.
 pub const PAUSE_MAX: Duration = Duration::from_secs(10);
 
+/// Connections whose order is kept: more than a test has streams, fewer than a crowd could fill.
+const ARRIVALS_KEPT: usize = 4096;
+
+/// The order in which connections came. Which of a test's streams send and which receive goes by
+/// it, and the cookies, by which a stream is known, may arrive in another.
+#[derive(Default)]
+pub struct Arrivals(VecDeque<SocketAddr>);
+
+impl Arrivals {
+    /// Keeps that a connection came, forgetting the eldest of too many.
+    pub fn came(&mut self, stream: &TcpStream) {
+        if self.0.len() == ARRIVALS_KEPT {
+            self.0.pop_front();
+        }
+        self.0.extend(stream.peer_addr());
+    }
+
+    /// Puts streams into the order in which they came; what is not known comes last.
+    pub fn sort(&self, streams: &mut [TcpStream]) {
+        streams.sort_by_cached_key(|stream| {
+            let from = stream.peer_addr().ok();
+            // A port that was used before counts by its last time.
+            let place = self.0.iter().rposition(|came| Some(*came) == from);
+            place.unwrap_or(usize::MAX)
+        });
+    }
+}
+
 /// Who has the server, and who is to leave it to others for a while.
 #[derive(Default)]
 pub struct Turns {
+    /// The order in which connections came, of whatever test.
+    pub arrivals: Arrivals,
     current: Option<Current>,
     pause: Option<Pause>,
 }
@@ -159,6 +190,28 @@ mod tests {
 
     fn cookie(of: u8) -> Cookie {
         [of; COOKIE_BYTES]
+    }
+
+    #[test]
+    fn streams_are_in_the_order_in_which_they_came_and_not_in_that_of_their_cookies() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let clients: Vec<TcpStream> =
+            (0..4).map(|_| TcpStream::connect(address).expect("a client")).collect();
+        let mut came = Arrivals::default();
+        let mut taken: Vec<TcpStream> =
+            clients.iter().map(|_| listener.accept().expect("a stream").0).collect();
+        taken.iter().for_each(|stream| came.came(stream));
+        taken.rotate_left(3);
+        taken.swap(1, 2);
+        came.sort(&mut taken);
+        let ports = |streams: &[TcpStream], of: fn(&TcpStream) -> SocketAddr| -> Vec<u16> {
+            streams.iter().map(|stream| of(stream).port()).collect()
+        };
+        let wanted = ports(&clients, |stream| stream.local_addr().expect("an address"));
+        assert_eq!(ports(&taken, |stream| stream.peer_addr().expect("an address")), wanted);
+        (0..ARRIVALS_KEPT).for_each(|_| came.came(&taken[1]));
+        assert_eq!(came.0.len(), ARRIVALS_KEPT, "a crowd fills no memory");
     }
 
     #[test]
