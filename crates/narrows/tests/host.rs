@@ -328,7 +328,7 @@ fn two_hosts_are_told_apart_by_what_matters_first() {
     let text = out(&run(narrows().args(["host", "--diff"]).args([&good, &bad])));
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[1].starts_with("memory balance"), "{text}");
-    assert!(lines[1].contains("Balanced") && lines[1].contains("NearBalanced"), "{text}");
+    assert!(lines[1].contains(" balanced ") && lines[1].ends_with(" near-balanced"), "{text}");
     assert!(text.contains("slot A3"), "{text}");
     let same = out(&run(narrows().args(["host", "--diff"]).args([&good, &good])));
     assert!(same.starts_with("no difference in "), "{same}");
