@@ -60,11 +60,14 @@ fn make(
 }
 
 /// The trials that tell more, where there is one cell whose limit is a symptom and whose agent can
-/// run them. A stream of JSON has named its trials before.
+/// run them. A program that reads a table has asked for these runs, in this time, and a stream of JSON
+/// has named its trials before.
 fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<Vec<Trial>, Failure> {
     let [trial] = opened.trials.as_slice() else { return Ok(Vec::new()) };
     let is_plain = trial.pairs().count() == 1 && trial.controllers().is_some();
-    if !is_plain || measurement.peer.out.json_stream || !opened.far.has_agents() {
+    let out = &measurement.peer.out;
+    let is_read_by_people = out.format() == "text" && !out.json_stream;
+    if !is_plain || !is_read_by_people || !opened.far.has_agents() {
         return Ok(Vec::new());
     }
     let stored = narrows_store::read(&opened.file)?;
