@@ -7,7 +7,7 @@ use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
 /// Workload, id of a trial, id of an imported one.
-const IDS: [(&str, &str, &str); 27] = [
+const IDS: [(&str, &str, &str); 28] = [
     ("memory-copy", "763f873c094f7a1c", "6f20fa865bf4f23b"),
     ("memory-copy-nt", "e7f01233e9a875e1", "8fb78e5ac03260e0"),
     ("memory-latency", "cbd622e0fbc94266", "538a79bd077cbf13"),
@@ -17,6 +17,7 @@ const IDS: [(&str, &str, &str); 27] = [
     ("memory-triad-nt", "5c7c9e72e2e6c2e9", "46aa24f01a402df4"),
     ("memory-write", "a237f73de74a0e0f", "8efe77217ba9af35"),
     ("memory-write-nt", "e57bfb9beb70c72e", "1c2ac6ca0e565836"),
+    ("packets", "5009533a31391229", "829f474a5806de5a"),
     ("path-probe", "72d6168826d4cc5c", "72b70a0a9b8dff2e"),
     ("rdma-atomic-rr", "fbf45e3bfff1c6af", "e4c156adb9bc2c1c"),
     ("rdma-atomic-stream", "713b3de0f9665999", "05c410f02a0302b3"),

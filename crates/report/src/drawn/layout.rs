@@ -78,12 +78,11 @@ impl Links {
         }
     }
 
-    /// `up to 3 of 10.4 GT/s, 62.4 GB/s each way (the family's most; this model may have fewer)`.
+    /// `up to 3 of 10.4 GT/s, 62.4 GB/s each way (by family)`: a model may have fewer.
     pub fn says(self) -> String {
         match (self, self.gbytes()) {
             (Self::AtMost(links, gts), Some(rate)) => format!(
-                "up to {links} of {gts} GT/s, {} GB/s each way (the family's most; this model may \
-                 have fewer)",
+                "up to {links} of {gts} GT/s, {} GB/s each way (by family)",
                 three_digits(rate)
             ),
             _ => "width unknown".to_owned(),
