@@ -102,10 +102,10 @@ pub enum Command {
     Packets(PacketsArgs),
     /// What it costs to be away from the NIC's node
     ///
-    /// Process, memory and interrupts, at both ends. Makes a study of the nodes that the two hosts have and runs it: throughput and round trips
-    /// with everything at the NIC's node, with one end moved, both, and one thing at a time, as
-    /// many as fit the time. Says what each move costs, with intervals that hold together. On a
-    /// host with one node it says what cannot be varied.
+    /// Process, memory and interrupts, at both ends. Makes a study of the nodes that the two hosts
+    /// have and runs it: throughput and round trips with everything at the NIC's node, with one end
+    /// moved, both, and one thing at a time, as many as fit the time. Says what each move costs,
+    /// with intervals that hold together. On a host with one node it says what cannot be varied.
     Placement(PlacementArgs),
     /// What should be reached, as the host is and after a change; and published tables next to the
     /// model
