@@ -60,8 +60,8 @@ fn make(
 }
 
 /// The trials that tell more, where there is one cell whose limit is a symptom and whose agent can
-/// run them. A program that reads a table has asked for these runs, in this time, and a stream of JSON
-/// has named its trials before.
+/// run them. A program that reads a table has asked for these runs, in this time, and a stream of
+/// JSON has named its trials before.
 fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<Vec<Trial>, Failure> {
     let [trial] = opened.trials.as_slice() else { return Ok(Vec::new()) };
     let is_plain = trial.pairs().count() == 1 && trial.controllers().is_some();
