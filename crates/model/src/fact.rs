@@ -24,13 +24,16 @@ pub enum Fact<T> {
     Known {
         /// What was read.
         value: T,
-        /// Where.
+        /// The file, system call or structure that it was read from.
         from: Source,
     },
     /// The machine has no such thing, or does not tell.
     Absent {
         /// Where it was looked for.
         from: Source,
+        /// What stands there where that means that there is none, such as `-1`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<String>,
     },
     /// It is there, but this user may not read it.
     Denied {
@@ -63,7 +66,11 @@ impl<T> Fact<T> {
     }
     /// A fact that the machine does not offer.
     pub fn absent(from: impl Into<String>) -> Self {
-        Self::Absent { from: Source(from.into()) }
+        Self::Absent { from: Source(from.into()), said: None }
+    }
+    /// A fact whose file says that there is none.
+    pub fn said_absent(from: impl Into<String>, said: impl Into<String>) -> Self {
+        Self::Absent { from: Source(from.into()), said: Some(said.into()) }
     }
     /// A fact that stood there garbled.
     pub fn malformed(from: impl Into<String>, text: impl Into<String>) -> Self {
@@ -78,13 +85,13 @@ impl<T> Fact<T> {
     }
     /// Whether nobody asked for it, so that nothing says that the machine has no such thing.
     pub fn is_unasked(&self) -> bool {
-        matches!(self, Self::Absent { from } if from.0 == UNASKED)
+        matches!(self, Self::Absent { from, .. } if from.0 == UNASKED)
     }
     /// Where the fact was looked for.
     pub fn source(&self) -> &Source {
         match self {
             Self::Known { from, .. }
-            | Self::Absent { from }
+            | Self::Absent { from, .. }
             | Self::Denied { from }
             | Self::Malformed { from, .. } => from,
         }
@@ -93,7 +100,12 @@ impl<T> Fact<T> {
     pub fn gap(&self) -> Option<String> {
         match self {
             Self::Known { .. } => None,
-            Self::Absent { from } => Some(format!("not offered by this machine ({from})")),
+            Self::Absent { from, said: None } => {
+                Some(format!("not offered by this machine ({from})"))
+            }
+            Self::Absent { from, said: Some(said) } => {
+                Some(format!("not offered by this machine ({from} is {said})"))
+            }
             Self::Denied { from } => Some(format!("no permission to read {from}")),
             Self::Malformed { from, text } => Some(format!("{from} cannot be understood: {text}")),
         }
@@ -109,7 +121,7 @@ impl<T> Fact<T> {
                 Ok(value) => Fact::Known { value, from },
                 Err(error) => Fact::Malformed { from, text: error.to_string() },
             },
-            Self::Absent { from } => Fact::Absent { from },
+            Self::Absent { from, said } => Fact::Absent { from, said },
             Self::Denied { from } => Fact::Denied { from },
             Self::Malformed { from, text } => Fact::Malformed { from, text },
         }

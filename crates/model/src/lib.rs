@@ -16,6 +16,7 @@ pub mod memory_traffic;
 mod need;
 pub mod options;
 pub mod packets;
+pub mod peer_name;
 pub mod probe;
 pub mod profile;
 pub mod rdma;

@@ -61,6 +61,11 @@ pub struct Timeline {
 }
 
 impl Timeline {
+    /// A warm-up, a window in slices of a tenth of a second, and a cool-down.
+    pub const fn new(warmup_ns: Nanos, window_ns: Nanos, cooldown_ns: Nanos) -> Self {
+        Self { warmup_ns, window_ns, cooldown_ns, interval_ns: None }
+    }
+
     /// From the signal to go to the end of the cool-down.
     pub fn length(&self) -> std::time::Duration {
         let ns = [self.warmup_ns.0, self.window_ns.0, self.cooldown_ns.0];
@@ -112,6 +117,29 @@ pub struct Job {
     /// rate of its agent's owner; `None` leaves them unbounded. Never taken from a peer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub responses_bps: Option<u64>,
+}
+
+impl Job {
+    /// An order on any CPUs, which meets the other end nowhere yet.
+    pub fn new(kind: Workload, end: Role, params: Params, timeline: Timeline) -> Self {
+        Self {
+            kind,
+            end,
+            params,
+            cpus: CpuList::default(),
+            binding: Binding::default(),
+            timeline,
+            address: None,
+            token: String::new(),
+            namespace: None,
+            node: None,
+            bind: None,
+            iperf3: None,
+            ports: None,
+            grant: None,
+            responses_bps: None,
+        }
+    }
 }
 
 /// What lets the ends of two agents meet. Their controller makes it for one run; its secret is the

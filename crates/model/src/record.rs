@@ -73,7 +73,7 @@ impl Reported {
 
 impl Record {
     /// Reports of all ends of a role.
-    pub fn of(&self, role: Role) -> impl Iterator<Item = &EndReport> {
+    pub fn of(&self, role: Role) -> impl Iterator<Item = &EndReport> + Clone {
         self.reports.iter().filter(move |one| one.role == role).map(|one| &*one.report)
     }
 

@@ -5,7 +5,7 @@ use crate::record::Record;
 use crate::trial::{EndHost, NetworkPath, Trial, TrialId};
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What was planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct Study {
     /// How a study's runs are spread over time.
     #[serde(default)]
     pub spread: Option<Spread>,
+    /// Which rate a study of packets searches for, in place of repeats of every cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
     /// Whether a study was cut short to be tried.
     #[serde(default)]
     pub quick: bool,
@@ -52,6 +55,34 @@ pub struct Study {
     pub cache_bytes: Bytes,
     /// NUMA node that the memory kernels ran on, when the host has nodes.
     pub memory_node: Option<u32>,
+}
+
+impl Study {
+    /// A study of this narrows's version and schema that asks nothing more: without peer, title,
+    /// precision or spread over time.
+    pub fn new(command: &str, path: NetworkPath, repeats: u32, seed: u64) -> Self {
+        Self {
+            schema_version: crate::SCHEMA_VERSION,
+            narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command.to_owned(),
+            seed,
+            repeats,
+            path,
+            peer: None,
+            title: None,
+            reading: Reading::default(),
+            precision: None,
+            spread: None,
+            search: None,
+            quick: false,
+            together: false,
+            interface: None,
+            began_unix_ns: Nanos(0),
+            path_mtu_bytes: None,
+            cache_bytes: Bytes(0),
+            memory_node: None,
+        }
+    }
 }
 
 /// Name and question of a study.
@@ -80,6 +111,72 @@ fn ninety_five() -> f64 {
     95.0
 }
 
+/// The factor that a search adds to a study: its levels are the rates.
+pub const RATE: &str = "rate";
+
+/// A search for the highest rate of packets at which no more are lost than allowed: the throughput
+/// of RFC 2544 (section 26.1) and of RFC 8219 where nothing may be lost. Which rate is tried next
+/// follows from the runs that are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// The highest rate that is tried.
+    pub rate_max_packets_per_second: f64,
+    /// The lowest; without it a hundredth of the highest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_min_packets_per_second: Option<f64>,
+    /// The answer's interval is to be as narrow as this.
+    #[serde(default = "two_percent")]
+    pub resolution_percent: f64,
+    /// A run passes when it loses no more than this share of what was sent.
+    #[serde(default)]
+    pub loss_percent: f64,
+    /// How sure the answer's interval is.
+    #[serde(default = "ninety_five")]
+    pub confidence_percent: f64,
+    /// Runs of one search after which it is given up.
+    #[serde(default = "eighty")]
+    pub runs_max: u32,
+}
+
+fn two_percent() -> f64 {
+    2.0
+}
+
+fn eighty() -> u32 {
+    80
+}
+
+impl Search {
+    /// How far the rates that are tried lie apart: two steps are the resolution.
+    pub fn step(&self) -> f64 {
+        self.resolution_percent / 200.0
+    }
+
+    /// The rates that may be tried, in packets a second, from the lowest to the highest: each a
+    /// step above the one before.
+    pub fn rates(&self) -> Vec<u64> {
+        let most = self.rate_max_packets_per_second;
+        let least = self.rate_min_packets_per_second.unwrap_or(most / 100.0).max(1.0);
+        let downwards = std::iter::successors(Some(most), |rate| Some(rate / (1.0 + self.step())));
+        let mut rates: Vec<u64> =
+            downwards.take_while(|rate| *rate >= least).map(|rate| rate.round() as u64).collect();
+        rates.dedup();
+        rates.reverse();
+        rates
+    }
+
+    /// The rate of a level of [`RATE`].
+    pub fn rate_of(level: &str) -> Option<u64> {
+        level.strip_suffix("/s")?.parse().ok()
+    }
+
+    /// The level of a rate.
+    pub fn level_of(rate: u64) -> String {
+        format!("{rate}/s")
+    }
+}
+
 /// Sessions that a study is spread over.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,6 +199,9 @@ pub struct Reading {
     /// Whether levels of the factor along the axis are to be recommended; without it, only those of
     /// a factor that is changed by hand.
     pub recommend: Option<bool>,
+    /// What a level of the factor along the axis costs, in one currency for all.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, f64>,
 }
 
 /// How a study ended.
@@ -179,24 +279,8 @@ impl StoredStudy {
     pub fn unmeasured(host: Host) -> Self {
         Self {
             study: Study {
-                schema_version: crate::SCHEMA_VERSION,
                 narrows_version: String::new(),
-                command: "host".to_owned(),
-                seed: 0,
-                repeats: 0,
-                path: NetworkPath::Memory,
-                peer: None,
-                title: None,
-                reading: Reading::default(),
-                precision: None,
-                spread: None,
-                quick: false,
-                together: false,
-                interface: None,
-                began_unix_ns: Nanos(0),
-                path_mtu_bytes: None,
-                cache_bytes: Bytes(0),
-                memory_node: None,
+                ..Study::new("host", NetworkPath::Memory, 0, 0)
             },
             ended: None,
             definition: None,
@@ -227,6 +311,14 @@ impl StoredStudy {
             by_trial.entry(&record.trial).or_default().push(record);
         }
         by_trial
+    }
+    /// Leaves the rates out that a search had no need to try.
+    pub fn without_untried(mut self) -> Self {
+        if self.study.search.is_some() {
+            let tried: BTreeSet<&TrialId> = self.records.iter().map(|run| &run.trial).collect();
+            self.trials.retain(|trial| tried.contains(&trial.id));
+        }
+        self
     }
     /// Runs that were planned.
     pub fn planned_runs(&self) -> usize {

@@ -55,7 +55,7 @@ pub struct CpuCounts {
 /// Package, die, core and node of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuPlace {
-    /// CPU number.
+    /// Number of the logical CPU, as the kernel counts them.
     pub cpu: u32,
     /// Physical package (socket), when the kernel says.
     pub package: Option<u32>,
@@ -69,7 +69,7 @@ pub struct CpuPlace {
     pub node: Option<u32>,
 }
 
-/// One cache.
+/// One cache of a CPU, or one that several share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cache {
     /// 1, 2, 3.
@@ -93,14 +93,14 @@ pub struct CpuSocket {
     pub model: Option<String>,
     /// Its cores that are switched on.
     pub cores: Option<u32>,
-    /// Its threads.
+    /// Threads of all its cores, switched off or not.
     pub threads: Option<u32>,
 }
 
 /// One idle state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleState {
-    /// Name, `C6`.
+    /// Name that the driver gives it, such as `C6`.
     pub name: String,
     /// Time to wake from it, as the driver states.
     pub exit_latency_us: u64,

@@ -1,5 +1,6 @@
 //! NUMA nodes, memory controllers, slots and modules.
 
+use super::ChannelId;
 use crate::{Bytes, BytesPerSecond, Fact, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// One NUMA node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
-    /// Node number.
+    /// Number of the node, as the kernel counts them.
     pub id: u32,
     /// Its online CPUs; empty for a memory-only node.
     pub cpus: Vec<u32>,
@@ -79,7 +80,7 @@ pub struct Memory {
 pub struct Slot {
     /// Device locator, as printed on the board.
     pub locator: String,
-    /// Bank locator.
+    /// Bank locator, as firmware writes it (SMBIOS type 17).
     pub bank: String,
     /// Socket (counted from 0 in order of the maker's labels) and channel, when they are known.
     pub at: Option<SlotPlace>,
@@ -121,7 +122,8 @@ pub struct SlotPlace {
     /// Socket, from 0.
     pub socket: u32,
     /// Channel label inside the socket, as the maker writes it (`A`, `0`).
-    pub channel: String,
+    #[schemars(with = "String")]
+    pub channel: ChannelId,
     /// Memory controller inside the socket, from 0, when that is told.
     #[serde(default)]
     pub controller: Option<u32>,
@@ -141,7 +143,7 @@ pub struct Module {
     pub rated_mts: Option<u32>,
     /// Speed it runs at, in MT/s.
     pub configured_mts: Option<u32>,
-    /// Ranks.
+    /// Ranks: sets of chips that are selected together.
     pub ranks: Option<u32>,
 }
 
@@ -165,9 +167,9 @@ pub struct MemoryArray {
 pub struct MemoryRange {
     /// Handle of the array that answers.
     pub array: u16,
-    /// First byte.
+    /// Physical address of its first byte.
     pub first: u64,
-    /// Last byte.
+    /// Physical address of its last byte.
     pub last: u64,
     /// Modules that form one row of it.
     pub width: u8,
@@ -184,7 +186,7 @@ pub struct ControllerModule {
     pub location: String,
     /// Socket, controller and channel, when they can be read from these.
     pub at: Option<SlotPlace>,
-    /// Capacity.
+    /// Capacity; `None` where the driver tells none.
     pub size_bytes: Option<Bytes>,
     /// Memory type by the driver.
     pub technology: Option<String>,

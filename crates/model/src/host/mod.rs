@@ -1,11 +1,13 @@
 //! What a host is made of, as far as narrows reads it.
 
+mod channel;
 mod cpu;
 mod memory;
 mod nic;
 mod pci;
 mod sources;
 
+pub use channel::{ChannelId, Label};
 pub use cpu::{Cache, Cpu, CpuCounts, CpuPlace, CpuSocket, IdleState};
 pub use memory::{
     ControllerModule, HugePages, Interleave, Memory, MemoryArray, MemoryRange, Module, Node,
@@ -44,11 +46,11 @@ pub struct Host {
     pub name: Fact<String>,
     /// Maker and product, as firmware tells (`dmi/id`).
     pub product: Fact<String>,
-    /// Kernel release.
+    /// Release of the kernel, as `uname -r` tells it.
     pub kernel: Fact<String>,
     /// Hypervisor or container that this system runs in, when it shows.
     pub virtualised: Fact<String>,
-    /// Processors.
+    /// Processors, their places and how they sleep and clock.
     pub cpu: Cpu,
     /// NUMA nodes, ordered by number.
     pub nodes: Vec<Node>,

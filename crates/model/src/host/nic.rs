@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One network interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Nic {
-    /// Interface name.
+    /// Name of the network interface.
     pub name: String,
     /// True when a device stands behind it (`/sys/class/net/NAME/device`).
     pub physical: bool,
-    /// Kernel driver.
+    /// Kernel driver of the device, such as `mlx5_core`.
     pub driver: Fact<String>,
     /// Link rate now.
     pub speed_bps: Fact<BitsPerSecond>,
@@ -75,7 +75,7 @@ pub struct Nic {
     /// How packets are steered to CPUs in software.
     #[serde(default)]
     pub steering: Fact<Steering>,
-    /// Virtual functions.
+    /// Virtual functions (SR-IOV), set up and at most.
     #[serde(default)]
     pub virtual_functions: Fact<VirtualFunctions>,
     /// For a virtual function: the address of its physical one.
@@ -86,9 +86,9 @@ pub struct Nic {
 /// Queues of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Queues {
-    /// Receive queues.
+    /// Receive queues that are in use.
     pub rx: u32,
-    /// Transmit queues.
+    /// Transmit queues that are in use.
     pub tx: u32,
 }
 
@@ -133,10 +133,10 @@ pub struct Pause {
     pub tx: bool,
 }
 
-/// One interrupt.
+/// One interrupt and where it may be taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Irq {
-    /// Its number.
+    /// Number of the interrupt, as in `/proc/interrupts`.
     pub number: u32,
     /// What the driver calls it.
     pub name: Option<String>,
@@ -164,9 +164,9 @@ pub struct Steering {
 /// Virtual functions of a card (SR-IOV).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VirtualFunctions {
-    /// Switched on.
+    /// How many are switched on.
     pub now: u32,
-    /// At most.
+    /// How many the device has at most.
     pub most: u32,
 }
 
@@ -179,11 +179,11 @@ pub struct RdmaDevice {
     pub kind: Fact<String>,
     /// Version of its firmware.
     pub firmware: Fact<String>,
-    /// NUMA node.
+    /// NUMA node that the device is attached to.
     pub node: Fact<u32>,
     /// Address of its PCI function; none for a device in software.
     pub address: Option<String>,
-    /// Its ports.
+    /// Its ports, in order of their numbers.
     pub ports: Vec<RdmaPort>,
 }
 

@@ -14,7 +14,7 @@ pub enum DeviceKind {
     Network,
     /// Accelerator: display or 3D controller, processing accelerator, co-processor.
     Accelerator,
-    /// NVMe controller.
+    /// A controller of NVMe storage.
     Storage,
 }
 
@@ -27,7 +27,7 @@ pub struct Device {
     pub address: String,
     /// What the kernel calls it: interfaces, RDMA devices, disks.
     pub names: Vec<String>,
-    /// Kernel driver.
+    /// Kernel driver of the device, such as `nvme`.
     pub driver: Fact<String>,
     /// NUMA node of the function or of the nearest bridge above that has one.
     pub node: Fact<u32>,
@@ -40,7 +40,7 @@ pub struct Device {
 /// One PCI function on the way to a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PciHop {
-    /// `0000:3b:00.0`.
+    /// Domain, bus, device and function: `0000:3b:00.0`.
     pub address: String,
     /// Vendor and device as the PCI id list names them, else the hexadecimal pair.
     pub name: String,
@@ -78,7 +78,7 @@ pub struct Express {
 pub struct PciLink {
     /// Speed now, GT/s.
     pub speed_gts: f64,
-    /// Lanes now.
+    /// Lanes that are trained now.
     pub width: u32,
     /// Most speed this function can do, GT/s.
     pub speed_max_gts: f64,

@@ -52,10 +52,14 @@ pub struct Effective {
     /// Which boot of which machine this end ran on: the beginning of the kernel's own random id.
     #[serde(default)]
     pub machine: Option<String>,
-    /// Interface that has the flow's own address; the loopback device where the other end's address
-    /// is this host's too.
+    /// Interface by which the flows leave, as the kernel routes them; the loopback device where the
+    /// other end's address is this host's too. None where flows leave by different ones.
     #[serde(default)]
     pub interface: Option<String>,
+    /// Interface by which the flows come in, where the kernel tells: of connections that this end
+    /// accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface_in: Option<String>,
     /// Version of IP that the flow uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip: Option<IpVersion>,

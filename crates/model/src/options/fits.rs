@@ -34,6 +34,11 @@ pub const COMPARED: Fits = Fits { what: "streams", holds: Workload::is_stream };
 /// Streams over TCP.
 pub const TCP_STREAMS: Fits =
     Fits { what: "streams of TCP", holds: |load| load.is_tcp() && load.is_stream() };
+/// Messages over TCP, one way or there and back.
+pub const TCP_MESSAGES: Fits = Fits {
+    what: "streams and round trips of TCP",
+    holds: |load| load.is_tcp() && (load.is_stream() || load.is_round_trip()),
+};
 /// Requests and responses over sockets.
 pub const TRIPS: Fits = Fits {
     what: "round trips of TCP and UDP",

@@ -571,12 +571,29 @@ pub static QUICKACK: Opt<bool> = Opt::new(Declared {
     help: "Ends acknowledge at once what they have read, and do not wait for more to acknowledge \
            or for something to send (TCP_QUICKACK, set again after each read)",
     flags: &[Flag { on: TCP, long: "quickack", not_with: &["connect"], ..Flag::PLAIN }],
-    fits: Fits {
-        what: "streams and round trips of TCP",
-        holds: |load| load.is_tcp() && (load.is_stream() || load.is_round_trip()),
-    },
+    fits: fits::TCP_MESSAGES,
     kept: Kept::Key,
     shown: |_, _| Some("acknowledged at once (TCP_QUICKACK)".to_owned()),
     capability: Some("quickack"),
+    ..Declared::PLAIN
+});
+
+/// Bytes of a flow that may wait unsent before its program has to wait.
+pub static UNSENT: Opt<Bytes> = Opt::new(Declared {
+    key: "notsent_lowat",
+    takes: Takes::Size(1, i32::MAX as u64),
+    help: "Take more bytes from the program only while fewer than so many of a flow wait unsent \
+           (TCP_NOTSENT_LOWAT): less waits in the own queue, for more calls",
+    flags: &[Flag {
+        on: TCP,
+        long: "notsent-lowat",
+        value: "SIZE",
+        not_with: &["connect"],
+        ..Flag::PLAIN
+    }],
+    fits: fits::TCP_MESSAGES,
+    kept: Kept::Key,
+    shown: |value, _| Some(format!("{value} unsent at most (TCP_NOTSENT_LOWAT)")),
+    capability: Some("notsent_lowat"),
     ..Declared::PLAIN
 });

@@ -54,6 +54,7 @@ pub static ALL: &[&Declared] = &[
     &flows::MSS.declared,
     &flows::DSCP.declared,
     &flows::QUICKACK.declared,
+    &flows::UNSENT.declared,
     &trips::RESPONSE.declared,
     &trips::PER_SECOND.declared,
     &places::AFFINITY.declared,

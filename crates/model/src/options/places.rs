@@ -113,7 +113,7 @@ pub static PATTERN: Opt<String> = Opt::new(Declared {
         on: TCP_UDP,
         long: "pattern",
         value: "PATTERN",
-        not_with: &["iperf3", "rr", "bidirectional", "inside", "bind"],
+        not_with: &["iperf3", "inside", "bind"],
         ..Flag::PLAIN
     }],
     unset: Unset::Left,

@@ -62,7 +62,7 @@ fn both(params: &Params, word: fn(&RdmaPlace) -> Option<String>) -> Option<Value
     told.then(|| Value::Text(words.map(Option::unwrap_or_default).join(",")))
 }
 
-/// Devices, `LOCAL[,REMOTE]`.
+/// Devices here and, after a comma, at the peer: `LOCAL[,REMOTE]`.
 pub static DEVICE: Opt<String> = Opt::new(Declared {
     key: "device",
     takes: Takes::Text(Form::Any),

@@ -16,7 +16,7 @@ pub enum Unit {
     /// Bytes per second.
     #[serde(rename = "B/s")]
     BytesPerSecond,
-    /// Nanoseconds.
+    /// Nanoseconds of a duration.
     #[serde(rename = "ns")]
     Nanos,
     /// A share between 0 and 1.
@@ -54,7 +54,7 @@ pub enum Method {
 /// A value with its range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// The value.
+    /// Median of the runs, or what the model says, in the unit.
     pub value: f64,
     /// Lower end of the range.
     pub low: f64,
