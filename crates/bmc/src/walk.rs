@@ -1,5 +1,5 @@
-//! Which resources are asked for: the systems, their memory, processors and PCIe devices, by the
-//! links of the controller, each once, on that controller alone.
+//! Which resources are asked for: the systems, their memory, processors, PCIe devices and network
+//! adapters, by the links of the controller, each once, on that controller alone.
 
 use crate::client::{Answer, Client};
 use crate::session::Session;
@@ -32,7 +32,8 @@ pub struct Unread {
 const FOLLOWED: &[(&str, &[&str])] = &[
     ("ServiceRoot", &["Systems", "Chassis"]),
     ("ComputerSystem", &["Memory", "Processors", "PCIeDevices", "PCIeFunctions"]),
-    ("Chassis", &["PCIeDevices"]),
+    ("Chassis", &["NetworkAdapters", "PCIeDevices"]),
+    ("NetworkAdapter", &["NetworkPorts", "Ports"]),
     ("PCIeDevice", &["PCIeFunctions"]),
 ];
 /// The same, inside `Links`.

@@ -3,7 +3,7 @@
 
 use crate::board::{Board, holds_dram, is_memory_slot};
 use crate::rule::Confidence;
-use narrows_model::host::SlotPlace;
+use narrows_model::host::{ChannelId, SlotPlace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub enum Contradiction {
         /// Socket, from 0.
         socket: u32,
         /// Label of the channel.
-        channel: String,
+        channel: ChannelId,
         /// Slots by the placement.
         slots: usize,
         /// Most that the platform takes.
@@ -117,12 +117,12 @@ fn holes(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contradi
 }
 
 /// Slots by socket and channel.
-fn by_channel(places: &[Option<SlotPlace>]) -> BTreeMap<u32, BTreeMap<&str, Vec<usize>>> {
-    let mut sockets: BTreeMap<u32, BTreeMap<&str, Vec<usize>>> = BTreeMap::new();
+fn by_channel(places: &[Option<SlotPlace>]) -> BTreeMap<u32, BTreeMap<&ChannelId, Vec<usize>>> {
+    let mut sockets: BTreeMap<u32, BTreeMap<&ChannelId, Vec<usize>>> = BTreeMap::new();
     for (index, at) in places.iter().enumerate() {
         let Some(at) = at else { continue };
         let channels = sockets.entry(at.socket).or_default();
-        channels.entry(at.channel.as_str()).or_default().push(index);
+        channels.entry(&at.channel).or_default().push(index);
     }
     sockets
 }
@@ -143,7 +143,7 @@ fn deep(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contradic
     let most = if ddr5 { DEEP_MAX_DDR5 } else { DEEP_MAX };
     for (socket, channels) in by_channel(places) {
         if let Some((channel, slots)) = channels.iter().find(|(_, slots)| slots.len() > most) {
-            let (channel, slots) = ((*channel).to_owned(), slots.len());
+            let (channel, slots) = ((*channel).clone(), slots.len());
             return Err(Contradiction::Deep { socket, channel, slots, most });
         }
     }

@@ -8,7 +8,7 @@
 
 use crate::missing::Missing;
 use crate::platform::Platform;
-use narrows_model::host::{Host, Slot};
+use narrows_model::host::{ChannelId, Host, Label, Slot};
 use narrows_model::{Bytes, BytesPerSecond};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub struct Set {
     /// Part of the socket that it belongs to, from 0: a node when firmware splits the socket.
     pub cluster: u32,
     /// Channels that it is spread over.
-    pub channels: Vec<String>,
+    pub channels: Vec<ChannelId>,
     /// Memory in it.
     pub size_bytes: Bytes,
     /// Peak of its channels together, when the speed of all is known.
@@ -38,7 +38,7 @@ pub struct Sets {
     /// The sets of each socket.
     pub by_socket: BTreeMap<u32, Vec<Set>>,
     /// Controller (or group of controllers) of each socket's channels, by label.
-    pub controllers: BTreeMap<(u32, String), u32>,
+    pub controllers: BTreeMap<(u32, ChannelId), u32>,
     /// True when channels were given to controllers in the order of their labels.
     pub by_label_order: bool,
 }
@@ -46,7 +46,7 @@ pub struct Sets {
 /// One channel of a socket.
 #[derive(Clone, Debug)]
 struct Channel {
-    label: String,
+    label: ChannelId,
     controller: u32,
     left_mib: u64,
     mts: Option<u32>,
@@ -105,13 +105,11 @@ fn channels(
     socket: u32,
     platform: &Platform,
 ) -> Result<(Vec<Channel>, bool), Missing> {
-    let mut channels: BTreeMap<(usize, String), Channel> = BTreeMap::new();
+    let mut channels: BTreeMap<&ChannelId, Channel> = BTreeMap::new();
     let mut told = true;
     for slot in slots {
         let Some(at) = slot.at.as_ref().filter(|at| at.socket == socket) else { continue };
-        // 9 before 10.
-        let key = (at.channel.len(), at.channel.clone());
-        let channel = channels.entry(key).or_insert_with(|| Channel {
+        let channel = channels.entry(&at.channel).or_insert_with(|| Channel {
             label: at.channel.clone(),
             // A number beyond the family's is no number: then the order of labels decides.
             controller: at.controller.and_then(|n| platform.group_of(n)).unwrap_or(0),
@@ -164,7 +162,8 @@ fn of_cluster(cluster: u32, mut channels: Vec<Channel>, platform: &Platform) -> 
             None => groups(&channels, &platform.ways),
         };
         for group in layered {
-            let labels: Vec<String> = group.iter().map(|channel| channel.label.clone()).collect();
+            let labels: Vec<ChannelId> =
+                group.iter().map(|channel| channel.label.clone()).collect();
             let size = Bytes::mib(layer.saturating_mul(labels.len() as u64));
             let speeds: Option<Vec<f64>> =
                 group.iter().map(|channel| Some(f64::from(channel.mts?))).collect();
@@ -187,23 +186,25 @@ fn of_cluster(cluster: u32, mut channels: Vec<Channel>, platform: &Platform) -> 
 /// The maker's letter of each channel by its label, where the family has sets of certain channels
 /// and the board names its channels in a row: by letters from A on, or behind those of the sockets
 /// before it, or by the numbers of one node, which count the letters.
-fn letters(channels: &[Channel], platform: &Platform) -> Option<BTreeMap<String, char>> {
+fn letters(channels: &[Channel], platform: &Platform) -> Option<BTreeMap<ChannelId, char>> {
     let all = platform.channels_per_socket() as usize;
-    let places: Option<BTreeMap<u8, &str>> =
-        channels.iter().map(|channel| Some((place(&channel.label)?, &*channel.label))).collect();
+    let places: Option<BTreeMap<u8, &ChannelId>> =
+        channels.iter().map(|channel| Some((place(&channel.label)?, &channel.label))).collect();
     let places = places.filter(|places| places.len() == all && channels.len() == all)?;
     let (first, last) = (*places.first_key_value()?.0, *places.last_key_value()?.0);
     let in_a_row = usize::from(last - first) + 1 == all && usize::from(first).is_multiple_of(all);
     let letter =
-        |(place, label): (&u8, &&str)| ((*label).to_owned(), char::from(b'A' + (place - first)));
+        |(place, label): (&u8, &&ChannelId)| ((*label).clone(), char::from(b'A' + (place - first)));
     (!platform.sets.is_empty() && in_a_row).then(|| places.iter().map(letter).collect())
 }
 
 /// Where a label stands among all: 2 for `C`, 5 for `N0C5`, channel 5 of node 0.
-fn place(label: &str) -> Option<u8> {
-    match label.as_bytes() {
-        [letter] if letter.is_ascii_uppercase() => Some(letter - b'A'),
-        [b'N', b'0', b'C', digit] if digit.is_ascii_digit() => Some(digit - b'0'),
+fn place(channel: &ChannelId) -> Option<u8> {
+    match channel {
+        ChannelId::OfSocket(Label::Letter(letter)) => Some(u8::try_from(*letter).ok()? - b'A'),
+        ChannelId::OfNode { node: 0, label: Label::Number(number) } => {
+            u8::try_from(*number).ok().filter(|number| *number < 10)
+        }
         _ => None,
     }
 }
@@ -211,7 +212,7 @@ fn place(label: &str) -> Option<u8> {
 /// The channels of one layer, by set: all of them where the family can, else by pairs.
 fn by_letter<'a>(
     channels: &'a [Channel],
-    letters: &BTreeMap<String, char>,
+    letters: &BTreeMap<ChannelId, char>,
     platform: &Platform,
 ) -> Vec<Vec<&'a Channel>> {
     let letter = |channel: &Channel| letters.get(&channel.label).copied().unwrap_or('?');
@@ -268,7 +269,8 @@ mod tests {
     fn socket(number: u32, channels: &[&[u64]]) -> Vec<Slot> {
         let mut slots = Vec::new();
         for (channel, modules) in channels.iter().enumerate() {
-            let at = SlotPlace { socket: number, channel: channel.to_string(), controller: None };
+            let at =
+                SlotPlace { socket: number, channel: channel.to_string().into(), controller: None };
             slots.push(Slot { at: Some(at.clone()), ..Slot::default() });
             slots.extend(modules.iter().map(|gib| {
                 let module = Module {
@@ -340,9 +342,9 @@ mod tests {
         let mut slots = socket(0, &[ONE; 6]);
         for slot in &mut slots {
             if let Some(at) = &mut slot.at {
-                let channel: u32 = at.channel.parse().expect("a number");
+                let channel: u32 = at.channel.to_string().parse().expect("a number");
                 at.controller = Some(channel / 2);
-                at.channel = format!("M{}C{}", channel / 2, channel % 2);
+                at.channel = format!("M{}C{}", channel / 2, channel % 2).into();
             }
         }
         let of = |slots: &[Slot]| {
@@ -353,8 +355,8 @@ mod tests {
         assert_eq!(of(&slots), (vec![4, 2], false));
         // The last of them on the fourth controller: three on each side.
         for at in slots.iter_mut().filter_map(|slot| slot.at.as_mut()) {
-            if at.channel == "M1C1" {
-                (at.controller, at.channel) = (Some(3), "M3C0".to_owned());
+            if at.channel.to_string() == "M1C1" {
+                (at.controller, at.channel) = (Some(3), "M3C0".into());
             }
         }
         assert_eq!(of(&slots), (vec![6], false));
@@ -369,7 +371,7 @@ mod tests {
         assert_eq!((wide.size_bytes, narrow.size_bytes), (Bytes::gib(192), Bytes::gib(32)));
         let peak = |set: &Set| set.peak_bytes_per_second.map(|peak| peak.gbytes().round());
         assert_eq!((peak(wide), peak(narrow)), (Some(141.0), Some(23.0)));
-        assert_eq!(narrow.channels, ["0"]);
+        assert_eq!(narrow.channels, ["0".into()]);
     }
 
     /// Ways of the sets of a socket with a module on these channels of eight, whose first label is
@@ -384,7 +386,8 @@ mod tests {
         let slots: Vec<Slot> = ('A'..='H')
             .map(|letter| {
                 let label = (letter as u8 - b'A' + first as u8) as char;
-                let at = SlotPlace { socket: 0, channel: label.into(), controller: None };
+                let at =
+                    SlotPlace { socket: 0, channel: label.to_string().into(), controller: None };
                 let module = populated.contains(letter).then(module);
                 Slot { at: Some(at), module, ..Slot::default() }
             })
@@ -415,7 +418,10 @@ mod tests {
                 assert_eq!(lettered(MILAN, first, populated), milan, "Milan {first} {populated}");
             }
         }
-        assert_eq!(["C", "N0C5", "12", "M0C1"].map(place), [Some(2), Some(5), None, None]);
+        assert_eq!(
+            ["C", "N0C5", "12", "M0C1"].map(|text| place(&text.into())),
+            [Some(2), Some(5), None, None]
+        );
         // Letters that do not begin a socket are a board's own: then counts alone decide.
         assert_eq!(lettered(ROME, 'B', "ACEG"), [4]);
     }

@@ -7,7 +7,7 @@
 //! printed on the board, and bank strings of real boards carry typing errors. Everything else stays
 //! unplaced.
 
-use narrows_model::host::SlotPlace;
+use narrows_model::host::{ChannelId, Label, SlotPlace};
 
 /// What a name spells out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,10 +40,11 @@ impl Spelt {
         let channel = self.channel.unwrap_or_default();
         // Boards number nodes over the machine or inside a socket, and channels inside a
         // controller: the pair is what is unique.
+        let label = Label::from(channel.as_str());
         let channel = match (self.node, self.controller) {
-            (Some(node), _) if self.socket.is_some() => format!("N{node}C{channel}"),
-            (_, Some(controller)) => format!("M{controller}C{channel}"),
-            _ => channel,
+            (Some(node), _) if self.socket.is_some() => ChannelId::OfNode { node, label },
+            (_, Some(controller)) => ChannelId::OfController { controller, label },
+            _ => ChannelId::OfSocket(label),
         };
         let socket = self.socket.or(self.node).unwrap_or(0);
         SlotPlace { socket, channel, controller: self.controller }
@@ -184,14 +185,14 @@ fn is_label(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn at(locator: &str, bank: &str) -> Option<(u32, String)> {
+    fn at(locator: &str, bank: &str) -> Option<(u32, ChannelId)> {
         let spelt = read(locator).or_else(|| read(bank))?.placed();
         Some((spelt.socket, spelt.channel))
     }
 
     #[test]
     fn spelt_out_locators_are_placed_and_others_are_not() {
-        let placed = |socket: u32, channel: &str| Some((socket, channel.to_owned()));
+        let placed = |socket: u32, channel: &str| Some((socket, ChannelId::from(channel)));
         assert_eq!(at("P2-DIMMF1", "NO DIMM"), placed(2, "F"));
         assert_eq!(at("P1_DIMMA1", ""), placed(1, "A"));
         assert_eq!(at("CPU2_DIMM_F2", "_Node1_Channel6_Dimm1"), placed(2, "F"));
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn every_letter_is_a_channel() {
         for letter in ["A", "C", "D", "H", "J", "L", "P"] {
-            let placed = Some((1, letter.to_owned()));
+            let placed = Some((1, ChannelId::from(letter)));
             assert_eq!(at(&format!("CPU1_DIMM_{letter}1"), ""), placed, "{letter}");
             assert_eq!(at(&format!("DIMM_P1_{letter}0"), ""), placed, "{letter}");
         }
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn other_ways_to_spell_it_are_read_alike() {
-        let placed = |socket: u32, channel: &str| Some((socket, channel.to_owned()));
+        let placed = |socket: u32, channel: &str| Some((socket, ChannelId::from(channel)));
         for text in ["CPU1-DIMM-A2", "CPU1_A2", "PROC 1 DIMM A2", "Cpu1 Channel A Dimm 2"] {
             assert_eq!(at(text, ""), placed(1, "A"), "{text}");
         }

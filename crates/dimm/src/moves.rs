@@ -3,7 +3,7 @@
 
 use crate::interleave;
 use crate::population::{Population, is_split};
-use narrows_model::host::{Slot, SlotPlace};
+use narrows_model::host::{ChannelId, Slot, SlotPlace};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A module to be moved.
@@ -26,7 +26,7 @@ struct Channel<'a> {
 }
 
 /// Channels of a socket by label.
-type Channels<'a> = BTreeMap<(usize, &'a str), Channel<'a>>;
+type Channels<'a> = BTreeMap<&'a ChannelId, Channel<'a>>;
 
 /// The moves that balance the host; `None` when moves alone cannot, or when none is needed.
 pub fn moves(slots: &[Slot], population: &Population) -> Option<Vec<Move>> {
@@ -41,7 +41,7 @@ pub fn moves(slots: &[Slot], population: &Population) -> Option<Vec<Move>> {
     for slot in slots {
         let Some(at) = slot.at.as_ref().filter(|at| sockets.contains(&at.socket)) else { continue };
         let channels = layouts.entry(at.socket).or_default();
-        let channel = channels.entry((at.channel.len(), &at.channel)).or_default();
+        let channel = channels.entry(&at.channel).or_default();
         match &slot.module {
             None => channel.empty.push(slot),
             // Flash and persistent memory stay where they are, and take their slot.
@@ -101,7 +101,7 @@ fn layout(
     if modules == 0 || channels.len() > CHANNELS_MAX {
         return None;
     }
-    let channels: Vec<(&(usize, &str), &Channel<'_>)> = channels.iter().collect();
+    let channels: Vec<&Channel<'_>> = channels.values().collect();
     let room = |channel: &Channel<'_>| channel.full.len() + channel.empty.len();
     for deep in (1..=modules).filter(|deep| modules.is_multiple_of(*deep)) {
         let wide = modules / deep;
@@ -112,13 +112,13 @@ fn layout(
                     .map(|bit| if set >> bit & 1 == 1 { deep } else { 0 })
                     .collect::<Vec<usize>>()
             })
-            .filter(|layout| layout.iter().zip(&channels).all(|(n, (_, c))| *n <= room(c)))
+            .filter(|layout| layout.iter().zip(&channels).all(|(n, c)| *n <= room(c)))
             .filter(|layout| is_one_set(socket, &channels, layout, population))
             .min_by_key(|layout| {
                 layout
                     .iter()
                     .zip(&channels)
-                    .map(|(n, (_, c))| c.full.len().saturating_sub(*n))
+                    .map(|(n, c)| c.full.len().saturating_sub(*n))
                     .sum::<usize>()
             });
         if best.is_some() {
@@ -132,7 +132,7 @@ fn layout(
 /// is not known, only the same on every channel is.
 fn is_one_set(
     socket: u32,
-    channels: &[(&(usize, &str), &Channel<'_>)],
+    channels: &[&Channel<'_>],
     layout: &[usize],
     population: &Population,
 ) -> bool {
@@ -140,11 +140,11 @@ fn is_one_set(
         return layout.iter().all(|wanted| *wanted == layout[0]);
     };
     let mut slots: Vec<Slot> = Vec::new();
-    for ((_, channel), wanted) in channels.iter().zip(layout) {
+    for (channel, wanted) in channels.iter().zip(layout) {
         let Some(first) = channel.full.first().or(channel.empty.first()) else { continue };
         let at = first.at.clone().map(|at| SlotPlace { socket, ..at });
         slots.push(Slot { at: at.clone(), ..Slot::default() });
-        let module = channels.iter().find_map(|(_, channel)| channel.full.first()?.module.clone());
+        let module = channels.iter().find_map(|channel| channel.full.first()?.module.clone());
         let module = module.map(|module| narrows_model::host::Module {
             size_bytes: Some(narrows_model::Bytes::gib(1)),
             ..module
@@ -192,7 +192,7 @@ mod tests {
                     };
                     let at = SlotPlace {
                         socket: socket as u32,
-                        channel: letter.to_string(),
+                        channel: letter.to_string().into(),
                         controller: None,
                     };
                     slots.push(Slot {

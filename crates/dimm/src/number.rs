@@ -3,7 +3,7 @@
 use crate::board::{Board, holds_dram, is_memory_slot};
 use crate::rule::{Channels, Rule, Sockets};
 use crate::why_not::WhyNot;
-use narrows_model::host::{Slot, SlotPlace};
+use narrows_model::host::{ChannelId, Slot, SlotPlace};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A place for each slot of the board, sockets by the board's labels.
@@ -21,6 +21,12 @@ struct Found {
     number: u32,
     /// Channel, where it is named.
     channel: Option<String>,
+}
+
+impl Found {
+    fn named(&self) -> Option<ChannelId> {
+        self.channel.as_deref().map(ChannelId::from)
+    }
 }
 
 /// Places the slots by a rule.
@@ -227,19 +233,16 @@ fn channels(
     board: &Board<'_>,
     row: &[Found],
     first: u32,
-) -> Result<Vec<String>, WhyNot> {
+) -> Result<Vec<ChannelId>, WhyNot> {
     let family = || board.channels().ok_or(WhyNot::Family);
-    let label = |index: usize| index.to_string();
     match &rule.channels {
         Channels::Named | Channels::Letters => {
-            row.iter().map(|found| found.channel.clone().ok_or(WhyNot::Gaps)).collect()
+            row.iter().map(|found| found.named().ok_or(WhyNot::Gaps)).collect()
         }
         Channels::Own => {
             wanted("slots", row.len(), family()?, |found, all| found == all)?;
-            Ok(row
-                .iter()
-                .map(|found| found.channel.clone().unwrap_or(label(found.number as usize)))
-                .collect())
+            let own = |found: &Found| ChannelId::numbered(found.number as usize);
+            Ok(row.iter().map(|found| found.named().unwrap_or_else(|| own(found))).collect())
         }
         Channels::Neighbours => {
             let all = family()?;
@@ -249,7 +252,7 @@ fn channels(
             // Where slots count on over the machine, so do the labels.
             let of_row = row.first().map_or(0, |found| found.number - first) as usize;
             let before = if rule.units > 1 { 0 } else { of_row };
-            Ok((0..row.len()).map(|index| label((before + index) / deep)).collect())
+            Ok((0..row.len()).map(|index| ChannelId::numbered((before + index) / deep)).collect())
         }
         Channels::Through => {
             let each = family()? / rule.units.max(1) as usize;
@@ -263,7 +266,8 @@ fn channels(
         Channels::Modulo(each) => through(rule, row, *each as usize),
         Channels::Pair(slots) => {
             let first = |found: &Found| found.number.checked_sub(1).ok_or(WhyNot::Gaps);
-            row.iter().map(|found| Ok(label((first(found)? / (*slots).max(1)) as usize))).collect()
+            let of = |slot: u32| ChannelId::numbered((slot / (*slots).max(1)) as usize);
+            row.iter().map(|found| first(found).map(of)).collect()
         }
         Channels::Table(table) => row
             .iter()
@@ -288,7 +292,7 @@ fn wanted(
 }
 
 /// Slots that count through the channels, each board or riser of the processor by itself.
-fn through(rule: &Rule, row: &[Found], each: usize) -> Result<Vec<String>, WhyNot> {
+fn through(rule: &Rule, row: &[Found], each: usize) -> Result<Vec<ChannelId>, WhyNot> {
     let mut first: BTreeMap<u32, u32> = BTreeMap::new();
     for found in row {
         let least = first.entry(found.unit).or_insert(found.number);
@@ -301,8 +305,8 @@ fn through(rule: &Rule, row: &[Found], each: usize) -> Result<Vec<String>, WhyNo
             let base = first.get(&found.unit).copied().unwrap_or(1).min(1);
             let index = (found.number - base) as usize % each.max(1) + 1;
             match rule.units > 1 {
-                true => format!("{}.{index}", found.unit),
-                false => index.to_string(),
+                true => ChannelId::from(format!("{}.{index}", found.unit)),
+                false => ChannelId::numbered(index),
             }
         })
         .collect())

@@ -4,7 +4,7 @@ use crate::board::is_memory_slot;
 use crate::interleave::{self, Sets};
 use crate::missing::{FamilyFor, Missing};
 use crate::platform::{self, Platform};
-use narrows_model::host::{Host, Memory, Slot};
+use narrows_model::host::{ChannelId, Host, Label, Memory, Slot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -134,7 +134,9 @@ fn whole(
     for socket in &mut sockets {
         for controller in 0..controllers {
             for channel in 0..channels {
-                socket.channels.entry(format!("M{controller}C{channel}")).or_default();
+                let label = Label::Number(channel);
+                let id = ChannelId::OfController { controller, label };
+                socket.channels.entry(id).or_default();
             }
         }
     }
@@ -168,7 +170,7 @@ pub struct Socket {
     /// Socket, from 0.
     pub socket: u32,
     /// Per channel label, the sizes of its modules in MiB, ascending; empty for an empty channel.
-    pub channels: BTreeMap<String, Vec<u64>>,
+    pub channels: BTreeMap<ChannelId, Vec<u64>>,
     /// Channels that the processors' family has beside these: empty, for a module would name them.
     #[serde(default)]
     pub unnamed: u32,
@@ -220,20 +222,13 @@ pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, Missing> {
 
 impl Socket {
     /// The channels that hold something.
-    pub fn populated(&self) -> Vec<(&String, &Vec<u64>)> {
+    pub fn populated(&self) -> Vec<(&ChannelId, &Vec<u64>)> {
         self.channels.iter().filter(|(_, modules)| !modules.is_empty()).collect()
     }
 
     /// How many channels there are, named or not.
     pub fn width(&self) -> usize {
         self.channels.len() + self.unnamed as usize
-    }
-
-    /// The channels in the order of their labels, 9 before 10.
-    pub fn ordered(&self) -> Vec<(&String, &Vec<u64>)> {
-        let mut channels: Vec<(&String, &Vec<u64>)> = self.channels.iter().collect();
-        channels.sort_by_key(|(label, _)| (label.len(), label.as_str()));
-        channels
     }
 
     /// How even its own memory is, by its interleave sets where those are known; `None` for a
@@ -338,9 +333,9 @@ pub fn controllers_equal(sockets: &[Socket], processor: &str) -> Option<bool> {
         return None;
     }
     Some(sockets.iter().filter(|socket| !socket.populated().is_empty()).all(|socket| {
-        let channels = socket.ordered();
+        let channels: Vec<&Vec<u64>> = socket.channels.values().collect();
         let mut halves = channels.chunks(3).map(|half| {
-            let mut held: Vec<&Vec<u64>> = half.iter().map(|(_, modules)| *modules).collect();
+            let mut held = half.to_vec();
             held.sort();
             held
         });
@@ -357,7 +352,7 @@ mod tests {
         let channels = |list: &[&[u64]]| {
             list.iter()
                 .enumerate()
-                .map(|(at, modules)| (at.to_string(), modules.to_vec()))
+                .map(|(at, modules)| (ChannelId::numbered(at), modules.to_vec()))
                 .collect()
         };
         let sockets = sockets.iter().enumerate();

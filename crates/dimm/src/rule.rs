@@ -2,6 +2,7 @@
 //! bring. docs/dimm.md documents the format.
 
 use crate::pattern::Pattern;
+use narrows_model::host::ChannelId;
 use serde::Deserialize;
 use std::fmt;
 use std::sync::LazyLock;
@@ -71,7 +72,7 @@ pub struct Rule {
     pub channels: Channels,
     /// Labels of the channels of each memory controller, where they are not in order.
     #[serde(default)]
-    pub controllers: Vec<Vec<String>>,
+    pub controllers: Vec<Vec<ChannelId>>,
     /// How sure it is.
     #[serde(default)]
     pub confidence: Confidence,
@@ -116,7 +117,7 @@ pub enum Channels {
     /// So many neighbouring slots share a channel.
     Pair(u32),
     /// Named channels and the numbers of their slots.
-    Table(Vec<(String, Vec<u32>)>),
+    Table(Vec<(ChannelId, Vec<u32>)>),
 }
 
 /// How sure a placement is, the surest first.

@@ -3,8 +3,48 @@
 use crate::Root;
 use narrows_model::{Bytes, Fact};
 
-/// Folders of the group that has a controller, from this process's own up to the top.
+/// Folders of the group that has a controller, from this process's own up to the top. Where a
+/// namespace has a `/sys` of its own (`ip netns exec` mounts one without control groups), the
+/// groups hold the process all the same: then as the nearest process that it descends from sees
+/// them.
 fn folders(root: &Root, controller: &str) -> Vec<String> {
+    let own = mounted(root, controller, "");
+    let mut ancestor = "self".to_owned();
+    let mut seen = own.clone();
+    for _ in 0..ANCESTORS {
+        if seen.iter().any(|folder| is_there(root, folder)) {
+            return seen;
+        }
+        let Some(parent) = parent(root, &ancestor) else { break };
+        seen = mounted(root, controller, &format!("proc/{parent}/{SEEN}/"));
+        ancestor = parent;
+    }
+    own
+}
+
+/// By which proc(5) shows the file system as a process sees it.
+const SEEN: &str = "root";
+/// A worker, its narrows, a shell or two and what entered the namespace.
+const ANCESTORS: usize = 8;
+
+/// The parent of a process, by proc(5): the second field after the name in brackets.
+fn parent(root: &Root, process: &str) -> Option<String> {
+    let stat = root.text(&format!("proc/{process}/stat"));
+    let (_, fields) = stat.value()?.rsplit_once(')')?;
+    let parent = fields.split_whitespace().nth(1)?.to_owned();
+    (parent != "0").then_some(parent)
+}
+
+/// Whether a folder is a control group: each has this file, in both versions.
+fn is_there(root: &Root, folder: &str) -> bool {
+    root.text(&format!("{folder}/cgroup.procs")).value().is_some()
+        || ["cpu.max", "cpu.stat", "cpu.cfs_quota_us", "memory.max", "memory.limit_in_bytes"]
+            .iter()
+            .any(|file| root.text(&format!("{folder}/{file}")).value().is_some())
+}
+
+/// The folders of the group below a place at which the file systems of `/sys` are seen.
+fn mounted(root: &Root, controller: &str, place: &str) -> Vec<String> {
     let groups = root.text("proc/self/cgroup");
     let Some(groups) = groups.value() else { return Vec::new() };
     let mut folders = Vec::new();
@@ -12,9 +52,9 @@ fn folders(root: &Root, controller: &str) -> Vec<String> {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else { continue };
         let mount = match controllers {
-            "" => "sys/fs/cgroup".to_owned(),
+            "" => format!("{place}sys/fs/cgroup"),
             some if some.split(',').any(|name| name == controller) => {
-                format!("sys/fs/cgroup/{controller}")
+                format!("{place}sys/fs/cgroup/{controller}")
             }
             _ => continue,
         };
@@ -135,5 +175,27 @@ mod tests {
         assert_eq!(cpu_quota(&one).value(), Some(&0.5));
         assert!(matches!(memory_limit(&one), Fact::Absent { .. }));
         ["v1", "v2"].into_iter().for_each(remove);
+    }
+
+    #[test]
+    fn groups_that_a_namespace_hides_are_seen_as_an_ancestor_sees_them() {
+        let place = format!("proc/40/{SEEN}/sys/fs/cgroup/cpu/c");
+        let (own, period) =
+            (format!("{place}/cpu.cfs_quota_us"), format!("{place}/cpu.cfs_period_us"));
+        let known = [
+            ("proc/self/cgroup", "3:cpu,cpuacct:/c\n"),
+            ("proc/self/stat", "42 (na) rrows) S 41 42 42 0 -1\n"),
+            ("proc/41/stat", "41 (sh) S 40 42 42 0 -1\n"),
+            (&own, "10000"),
+            (&period, "100000"),
+        ];
+        let hidden = root("hidden", &known);
+        assert_eq!(cpu_quota(&hidden).value(), Some(&0.1));
+        assert!(cpu_stats(&hidden)[0].starts_with("/proc/40/"));
+        // Where it sees its own, nothing of another's view counts.
+        let seen = ("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "-1");
+        let both = root("both", &[&known[..], &[seen]].concat());
+        assert!(matches!(cpu_quota(&both), Fact::Absent { .. }));
+        ["hidden", "both"].into_iter().for_each(remove);
     }
 }

@@ -1,6 +1,7 @@
 //! Processors and caches, from `/sys/devices/system/cpu` and `/proc/cpuinfo`.
 
-use crate::{Root, cgroup, list};
+use crate::garbled::Garbled;
+use crate::{Root, cgroup, cpuinfo, list};
 use narrows_model::host::{Cache, Cpu, CpuPlace, CpuSocket, IdleState};
 use narrows_model::{Bytes, Fact};
 use std::collections::BTreeMap;
@@ -41,7 +42,12 @@ fn online(root: &Root) -> Fact<Vec<u32>> {
     // Captures of old kernels lack the file: count the CPUs that tell where they are.
     let mut numbers = root.numbered(CPUS, "cpu");
     numbers.retain(|cpu| root.has(&format!("{CPUS}/cpu{cpu}/topology")));
-    if numbers.is_empty() { file } else { Fact::known(numbers, format!("/{CPUS}/cpu*/topology")) }
+    match numbers.is_empty() {
+        // Reports of some tools copy no more than this of a machine's processors.
+        true if !root.has(CPUS) => cpuinfo::online(root),
+        true => file,
+        false => Fact::known(numbers, format!("/{CPUS}/cpu*/topology")),
+    }
 }
 
 /// CPUs of this process's affinity mask; a capture has no process of its own.
@@ -73,11 +79,14 @@ fn model(root: &Root) -> Fact<String> {
         Some(format!("Arm core, implementer {maker}, part {part}"))
     }) {
         Some(value) => Fact::Known { value, from },
-        None => Fact::Absent { from },
+        None => Fact::Absent { from, said: None },
     }
 }
 
 fn places(root: &Root, numbers: &[u32]) -> Vec<CpuPlace> {
+    if !root.has(CPUS) {
+        return cpuinfo::places(root);
+    }
     let mut places: Vec<CpuPlace> = numbers.iter().map(|cpu| place(root, *cpu)).collect();
     number_cores(&mut places, |cpu: u32| {
         siblings(root, cpu)?.into_iter().find(|cpu| numbers.contains(cpu))
@@ -130,13 +139,14 @@ fn place(root: &Root, cpu: u32) -> CpuPlace {
 
 /// Steal as a share of all CPU time: the eighth number of the first line (proc(5)). Time of guests
 /// is part of user time and not counted twice.
-fn steal(text: &str) -> Result<f64, String> {
-    let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("no line cpu")?;
+fn steal(text: &str) -> Result<f64, Garbled> {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu "));
+    let line = line.ok_or_else(|| Garbled::NoLine("cpu".to_owned()))?;
     let times: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let whole: f64 = times.iter().take(8).sum();
     match times.get(7) {
         Some(steal) if whole > 0.0 => Ok(steal / whole),
-        _ => Err(format!("'{line}' has no steal")),
+        _ => Err(Garbled::Lacks { line: line.to_owned(), quantity: "steal" }),
     }
 }
 

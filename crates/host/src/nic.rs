@@ -41,8 +41,8 @@ fn nic(
     let offloads = offloads(&ethtool);
     let irqs = irqs(root, device.as_deref(), &path);
     let driver = match root.link_name(&file("device/driver")) {
-        Fact::Absent { from } => match told("driver") {
-            Fact::Absent { .. } => Fact::Absent { from },
+        Fact::Absent { from, said } => match told("driver") {
+            Fact::Absent { .. } => Fact::Absent { from, said },
             told => told,
         },
         linked => linked,
@@ -99,7 +99,7 @@ fn coalescing(ethtool: &Fact<String>) -> Fact<Coalescing> {
 fn column(links: &Fact<String>, name: &str, column: usize) -> Fact<String> {
     let cell = ask::fact(links, name, |words| Some((*words.get(column)?).to_owned()));
     match cell {
-        Fact::Known { value, from } if value == "-" => Fact::Absent { from },
+        Fact::Known { value, from } if value == "-" => Fact::said_absent(from.0, value),
         cell => cell,
     }
 }

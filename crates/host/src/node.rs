@@ -1,5 +1,6 @@
 //! NUMA nodes, from `/sys/devices/system/node`.
 
+use crate::garbled::Garbled;
 use crate::{Root, list};
 use narrows_model::host::{HugePages, Node, NodeAccess};
 use narrows_model::{Bytes, BytesPerSecond, Nanos};
@@ -74,12 +75,13 @@ fn huge_pages(root: &Root, node: &str) -> Vec<HugePages> {
 }
 
 /// `Node 0 MemTotal: 4810956 kB`.
-fn mem_total(text: &str) -> Result<Bytes, String> {
-    let line = text.lines().find(|line| line.contains("MemTotal:")).ok_or("no line MemTotal")?;
+fn mem_total(text: &str) -> Result<Bytes, Garbled> {
+    let line = text.lines().find(|line| line.contains("MemTotal:"));
+    let line = line.ok_or_else(|| Garbled::NoLine("MemTotal".to_owned()))?;
     let kib = line.split_whitespace().rev().nth(1).and_then(|word| word.parse::<u64>().ok());
     kib.and_then(|kib| kib.checked_mul(1024))
         .map(Bytes)
-        .ok_or_else(|| format!("'{line}' has no size"))
+        .ok_or_else(|| Garbled::Lacks { line: line.to_owned(), quantity: "size" })
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub fn node(root: &Root, device: Option<&str>, shown: &str) -> Fact<u32> {
         if let Some(node) = root.number(&format!("{dir}/numa_node")).value() {
             return match u32::try_from(*node) {
                 Ok(node) => Fact::known(node, format!("/{dir}/numa_node")),
-                Err(_) => Fact::absent(format!("/{dir}/numa_node is {node}")),
+                Err(_) => Fact::said_absent(format!("/{dir}/numa_node"), node.to_string()),
             };
         }
         dir = dir.rsplit_once('/').map_or("", |(parent, _)| parent);
@@ -186,7 +186,7 @@ fn settings(config: &Fact<Vec<u8>>) -> Fact<Express> {
     };
     match express::parse(bytes) {
         Ok(value) => Fact::Known { value, from },
-        Err(express::Gap::Absent) => Fact::Absent { from },
+        Err(express::Gap::Absent) => Fact::Absent { from, said: None },
         Err(express::Gap::Denied) => Fact::Denied { from },
         Err(express::Gap::Malformed(text)) => Fact::Malformed { from, text },
     }

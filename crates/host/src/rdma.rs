@@ -1,5 +1,6 @@
 //! RDMA devices, from `/sys/class/infiniband`.
 
+use crate::garbled::Garbled;
 use crate::{Root, pci};
 use narrows_model::BitsPerSecond;
 use narrows_model::Fact;
@@ -20,7 +21,7 @@ fn device(root: &Root, name: &str) -> RdmaDevice {
     let ports = root.numbered(&file("ports"), "");
     RdmaDevice {
         name: name.to_owned(),
-        kind: root.text(&file("node_type")).and_then(after_colon),
+        kind: root.text(&file("node_type")).map(after_colon),
         firmware: root.text(&file("fw_ver")),
         node: pci::node(root, device.as_deref(), &file("device/numa_node")),
         address,
@@ -61,8 +62,8 @@ fn port(root: &Root, name: &str, number: u32) -> RdmaPort {
     let file = |leaf: &str| format!("{DEVICES}/{name}/ports/{number}/{leaf}");
     RdmaPort {
         number,
-        state: root.text(&file("state")).and_then(after_colon),
-        physical_state: root.text(&file("phys_state")).and_then(after_colon),
+        state: root.text(&file("state")).map(after_colon),
+        physical_state: root.text(&file("phys_state")).map(after_colon),
         rate_bps: root.text(&file("rate")).and_then(|text| rate(&text)),
         link_layer: root.text(&file("link_layer")),
         netdev: netdev(root, &format!("{DEVICES}/{name}/ports"), number),
@@ -91,15 +92,15 @@ fn gids(root: &Root, table: &str, kinds: &str) -> Fact<Vec<Gid>> {
 }
 
 /// `4: ACTIVE` and `1: CA` are a number and its name.
-fn after_colon(text: String) -> Result<String, String> {
-    Ok(text.split_once(": ").map_or(text.clone(), |(_, name)| name.to_owned()))
+fn after_colon(text: String) -> String {
+    text.split_once(": ").map_or(text.clone(), |(_, name)| name.to_owned())
 }
 
 /// `100 Gb/sec (4X EDR)`.
-fn rate(text: &str) -> Result<BitsPerSecond, String> {
+fn rate(text: &str) -> Result<BitsPerSecond, Garbled> {
     let number = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
     let gbps = number.filter(|gbps| gbps.is_finite() && *gbps >= 0.0);
-    gbps.map(|gbps| BitsPerSecond(gbps * 1e9)).ok_or_else(|| format!("'{text}' is no rate"))
+    gbps.map(|gbps| BitsPerSecond(gbps * 1e9)).ok_or_else(|| Garbled::NotARate(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -123,7 +124,7 @@ mod tests {
         for bad in ["", "x Gb/sec", "NaN Gb/sec", "-1 Gb/sec"] {
             assert!(rate(bad).is_err(), "{bad}");
         }
-        assert_eq!(after_colon("4: ACTIVE".into()), Ok("ACTIVE".into()));
-        assert_eq!(after_colon("RNIC".into()), Ok("RNIC".into()));
+        assert_eq!(after_colon("4: ACTIVE".into()), "ACTIVE");
+        assert_eq!(after_colon("RNIC".into()), "RNIC");
     }
 }

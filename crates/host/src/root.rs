@@ -98,7 +98,7 @@ impl Root {
             String::from_utf8(bytes).map(|text| text.trim().to_owned()).map_err(|e| e.to_string())
         });
         match text {
-            Fact::Known { value, from } if value.is_empty() => Fact::Absent { from },
+            Fact::Known { value, from } if value.is_empty() => Fact::Absent { from, said: None },
             text => text,
         }
     }

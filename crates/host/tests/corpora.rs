@@ -29,7 +29,7 @@ fn placed(slots: &[Slot]) -> Map {
     let mut map = Map::new();
     for slot in slots {
         let Some(at) = &slot.at else { continue };
-        let sizes = map.entry((at.socket.into(), at.channel.clone())).or_default();
+        let sizes = map.entry((at.socket.into(), at.channel.to_string())).or_default();
         let module = slot.module.as_ref().filter(|module| module.is_dram);
         sizes.extend(module.and_then(|module| module.size_bytes).map(|size| size.0 >> 20));
     }

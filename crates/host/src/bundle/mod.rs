@@ -98,6 +98,9 @@ pub fn parts<E: std::fmt::Display>(
         let Some(text) = crate::memory::sections::text(bytes) else { continue };
         let name = format!("{shown}: {path}");
         if is_divided(&text) {
+            if sections::is_cut(&text) {
+                rest.unused(format!("{name} is cut short: its last piece was not used"));
+            }
             for piece in sections::pieces(&sections::plain(&text)) {
                 match piece.is_file && is_of_kernel(piece.what.trim_start_matches('/')) {
                     true => copies.push((piece.what.to_owned(), piece.text.to_owned())),

@@ -19,6 +19,9 @@ const SUPPORTCONFIG: &str = "#==[ ";
 /// How nvidia-bug-report begins one, with `*** FILE` or the command in one of the next lines.
 const RULE: &str = "____________________________________________";
 
+/// How its last line begins.
+const LOG_END: &str = "End of NVIDIA bug report log file";
+
 /// How the page of a sysinfo-snapshot begins: a title, and sections with a heading each.
 const SNAPSHOT: [&str; 2] = ["<h1>Mellanox Technologies</h1>", "<h2>"];
 
@@ -71,7 +74,13 @@ fn decoded(html: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// The pieces of a text; what stands before the first is none.
+/// True for a log that ends before its own last line: its last piece is not whole.
+pub fn is_cut(text: &str) -> bool {
+    text.lines().any(|line| line == RULE) && !text.contains(LOG_END)
+}
+
+/// The pieces of a text; what stands before the first is none, and a log that is cut short loses
+/// its last, which may tell of less than there is.
 pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut starts: Vec<usize> = Vec::new();
     let mut at = 0;
@@ -82,7 +91,8 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
         at += line.len();
     }
     starts.push(text.len());
-    let spans = starts.windows(2).map(|pair| &text[pair[0]..pair[1]]);
+    let whole = starts.len() - usize::from(is_cut(text));
+    let spans = starts[..whole].windows(2).map(|pair| &text[pair[0]..pair[1]]);
     spans.filter_map(piece).collect()
 }
 
@@ -129,12 +139,14 @@ mod tests {
         let text = format!(
             "Start of NVIDIA bug report log file. nvidia-bug-report.sh\n{RULE}\n\n\
              *** /proc/cpuinfo\n*** ls: -r--r--r-- 1 root root 0 /proc/cpuinfo\nprocessor : 0\n\
-             {RULE}\n\n/usr/bin/lspci -nntv\n\n-[0000:00]-+-00.0\n"
+             {RULE}\n\n/usr/bin/lspci -nntv\n\n-[0000:00]-+-00.0\n{RULE}\n\n{LOG_END}.\n"
         );
         assert!(is_divided(&text));
         let all = pieces(&text);
         assert_eq!((all[0].what, all[0].text), ("/proc/cpuinfo", "processor : 0\n"));
         assert_eq!((all[1].what, all[1].is_file), ("/usr/bin/lspci -nntv", false));
+        let cut = text.split("-[0000").next().expect("a log that ends early");
+        assert_eq!(pieces(cut).len(), 1);
     }
 
     #[test]

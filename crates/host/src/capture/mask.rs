@@ -127,7 +127,7 @@ impl Masking {
             Fact::Known { value, from } => {
                 Fact::Known { value: turn(self, value), from: source(self, from) }
             }
-            Fact::Absent { from } => Fact::Absent { from: source(self, from) },
+            Fact::Absent { from, said } => Fact::Absent { from: source(self, from), said },
             Fact::Denied { from } => Fact::Denied { from: source(self, from) },
             Fact::Malformed { from, text } => {
                 Fact::Malformed { from: source(self, from), text: self.text(&text, Kind::Plain) }

@@ -10,6 +10,7 @@ mod table;
 
 pub use owner::Owner;
 
+use crate::garbled::Garbled;
 use narrows_model::Fact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -53,7 +54,7 @@ impl Content {
         }
     }
 
-    pub(crate) fn bytes(&self) -> Result<Vec<u8>, String> {
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, Garbled> {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
             Self::Hex(hex) => hex
@@ -63,7 +64,7 @@ impl Content {
                 .map(|pair| std::str::from_utf8(pair).ok())
                 .map(|pair| u8::from_str_radix(pair?, 16).ok())
                 .collect::<Option<_>>()
-                .ok_or_else(|| "the capture's hexadecimal digits are garbled".to_owned()),
+                .ok_or(Garbled::Hexadecimal),
         }
     }
 }

@@ -250,7 +250,7 @@ mod tests {
             Handle 0x1, DMI type 17, 84 bytes\nMemory Device\n\tSize: 16 GB\n\tLocator: B7\n\
             \tBank Locator: Not Specified\n\tType: DDR4\n\tConfigured Memory Speed: 2400 MT/s\n";
         let read = parse(text).expect("report");
-        assert_eq!(read.slots[0].at.as_ref().map(|at| at.channel.as_str()), Some("1"));
+        assert_eq!(read.slots[0].at.as_ref().map(|at| at.channel.clone()), Some("1".into()));
         assert_eq!(read.slots[0].module.as_ref().and_then(|m| m.configured_mts), Some(2400));
         (0..text.len()).for_each(|cut| drop(parse(&text[..cut])));
     }

@@ -2,7 +2,7 @@
 
 use crate::Root;
 use narrows_dimm::locator;
-use narrows_model::host::{ControllerModule, Module, Slot};
+use narrows_model::host::{ChannelId, ControllerModule, Module, Slot};
 use narrows_model::{Bytes, Fact};
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ fn sizes(held: &[(Channel, u64)]) -> Vec<u64> {
 }
 
 /// Socket and channel.
-type Channel = (u32, String);
+type Channel = (u32, ChannelId);
 
 /// Where the driver finds modules; `None` where it cannot tell of one.
 fn by_driver(modules: &[ControllerModule]) -> Option<Vec<(Channel, u64)>> {
@@ -120,7 +120,7 @@ fn by_firmware(slots: &[Slot]) -> Option<Vec<(Channel, u64)>> {
 
 /// What each channel holds, by socket; without names, for firmware and driver have their own.
 fn shape(held: &[(Channel, u64)]) -> Vec<Vec<Vec<u64>>> {
-    let mut sockets: BTreeMap<u32, BTreeMap<&str, Vec<u64>>> = BTreeMap::new();
+    let mut sockets: BTreeMap<u32, BTreeMap<&ChannelId, Vec<u64>>> = BTreeMap::new();
     for ((socket, channel), bytes) in held {
         sockets.entry(*socket).or_default().entry(channel).or_default().push(*bytes);
     }
@@ -193,7 +193,7 @@ mod tests {
         );
         let modules = read(&root);
         let slots = fill(Fact::absent("no table"), &modules);
-        let at: Vec<(u32, Option<u32>, String)> = slots
+        let at: Vec<(u32, Option<u32>, ChannelId)> = slots
             .value()
             .expect("slots")
             .iter()
@@ -201,7 +201,7 @@ mod tests {
             .map(|at| (at.socket, at.controller, at.channel))
             .collect();
         let want = [(0, Some(0), "M0C2"), (0, Some(0), "M0C1"), (0, Some(1), "M1C0")];
-        assert_eq!(at, want.map(|(socket, mc, channel)| (socket, mc, channel.to_owned())));
+        assert_eq!(at, want.map(|(socket, mc, channel)| (socket, mc, channel.into())));
         let size = slots.value().and_then(|slots| slots[2].module.clone()?.size_bytes);
         assert_eq!(size, Some(Bytes::gib(16)));
         remove("placed");
@@ -235,7 +235,7 @@ mod tests {
         let modules = read(&root);
         let slots = |channels: [&str; 2], gib: u64| {
             let slot = |channel: &str| Slot {
-                at: Some(SlotPlace { channel: channel.to_owned(), ..SlotPlace::default() }),
+                at: Some(SlotPlace { channel: channel.into(), ..SlotPlace::default() }),
                 module: Some(Module {
                     size_bytes: Some(Bytes::gib(gib)),
                     is_dram: true,
@@ -255,7 +255,7 @@ mod tests {
         assert!(is_placed(slots(["A", "A"], 16)));
         let both = fill(confirmed(slots(["A", "A"], 32), &modules), &modules);
         let at = both.value().and_then(|slots| slots[1].at.clone());
-        assert_eq!(at.map(|at| at.channel), Some("M0C1".to_owned()), "the driver's places");
+        assert_eq!(at.map(|at| at.channel), Some("M0C1".into()), "the driver's places");
         remove("confirmed");
     }
 }

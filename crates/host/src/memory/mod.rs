@@ -5,6 +5,7 @@ pub mod edac;
 pub mod sections;
 mod smbios;
 
+use crate::garbled::Garbled;
 use crate::{Root, cgroup};
 use narrows_dimm::board::Board;
 use narrows_dimm::{placement, platform};
@@ -73,7 +74,9 @@ impl Told {
     pub fn of(firmware: Fact<Firmware>) -> Self {
         fn part<T>(whole: &Fact<Firmware>, of: impl Fn(Firmware) -> Vec<T>) -> Fact<Vec<T>> {
             match whole.clone().map(of) {
-                Fact::Known { value, from } if value.is_empty() => Fact::Absent { from },
+                Fact::Known { value, from } if value.is_empty() => {
+                    Fact::Absent { from, said: None }
+                }
                 fact => fact,
             }
         }
@@ -89,13 +92,13 @@ impl Told {
 }
 
 /// One line of `/proc/meminfo`.
-fn meminfo_line(text: &str, key: &str) -> Result<Bytes, String> {
+fn meminfo_line(text: &str, key: &str) -> Result<Bytes, Garbled> {
     let rest = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
-    let rest = rest.ok_or_else(|| format!("no line {key}"))?;
+    let rest = rest.ok_or_else(|| Garbled::NoLine(key.to_owned()))?;
     let kib = rest.trim().strip_suffix("kB").and_then(|kib| kib.trim().parse::<u64>().ok());
     kib.and_then(|kib| kib.checked_mul(1024))
         .map(Bytes)
-        .ok_or_else(|| format!("'{key}:{rest}' is not a number of kB"))
+        .ok_or_else(|| Garbled::NotKilobytes(format!("{key}:{rest}")))
 }
 
 /// The table as a whole, else the structures one by one.

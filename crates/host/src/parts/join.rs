@@ -3,6 +3,7 @@
 
 use super::Part;
 use super::marks::{self, TwoHosts};
+use super::named;
 use crate::{Root, read};
 use narrows_model::host::{
     CpuCounts, CpuPlace, Device, Disagreement, Host, Nic, Node, PciHop, PciLink, Said, Slot, Topic,
@@ -18,6 +19,7 @@ pub fn join(mut parts: Vec<Part>) -> Result<Host, TwoHosts> {
     marks::check(&parts)?;
     // Stable: parts that are believed alike stay as they were given.
     parts.sort_by_key(Part::trust);
+    named::by_address(&mut parts);
     let host = read(&Root::at("/nonexistent/narrows"));
     let mut joined = Joined { host, counted: BTreeMap::new() };
     for part in &parts {

@@ -3,6 +3,7 @@
 
 mod join;
 mod marks;
+mod named;
 
 pub use join::join;
 pub use marks::{Function, Marks, TwoHosts};

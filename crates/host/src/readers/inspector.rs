@@ -17,6 +17,7 @@ pub static READER: Reader = Reader { name: PROGRAM, is, read };
 
 fn is(text: &str) -> bool {
     json::names(text, &["inventory", "memory", "interfaces"])
+        || json::names(text, &["inventory", "plugin_data"])
         || json::names(text, &["numa_topology", "ram"])
 }
 
@@ -176,5 +177,17 @@ mod tests {
         assert_eq!(part.marks.serial.as_deref(), Some("CZ1"));
         assert_eq!(part.host.product.value().map(String::as_str), Some("HPE ProLiant DL360 Gen10"));
         assert!(matches!(read(&TEXT[..200], "cut"), Err(BadText::Json { .. })));
+    }
+
+    /// What the API returns: an inventory beside the data of plugins, in any completeness.
+    #[test]
+    fn the_answer_of_the_api_is_read() {
+        let text = r#"{"inventory":{"interfaces":[{"name":"eth0","has_carrier":true}],
+            "cpu":{"model_name":"Xeon X","count":1}},"plugin_data":{"memory_mb":2048}}"#;
+        let reader = crate::readers::of(text).expect("a reader");
+        assert_eq!(reader.name, PROGRAM);
+        let part = (reader.read)(text, "x").expect("a part");
+        assert_eq!(part.host.cpu.model.value().map(String::as_str), Some("Xeon X"));
+        assert_eq!(part.host.nics.len(), 1);
     }
 }

@@ -41,9 +41,15 @@ const MACHINES: [&str; 10] = [
 
 fn is(text: &str) -> bool {
     if text.trim_start().starts_with('{') {
-        return json::names(text, &["lscpu"]) || json::names(text, &["cpus", "core"]);
+        return [r#""lscpu""#, r#""cpus""#].iter().any(|key| begins_with(text, key));
     }
     text.lines().take(6).any(|line| is_first(line) || counted(line)) || is_table(text)
+}
+
+/// Whether a document's first key is this one; others have it further in.
+fn begins_with(text: &str, key: &str) -> bool {
+    let inside = text.trim_start().strip_prefix('{').unwrap_or_default();
+    inside.trim_start().starts_with(key)
 }
 
 /// An orphaned line before it, such as the command that was typed, does no harm.

@@ -188,14 +188,16 @@ fn slot(node: &Value) -> Slot {
     let size = json::count(node, "size").filter(|size| *size > 0);
     let kind = words.iter().find(|word| word.starts_with("DDR") || word.starts_with("LPDDR"));
     let clock = json::count(node, "clock").and_then(|hertz| u32::try_from(hertz / 1_000_000).ok());
-    // Of sizes that it cannot read it says that the slot is empty too; only a module has a clock.
+    // Of sizes that it cannot read it says that the slot is empty too; only a module has a name.
+    // Some firmware gives empty slots the clock of the others.
+    let is_named = json::text(node, "product").is_some_and(is_name);
     let is_empty = size.is_none()
-        && clock.is_none_or(|mts| mts == 0)
+        && (clock.is_none_or(|mts| mts == 0) || !is_named)
         && (words.contains(&"[empty]") || kind.is_none());
     let module = Module {
         size_bytes: size.map(Bytes),
         technology: kind.map_or("unknown", |kind| kind).to_owned(),
-        is_dram: !words.iter().any(|word| word.contains("Non-Volatile") || *word == "Flash"),
+        is_dram: !is_lasting(&words),
         rated_mts: None,
         configured_mts: clock.filter(|mts| *mts > 0),
         ranks: None,
@@ -205,6 +207,23 @@ fn slot(node: &Value) -> Slot {
         module: (!is_empty).then_some(module),
         ..Slot::default()
     }
+}
+
+/// Whether a part number is one, and not what firmware fills in: `0123456789012`, `0000`,
+/// `[Empty]`.
+fn is_name(product: &str) -> bool {
+    let first = product.chars().next();
+    let is_one_letter = product.chars().all(|letter| Some(letter) == first);
+    let filled = ["0123456789", "[empty]", "no dimm", "none", "not ", "unknown"];
+    !is_one_letter && !filled.iter().any(|words| product.to_ascii_lowercase().starts_with(words))
+}
+
+/// `Chip FLASH Non-volatile`: a firmware's chip, or persistent memory.
+fn is_lasting(words: &[&str]) -> bool {
+    words
+        .iter()
+        .map(|word| word.to_ascii_lowercase())
+        .any(|word| word.contains("non-volatile") || word == "flash" || word == "rom")
 }
 
 fn nics(node: &Value, from: &str) -> Vec<Nic> {
@@ -292,7 +311,8 @@ mod tests {
     fn a_module_whose_size_is_not_read_is_no_empty_slot() {
         let bank = "\"slot\":\"A1\",\"size\":34359738368,";
         assert!(TEXT.contains(bank));
-        let text = TEXT.replace(bank, "\"slot\":\"A1\",").replace("(0.4 ns)", "(0.4 ns) [empty]");
+        let named = "\"slot\":\"A1\",\"product\":\"HMAA8GR7AJR4N-XN\",";
+        let text = TEXT.replace(bank, named).replace("(0.4 ns)", "(0.4 ns) [empty]");
         let part = read(&text, "lshw").expect("JSON");
         let slots = part.host.memory.slots.value().expect("banks");
         assert_eq!(slots[0].module.as_ref().map(|module| module.size_bytes), Some(None));
@@ -330,5 +350,40 @@ mod tests {
         for cut in (160..text.len()).step_by(97) {
             assert!(matches!(read(&text[..cut], "cut"), Err(BadText::Xml { .. })), "{cut}");
         }
+    }
+
+    /// Other programs' words further in make it no output of theirs.
+    #[test]
+    fn a_count_of_processors_does_not_make_it_an_output_of_lscpu() {
+        let text =
+            TEXT.replacen("\"claimed\"", "\"configuration\":{\"cpus\":\"1\"},\"claimed\"", 1);
+        assert_eq!(crate::readers::of(&text).map(|reader| reader.name), Some(PROGRAM));
+    }
+
+    #[test]
+    fn flash_is_no_module_of_memory() {
+        for (words, lasting) in [
+            ("Chip FLASH Non-volatile", true),
+            ("DIMM DDR4 Non-Volatile Synchronous 2666 MHz", true),
+            ("DIMM DDR4 Synchronous 2666 MHz", false),
+        ] {
+            let words: Vec<&str> = words.split(' ').collect();
+            assert_eq!(is_lasting(&words), lasting, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_slot_that_is_called_empty_is_a_module_only_with_a_clock_and_a_part_number() {
+        let bank = |product: &str, clock: u64| {
+            slot(&serde_json::json!({ "id": "bank:0", "class": "memory", "slot": "J6G2",
+                "description": "DIMM DDR2 Synchronous 1067 MHz (0.9 ns) [empty]",
+                "product": product, "clock": clock }))
+            .module
+        };
+        for filled in ["0123456789012345", "0000000000", "[Empty]", "NOT AVAILABLE", ""] {
+            assert_eq!(bank(filled, 1_067_000_000), None, "{filled}");
+        }
+        assert!(bank("M393A4K40CB2-CTD", 1_067_000_000).is_some());
+        assert_eq!(bank("M393A4K40CB2-CTD", 0), None);
     }
 }

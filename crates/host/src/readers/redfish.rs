@@ -1,12 +1,14 @@
 //! Resources of Redfish (DMTF DSP0268), as a management controller gives them: system, memory with
-//! its locations, processors, PCIe devices. Each is a text of its own; those of one host are
-//! assembled when all are there.
+//! its locations, processors, PCIe devices, ports of network adapters. Each is a text of its own;
+//! those of one host are assembled when all are there.
+
+mod ports;
 
 use super::{BadText, Reader, json};
 use crate::memory::{Firmware, Told};
 use crate::parts::{Part, bare_path};
 use crate::pci;
-use narrows_model::host::{CpuSocket, Device, Module, PciLink, Slot, SlotPlace};
+use narrows_model::host::{ChannelId, CpuSocket, Device, Label, Module, PciLink, Slot, SlotPlace};
 use narrows_model::{Bytes, Fact};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,9 +90,15 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
     part.host.memory.slots = told.slots;
     let functions = of("PCIeFunction");
     let devices = of("PCIeDevice").into_iter();
-    part.host.devices = devices.filter_map(|one| device(one, &functions, from)).collect();
+    let devices: Vec<(&str, Device)> =
+        devices.filter_map(|one| Some((path(one), device(one, &functions, from)?))).collect();
+    for port in ports::ports(&all, &devices, from) {
+        part.marks.macs.extend(port.mac.map(|mac| (port.nic.name.clone(), mac)));
+        part.host.nics.push(port.nic);
+    }
+    part.host.devices = devices.into_iter().map(|(_, device)| device).collect();
     match all.iter().any(|kind| {
-        ["Memory", "Processor", "ComputerSystem", "PCIeDevice", "PCIeFunction"]
+        ["Memory", "NetworkAdapter", "Processor", "ComputerSystem", "PCIeDevice", "PCIeFunction"]
             .contains(&self::kind(kind))
     }) {
         true => Ok(part),
@@ -199,7 +207,7 @@ fn by_location(slots: &mut [Slot], memory: &[&Value]) {
     for (slot, (socket, controller, channel, _)) in slots.iter_mut().zip(&all) {
         // Some count sockets from 1: here the first is 0.
         let socket = sockets.iter().position(|known| known == socket).unwrap_or(0) as u32;
-        let channel = format!("{controller}.{channel}");
+        let channel = ChannelId::OfUnit { unit: *controller, label: Label::Number(*channel) };
         slot.at = Some(SlotPlace { socket, channel, controller: Some(*controller) });
     }
 }
@@ -321,8 +329,8 @@ mod tests {
         let slots = part.host.memory.slots.value().expect("memory");
         let at: Vec<_> =
             slots.iter().map(|slot| slot.at.clone().map(|at| (at.socket, at.channel))).collect();
-        assert_eq!(at[1], Some((0, "1.2".to_owned())));
-        assert_eq!((slots[2].module.is_none(), at[2].clone()), (true, Some((1, "1.1".to_owned()))));
+        assert_eq!(at[1], Some((0, "1.2".into())));
+        assert_eq!((slots[2].module.is_none(), at[2].clone()), (true, Some((1, "1.1".into()))));
         let module = slots[0].module.as_ref().expect("module");
         assert_eq!((module.rated_mts, module.configured_mts), (Some(2933), Some(2400)));
         let link = part.host.devices[0].path[0].link.value().expect("link");

@@ -1,0 +1,28 @@
+//! Why a text that the kernel gave, or a capture kept, is not what it should be.
+
+use thiserror::Error;
+
+/// What is wrong with it; its own words are kept where they help.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Garbled {
+    /// A line that the file always has.
+    #[error("no line {0}")]
+    NoLine(String),
+    /// A line without the quantity that it is for.
+    #[error("'{line}' has no {quantity}")]
+    Lacks {
+        /// The line as it stands.
+        line: String,
+        /// What it should tell.
+        quantity: &'static str,
+    },
+    /// Memory in another unit, or none.
+    #[error("'{0}' is not a number of kB")]
+    NotKilobytes(String),
+    /// A rate without its number.
+    #[error("'{0}' is no rate")]
+    NotARate(String),
+    /// Bytes of a capture that are not written as hexadecimal digits.
+    #[error("the capture's hexadecimal digits are garbled")]
+    Hexadecimal,
+}
