@@ -3,6 +3,7 @@
 use crate::corrupted::Corrupted;
 use crate::reconcile::{Reconciled, reconcile};
 use crate::{median, median_interval, noise, percentiles, total};
+use narrows_model::Nanos;
 use narrows_model::load::{Effective, EndReport, FlowTally, Role};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::result::{Estimate, Unit};
@@ -56,7 +57,7 @@ impl<'a> Done<'a> {
             Metric::Goodput => 8.0 * self.received(|flow| flow.bytes.0),
             Metric::PacketRate => self.received(|flow| flow.messages),
             Metric::MemoryBandwidth => self.received(|flow| flow.bytes.0),
-            Metric::RoundTripP50 => percentiles([self.round_trips()?])?.p50_ns?.0 as f64,
+            Metric::RoundTripP50 => self.p50_ns()?.0 as f64,
             Metric::ConnectionRate => self.trips_per_second()?,
             // Only other tools state these.
             Metric::Latency | Metric::Rate => return None,
@@ -77,15 +78,36 @@ impl<'a> Done<'a> {
 
     /// What both directions received a second, each in the window of the end that counts it.
     pub(crate) fn received(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
-        let sender = self.counting_sender().map_or(0.0, |sender| Self::rate(sender, &what));
-        self.record.of(Role::Receiver).map(|receiver| Self::rate(receiver, &what)).sum::<f64>()
-            + sender
+        let ends = self.receivers().chain(self.counting_senders());
+        ends.map(|end| Self::rate(end, &what)).sum()
     }
 
-    /// The sender, where it counts what arrived: both ends receive, or the receiver takes no part.
-    fn counting_sender(&self) -> Option<&'a EndReport> {
+    fn receivers(&self) -> impl Iterator<Item = &'a EndReport> + use<'a> {
+        self.record.of(Role::Receiver)
+    }
+
+    /// All that send, or ask.
+    pub(crate) fn senders(&self) -> impl Iterator<Item = &'a EndReport> + Clone + use<'a> {
+        self.record.of(Role::Sender)
+    }
+
+    /// Sender and receiver of each pair.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (Option<&'a EndReport>, &'a EndReport)> {
+        let senders = self.senders().map(Some).chain(std::iter::repeat(None));
+        senders.zip(self.receivers())
+    }
+
+    /// All ends but the background load.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = &'a EndReport> + use<'a> {
+        self.receivers().chain(self.senders())
+    }
+
+    /// The senders, where they count what arrived: both ends receive, or the receivers take no
+    /// part.
+    fn counting_senders(&self) -> impl Iterator<Item = &'a EndReport> + use<'a> {
         let both = self.receiver.flows.iter().any(|flow| flow.sends);
-        self.sender.filter(|_| both || self.is_one_sided())
+        let counts = both || self.is_one_sided();
+        self.senders().filter(move |_| counts)
     }
 
     fn is_one_sided(&self) -> bool {
@@ -111,16 +133,19 @@ impl<'a> Done<'a> {
     /// What went from the receiver to the sender a second: something only where both send.
     fn back(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
         match self.is_one_sided() {
-            true => Self::rate(self.receiver, what),
-            false => self.counting_sender().map_or(0.0, |sender| Self::rate(sender, what)),
+            true => self.receivers().map(|end| Self::rate(end, &what)).sum(),
+            false => self.counting_senders().map(|end| Self::rate(end, &what)).sum(),
         }
     }
 
-    /// Round trips, or connections, a second, as the end that asks counted them.
+    /// Round trips, or connections, a second, as the ends that ask counted them, each in its own
+    /// window; `None` where one of them has none.
     pub(crate) fn trips_per_second(&self) -> Option<f64> {
-        let sender = self.sender.filter(|sender| sender.window_ns.0 > 0)?;
-        let trips = total(sender.flows.iter().map(|flow| flow.messages));
-        Some(trips as f64 / sender.window_ns.seconds())
+        let each = self.senders().map(|sender| {
+            let trips = total(sender.flows.iter().map(|flow| flow.messages));
+            (sender.window_ns.0 > 0).then(|| trips as f64 / sender.window_ns.seconds())
+        });
+        each.reduce(|all, one| Some(all? + one?)).flatten()
     }
 
     /// What a byte that arrived counts for in the metric: eight bits, or a part of a packet.
@@ -141,7 +166,7 @@ impl<'a> Done<'a> {
         let of = |end: &EndReport| {
             total(end.flows.iter().filter(|flow| flow.counts()).map(|flow| flow.bytes.0))
         };
-        total(self.record.of(Role::Receiver).map(of)) + self.counting_sender().map_or(0, of)
+        total(self.receivers().chain(self.counting_senders()).map(of))
     }
 
     pub(crate) fn is_one_machine(&self) -> bool {
@@ -155,8 +180,8 @@ impl<'a> Done<'a> {
         Effective { receiver, ..self.sender.unwrap_or(self.receiver).effective.clone() }
     }
 
-    pub(crate) fn round_trips(&self) -> Option<&'a [(narrows_model::Nanos, u64)]> {
-        let trips = self.sender?.round_trips.as_slice();
-        (!trips.is_empty()).then_some(trips)
+    /// Half of all round trips, of whatever pair, were faster.
+    fn p50_ns(&self) -> Option<Nanos> {
+        percentiles(self.senders().map(|sender| sender.round_trips.as_slice()))?.p50_ns
     }
 }

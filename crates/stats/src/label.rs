@@ -24,6 +24,8 @@ pub enum Label {
     ZeroCopyCopied,
     /// The sender could not keep the rate that was asked for.
     BehindSchedule,
+    /// The sender made up in its window for a delay before it: more was sent than asked for.
+    AheadOfSchedule,
     /// The rate that was asked for was not reached, and no full thread of the sender is the reason.
     HeldBack,
     /// The memory kernel's working set may fit in the caches.
@@ -79,6 +81,7 @@ impl Label {
             Self::Joined => "several datagrams a packet: no wire carried so many packets",
             Self::ZeroCopyCopied => "asked for no copy, but the kernel copied",
             Self::BehindSchedule => "generator-bound: the sender fell behind the rate asked for",
+            Self::AheadOfSchedule => "the sender exceeded the rate asked for by more than 2 %",
             Self::HeldBack => {
                 "below the rate asked for: the sender's thread was not full; its queue, the path, \
                  the receiver or other processes held it"

@@ -7,7 +7,7 @@ use narrows_model::load::Role;
 use narrows_model::result::Method;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{NetworkPath, Trial};
-use narrows_model::workload::Metric;
+use narrows_model::workload::{Metric, Workload};
 
 /// A thread that used this much of its CPU's time had no more to give.
 const BUSY_SHARE_FULL: f64 = 0.95;
@@ -50,7 +50,7 @@ fn behind(trial: &Trial, summary: &Summary) -> bool {
     let params = &trial.params;
     let asked = params.trip.as_ref().and_then(|trip| trip.per_second);
     let reached = summary.trips_per_second.map(|rate| rate.value);
-    let sent = summary.traffic.as_ref().and_then(|traffic| traffic.sent_bits_per_second);
+    let sent = kept_bps(trial, summary);
     let each = f64::from(params.flows()) / trial.timeline.window_ns.seconds().max(1e-9);
     let short = |asked: Option<u64>, reached: Option<f64>, unit: f64| {
         let (Some(asked), Some(reached)) = (asked, reached) else { return false };
@@ -58,6 +58,28 @@ fn behind(trial: &Trial, summary: &Summary) -> bool {
     };
     let bits = 8.0 * params.message_bytes.0 as f64;
     short(asked, reached, 1.0) || short(params.rate_bps, sent, bits)
+}
+
+/// Bits a second that the sender kept, as the rate that was asked for counts them: those of packets
+/// are of whole frames.
+fn kept_bps(trial: &Trial, summary: &Summary) -> Option<f64> {
+    let traffic = summary.traffic.as_ref()?;
+    if trial.kind == Workload::Packets {
+        let packets = traffic.sender_messages_per_second?;
+        return Some(8.0 * packets * trial.params.message_bytes.0 as f64);
+    }
+    traffic.sent_bits_per_second
+}
+
+/// Whether the sender exceeded the rate that it was to keep by more than 2 %, and by more than the
+/// message of each flow that a window may cut off.
+fn ahead(trial: &Trial, summary: &Summary) -> bool {
+    let kept = trial.params.rate_bps.zip(kept_bps(trial, summary));
+    let each = f64::from(trial.params.flows()) / trial.timeline.window_ns.seconds().max(1e-9);
+    let bits = 8.0 * trial.params.message_bytes.0 as f64;
+    kept.is_some_and(|(asked, sent)| {
+        sent > 1.02 * asked as f64 && sent - bits * each > asked as f64
+    })
 }
 
 /// Whether a library's program did what NICs do, or a device that is none (rxe, siw): those have no
@@ -104,6 +126,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (joined(summary), Label::Joined),
         (summary.zero_copy.is_some_and(|z| z.copied * 2 > z.completed), Label::ZeroCopyCopied),
         (behind && !held, Label::BehindSchedule),
+        (ahead(trial, summary), Label::AheadOfSchedule),
         (behind && held, Label::HeldBack),
         (memory && small, Label::CacheResident),
         (trial.params.rate_bps.is_none() && full(|cpu| cpu.sender_share), Label::SenderBound),

@@ -17,6 +17,7 @@ mod labels;
 mod levels;
 mod loss;
 mod memory_use;
+pub mod mesh;
 mod noise;
 mod order;
 mod pairs;
@@ -26,6 +27,7 @@ mod rank;
 mod reconcile;
 mod repeats;
 mod resample;
+mod search;
 mod sequential;
 mod sessions;
 mod summarise;
@@ -56,6 +58,9 @@ pub use rank::{
 pub use reconcile::{Missing, Reconciled, Side, Than, Verdict};
 pub use repeats::repeats_needed;
 pub use resample::{Equivalence, bca, equivalence, permutation};
+pub use search::{
+    Bisection, Border, RatePoint, SearchEnd, Searched, Seen, Stand, others, rate_of, searches, seen,
+};
 pub use sequential::{Looks, is_precise};
 pub use sessions::{Covers, Reproducibility, SESSIONS_MIN, Sessions, reproducibility};
 pub use summarise::{CopyShare, copy_share, reconciled, summarise, value_of};

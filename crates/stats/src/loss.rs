@@ -146,11 +146,11 @@ impl Loss {
 /// What was lost over all runs.
 pub(crate) fn loss(trial: &Trial, done: &[Done<'_>], within_one_host: bool) -> Loss {
     let message = trial.params.message_bytes.0.max(1);
-    let ways = done.iter().flat_map(|run| {
-        let back = run.receiver.flows.iter().any(|flow| flow.sends);
-        let back = run.sender.filter(|_| back);
-        let there = Way { from: run.sender, to: run.receiver, message };
-        [Some(there), back.map(|to| Way { from: Some(run.receiver), to, message })]
+    let ways = done.iter().flat_map(Done::pairs).flat_map(|(sender, receiver)| {
+        let back = receiver.flows.iter().any(|flow| flow.sends);
+        let back = sender.filter(|_| back);
+        let there = Way { from: sender, to: receiver, message };
+        [Some(there), back.map(|to| Way { from: Some(receiver), to, message })]
     });
     let none = Loss { last_datagrams_known: true, within_one_host, ..Loss::default() };
     ways.flatten().fold(none, |loss, way| loss.add(&way))

@@ -31,6 +31,12 @@ pub struct MemoryUse {
     pub per_network_byte: Option<PerByte>,
     /// Bytes a second sent over links to other sockets, of the socket that sent most.
     pub socket_link_bytes_per_second: Option<f64>,
+    /// Bytes a second between memory and the caches by the end's own threads alone (resctrl).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_threads_bytes_per_second: Option<f64>,
+    /// Share of these to and from memory of another node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_threads_remote_share: Option<f64>,
     /// Share of the bytes that devices wrote whose lines the last-level cache held already.
     pub device_writes_in_cache_share: Option<f64>,
     /// Share of the time, in thousandths, in which the counter ran that ran least; `None` where all
@@ -85,6 +91,12 @@ impl Run<'_> {
         self.per_second(most?)
     }
 
+    fn remote(&self) -> Option<f64> {
+        let all = self.traffic.bytes(Quantity::OwnThreads).filter(|bytes| *bytes > 0)?;
+        let local = self.traffic.bytes(Quantity::OwnThreadsLocal)?;
+        Some((1.0 - local as f64 / all as f64).max(0.0))
+    }
+
     fn in_cache(&self) -> Option<f64> {
         let written = self.traffic.bytes(Quantity::DeviceWritten).filter(|bytes| *bytes > 0)?;
         let missed = self.traffic.bytes(Quantity::DeviceWrittenMissed)?;
@@ -122,6 +134,7 @@ fn over(end: Role, both_ends: bool, runs: &[Run<'_>]) -> MemoryUse {
     let ratios: Vec<f64> = runs.iter().filter_map(Run::per_network_byte).collect();
     let links: Vec<f64> = runs.iter().filter_map(Run::busiest_link).collect();
     let in_cache: Vec<f64> = runs.iter().filter_map(Run::in_cache).collect();
+    let remote: Vec<f64> = runs.iter().filter_map(Run::remote).collect();
     let counts = runs.iter().flat_map(|run| &run.traffic.counts);
     let mut missing: Vec<Uncounted> = Vec::new();
     for gap in runs.iter().flat_map(|run| &run.traffic.gaps) {
@@ -143,6 +156,8 @@ fn over(end: Role, both_ends: bool, runs: &[Run<'_>]) -> MemoryUse {
             high: one.high,
         }),
         socket_link_bytes_per_second: median(&links),
+        own_threads_bytes_per_second: rate(runs, Quantity::OwnThreads),
+        own_threads_remote_share: median(&remote),
         device_writes_in_cache_share: median(&in_cache),
         ran_thousandths: counts.filter_map(|count| count.ran_thousandths).min(),
         missing,
@@ -178,6 +193,10 @@ mod tests {
             count(Quantity::SocketLinkSent, 1, 70),
             count(Quantity::DeviceWritten, 0, 400),
             count(Quantity::DeviceWrittenMissed, 0, 100),
+            count(Quantity::OwnThreads, 0, 600),
+            count(Quantity::OwnThreads, 1, 200),
+            count(Quantity::OwnThreadsLocal, 0, 600),
+            count(Quantity::OwnThreadsLocal, 1, 0),
         ];
         let mut shared = traffic(4000, Vec::new());
         shared.counts[0].ran_thousandths = Some(250);
@@ -192,6 +211,9 @@ mod tests {
         // The busier of two sockets, and three of four lines in the cache.
         assert_eq!(seen.socket_link_bytes_per_second, Some(140.0));
         assert_eq!(seen.device_writes_in_cache_share, Some(0.75));
+        // Eight hundred bytes in half a second, a quarter of them through the other socket.
+        assert_eq!(seen.own_threads_bytes_per_second, Some(1600.0));
+        assert_eq!(seen.own_threads_remote_share, Some(0.25));
         assert_eq!((seen.ran_thousandths, seen.missing), (Some(250), vec![Uncounted::Owner]));
     }
 

@@ -8,10 +8,10 @@
 //! off: of TCP by what it received, of UDP by the memory of the datagrams that waited in the
 //! sockets as the window opened and closed. What neither explains is refused.
 
-use crate::interface::interface;
+use crate::interface::{self, LOOPBACK};
 use crate::total;
 use narrows_model::load::{EndReport, FlowTally, Role};
-use narrows_model::reading::{Counter, Moment, keys};
+use narrows_model::reading::{Counter, Moment, Scope, Source, keys};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use narrows_model::workload::Metric;
@@ -140,6 +140,9 @@ pub enum Missing {
     OlderRecord,
     /// Neither end's interface told what it carried.
     InterfaceCounters,
+    /// The interface that the flow leaves by did not carry what came, another did, and the kernel
+    /// does not tell by which it came: routes may differ there and back.
+    WayIn,
     /// RDMA passes the interface's counters by.
     Rdma,
     /// Another tool made it.
@@ -151,6 +154,9 @@ impl std::fmt::Display for Missing {
         to.write_str(match self {
             Self::OlderRecord => "an older version did not note when it read the counters",
             Self::InterfaceCounters => "neither end's interface counters could be read",
+            Self::WayIn => {
+                "it came in by another interface than its flow leaves by, and which is not told"
+            }
             Self::Rdma => "RDMA passes the interface's counters by",
             Self::OtherTool => "another tool made it",
         })
@@ -304,8 +310,15 @@ fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, 
         })
     });
     let shares: Vec<f64> = shares.collect();
-    let sides: Vec<Side> =
-        looks.iter().zip(shares).filter_map(|(look, share)| look.side(share)).collect();
+    let sides: Vec<(&Look<'_>, Side)> = looks
+        .iter()
+        .zip(shares)
+        .filter_map(|(look, share)| Some((look, look.side(share)?)))
+        .collect();
+    if sides.iter().any(|(look, side)| side.is_beyond() && look.came_elsewhere(side)) {
+        return Err(Missing::WayIn);
+    }
+    let sides: Vec<Side> = sides.into_iter().map(|(_, side)| side).collect();
     if sides.is_empty() { Err(Missing::InterfaceCounters) } else { Ok(sides) }
 }
 
@@ -382,6 +395,7 @@ impl Look<'_> {
         let carried_at_most = (carried_at_most as f64 * share_of_interface) as u64;
         let window = seen.window_ns.0.max(1) as f64;
         let window_share = window / seen.looked_ns?.0.max(1) as f64;
+        let way = if interface_of == self.end { keys::RX_BYTES } else { keys::TX_BYTES };
         let counted = self.counted();
         let tcp = self.report.readings.total(keys::TCP_RECEIVED);
         let tcp_info_bytes = tcp.filter(|_| self.is_of_bytes() && self.is_tcp());
@@ -404,7 +418,7 @@ impl Look<'_> {
             pair: self.pair as u32,
             counted,
             carried_at_most,
-            interface: seen.effective.interface.clone()?,
+            interface: interface::name(seen, way)?.to_owned(),
             interface_of,
             tcp_info_bytes,
             waited,
@@ -462,16 +476,37 @@ impl Look<'_> {
         }
     }
 
+    /// Whether the kernel does not tell by which interface this end's flows came in, and another
+    /// than the one that was asked carried as much as was counted.
+    fn came_elsewhere(&self, side: &Side) -> bool {
+        let (of, counters) = (&self.report.effective, [keys::RX_PACKETS, keys::RX_BYTES]);
+        let unknown = side.interface_of == self.end && of.interface_in.is_none();
+        let others = self.report.readings.from_source(Source::Interface);
+        let mut others = others.filter_map(|(key, _)| match &key.scope {
+            Scope::Nic(name) if *name != side.interface && name != LOOPBACK => Some(name),
+            _ => None,
+        });
+        unknown
+            && others.any(|name| {
+                let carried = self.carried_by(self.report, name, counters);
+                carried.is_some_and(|carried| carried >= side.counted)
+            })
+    }
+
     /// Payload bytes that an end's interface carried at most between the looks, or packets of round
     /// trips, each of which is one at least.
-    fn carried(&self, end: &EndReport, [packets, bytes]: [Counter; 2]) -> Option<u64> {
+    fn carried(&self, end: &EndReport, counters: [Counter; 2]) -> Option<u64> {
         end.looked_ns?;
-        let packets = interface(end, packets)?;
+        self.carried_by(end, interface::name(end, counters[0])?, counters)
+    }
+
+    fn carried_by(&self, end: &EndReport, name: &str, counters: [Counter; 2]) -> Option<u64> {
+        let [packets, bytes] =
+            counters.map(|one| end.readings.of(one, Scope::Nic(name.to_owned())));
         if !self.is_of_bytes() {
-            return Some(packets);
+            return packets;
         }
-        let bytes = interface(end, bytes)?;
-        Some(bytes.saturating_sub(packets.saturating_mul(self.header_bytes(end))))
+        Some(bytes?.saturating_sub(packets?.saturating_mul(self.header_bytes(end))))
     }
 
     /// The least headers of a packet: those of IP and TCP or UDP. Not all interfaces count the

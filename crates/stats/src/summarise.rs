@@ -13,7 +13,7 @@ use crate::sessions::{Sessions, by_session, reproducibility};
 use crate::summary::{CpuUse, Summary, is_one_host};
 use crate::{background, traffic};
 use crate::{box_plot, median, median_interval, noise, total};
-use narrows_model::load::{EndReport, Role};
+use narrows_model::load::{EndReport, Params, Role, StreamParams};
 use narrows_model::reading::{Counter, keys};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::result::{Estimate, Unit};
@@ -78,16 +78,30 @@ pub fn copy_share(study: &StoredStudy, summaries: &[Summary]) -> Option<CopyShar
     let mut cells = study.trials.iter().zip(summaries);
     let drops = |trial: &Trial| trial.params.stream.as_ref().is_some_and(|s| s.drops());
     let (dropped, dropping) = cells.clone().find(|(trial, _)| drops(trial))?;
-    let label = dropped.label.strip_suffix(" uncopied")?;
-    let (_, copying) = cells.find(|(trial, _)| trial.label == label)?;
+    let (copied, copying) = cells.find(|(trial, _)| is_copied_twin(trial, dropped))?;
     let cost = |summary: &Summary| summary.cpu.as_ref()?.seconds_per_gigabyte;
     let (with, without) = (cost(copying)?, cost(dropping)?);
     (with > 0.0).then(|| CopyShare {
-        trial: label.to_owned(),
+        trial: copied.label.clone(),
         copied_seconds_per_gigabyte: with,
         dropped_seconds_per_gigabyte: without,
         share: 1.0 - without / with,
     })
+}
+
+/// Whether a trial is one whose bytes were dropped but for that: the program received them.
+fn is_copied_twin(copied: &Trial, dropped: &Trial) -> bool {
+    let told = |trial: &Trial| trial.params.stream.clone().unwrap_or_default();
+    let (stream, other) = (told(copied), told(dropped));
+    let params = Params {
+        stream: Some(StreamParams { receiver: other.receiver.clone(), ..stream.clone() }),
+        ..copied.params.clone()
+    };
+    !stream.drops()
+        && (&copied.kind, copied.path, copied.timeline)
+            == (&dropped.kind, dropped.path, dropped.timeline)
+        && copied.ends == dropped.ends
+        && params == dropped.params
 }
 
 /// The value of one run by itself, with its unit; `None` for one that failed.
@@ -149,12 +163,12 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         box_plot: box_plot(&numbers),
         sessions: sessions.len() as u32,
         reproducibility: reproducibility(&sessions),
-        round_trips: round_trips(done.iter().filter_map(|run| run.sender)),
+        round_trips: round_trips(done.iter().flat_map(Done::senders)),
         cpu: cpu(&done, metric, is_udp_paced(trial)),
         loss: (trial.kind.counts_datagrams() && !done.is_empty())
             .then(|| loss(trial, &done, is_one_host(trial.path, one_machine))),
         lost_round_trips: (trial.kind == Workload::UDP_RR).then(|| {
-            let senders = done.iter().filter_map(|run| run.sender);
+            let senders = done.iter().flat_map(Done::senders);
             total(senders.flat_map(|sender| &sender.flows).map(|flow| flow.lost))
         }),
         datagrams_per_second: datagrams(trial, &done),
@@ -199,8 +213,8 @@ fn datagrams(trial: &Trial, done: &[Done<'_>]) -> Option<Estimate> {
 }
 
 /// Times between sending and arriving, of both directions.
-fn delays(done: &[Done<'_>]) -> Option<Percentiles> {
-    let ends = done.iter().flat_map(|run| run.sender.into_iter().chain([run.receiver]));
+pub(crate) fn delays(done: &[Done<'_>]) -> Option<Percentiles> {
+    let ends = done.iter().flat_map(Done::ends);
     percentiles(ends.map(|end| end.delays.as_slice()))
 }
 
@@ -272,16 +286,19 @@ fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
     // A memory trial has one end, and no CPU use of a network.
     done.first()?.sender?;
     Some(CpuUse {
-        sender_share: over(&|run| busiest(run.sender?)),
-        receiver_share: over(&|run| busiest(run.receiver)),
+        sender_share: over(&|run| run.senders().filter_map(busiest).reduce(f64::max)),
+        receiver_share: over(&|run| {
+            run.record.of(Role::Receiver).filter_map(busiest).reduce(f64::max)
+        }),
         softirq_cpus: over(&in_cpus(keys::SOFTIRQ)),
         steal_cpus: over(&in_cpus(keys::STEAL)),
         seconds_per_gigabyte: match metric {
             Metric::Goodput => over(&|run| {
                 // Older records do not tell the waiting from the work.
-                run.sender.filter(|sender| !is_paced || sender.looked_ns.is_some())?;
+                let tells = |sender: &EndReport| !is_paced || sender.looked_ns.is_some();
+                run.sender.filter(|_| run.senders().all(tells))?;
                 let bytes = run.received_bytes();
-                let seconds = cpu_seconds(run.receiver)? + cpu_seconds(run.sender?)?;
+                let seconds = run.ends().map(cpu_seconds).sum::<Option<f64>>()?;
                 (bytes > 0).then(|| seconds / (bytes as f64 / 1e9))
             }),
             _ => None,
@@ -309,13 +326,13 @@ fn background_of_latency(done: &[Done<'_>]) -> Option<Estimate> {
 /// Cycles of both ends for each byte; `None` where one of them could not count.
 fn cycles_per_byte(run: &Done<'_>) -> Option<f64> {
     let of = |end: &EndReport| end.threads.iter().map(|thread| thread.cycles).sum::<Option<u64>>();
-    let (bytes, cycles) =
-        (run.received_bytes(), of(run.receiver)? as f64 + of(run.sender?)? as f64);
+    let (bytes, cycles) = (run.received_bytes(), run.ends().map(of).sum::<Option<u64>>()? as f64);
     (bytes > 0 && cycles > 0.0).then(|| cycles / bytes as f64)
 }
 
 fn retransmitted(done: &[Done<'_>]) -> Option<u64> {
     done.iter()
-        .filter_map(|run| run.sender?.readings.total(keys::RETRANSMITTED))
+        .flat_map(Done::senders)
+        .filter_map(|sender| sender.readings.total(keys::RETRANSMITTED))
         .reduce(u64::saturating_add)
 }

@@ -27,6 +27,9 @@ pub struct Traffic {
     /// Packets that came to the receiver's interface, as its driver handed them over.
     #[serde(rename = "sink_interface_packets_per_second")]
     pub receiver_interface_packets_per_second: Option<f64>,
+    /// Messages that the sender's flows sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_messages_per_second: Option<f64>,
     /// Messages that came to the receiver's flows: of datagrams, those of this direction alone.
     #[serde(default, rename = "sink_messages_per_second")]
     pub receiver_messages_per_second: Option<f64>,
@@ -56,6 +59,10 @@ pub(crate) fn traffic(done: &[Done<'_>]) -> Option<Traffic> {
         }),
         receiver_interface_packets_per_second: over(&|run| {
             Some(per_second(interface(run.receiver, keys::RX_PACKETS)?, run.receiver))
+        }),
+        sender_messages_per_second: over(&|run| {
+            let sent = run.sender?.flows.iter().filter(|flow| flow.sends);
+            Some(per_second(total(sent.map(|flow| flow.messages)), run.sender?))
         }),
         receiver_messages_per_second: over(&|run| {
             let came = run.receiver.flows.iter().filter(|flow| flow.counts());

@@ -261,6 +261,33 @@ fn each_direction_is_held_to_its_own_interface() {
     assert_eq!(rough(0, 0), None);
 }
 
+/// A run whose receiver's flows leave by an interface that carried nothing, while another carried
+/// this, and the verdict.
+fn by_another_way(carried: u64, told: Option<&str>) -> Verdict {
+    let mut receiving = end(Seen { carried, tcp: None, packet: (42, 1400), ..SEEN }, false);
+    receiving.effective.interface = Some("v1".into());
+    receiving.effective.interface_in = told.map(str::to_owned);
+    for key in ["v1.rx_packets", "v1.rx_bytes"] {
+        receiving.readings.put_words("interface", key, 0);
+    }
+    let sending = end(Seen { packet: (42, 1400), ..SEEN }, true);
+    let record = record(receiving, sending);
+    reconciled(&trial("udp-stream", 1400), &record).expect("reconciled").verdict
+}
+
+#[test]
+fn what_came_in_by_another_interface_is_held_to_that_one_or_to_none() {
+    let unknown = Verdict::NotReconciled { because: Missing::WayIn };
+    assert_eq!(by_another_way(SEEN.payload + 1400, None), unknown);
+    let told = by_another_way(SEEN.payload, Some("v0"));
+    assert!(agrees(&told), "{told:?}");
+    // No interface carried so much, or the one that is told did not.
+    for (carried, told) in [(SEEN.payload / 2, None), (SEEN.payload + 1400, Some("v1"))] {
+        let verdict = by_another_way(carried, told);
+        assert!(matches!(verdict, Verdict::Impossible { .. }), "{carried} {told:?}: {verdict:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_reconciled_says_why() {
     let missing = |change: &dyn Fn(&mut Record)| {

@@ -1,0 +1,166 @@
+//! Searches for a rate: what the stored runs say of each, which run is next, and the curves that
+//! its runs draw.
+
+mod bisection;
+
+use crate::done::Done;
+use crate::summarise::delays;
+use crate::{Percentiles, loss_of, median};
+pub use bisection::{Bisection, Border, Seen, Stand};
+use narrows_model::load::Role;
+use narrows_model::record::{Outcome, Record};
+use narrows_model::study::{RATE, Search, StoredStudy};
+use narrows_model::trial::{Level, Trial};
+use serde::Serialize;
+
+/// What one search of a study has come to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Searched {
+    /// What all its runs have in common: the levels of the other factors.
+    pub of: String,
+    /// Size of its frames, in bytes with the check sequence.
+    pub frame_bytes: u64,
+    /// How it ended.
+    pub end: SearchEnd,
+    /// The highest rate that passes, at the search's confidence, in packets a second; `None` where
+    /// even the lowest rate loses.
+    pub passes_packets_per_second: Option<u64>,
+    /// The lowest rate that loses, likewise; `None` where no rate that was sent does.
+    pub loses_packets_per_second: Option<u64>,
+    /// Confidence of the two together, by Bayes' rule.
+    pub confidence_percent: f64,
+    /// What share of a run's packets may be lost.
+    pub loss_percent: f64,
+    /// Runs that were made to the end.
+    pub runs: u32,
+    /// The rates that were tried, from the lowest.
+    pub curve: Vec<RatePoint>,
+}
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SearchEnd {
+    /// The border is known.
+    Found,
+    /// The sender reaches no higher rate, and nothing is lost there.
+    SenderBound,
+    /// As many runs as were allowed left it open.
+    Undecided,
+    /// It is not over.
+    Unfinished,
+}
+
+/// What the runs at one rate say: a point of the curves of loss and of delay (RFC 2544, sections
+/// 26.2 and 26.3).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RatePoint {
+    /// The rate that was asked for.
+    pub asked_packets_per_second: u64,
+    /// What was sent, the median of its runs.
+    pub sent_packets_per_second: Option<f64>,
+    /// Runs that were made to the end.
+    pub runs: u32,
+    /// Of those, runs that lost no more than is allowed.
+    pub passed: u32,
+    /// What share was lost, the median of its runs.
+    pub lost_share: Option<f64>,
+    /// The most that a run lost.
+    pub lost_share_max: Option<f64>,
+    /// Times between sending and arriving, where both ends have one clock.
+    pub delays: Option<Percentiles>,
+}
+
+/// What a run of a search says; `None` where the ends did not count the same packets to the end.
+pub fn seen(trial: &Trial, record: &Record) -> Option<Seen> {
+    let loss = loss_of(trial, record).filter(|loss| loss.last_datagrams_known)?;
+    let window = record.of(Role::Sender).next()?.window_ns.seconds();
+    let sent = loss.all_datagrams();
+    (sent > 0 && window > 0.0).then(|| Seen {
+        sent_per_second: sent as f64 / window,
+        lost_share: loss.lost_datagrams as f64 / sent as f64,
+    })
+}
+
+/// The levels of a trial's other factors: trials of one search have them in common.
+pub fn others(trial: &Trial) -> Vec<&Level> {
+    trial.levels.iter().filter(|level| level.factor != RATE).collect()
+}
+
+/// What the searches of a study have come to, in the order of its trials.
+pub fn searches(study: &StoredStudy) -> Vec<Searched> {
+    let Some(search) = &study.study.search else { return Vec::new() };
+    let mut groups: Vec<(Vec<&Level>, Vec<&Trial>)> = Vec::new();
+    for trial in &study.trials {
+        let of = others(trial);
+        match groups.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, trials)) => trials.push(trial),
+            None => groups.push((of, vec![trial])),
+        }
+    }
+    groups.into_iter().map(|(of, trials)| searched(study, search, &of, &trials)).collect()
+}
+
+fn searched(study: &StoredStudy, search: &Search, of: &[&Level], trials: &[&Trial]) -> Searched {
+    let mut bisection = Bisection::new(search);
+    let runs = study.records.iter().filter(|run| run.outcome == Outcome::Done);
+    for record in runs {
+        let trial = trials.iter().find(|trial| trial.id == record.trial);
+        let asked = trial.and_then(|trial| Some((trial, rate_of(trial)?)));
+        let Some((trial, rate)) = asked else { continue };
+        if let Ok(at) = bisection.rates().binary_search(&rate) {
+            bisection.take(at, seen(trial, record));
+        }
+    }
+    let (end, border) = match bisection.stand() {
+        Stand::Found(border) => (SearchEnd::Found, Some(border)),
+        Stand::SenderBound(border) => (SearchEnd::SenderBound, Some(border)),
+        Stand::Undecided(border) => (SearchEnd::Undecided, Some(border)),
+        Stand::Next(_) => (SearchEnd::Unfinished, None),
+    };
+    let rate = |at: Option<usize>| at.and_then(|at| bisection.rates().get(at)).copied();
+    let names: Vec<&str> = of.iter().map(|level| level.level.as_str()).collect();
+    let mut curve: Vec<RatePoint> =
+        trials.iter().filter_map(|trial| point(study, search, trial)).collect();
+    curve.sort_by_key(|point| point.asked_packets_per_second);
+    Searched {
+        of: names.join(", "),
+        frame_bytes: trials.first().map_or(0, |trial| trial.params.message_bytes.0),
+        end,
+        passes_packets_per_second: rate(border.and_then(|border| border.passes)),
+        loses_packets_per_second: rate(border.and_then(|border| border.loses)),
+        confidence_percent: search.confidence_percent,
+        loss_percent: search.loss_percent,
+        runs: bisection.runs(),
+        curve,
+    }
+}
+
+/// The rate that a trial of a search asks for.
+pub fn rate_of(trial: &Trial) -> Option<u64> {
+    let level = trial.levels.iter().find(|level| level.factor == RATE)?;
+    Search::rate_of(&level.level)
+}
+
+fn point(study: &StoredStudy, search: &Search, trial: &Trial) -> Option<RatePoint> {
+    let runs: Vec<&Record> =
+        study.records_of(trial).filter(|run| run.outcome == Outcome::Done).collect();
+    if runs.is_empty() {
+        return None;
+    }
+    let seen: Vec<Seen> = runs.iter().filter_map(|run| seen(trial, run)).collect();
+    let lost: Vec<f64> = seen.iter().map(|seen| seen.lost_share).collect();
+    let sent: Vec<f64> = seen.iter().map(|seen| seen.sent_per_second).collect();
+    let done: Vec<Done<'_>> = runs.iter().filter_map(|run| Done::of(run)).collect();
+    let one_clock = done.first().is_some_and(Done::is_one_machine);
+    let passed = lost.iter().filter(|lost| **lost * 100.0 <= search.loss_percent).count();
+    Some(RatePoint {
+        asked_packets_per_second: rate_of(trial)?,
+        sent_packets_per_second: median(&sent),
+        runs: runs.len() as u32,
+        passed: passed as u32,
+        lost_share: median(&lost),
+        lost_share_max: lost.iter().copied().reduce(f64::max),
+        delays: one_clock.then(|| delays(&done)).flatten(),
+    })
+}
