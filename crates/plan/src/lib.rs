@@ -8,12 +8,15 @@ mod by_end;
 pub mod check;
 pub mod diagnose;
 pub mod direct;
+pub mod hostset;
 pub mod memory;
+pub mod mesh;
 mod pattern;
 mod place;
 pub mod placement;
 pub mod study;
 mod unplaced;
+pub mod zero_loss;
 
 use blake2::{Blake2s256, Digest};
 use narrows_model::Nanos;

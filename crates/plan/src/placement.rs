@@ -49,6 +49,8 @@ pub struct Wanted {
     pub threads: Threads,
     /// A background load to compare with none.
     pub beside: Option<Beside>,
+    /// What each NIC costs, with all that it needs (cable, port of the switch, riser).
+    pub prices: Vec<(String, f64)>,
 }
 
 /// A background load beside the traffic.
@@ -130,6 +132,9 @@ pub enum NoMatrix {
     /// An interface that this host does not have.
     #[error("this host has no interface {0}")]
     NoNic(String),
+    /// A price of a NIC that is not compared.
+    #[error("--price {0}: no NIC of this name is compared (--nic {0})")]
+    NoPriced(String),
     /// A background load over a link between nodes, on a host with one.
     #[error("a background load over the link needs two nodes with CPUs and memory")]
     NoLink,
@@ -159,6 +164,10 @@ impl Matrix {
     pub fn of(wanted: &Wanted, between: &Between<'_>) -> Result<Self, NoMatrix> {
         let nics = nics(wanted, between)?;
         let beside = beside(wanted, between)?;
+        let is_compared = |name: &String| wanted.nics.contains(name);
+        if let Some((name, _)) = wanted.prices.iter().find(|(name, _)| !is_compared(name)) {
+            return Err(NoMatrix::NoPriced(name.clone()));
+        }
         let (mut all, mut fixed) = (Vec::new(), Vec::new());
         for nic in &nics {
             let choices = choices(between, nic.as_deref().or(between.interface));
@@ -384,7 +393,18 @@ fn definition(
          \"tcp-stream\", parallel = {flows} }},\n  {{ name = \"TCP round trip\", load = \"tcp-rr\" \
          }},\n]\n\n[report]\nacross = \"placement\"\nrecommend = true"
     );
-    text
+    text + &prices(wanted, chosen)
+}
+
+/// What each placement costs: the price of the NIC that it uses.
+fn prices(wanted: &Wanted, chosen: &[Seating]) -> String {
+    let price = |one: &Seating| {
+        let nic = one.nic.as_ref()?;
+        let (_, price) = wanted.prices.iter().find(|(name, _)| name == nic)?;
+        Some(format!("{} = {price:?}\n", quoted(&one.to_string())))
+    };
+    let all: String = chosen.iter().filter_map(price).collect();
+    if all.is_empty() { all } else { format!("\n[report.prices]\n{all}") }
 }
 
 /// One placement as a level of the factor.

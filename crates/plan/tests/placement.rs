@@ -48,7 +48,8 @@ fn host(nodes: u32) -> Host {
 
 fn wanted(minutes: f64) -> Wanted {
     let (nics, threads) = (Vec::new(), Threads::Pinned);
-    Wanted { minutes, seconds: 1.0, repeats: 10, flows: 4, nics, threads, beside: None }
+    let (beside, prices) = (None, Vec::new());
+    Wanted { minutes, seconds: 1.0, repeats: 10, flows: 4, nics, threads, beside, prices }
 }
 
 fn between<'a>(here: &'a Host, there: &'a Host) -> Between<'a> {
@@ -131,8 +132,8 @@ fn every_placement_is_read_back_from_its_trial() {
         let asked = Wanted {
             threads,
             beside: Some(Beside::Link(5)),
-            nics: vec!["eth0".into()],
-            ..wanted(90.0)
+            nics: vec!["eth0".into(), "eth1".into()],
+            ..wanted(180.0)
         };
         let matrix = Matrix::of(&asked, &between(&here, &there)).expect("a matrix");
         let definition = Definition::parse(&matrix.definition);
@@ -153,5 +154,42 @@ fn every_placement_is_read_back_from_its_trial() {
             let wanted = (trial.level("beside") != Some("nothing")).then(|| (vec![0, 1], Some(1)));
             assert_eq!(load, wanted, "threads on node 0 and memory of node 1, where the NIC is");
         }
+    }
+}
+
+#[test]
+fn a_placement_costs_what_its_nic_costs() {
+    let host = host(2);
+    let nics = vec!["eth0".to_owned(), "eth1".to_owned()];
+    let prices = vec![("eth0".to_owned(), 480.0), ("eth1".to_owned(), 260.5)];
+    let asked = Wanted { nics: nics.clone(), prices, ..wanted(4.0) };
+    let matrix = Matrix::of(&asked, &between(&host, &host)).expect("a matrix");
+    let definition = Definition::parse(&matrix.definition);
+    let definition = definition.unwrap_or_else(|why| panic!("{why}: {}", matrix.definition));
+    let price = |name: &str| definition.report.prices.get(name).copied();
+    for name in names(&matrix) {
+        let expected = if name.starts_with("eth0") { 480.0 } else { 260.5 };
+        assert_eq!(price(&name), Some(expected), "{name}");
+    }
+    let other = Wanted { prices: vec![("eth1".into(), 1.0)], ..wanted(10.0) };
+    let refused = Matrix::of(&other, &between(&host, &host));
+    assert_eq!(refused, Err(NoMatrix::NoPriced("eth1".into())));
+}
+
+#[test]
+fn a_price_is_an_amount_of_a_level_that_there_is() {
+    let of = |prices: &str| {
+        let text = format!(
+            "name = 's'\nrepeats = 1\n[base]\n[[factor]]\nname = 'f'\nlevels = [{{name='a'}}, \
+             {{name='b'}}]\n[report]\nprices = {{ {prices} }}\n"
+        );
+        Definition::parse(&text).map(|definition| definition.report.prices)
+    };
+    assert_eq!(of("a = 3").expect("a price").get("a"), Some(&3.0));
+    for (prices, says) in
+        [("c = 3", "no level 'c'"), ("a = -1", "-1 is no price"), ("a = nan", "NaN is no price")]
+    {
+        let why = of(prices).expect_err(prices).to_string();
+        assert!(why.contains(says) && why.contains("report.prices"), "{why}");
     }
 }

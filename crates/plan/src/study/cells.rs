@@ -4,11 +4,13 @@ use super::ends::{Cast, Ends};
 use super::{Definition, Settings, StudyError};
 use crate::{Spot, choose, on_node};
 use blake2::{Blake2s256, Digest};
-use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::load::Timeline;
-use narrows_model::options::{kernels, runs};
+use narrows_model::options::{flows, kernels, runs};
+use narrows_model::study::{RATE, Search};
 use narrows_model::trial::{EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
+use narrows_model::workload::Workload;
+use narrows_model::{BitsPerSecond, Nanos};
 
 /// One combination of levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,11 +56,34 @@ pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
             .collect();
     }
     let kept = all.into_iter().filter(|(levels, _)| !is_excluded(definition, levels));
-    let cells: Vec<Cell> = kept.map(|(levels, settings)| cell(levels, settings)).collect();
+    let cells: Vec<Cell> = kept
+        .map(|(levels, settings)| {
+            let settings = match definition.search {
+                Some(_) => at_rate(&levels, settings)?,
+                None => settings,
+            };
+            Ok(cell(levels, settings))
+        })
+        .collect::<Result<_, StudyError>>()?;
     match cells.is_empty() {
         true => Err(StudyError::new("exclude", "leaves no cell")),
         false => Ok(cells),
     }
+}
+
+/// The rate of a search's cell, in bits of its frames.
+fn at_rate(levels: &[Level], mut settings: Settings) -> Result<Settings, StudyError> {
+    let level = levels.iter().find(|level| level.factor == RATE);
+    let Some(rate) = level.and_then(|level| Search::rate_of(&level.level)) else {
+        return Ok(settings);
+    };
+    let kind = settings.kind();
+    if kind != Workload::Packets {
+        return Err(StudyError::new("search", format!("is of load = \"packets\", and not {kind}")));
+    }
+    let frame = kind.message_bytes(settings.told(&flows::LENGTH));
+    settings.tell(&flows::BITRATE, BitsPerSecond(rate as f64 * 8.0 * frame.0 as f64));
+    Ok(settings)
 }
 
 fn cell(levels: Vec<Level>, settings: Settings) -> Cell {

@@ -2,7 +2,7 @@
 
 use super::{Settings, StudyError};
 use narrows_model::options::{flows, runs};
-use narrows_model::study::{Precision, Reading, Spread};
+use narrows_model::study::{Precision, RATE, Reading, Search, Spread};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +26,8 @@ pub struct Definition {
     pub precision: Option<Precision>,
     /// Sessions that the runs are spread over.
     pub spread: Option<Spread>,
+    /// The rate that is searched for, in place of repeats; its rates are the last factor.
+    pub search: Option<Search>,
     /// How to try it quickly.
     pub quick: Quick,
     /// What every cell has.
@@ -112,12 +114,13 @@ struct Raw {
     name: String,
     #[serde(default)]
     about: String,
-    repeats: u32,
+    repeats: Option<u32>,
     #[serde(default = "two")]
     retries: u32,
     seed: Option<u64>,
     precision: Option<Precision>,
     spread: Option<Spread>,
+    search: Option<Search>,
     #[serde(default)]
     quick: Quick,
     #[serde(default)]
@@ -160,7 +163,13 @@ impl Definition {
             let before = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
             StudyError::new(format!("line {}", before + 1), error.message())
         })?;
-        let factors: Vec<Factor> = raw.factor.into_iter().map(factor).collect::<Result<_, _>>()?;
+        let factors: Result<Vec<Factor>, _> = raw.factor.into_iter().map(factor).collect();
+        let mut factors = factors?;
+        factors.extend(raw.search.as_ref().map(rates));
+        // A search has its own end.
+        let repeats = raw.repeats.or(raw.search.map(|_| 1)).ok_or_else(|| {
+            StudyError::new("repeats", "says how many runs each cell needs, and is missing")
+        })?;
         let exclude = raw.exclude.into_iter().map(|rule| {
             let many = |levels| match levels {
                 OneOrMany::One(one) => vec![one],
@@ -171,11 +180,12 @@ impl Definition {
         let definition = Self {
             name: raw.name,
             about: raw.about,
-            repeats: raw.repeats,
+            repeats,
             retries: raw.retries,
             seed: raw.seed,
             precision: raw.precision,
             spread: raw.spread,
+            search: raw.search,
             quick: raw.quick,
             base: raw.base,
             factors,
@@ -248,6 +258,9 @@ impl Definition {
                 return Err(StudyError::new("spread", why));
             }
         }
+        if let Some(search) = &self.search {
+            self.check_search(search)?;
+        }
         let mut names = BTreeSet::new();
         for factor in &self.factors {
             if !names.insert(factor.name.as_str()) {
@@ -266,6 +279,55 @@ impl Definition {
         if let Some(name) = &self.report.across {
             self.names(name, &[])?;
         }
+        self.check_prices()
+    }
+
+    /// Prices are of levels that there are, and are amounts.
+    fn check_prices(&self) -> Result<(), StudyError> {
+        let across = self.report.across.as_deref().and_then(|name| self.factor(name));
+        let across = across.or_else(|| self.factors.first());
+        for (level, price) in &self.report.prices {
+            let known = across.is_some_and(|of| of.levels.iter().any(|l| l.name == *level));
+            if !known {
+                let of = across.map_or("", |factor| factor.name.as_str());
+                let why = format!("factor '{of}' has no level '{level}'");
+                return Err(StudyError::new("report.prices", why));
+            }
+            if !price.is_finite() || *price < 0.0 {
+                return Err(StudyError::new("report.prices", format!("{price} is no price")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a search is one of packets, and within bounds.
+    fn check_search(&self, search: &Search) -> Result<(), StudyError> {
+        let wrong = |why: &str| Err(StudyError::new("search", why));
+        let most = search.rate_max_packets_per_second;
+        let least = search.rate_min_packets_per_second.unwrap_or(most / 100.0);
+        if !(2.0..=1e9).contains(&most) || !(1.0..most).contains(&least.max(1.0)) {
+            return wrong(
+                "rate_max_packets_per_second is 2 to 1e9, and rate_min_packets_per_second is below",
+            );
+        }
+        if !(0.1..=50.0).contains(&search.resolution_percent)
+            || !(0.0..=50.0).contains(&search.loss_percent)
+            || !(50.0..=99.9).contains(&search.confidence_percent)
+            || !(1..=10_000).contains(&search.runs_max)
+        {
+            return wrong(
+                "resolution_percent is 0.1 to 50, loss_percent 0 to 50, confidence_percent 50 to \
+                 99.9, runs_max 1 to 10000",
+            );
+        }
+        if self.precision.is_some() || self.spread.is_some() {
+            return wrong("has neither a precision nor a spread beside it");
+        }
+        let levels = self.factors.iter().flat_map(|factor| &factor.levels);
+        let mut settings = std::iter::once(&self.base).chain(levels.map(|level| &level.settings));
+        if settings.any(|settings| settings.told(&flows::BITRATE).is_some()) {
+            return wrong("chooses the rates itself: bitrate is not told");
+        }
         Ok(())
     }
 
@@ -282,6 +344,19 @@ impl Definition {
             Err(StudyError::new("exclude", why))
         })
     }
+}
+
+/// The rates of a search, as a factor.
+fn rates(search: &Search) -> Factor {
+    let level = |rate: u64| LevelOf {
+        name: Search::level_of(rate),
+        settings: Settings::default(),
+        when: None,
+    };
+    // An absurd range is refused by the check that follows.
+    let sound = search.resolution_percent >= 0.1 && search.rate_max_packets_per_second <= 1e9;
+    let rates = if sound { search.rates() } else { Vec::new() };
+    Factor { name: RATE.to_owned(), by_hand: false, levels: rates.into_iter().map(level).collect() }
 }
 
 fn factor(raw: RawFactor) -> Result<Factor, StudyError> {

@@ -1,6 +1,6 @@
 //! Who takes part in a cell, on which hosts, and where there.
 
-use super::{Settings, StudyError};
+use super::{Coalescing, Settings, StudyError};
 use crate::{Pattern, Seat, Spot, TwoPlaces, Unplaced, Where, cpus};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
@@ -115,8 +115,9 @@ impl<'a> Cast<'a> {
         if settings.peers.is_empty() {
             return wrong("name its hosts, peers = [\"A\", \"B\"]".to_owned());
         }
-        if !settings.kind().is_stream() || params.is_bidirectional() {
-            return wrong("it is of streams in one direction".to_owned());
+        let kind = settings.kind();
+        if !(kind.is_tcp() || kind.is_udp()) {
+            return wrong(format!("{kind} has none; streams and round trips of TCP and UDP do"));
         }
         let not_with = [
             (settings.interrupts()?.is_some(), places::IRQ.declared.key),
@@ -126,6 +127,7 @@ impl<'a> Cast<'a> {
             (settings.engine().is_some(), "engine"),
             (settings.told(&places::MTU).is_some(), places::MTU.declared.key),
             (!settings.offloads.is_empty(), "offloads"),
+            (settings.coalescing != Coalescing::default(), "coalescing"),
         ];
         if let Some((_, other)) = not_with.into_iter().find(|(told, _)| *told) {
             return wrong(format!("{other} is of this host, which has no end in a pattern"));
@@ -186,11 +188,14 @@ impl<'a> Cast<'a> {
         let settings = self.settings;
         let own = self.interface();
         let set = settings.told(&places::MTU).is_some()
-            || settings.told(&places::IRQ).is_some()
-            || !settings.offloads.is_empty();
+            || !settings.offloads.is_empty()
+            || settings.coalescing != Coalescing::default();
         (set && own != self.ends.interface).then(|| {
             let [own, first] = [own, self.ends.interface].map(|name| name.unwrap_or("unknown"));
-            format!("mtu, offloads and irq are set on {first}, and its packets leave from {own}")
+            format!(
+                "mtu, offloads and coalescing are set on {first}, and its packets leave from \
+                 {own}"
+            )
         })
     }
 

@@ -2,6 +2,7 @@
 //! next. `docs/plan.md` has the file's words.
 
 mod cells;
+mod coalescing;
 mod definition;
 mod ends;
 mod fits;
@@ -9,10 +10,11 @@ mod next;
 mod settings;
 
 pub use cells::{Cell, Planned, cells, trials};
+pub use coalescing::Coalescing;
 pub use definition::{Definition, Factor, LevelOf, Quick, When};
 pub use ends::{Ends, PeerHost};
 pub use fits::{Change, Machine, NoLevel, Standing, Unread, Untold, change, standing};
-pub use next::{Count, Cut, Left, due, left, next_block};
+pub use next::{Count, Cut, Left, due, in_order, left, next_block};
 pub use settings::{Settings, nodes, seats};
 
 use thiserror::Error;

@@ -93,6 +93,15 @@ pub fn left(cut: &Cut, count: &Count) -> Left {
     }
 }
 
+/// A run of each of these cells, given with the block that it is of, in an order that follows from
+/// the seed and the block alone. `made` is how many runs a cell has.
+pub fn in_order(cut: &Cut, mut cells: Vec<(usize, u32)>, made: impl Fn(usize) -> u32) -> Vec<Step> {
+    let block = cells.first().map_or(0, |(_, block)| *block);
+    cells.shuffle(&mut Pcg64::seed_from_u64(cut.seed.wrapping_add(u64::from(block) << 32)));
+    let step = |(trial, block)| Step { trial, repeat: made(trial), block };
+    cells.into_iter().map(step).collect()
+}
+
 /// The runs of the next block, in order: of the cells that fit and want runs, those with the fewest
 /// done, once each. Cells keep their places in a block's order, whichever of them are done already.
 /// Empty when nothing is left that fits.

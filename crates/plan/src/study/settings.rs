@@ -1,7 +1,7 @@
 //! What one cell asks for: options of the table in [`narrows_model::options`], and states of the
 //! host that have names of their own.
 
-use super::StudyError;
+use super::{Coalescing, StudyError};
 use crate::{BackgroundLoad, ByEnd, NoPattern, Pattern, PlacesByEnd, Seat, Unnamed, Where};
 use narrows_model::Bytes;
 use narrows_model::container::Container;
@@ -9,6 +9,7 @@ use narrows_model::load::{Bind, MemoryParams, Params};
 use narrows_model::options::{
     ALL, Key, KeyOf, Opt, Options, Scene, Section, Told, Value, ValueOf, places, rdma, runs,
 };
+use narrows_model::peer_name::host_and_port;
 use narrows_model::trial::Engine;
 use narrows_model::workload::Workload;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -18,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Keys of a cell that are no options: a table of options, states of the host by name, and hosts.
-const TABLES: &[&str] = &["rdma", "offloads", "sysctl", "peers"];
+const TABLES: &[&str] = &["rdma", "offloads", "coalescing", "sysctl", "peers"];
 
 /// Everything that a study can set. What is not told is left as the command line would.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +31,8 @@ pub struct Settings {
     /// Offloads of the interface between the ends by ethtool's words, which narrows sets and puts
     /// back.
     pub offloads: BTreeMap<String, bool>,
+    /// Interrupt coalescing of that interface, the same.
+    pub coalescing: Coalescing,
     /// Kernel settings by name, which narrows sets and puts back.
     pub sysctl: BTreeMap<String, String>,
     /// Hosts that take part beside this one, by name or address; empty: the study's only peer.
@@ -60,9 +63,11 @@ impl Settings {
         sysctl.extend(over.sysctl.clone());
         let mut offloads = self.offloads.clone();
         offloads.extend(over.offloads.clone());
+        let coalescing = self.coalescing.with(over.coalescing);
         let rdma = over.rdma.as_ref().or(self.rdma.as_ref()).cloned();
         let peers = if over.peers.is_empty() { &self.peers } else { &over.peers }.clone();
-        Self { options: self.options.with(&over.options), rdma, offloads, sysctl, peers }
+        let options = self.options.with(&over.options);
+        Self { options, rdma, offloads, coalescing, sysctl, peers }
     }
 
     /// What the cell runs; a TCP stream unless it says so.
@@ -251,6 +256,9 @@ impl Serialize for Settings {
         if !self.offloads.is_empty() {
             map.serialize_entry("offloads", &self.offloads)?;
         }
+        if self.coalescing != Coalescing::default() {
+            map.serialize_entry("coalescing", &self.coalescing)?;
+        }
         map.serialize_entry("sysctl", &self.sysctl)?;
         if !self.peers.is_empty() {
             map.serialize_entry("peers", &self.peers)?;
@@ -304,6 +312,7 @@ impl<'de> Deserialize<'de> for Peers {
             if name.is_empty() || name.contains([',', ' ']) {
                 return Err(de::Error::custom(format!("peers: '{name}' is no name of a host")));
             }
+            host_and_port(name).map_err(|why| de::Error::custom(format!("peers: {why}")))?;
             if !seen.insert(name) {
                 return Err(de::Error::custom(format!("peers: '{name}' is listed twice")));
             }
@@ -335,6 +344,7 @@ impl<'de> Deserialize<'de> for Settings {
                             settings.rdma = Some(map.next_value::<RdmaTable>()?.0);
                         }
                         Key::Other("offloads") => settings.offloads = map.next_value()?,
+                        Key::Other("coalescing") => settings.coalescing = map.next_value()?,
                         Key::Other("peers") => settings.peers = map.next_value::<Peers>()?.0,
                         Key::Other(_) => settings.sysctl = map.next_value()?,
                     }

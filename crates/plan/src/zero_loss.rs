@@ -1,0 +1,145 @@
+//! What `narrows packets --zero-loss` runs: a search for the highest rate without loss, for each
+//! size of frames.
+
+use crate::study::Settings;
+use narrows_model::packets::FCS_BYTES;
+use narrows_model::study::Search;
+use serde::Serialize;
+use thiserror::Error;
+
+/// Bytes of a frame that its MTU does not count: Ethernet's header and check sequence.
+const AROUND_BYTES: u64 = 14 + FCS_BYTES;
+/// The largest MTU that every interface has.
+const MTU_BYTES: u64 = 1500;
+
+/// What is searched for.
+#[derive(Clone, Debug)]
+pub struct ZeroLoss {
+    /// How packets are sent and received.
+    pub settings: Settings,
+    /// Between which rates, and how closely.
+    pub search: Search,
+    /// Sizes of frames, with the check sequence, in bytes.
+    pub frames_bytes: Vec<u64>,
+    /// Whether the ends are in namespaces of this host, whose MTU is set as the frames need.
+    pub is_local: bool,
+}
+
+/// Settings that a study's file has no words for.
+#[derive(Debug, Error)]
+#[error("a study has no words for these options: {0}")]
+pub struct Unworded(#[from] toml::ser::Error);
+
+#[derive(Serialize)]
+struct Written<'a> {
+    name: &'static str,
+    about: String,
+    search: &'a Search,
+    base: &'a Settings,
+    factor: [Frames; 1],
+}
+
+/// The sizes of frames, as a factor.
+#[derive(Serialize)]
+struct Frames {
+    name: &'static str,
+    levels: Vec<Frame>,
+}
+
+#[derive(Serialize)]
+struct Frame {
+    name: String,
+    length: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mtu: Option<u64>,
+}
+
+impl ZeroLoss {
+    /// The definition of the study, as a file has it.
+    pub fn definition(&self) -> Result<String, Unworded> {
+        let sizes: Vec<String> = self.frames_bytes.iter().map(u64::to_string).collect();
+        let lost = match self.search.loss_percent {
+            0.0 => "no packet is lost".to_owned(),
+            share => format!("{share} % of packets are lost at most"),
+        };
+        let level = |bytes: &u64| {
+            let mtu = bytes.saturating_sub(AROUND_BYTES);
+            let mtu = Some(mtu).filter(|mtu| self.is_local && *mtu > MTU_BYTES);
+            Frame { name: format!("{bytes} B"), length: *bytes, mtu }
+        };
+        let levels = self.frames_bytes.iter().map(level).collect();
+        Ok(toml::to_string(&Written {
+            name: "zero-loss",
+            about: format!("Up to which rate {lost}, of frames of {} B?", sizes.join(", ")),
+            search: &self.search,
+            base: &self.settings,
+            factor: [Frames { name: "frame", levels }],
+        })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::{Definition, cells};
+    use narrows_model::options::flows;
+    use narrows_model::workload::Workload;
+
+    #[test]
+    fn the_definition_is_read_back_with_a_cell_for_each_rate_and_size() {
+        let base = "load = 'packets'\nseconds = 0.5\nsender = 'xdp'";
+        let search = Search {
+            rate_max_packets_per_second: 1e6,
+            rate_min_packets_per_second: Some(5e5),
+            resolution_percent: 10.0,
+            loss_percent: 0.0,
+            confidence_percent: 95.0,
+            runs_max: 40,
+        };
+        let wanted = ZeroLoss {
+            settings: toml::from_str(base).expect("settings"),
+            search,
+            frames_bytes: vec![64, 9018],
+            is_local: true,
+        };
+        let text = wanted.definition().expect("a definition");
+        let definition = Definition::parse(&text).expect(&text);
+        assert_eq!(definition.search, Some(search));
+        let all = cells(&definition).expect("cells");
+        // Steps of 5 % from a million down to half of it: 1.05^14 is 1.98.
+        assert_eq!(all.len(), 2 * 15);
+        let top = all.iter().rfind(|cell| cell.level("rate") == Some("1000000/s"));
+        let top = top.expect("the highest rate");
+        assert_eq!(top.level("frame"), Some("9018 B"));
+        assert_eq!(top.settings.kind(), Workload::Packets);
+        let rate = top.settings.told(&flows::BITRATE).expect("a rate");
+        assert_eq!(rate.0, 1e6 * 8.0 * 9018.0);
+        assert_eq!(top.settings.told(&narrows_model::options::places::MTU), Some(9000));
+        assert_eq!(all[0].settings.told(&narrows_model::options::places::MTU), None);
+    }
+
+    #[test]
+    fn a_search_is_of_packets_within_bounds_and_chooses_its_rates() {
+        let of = |head: &str, base: &str| {
+            let text = format!("name = 'a'\n{head}\n[base]\n{base}\n");
+            Definition::parse(&text).and_then(|definition| cells(&definition)).map(|all| all.len())
+        };
+        let search = "[search]\nrate_max_packets_per_second = 1e6";
+        assert_eq!(of(search, "load = 'packets'").expect("cells"), 463);
+        for (head, base) in [
+            ("", "load = 'packets'"),
+            (search, "load = 'tcp-stream'"),
+            (search, "load = 'packets'\nbitrate = '1G'"),
+            ("[search]\nrate_max_packets_per_second = 0", "load = 'packets'"),
+            ("[search]\nrate_max_packets_per_second = 1e18", "load = 'packets'"),
+            (&format!("{search}\nresolution_percent = 0.0"), "load = 'packets'"),
+            (&format!("{search}\nrate_min_packets_per_second = 2e6"), "load = 'packets'"),
+            (
+                &format!("repeats = 3\n{search}\n[spread]\nsessions = 2\napart_minutes = 1"),
+                "load = 'packets'",
+            ),
+        ] {
+            assert!(of(head, base).is_err(), "{head} {base}");
+        }
+    }
+}
