@@ -6,7 +6,7 @@
 //! that process was killed too; after a reboot neither the settings nor the journal are left.
 
 use crate::origin::Origin;
-use crate::{HostError, offloads};
+use crate::{HostError, coalescing, offloads};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -41,11 +41,14 @@ fn machine(what: &str, error: impl std::fmt::Display) -> HostError {
 
 fn is_setting(path: &str) -> bool {
     let file = PLACES.iter().any(|place| path.starts_with(place)) && !path.contains("..");
-    file || offloads::parts(path).is_some()
+    file || offloads::parts(path).is_some() || coalescing::parts(path).is_some()
 }
 
 /// A setting's value: a file's text, or what ethtool says.
 pub fn read(path: &str) -> Result<String, HostError> {
+    if let Some((device, word)) = coalescing::parts(path) {
+        return coalescing::get(device, word, None);
+    }
     match offloads::parts(path) {
         Some((device, feature)) => {
             Ok(offloads::word(offloads::get(device, feature, None)?).to_owned())
@@ -58,6 +61,9 @@ pub fn read(path: &str) -> Result<String, HostError> {
 }
 
 fn write(path: &str, value: &str) -> Result<(), HostError> {
+    if let Some((device, word)) = coalescing::parts(path) {
+        return coalescing::set(device, word, value, None);
+    }
     match offloads::parts(path) {
         Some((device, feature)) => offloads::set(device, feature, value == "on", None),
         None => std::fs::write(path, value).map_err(|error| machine(path, error)),

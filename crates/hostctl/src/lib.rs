@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod child;
+pub mod coalescing;
 pub mod confine;
 pub mod container;
 pub mod guard;

@@ -4,7 +4,7 @@
 //! process, so the kernel takes them and the pair away when it ends, however it ends. The host's
 //! own interfaces, addresses and routes are not touched.
 
-use crate::{HostError, offloads};
+use crate::{HostError, coalescing, offloads};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
@@ -86,6 +86,19 @@ impl Namespaces {
     pub fn set_offload(&self, feature: &str, on: bool) -> Result<(), HostError> {
         let mut both = NAMES.iter().enumerate();
         both.try_for_each(|(end, device)| offloads::set(device, feature, on, Some(&self.path(end))))
+    }
+
+    /// What a word of interrupt coalescing is at the first end.
+    pub fn coalescing(&self, word: &str) -> Result<String, HostError> {
+        coalescing::get(NAMES[0], word, Some(&self.path(0)))
+    }
+
+    /// Sets interrupt coalescing of both ends.
+    pub fn set_coalescing(&self, word: &str, value: &str) -> Result<(), HostError> {
+        let mut both = NAMES.iter().enumerate();
+        both.try_for_each(|(end, device)| {
+            coalescing::set(device, word, value, Some(&self.path(end)))
+        })
     }
 
     /// Has every connection between the ends begin with a congestion control, whatever program

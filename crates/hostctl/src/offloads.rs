@@ -23,7 +23,7 @@ fn listed(feature: &str) -> Result<&'static str, HostError> {
 }
 
 /// Runs ethtool, in a network namespace where one is given by its file.
-fn ethtool(words: &[&str], namespace: Option<&str>) -> Result<String, HostError> {
+pub(crate) fn ethtool(words: &[&str], namespace: Option<&str>) -> Result<String, HostError> {
     let wrong = |why: String| HostError::Machine(format!("ethtool {}: {why}", words.join(" ")));
     let mut command = match namespace {
         None => crate::child::command("ethtool"),
@@ -88,11 +88,13 @@ pub fn path(device: &str, feature: &str) -> String {
 /// Device and feature of such a name, if it is one.
 pub fn parts(path: &str) -> Option<(&str, &str)> {
     let (device, feature) = path.strip_prefix("ethtool:")?.split_once(':')?;
-    // A name that begins with a hyphen would be read as an option.
-    let sound = !device.is_empty()
-        && !device.starts_with('-')
-        && device.chars().all(|c| c.is_ascii_alphanumeric() || "._-@".contains(c));
-    (sound && listed(feature).is_ok()).then_some((device, feature))
+    (is_device(device) && listed(feature).is_ok()).then_some((device, feature))
+}
+
+/// Whether this can name an interface. One that begins with a hyphen would be read as an option.
+pub(crate) fn is_device(name: &str) -> bool {
+    let is_sound = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
+    !name.is_empty() && !name.starts_with('-') && name.chars().all(is_sound)
 }
 
 #[cfg(test)]

@@ -5,16 +5,21 @@
 mod counting;
 pub mod events;
 mod family;
+mod pcm;
 mod pmu;
+mod resctrl;
 
 use counting::{Counting, Kernel, Opens, Told};
 use events::{Counts, EventRow, Family, Group};
 use narrows_host::Root;
 use narrows_model::Nanos;
 use narrows_model::memory_traffic::{Count, CountedBy, MemoryTraffic, Quantity, Uncounted};
+use pcm::Pcm;
 use pmu::{Code, Pmu, Unclear};
+use resctrl::Monitored;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Below this share of its time, in thousandths, a counter was shared with other users of it.
@@ -27,6 +32,10 @@ pub struct MemoryMeters {
     /// Quantities of which a counter is missing: a sum without it would be none.
     lost: BTreeSet<Quantity>,
     gaps: Vec<Uncounted>,
+    /// The end's own threads, by the caches.
+    monitored: Option<Monitored>,
+    /// Intel PCM, where the kernel counts nothing.
+    pcm: Option<Pcm>,
     began: Instant,
 }
 
@@ -62,7 +71,28 @@ impl MemoryMeters {
     /// Opens what this machine offers. To be called before the warm-up: opening takes milliseconds
     /// where there are hundreds of counters.
     pub fn attach() -> Self {
-        Self::open(&Root::live(), &Kernel)
+        let meters = Self::open(&Root::live(), &Kernel);
+        meters.with_pcm(pcm::installed()).monitoring(&Root::live(), Path::new("/"))
+    }
+
+    /// With Intel PCM, where it is installed and nothing else counts.
+    fn with_pcm(mut self, program: Option<PathBuf>) -> Self {
+        let Some(program) = program.filter(|_| self.counters.is_empty()) else { return self };
+        match Pcm::start(&program) {
+            Ok(pcm) => self.pcm = Some(pcm),
+            Err(gap) => self.gaps.push(gap),
+        }
+        self
+    }
+
+    /// With a monitoring group of this process's threads, where the machine has such. Files of
+    /// `root` lie in `dir`.
+    fn monitoring(mut self, root: &Root, dir: &Path) -> Self {
+        match Monitored::join(root, dir) {
+            Ok(monitored) => self.monitored = Some(monitored),
+            Err(gap) => self.gaps.push(gap),
+        }
+        self
     }
 
     /// None, since the agent's owner does not let it.
@@ -76,6 +106,8 @@ impl MemoryMeters {
             counters: Vec::new(),
             lost: BTreeSet::new(),
             gaps: Vec::new(),
+            monitored: None,
+            pcm: None,
             began: Instant::now(),
         }
     }
@@ -189,11 +221,19 @@ impl MemoryMeters {
         for counter in &mut self.counters {
             counter.opening = counter.counting.told().ok();
         }
+        if let Some(pcm) = &mut self.pcm {
+            pcm.open();
+        }
+        if let Some(monitored) = &mut self.monitored {
+            monitored.start();
+        }
     }
 
     /// What was counted from [`Self::start`] on.
     pub fn close(mut self) -> MemoryTraffic {
         let grown: Vec<Option<Grown>> = self.counters.iter_mut().map(Counter::grown).collect();
+        let monitored = self.monitored.take().map_or(Ok(Vec::new()), Monitored::close);
+        let by_pcm = self.pcm.take().map(Pcm::close);
         let span_ns = Nanos(self.began.elapsed().as_nanos() as u64);
         for (counter, grown) in self.counters.iter().zip(&grown) {
             if grown.is_none() && self.lost.insert(counter.quantity) {
@@ -203,7 +243,19 @@ impl MemoryMeters {
         }
         let counted = self.counters.iter().zip(grown.into_iter().flatten());
         let counted = counted.filter(|(counter, _)| !self.lost.contains(&counter.quantity));
-        let counts = summed(counted);
+        let mut counts = summed(counted);
+        match by_pcm {
+            Some(Ok(told)) => {
+                self.family = Some(pcm::NAME.to_owned());
+                counts.extend(told);
+            }
+            Some(Err(gap)) => self.gaps.push(gap),
+            None => {}
+        }
+        match monitored {
+            Ok(own) => counts.extend(own),
+            Err(gap) => self.gaps.push(gap),
+        }
         MemoryTraffic { family: self.family, span_ns, counts, gaps: self.gaps }
     }
 }

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 /// A machine in a folder, gone with this.
-struct Machine(PathBuf);
+pub(super) struct Machine(PathBuf);
 
 impl Machine {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let top = std::env::temp_dir().join(format!("narrows-pmu-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&top);
         Self(top)
     }
 
-    fn put(&self, path: &str, text: &str) -> &Self {
+    pub(super) fn put(&self, path: &str, text: &str) -> &Self {
         let path = self.0.join(path);
         fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
         fs::write(path, text).expect("a file");
@@ -32,7 +32,7 @@ impl Machine {
         self
     }
 
-    fn cpus(&self, packages: &[u32]) -> &Self {
+    pub(super) fn cpus(&self, packages: &[u32]) -> &Self {
         for (cpu, package) in packages.iter().enumerate() {
             let at = format!("sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id");
             self.put(&at, &package.to_string());
@@ -57,8 +57,16 @@ impl Machine {
         machine
     }
 
-    fn root(&self) -> Root {
+    pub(super) fn root(&self) -> Root {
         Root::at(&self.0)
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.0.join(path)).expect("a file")
     }
 }
 
@@ -349,4 +357,29 @@ fn each_file_that_names_processors_is_found_by_them() {
     machine.put("proc/cpuinfo", "CPU implementer\t: 0x48\nCPU part\t: 0xd01\n");
     machine.pmu("hisi_sccl3_ddrc1", 9, "24", &[]);
     assert!(family::find(&machine.root()).expect("hip08").family.contains("Kunpeng"));
+}
+
+#[test]
+fn what_the_caches_count_of_own_threads_stands_beside_what_the_controllers_count() {
+    let machine = Machine::ice_lake("both");
+    let group = format!("sys/fs/resctrl/mon_groups/narrows-{}", std::process::id());
+    machine.put("sys/fs/resctrl/info/L3_MON/mon_features", "mbm_total_bytes");
+    machine.put(&format!("{group}/tasks"), "");
+    let count = format!("{group}/mon_data/mon_L3_00/mbm_total_bytes");
+    machine.put(&count, "5000");
+    let kernel = Simulated { answers: &|_, _| Ok(grows(1)), asked: Rc::default() };
+    let meters =
+        || MemoryMeters::open(&machine.root(), &kernel).monitoring(&machine.root(), machine.dir());
+    let mut open = meters();
+    open.start();
+    machine.put(&count, "5640");
+    let traffic = open.close();
+    assert_eq!((traffic.bytes(Quantity::OwnThreads), &*traffic.gaps), (Some(640), &[][..]));
+    assert_eq!(traffic.both_ways(), Some(8 * 64), "the group's bytes are no part of the host's");
+    let mut open = meters();
+    open.start();
+    machine.put(&count, "Unavailable");
+    let traffic = open.close();
+    assert_eq!((traffic.bytes(Quantity::OwnThreads), traffic.gaps.len()), (None, 1));
+    assert_eq!(traffic.both_ways(), Some(8 * 64));
 }
