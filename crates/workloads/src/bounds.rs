@@ -74,10 +74,12 @@ pub fn message(what: &str, bytes: Bytes, size: MessageSize) -> Result<(), LoadEr
     Ok(())
 }
 
-/// Buffers of messages that are not streamed are small, and not placed.
+/// Buffers of datagrams and of RDMA that are not streamed are small, and not placed.
 pub fn node(job: &Job) -> Result<(), LoadError> {
     if job.node.is_some()
-        && !(job.kind.is_stream() || job.kind.is_memory() || job.kind == Workload::Packets)
+        && !(job.kind.is_stream()
+            || job.kind.is_memory()
+            || [Workload::Packets, Workload::TCP_RR].contains(&job.kind))
     {
         return order(format!("{} places no buffers on a node", job.kind));
     }

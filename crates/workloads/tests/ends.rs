@@ -2,10 +2,11 @@
 //! and what a stranger gets.
 
 use narrows_model::load::{Corruption, StretchOf, ThreadUsage, TripParams};
-use narrows_model::load::{CpuList, EndReport, Job, Params, Role, StreamParams, Timeline};
+use narrows_model::load::{EndReport, Job, Params, Role, StreamParams, Timeline};
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::LoadError;
 use narrows_workloads::harness::Unwatched;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::thread::{self, JoinHandle};
@@ -15,26 +16,14 @@ const TOKEN: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
 
 fn job(kind: &str, end: Role, message_bytes: u64) -> Job {
     Job {
-        kind: kind.into(),
-        end,
-        params: Params::of_network(Bytes(message_bytes), 1),
-        cpus: CpuList::default(),
-        binding: Default::default(),
-        timeline: Timeline {
-            warmup_ns: Nanos::from_millis(20),
-            window_ns: Nanos::from_millis(600),
-            cooldown_ns: Nanos::from_millis(20),
-            interval_ns: None,
-        },
         address: Some("127.0.0.1".parse().expect("address")),
         token: TOKEN.iter().map(|byte| format!("{byte:02x}")).collect(),
-        namespace: None,
-        node: None,
-        bind: None,
-        iperf3: None,
-        ports: None,
-        grant: None,
-        responses_bps: None,
+        ..Job::new(
+            kind.into(),
+            end,
+            Params::of_network(Bytes(message_bytes), 1),
+            Timeline::new(Nanos::from_millis(20), Nanos::from_millis(600), Nanos::from_millis(20)),
+        )
     }
 }
 

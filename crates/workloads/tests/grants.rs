@@ -1,9 +1,10 @@
 //! Two ends that meet by a grant, and what keeps them apart.
 
-use narrows_model::load::{CpuList, Grant, Job, Params, Role, ThreadUsage, Timeline};
+use narrows_model::load::{Grant, Job, Params, Role, ThreadUsage, Timeline};
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::harness::grant::NotGranted;
 use narrows_workloads::{LoadError, Prepared};
+
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
@@ -15,26 +16,15 @@ const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 9));
 fn job(kind: &str, end: Role) -> Job {
     let span = Nanos::from_millis(20);
     Job {
-        kind: kind.into(),
-        end,
-        params: Params::of_network(Bytes(64), 1),
-        cpus: CpuList::default(),
-        binding: Default::default(),
-        timeline: Timeline {
-            warmup_ns: span,
-            window_ns: span,
-            cooldown_ns: span,
-            interval_ns: None,
-        },
         address: Some(HERE),
         token: "07".repeat(16),
-        namespace: None,
-        node: None,
-        bind: None,
-        iperf3: None,
-        ports: None,
         grant: Some(Grant { trial: "t".into(), peer: HERE, valid_ns: Nanos::from_millis(1500) }),
-        responses_bps: None,
+        ..Job::new(
+            kind.into(),
+            end,
+            Params::of_network(Bytes(64), 1),
+            Timeline::new(span, span, span),
+        )
     }
 }
 

@@ -1,9 +1,12 @@
 //! Packets over sockets between two ends on this host: what is counted fits together.
 
-use narrows_model::load::{CpuList, EndReport, Job, Params, Role, StreamParams, Timeline};
+mod common;
+
+use common::pair;
+use narrows_model::load::{EndReport, Job, Params, Role, StreamParams, Timeline};
 use narrows_model::{Bytes, Nanos};
-use narrows_workloads::harness::Unwatched;
-use std::net::{IpAddr, SocketAddr};
+
+use std::net::SocketAddr;
 use std::thread;
 
 fn job(frame: u64, sender: &str, receiver: &str) -> Job {
@@ -14,54 +17,24 @@ fn job(frame: u64, sender: &str, receiver: &str) -> Job {
         ..StreamParams::default()
     };
     Job {
-        kind: "packets".into(),
-        end: Role::Receiver,
-        params: Params { stream: Some(stream), ..Params::of_network(Bytes(frame), 1) },
-        cpus: CpuList::default(),
-        binding: Default::default(),
-        timeline: Timeline {
-            warmup_ns: ms(20),
-            window_ns: ms(100),
-            cooldown_ns: ms(200),
-            interval_ns: None,
-        },
         address: Some([127, 0, 0, 1].into()),
         token: "5a".repeat(16),
-        namespace: None,
-        node: None,
-        bind: None,
-        iperf3: None,
-        ports: None,
-        grant: None,
-        responses_bps: None,
+        ..Job::new(
+            "packets".into(),
+            Role::Receiver,
+            Params { stream: Some(stream), ..Params::of_network(Bytes(frame), 1) },
+            Timeline::new(ms(20), ms(100), ms(200)),
+        )
     }
-}
-
-/// Reports of the receiver and the sender.
-fn pair(order: &Job) -> (EndReport, EndReport) {
-    let prepare = |end: Role| {
-        let job = Job { end, ..order.clone() };
-        let kind = narrows_workloads::check(&job).expect("an order within limits");
-        (kind.prepare)(&job).expect("prepared")
-    };
-    let (listens, connects) = (prepare(Role::Receiver), prepare(Role::Sender));
-    let address: IpAddr = order.address.expect("an address");
-    let at: Vec<SocketAddr> =
-        listens.ports().into_iter().map(|port| SocketAddr::new(address, port)).collect();
-    let line = order.timeline;
-    let other =
-        thread::spawn(move || listens.arm(&[], Default::default)?.run(&line, &mut Unwatched));
-    let crew = connects.arm(&at, Default::default).expect("met");
-    let here = crew.run(&line, &mut Unwatched).expect("a run");
-    (other.join().expect("a thread").expect("a run"), here)
 }
 
 #[test]
 fn packets_of_the_window_are_counted_at_both_ends() {
     for (sender, receiver) in [("sendmmsg", "recvmmsg"), ("send", "recv"), ("gso", "gro")] {
         let mut order = job(128, sender, receiver);
-        // Slow enough for any machine: a packet in a millisecond, or 64 in 64.
-        order.params.rate_bps = Some(1000 * 128 * 8);
+        // Slow enough for any machine: two packets in a millisecond, or 128 in 64, which is as many
+        // as a kernel takes in a send.
+        order.params.rate_bps = Some(2000 * 128 * 8);
         let (receiver, sender) = pair(&order);
         let stretch = |report: &EndReport| report.flows[0].stretch.expect("counted").datagrams;
         let (sent, came) = (stretch(&sender), stretch(&receiver));

@@ -1,61 +1,28 @@
 //! Both ends of every network workload on this host, and every memory kernel: what is counted fits
 //! together, and what was asked for is in force.
 
-use narrows_model::load::{CpuList, EndReport, Job, MemoryParams, Params, Role, SocketParams};
+mod common;
+
+use common::pair;
+use narrows_model::load::{EndReport, Job, MemoryParams, Params, Role, SocketParams};
 use narrows_model::load::{IpVersion, StreamParams, StretchOf, ThreadUsage, Timeline, TripParams};
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::harness::Unwatched;
-use std::net::{IpAddr, SocketAddr};
-use std::thread;
+use std::net::IpAddr;
 
 fn job(kind: &str, message: u64, window_ms: u64) -> Job {
     let ms = Nanos::from_millis;
     Job {
-        kind: kind.into(),
-        end: Role::Receiver,
-        params: Params::of_network(Bytes(message), 1),
-        cpus: CpuList::default(),
-        binding: Default::default(),
-        timeline: Timeline {
-            warmup_ns: ms(20),
-            window_ns: ms(window_ms),
-            // Time enough for the other end to close its window on a busy machine.
-            cooldown_ns: ms(300),
-            interval_ns: None,
-        },
         address: Some([127, 0, 0, 1].into()),
         token: "5a".repeat(16),
-        namespace: None,
-        node: None,
-        bind: None,
-        iperf3: None,
-        ports: None,
-        grant: None,
-        responses_bps: None,
+        // Time enough for the other end to close its window on a busy machine.
+        ..Job::new(
+            kind.into(),
+            Role::Receiver,
+            Params::of_network(Bytes(message), 1),
+            Timeline::new(ms(20), ms(window_ms), ms(300)),
+        )
     }
-}
-
-/// Reports of the receiving and the sending.
-fn pair(order: &Job) -> (EndReport, EndReport) {
-    let of = |end: Role| Job { end, ..order.clone() };
-    let (receiving, sending) = (of(Role::Receiver), of(Role::Sender));
-    let reverse = order.params.is_reverse();
-    let (first, second) = if reverse { (sending, receiving) } else { (receiving, sending) };
-    let prepare = |job: &Job| {
-        let kind = narrows_workloads::check(job).expect("an order within limits");
-        (kind.prepare)(job).expect("prepared")
-    };
-    let (listens, connects) = (prepare(&first), prepare(&second));
-    let address: IpAddr = order.address.expect("an address");
-    let at: Vec<SocketAddr> =
-        listens.ports().into_iter().map(|port| SocketAddr::new(address, port)).collect();
-    let line = order.timeline;
-    let other =
-        thread::spawn(move || listens.arm(&[], ThreadUsage::default)?.run(&line, &mut Unwatched));
-    let crew = connects.arm(&at, ThreadUsage::default).expect("met");
-    let here = crew.run(&line, &mut Unwatched).expect("a run");
-    let there = other.join().expect("a thread").expect("a run");
-    if reverse { (here, there) } else { (there, here) }
 }
 
 fn bytes(report: &EndReport) -> u64 {

@@ -26,17 +26,17 @@ const VERSION: u32 = 1 << 16 | 9;
 
 /// libfabric, loaded at the first call.
 pub(crate) fn library() -> Result<&'static Fabric, NativeError> {
-    static LOADED: OnceLock<Result<Fabric, String>> = OnceLock::new();
+    static LOADED: OnceLock<Result<Fabric, libloading::Error>> = OnceLock::new();
     let loaded = LOADED.get_or_init(|| {
         let _kept = Signals::keep();
         // SAFETY: the library's constructors register its providers, and what they do to signals is
         // taken back; the bindings are those of its headers, whose symbols are versioned.
-        unsafe { Fabric::new(FABRIC) }.map_err(|error| error.to_string())
+        unsafe { Fabric::new(FABRIC) }
     });
     loaded.as_ref().map_err(|why| NativeError::Missing {
         library: FABRIC,
         packages: "libfabric1",
-        why: why.clone(),
+        why: why.to_string(),
     })
 }
 

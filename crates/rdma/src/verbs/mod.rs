@@ -30,24 +30,24 @@ use std::sync::OnceLock;
 const VERBS: &str = "libibverbs.so.1";
 const CM: &str = "librdmacm.so.1";
 
-fn missing(library: &'static str, packages: &'static str, why: &str) -> NativeError {
-    NativeError::Missing { library, packages, why: why.to_owned() }
+fn missing(library: &'static str, packages: &'static str, why: &libloading::Error) -> NativeError {
+    NativeError::Missing { library, packages, why: why.to_string() }
 }
 
 /// libibverbs, loaded at the first call.
 pub(crate) fn verbs() -> Result<&'static Verbs, NativeError> {
-    static LOADED: OnceLock<Result<Verbs, String>> = OnceLock::new();
+    static LOADED: OnceLock<Result<Verbs, libloading::Error>> = OnceLock::new();
     // SAFETY: the library's constructors register its providers and touch nothing of ours; the
     // bindings are those of its headers, whose symbols are versioned.
-    let loaded = LOADED.get_or_init(|| unsafe { Verbs::new(VERBS) }.map_err(|e| e.to_string()));
+    let loaded = LOADED.get_or_init(|| unsafe { Verbs::new(VERBS) });
     loaded.as_ref().map_err(|why| missing(VERBS, "libibverbs1 ibverbs-providers", why))
 }
 
 /// librdmacm, loaded at the first call.
 pub(crate) fn cm_library() -> Result<&'static Cm, NativeError> {
-    static LOADED: OnceLock<Result<Cm, String>> = OnceLock::new();
+    static LOADED: OnceLock<Result<Cm, libloading::Error>> = OnceLock::new();
     // SAFETY: as above.
-    let loaded = LOADED.get_or_init(|| unsafe { Cm::new(CM) }.map_err(|e| e.to_string()));
+    let loaded = LOADED.get_or_init(|| unsafe { Cm::new(CM) });
     loaded.as_ref().map_err(|why| missing(CM, "librdmacm1 ibverbs-providers", why))
 }
 

@@ -38,7 +38,7 @@ impl Default for Delays {
 }
 
 impl Delays {
-    /// Counts one.
+    /// Counts one delay, in nanoseconds.
     pub fn count(&mut self, ns: u64) {
         self.0[bucket(ns)] += 1;
     }
@@ -48,7 +48,7 @@ impl Delays {
         self.0.iter_mut().zip(more).for_each(|(all, more)| *all += more);
     }
 
-    /// The buckets.
+    /// How many delays fell into each bucket.
     pub fn into_buckets(self) -> Vec<u64> {
         self.0
     }

@@ -349,27 +349,19 @@ mod tests {
     use super::*;
 
     fn job() -> Job {
-        use narrows_model::load::{CpuList, Params, Role, Timeline};
+        use narrows_model::load::{Params, Role, Timeline};
         use narrows_model::{Bytes, Nanos};
         let span = Nanos(1_000_000);
         let timeline =
             Timeline { warmup_ns: span, window_ns: span, cooldown_ns: span, interval_ns: None };
         Job {
-            kind: "tcp-stream".into(),
-            end: Role::Receiver,
-            params: Params::of_network(Bytes(64), 2),
-            cpus: CpuList::default(),
-            binding: Default::default(),
-            timeline,
-            address: None,
             token: "07".repeat(16),
-            namespace: None,
-            node: None,
-            bind: None,
-            iperf3: None,
-            ports: None,
-            grant: None,
-            responses_bps: None,
+            ..Job::new(
+                "tcp-stream".into(),
+                Role::Receiver,
+                Params::of_network(Bytes(64), 2),
+                timeline,
+            )
         }
     }
 

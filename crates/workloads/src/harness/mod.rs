@@ -18,6 +18,7 @@ pub mod socket;
 mod tally;
 pub mod trips;
 pub mod vector;
+pub mod way;
 
 pub use crew::{Clock, Crew, CrewPlan, Lane, LaneEnd, LaneWork, Unwatched, Waited, Watch};
 pub use tally::{Phase, Tally};

@@ -3,6 +3,7 @@
 use crate::LoadError;
 use narrows_model::Bytes;
 use narrows_model::load::{Effective, IpVersion, Job, Params, SocketParams};
+use narrows_model::options::flows;
 use narrows_model::workload::Workload;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::ErrorKind;
@@ -156,6 +157,11 @@ pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError>
         let doing = format!("asking for segments of at most {mss} bytes");
         socket.set_tcp_mss(mss).map_err(LoadError::system(doing))?;
     }
+    if let (Some(most), Type::STREAM) = (flows::UNSENT.of(params), kind) {
+        let bytes = libc::c_int::try_from(most.0).unwrap_or(libc::c_int::MAX);
+        let set = set_int(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
+        set.map_err(LoadError::system(format!("letting {most} wait unsent")))?;
+    }
     if let (Some(rate), Type::STREAM) = (params.rate_bps, kind) {
         let each_bytes = rate / 8 / u64::from(params.streams.max(1));
         pace(&socket, each_bytes).map_err(LoadError::system("setting the pace of a flow"))?;
@@ -247,11 +253,48 @@ pub fn is_pause(error: &std::io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::options::{Takes, flows};
+    use narrows_model::Nanos;
+    use narrows_model::load::{Role, Timeline};
+    use narrows_model::options::Takes;
 
     #[test]
     fn every_way_to_wait_is_declared() {
         let Takes::Word(declared) = flows::WAIT.declared.takes else { panic!("words") };
         assert_eq!(declared, Wait::ALL.map(Wait::name));
+    }
+
+    /// What a flow's program can write while the other end reads nothing, beyond what the kernel
+    /// has sent of it.
+    fn unsent_bytes(most: Option<u64>) -> libc::c_int {
+        const SIOCOUTQNSD: libc::Ioctl = 0x894B;
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let line = Timeline::new(Nanos(0), Nanos(1), Nanos(0));
+        let params = Params::of_network(Bytes(4096), 1);
+        let mut job = Job::new("tcp-stream".into(), Role::Sender, params, line);
+        if let Some(most) = most {
+            job.params.told.tell(&flows::UNSENT, Bytes(most));
+        }
+        let listener = std::net::TcpListener::bind((here, 0)).expect("a listener");
+        let socket = make(here, Type::STREAM, &job).expect("a socket");
+        socket.connect(&listener.local_addr().expect("an address").into()).expect("connects");
+        let (_other, _) = listener.accept().expect("accepts");
+        socket.set_nonblocking(true).expect("a mode");
+        while socket.send(&[7; 4096]).is_ok() {}
+        let mut unsent: libc::c_int = 0;
+        // SAFETY: the request writes an int, which it is given.
+        let done = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCOUTQNSD, &raw mut unsent) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        unsent
+    }
+
+    /// Beyond the bound there is at most what one segment of the device takes in, 64 KiB.
+    #[test]
+    fn no_more_waits_unsent_than_was_asked_for() {
+        for most in [16 << 10, 128 << 10] {
+            let unsent = unsent_bytes(Some(most)) as u64;
+            assert!((1..=most + (64 << 10)).contains(&unsent), "{unsent} of {most}");
+        }
+        let unasked = unsent_bytes(None);
+        assert!(unasked > 256 << 10, "{unasked}");
     }
 }

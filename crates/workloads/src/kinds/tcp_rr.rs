@@ -6,6 +6,7 @@
 //! trip counts from when it was due, so that one slow answer is not hidden by the requests that it
 //! held up.
 
+use crate::harness::buffer::{Buffer, Pages};
 use crate::harness::ends::{Flow, LaneMaker, TcpEnd};
 use crate::harness::pace::Pace;
 use crate::harness::quota::Quota;
@@ -37,8 +38,13 @@ enum Moved {
 
 fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
     let params = &told.job.params;
-    let request = vec![1u8; told.message()];
-    let mut response = vec![0u8; params.response_bytes().0 as usize];
+    let mut requests = placed(told, told.message())?;
+    let request = &mut requests.bytes_mut()[..told.message()];
+    request.fill(1);
+    let request = &*request;
+    let length = params.response_bytes().0 as usize;
+    let mut responses = placed(told, length)?;
+    let response = &mut responses.bytes_mut()[..length];
     let mut trips = Trips::none()?;
     let quick = flows::QUICKACK.of(params).unwrap_or(false);
     lane.wait_at_gate();
@@ -46,8 +52,8 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
     loop {
         let phase = lane.phase();
         let Some(began) = pace.due(lane) else { break };
-        if send(lane, &mut flow, &request)? == Moved::Over
-            || fill(lane, &mut flow, &mut response, quick)? == Moved::Over
+        if send(lane, &mut flow, request)? == Moved::Over
+            || fill(lane, &mut flow, response, quick)? == Moved::Over
         {
             break;
         }
@@ -61,20 +67,29 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
 }
 
 fn answer(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
-    let mut request = vec![0u8; told.message()];
-    let response = vec![1u8; told.job.params.response_bytes().0 as usize];
+    let mut requests = placed(told, told.message())?;
+    let request = &mut requests.bytes_mut()[..told.message()];
+    let length = told.job.params.response_bytes().0 as usize;
+    let mut responses = placed(told, length)?;
+    let response = &mut responses.bytes_mut()[..length];
+    response.fill(1);
     let quick = flows::QUICKACK.of(&told.job.params).unwrap_or(false);
     lane.wait_at_gate();
     let mut quota = Quota::of(told);
     loop {
-        if fill(lane, &mut flow, &mut request, quick)? == Moved::Over
+        if fill(lane, &mut flow, request, quick)? == Moved::Over
             || !quota.take(lane)?
-            || send(lane, &mut flow, &response)? == Moved::Over
+            || send(lane, &mut flow, response)? == Moved::Over
         {
             return Ok(LaneEnd::default());
         }
         lane.tally.moved(1, request.len() as u64);
     }
+}
+
+/// A buffer on the node that the end is given; without one, where the thread runs that fills it.
+fn placed(told: &Flow, length: usize) -> Result<Buffer, LoadError> {
+    Buffer::with(length, Pages::Small, told.job.node)
 }
 
 fn send(lane: &mut Lane, flow: &mut Socket, bytes: &[u8]) -> Result<Moved, LoadError> {

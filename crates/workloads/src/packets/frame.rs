@@ -19,7 +19,7 @@ pub mod at {
     pub const SOURCE: usize = 34;
     /// UDP's destination port.
     pub const TARGET: usize = 36;
-    /// The stamp.
+    /// The payload of UDP, which begins with the stamp.
     pub const PAYLOAD: usize = 42;
 }
 

@@ -20,9 +20,9 @@ const NEIGHBOURS: &str = "/proc/net/arp";
 /// An interface that frames leave from or come to.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Its number.
+    /// Index by which the kernel knows the interface.
     pub index: u32,
     /// Its own address.
     pub mac: Mac,

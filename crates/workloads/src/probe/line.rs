@@ -5,10 +5,9 @@ use super::words::{HEAD, Heard, Says, Sent, Volley, Word};
 use crate::LoadError;
 use crate::harness::meet::Token;
 use crate::harness::socket::{TRAIN_BUFFER_BYTES, is_pause, set_int};
-use nix::ifaddrs::getifaddrs;
+use crate::harness::way;
 use socket2::Socket;
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,10 +40,9 @@ pub struct Line {
 impl Line {
     /// Over a socket that is tied to the other end.
     pub fn new(socket: Socket, token: Token) -> Result<Self, LoadError> {
-        let ends = (socket.local_addr(), socket.peer_addr());
-        let (Some(own), Some(peer)) =
-            (ends.0.ok().and_then(|at| at.as_socket()), ends.1.ok().and_then(|at| at.as_socket()))
-        else {
+        let own = socket.local_addr().ok().and_then(|at| at.as_socket());
+        let own = own.filter(|_| socket.peer_addr().is_ok());
+        let Some(own) = own else {
             return Err(LoadError::Order("a probe's socket has no addresses".to_owned()));
         };
         let is_v4 = own.is_ipv4();
@@ -59,7 +57,7 @@ impl Line {
         let _ = socket.set_send_buffer_size(TRAIN_BUFFER_BYTES as usize);
         let _ = set_int(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, TRAIN_BUFFER_BYTES);
         let used_bytes = path_mtu(&socket, is_v4).unwrap_or(0);
-        let interface_bytes = interface_mtu(&socket, own.ip(), peer.ip()).unwrap_or(used_bytes);
+        let interface_bytes = interface_mtu(&socket).unwrap_or(used_bytes);
         let interface_bytes = interface_bytes.min(PACKET_BYTES_MAX);
         let (buffer, length) = (vec![0; 1 << 16], 0);
         let told_bytes = None;
@@ -216,18 +214,9 @@ fn path_mtu(socket: &Socket, is_v4: bool) -> Option<u64> {
     crate::harness::socket::int(socket, level, option).and_then(|mtu| u64::try_from(mtu).ok())
 }
 
-/// MTU of the interface by which packets leave for an address.
-fn interface_mtu(socket: &Socket, own: IpAddr, peer: IpAddr) -> Option<u64> {
-    let has = |address: IpAddr| {
-        getifaddrs().ok()?.find_map(|entry| {
-            let at = entry.address?;
-            let v4 = at.as_sockaddr_in().map(|at| IpAddr::from(at.ip()));
-            let have = v4.or_else(|| at.as_sockaddr_in6().map(|at| IpAddr::from(at.ip())));
-            (have == Some(address)).then_some(entry.interface_name)
-        })
-    };
-    // What goes to an own address passes the loopback device, whichever interface has it.
-    let name = if has(peer).is_some() { "lo".to_owned() } else { has(own)? };
+/// MTU of the interface by which a socket's packets leave.
+fn interface_mtu(socket: &Socket) -> Option<u64> {
+    let name = way::out(socket)?;
     // SAFETY: all zeroes is a valid ifreq.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     let room = request.ifr_name.len() - 1;

@@ -282,33 +282,21 @@ fn others(verb: Verb, job: &Job, settings: &Settings) -> Result<(), LoadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::load::{CpuList, Params, StreamParams, Timeline};
+    use narrows_model::load::{Params, StreamParams, Timeline};
     use narrows_model::rdma::RdmaParams;
     use narrows_model::{Bytes, Nanos};
 
     fn job(kind: &str, message: u64, rdma: RdmaParams) -> Job {
         let span = Nanos(1_000_000);
         Job {
-            kind: kind.into(),
-            end: Role::Receiver,
-            params: Params { rdma: Some(rdma), ..Params::of_network(Bytes(message), 1) },
-            cpus: CpuList::default(),
-            binding: Default::default(),
-            timeline: Timeline {
-                warmup_ns: span,
-                window_ns: span,
-                cooldown_ns: span,
-                interval_ns: None,
-            },
             address: Some([127, 0, 0, 1].into()),
             token: "00".repeat(16),
-            namespace: None,
-            node: None,
-            bind: None,
-            iperf3: None,
-            ports: None,
-            grant: None,
-            responses_bps: None,
+            ..Job::new(
+                kind.into(),
+                Role::Receiver,
+                Params { rdma: Some(rdma), ..Params::of_network(Bytes(message), 1) },
+                Timeline::new(span, span, span),
+            )
         }
     }
 

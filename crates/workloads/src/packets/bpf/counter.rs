@@ -32,7 +32,7 @@ mod word {
 
 /// Places of 64 numbers each that are remembered: as many numbers as over sockets.
 const PLACES: usize = 64;
-/// UDP ports.
+/// As many as UDP has ports.
 const PORTS: u32 = 65_536;
 /// Spare places on the stack, in bytes from its end.
 const KEY: i16 = -4;
@@ -59,7 +59,7 @@ pub struct Counted {
 /// A thread's flows: the ports by which they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// Own port.
+    /// UDP port that the packets of this end go to.
     pub own: u16,
     /// The first of the other end's.
     pub first: u16,
@@ -90,7 +90,7 @@ impl Counter {
         Ok(Self { program, flows, _ports: ports, spread })
     }
 
-    /// The program.
+    /// The program that counts, to be attached to a link.
     pub fn program(&self) -> &Program {
         &self.program
     }
