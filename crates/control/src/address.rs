@@ -3,7 +3,7 @@
 use nix::ifaddrs::getifaddrs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
-/// The interface that has this address.
+/// The interface that has this address. Packets to it pass the loopback device all the same.
 pub fn interface(address: IpAddr) -> Option<String> {
     // A dual-stack socket writes an IPv4 address as an IPv6 one.
     let address = address.to_canonical();
@@ -64,6 +64,15 @@ mod tests {
         assert_eq!(interface(Ipv4Addr::new(192, 0, 2, 1).into()), None);
         if let Some(own) = own() {
             assert!(!own.is_loopback() && interface(own).is_some_and(|name| name != "lo"), "{own}");
+        }
+    }
+
+    #[test]
+    fn an_own_address_is_not_that_of_the_loopback_device() {
+        if let Some(own) = own() {
+            let back = narrows_workloads::harness::way::toward(own, own);
+            assert_eq!(back.as_deref(), Some("lo"), "{own} is of this host");
+            assert!(!own.is_loopback(), "{own}");
         }
     }
 

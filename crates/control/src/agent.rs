@@ -39,6 +39,7 @@ const SETUP_WITHIN: Duration = Duration::from_secs(60);
 pub struct Agent {
     listener: TcpListener,
     serving: Arc<Serving>,
+    tells_sessions: bool,
 }
 
 /// What all sessions have in common.
@@ -70,11 +71,11 @@ impl Agent {
     pub fn over(listener: TcpListener, starter: UnixStream) -> Result<Self, ControlError> {
         let mut link = Link::over(starter, SAID_BYTES_MAX)?;
         let setup = link.hear::<Setup>(SETUP_WITHIN)?;
-        let Setup { key, limits, patience } =
+        let Setup { key, limits, patience, tells_sessions } =
             setup.ok_or_else(|| ControlError::Halves("no setup came".to_owned()))?;
         let starter = Mutex::new(Starter::over(link)?);
         let serving = Serving { key: Key::parse(&key)?, limits, patience, starter };
-        Ok(Self { listener, serving: Arc::new(serving) })
+        Ok(Self { listener, serving: Arc::new(serving), tells_sessions })
     }
 
     /// The port it listens on.
@@ -84,7 +85,12 @@ impl Agent {
 
     /// Serves until `stop`.
     pub fn serve(&self, stop: &AtomicBool, log: impl Fn(Event) + Send + Sync + 'static) {
-        door::serve(&self.listener, &self.serving, stop, log);
+        let tells = self.tells_sessions;
+        door::serve(&self.listener, &self.serving, stop, move |event| {
+            if tells || !matches!(event, Event::Session(_) | Event::Ended(_)) {
+                log(event);
+            }
+        });
     }
 }
 
@@ -232,11 +238,15 @@ impl Session<'_> {
             Request::Order { order: Order::Go { .. }, .. } => {
                 wire.excuse(Some(now + self.line.min(self.serving.patience.excused_max)));
             }
+            Request::Tool { trial } => {
+                let line = trial.timeline.length().min(LINE_MAX);
+                self.worker_until = self.worker_until.max(now + WORKER_SPARE + line);
+            }
             Request::Order { .. } | Request::Describe => {}
         }
         let worker = match &request {
             Request::Order { worker, .. } => *worker,
-            Request::Start { .. } | Request::Stop | Request::Describe => 0,
+            Request::Start { .. } | Request::Tool { .. } | Request::Stop | Request::Describe => 0,
         };
         match self.rented.ask(request) {
             Err(ControlError::Order(why)) => Ok(Some(failed(worker, why, Fault::Machine))),

@@ -39,6 +39,8 @@ pub struct Setup {
     pub limits: Limits,
     /// How soon a silent controller is taken to be gone.
     pub patience: Patience,
+    /// Whether sessions that begin and end are told to whoever looks on.
+    pub tells_sessions: bool,
 }
 
 /// From the listener to the starter.

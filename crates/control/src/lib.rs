@@ -25,6 +25,7 @@ mod responses;
 pub mod session;
 pub mod starter;
 mod throttle;
+pub mod tools;
 pub mod wire;
 
 pub use end::{End, WorkerProcess};

@@ -357,32 +357,24 @@ fn aimed(grant: &Grant, targets: &[SocketAddr]) -> Result<(), NotLent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::load::{CpuList, Job, Params, StreamParams, Timeline, TripParams};
+    use narrows_model::load::{Job, Params, StreamParams, Timeline, TripParams};
     use narrows_model::{Bytes, Nanos};
 
     fn order(kind: &str, end: Role) -> Order {
         let span = Nanos(1_000_000);
         let job = Job {
-            kind: kind.into(),
-            end,
-            params: Params::of_network(Bytes(64), 1),
-            cpus: CpuList::default(),
-            binding: Default::default(),
-            timeline: Timeline {
-                warmup_ns: span,
-                window_ns: span,
-                cooldown_ns: span,
-                interval_ns: None,
-            },
             address: Some("203.0.113.9".parse().expect("address")),
             token: "00".repeat(16),
             namespace: Some("/proc/1/ns/net".into()),
-            node: None,
             bind: Some(Bind { address: None, device: Some("lo".into()) }),
             iperf3: Some("x".into()),
             ports: Some((1, 2)),
-            grant: None,
-            responses_bps: None,
+            ..Job::new(
+                kind.into(),
+                end,
+                Params::of_network(Bytes(64), 1),
+                Timeline::new(span, span, span),
+            )
         };
         Order::Prepare { job: Box::new(job) }
     }

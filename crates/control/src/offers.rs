@@ -21,6 +21,8 @@ pub struct Offers {
     pub options: Vec<String>,
     /// Whether its ends meet those of other agents, several at once, where its owner lets them.
     pub meets: bool,
+    /// Outside tools whose servers its owner lends, by the names that studies give them.
+    pub tools: Vec<String>,
 }
 
 /// What a trial asks of an agent that does not offer it.
@@ -71,6 +73,7 @@ impl Offers {
             .concat(),
             options: options::capabilities().map(str::to_owned).collect(),
             meets: true,
+            tools: Vec::new(),
         }
     }
 

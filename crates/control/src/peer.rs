@@ -34,6 +34,8 @@ const CROWDED_PAUSES: [Duration; 5] = [
     Duration::from_millis(200),
 ];
 const DESCRIBE_WITHIN: Duration = Duration::from_secs(20);
+/// How long an agent may take to start a tool's server.
+const TOOL_WITHIN: Duration = Duration::from_secs(20);
 
 /// Which addresses of a name to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,7 +255,20 @@ impl Peer {
         PeerWorker { peer: self, worker }
     }
 
-    /// Ends the agent's workers.
+    /// Whether the agent's owner lends a tool's server.
+    pub fn lends(&self, tool: &str) -> bool {
+        self.offers.tools.iter().any(|lent| lent == tool)
+    }
+
+    /// Starts a tool's server at the agent for a trial; [`Self::stop`] ends it. Its port.
+    pub fn serve_tool(&mut self, trial: &Trial) -> Result<u16, ControlError> {
+        match self.ask(&Request::Tool { trial: Box::new(trial.clone()) }, TOOL_WITHIN)? {
+            Reply::Serving { port } => Ok(port),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Ends the agent's workers, and a tool's server.
     pub fn stop(&mut self) -> Result<(), ControlError> {
         self.held.clear();
         self.voice.send(&Request::Stop)

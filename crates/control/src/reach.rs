@@ -4,7 +4,9 @@ use crate::error::ControlError;
 use crate::key::Key;
 use crate::peer::{Family, Peer};
 use narrows_model::host::Host;
+use narrows_model::peer_name::host_and_port;
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -25,7 +27,7 @@ pub struct Reached {
 /// How to call agents.
 #[derive(Clone)]
 pub struct Calling {
-    /// TCP port of all of them.
+    /// TCP port of those whose name has none.
     pub port: u16,
     /// Addresses of one family alone.
     pub family: Option<Family>,
@@ -38,8 +40,9 @@ pub struct Calling {
 pub fn reach(hosts: &[String], calling: &Calling) -> Vec<Result<Reached, ControlError>> {
     let until = Instant::now() + REACH_WITHIN;
     let port = calling.port;
-    let looked = at_once(hosts, until, move |host| {
-        (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>)
+    let looked = at_once(hosts, until, move |name| {
+        let (host, own) = host_and_port(name).map_err(io::Error::other)?;
+        (host, own.unwrap_or(port)).to_socket_addrs().map(Iterator::collect::<Vec<_>>)
     });
     let mut first = BTreeMap::<SocketAddr, &str>::new();
     let mut twice = BTreeMap::new();
@@ -58,11 +61,10 @@ pub fn reach(hosts: &[String], calling: &Calling) -> Vec<Result<Reached, Control
         .collect();
     let calling = calling.clone();
     let mut reached = at_once(&called, until, move |host| call(host, &calling)).into_iter();
-    let late = |host: &str| {
-        ControlError::Unreachable(format!(
-            "{host} port {port}: no answer within {} s",
-            REACH_WITHIN.as_secs()
-        ))
+    let late = |name: &str| {
+        let (host, own) = host_and_port(name).unwrap_or((name, None));
+        let (port, within_s) = (own.unwrap_or(port), REACH_WITHIN.as_secs());
+        ControlError::Unreachable(format!("{host} port {port}: no answer within {within_s} s"))
     };
     hosts
         .iter()
@@ -78,8 +80,11 @@ fn doubled(host: &str, other: &str, address: SocketAddr) -> ControlError {
     ControlError::Refused(format!("{host} is the same agent as {other}, {address}"))
 }
 
-fn call(host: &str, calling: &Calling) -> Result<Reached, ControlError> {
-    let mut peer = Peer::connect(host, calling.port, calling.family, &calling.key)?;
+fn call(name: &str, calling: &Calling) -> Result<Reached, ControlError> {
+    let (host, port) = host_and_port(name)
+        .map_err(|why| ControlError::UnknownHost { host: name.to_owned(), why: why.to_string() })?;
+    let port = port.unwrap_or(calling.port);
+    let mut peer = Peer::connect(host, port, calling.family, &calling.key)?;
     let host = peer.describe()?;
     Ok(Reached { peer, host })
 }

@@ -8,6 +8,7 @@ use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
 use crate::limits::{Given, LINE_MAX, Limits, NotLent, WORKER_SPARE, WORKERS_MAX};
 use crate::offers::Offers;
 use crate::session::{Answer, Order};
+use crate::tools::{LentTool, Tools};
 use crate::wire::{Reply, Request};
 use narrows_hostctl::child;
 use narrows_hostctl::container::Launcher;
@@ -48,6 +49,8 @@ pub struct Lend {
     pub host: Option<Host>,
     /// Leave to sample where CPU time goes; `None` where the owner gives none.
     pub leave: Option<Leave>,
+    /// Outside tools whose servers are lent; `None` where the owner lends none.
+    pub tools: Option<Tools>,
 }
 
 /// The listener's process. It ends with this.
@@ -137,7 +140,10 @@ fn tell(link: &mut Link, said: Said) -> Result<(), ControlError> {
             let (at, fault) = (Stage::Run, Fault::Machine);
             let worker = match &said.reply {
                 Reply::Answer { worker, .. } => *worker,
-                Reply::Host { .. } | Reply::Started | Reply::Refused { .. } => 0,
+                Reply::Host { .. }
+                | Reply::Started
+                | Reply::Serving { .. }
+                | Reply::Refused { .. } => 0,
             };
             let reply = Reply::Answer { answer: Answer::Failed { at, why, fault }, worker };
             link.send(&Said { reply, ..said }, SAID_BYTES_MAX)
@@ -166,6 +172,15 @@ impl NotGiven {
     }
 }
 
+/// Why a worker will say nothing more.
+#[derive(Debug, Error)]
+enum Silenced {
+    #[error("its time was over before it was done")]
+    Overdue,
+    #[error(transparent)]
+    Worker(#[from] ControlError),
+}
+
 struct Starter {
     lend: Lend,
     session: Option<Session>,
@@ -177,6 +192,7 @@ struct Session {
     address: IpAddr,
     given: Given,
     workers: BTreeMap<u32, Lent>,
+    tool: LentTool,
 }
 
 /// A worker; it ends with the session, or when its time is over.
@@ -188,13 +204,11 @@ struct Lent {
 
 impl Lent {
     /// What it says, or why it will say nothing more.
-    fn hear(&mut self) -> Option<Result<Answer, String>> {
+    fn hear(&mut self) -> Option<Result<Answer, Silenced>> {
         match self.process.answer(Duration::ZERO) {
-            Ok(None) if Instant::now() > self.until => {
-                Some(Err("its time was over before it was done".to_owned()))
-            }
+            Ok(None) if Instant::now() > self.until => Some(Err(Silenced::Overdue)),
             Ok(answer) => answer.map(Ok),
-            Err(error) => Some(Err(error.to_string())),
+            Err(error) => Some(Err(error.into())),
         }
     }
 }
@@ -254,17 +268,27 @@ impl Starter {
 
 impl Session {
     fn begin(number: u64, address: IpAddr) -> Self {
-        Self { number, address, given: Given::default(), workers: BTreeMap::new() }
+        let (given, workers) = (Given::default(), BTreeMap::new());
+        Self { number, address, given, workers, tool: LentTool::default() }
     }
 
     fn meet(&mut self, request: Request, lend: &Lend) -> Option<Reply> {
         match request {
             Request::Describe => {
                 let host = Box::new(describe(lend));
-                Some(Reply::Host { host, offers: Offers::own() })
+                let tools = lend.tools.as_ref().map_or(Vec::new(), |tools| tools.names.clone());
+                Some(Reply::Host { host, offers: Offers { tools, ..Offers::own() } })
             }
             Request::Start { worker } => Some(self.start(worker, lend)),
+            Request::Tool { trial } => {
+                let started = self.tool.start(lend.tools.as_ref(), &lend.limits, &trial);
+                Some(match started {
+                    Ok(port) => Reply::Serving { port },
+                    Err(error) => Reply::Refused { why: error.to_string() },
+                })
+            }
             Request::Stop => {
+                self.tool.end();
                 self.given.clear();
                 self.workers.clear();
                 None
@@ -314,12 +338,13 @@ impl Session {
 
     /// The first word that any worker has, and whose it is.
     fn hear(&mut self) -> Option<(u32, Answer)> {
+        self.tool.end_when_late();
         let (number, heard) =
             self.workers.iter_mut().find_map(|(number, worker)| Some((*number, worker.hear()?)))?;
         let answer = heard.unwrap_or_else(|why| {
             self.workers.remove(&number);
             self.given.drop_worker(number);
-            Answer::Failed { at: Stage::Run, why, fault: Fault::Machine }
+            Answer::Failed { at: Stage::Run, why: why.to_string(), fault: Fault::Machine }
         });
         Some((number, answer))
     }

@@ -12,6 +12,7 @@ use crate::listen::ReadBy;
 use crate::offers::Offers;
 use crate::session::{Answer, Order};
 use narrows_model::host::Host;
+use narrows_model::trial::Trial;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use snow::{Builder, StatelessTransportState};
@@ -56,7 +57,12 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "is_first")]
         worker: u32,
     },
-    /// End all workers.
+    /// Start an outside tool's server for a trial.
+    Tool {
+        /// What the tool is called with is made of it.
+        trial: Box<Trial>,
+    },
+    /// End all workers, and a tool's server.
     Stop,
 }
 
@@ -78,6 +84,11 @@ pub enum Reply {
     },
     /// A worker runs.
     Started,
+    /// An outside tool's server listens.
+    Serving {
+        /// The port that its clients come to.
+        port: u16,
+    },
     /// What a worker said.
     Answer {
         /// Passed on from the worker as it is.

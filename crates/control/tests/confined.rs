@@ -235,9 +235,14 @@ impl Forged {
             ports: Some((7000, 7003)),
             ..Limits::default()
         };
-        let setup = Setup { key: String::new(), limits: limits.clone(), patience: <_>::default() };
+        let setup = Setup {
+            key: String::new(),
+            limits: limits.clone(),
+            patience: <_>::default(),
+            tells_sessions: true,
+        };
         let bind = Some("127.0.0.1".parse().expect("address"));
-        let lend = Lend { binary: script, limits, bind, host: None, leave: None };
+        let lend = Lend { binary: script, limits, bind, host: None, leave: None, tools: None };
         let (link, theirs) = UnixStream::pair().expect("a socketpair");
         let stop = Arc::new(AtomicBool::new(false));
         let until = stop.clone();

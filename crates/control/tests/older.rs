@@ -5,7 +5,7 @@ use narrows_control::session::Order;
 use narrows_control::wire::{Patience, Reply, Request, Wire};
 use narrows_control::{ControlError, End, Peer};
 use narrows_model::host::Host;
-use narrows_model::load::{CpuList, Grant, Job, Params, Role, Timeline};
+use narrows_model::load::{Grant, Job, Params, Role, Timeline};
 use narrows_model::{Bytes, Nanos};
 use serde_json::json;
 use std::net::TcpListener;
@@ -19,26 +19,15 @@ fn prepare(grant: Option<Grant>) -> Order {
     let span = Nanos::from_millis(1);
     Order::Prepare {
         job: Box::new(Job {
-            kind: "tcp-stream".into(),
-            end: Role::Receiver,
-            params: Params::of_network(Bytes(64), 1),
-            cpus: CpuList::default(),
-            binding: Default::default(),
-            timeline: Timeline {
-                warmup_ns: span,
-                window_ns: span,
-                cooldown_ns: span,
-                interval_ns: None,
-            },
             address: Some([127, 0, 0, 1].into()),
             token: "00".repeat(16),
-            namespace: None,
-            node: None,
-            bind: None,
-            iperf3: None,
-            ports: None,
             grant,
-            responses_bps: None,
+            ..Job::new(
+                "tcp-stream".into(),
+                Role::Receiver,
+                Params::of_network(Bytes(64), 1),
+                Timeline::new(span, span, span),
+            )
         }),
     }
 }

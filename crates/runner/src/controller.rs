@@ -13,7 +13,9 @@ use narrows_interop::engines::{self, Place};
 use narrows_interop::iperf3::client::Iperf3Server;
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Job, MemoryParams, Params, Role, Timeline};
-use narrows_model::record::{External, Fault, Lost, LostBy, Outcome, Record, Reported, Stamp};
+use narrows_model::record::{
+    External, Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp,
+};
 use narrows_model::trial::{EndHost, EndSpec, MemoryLoad, NetworkPath, Trial};
 use narrows_plan::Step;
 use std::net::IpAddr;
@@ -58,6 +60,30 @@ pub struct Controller<'a> {
 /// What the ends of a run report.
 type Ran = Vec<Reported>;
 
+/// Runs a tool against its server at a peer, which starts it where its owner lends it; otherwise
+/// somebody runs it there.
+fn run_engine_at(peer: &mut Peer, trial: &Trial, stop: &AtomicBool) -> Result<External, Broken> {
+    let tool = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
+    let lent = peer.lends(tool);
+    if lent && let Err(error) = peer.serve_tool(trial) {
+        return Err(match error.is_gone() {
+            true => fatal(error),
+            false => Broken::Failed(Stage::Start, error.to_string()),
+        });
+    }
+    let place = Place {
+        address: peer.address(),
+        server_namespace: None,
+        client_namespace: None,
+        serves: !lent && peer.is_own_host(),
+    };
+    let ran = engines::run(trial, &place, stop).map_err(Broken::from);
+    if lent && let Err(error) = peer.stop() {
+        return Err(fatal(error));
+    }
+    ran
+}
+
 impl Controller<'_> {
     /// Runs one step: the record of its trial, or one of each trial where there are several peers.
     pub fn measure(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken> {
@@ -82,7 +108,7 @@ impl Controller<'_> {
 
     /// Runs an outside tool in place of our ends.
     fn run_engine(&mut self, trial: &Trial) -> Result<External, Broken> {
-        let place = match &self.ends {
+        let place = match &mut self.ends {
             Ends::Local { address, receiver_namespace, sender_namespace } => Place {
                 address: *address,
                 server_namespace: receiver_namespace.as_deref(),
@@ -90,14 +116,10 @@ impl Controller<'_> {
                 serves: true,
             },
             Ends::Peers(peers) => {
-                let peer = peers.get(peer_of(trial)).and_then(Option::as_ref);
+                let at = peer_of(trial);
+                let peer = peers.get_mut(at).and_then(Option::as_mut);
                 let peer = peer.ok_or_else(|| fatal(RunError::NoPeer))?;
-                Place {
-                    address: peer.address(),
-                    server_namespace: None,
-                    client_namespace: None,
-                    serves: peer.is_own_host(),
-                }
+                return run_engine_at(peer, trial, self.stop).map_err(|why| why.at_agent(at));
             }
             Ends::Iperf3(server) => Place {
                 address: server.at().ip(),
@@ -322,27 +344,14 @@ fn background_job(trial: &Trial, end: &EndSpec, wanted: &MemoryLoad) -> Result<J
     let (shortest, longest) = LOAD_SLICE;
     let slice = (trial.timeline.window_ns.0 / 50).clamp(shortest.0, longest.0);
     let memory = MemoryParams { node: end.place.node, ..MemoryParams::default() };
+    let params = Params::of_memory(wanted.threads, wanted.working_set_bytes, memory);
+    let line = Timeline::new(Nanos(0), trial.timeline.window_ns, Nanos(0));
+    let line = Timeline { interval_ns: Some(Nanos(slice)), ..line };
     Ok(Job {
-        kind: wanted.kind.clone(),
-        end: Role::Background,
-        params: Params::of_memory(wanted.threads, wanted.working_set_bytes, memory),
         cpus: end.place.cpus.clone(),
         binding: end.place.binding,
-        timeline: Timeline {
-            warmup_ns: Nanos(0),
-            window_ns: trial.timeline.window_ns,
-            cooldown_ns: Nanos(0),
-            interval_ns: Some(Nanos(slice)),
-        },
-        address: None,
         token: key::token().map_err(fatal)?,
-        namespace: None,
-        node: None,
-        bind: None,
-        iperf3: None,
-        ports: None,
-        grant: None,
-        responses_bps: None,
+        ..Job::new(wanted.kind.clone(), Role::Background, params, line)
     })
 }
 

@@ -8,8 +8,9 @@ use crate::setting::{Setting, SettingError};
 use crate::steps::Broken;
 use narrows_hostctl::guard::{self, Guard};
 use narrows_hostctl::namespaces::{HUGE_PAGES, MTU_BYTES, Namespaces, sysctl_path};
-use narrows_hostctl::{HostError, offloads};
+use narrows_hostctl::{HostError, coalescing, offloads};
 use narrows_model::Nanos;
+use narrows_model::host::Host;
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::{Ended, Session};
 use narrows_model::trial::Trial;
@@ -79,8 +80,7 @@ impl Clock for LiveClock {
 pub struct LiveSettings<'a> {
     namespaces: Option<&'a Namespaces>,
     interface: Option<&'a str>,
-    /// Files of the interrupts of the NIC that leads to the peer.
-    interrupts: Vec<String>,
+    host: &'a Host,
     binary: &'a Path,
     guard: Option<Guard>,
     /// The congestion control that routes of the namespaces have; empty for the default.
@@ -93,17 +93,10 @@ impl<'a> LiveSettings<'a> {
     /// Nothing is changed yet.
     pub fn new(site: &'a Site, namespaces: Option<&'a Namespaces>, binary: &'a Path) -> Self {
         let interface = site.interface.as_deref();
-        let nic = interface.and_then(|name| site.host.nic(name));
-        let irqs = nic.and_then(|nic| nic.irqs.value()).into_iter().flatten();
-        // Those of a NIC do not join two namespaces.
-        let interrupts = irqs
-            .filter(|_| namespaces.is_none())
-            .map(|irq| format!("/proc/irq/{}/smp_affinity_list", irq.number))
-            .collect();
         Self {
             namespaces,
             interface,
-            interrupts,
+            host: &site.host,
             binary,
             guard: None,
             congestion: String::new(),
@@ -123,6 +116,7 @@ impl<'a> LiveSettings<'a> {
         Ok(match setting {
             Setting::Mtu => format!("/sys/class/net/{}/mtu", interface()?),
             Setting::Offload(feature) => offloads::path(interface()?, feature),
+            Setting::Coalescing(word) => coalescing::path(interface()?, word),
             Setting::Interrupt(file) => file.clone(),
             Setting::Kernel(name) => sysctl_path(name).map_err(|why| refused(setting, why))?,
             Setting::Congestion => return Err(SettingError::NoInterface(setting.clone())),
@@ -147,6 +141,7 @@ impl<'a> LiveSettings<'a> {
                 Ok(())
             }
             Setting::Offload(feature) => pair.set_offload(feature, value == "on"),
+            Setting::Coalescing(word) => pair.set_coalescing(word, value),
             Setting::Kernel(name) => pair.set_sysctl(name, value),
             Setting::Congestion => {
                 if value != self.congestion {
@@ -178,8 +173,12 @@ fn refused(setting: &Setting, why: HostError) -> SettingError {
 }
 
 impl HostSettings for LiveSettings<'_> {
-    fn interrupts(&self) -> Vec<String> {
-        self.interrupts.clone()
+    fn interrupts(&self, device: Option<&str>) -> Vec<String> {
+        // Those of a NIC do not join two namespaces.
+        let name = device.or(self.interface).filter(|_| self.namespaces.is_none());
+        let nic = name.and_then(|name| self.host.nic(name));
+        let irqs = nic.and_then(|nic| nic.irqs.value()).into_iter().flatten();
+        irqs.map(|irq| format!("/proc/irq/{}/smp_affinity_list", irq.number)).collect()
     }
 
     fn has_routes(&self) -> bool {
@@ -193,6 +192,7 @@ impl HostSettings for LiveSettings<'_> {
             (Some(pair), Setting::Offload(feature)) => {
                 pair.offload(feature).map(|on| offloads::word(on).to_owned())
             }
+            (Some(pair), Setting::Coalescing(word)) => pair.coalescing(word),
             (Some(pair), Setting::Kernel(name)) => pair.sysctl(name),
             _ => guard::read(&self.path(setting)?),
         };

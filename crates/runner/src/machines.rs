@@ -3,17 +3,19 @@
 
 use crate::controller::{Ends, receiver_job, sender_job};
 use crate::error::RunError;
+use crate::launch::Brought;
 use crate::live::LiveSettings;
 use crate::refusal::Refusal;
 use crate::session::{Far, Site};
 use crate::study::Defined;
-use narrows_control::{Calling, ControlError, Peer, Reached, address, reach};
+use narrows_control::{Calling, ControlError, Peer, Reached, reach};
 use narrows_host::Root;
 use narrows_hostctl::namespaces::Namespaces;
 use narrows_interop::engines;
 use narrows_model::container::Container;
 use narrows_model::host::Host;
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
+use narrows_workloads::harness::way;
 use std::net::Ipv4Addr;
 
 /// The machines of a session, reached.
@@ -23,15 +25,22 @@ pub struct Machines {
     /// In the order of the study's peers; `None` of those that are away.
     peers: Vec<Option<Peer>>,
     namespaces: Option<Namespaces>,
+    /// Last, so that sessions end before agents do.
+    brought: Vec<Brought>,
 }
 
 impl Machines {
     /// Looks at this host, and at the agents of the others where there are any. Without one the
     /// ends are in two namespaces of this host, or on loopback where those cannot be made. Of
     /// several agents some may be away: their cells cannot run.
-    pub fn reach(hosts: &[String], calling: Option<&Calling>) -> Result<Self, RunError> {
+    ///
+    /// `calling` has the names or addresses by which the hosts are called, in their order.
+    pub fn reach(
+        hosts: &[String],
+        calling: Option<(&[String], &Calling)>,
+    ) -> Result<Self, RunError> {
         let host = narrows_host::read(&Root::live());
-        let reached = calling.map_or(Vec::new(), |calling| reach(hosts, calling));
+        let reached = calling.map_or(Vec::new(), |(called, calling)| reach(called, calling));
         if !reached.is_empty() && reached.iter().all(Result::is_err) {
             let first = reached.into_iter().find_map(Result::err);
             return Err(first.map_or(RunError::NoPeer, RunError::from));
@@ -53,7 +62,13 @@ impl Machines {
             NetworkPath::Peer
         };
         let interface = far.iter().find_map(|far| far.interface.clone());
-        Ok(Self { site: Site { host, peers: far, path, interface }, peers, namespaces })
+        let site = Site { host, peers: far, path, interface };
+        Ok(Self { site, peers, namespaces, brought: Vec::new() })
+    }
+
+    /// Keeps agents that were brought to these machines for as long as they are used.
+    pub fn keep(&mut self, brought: Vec<Brought>) {
+        self.brought.extend(brought);
     }
 
     /// What joins the ends, in words.
@@ -193,7 +208,7 @@ fn far_host(name: &str, reached: Result<Reached, ControlError>) -> (Option<Peer>
     let name = name.to_owned();
     match reached {
         Ok(Reached { peer, host }) => {
-            let interface = address::interface(peer.own_address());
+            let interface = way::toward(peer.address(), peer.own_address());
             (Some(peer), Far { name, host, interface, away: None })
         }
         Err(why) => {

@@ -45,8 +45,9 @@ pub trait Clock {
 /// Settings of the host, or of the two namespaces between which a study measures. They are put back
 /// by another process when this one is killed.
 pub trait HostSettings {
-    /// Files that say where the interrupts of the interface go; empty where there are none to move.
-    fn interrupts(&self) -> Vec<String>;
+    /// Files that say where the interrupts of an interface go, without a name of that which leads
+    /// to the peer; empty where there are none to move.
+    fn interrupts(&self, device: Option<&str>) -> Vec<String>;
     /// Whether routes can be given a congestion control: those of namespaces can.
     fn has_routes(&self) -> bool;
     /// What a setting is.

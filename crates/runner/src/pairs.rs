@@ -2,6 +2,7 @@
 //! agents meet each other, and the controller, which says who meets whom and when, carries no data.
 
 use crate::error::RunError;
+use crate::gate::Ticket;
 use crate::steps::{
     Broken, FINISH_SPARE, arm, armed, closed, fatal, go_and_hold, prepare, release, released,
 };
@@ -84,6 +85,8 @@ struct Run<'a> {
     meetings: Vec<Meeting>,
     /// Whether it must be said which end failed.
     many: bool,
+    /// Where it waits for others once its own pairs have met.
+    ticket: Option<Ticket<'a>>,
 }
 
 /// Takes all pairs through one run at once; their reports, sender and receiver, in their order.
@@ -92,9 +95,24 @@ pub fn run<'a>(
     couples: Vec<Couple<'a>>,
     stop: &'a AtomicBool,
 ) -> Result<Vec<[Reported; 2]>, Broken> {
-    let mut run = Run::of(peers, couples, stop);
+    carry_out(Run::of(peers, couples, stop))
+}
+
+/// The same of pairs that begin when all others that have a ticket are ready too.
+pub(crate) fn run_gated<'a>(
+    peers: &'a mut [Option<Peer>],
+    couples: Vec<Couple<'a>>,
+    ticket: Ticket<'a>,
+    stop: &'a AtomicBool,
+) -> Result<Vec<[Reported; 2]>, Broken> {
+    carry_out(Run { ticket: Some(ticket), ..Run::of(peers, couples, stop) })
+}
+
+fn carry_out(mut run: Run<'_>) -> Result<Vec<[Reported; 2]>, Broken> {
     let used: BTreeSet<usize> = run.seats.iter().filter_map(|seat| seat.at.agent()).collect();
     let ran = run.measure();
+    // Whoever failed before the others began is not waited for.
+    run.ticket = None;
     // Whatever became of it, no worker goes on; an agent that is gone is named already.
     for peer in used {
         let peer = run.peers.get_mut(peer).and_then(Option::as_mut);
@@ -142,7 +160,7 @@ impl<'a> Run<'a> {
                 seats.push(Seat { trial, end, at, worker, told_ns, over_ns, early });
             }
         }
-        Self { peers, stop, seats, meetings, many }
+        Self { peers, stop, seats, meetings, many, ticket: None }
     }
 
     fn measure(&mut self) -> Result<Vec<[Reported; 2]>, Broken> {
@@ -152,7 +170,10 @@ impl<'a> Run<'a> {
         for sender in (0..self.seats.len()).step_by(2) {
             self.meet(sender, sender + 1)?;
         }
-        let began = Instant::now();
+        let began = match self.ticket.take() {
+            Some(ticket) => ticket.pass(self.stop)?,
+            None => Instant::now(),
+        };
         // Those that receive go first, so that they are there when the bytes come.
         for role in [Role::Receiver, Role::Sender] {
             for at in 0..self.seats.len() {
@@ -300,20 +321,11 @@ pub fn finish_within(trial: &Trial) -> Duration {
 /// bound to where its packets leave from: an agent's owner decides for the agent's.
 pub fn job(trial: &Trial, end: &EndSpec, token: &str) -> Job {
     Job {
-        kind: trial.kind.clone(),
-        end: end.role,
-        params: trial.params.clone(),
         cpus: end.place.cpus.clone(),
         binding: end.place.binding,
-        timeline: trial.timeline,
-        address: None,
         token: token.to_owned(),
-        namespace: None,
         node: end.place.node,
         bind: end.bind.clone().filter(|_| end.host == EndHost::Controller),
-        iperf3: None,
-        ports: None,
-        grant: None,
-        responses_bps: None,
+        ..Job::new(trial.kind.clone(), end.role, trial.params.clone(), trial.timeline)
     }
 }

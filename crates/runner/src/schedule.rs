@@ -1,6 +1,7 @@
 //! Which run is next, from what is stored of every cell.
 
 use crate::hosts::Hosts;
+use crate::hunt::Hunts;
 use crate::session::SessionPlan;
 use crate::study::Defined;
 use narrows_model::Nanos;
@@ -9,7 +10,7 @@ use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Trial, TrialId};
 use narrows_plan::Step;
-use narrows_plan::study::{Count, Cut, Definition, Left, due, left, next_block};
+use narrows_plan::study::{Count, Cut, Definition, Left, due, in_order, left, next_block};
 use narrows_stats::{Looks, is_precise, value_of};
 use std::collections::BTreeMap;
 
@@ -26,6 +27,8 @@ pub struct Schedule<'a> {
     trials: Vec<Trial>,
     /// Intervals that hold at every look, where the study stops at a precision.
     looks: Option<Looks>,
+    /// Where the study searches for a rate in place of repeating its cells.
+    hunts: Option<Hunts>,
 }
 
 impl<'a> Schedule<'a> {
@@ -41,6 +44,7 @@ impl<'a> Schedule<'a> {
             index: ids.collect(),
             trials: plan.trials.clone(),
             looks: looks(&defined.definition, 0),
+            hunts: Hunts::of(defined),
         }
     }
 
@@ -66,7 +70,9 @@ impl<'a> Schedule<'a> {
 
     /// The runs of the next block, in order; empty when nothing is left that fits the machine.
     pub fn next_block(&self) -> Vec<Step> {
-        next_block(&self.cut, &self.counts)
+        let Some(hunts) = &self.hunts else { return next_block(&self.cut, &self.counts) };
+        let cells = hunts.next(&|cell| self.fits(cell));
+        in_order(&self.cut, cells, |cell| self.counts[cell].made())
     }
 
     /// Counts the stored runs of a block, and sees which of its cells are precise now.
@@ -99,6 +105,9 @@ impl<'a> Schedule<'a> {
             // Nothing was measured: neither has a session begun with it.
             Outcome::Skipped { .. } => return count.skipped += 1,
         }
+        if let Some(hunts) = &mut self.hunts {
+            hunts.add(cell, &self.trials[cell], record);
+        }
         let around = &record.around;
         let ended = Nanos(around.began_unix_ns.0.saturating_add(around.took_ns.0));
         let (block, before) = self.latest[cell].unwrap_or_default();
@@ -121,7 +130,10 @@ impl<'a> Schedule<'a> {
 
     /// What is left of a cell.
     pub fn left(&self, cell: usize) -> Left {
-        left(&self.cut, &self.counts[cell])
+        match &self.hunts {
+            Some(hunts) => hunts.left(cell),
+            None => left(&self.cut, &self.counts[cell]),
+        }
     }
 
     /// What is left of every cell, in order.

@@ -2,10 +2,10 @@
 
 use crate::refusal::Refusal;
 use crate::study::Defined;
+use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::study::{Found, Session, Study, Title};
 use narrows_model::trial::{NetworkPath, Trial};
-use narrows_model::{Nanos, SCHEMA_VERSION};
 use narrows_plan::study::{
     Change, Count, Ends, Machine, PeerHost, Planned, change, standing, trials,
 };
@@ -212,24 +212,17 @@ impl Begun<'_> {
         let definition = &defined.definition;
         let title = Title { name: definition.name.clone(), about: definition.about.clone() };
         Study {
-            schema_version: SCHEMA_VERSION,
-            narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
-            command: "study".to_owned(),
-            seed: self.seed,
-            repeats: definition.repeats,
-            path: plan.site.path,
             peer: self.peer.map(str::to_owned),
             title: Some(title),
             reading: definition.report.clone(),
             precision: definition.precision,
             spread: definition.spread,
+            search: definition.search,
             quick: self.quick,
-            together: false,
             interface: plan.site.interface.clone(),
             began_unix_ns: self.began_unix_ns,
-            path_mtu_bytes: None,
             cache_bytes: plan.site.host.last_level_cache_bytes(),
-            memory_node: None,
+            ..Study::new("study", plan.site.path, definition.repeats, self.seed)
         }
     }
 }

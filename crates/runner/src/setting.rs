@@ -12,6 +12,8 @@ pub enum Setting {
     Mtu,
     /// An offload of that interface by ethtool's word, `on` or `off`.
     Offload(String),
+    /// Interrupt coalescing of that interface by ethtool's word, `on`, `off` or a number.
+    Coalescing(&'static str),
     /// CPUs that an interrupt goes to, by its file.
     Interrupt(String),
     /// Congestion control of the routes between the ends; empty for the system's default.
@@ -25,6 +27,7 @@ impl fmt::Display for Setting {
         match self {
             Self::Mtu => f.write_str("mtu"),
             Self::Offload(feature) => write!(f, "offload {feature}"),
+            Self::Coalescing(word) => write!(f, "coalescing {word}"),
             Self::Interrupt(path) => write!(f, "irq: {path}"),
             Self::Congestion => f.write_str("congestion"),
             Self::Kernel(name) => write!(f, "sysctl {name}"),

@@ -81,8 +81,12 @@ fn wanted(
     for (feature, on) in &asked.offloads {
         wanted.push((Setting::Offload(feature.clone()), offloads::word(*on).to_owned()));
     }
+    let coalescing = asked.coalescing.words().into_iter();
+    wanted.extend(coalescing.map(|(word, value)| (Setting::Coalescing(word), value)));
     if let Some(cpus) = trial.irq().filter(|_| trial.path != NetworkPath::Memory) {
-        let files = host.interrupts();
+        let bound = trial.controllers().and_then(|end| end.bind.as_ref());
+        let device = bound.and_then(|bind| bind.device.as_deref());
+        let files = host.interrupts(device);
         if files.is_empty() {
             return Err(SettingError::NoInterrupts);
         }

@@ -16,7 +16,7 @@ use narrows_model::options::runs;
 use narrows_model::profile::{NotProfiled, Profiled};
 use narrows_model::reading::{Readings, Source};
 use narrows_model::record::{Fault, Stage};
-use narrows_workloads::harness::{Crew, Waited, Watch};
+use narrows_workloads::harness::{Crew, Waited, Watch, way};
 use narrows_workloads::{LoadError, Prepared, ThreadMeter};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -26,7 +26,6 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io::{self, BufRead, Write};
-use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -283,16 +282,8 @@ impl WorkerEnd {
     fn go(&mut self, lasts: Lasts<'_>) -> Result<Answer, Trouble> {
         let (crew, job) = self.crew.take().zip(self.job.take()).ok_or("not armed")?;
         let wanted: &[Source] = if job.address.is_some() { &END } else { &HOST };
-        let interface = crew.sockets().first().and_then(|socket| {
-            let own = socket.local_addr().ok()?.as_socket()?;
-            // Between two addresses of one host packets pass the loopback device, whichever
-            // interfaces have the addresses.
-            let other = socket.peer_addr().ok().and_then(|at| at.as_socket());
-            let local =
-                other.is_some_and(|at| narrows_control::address::interface(at.ip()).is_some());
-            let through = if local { Ipv4Addr::LOCALHOST.into() } else { own.ip() };
-            narrows_control::address::interface(through)
-        });
+        let interface = way::common(crew.sockets(), way::out);
+        let interface_in = way::common(crew.sockets(), way::inward);
         let mut watching = Watching {
             wanted,
             memory: self.memory.take(),
@@ -321,6 +312,7 @@ impl WorkerEnd {
         report.memory = watching.traffic.map(Box::new);
         report.profile = watching.profiler.map(|profiler| profiled(profiler, &report));
         report.effective.interface = interface;
+        report.effective.interface_in = interface_in;
         report.effective.machine = machine();
         Ok(Answer::Finished { report: Box::new(report) })
     }

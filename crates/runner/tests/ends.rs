@@ -303,27 +303,14 @@ fn a_load_lasts_until_it_is_told_and_has_its_place() {
     for binding in [Binding::All, Binding::Each] {
         let mut load = Told::start();
         let memory = MemoryParams { node, ..MemoryParams::default() };
+        let params = Params::of_memory(2, Bytes(4 << 20), memory);
+        let line = Timeline::new(Nanos(0), Nanos::from_millis(100), Nanos(0));
+        let line = Timeline { interval_ns: Some(Nanos::from_millis(20)), ..line };
         let job = Job {
-            kind: "memory-copy".into(),
-            end: Role::Receiver,
-            params: Params::of_memory(2, Bytes(4 << 20), memory),
             cpus: CpuList(own.clone()),
             binding,
-            timeline: Timeline {
-                warmup_ns: Nanos(0),
-                window_ns: Nanos::from_millis(100),
-                cooldown_ns: Nanos(0),
-                interval_ns: Some(Nanos::from_millis(20)),
-            },
-            address: None,
             token: "00".repeat(16),
-            namespace: None,
-            node: None,
-            bind: None,
-            iperf3: None,
-            ports: None,
-            grant: None,
-            responses_bps: None,
+            ..Job::new("memory-copy".into(), Role::Receiver, params, line)
         };
         load.order(&Order::Prepare { job: Box::new(job) });
         assert!(matches!(load.answer(), Answer::Prepared { .. }));

@@ -226,7 +226,7 @@ struct Recorded {
 }
 
 impl HostSettings for Recorded {
-    fn interrupts(&self) -> Vec<String> {
+    fn interrupts(&self, _: Option<&str>) -> Vec<String> {
         Vec::new()
     }
     fn has_routes(&self) -> bool {

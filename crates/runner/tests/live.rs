@@ -21,12 +21,14 @@ fn site() -> Site {
         effective_cpus: Vec::new(),
         node: None,
     };
-    let nic = Nic {
-        name: "narrows-none".into(),
-        irqs: Fact::known(vec![irq(33), irq(34)], "test"),
+    let nic = |name: &str, irqs| Nic {
+        name: name.into(),
+        irqs: Fact::known(irqs, "test"),
         ..Nic::default()
     };
-    let host = Host { nics: vec![nic], ..Host::default() };
+    let other = nic("narrows-other", vec![irq(35)]);
+    let nics = vec![nic("narrows-none", vec![irq(33), irq(34)]), other];
+    let host = Host { nics, ..Host::default() };
     let interface = Some("narrows-none".into());
     Site { host, peers: Vec::new(), path: NetworkPath::Peer, interface }
 }
@@ -52,7 +54,9 @@ fn settings_of_a_host_belong_to_its_interface() {
     let (site, binary) = (site(), File::new("/nonexistent"));
     let mut settings = LiveSettings::new(&site, None, binary);
     let files = ["/proc/irq/33/smp_affinity_list", "/proc/irq/34/smp_affinity_list"];
-    assert_eq!(settings.interrupts(), files);
+    assert_eq!(settings.interrupts(None), files);
+    let other = settings.interrupts(Some("narrows-other"));
+    assert_eq!(other, ["/proc/irq/35/smp_affinity_list"], "of the NIC that a cell is bound to");
     assert!(!settings.has_routes(), "those of a host are its owner's");
     let why = settings.get(&Setting::Mtu).expect_err("no such interface").to_string();
     assert!(why.contains("/sys/class/net/narrows-none/mtu"), "{why}");
@@ -68,8 +72,8 @@ fn settings_of_a_host_belong_to_its_interface() {
     assert_eq!(settings.get(&slow_start).expect("still there"), is);
     let nowhere = Site { interface: None, ..site };
     let mut settings = LiveSettings::new(&nowhere, None, binary);
-    assert!(settings.interrupts().is_empty());
-    for setting in [Setting::Mtu, Setting::Offload("gro".into())] {
+    assert!(settings.interrupts(None).is_empty());
+    for setting in [Setting::Mtu, Setting::Offload("gro".into()), Setting::Coalescing("rx-usecs")] {
         let got = settings.get(&setting);
         assert!(matches!(&got, Err(SettingError::NoInterface(of)) if *of == setting), "{got:?}");
     }
@@ -83,7 +87,7 @@ fn settings_of_namespaces_are_made_in_both() {
     };
     let (site, binary) = (site(), File::new("/nonexistent"));
     let mut settings = LiveSettings::new(&site, Some(&pair), binary);
-    assert!(settings.interrupts().is_empty() && settings.has_routes());
+    assert!(settings.interrupts(None).is_empty() && settings.has_routes());
     let gro = Setting::Offload("gro".into());
     let sack = Setting::Kernel("net.ipv4.tcp_sack".into());
     let changes = [

@@ -11,7 +11,7 @@ use narrows_control::limits::Limits;
 use narrows_control::session::{Answer, Order};
 use narrows_control::wire::{Patience, Reply, Request, Wire};
 use narrows_model::host::Host;
-use narrows_model::load::{CpuList, Job, Params, Role, Timeline};
+use narrows_model::load::{Job, Params, Role, Timeline};
 use narrows_model::{Bytes, Nanos};
 use narrows_runner::worker;
 use serde_json::{Value, json};
@@ -35,26 +35,14 @@ const PLACES: [(&str, &str); 5] = [
 fn order() -> Value {
     let span = Nanos::from_millis(1);
     let job = Job {
-        kind: "tcp-stream".into(),
-        end: Role::Receiver,
-        params: Params::of_network(Bytes(64), 1),
-        cpus: CpuList::default(),
-        binding: Default::default(),
-        timeline: Timeline {
-            warmup_ns: span,
-            window_ns: span,
-            cooldown_ns: span,
-            interval_ns: None,
-        },
         address: Some([127, 0, 0, 1].into()),
         token: "00".repeat(16),
-        namespace: None,
-        node: None,
-        bind: None,
-        iperf3: None,
-        ports: None,
-        grant: None,
-        responses_bps: None,
+        ..Job::new(
+            "tcp-stream".into(),
+            Role::Receiver,
+            Params::of_network(Bytes(64), 1),
+            Timeline::new(span, span, span),
+        )
     };
     let mut order = serde_json::to_value(Order::Prepare { job: Box::new(job) }).expect("JSON");
     order["job"]["params"]["socket"] = json!({});

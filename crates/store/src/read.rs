@@ -33,7 +33,7 @@ pub fn read(path: &Path) -> Result<StoredStudy, StoreError> {
         (check.join(), records)
     });
     whole.map_err(|_| reader.unreadable("checking it failed".to_owned()))??;
-    Ok(StoredStudy { records: records?, ..reader.head()? })
+    Ok(StoredStudy { records: records?, ..reader.head()? }.without_untried())
 }
 
 /// Has SQLite go through all pages of a file.

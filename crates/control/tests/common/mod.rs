@@ -23,8 +23,8 @@ pub fn agent(
 ) -> Agent {
     let (listening, _) = listen::open(address, 0).expect("listens");
     let (ours, theirs) = UnixStream::pair().expect("a socketpair");
-    let setup = Setup { key: key.show(), limits: limits.clone(), patience };
-    let lend = Lend { binary, limits, bind: address, host: None, leave: None };
+    let setup = Setup { key: key.show(), limits: limits.clone(), patience, tells_sessions: true };
+    let lend = Lend { binary, limits, bind: address, host: None, leave: None, tools: None };
     // It ends with the agent's end of the pair.
     thread::spawn(move || starter::serve(theirs, &setup, lend, &AtomicBool::new(false)));
     Agent::over(listening, ours).expect("set up")

@@ -9,7 +9,9 @@ mod qperf;
 mod sockperf;
 pub mod words;
 
-use crate::import;
+use crate::import::{self, Unusable};
+use narrows_control::ControlError;
+use narrows_control::tools::ToolServer;
 use narrows_model::load::Role;
 use narrows_model::options::told;
 use narrows_model::record::{External, Stage};
@@ -17,7 +19,7 @@ use narrows_model::trial::{Placement, Trial};
 use narrows_model::workload::Workload;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -177,22 +179,68 @@ pub struct Place<'a> {
     pub serves: bool,
 }
 
+/// Starts the server of a trial's tool here, for the agent of this host: its words are made of the
+/// trial, and none of them names a file.
+pub fn serve(trial: &Trial) -> Result<ToolServer, ControlError> {
+    let declined = |why: String| ControlError::Declined(why);
+    let engine = engine(trial).map_err(|why| declined(why.to_string()))?;
+    let words = server_words(engine, trial).map_err(|why| declined(why.to_string()))?;
+    if let Some(word) = words.iter().find(|word| !is_plain(word)) {
+        return Err(declined(format!("'{}' is no word for {}", word.escape_debug(), engine.name)));
+    }
+    let server = start_server(engine, trial, &words, None)?;
+    Ok(ToolServer { port: engine.port, process: Box::new(server) })
+}
+
+/// The port of a tool's server.
+pub fn port(tool: &str) -> Option<u16> {
+    ENGINES.iter().find(|engine| engine.name == tool).map(|engine| engine.port)
+}
+
+/// Whether a word can be an option, a number or a name, and no path.
+fn is_plain(word: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.,:=".contains(c);
+    word.len() <= 64 && !word.contains("..") && word.chars().all(fits)
+}
+
+fn server_words(engine: &Engine, trial: &Trial) -> Result<Vec<String>, Refused> {
+    let own = trial.engine.clone().unwrap_or_default();
+    check_words(&own)?;
+    Ok([(engine.server)(trial, engine.port), own.server].concat())
+}
+
+/// Starts a server and waits until it should listen.
+fn start_server(
+    engine: &Engine,
+    trial: &Trial,
+    words: &[String],
+    namespace: Option<&str>,
+) -> Result<Running, ControlError> {
+    let at = (namespace, trial.place(Role::Receiver));
+    let failed = |why: String| ControlError::Machine(why);
+    let started = Running::start(placed((engine.program)(trial), words, at));
+    let mut server = started.map_err(|why| failed(why.to_string()))?;
+    thread::sleep(LISTEN_WITHIN);
+    match server.child.try_wait() {
+        Ok(Some(status)) => {
+            Err(failed(format!("the server of {} ended early ({status})", engine.name)))
+        }
+        Ok(None) | Err(_) => Ok(server),
+    }
+}
+
 /// Runs a tool's client, and its server where it is to be here.
 pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<External, Ended> {
-    let failed = |at: Stage| move |why: String| Ended::Failed(at, why);
     let engine = engine(trial).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
     let own = trial.engine.clone().unwrap_or_default();
     check_words(&own).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
     let server = match place.serves {
         false => None,
         true => {
-            let mut words = (engine.server)(trial, engine.port);
-            words.extend(own.server.iter().cloned());
-            let at = (place.server_namespace, trial.place(Role::Receiver));
-            let command = placed((engine.program)(trial), &words, at);
-            let server = Running::start(command).map_err(failed(Stage::Start))?;
-            thread::sleep(LISTEN_WITHIN);
-            Some(server)
+            let words = server_words(engine, trial);
+            let words = words.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
+            let server = start_server(engine, trial, &words, place.server_namespace);
+            Some(server.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?)
         }
     };
     let words = match own.client.is_empty() {
@@ -202,7 +250,7 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     let at = (place.client_namespace, trial.place(Role::Sender));
     let command = placed((engine.program)(trial), &words, at);
     let line = format!("{} {}", (engine.program)(trial), words.join(" "));
-    let client = Running::start(command).map_err(failed(Stage::Start))?;
+    let client = Running::start(command).map_err(unstarted)?;
     let within = Duration::from_nanos(trial.timeline.window_ns.0) * 2 + SPARE;
     let (status, text) = client.end(within, stop)?;
     drop(server);
@@ -212,13 +260,39 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     })
 }
 
+/// Why what a client printed is no result.
+#[derive(Debug, Error)]
+enum Unread {
+    #[error("its output is not known")]
+    NoReader,
+    #[error(transparent)]
+    Unusable(#[from] Unusable),
+    #[error("it printed no run")]
+    NoRun,
+    /// The tool says so itself, in these words.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A program that did not start.
+#[derive(Debug, Error)]
+#[error("{program}: {source}")]
+struct NotStarted {
+    program: String,
+    source: io::Error,
+}
+
+fn unstarted(why: NotStarted) -> Ended {
+    Ended::Failed(Stage::Start, why.to_string())
+}
+
 /// Reads what a client printed; its exit status says little, so figures decide.
-fn external(engine: &Engine, text: &str, line: String) -> Result<External, String> {
-    let tool = import::tool(engine.name).ok_or("its output is not known")?;
-    let output = (tool.parse)(text).map_err(|why| why.to_string())?;
-    let run = output.runs.into_iter().next().ok_or("it printed no run")?;
+fn external(engine: &Engine, text: &str, line: String) -> Result<External, Unread> {
+    let tool = import::tool(engine.name).ok_or(Unread::NoReader)?;
+    let output = (tool.parse)(text)?;
+    let run = output.runs.into_iter().next().ok_or(Unread::NoRun)?;
     if let Some(why) = run.failed {
-        return Err(why);
+        return Err(Unread::Failed(why));
     }
     let from = text.len().saturating_sub(KEPT_BYTES);
     let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
@@ -263,7 +337,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(mut command: Command) -> Result<Self, String> {
+    fn start(mut command: Command) -> Result<Self, NotStarted> {
         let program = command.get_program().to_string_lossy().into_owned();
         let started = command
             .stdin(Stdio::null())
@@ -271,7 +345,7 @@ impl Running {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn();
-        let mut child = started.map_err(|error| format!("{program}: {error}"))?;
+        let mut child = started.map_err(|source| NotStarted { program, source })?;
         let pipe = child.stdout.take();
         let text = pipe.map(|pipe| {
             thread::spawn(move || {
@@ -383,6 +457,17 @@ mod tests {
             thread::sleep(LOOK_UP);
         }
         assert!(killpg(group, None).is_err(), "nothing of the group is left");
+    }
+
+    #[test]
+    fn no_word_of_a_server_is_a_path_or_holds_a_blank() {
+        for word in ["-s", "--size=64", "mlx5_0", "192.0.2.1", "fe80::1", "1.5M"] {
+            assert!(is_plain(word), "{word}");
+        }
+        for word in ["/etc/passwd", "a b", "..", "x;y", "$(id)", "-F\n", &"x".repeat(65)] {
+            assert!(!is_plain(word), "{word}");
+        }
+        assert_eq!((port("iperf"), port("sh")), (Some(5001), None));
     }
 
     #[test]

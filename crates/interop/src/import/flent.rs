@@ -53,22 +53,22 @@ fn quantity(metadata: &Map<String, Value>, title: &str) -> Option<(&'static str,
         Some(all) => all.get(title)?.get("UNITS")?.as_str()?,
         None => units_by_name(title)?,
     };
-    let kind = [
-        ("Ping", "ping-latency"),
-        ("HTTP latency", "http-latency"),
-        ("TCP upload", "tcp-stream"),
-        ("TCP download", "tcp-stream"),
-        ("TCP totals", "tcp-stream"),
-        ("UDP upload", "udp-stream"),
-        ("UDP download", "udp-stream"),
+    const KINDS: [(&str, &str, Unit); 7] = [
+        ("Ping", "ping-latency", Unit::Nanos),
+        ("HTTP latency", "http-latency", Unit::Nanos),
+        ("TCP upload", "tcp-stream", Unit::BitsPerSecond),
+        ("TCP download", "tcp-stream", Unit::BitsPerSecond),
+        ("TCP totals", "tcp-stream", Unit::BitsPerSecond),
+        ("UDP upload", "udp-stream", Unit::BitsPerSecond),
+        ("UDP download", "udp-stream", Unit::BitsPerSecond),
     ];
-    let (_, kind) = kind.into_iter().find(|(begins, _)| title.starts_with(begins))?;
-    match (units, kind.ends_with("-latency")) {
-        ("ms", true) => Some((kind, 1e6, Unit::Nanos)),
-        ("Mbits/s", false) => Some((kind, 1e6, Unit::BitsPerSecond)),
-        ("Kbps" | "Kbits/s", false) => Some((kind, 1e3, Unit::BitsPerSecond)),
-        _ => None,
-    }
+    let (_, kind, unit) = KINDS.into_iter().find(|(begins, ..)| title.starts_with(begins))?;
+    let scale = match (units, unit) {
+        ("ms", Unit::Nanos) | ("Mbits/s", Unit::BitsPerSecond) => 1e6,
+        ("Kbps" | "Kbits/s", Unit::BitsPerSecond) => 1e3,
+        _ => return None,
+    };
+    Some((kind, scale, unit))
 }
 
 /// What flent's tests count in, for files that do not say so. A flow has a number behind its name,

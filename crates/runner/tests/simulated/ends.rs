@@ -4,7 +4,7 @@
 use crate::world::{Shared, Where, fatal};
 use narrows_control::session::{Answer, Order, Turn};
 use narrows_control::{ControlError, End};
-use narrows_model::load::{EndReport, FlowTally};
+use narrows_model::load::{EndReport, FlowTally, Role, Stretch, StretchOf};
 use narrows_model::record::{Fault, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{Bytes, Nanos};
@@ -14,6 +14,7 @@ use narrows_runner::controller::record_of;
 use narrows_runner::outside::{Ends, HostSettings};
 use narrows_runner::{Broken, Meeting, run_two};
 use narrows_runner::{Setting, SettingError};
+use narrows_stats::rate_of;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -111,6 +112,9 @@ impl SimEnds {
             let word = if *on { "on" } else { "off" };
             expected.insert(Setting::Offload(feature.clone()), word.to_owned());
         }
+        for (word, value) in cell.settings.coalescing.words() {
+            expected.insert(Setting::Coalescing(word), value);
+        }
         for (name, value) in &cell.settings.sysctl {
             expected.insert(Setting::Kernel(name.clone()), value.clone());
         }
@@ -123,7 +127,10 @@ impl SimEnds {
         Setting::Kernel(narrows_hostctl::namespaces::HUGE_PAGES.to_owned())
     }
 
-    fn end(&self, trial: &Trial, block: u32) -> SimEnd {
+    fn end(&self, trial: &Trial, block: u32, role: Role) -> SimEnd {
+        if let Some(rate) = rate_of(trial) {
+            return self.end_with(trial, packets(self.seed, &trial.id, block, rate, role));
+        }
         let report = EndReport {
             window_ns: Nanos::from_millis(1000),
             flows: vec![FlowTally {
@@ -133,6 +140,10 @@ impl SimEnds {
             }],
             ..EndReport::default()
         };
+        self.end_with(trial, report)
+    }
+
+    fn end_with(&self, trial: &Trial, report: EndReport) -> SimEnd {
         let (turn, answers) = (Turn::default(), VecDeque::new());
         SimEnd {
             world: Rc::clone(&self.world),
@@ -165,6 +176,24 @@ fn figure(seed: u64, cell: &TrialId, block: u32) -> u64 {
     100_000_000 + (hash >> 20) % 10_000_000
 }
 
+/// What the path of a world carries, in packets a second.
+pub fn carries(seed: u64) -> f64 {
+    1_500.0 + (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as f64 / 4_294_967_296.0 * 80_000.0
+}
+
+/// A second of packets at a rate, of which what is too much is lost, and in one run of sixteen
+/// some of what is not.
+fn packets(seed: u64, cell: &TrialId, block: u32, rate: u64, role: Role) -> EndReport {
+    let is_wrong = figure(seed, cell, block).is_multiple_of(16);
+    let came = (carries(seed) as u64).min(rate) - u64::from(is_wrong);
+    let datagrams = if role == Role::Sender { rate } else { came };
+    let stretch = Some(Stretch { of: StretchOf::SenderWindow, datagrams });
+    let sends = role == Role::Sender;
+    let bytes = Bytes(18 * datagrams);
+    let flow = FlowTally { bytes, messages: datagrams, sends, stretch, ..FlowTally::default() };
+    EndReport { window_ns: Nanos::from_millis(1000), flows: vec![flow], ..EndReport::default() }
+}
+
 impl Ends for SimEnds {
     fn measure(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken> {
         let trial = &trials[step.trial];
@@ -189,8 +218,10 @@ impl Ends for SimEnds {
             assert_eq!(now, *value, "{setting} in a run of '{}'", trial.label);
         }
         let began = self.world.borrow().now();
-        let (mut listens, mut connects) =
-            (self.end(trial, step.block), self.end(trial, step.block));
+        let (mut listens, mut connects) = (
+            self.end(trial, step.block, Role::Receiver),
+            self.end(trial, step.block, Role::Sender),
+        );
         let address = Ipv4Addr::LOCALHOST.into();
         let meeting = Meeting { address, namespaces: [None, None] };
         // A kernel's trial too has two ends in this world.
@@ -236,7 +267,7 @@ fn failed(why: &str) -> Outcome {
 pub struct SimSettings(pub Shared);
 
 impl HostSettings for SimSettings {
-    fn interrupts(&self) -> Vec<String> {
+    fn interrupts(&self, _: Option<&str>) -> Vec<String> {
         Vec::new()
     }
 

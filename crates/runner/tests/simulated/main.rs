@@ -8,7 +8,7 @@
 mod ends;
 mod world;
 
-use crate::ends::{SimEnds, SimSettings};
+use crate::ends::{SimEnds, SimSettings, carries};
 use crate::world::{Faults, Shared, SimAudience, SimClock, SimDisk, Where, World};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
@@ -16,6 +16,7 @@ use narrows_model::trial::{NetworkPath, TrialId};
 use narrows_plan::study::Left;
 use narrows_runner::outside::Outside;
 use narrows_runner::{Begun, CourseEnd, Defined, Engine, Far, SessionPlan, unlike};
+use narrows_stats::{SearchEnd, Searched, searches};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -34,11 +35,28 @@ const STARTS_MAX: u32 = 2_000;
 const LEVELS: [&str; 6] = [
     "{name='plain'}",
     "{name='jumbo', mtu=9000}",
-    "{name='no offloads', offloads={gro=false, tso=false}}",
+    "{name='no offloads', offloads={gro=false, tso=false}, coalescing={rx-usecs=0}}",
     "{name='no stamps', mtu=1000, sysctl={'net.ipv4.tcp_timestamps'='0'}}",
     "{name='pages', load='memory-copy', size='1M', sysctl={'vm.nr_hugepages'='4'}}",
     "{name='memory', load='memory-read', size='1M', mtu=4000}",
 ];
+
+/// One seed of so many searches for a rate.
+const SEARCHES: u64 = 100;
+const SEARCH: &str = "name = 'simulated'
+retries = 100
+[search]
+rate_max_packets_per_second = 1e5
+resolution_percent = 10
+runs_max = 150
+[base]
+load = 'packets'
+seconds = 0.1
+warmup_seconds = 0.01
+[[factor]]
+name = 'frame'
+levels = [{name='64 B'}, {name='1518 B', length=1518}]
+";
 
 /// Hosts that a study may name, in the order of its levels.
 pub const HOSTS: [&str; 2] = ["near", "far"];
@@ -88,6 +106,20 @@ impl Case {
         let settings_are = if namespaces { Where::Namespaces } else { Where::Host };
         let hopeless = random.random_bool(0.1).then(|| random.random_range(0..levels.len()));
         let faults = faults(&mut random);
+        if seed % SEARCHES == SEARCHES - 1 {
+            let (text, by_hand, spread) = (SEARCH.to_owned(), false, false);
+            let hopeless = None;
+            return Self {
+                seed,
+                text,
+                by_hand,
+                spread,
+                settings_are,
+                names_hosts: false,
+                hopeless,
+                faults,
+            };
+        }
         Self { seed, text, by_hand, spread, settings_are, names_hosts, hopeless, faults }
     }
 }
@@ -138,6 +170,8 @@ fn faults(random: &mut Pcg64) -> Faults {
 struct Ran {
     records: Vec<Record>,
     left: Vec<Left>,
+    /// What its searches have come to.
+    searched: Vec<Searched>,
     /// How often the process was started.
     starts: u64,
     /// Runs that were made while a host was gone.
@@ -217,7 +251,8 @@ fn through(case: &Case, faults: Faults, print: bool) -> Ran {
             let left = engine.schedule().all_left().collect();
             let records = world.borrow().stored.records.clone();
             let went_on = world.borrow().went_on;
-            return Ran { records, left, starts: u64::from(start) + 1, went_on };
+            let searched = searches(&world.borrow().stored);
+            return Ran { records, left, searched, starts: u64::from(start) + 1, went_on };
         }
         cable = if cable == "copper" { "fibre" } else { "copper" };
     }
@@ -284,6 +319,7 @@ fn check(seed: u64, print: bool) -> [u64; 2] {
     let whole = through(&case, Faults::default(), false);
     let ran = through(&case, case.faults, print);
     assert_eq!(ran.left, whole.left, "what is left of each cell");
+    assert_eq!(ran.searched, whole.searched, "what searches have come to");
     assert!(!ran.left.iter().any(|left| matches!(left, Left::Runs(_))), "{:?}", ran.left);
     let (mut ran_done, mut whole_done) = (finished(&ran.records), finished(&whole.records));
     if case.faults.fail_runs() || case.names_hosts {
@@ -317,6 +353,22 @@ fn halves_apart<'a>(records: impl Iterator<Item = &'a Record>) {
     let ended = first.iter().map(ended).max().unwrap_or_default();
     let began = second.iter().map(|record| record.around.began_unix_ns.0).min();
     assert!(began.is_none_or(|began| began >= ended + 1_800_000_000_000), "sessions are apart");
+}
+
+#[test]
+fn a_search_that_is_killed_at_any_step_finds_what_the_path_carries() {
+    let (mut found, mut held) = (0, 0);
+    for seed in (0..5000).filter(|seed| seed % SEARCHES == SEARCHES - 1) {
+        let case = Case::of(seed);
+        for searched in through(&case, case.faults, false).searched {
+            let low = searched.passes_packets_per_second.map_or(0.0, |rate| rate as f64);
+            let high = searched.loses_packets_per_second.map_or(f64::MAX, |rate| rate as f64);
+            found += u32::from(searched.end == SearchEnd::Found);
+            held += u32::from((low..high).contains(&carries(seed)));
+        }
+    }
+    println!("of 100 searches {found} came to their end and {held} hold the capacity");
+    assert!(found >= 95 && held >= 95, "{found} found, {held} hold the capacity");
 }
 
 fn number(name: &str) -> Option<u64> {

@@ -1,0 +1,101 @@
+//! The searches of a study: of each, which rate is tried next, from the runs that are stored.
+
+use crate::study::Defined;
+use narrows_model::record::{Outcome, Record};
+use narrows_model::study::{RATE, Search};
+use narrows_model::trial::{Level, Trial};
+use narrows_plan::study::{Cell, Left};
+use narrows_stats::{Bisection, Stand, seen};
+
+/// One search: the cells that differ in their rate alone.
+struct Hunt {
+    /// Its cells, by rate from the lowest.
+    cells: Vec<usize>,
+    bisection: Bisection,
+    failed: u32,
+}
+
+/// All searches of a study.
+pub struct Hunts {
+    hunts: Vec<Hunt>,
+    /// Failures after which a search is given up.
+    retries: u32,
+}
+
+impl Hunts {
+    /// Those of a study; `None` where it repeats its cells.
+    pub fn of(defined: &Defined) -> Option<Self> {
+        let search = defined.definition.search.as_ref()?;
+        let mut groups: Vec<(Vec<&Level>, Vec<usize>)> = Vec::new();
+        for (at, cell) in defined.cells.iter().enumerate() {
+            let of = others(cell);
+            match groups.iter_mut().find(|(known, _)| *known == of) {
+                Some((_, cells)) => cells.push(at),
+                None => groups.push((of, vec![at])),
+            }
+        }
+        let hunt = |(_, cells): (_, Vec<usize>)| Hunt::new(search, &defined.cells, cells);
+        let hunts = groups.into_iter().map(hunt).collect();
+        Some(Self { hunts, retries: defined.definition.retries })
+    }
+
+    /// Takes what a run says.
+    pub fn add(&mut self, cell: usize, trial: &Trial, record: &Record) {
+        for hunt in &mut self.hunts {
+            let Some(at) = hunt.cells.iter().position(|known| *known == cell) else { continue };
+            match record.outcome {
+                Outcome::Done => hunt.bisection.take(at, seen(trial, record)),
+                Outcome::Failed { .. } => hunt.failed += 1,
+                Outcome::Skipped { .. } => {}
+            }
+        }
+    }
+
+    /// The next cell of every search that wants a run and has made the fewest, and how many it has
+    /// made; `fits` says whether a cell can run on the machine as it is.
+    pub fn next(&self, fits: &dyn Fn(usize) -> bool) -> Vec<(usize, u32)> {
+        let wanted = self.hunts.iter().filter_map(|hunt| {
+            let cell = hunt.next(self.retries).filter(|cell| fits(*cell))?;
+            Some((cell, hunt.bisection.runs()))
+        });
+        let wanted: Vec<(usize, u32)> = wanted.collect();
+        let least = wanted.iter().map(|(_, runs)| *runs).min();
+        wanted.into_iter().filter(|(_, runs)| Some(*runs) == least).collect()
+    }
+
+    /// What is left of a cell: runs where it is the next one of its search.
+    pub fn left(&self, cell: usize) -> Left {
+        let hunt = self.hunts.iter().find(|hunt| hunt.cells.contains(&cell));
+        hunt.map_or(Left::Done, |hunt| hunt.left(cell, self.retries))
+    }
+}
+
+impl Hunt {
+    fn new(search: &Search, all: &[Cell], mut cells: Vec<usize>) -> Self {
+        let rate = |cell: &usize| all[*cell].level(RATE).and_then(Search::rate_of);
+        cells.sort_by_key(rate);
+        Self { cells, bisection: Bisection::new(search), failed: 0 }
+    }
+
+    fn next(&self, retries: u32) -> Option<usize> {
+        match self.bisection.stand() {
+            Stand::Next(at) if self.failed <= retries => self.cells.get(at).copied(),
+            _ => None,
+        }
+    }
+
+    fn left(&self, cell: usize, retries: u32) -> Left {
+        match self.bisection.stand() {
+            Stand::Next(_) if self.failed > retries => Left::GivenUp,
+            Stand::Next(at) if self.cells.get(at) == Some(&cell) => {
+                Left::Runs(self.bisection.runs_left())
+            }
+            Stand::Undecided(_) => Left::NotPrecise,
+            Stand::Next(_) | Stand::Found(_) | Stand::SenderBound(_) => Left::Done,
+        }
+    }
+}
+
+fn others(cell: &Cell) -> Vec<&Level> {
+    cell.levels.iter().filter(|level| level.factor != RATE).collect()
+}

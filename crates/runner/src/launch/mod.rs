@@ -1,0 +1,5 @@
+//! Agents that are not there yet: brought to a host, and taken away again.
+
+mod ssh;
+
+pub use ssh::{Brought, Errand, SshError, bring, is_ssh};

@@ -1,0 +1,409 @@
+//! An agent brought to a host by ssh, for as long as this process holds it.
+//!
+//! One connection of the system's `ssh` does all: a line of shell there says what machine it is,
+//! takes the key and, unless the very same program is installed, the program, and becomes the
+//! agent. What is measured does not go through it. The agent ends, and its program is removed, when
+//! the connection closes or nothing is heard through it for half a minute: also after kill -9 here,
+//! and when the network between is gone.
+
+use blake2::{Blake2b512, Digest};
+use narrows_control::key::Key;
+use narrows_hostctl::child;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// What a host is named by that has no agent yet.
+const PREFIX: &str = "ssh:";
+/// The program in place of `ssh`, without arguments.
+const PROGRAM: &str = "NARROWS_SSH";
+/// What is run there; `PORT` is put in.
+const REMOTE: &str = include_str!("remote.sh");
+/// How often the agent hears that this side is there. It gives up after thirty seconds.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How long the other side may take to clear up.
+const CLEAR_UP_WITHIN: Duration = Duration::from_secs(5);
+/// What a login may say before the agent does.
+const SAID_BYTES_MAX: u64 = 64 << 10;
+/// What ssh itself reads of the environment.
+const AGENTS: [&str; 5] =
+    ["DISPLAY", "SSH_AGENT_PID", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "SSH_AUTH_SOCK"];
+
+/// Why no agent could be brought to a host.
+#[derive(Debug, Error)]
+pub enum SshError {
+    /// The words after `ssh:` are no destination.
+    #[error("{0}: no destination of ssh")]
+    Destination(String),
+    /// The system's ssh cannot be started.
+    #[error("{program} cannot be run")]
+    NoSsh {
+        /// Its name or path.
+        program: String,
+    },
+    /// The connection was refused, or ended before an agent was there; ssh has said why.
+    #[error("{host}: ssh ended before the agent listened ({ended})")]
+    Ended {
+        /// The destination, as it was named.
+        host: String,
+        /// How ssh ended.
+        ended: String,
+    },
+    /// The host has another processor or system, and there is no program for it.
+    #[error("{host} is {machine}, and there is no {} here", wanted.display())]
+    NoProgram {
+        /// The destination, as it was named.
+        host: String,
+        /// System and processor there.
+        machine: String,
+        /// The file that would be brought.
+        wanted: PathBuf,
+    },
+    /// The program here cannot be read.
+    #[error("{}: {why}", path.display())]
+    Program {
+        /// The file that was to be brought.
+        path: PathBuf,
+        /// The system's answer.
+        why: io::Error,
+    },
+}
+
+/// What an agent is brought with.
+#[derive(Clone, Copy)]
+pub struct Errand<'a> {
+    /// This program.
+    pub binary: &'a Path,
+    /// The key that the agent is to hold.
+    pub key: &'a Key,
+    /// TCP port for it to listen on.
+    pub port: u16,
+}
+
+/// An agent on another host. Dropping it ends the agent and takes its program away.
+#[derive(Debug)]
+pub struct Brought {
+    ssh: Child,
+    /// Closed by being dropped.
+    alive: Option<Sender<()>>,
+    address: String,
+}
+
+/// Whether a host is named as one that an agent is to be brought to.
+pub fn is_ssh(host: &str) -> bool {
+    host.starts_with(PREFIX)
+}
+
+/// Brings an agent to each host that is named `ssh:...`, all at once, and puts the address by which
+/// it is reached in its place. The agents stay as long as what is returned.
+pub fn bring(hosts: &mut [String], errand: &Errand<'_>) -> Result<Vec<Brought>, SshError> {
+    let brought: Vec<Option<Result<Brought, SshError>>> = thread::scope(|scope| {
+        let begun: Vec<_> = hosts
+            .iter()
+            .map(|host| is_ssh(host).then(|| scope.spawn(|| Brought::to(host, errand))))
+            .collect();
+        begun.into_iter().map(|one| one.and_then(|one| one.join().ok())).collect()
+    });
+    let mut agents = Vec::new();
+    for (host, one) in hosts.iter_mut().zip(brought) {
+        let Some(one) = one.transpose()? else { continue };
+        host.clone_from(&one.address);
+        agents.push(one);
+    }
+    Ok(agents)
+}
+
+/// What the shell there says of itself.
+struct There {
+    /// As of uname(1): `Linux`.
+    system: String,
+    /// As of uname(1): `x86_64`.
+    machine: String,
+    /// The address there of ssh's own connection.
+    address: Option<String>,
+}
+
+impl There {
+    fn of(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.strip_prefix("narrows-ssh ")?.split_whitespace().collect();
+        let [system, machine, rest @ ..] = words.as_slice() else { return None };
+        // Client's address and port, then the server's.
+        let address = rest.get(2).map(|address| (*address).to_owned());
+        Some(Self { system: (*system).to_owned(), machine: (*machine).to_owned(), address })
+    }
+
+    /// The program for it: this one, or that of its processor beside it.
+    fn program(&self, own: &Path, host: &str) -> Result<PathBuf, SshError> {
+        let is_linux = self.system == "Linux";
+        if is_linux && self.machine == std::env::consts::ARCH {
+            return Ok(own.to_owned());
+        }
+        let wanted = own.with_file_name(format!("narrows-{}", self.machine));
+        if is_linux && wanted.is_file() {
+            return Ok(wanted);
+        }
+        let machine = format!("{} {}", self.system, self.machine);
+        Err(SshError::NoProgram { host: host.to_owned(), machine, wanted })
+    }
+}
+
+/// The connection while an agent is being brought.
+struct Line<'a> {
+    host: &'a str,
+    ssh: Child,
+    told: ChildStdin,
+    heard: BufReader<io::Take<ChildStdout>>,
+}
+
+impl<'a> Line<'a> {
+    fn open(host: &'a str, destination: &str, port: u16) -> Result<Self, SshError> {
+        let script = REMOTE.replace('\n', " ").replace("PORT", &port.to_string());
+        let mut command = ssh_command();
+        command.args(["-T", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=6"]);
+        command.args(["--", destination, &format!("exec sh -c '{script}'")]);
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut ssh = spawned.map_err(no_ssh)?;
+        let ends = ssh.stdin.take().zip(ssh.stdout.take());
+        let (told, heard) = ends.ok_or_else(|| no_ssh(()))?;
+        Ok(Self { host, ssh, told, heard: BufReader::new(heard.take(SAID_BYTES_MAX)) })
+    }
+
+    /// The next line for which `of` has something; what a login prints besides is passed over.
+    fn hear<T>(&mut self, of: impl Fn(&str) -> Option<T>) -> Result<T, SshError> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            match self.heard.read_line(&mut line) {
+                Ok(0) | Err(_) => return Err(self.ended()),
+                Ok(_) => {}
+            }
+            if let Some(found) = of(line.trim_end()) {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn tell(&mut self, words: &str) -> Result<(), SshError> {
+        let told = self.told.write_all(words.as_bytes()).and_then(|()| self.told.flush());
+        told.map_err(|_| self.ended())
+    }
+
+    /// How ssh ended, which it is about to.
+    fn ended(&mut self) -> SshError {
+        let _ = self.ssh.kill();
+        let ended = match self.ssh.wait() {
+            Ok(status) => status.to_string(),
+            Err(why) => why.to_string(),
+        };
+        SshError::Ended { host: self.host.to_owned(), ended }
+    }
+
+    /// Hands over the program, unless the same one is there.
+    fn supply(&mut self, program: &Path) -> Result<(), SshError> {
+        let needs = self.hear(|line| match line {
+            "narrows-need" => Some(true),
+            "narrows-have" => Some(false),
+            _ => None,
+        })?;
+        if !needs {
+            return Ok(());
+        }
+        let mut file = File::open(program).map_err(unread(program))?;
+        let size_bytes = file.metadata().map_err(unread(program))?.len();
+        self.tell(&format!("{size_bytes}\n"))?;
+        io::copy(&mut file, &mut self.told).map_err(|_| self.ended())?;
+        Ok(())
+    }
+}
+
+impl Brought {
+    fn to(host: &str, errand: &Errand<'_>) -> Result<Self, SshError> {
+        let destination = destination(host)?;
+        let route = Route::of(destination)?;
+        let mut line = Line::open(host, destination, errand.port)?;
+        let there = line.hear(There::of)?;
+        let program = there.program(errand.binary, host)?;
+        let sum = sum(&program).map_err(unread(&program))?;
+        line.tell(&format!("{}\n{sum}\n", errand.key.show()))?;
+        line.supply(&program)?;
+        line.hear(|line| line.starts_with("narrows-listening ").then_some(()))?;
+        let address = match there.address {
+            Some(address) if route.is_proxied => address,
+            _ => route.name,
+        };
+        let Line { ssh, told, heard, .. } = line;
+        let (alive, ended) = channel();
+        thread::spawn(move || beat(told, &ended));
+        thread::spawn(move || io::copy(&mut heard.into_inner().into_inner(), &mut io::sink()));
+        Ok(Self { ssh, alive: Some(alive), address })
+    }
+}
+
+impl Drop for Brought {
+    fn drop(&mut self) {
+        // Its end closes ssh's standard input, and that the agent's.
+        drop(self.alive.take());
+        let until = Instant::now() + CLEAR_UP_WITHIN;
+        while Instant::now() < until {
+            if !matches!(self.ssh.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.ssh.kill();
+        let _ = self.ssh.wait();
+    }
+}
+
+/// Tells the agent that this side is there, until the sender is dropped.
+fn beat(mut told: ChildStdin, ended: &std::sync::mpsc::Receiver<()>) {
+    while ended.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
+        if told.write_all(b"\n").and_then(|()| told.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+/// How a destination is reached, by ssh's own configuration.
+#[derive(Debug, PartialEq, Eq)]
+struct Route {
+    /// Name or address.
+    name: String,
+    /// Whether the connection goes through another host.
+    is_proxied: bool,
+}
+
+impl Route {
+    fn of(destination: &str) -> Result<Self, SshError> {
+        let said = ssh_command().args(["-G", "--", destination]).output().map_err(no_ssh)?;
+        // What a shell says of a program that is not there, or is none.
+        if matches!(said.status.code(), Some(126 | 127)) {
+            return Err(no_ssh(()));
+        }
+        let said = String::from_utf8_lossy(&said.stdout);
+        Self::in_words(&said).ok_or_else(|| SshError::Destination(destination.to_owned()))
+    }
+
+    /// From the output of `ssh -G`.
+    fn in_words(text: &str) -> Option<Self> {
+        let options = || text.lines().filter_map(|line| line.split_once(' '));
+        let (_, name) = options().find(|(key, _)| *key == "hostname")?;
+        let is_proxied = options()
+            .any(|(key, value)| matches!(key, "proxyjump" | "proxycommand") && value != "none");
+        Some(Self { name: name.to_owned(), is_proxied })
+    }
+}
+
+/// What ssh is told: `user@host`, a name of its configuration, or `ssh://user@host:port`.
+fn destination(host: &str) -> Result<&str, SshError> {
+    let words = host.strip_prefix(PREFIX).unwrap_or(host);
+    let words = if words.starts_with("//") { host } else { words };
+    let is_one = !words.is_empty()
+        && !words.starts_with('-')
+        && words.chars().all(|c| !c.is_whitespace() && !c.is_control());
+    if is_one { Ok(words) } else { Err(SshError::Destination(host.to_owned())) }
+}
+
+/// The system's ssh. Ctrl-C reaches this process alone, which ends the session in order.
+fn ssh_command() -> std::process::Command {
+    let mut command = child::command(Path::new("sh"));
+    for name in AGENTS {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    command.args(["-c", "trap '' INT; exec \"$@\"", "sh", &program()]);
+    command
+}
+
+fn program() -> String {
+    std::env::var(PROGRAM).ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".to_owned())
+}
+
+fn no_ssh<T>(_: T) -> SshError {
+    SshError::NoSsh { program: program() }
+}
+
+fn unread(path: &Path) -> impl Fn(io::Error) -> SshError {
+    move |why| SshError::Program { path: path.to_owned(), why }
+}
+
+/// As b2sum(1) prints it.
+fn sum(program: &Path) -> io::Result<String> {
+    let (mut file, mut hasher) = (File::open(program)?, Blake2b512::new());
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(&piece[..read]);
+    }
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations_are_told_to_ssh_as_they_are_and_options_are_refused() {
+        for (host, told) in [
+            ("ssh:server2", "server2"),
+            ("ssh:me@server2", "me@server2"),
+            ("ssh:me@fe80::1%eth0", "me@fe80::1%eth0"),
+            ("ssh://me@server2:2222", "ssh://me@server2:2222"),
+        ] {
+            assert_eq!(destination(host).ok(), Some(told));
+        }
+        for host in ["ssh:", "ssh:-oProxyCommand=id", "ssh:a b", "ssh:a\nb"] {
+            assert!(matches!(destination(host), Err(SshError::Destination(_))), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_jump_host_is_told_by_ssh_itself() {
+        let direct = "user me\nhostname 10.0.0.7\nport 22\nproxycommand none\n";
+        let name = "10.0.0.7".to_owned();
+        let straight = Route { name: name.clone(), is_proxied: false };
+        assert_eq!(Route::in_words(direct), Some(straight));
+        let jump = "hostname 10.0.0.7\nproxyjump gate\n";
+        assert_eq!(Route::in_words(jump), Some(Route { name, is_proxied: true }));
+        assert_eq!(Route::in_words("usage: ssh\n"), None);
+    }
+
+    #[test]
+    fn a_shell_says_its_machine_and_the_address_it_was_reached_by() {
+        let there = There::of("narrows-ssh Linux aarch64 10.0.0.1 50000 10.0.0.7 22").unwrap();
+        assert_eq!((there.system.as_str(), there.machine.as_str()), ("Linux", "aarch64"));
+        assert_eq!(there.address.as_deref(), Some("10.0.0.7"));
+        assert_eq!(There::of("narrows-ssh Linux x86_64 unknown").unwrap().address, None);
+        assert!(There::of("Welcome to server2").is_none());
+    }
+
+    #[test]
+    fn another_processor_gets_its_own_program_or_none() {
+        let there = There::of("narrows-ssh Linux riscv128 unknown").unwrap();
+        let error = there.program(Path::new("/usr/bin/narrows"), "ssh:a").unwrap_err();
+        let says = "ssh:a is Linux riscv128, and there is no /usr/bin/narrows-riscv128 here";
+        assert_eq!(error.to_string(), says);
+    }
+
+    #[test]
+    fn the_sum_is_what_b2sum_prints() {
+        let path = std::env::temp_dir().join(format!("narrows-sum-{}", std::process::id()));
+        std::fs::write(&path, "abc").unwrap();
+        // RFC 7693, appendix A.
+        assert!(sum(&path).unwrap().starts_with("ba80a53f981c4d0d6a2797b69f12f6e9"));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn the_line_for_the_other_shell_has_no_quote_of_its_own() {
+        assert!(!REMOTE.contains('\'') && !REMOTE.contains('!') && !REMOTE.contains('#'));
+        assert_eq!(REMOTE.matches("PORT").count(), 1);
+    }
+}
