@@ -2,7 +2,7 @@
 
 use crate::resources::Gap;
 use narrows_model::BytesPerSecond;
-use narrows_model::host::{Host, Slot};
+use narrows_model::host::{ChannelId, Host, Slot};
 use narrows_model::result::{Ceiling, Estimate, Method, Provenance, Unit};
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ impl fmt::Display for NoPeak {
 /// The peak of each socket's populated channels, or what is not known of it. A channel runs at the
 /// configured speed of its slowest module.
 pub fn socket_peaks(slots: &[Slot]) -> Result<BTreeMap<u32, SocketPeak>, NoPeak> {
-    let mut channels: BTreeMap<(u32, &str), u32> = BTreeMap::new();
+    let mut channels: BTreeMap<(u32, &ChannelId), u32> = BTreeMap::new();
     for slot in slots {
         let Some(module) = slot.module.as_ref().filter(|module| module.is_dram) else { continue };
         let at = slot.at.as_ref().ok_or(NoPeak::Channel)?;

@@ -51,6 +51,7 @@ pub use nics::{Model, named as nic_model};
 pub use parameters::{FITTED, PACKETS};
 pub use reach::Reach;
 pub use refused::{Refused, Unplaced};
+pub use resources::between::{LinkRate, link_rate};
 pub use resources::{Parameter, Resource};
 pub use round_trip::{TRIPS, Trip};
 pub use said::{KEYS, Known, Said};

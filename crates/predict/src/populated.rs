@@ -5,7 +5,7 @@ use crate::refused::{Refused, Unplaced};
 use crate::said::{Said, socket_of};
 use narrows_dimm::interleave::{Set, sets};
 use narrows_dimm::platform::Platform;
-use narrows_model::host::Host;
+use narrows_model::host::{ChannelId, Host};
 use std::collections::BTreeMap;
 
 /// What is known of a host's modules.
@@ -96,12 +96,12 @@ fn population(host: &Host, platform: &Platform) -> Result<Populated, Unplaced> {
     let slots = host.memory.slots.value().ok_or(Unplaced::Slots)?;
     let known = sets(slots, platform, 1).map_err(Unplaced::Sets)?;
     let each = platform.channels_per_socket() as usize;
-    let mut by_socket = BTreeMap::<u32, BTreeMap<(u32, usize, String), (u32, u32)>>::new();
+    let mut by_socket = BTreeMap::<u32, BTreeMap<(u32, &ChannelId), (u32, u32)>>::new();
     for slot in slots {
         let Some(at) = &slot.at else { continue };
         let controller =
             known.controllers.get(&(at.socket, at.channel.clone())).copied().unwrap_or(0);
-        let key = (controller, at.channel.len(), at.channel.clone());
+        let key = (controller, &at.channel);
         let channel = by_socket.entry(at.socket).or_default().entry(key).or_default();
         channel.0 += 1;
         channel.1 += u32::from(slot.module.as_ref().is_some_and(|module| module.is_dram));

@@ -16,6 +16,9 @@ pub struct Reach {
     pub path: String,
     /// Of the figures: `Gb/s` of payload, `M packets/s`, `us` of a round trip.
     pub unit: &'static str,
+    /// Whether the value is the sum of the resources', as of a round trip, and not their least.
+    #[serde(skip)]
+    pub is_sum: bool,
     /// What it should reach.
     pub value: f64,
     /// Lower end of the 80 % range.
@@ -68,6 +71,7 @@ fn reach(traffic: Traffic, stated: Vec<Stated>) -> Reach {
     Reach {
         path: traffic.name(),
         unit: traffic.unit(),
+        is_sum: false,
         value,
         low,
         high,

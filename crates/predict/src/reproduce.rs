@@ -9,6 +9,26 @@ use crate::resources::apart;
 use crate::said::Known;
 use crate::server::Server;
 use crate::traffic::Traffic;
+use std::fmt;
+
+/// Why a measured figure moves no parameter.
+enum Unused {
+    BeyondTheWire { from: String, gbps: f64 },
+    NothingToFit { from: String, bottleneck: String },
+}
+
+impl fmt::Display for Unused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BeyondTheWire { from, gbps } => {
+                write!(f, "{from} is more than the wire can carry: {gbps:.1} Gb/s")
+            }
+            Self::NothingToFit { from, bottleneck } => {
+                write!(f, "{from}: {bottleneck} was the bottleneck, which has nothing to be fitted")
+            }
+        }
+    }
+}
 
 impl Parameters {
     /// Those that reproduce what was measured on the server as it was then. What held TCP or UDP
@@ -22,7 +42,7 @@ impl Parameters {
             };
             let Some(figure) = figure else { continue };
             if let Err(unused) = self.reproduce(then, traffic, figure) {
-                self.unused.push(unused);
+                self.unused.push(unused.to_string());
             }
         }
         self
@@ -35,7 +55,7 @@ impl Parameters {
         then: &Server,
         traffic: Traffic,
         figure: &Measured,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unused> {
         const RESOURCES: usize = 3;
         for _ in 0..RESOURCES {
             let engine = Engine { server: then.clone(), parameters: self.clone() };
@@ -54,7 +74,7 @@ impl Parameters {
         reach: &Reach,
         traffic: Traffic,
         figure: &Measured,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unused> {
         let of = |name: &str| {
             let found = reach.resources.iter().find(|resource| resource.name == name);
             found.map(|resource| resource.value)
@@ -64,10 +84,9 @@ impl Parameters {
         let (half, from) = (figure.half(), figure.origin());
         match (bottleneck, then.framed_gbps(traffic), of("memory")) {
             // Wire and CPUs hold each other back: what both reached is the wire's share.
-            ("wire" | "cpu", Some(framed), _) if figure.value > 1.005 * framed => Err(format!(
-                "{} is more than the wire can carry: {:.1} Gb/s",
-                figure.from, figure.value
-            )),
+            ("wire" | "cpu", Some(framed), _) if figure.value > 1.005 * framed => {
+                Err(Unused::BeyondTheWire { from: figure.from.clone(), gbps: figure.value })
+            }
             ("cpu", Some(framed), _) if figure.value < 0.9 * framed => {
                 let needed = apart(figure.value, framed);
                 let more = then.cpu_alone(traffic).map_or(1.0, |alone| needed / alone);
@@ -93,10 +112,10 @@ impl Parameters {
                 kernel.memory_half = Some(half);
                 Ok(())
             }
-            (other, ..) => Err(format!(
-                "{}: {other} was the bottleneck, which has nothing to be fitted",
-                figure.from
-            )),
+            (other, ..) => {
+                let (from, bottleneck) = (figure.from.clone(), other.to_owned());
+                Err(Unused::NothingToFit { from, bottleneck })
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::engine::Engine;
 use crate::parameters::PHI;
 use crate::reach::Reach;
-use crate::resources::{Group, Parameter, Resource};
+use crate::resources::{Group, Parameter, Resource, parameter};
 use narrows_model::result::Provenance;
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
@@ -71,6 +71,7 @@ impl Engine {
         Some(Reach {
             path: trip.name(),
             unit: "us",
+            is_sum: true,
             value,
             low,
             high,
@@ -89,7 +90,7 @@ impl Engine {
         let is_remote = group.work != group.socket;
         let remote = if is_remote { REMOTE_US * REMOTE_ACCESSES } else { 0.0 };
         let says = "both NICs, their slots and the wire, there and back";
-        let with = vec![of("one way", one_way, &from)];
+        let with = vec![micros("one way", one_way, &from)];
         part("devices", 2.0 * (one_way + remote), RANGE_POLLED, says, with)
     }
 
@@ -97,7 +98,7 @@ impl Engine {
     fn hosts(&self, group: &Group) -> Vec<Resource> {
         let farther = self.farther(group);
         if let Some(inside) = &self.parameters.round_trip_us {
-            let with = vec![of("inside this host", inside.value, &inside.origin())];
+            let with = vec![micros("inside this host", inside.value, &inside.origin())];
             let range = (inside.low / inside.value, 1.5 * inside.high / inside.value);
             let says = "stack and wake-up, as measured inside this host";
             return vec![part("hosts", inside.value * farther, range, says, with)];
@@ -111,7 +112,7 @@ impl Engine {
         let fitted = Provenance::Fitted("tables/round-trips-fitted.toml".to_owned());
         let range = if self.server.asked.polls { RANGE_POLLED } else { RANGE };
         let one = |name, us: f64, says| {
-            part(name, 2.0 * us * slower, range, says, vec![of("one way", us, &fitted)])
+            part(name, 2.0 * us * slower, range, says, vec![micros("one way", us, &fitted)])
         };
         let mut parts = vec![one("stack", STACK_US, "sending and receiving on both hosts")];
         if !self.server.asked.polls {
@@ -134,13 +135,13 @@ impl Engine {
             self.server.asked.moderation_us.filter(|us| *us > 0.0 && !self.server.asked.polls)?;
         let from = Provenance::Read("coalescing".to_owned());
         let says = "the NIC waits before it interrupts; both ends alike";
-        Some(part("moderation", 2.0 * us, (0.0, 1.0), says, vec![of("rx-usecs", us, &from)]))
+        Some(part("moderation", 2.0 * us, (0.0, 1.0), says, vec![micros("rx-usecs", us, &from)]))
     }
 
     fn switches(&self) -> Option<Resource> {
         let count = self.server.asked.switches;
         let from = Provenance::DataSheet("of cut-through switches".to_owned());
-        let with = vec![of("one way", SWITCH_US, &from)];
+        let with = vec![micros("one way", SWITCH_US, &from)];
         let says = "frames are passed on as they come in";
         let part = part("switch", 2.0 * count * SWITCH_US, (0.7, 5.0), says, with);
         (count > 0.0).then_some(part)
@@ -154,14 +155,13 @@ impl Engine {
             _ => self.server.message.value,
         };
         let us = 2.0 * (bytes.max(46.0) + 38.0) * 8.0 / (link.value * 1e3);
-        let with = vec![of("rate of the link", link.value, &link.from)];
-        Some(part("wire", us, (1.0, 1.1), "the message's bits, there and back", with))
+        let rate = parameter("rate of the link", "Gb/s", link);
+        Some(part("wire", us, (1.0, 1.1), "the message's bits, there and back", vec![rate]))
     }
 }
 
-fn of(name: &'static str, value: f64, from: &Provenance) -> Parameter {
-    let unit = if name == "rate of the link" { "Gb/s" } else { "us" };
-    Parameter { name, value, unit, from: from.clone() }
+fn micros(name: &'static str, value: f64, from: &Provenance) -> Parameter {
+    Parameter { name, value, unit: "us", from: from.clone() }
 }
 
 fn part(

@@ -8,7 +8,7 @@ use narrows_dimm::interleave::sets;
 use narrows_dimm::missing::Missing;
 use narrows_dimm::platform::Platform;
 use narrows_model::Bytes;
-use narrows_model::host::{Module, Slot, SlotPlace};
+use narrows_model::host::{ChannelId, Module, Slot, SlotPlace};
 
 /// Share of the channels' peak that one read for each write reaches (measured on one Cascade Lake
 /// node with a vendor's checker; field notes).
@@ -67,8 +67,7 @@ pub fn ways(modules: &[u32], platform: &Platform) -> Result<Vec<usize>, Missing>
     let one = |at: usize, full: bool| Slot {
         at: Some(SlotPlace {
             socket: 0,
-            // As many letters for all, so that they sort by number.
-            channel: format!("{at:03}"),
+            channel: ChannelId::numbered(at),
             controller: Some((at / each) as u32),
         }),
         module: full.then(|| Module {

@@ -10,11 +10,11 @@ use crate::reach::Reach;
 use crate::resources::{Gap, Resource};
 use crate::said::Said;
 use crate::traffic::Traffic;
-use narrows_model::host::Nic;
+use narrows_model::host::{Host, Nic};
 use narrows_model::load::Params;
 use narrows_model::result::{Ceiling, Estimate, Method, Prediction, Unit, Unstated};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::{Metric, RdmaVerb, Transport, Workload};
 use narrows_stats::Summary;
 
@@ -53,6 +53,8 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
             let nic = crate::fastest(&study.host);
             predictions.push(between(study, nic, &asked, &measured, (traffic, of.estimate)));
         }
+        let of_kind = summaries.iter().filter(|of| of.kind == kind);
+        predictions.extend(of_kind.filter_map(|of| among(study, of, traffic)));
     }
     predictions
 }
@@ -90,6 +92,33 @@ fn between(
     ends::met(near, far.ok())
 }
 
+/// What the path between two agents reaches, by the facts of their own hosts: nothing was
+/// calibrated there. `None` where the controller has an end, or several pairs share the hosts.
+fn among(study: &StoredStudy, summary: &Summary, traffic: Traffic) -> Option<Prediction> {
+    let trial = trial_of(study, summary)?;
+    let pair = trial.pairs().next().filter(|_| trial.is_of_agents())?;
+    if trial.pairs().count() > 1 {
+        return None;
+    }
+    let host = |end: &EndSpec| match end.host {
+        EndHost::Peer(at) => study.peer_hosts.get(at as usize),
+        EndHost::Controller => None,
+    };
+    let (near, far) = (host(pair.sender)?, host(pair.receiver)?);
+    let used = study.records_of(trial).find_map(|record| record.sender());
+    let used = used.and_then(|report| near.nic(report.effective.interface.as_deref()?));
+    let nic = used.or_else(|| crate::fastest(near));
+    let names = [pair.sender, pair.receiver].map(|end| study.host_name(end.host));
+    let asked = asked(&trial.params);
+    let of = |host: &Host, nic: Option<&Nic>| {
+        let engine = of_nic(host, nic, &asked, &Calibration::default());
+        let engine = engine.map_err(|why| Gap::new("server", why.to_string()));
+        let stated = engine.and_then(|engine| through_nic(&engine, traffic));
+        prediction(&names.join(" to "), &traffic.name(), stated, summary.estimate)
+    };
+    Some(ends::met(of(near, nic), Some(of(far, ends::far_nic(far, nic)))))
+}
+
 /// What the model says of a cell that was measured to a peer: through the interface that leads
 /// there, else through the host's fastest.
 pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Option<Prediction> {
@@ -99,8 +128,12 @@ pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Opt
         Workload::Stream(Transport::Rdma(RdmaVerb::Write)) => Traffic::ROCE_WRITE,
         _ => return None,
     };
-    if trial.path != NetworkPath::Peer || trial.is_of_agents() {
+    if trial.path != NetworkPath::Peer {
         return None;
+    }
+    let of = summaries.iter().find(|summary| summary.label == trial.label);
+    if trial.is_of_agents() {
+        return among(study, of?, traffic);
     }
     let nic = study
         .host
@@ -109,7 +142,6 @@ pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Opt
         .find(|nic| study.study.interface.as_ref() == Some(&nic.name))
         .or_else(|| crate::fastest(&study.host))?;
     let measured = Calibration::but_the_nic(study, summaries);
-    let of = summaries.iter().find(|summary| summary.label == trial.label);
     let of = of.and_then(|of| of.estimate);
     Some(between(study, Some(nic), &asked(&trial.params), &measured, (traffic, of)))
 }

@@ -1,9 +1,12 @@
 //! Two hosts of one path, and round trips: beside figures worked out by hand.
 
 use narrows_model::host::{Host, Nic};
+use narrows_model::load::{Params, Role, Timeline};
 use narrows_model::result::Prediction;
 use narrows_model::study::StoredStudy;
-use narrows_model::{BitsPerSecond, Bytes, Fact};
+use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial, TrialId};
+use narrows_model::workload::Workload;
+use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Measured, Reach, Said, of_host, predict};
 
@@ -66,6 +69,45 @@ fn what_is_known_of_two_ends_is_an_expectation() {
     for gap in ["wire", "pcie", "peer's wire", "peer's pcie"] {
         assert!(met.missing.iter().any(|one| one.resource == gap), "{gap}: {:?}", met.missing);
     }
+}
+
+/// Two agents' path is predicted from their own hosts: the controller's is asked nothing.
+#[test]
+fn a_path_between_agents_is_of_their_own_hosts() {
+    let mut study = StoredStudy::unmeasured(host("Xeon E5-2690 0", Some(1.0)));
+    study.study.peer = Some("a, b".into());
+    study.peer_hosts =
+        vec![host("Xeon Gold 6248", Some(100.0)), host("Xeon Gold 6248", Some(10.0))];
+    let ends = [(Role::Sender, 0), (Role::Receiver, 1)];
+    let place = Placement::default;
+    let ends = ends.map(|(role, at)| EndSpec::of(role, EndHost::Peer(at), place()));
+    let line = Timeline::new(Nanos(0), Nanos::from_millis(1000), Nanos(0));
+    let params = Params::of_network(Bytes(65_536), 1);
+    let (kind, path) = (Workload::TCP_STREAM, NetworkPath::Peer);
+    study.trials = vec![Trial {
+        id: TrialId("agents".into()),
+        label: "tcp-stream".into(),
+        kind,
+        params,
+        ends: ends.to_vec(),
+        path,
+        timeline: line,
+        levels: Vec::new(),
+        notes: Vec::new(),
+        engine: None,
+    }];
+    let summaries = narrows_stats::summarise(&study);
+    let all = predict(&study, &summaries);
+    let [one] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((one.path.as_str(), one.protocol.as_str()), ("a to b", "tcp"));
+    // The receiver's port of 10 Gb/s, which framing leaves 0.9415 of, and not 1 Gb/s.
+    assert!((gbps(one) - 9.4).abs() < 0.1, "{one:?}");
+    assert_eq!(one.bottleneck.as_deref(), Some("peer's wire"));
+    let of = narrows_predict::of_cell(&study, &summaries, &study.trials[0]).expect("the same");
+    assert_eq!(of.range, one.range);
+    // Without what a host says of itself nothing is expected.
+    study.peer_hosts.clear();
+    assert!(predict(&study, &narrows_stats::summarise(&study)).is_empty());
 }
 
 fn trip(more: &[(&str, &str)], path: &str, measured: &Calibration) -> Reach {

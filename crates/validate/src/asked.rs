@@ -1,6 +1,7 @@
 //! A row of a table as a description of a host, of which the engine of predictions is asked.
 
 use super::{Cell, Row};
+use narrows_dimm::missing::Missing;
 use narrows_dimm::platform;
 use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
@@ -8,6 +9,7 @@ use narrows_predict::{Engine, Reach, Refused, Said, of_nic};
 use std::fmt;
 
 /// Why the engine has no answer for a row.
+#[derive(Debug)]
 pub enum Unasked {
     /// Its `transport` is no word that is known.
     Transport,
@@ -19,6 +21,30 @@ pub enum Unasked {
     Path,
     /// The engine knows no NIC for it.
     Nic,
+    /// Its figure is zero or below.
+    NotPositive,
+    /// Nothing names its processor.
+    Processor,
+    /// Its processor is of no platform that is known.
+    Platform(String),
+    /// Nothing tells how fast its memory runs.
+    MemorySpeed,
+    /// Nothing tells which modules it has.
+    Modules,
+    /// It tells of more modules than a server has slots for.
+    TooManyModules(usize),
+    /// Its channels are not lists of lists of modules.
+    Channels,
+    /// What is not known of the platform's interleaving.
+    Interleave(Missing),
+    /// Its protocol is none that is known.
+    Protocol(String),
+    /// Nobody published the credits of that processor.
+    Credits(String),
+    /// A number that the question needs is not there.
+    Field(&'static str),
+    /// A field has another word than these.
+    Word(&'static str, [&'static str; 2]),
 }
 
 impl fmt::Display for Unasked {
@@ -29,6 +55,24 @@ impl fmt::Display for Unasked {
             Self::Refused(why) => why.fmt(f),
             Self::Path => f.write_str("no path"),
             Self::Nic => f.write_str("there is no NIC"),
+            Self::NotPositive => f.write_str("a rate is above zero"),
+            Self::Processor => f.write_str("no `cpu` says which platform this is"),
+            Self::Platform(cpu) => write!(f, "the platform of '{cpu}'"),
+            Self::MemorySpeed => {
+                f.write_str("no `mts` and no `dimm` such as DDR4-2933 says how fast memory runs")
+            }
+            Self::Modules => f.write_str("neither `dimms` nor `channels`"),
+            Self::TooManyModules(dimms) => {
+                write!(f, "{dimms} modules are more than any server has slots for")
+            }
+            Self::Channels => f.write_str(
+                "`channels` is sockets of controllers of modules: [[[1,1,0],[1,0,0]], ...]",
+            ),
+            Self::Interleave(missing) => missing.fmt(f),
+            Self::Protocol(name) => write!(f, "the protocol '{name}' is not known"),
+            Self::Credits(cpu) => write!(f, "credits of '{cpu}' were not published"),
+            Self::Field(key) => write!(f, "no `{key}`"),
+            Self::Word(key, [one, other]) => write!(f, "`{key}` is neither {one} nor {other}"),
         }
     }
 }

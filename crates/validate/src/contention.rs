@@ -2,6 +2,7 @@
 //! and how many times slower each was than alone (`core_slowdown`, `device_slowdown`), beside what
 //! credits and latencies of the processor's family make of it.
 
+use super::asked::Unasked;
 use super::{Answer, Cell, Kind, Row, Table, median_of_others};
 use narrows_dimm::platform;
 use narrows_predict::contention::{Contention, CoreWork, DeviceWork};
@@ -37,7 +38,7 @@ fn cells(row: &Row<'_>) -> Vec<Cell> {
     named.map(|(at, name)| cell(row, name, at, solved.as_ref())).collect()
 }
 
-fn cell(row: &Row<'_>, name: &str, at: usize, solved: Result<&(f64, f64), &String>) -> Cell {
+fn cell(row: &Row<'_>, name: &str, at: usize, solved: Result<&(f64, f64), &Unasked>) -> Cell {
     let mut cell = Cell::new(row, name, row.own(name));
     match solved {
         Ok((cores, device)) => {
@@ -51,25 +52,25 @@ fn cell(row: &Row<'_>, name: &str, at: usize, solved: Result<&(f64, f64), &Strin
             cell.kind = Kind::Prediction;
             cell.says = "credits over latency, which is memory's under load".to_owned();
         }
-        Err(why) => cell.says.clone_from(why),
+        Err(why) => cell.says = why.to_string(),
     }
     cell
 }
 
-fn solve(row: &Row<'_>) -> Result<(f64, f64), String> {
+fn solve(row: &Row<'_>) -> Result<(f64, f64), Unasked> {
     let name = row.text("cpu").unwrap_or_default();
     let family = domains::of(platform::named(name));
-    let family = family.ok_or_else(|| format!("credits of '{name}' were not published"))?;
-    let number = |key: &str| row.number(key).ok_or_else(|| format!("no `{key}`"));
+    let family = family.ok_or_else(|| Unasked::Credits(name.to_owned()))?;
+    let number = |key: &'static str| row.number(key).ok_or(Unasked::Field(key));
     let work = match row.text("cores_do") {
         Some("read") => CoreWork::Reads,
         Some("read-write") => CoreWork::ReadsAndWrites,
-        _ => return Err("`cores_do` is neither read nor read-write".to_owned()),
+        _ => return Err(Unasked::Word("cores_do", ["read", "read-write"])),
     };
     let device = match row.text("device_does") {
         Some("read") => DeviceWork::Reads,
         Some("write") => DeviceWork::Writes,
-        _ => return Err("`device_does` is neither read nor write".to_owned()),
+        _ => return Err(Unasked::Word("device_does", ["read", "write"])),
     };
     let all = Contention {
         cores: number("cores")?,

@@ -2,7 +2,7 @@
 //! not here is refused: it is misspelt, or something that the model would pass over in silence.
 
 use super::{Fields, LATENCIES, PACKETS, Part, RATES, Row, Table, as_number, contradictions};
-use narrows_predict::bounds::{self, Bound};
+use narrows_predict::bounds::{self, Bound, OutOfBounds};
 use std::fmt;
 use toml::Value;
 
@@ -199,7 +199,8 @@ pub fn check(table: &Fields) -> Result<(), Refused> {
             return Err(unknown("[extra]", field, &EXTRA));
         }
         if field.ends_with("_s") || field.ends_with("pps") {
-            number(value, &bounds::FIGURE).map_err(|why| wrong("[extra]", field, &why))?;
+            number(value, &bounds::FIGURE)
+                .map_err(|why| wrong("[extra]", field, &why.to_string()))?;
         }
     }
     for (field, value) in section("source").into_iter().flatten() {
@@ -249,15 +250,31 @@ fn one(at: &str, field: &str, value: &Value) -> Result<(), Refused> {
         Form::Any => match as_number(value).map(f64::is_finite) {
             Some(true) => Ok(()),
             None if value.is_str() => Ok(()),
-            _ => Err("is neither a number nor a text".to_owned()),
+            _ => Err(Unfit::Kind("is neither a number nor a text")),
         },
-        Form::Text if !value.is_str() => Err("is not a text".to_owned()),
-        Form::Flag if !value.is_bool() => Err("is neither true nor false".to_owned()),
+        Form::Text if !value.is_str() => Err(Unfit::Kind("is not a text")),
+        Form::Flag if !value.is_bool() => Err(Unfit::Kind("is neither true nor false")),
         Form::Population if value.is_array() => Ok(()),
         Form::Population => number(value, &bounds::WAYS),
         Form::Text | Form::Flag | Form::Prose => Ok(()),
     };
-    fits.map_err(|why| wrong(at, field, &why))
+    fits.map_err(|why| wrong(at, field, &why.to_string()))
+}
+
+/// Why a value is not one of its field's.
+enum Unfit {
+    /// It is of another kind than this.
+    Kind(&'static str),
+    Bounds(OutOfBounds),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind(says) => f.write_str(says),
+            Self::Bounds(why) => write!(f, "= {why}"),
+        }
+    }
 }
 
 /// By name; a size may have its unit in its name, links and their rate say between what, and a
@@ -279,9 +296,9 @@ fn form(field: &str) -> Option<&'static Form> {
     })
 }
 
-fn number(value: &Value, bound: &'static Bound) -> Result<(), String> {
-    let number = as_number(value).ok_or("is not a number")?;
-    bound.check(number).map(drop).map_err(|why| format!("= {why}"))
+fn number(value: &Value, bound: &'static Bound) -> Result<(), Unfit> {
+    let number = as_number(value).ok_or(Unfit::Kind("is not a number"))?;
+    bound.check(number).map(drop).map_err(Unfit::Bounds)
 }
 
 /// The name with the fewest letters changed, if at most a third of them are.

@@ -1,6 +1,7 @@
 //! RDMA by link and framing: rows with `protocol` (`ib-edr`, `rocev1`, `rocev2`, `iwarp`, ...) and
 //! a rate, and what they have of `verb`, `link_gbps`, `mtu`, `path_mtu`, `message`.
 
+use super::asked::Unasked;
 use super::{Answer, Cell, Kind, Parameter, RATES, Row, Table, defaults, median_of_others};
 use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
@@ -65,7 +66,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
                 answer.cells.push(cell);
             }
             Err(why) => {
-                cell.says = why;
+                cell.says = why.to_string();
                 answer.cells.push(cell);
             }
         }
@@ -208,7 +209,7 @@ fn ask(
     row: &Row<'_>,
     (published, what): (f64, &str),
     assumed: &mut BTreeMap<&'static str, String>,
-) -> Result<Ask, String> {
+) -> Result<Ask, Unasked> {
     let protocol = protocol(row);
     let (kind, generation) = match protocol.as_str() {
         "rocev1" | "roce" => (Rdma::RoceV1, None),
@@ -219,14 +220,14 @@ fn ask(
             match of.filter(|_| name.starts_with("ib")) {
                 Some((generation, _)) => (Rdma::InfiniBand, Some(*generation)),
                 None if name == "ib-" => (Rdma::InfiniBand, None),
-                None => return Err(format!("the protocol '{name}' is not known")),
+                None => return Err(Unasked::Protocol(name.to_owned())),
             }
         }
     };
     let link =
         match generation.and_then(|name| GENERATIONS.iter().find(|(known, _)| *known == name)) {
             Some((_, gbps)) => row.number("link_gbps").unwrap_or(*gbps),
-            None => row.link_bps().ok_or("no `link_gbps` and no `nic` such as 100GbE")? / 1e9,
+            None => row.link_bps().ok_or(Unasked::Link)? / 1e9,
         };
     let mut or = |key: &'static str, otherwise: f64| {
         row.bytes(key).unwrap_or_else(|| {

@@ -8,6 +8,7 @@
 //! and firmware puts the narrow set there. Rows: `dimms`, added to sockets and controllers in turn,
 //! or `channels` (modules of each channel, by controller, by socket); `tcp_gbps` and `udp_gbps`.
 
+use super::asked::Unasked;
 use super::fit::{Bound, fit};
 use super::{Answer, Cell, Kind, Parameter, Row, Table, median_of_others};
 use narrows_dimm::platform::{self, Platform};
@@ -115,7 +116,7 @@ fn answer(tables: &[&Table]) -> Answer {
                         answer.cells.push(cell);
                     }
                     Err(why) => {
-                        cell.says = why;
+                        cell.says = why.to_string();
                         answer.cells.push(cell);
                     }
                 }
@@ -346,22 +347,19 @@ fn remarks(answer: &mut Answer, asks: &[(usize, Ask)], theta: &Theta) {
 }
 
 /// What a row asks; an error says what it lacks.
-fn ask(row: &Row<'_>, published: f64, udp: bool) -> Result<Ask, String> {
+fn ask(row: &Row<'_>, published: f64, udp: bool) -> Result<Ask, Unasked> {
     if published <= 0.0 {
-        return Err("a rate is above zero".to_owned());
+        return Err(Unasked::NotPositive);
     }
-    let cpu = row.text("cpu").ok_or("no `cpu` says which platform this is")?;
-    let name = cpu.split('(').next().unwrap_or(cpu);
-    let platform = platform::named(name).ok_or(format!("the platform of '{cpu}'"))?;
+    let platform = platform_of(row)?;
     let mts = row.number("mts").or_else(|| row.text("dimm").and_then(mts_of));
-    let mts = mts.ok_or("no `mts` and no `dimm` such as DDR4-2933 says how fast memory runs")?;
-    let link = row.link_bps().ok_or("no `link_gbps` and no `nic` such as 100GbE")?;
+    let mts = mts.ok_or(Unasked::MemorySpeed)?;
+    let link = row.link_bps().ok_or(Unasked::Link)?;
     let mtu = row.number("mtu").unwrap_or(1500.0);
     let message = row.number("message").unwrap_or(MESSAGE_BYTES);
     let by_socket = population(row, platform)?;
-    let ways =
-        |socket: usize| ways(&by_socket[socket], platform).map_err(|missing| missing.to_string());
-    let far: Result<Vec<Vec<usize>>, String> = (1..by_socket.len()).map(ways).collect();
+    let ways = |socket: usize| ways(&by_socket[socket], platform).map_err(Unasked::Interleave);
+    let far: Result<Vec<Vec<usize>>, Unasked> = (1..by_socket.len()).map(ways).collect();
     Ok(Ask {
         published,
         udp,
@@ -387,22 +385,25 @@ pub fn mts_of(dimm: &str) -> Option<f64> {
 }
 
 /// Ways of the interleave sets of every socket that a row describes.
-pub(super) fn sets_of(row: &Row<'_>) -> Result<Vec<Vec<usize>>, String> {
-    let cpu = row.text("cpu").ok_or("no `cpu` says which platform this is")?;
-    let name = cpu.split('(').next().unwrap_or(cpu);
-    let platform = platform::named(name).ok_or(format!("the platform of '{cpu}'"))?;
+pub(super) fn sets_of(row: &Row<'_>) -> Result<Vec<Vec<usize>>, Unasked> {
+    let platform = platform_of(row)?;
     let by_socket = population(row, platform)?;
     let each = by_socket.iter().map(|modules| ways(modules, platform));
-    each.collect::<Result<_, _>>().map_err(|missing| missing.to_string())
+    each.collect::<Result<_, _>>().map_err(Unasked::Interleave)
+}
+
+fn platform_of(row: &Row<'_>) -> Result<&'static Platform, Unasked> {
+    let cpu = row.text("cpu").ok_or(Unasked::Processor)?;
+    let name = cpu.split('(').next().unwrap_or(cpu);
+    platform::named(name).ok_or_else(|| Unasked::Platform(cpu.to_owned()))
 }
 
 /// Modules of every channel, by socket, controllers one after the other.
 type BySocket = Vec<Vec<u32>>;
 
-fn population(row: &Row<'_>, platform: &Platform) -> Result<BySocket, String> {
+fn population(row: &Row<'_>, platform: &Platform) -> Result<BySocket, Unasked> {
     let (controllers, channels) = (platform.controllers as usize, platform.channels as usize);
     if let Some(given) = row.value("channels").and_then(Value::as_array) {
-        let wrong = || "`channels` is sockets of controllers of modules: [[[1,1,0],[1,0,0]], ...]";
         let socket = |value: &Value| -> Option<Vec<u32>> {
             let all = value.as_array()?.iter().map(|c| {
                 Some(c.as_array()?.iter().map(|value| {
@@ -411,11 +412,11 @@ fn population(row: &Row<'_>, platform: &Platform) -> Result<BySocket, String> {
             });
             all.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect()
         };
-        return given.iter().map(|value| socket(value).ok_or_else(|| wrong().to_owned())).collect();
+        return given.iter().map(|value| socket(value).ok_or(Unasked::Channels)).collect();
     }
-    let dimms = row.number("dimms").ok_or("neither `dimms` nor `channels`")? as usize;
+    let dimms = row.number("dimms").ok_or(Unasked::Modules)? as usize;
     if dimms > MODULES_MAX {
-        return Err(format!("{dimms} modules are more than any server has slots for"));
+        return Err(Unasked::TooManyModules(dimms));
     }
     // A second processor is there when any row says something of its memory.
     let told = row.number("sockets").map(|sockets| sockets as usize);

@@ -1,7 +1,7 @@
 //! What each resource of a server allows one kind of traffic, on one of its processors: one file a
 //! resource.
 
-mod between;
+pub(crate) mod between;
 mod cpu;
 mod credits;
 mod memory;
@@ -214,7 +214,7 @@ impl Resource {
     }
 }
 
-fn parameter(name: &'static str, unit: &'static str, known: &Known) -> Parameter {
+pub(crate) fn parameter(name: &'static str, unit: &'static str, known: &Known) -> Parameter {
     of(name, known.value, unit, &known.from)
 }
 
