@@ -4,13 +4,14 @@
 
 use crate::measured::{Cell, cells, waited_share};
 use crate::rules::{
-    congestion_control, nic_shaped, noisy_host, other_traffic, receive_window, retransmits,
-    send_buffer, send_buffers,
+    congestion_control, duplicated, nic_shaped, noisy_host, other_traffic, receive_window,
+    retransmits, send_buffer, send_buffers,
 };
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding};
+use narrows_stats::LossPlace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -69,6 +70,9 @@ pub struct Limit {
     pub excludes: Vec<String>,
     /// What would hold it then, where the model knows.
     pub next: Option<Next>,
+    /// What to do about it, where no rule says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
     /// What removing it is worth; `None` where neither a measurement nor the model knows.
     #[serde(default)]
     pub worth: Option<Worth>,
@@ -150,6 +154,7 @@ static NAMED: &[Named] = &[
     always("fragments-lost", "the loss of fragments", Sureness::Counted),
     always("path-corruption", "corruption of packets on the path", Sureness::Counted),
     always("handshake-loss", "the loss or refusal of handshakes", Sureness::Counted),
+    always("end-stands-still", "the program of an end, which stood still,", Sureness::Counted),
     always("same-cpu", "one CPU for both ends", Sureness::Inferred),
     always("cpu-quota", "a quota of CPU time", Sureness::Inferred),
     Named {
@@ -167,9 +172,40 @@ static NAMED: &[Named] = &[
         sureness: Sureness::Counted,
         holds: others_send,
     },
+    Named {
+        rule: "datagrams-dropped",
+        what: "what the receiver's own host drops",
+        sureness: Sureness::Counted,
+        holds: dropped_at_receiver,
+    },
+    Named {
+        rule: "tcp-options-removed",
+        what: "the repair of losses without SACK, which something on the path takes away,",
+        sureness: Sureness::Counted,
+        holds: repaired_without_sack,
+    },
+    Named {
+        rule: "tcp-sack",
+        what: "the repair of losses without SACK, which is off,",
+        sureness: Sureness::Counted,
+        holds: repaired_without_sack,
+    },
+    Named {
+        rule: "path-duplicates",
+        what: "duplication of packets on the path",
+        sureness: Sureness::Counted,
+        holds: copies_take_much,
+    },
+    Named {
+        rule: "segment-size",
+        what: "the size of segments, whose headers take much of the path,",
+        sureness: Sureness::Inferred,
+        holds: headers_take_much,
+    },
     always("path-policed", "a policer on the path", Sureness::Inferred),
     always("path-short-queue", "a queue on the path too short for bursts", Sureness::Inferred),
     always("path-capacity", "a shaper or a slower link between the ends", Sureness::Inferred),
+    always("path-shared", "other traffic on the path", Sureness::Inferred),
     always(
         "path-rate-limit",
         "a shaper, a policer or a slower link between the ends",
@@ -181,13 +217,39 @@ static NAMED: &[Named] = &[
     always("acknowledgements-lost", "loss on the way back", Sureness::Counted),
     always("acknowledgements-slow", "the way back, which is slow,", Sureness::Inferred),
     always("congestion-marks", "congestion marks of the path", Sureness::Counted),
-    always("path-duplicates", "duplication of packets on the path", Sureness::Counted),
+    Named {
+        rule: "path-reordering",
+        what: "reordering of packets on the path",
+        sureness: Sureness::Counted,
+        holds: |cell| match is_rather_late(cell) {
+            true => Holds::Yes,
+            false => Holds::No,
+        },
+    },
+    Named {
+        rule: "path-duplicates",
+        what: "duplication of packets on the path",
+        sureness: Sureness::Counted,
+        holds: |cell| match is_rather_late(cell) {
+            true => Holds::Perhaps,
+            false => Holds::Yes,
+        },
+    },
+    Named {
+        rule: "congestion-control",
+        what: "losses under the congestion control that a route sets",
+        sureness: Sureness::Inferred,
+        holds: |cell| match congestion_control::of_route(cell) {
+            Some(_) => lost_often(cell),
+            None => Holds::No,
+        },
+    },
     always("path-outages", "outages of the path", Sureness::Counted),
     Named {
         rule: "tcp-retransmits",
         what: "loss of segments",
         sureness: Sureness::Counted,
-        holds: lost,
+        holds: lost_often,
     },
     always("datagrams-dropped", "loss of datagrams", Sureness::Counted),
     always("message-size", "the size of the messages", Sureness::Inferred),
@@ -206,6 +268,13 @@ static NAMED: &[Named] = &[
         sureness: Sureness::Inferred,
         holds: sent_at_once,
     },
+    // A share that counts on long paths alone, after what needs none.
+    Named {
+        rule: "tcp-retransmits",
+        what: "loss of segments",
+        sureness: Sureness::Counted,
+        holds: lost,
+    },
 ];
 
 /// A shorter wait for a CPU is ordinary.
@@ -216,6 +285,17 @@ const ENGAGED_MIN: f64 = 0.8;
 const HELD_SHARE: f64 = 0.95;
 /// Lower shares than this are no loss that holds a stream.
 const LOST_SHARE: f64 = 0.001;
+/// A smaller share of copies costs little.
+const COPIES_SHARE: f64 = 0.1;
+/// Fewer segments that come early are those of losses that are being repaired.
+const EARLY_MIN: f64 = 0.02;
+const EARLY_TIMES: f64 = 10.0;
+/// IPv4 and TCP with timestamps.
+const HEADERS_BYTES: f64 = 52.0;
+/// Ethernet's header, check sequence, preamble and gap.
+const FRAMING_BYTES: f64 = 38.0;
+/// What smaller segments leave of the payload of full ones, from which on they cost much.
+const PAYLOAD_SHARE: f64 = 0.9;
 /// A shorter wait is no queue.
 const WAITED_NS: f64 = 300e3;
 /// The next limit must be this much above what was measured.
@@ -256,6 +336,7 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         worth: worth(case, cell, rule.as_deref(), next.as_ref().map(|next| next.allows)),
         next,
         excludes: excluded(cell, rule.as_deref()),
+        action: (rule.is_none() && sureness == Sureness::Counted).then(|| own_action(cell)),
         rule,
         what,
         sureness,
@@ -295,12 +376,71 @@ fn is_shaped(cell: &Cell<'_>) -> Holds {
     }
 }
 
+/// Losses of one in a thousand or more.
+fn lost_often(cell: &Cell<'_>) -> Holds {
+    let is_often = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
+    if is_often && retransmits::is_held(cell) { Holds::Yes } else { Holds::No }
+}
+
+/// Losses that selective acknowledgements would have repaired at once: without them each costs a
+/// round trip of its own, or the timer (RFC 6675).
+fn repaired_without_sack(cell: &Cell<'_>) -> Holds {
+    let is_lost = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
+    let is_without = cell.agreed(keys::OPTION_SACK) == Some(false);
+    if is_lost && is_without { Holds::Yes } else { Holds::No }
+}
+
+/// Copies of packets that take a tenth of the path or more.
+fn copies_take_much(cell: &Cell<'_>) -> Holds {
+    if duplicated::copies(cell).is_some_and(|share| share >= COPIES_SHARE) {
+        Holds::Yes
+    } else {
+        Holds::No
+    }
+}
+
+/// Whether far more packets came early than were lost or came twice: TCP sends those again that are
+/// only late, so that reordering brings the other two with it, and not they it.
+fn is_rather_late(cell: &Cell<'_>) -> bool {
+    cell.losses().is_some_and(|losses| {
+        let copies = (losses.had - losses.again).max(0.0);
+        losses.early >= EARLY_MIN && losses.early >= EARLY_TIMES * losses.lost.max(copies)
+    })
+}
+
+/// Headers that leave less than nine tenths of what those of full packets would.
+fn headers_take_much(cell: &Cell<'_>) -> Holds {
+    let mtu = cell.sender().and_then(|end| end.nic()).and_then(|nic| nic.mtu_bytes.value());
+    let sizes = cell.segment_bytes().zip(mtu.map(|mtu| mtu.0 as f64));
+    let is_much = sizes.is_some_and(|(segment, mtu)| {
+        let payload = |packet: f64| (packet - HEADERS_BYTES) / (packet + FRAMING_BYTES);
+        payload(segment + HEADERS_BYTES) < PAYLOAD_SHARE * payload(mtu)
+    });
+    if is_much { Holds::Yes } else { Holds::No }
+}
+
+/// Datagrams that the receiver's interface took and its sockets were not given: nothing between the
+/// ends limits those.
+fn dropped_at_receiver(cell: &Cell<'_>) -> Holds {
+    let loss = cell.summary.loss.as_ref();
+    let most = loss.and_then(|loss| loss.places().into_iter().max_by_key(|(_, lost)| *lost));
+    match most {
+        Some((LossPlace::ReceiverHost, _)) => Holds::Yes,
+        _ => Holds::No,
+    }
+}
+
 fn lost(cell: &Cell<'_>) -> Holds {
     if retransmits::is_held(cell) { Holds::Yes } else { Holds::Perhaps }
 }
 
+/// Others' traffic takes what the stream lacks where it is more than the stream's own, and where
+/// packets always wait: a queue that never empties is shared by all that goes through it.
 fn others_send(cell: &Cell<'_>) -> Holds {
-    if other_traffic::is_more(cell) { Holds::Yes } else { Holds::Perhaps }
+    let is_queued = cell.is_tcp_stream()
+        && cell.trips().is_some_and(|trips| trips.waited_ns() >= WAITED_NS)
+        && cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN);
+    if other_traffic::is_more(cell) || is_queued { Holds::Yes } else { Holds::Perhaps }
 }
 
 fn sent_at_once(cell: &Cell<'_>) -> Holds {
@@ -329,7 +469,23 @@ fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<Answer> {
 fn of_ends(cell: &Cell<'_>, found: &[&Finding]) -> Option<Answer> {
     let is_noisy = found.iter().any(|one| one.rule == noisy_host::RULE.name);
     let others = || disturbed(cell).filter(|_| is_noisy);
-    full_cpu(cell).or_else(|| pace(cell)).or_else(others).or_else(|| idle_sender(cell))
+    // A thread that waits for its pace fills a CPU with that.
+    pace(cell).or_else(|| full_cpu(cell)).or_else(others).or_else(|| idle_sender(cell))
+}
+
+/// What to do about a limit that is the end's own and no rule's to find.
+fn own_action(cell: &Cell<'_>) -> String {
+    let says = if pace(cell).is_some() {
+        "nothing: the stream keeps the pace that -b asks for; a higher one, or none, shows what the \
+         path carries"
+    } else if full_cpu(cell).is_some() {
+        "give the end a CPU that nobody else uses (-A LOCAL,REMOTE), larger messages (-l), or several \
+         flows on CPUs of their own (-P)"
+    } else {
+        "see what keeps the sending program from writing: other work of its CPU, small messages \
+         (-l), or a filter that each packet meets on the way out"
+    };
+    says.to_owned()
 }
 
 /// The end whose thread had no CPU left to give, or too little of one.
@@ -353,7 +509,7 @@ fn full_cpu(cell: &Cell<'_>) -> Option<Answer> {
 fn disturbed(cell: &Cell<'_>) -> Option<Answer> {
     let has_work = cell.is_busy() || is_sender_idle(cell);
     (cell.is_disturbed() && has_work).then(|| {
-        let what = "CPU time that other processes took".to_owned();
+        let what = format!("CPU time that other processes took{}", noisy_host::at_end(cell));
         (Some(noisy_host::RULE.name.to_owned()), what, Sureness::Counted)
     })
 }
@@ -401,7 +557,9 @@ fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {
     {
         all.push("the send buffer".to_owned());
     }
-    if let Some(losses) = cell.losses().filter(|losses| losses.lost < LOST_SHARE) {
+    let is_loss = rule == Some("tcp-retransmits");
+    let few = cell.losses().filter(|losses| losses.lost < LOST_SHARE && !is_loss);
+    if let Some(losses) = few {
         all.push(format!("loss ({:.3} %)", 100.0 * losses.lost));
     }
     if let Some(trips) = cell.trips().filter(|trips| trips.waited_ns() < WAITED_NS) {

@@ -64,7 +64,7 @@ pub fn judge<R: Into<Reading>>(
     let hidden = IN_EVERY_KERNEL.iter().any(|prefix| name.starts_with(prefix));
     let (value, from) = match fact {
         Fact::Known { value, from } => (value.trim(), from),
-        Fact::Absent { from } if !hidden && !fact.is_unasked() => {
+        Fact::Absent { from, .. } if !hidden && !fact.is_unasked() => {
             let (name, from) = (name.to_owned(), from.0.clone());
             return Verdict::NotApplicable { why: Inapplicable::NoSetting { name, from } };
         }

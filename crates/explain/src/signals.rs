@@ -82,18 +82,31 @@ impl Cell<'_> {
 
     /// The fastest slices of the runs.
     pub fn fastest_slices(&self) -> Option<Rates> {
-        let ends = self.done.iter().filter_map(|record| record.receiver());
-        // Bytes a nanosecond.
-        let all: Vec<f64> = ends
-            .filter_map(|end| {
-                let rates = slice_rates(end);
-                (rates.len() >= SLICES_MIN).then(|| rates.into_iter().reduce(f64::max)).flatten()
-            })
-            .map(|rate| 8e9 * rate)
-            .collect();
+        let all = self.each_fastest();
         let low = all.iter().copied().reduce(f64::min)?;
         let high = all.iter().copied().reduce(f64::max)?;
         Some(Rates { middle: median(&all)?, low, high })
+    }
+
+    /// Share of the runs whose fastest slices are so near to the middle one of all; `None` of fewer
+    /// than four runs.
+    pub fn fastest_alike(&self, within: f64) -> Option<f64> {
+        let all = self.each_fastest();
+        let middle = median(&all).filter(|_| all.len() >= ALIKE_RUNS_MIN)?;
+        let near = all.iter().filter(|rate| (*rate - middle).abs() <= within * middle);
+        Some(near.count() as f64 / all.len() as f64)
+    }
+
+    /// The fastest slice of each run, in bits a second.
+    fn each_fastest(&self) -> Vec<f64> {
+        let ends = self.done.iter().filter_map(|record| record.receiver());
+        // Bytes a nanosecond.
+        ends.filter_map(|end| {
+            let rates = slice_rates(end);
+            (rates.len() >= SLICES_MIN).then(|| rates.into_iter().reduce(f64::max)).flatten()
+        })
+        .map(|rate| 8e9 * rate)
+        .collect()
     }
 
     /// Nanoseconds of a run in whole slices in which nothing came, median of the runs.
@@ -214,6 +227,8 @@ fn of(end: &EndReport) -> Vec<f64> {
 
 /// Fewer slices do not tell how steady a rate is.
 const SLICES_MIN: usize = 5;
+/// Fewer runs may agree by accident.
+const ALIKE_RUNS_MIN: usize = 4;
 /// From this share of the time on, a window or a buffer is a limit beside others.
 const BUFFERS_SHARE: f64 = 0.25;
 

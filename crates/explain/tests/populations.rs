@@ -42,8 +42,11 @@ fn server(counts: [usize; 2]) -> Host {
                 configured_mts: Some(2933),
                 ..Module::default()
             };
-            let at =
-                SlotPlace { socket: socket as u32, channel: channel.to_string(), controller: None };
+            let at = SlotPlace {
+                socket: socket as u32,
+                channel: channel.to_string().into(),
+                controller: None,
+            };
             let full = channel % 3 < on[channel / 3];
             slots.push(Slot { at: Some(at), module: full.then_some(module), ..Slot::default() });
         }
@@ -170,7 +173,7 @@ fn without_a_port_a_population_weighs_what_it_costs_of_memory() {
             configured_mts: Some(2666),
             ..Module::default()
         };
-        let at = SlotPlace { socket: 0, channel: channel.to_string(), controller: None };
+        let at = SlotPlace { socket: 0, channel: channel.to_string().into(), controller: None };
         let module = (channel % 2 == 0).then_some(module);
         Slot { at: Some(at), module, ..Slot::default() }
     });
@@ -275,9 +278,9 @@ fn modules_that_only_the_driver_lists_leave_the_other_channels_empty() {
     let mut slots = host.memory.slots.value().expect("slots").clone();
     slots.retain(|slot| slot.module.is_some());
     for at in slots.iter_mut().filter_map(|slot| slot.at.as_mut()) {
-        let channel: u32 = at.channel.parse().expect("a number");
+        let channel: u32 = at.channel.to_string().parse().expect("a number");
         at.controller = Some(channel / 3);
-        at.channel = format!("M{}C{}", channel / 3, channel % 3);
+        at.channel = format!("M{}C{}", channel / 3, channel % 3).into();
     }
     host.memory.slots = Fact::known(slots, "/sys/devices/system/edac/mc");
     host.memory.controllers = Fact::known(Vec::new(), "/sys/devices/system/edac/mc");
@@ -306,7 +309,8 @@ fn populated(processor: &str, sockets: &[Vec<usize>]) -> Host {
                     ..Module::default()
                 };
                 let label = char::from(b'A' + channel as u8).to_string();
-                let at = SlotPlace { socket: socket as u32, channel: label, controller: None };
+                let at =
+                    SlotPlace { socket: socket as u32, channel: label.into(), controller: None };
                 let module = (slot < *modules).then_some(module);
                 slots.push(Slot { at: Some(at), module, ..Slot::default() });
             }

@@ -105,7 +105,7 @@ fn three_channels(gib: [[u64; 2]; 3]) -> Vec<Slot> {
         let held = (gib > 0).then(|| module(Some(Bytes::gib(gib))).module).flatten();
         Slot {
             locator: format!("P1-DIMM{letter}{}", index + 1),
-            at: Some(SlotPlace { channel: letter.to_owned(), ..SlotPlace::default() }),
+            at: Some(SlotPlace { channel: letter.into(), ..SlotPlace::default() }),
             module: held,
             ..module(None)
         }
@@ -247,7 +247,7 @@ fn interrupts_memory_or_cpus_away_from_the_nic_are_found() {
     confined.cpu.allowed = known(vec![0, 1]);
     assert!(found(&study(confined), "nic-remote-node")[0].says.contains("no CPU of node 1"));
     let mut unknown = host.clone();
-    unknown.nics[0].node = Fact::absent("numa_node is -1");
+    unknown.nics[0].node = Fact::said_absent("numa_node", "-1");
     assert!(matches!(verdict(&study(unknown), "nic-remote-node"), Verdict::Unknown { .. }));
 }
 

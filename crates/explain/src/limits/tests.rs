@@ -137,6 +137,63 @@ fn a_small_send_buffer_is_the_limit_only_where_it_was_full() {
 }
 
 #[test]
+fn what_makes_losses_dear_is_named_before_what_follows_from_it() {
+    use narrows_model::host::Host;
+    let of = |here: &str, lost: u64| {
+        let mut study = shaped();
+        let host = |sack: &str| {
+            let sack = Fact::known(sack.to_owned(), "test");
+            Host { tuning: [("net.ipv4.tcp_sack".to_owned(), sack)].into(), ..Host::default() }
+        };
+        (study.host, study.peer_hosts) = (host(here), vec![host("1")]);
+        // Window scaling and timestamps, and no SACK.
+        read(&mut study, "tcp-info", "flow0.agreed_options", 5);
+        read(&mut study, "tcp-info", "flow0.retransmitted_segments", lost);
+        limit_of(&study, &[])
+    };
+    assert_eq!(of("0", 9_000).rule.as_deref(), Some("tcp-sack"));
+    assert_eq!(of("1", 9_000).rule.as_deref(), Some("tcp-options-removed"));
+    assert_eq!(of("0", 90).rule.as_deref(), Some("path-capacity"), "next to nothing was lost");
+}
+
+#[test]
+fn copies_and_headers_that_take_much_of_a_path_are_named_before_it() {
+    use narrows_model::host::{Host, Nic};
+    let twice = |share: u64| {
+        let mut study = shaped();
+        let had = 9_000 + 9_000 * share;
+        read(&mut study, "tcp-info", "flow0.duplicates_reported_segments", had);
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(twice(50).as_deref(), Some("path-duplicates"));
+    assert_eq!(twice(2).as_deref(), Some("path-capacity"), "two in a hundred");
+    let segments = |bytes: u64| {
+        let mut study = shaped();
+        let mtu_bytes = Fact::known(narrows_model::Bytes(1500), "test");
+        let nic = Nic { name: "e0".into(), mtu_bytes, ..Nic::default() };
+        study.host = Host { nics: vec![nic], ..Host::default() };
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+            end.report.effective.mss_bytes = Some(bytes as u32);
+        }
+        read(&mut study, "tcp-info", "flow0.send_mss_bytes", bytes);
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(segments(200).as_deref(), Some("segment-size"));
+    assert_eq!(segments(1248).as_deref(), Some("path-capacity"), "4 % more headers");
+}
+
+#[test]
+fn a_loss_that_is_far_too_small_for_the_rate_is_not_the_limit() {
+    let mut study = shaped();
+    slices(&mut study, &[250_000_000, 0, 125_000_000, 125_000_000, 125_000_000]);
+    // One in ten thousand over 20 ms allows Reno 70 Mb/s: ten gigabits are not held by it.
+    read(&mut study, "tcp-info", "flow0.retransmitted_segments", 90);
+    let limit = limit_of(&study, &[]);
+    assert_ne!(limit.rule.as_deref(), Some("tcp-retransmits"), "{limit}");
+}
+
+#[test]
 fn a_pace_that_was_asked_for_is_the_limit_where_it_was_held() {
     let mut study = stream("tcp-stream");
     study.trials[0].params.rate_bps = Some(10_000_000_000);
@@ -144,6 +201,61 @@ fn a_pace_that_was_asked_for_is_the_limit_where_it_was_held() {
     assert!(says.contains("the pace that was asked for limits"), "{says}");
     study.trials[0].params.rate_bps = Some(20_000_000_000);
     assert_eq!(limit_of(&study, &[]).sureness, Sureness::Unexplained);
+}
+
+#[test]
+fn packets_that_come_late_are_named_before_what_is_sent_again_for_them() {
+    use crate::measured::testing::read_receiver;
+    let of = |early: u64| {
+        let mut study = shaped();
+        // No queue: round trips as without load.
+        for key in ["rtt_ns", "lowest:rtt_ns", "highest:rtt_ns"] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), 20_500);
+        }
+        read(&mut study, "tcp-info", "flow0.duplicates_reported_segments", 12_000);
+        read_receiver(&mut study, "tcp-info", "flow0.received_out_of_order_segments", early);
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of(200_000).as_deref(), Some("path-reordering"));
+    assert_eq!(of(900).as_deref(), Some("path-duplicates"), "next to nothing came early");
+}
+
+#[test]
+fn what_is_no_rules_to_find_says_what_to_do_itself() {
+    let mut study = stream("tcp-stream");
+    assert_eq!(limit_of(&study, &[]).action, None, "nothing explains it");
+    study.trials[0].params.rate_bps = Some(10_000_000_000);
+    let action = limit_of(&study, &[]).action.expect("an action");
+    assert!(action.starts_with("nothing: the stream keeps the pace"), "{action}");
+    assert_eq!(limit_of(&shaped(), &[]).action, None, "the rule's remedy");
+}
+
+#[test]
+fn a_route_that_sets_another_congestion_control_is_named_with_the_losses() {
+    use narrows_model::host::Host;
+    let of = |default: &str, lost: u64| {
+        let mut study = stream("tcp-stream");
+        let setting = Fact::known(default.to_owned(), "test");
+        let tuning = [("net.ipv4.tcp_congestion_control".to_owned(), setting)].into();
+        study.host = Host { tuning, ..Host::default() };
+        study.peer_hosts = vec![study.host.clone()];
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.congestion = Some("reno".into());
+        }
+        for (key, value) in [
+            ("rtt_min_ns", 40_000),
+            ("rtt_ns", 41_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 900_000),
+            ("retransmitted_segments", lost),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of("bbr", 4_500).as_deref(), Some("congestion-control"));
+    assert_eq!(of("reno", 4_500).as_deref(), Some("tcp-retransmits"), "the host's own");
+    assert_ne!(of("bbr", 9).as_deref(), Some("congestion-control"), "nothing is lost");
 }
 
 #[test]

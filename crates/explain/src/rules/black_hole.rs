@@ -9,6 +9,7 @@ use crate::measured::{self, AT_ONCE, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
+use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
     name: "path-mtu-black-hole",
@@ -19,6 +20,10 @@ pub static RULE: Rule = Rule {
 
 /// Smaller segments pass any path (RFC 9293, section 3.7.1).
 const LARGE_BYTES: f64 = 1000.0;
+/// Headers of a datagram's packet without options (RFC 791, RFC 768).
+const IPV4_AND_UDP_BYTES: u64 = 28;
+/// Loss of half or more of what is too large is no chance.
+const MOST: f64 = 0.5;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "a TCP stream whose ends read TCP's own counters", None, look)
@@ -27,6 +32,9 @@ fn judge(case: &Case<'_>) -> Verdict {
 fn look(cell: &Cell<'_>) -> Looked {
     if cell.is_probe() {
         return look_at_probe(cell);
+    }
+    if cell.trial.kind == Workload::UDP_STREAM {
+        return look_at_datagrams(cell);
     }
     if !cell.is_tcp_stream() || cell.trial.params.is_bidirectional() {
         return Err(Blind::OtherKind);
@@ -63,6 +71,43 @@ fn look(cell: &Cell<'_>) -> Looked {
             cell.trial.label
         );
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy(sizes))
+    });
+    cell.saw(seen, wrong)
+}
+
+/// Datagrams that are larger than what a probe saw pass, and of which most are lost.
+fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
+    let Some((passes, vanishes)) = probed(cell) else { return Err(Blind::OtherKind) };
+    let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
+    let lost = loss.lost_datagrams as f64 / loss.all_datagrams().max(1) as f64;
+    let packet = cell.trial.params.message_bytes.0.saturating_add(IPV4_AND_UDP_BYTES);
+    let seen = format!(
+        "{:.1} % of datagrams in packets of {packet} B lost; packets of {passes} B pass, \
+         none of {vanishes} B",
+        100.0 * lost
+    );
+    let wrong = (lost >= MOST && packet >= vanishes).then(|| {
+        let ends = [cell.sender(), cell.receiver()].map(|end| {
+            let (name, mtu) = end?.nic().map(|nic| (&nic.name, nic.mtu_bytes.value()))?;
+            Some((name.clone(), mtu?.0))
+        });
+        let differ = match ends {
+            [Some((here, own)), Some((there, far))] if own != far => format!(
+                "; the ends' interfaces do not agree: {here} sends packets of up to {own} B, \
+                 {there} takes {far} B"
+            ),
+            _ => String::new(),
+        };
+        let says = format!(
+            "Datagrams in packets of {packet} B vanish in {} and those of {passes} B pass{differ}",
+            cell.trial.label
+        );
+        let remedy = remedy(Some((passes, vanishes)));
+        let remedy = format!(
+            "send datagrams of at most {} B (-l); or: {remedy}",
+            passes.saturating_sub(IPV4_AND_UDP_BYTES)
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
 }
@@ -184,5 +229,37 @@ mod tests {
         let Verdict::Found { findings } = of(Some(1301)) else { panic!("found") };
         assert!(findings[0].says.contains("more than 1300 B vanish on the way back"));
         assert!(is_clear(&of(None)));
+    }
+
+    #[test]
+    fn datagrams_that_are_too_large_for_what_passes_are_found() {
+        use crate::probes::testing::with_probes;
+        use narrows_model::Bytes;
+        use narrows_model::load::Role;
+        use narrows_model::probe::{PathMtu, PathProbe};
+        let of = |message: u64, lost: u64| {
+            let mut probe = PathProbe::default();
+            probe.there.mtu = Some(PathMtu {
+                interface_bytes: Bytes(9000),
+                passes_bytes: Some(Bytes(1500)),
+                vanishes_bytes: Some(Bytes(1501)),
+                told_bytes: None,
+                used_bytes: Bytes(9000),
+            });
+            let mut study = stream("udp-stream");
+            study.trials[0].params.message_bytes = Bytes(message);
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+                end.flows[0].messages = 10_000 - lost;
+                end.flows[0].lost = lost;
+            }
+            with_probes(&mut study, &[probe]);
+            let verdict = of_study(&RULE, &study);
+            format!("{verdict:?}")
+        };
+        let found = of(4000, 9_990);
+        assert!(found.contains("packets of 4028 B vanish"), "{found}");
+        assert!(found.contains("at most 1472 B (-l)"), "{found}");
+        assert!(!of(1400, 9_990).contains("packets of 1428 B vanish"), "they pass");
+        assert!(!of(4000, 10).contains("packets of 4028 B vanish"), "most come");
     }
 }

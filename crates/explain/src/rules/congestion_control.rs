@@ -5,7 +5,8 @@
 //! study. The second is arithmetic: a flow needs rate x round trip in flight, and the kernel offers
 //! about half of its largest receive buffer as window (`tcp_adv_win_scale` 1, tcp(7)).
 
-use super::evidence;
+use super::{evidence, retransmits};
+use crate::measured::{Cell, cells, finding};
 use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
 use narrows_model::BitsPerSecond;
@@ -28,6 +29,8 @@ pub static RULE: Rule = Rule {
 const SETTING: &str = "net.ipv4.tcp_congestion_control";
 const PLACE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const BUFFERS: &str = "net.ipv4.tcp_rmem";
+/// Less loss than this holds no stream by itself.
+const LOST_SHARE: f64 = 0.001;
 /// A gain must be at least this, at the low end of its range, to be worth a change.
 const GAIN_MIN: f64 = 1.10;
 /// Round trip of a busy local network, in seconds (assumed).
@@ -49,6 +52,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             slower_default(default, with_default, with_other)
         }),
     );
+    findings.extend(cells(case).find_map(|cell| by_route(&cell)));
     let mut survey = Survey::default();
     for nic in host.physical_nics().filter(|nic| !is_down(nic)) {
         match window(host, nic) {
@@ -74,6 +78,35 @@ fn judge(case: &Case<'_>) -> Verdict {
         (None, _) => survey.lacks(Missing::measurement("a local TCP stream")),
     }
     survey.conclude(not_so("no congestion control is in use"))
+}
+
+/// The congestion control that a route sets where the host's default would not slow down at each
+/// loss, as the sockets say and nobody asked for.
+pub fn of_route(cell: &Cell<'_>) -> Option<(String, String)> {
+    let used = cell.summary.effective.congestion.clone()?;
+    let default = cell.sender()?.setting(SETTING)?.to_owned();
+    let slows_down = |name: &str| matches!(name, "cubic" | "reno");
+    let is_asked = cell.trial.params.congestion.is_some();
+    (cell.is_tcp_stream() && !is_asked && slows_down(&used) && !slows_down(&default))
+        .then_some((used, default))
+}
+
+/// A stream that loses segments under what a route sets.
+fn by_route(cell: &Cell<'_>) -> Option<Finding> {
+    let (used, default) = of_route(cell)?;
+    let lost = cell.losses()?.lost;
+    (lost >= LOST_SHARE && retransmits::is_held(cell)).then(|| {
+        let says = format!(
+            "A route, and not the host's default, sets TCP's congestion control in {}: {used}, \
+             which slows down at each loss, in place of {default}; {:.2} % of the segments were lost",
+            cell.trial.label,
+            100.0 * lost
+        );
+        let seen = format!("{used} in use; {SETTING} = {default}");
+        let remedy = "take it from the route (ip route show; ip route change ... without congctl), \
+                      and find what loses packets on the way";
+        finding(&RULE, cell, Weight::Advice, says, seen, remedy)
+    })
 }
 
 fn measured(study: &StoredStudy) -> bool {
@@ -134,10 +167,17 @@ fn slower_default(name: &str, default: &Summary, other: &Summary) -> Option<Find
             ),
         ],
         worth: Some(gain),
-        remedy: format!(
-            "on a network without loss or long distance: sysctl -w {SETTING}={used}; keep {name} \
-             for traffic over the internet"
-        ),
+        remedy: match matches!(used.as_str(), "cubic" | "reno") {
+            true => format!(
+                "on a network without loss or long distance: sysctl -w {SETTING}={used}; keep \
+                 {name} for traffic over the internet"
+            ),
+            // One that does not slow down at each loss is faster where something is lost.
+            false => format!(
+                "find what loses packets on the way; until then sysctl -w {SETTING}={used}, which \
+                 does not slow down at each loss as {name} does"
+            ),
+        },
     })
 }
 

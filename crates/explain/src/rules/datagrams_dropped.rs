@@ -152,6 +152,7 @@ mod tests {
             for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
                 let datagrams = if one.role == Role::Receiver { came } else { sent };
                 one.report.flows[0].messages = datagrams;
+                one.report.flows[0].bytes = narrows_model::Bytes(1472 * datagrams);
                 let of = StretchOf::SenderWindow;
                 one.report.flows[0].stretch = Some(Stretch { of, datagrams });
             }

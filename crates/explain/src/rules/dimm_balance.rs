@@ -11,7 +11,7 @@ use crate::{Case, Rule};
 use narrows_dimm::interleave::Set;
 use narrows_dimm::moves::moves;
 use narrows_dimm::population::{Balance, Population, Socket, is_split};
-use narrows_model::host::Slot;
+use narrows_model::host::{ChannelId, Slot};
 use narrows_model::result::{Estimate, Evidence, Finding, Method, Missing, Unit, Verdict, Weight};
 use narrows_predict::Unplaced;
 use narrows_predict::loss::{Loss, PortLoss};
@@ -246,7 +246,7 @@ fn by_moving(slots: &[Slot], population: &Population) -> Option<String> {
 /// Slots of channels that hold nothing, one a channel, when so few are missing: `: DIMM 16 is
 /// empty`.
 fn missing(population: &[Socket], slots: &[Slot], wanted: usize) -> String {
-    let of = |socket: u32, channel: &String| {
+    let of = |socket: u32, channel: &ChannelId| {
         slots
             .iter()
             .find(|slot| {
@@ -255,7 +255,7 @@ fn missing(population: &[Socket], slots: &[Slot], wanted: usize) -> String {
             .map(|slot| slot.locator.clone())
     };
     let empty = population.iter().flat_map(|socket| {
-        let bare = socket.ordered().into_iter().filter(|(_, modules)| modules.is_empty());
+        let bare = socket.channels.iter().filter(|(_, modules)| modules.is_empty());
         bare.filter_map(|(channel, _)| of(socket.socket, channel)).collect::<Vec<_>>()
     });
     let empty: Vec<String> = empty.collect();

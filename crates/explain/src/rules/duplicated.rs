@@ -9,6 +9,7 @@ use crate::{Case, Rule};
 use narrows_model::result::{Verdict, Weight};
 use narrows_model::workload::Workload;
 
+/// Whether copies come that nobody sent.
 pub static RULE: Rule = Rule {
     name: "path-duplicates",
     asks: "Does the path deliver packets twice?",
@@ -51,13 +52,25 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// Copies that nobody sent, for each segment or datagram.
+pub fn copies(cell: &Cell<'_>) -> Option<f64> {
+    match cell.is_tcp_stream() {
+        true => cell.losses().map(|losses| (losses.had - losses.again).max(0.0)),
+        false => of_datagrams(cell),
+    }
+}
+
 /// The receiver numbers datagrams, so that it counts copies itself.
-fn datagrams(cell: &Cell<'_>) -> Looked {
-    let share = cell.of_receiver(|end| {
+fn of_datagrams(cell: &Cell<'_>) -> Option<f64> {
+    cell.of_receiver(|end| {
         let copies: u64 = end.flows.iter().map(|flow| flow.duplicates).sum();
         let came: u64 = end.flows.iter().map(|flow| flow.messages).sum();
         (came > 0).then(|| copies as f64 / came as f64)
-    });
+    })
+}
+
+fn datagrams(cell: &Cell<'_>) -> Looked {
+    let share = of_datagrams(cell);
     let share = share.ok_or_else(|| cell.lacks("datagrams that came"))?;
     let seen = format!("{:.3} % of the datagrams came twice", 100.0 * share);
     let wrong = (share >= COPIES_SHARE).then(|| {

@@ -69,6 +69,14 @@ fn look(cell: &Cell<'_>) -> Looked {
              accept with more threads"
                 .to_owned(),
         ),
+        false if is_every_first(cell, again, made) => (
+            format!(
+                "The first packet of nearly every connection was lost in {label}, and the second \
+                 came: {again:.0} SYN were sent again, each after a second. The first asks for \
+                 congestion marks (ECN, net.ipv4.tcp_ecn is 1), those that are sent again do not"
+            ),
+            ASKS_FOR_ECN.to_owned(),
+        ),
         false => (
             format!(
                 "First packets of connections were lost in {label}: {again:.0} SYN were sent \
@@ -80,6 +88,18 @@ fn look(cell: &Cell<'_>) -> Looked {
     let from = finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy);
     cell.saw(seen, Some(from))
 }
+
+/// Whether first packets are lost whose repeats pass, connection by connection: Linux asks for
+/// ECN in the first alone (RFC 3168, section 6.1.1.1; `tcp_ecn_fallback`).
+fn is_every_first(cell: &Cell<'_>, again: f64, made: Option<f64>) -> bool {
+    let asks = cell.sender().is_some_and(|end| end.setting("net.ipv4.tcp_ecn") == Some("1"));
+    asks && made.is_some_and(|made| made >= 1.0 && again >= EVERY * made)
+}
+
+/// Share of the connections whose first packets were lost, from which on it is no chance.
+const EVERY: f64 = 0.8;
+const ASKS_FOR_ECN: &str = "let SYN with the flags of ECN (ECE, CWR) pass the firewalls between, or \
+                            do not ask for it: sysctl -w net.ipv4.tcp_ecn=2 at the end that connects";
 
 const DROPS_SYN: &str = "look for what drops SYN between the ends: a firewall's limit on new \
                          connections (nft list ruleset, iptables -S: limit, hashlimit, connlimit), \
@@ -132,6 +152,24 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_idle, is_unknown};
+
+    #[test]
+    fn a_first_packet_that_asks_for_marks_is_told_from_others() {
+        let of = |ecn: &str, made: u64| {
+            let mut study = stream("tcp-connect");
+            let setting = narrows_model::Fact::known(ecn.to_owned(), "test");
+            study.host.tuning.insert("net.ipv4.tcp_ecn".into(), setting);
+            study.peer_hosts = vec![study.host.clone()];
+            read(&mut study, "netstat", "TcpExt.TCPSynRetrans_events", 2);
+            for end in study.records.iter_mut().flat_map(|run| &mut run.reports) {
+                end.report.flows[0].messages = made;
+            }
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        assert!(of("1", 2).contains("tcp_ecn=2"));
+        assert!(!of("2", 2).contains("tcp_ecn=2"), "nothing asks for marks");
+        assert!(!of("1", 20).contains("tcp_ecn=2"), "most first packets pass");
+    }
 
     #[test]
     fn lost_and_refused_handshakes_are_told_apart() {

@@ -9,7 +9,7 @@ use super::evidence;
 use crate::survey::of_guest;
 use crate::{Case, Rule};
 use narrows_dimm::platform::{self, Platform};
-use narrows_model::host::{Module, Slot};
+use narrows_model::host::{ChannelId, Module, Slot};
 use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
 use std::collections::BTreeMap;
 
@@ -157,11 +157,11 @@ fn by_family(family: &Platform, deepest: u32, configured: u32, fastest: u32) -> 
 }
 
 /// Modules on each channel.
-fn depths(slots: &[Slot]) -> BTreeMap<(u32, &str), u32> {
+fn depths(slots: &[Slot]) -> BTreeMap<(u32, &ChannelId), u32> {
     let mut depths = BTreeMap::new();
     for slot in slots.iter().filter(|slot| slot.module.as_ref().is_some_and(|m| m.is_dram)) {
         if let Some(at) = &slot.at {
-            *depths.entry((at.socket, at.channel.as_str())).or_insert(0) += 1;
+            *depths.entry((at.socket, &at.channel)).or_insert(0) += 1;
         }
     }
     depths

@@ -17,8 +17,9 @@ mod cpu_quota;
 mod cpu_turbo;
 mod datagrams_dropped;
 pub mod dimm_balance;
-mod duplicated;
+pub mod duplicated;
 mod emulated_nic;
+mod end_stands_still;
 mod energy_preference;
 mod fragments;
 mod generator_bound;
@@ -45,6 +46,7 @@ mod nic_rings;
 pub mod nic_shaped;
 pub mod noisy_host;
 mod numa_balancing;
+mod other_interface;
 pub mod other_traffic;
 mod outages;
 mod own_drops;
@@ -53,6 +55,7 @@ mod pacing;
 mod packet_budget;
 mod packet_cost;
 mod path_capacity;
+mod path_shared;
 mod pause_frames;
 mod pcie_bifurcated;
 mod pcie_link;
@@ -81,6 +84,7 @@ mod socket_count;
 mod softirq_bound;
 mod sources_disagree;
 mod stack_settings;
+mod stream_state;
 mod super_packets;
 mod tcp_options;
 mod tcp_sack;
@@ -114,6 +118,7 @@ pub static RULES: &[&Rule] = &[
     &dimm_balance::RULE,
     &duplicated::RULE,
     &emulated_nic::RULE,
+    &end_stands_still::RULE,
     &energy_preference::RULE,
     &fragments::RULE,
     &generator_bound::RULE,
@@ -140,6 +145,7 @@ pub static RULES: &[&Rule] = &[
     &nic_shaped::RULE,
     &noisy_host::RULE,
     &numa_balancing::RULE,
+    &other_interface::RULE,
     &other_traffic::RULE,
     &outages::RULE,
     &own_drops::RULE,
@@ -148,6 +154,7 @@ pub static RULES: &[&Rule] = &[
     &packet_budget::RULE,
     &packet_cost::RULE,
     &path_capacity::RULE,
+    &path_shared::RULE,
     &pause_frames::RULE,
     &pcie_bifurcated::RULE,
     &pcie_link::RULE,
@@ -176,6 +183,7 @@ pub static RULES: &[&Rule] = &[
     &softirq_bound::RULE,
     &sources_disagree::RULE,
     &stack_settings::RULE,
+    &stream_state::RULE,
     &super_packets::RULE,
     &tcp_options::RULE,
     &tcp_sack::RULE,

@@ -6,6 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
+use narrows_model::reading::{Scope, keys};
 use narrows_model::result::{Finding, Verdict, Weight};
 
 /// Whether an interface is shaped.
@@ -38,6 +39,9 @@ fn judge(case: &Case<'_>) -> Verdict {
         if !is_shaper(qdisc) {
             let says = format!("qdisc {qdisc} on {}", nic.name);
             survey.fine(says, nic.qdisc.source().0.clone());
+        } else if waits(case, &nic.name) == Some(0) && is_of_rate(qdisc) {
+            let says = format!("{qdisc} on {} made no packet wait in any run", nic.name);
+            survey.fine(says, "the discipline's overlimits, in all runs");
         } else {
             survey.found(Finding {
                 rule: RULE.name.into(),
@@ -53,6 +57,20 @@ fn judge(case: &Case<'_>) -> Verdict {
         }
     }
     survey.conclude(no_device("NIC that is up"))
+}
+
+/// Disciplines that count each packet that has to wait for their rate; others delay without.
+fn is_of_rate(qdisc: &str) -> bool {
+    matches!(qdisc, "cbq" | "hfsc" | "htb" | "tbf")
+}
+
+/// Times that packets of the measured flows, or others with them, had to wait for the rate of an
+/// interface by this name, at either end; `None` where no run used and counted it.
+fn waits(case: &Case<'_>, name: &str) -> Option<u64> {
+    let ends = case.study.records.iter().flat_map(|record| record.measured());
+    let of = ends.filter(|end| end.effective.interface.as_deref() == Some(name));
+    of.filter_map(|end| end.readings.of(keys::QDISC_OVERLIMITS, Scope::Nic(name.to_owned())))
+        .reduce(u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -71,5 +89,23 @@ mod tests {
         assert!(is_clear(&of_host(&RULE, host("mq", true))));
         assert!(is_clear(&of_host(&RULE, host("fq_codel", true))));
         assert!(is_idle(&of_host(&RULE, host("tbf", false))));
+    }
+
+    #[test]
+    fn a_bucket_that_made_no_packet_wait_is_none() {
+        use crate::measured::testing::{of_study, read, stream};
+        let of = |qdisc: &str, waits: u64| {
+            let mut study = stream("tcp-stream");
+            let nic = Nic { name: "e0".into(), qdisc: known(qdisc.into()), ..Nic::default() };
+            study.host = Host { nics: vec![nic], ..Host::default() };
+            for end in study.records.iter_mut().flat_map(|run| &mut run.reports) {
+                end.report.effective.interface = Some("e0".into());
+            }
+            read(&mut study, "qdisc", "e0.overlimits_events", waits);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of("tbf", 9)));
+        assert!(is_clear(&of("tbf", 0)));
+        assert!(is_found(&of("netem", 0)), "a delay counts none");
     }
 }

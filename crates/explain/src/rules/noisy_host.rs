@@ -18,6 +18,8 @@ pub static RULE: Rule = Rule {
 /// Share of noisy runs from which the medians themselves are in doubt: a median stands while fewer
 /// than half of its runs are off, and a block of five workloads must not lose its middle.
 const NOISY_RUNS_MAX: f64 = 0.2;
+/// How many times as long one end has to wait to be the one that does.
+const CLEARLY: f64 = 1.5;
 /// A shorter wait is ordinary.
 const WAITED_SHARE: f64 = 0.1;
 const PLACE: &str = "/proc/stat around each run, less our own processes";
@@ -79,6 +81,32 @@ fn waited(case: &Case<'_>) -> Option<String> {
     };
     let says: Vec<String> = ends.iter().filter_map(of).collect();
     (!says.is_empty()).then(|| format!("; in {} {}", cell.trial.label, says.join(", ")))
+}
+
+/// The end of a cell that waited clearly longer for a CPU than the other, in words.
+pub fn at_end(cell: &Cell<'_>) -> String {
+    let share = |value: Option<f64>| value.unwrap_or(0.0);
+    let ends = [
+        ("sender", share(cell.of_sender(waited_share)), cell.sender()),
+        ("receiver", share(cell.of_receiver(waited_share)), cell.receiver()),
+    ];
+    let [sends, takes] = &ends;
+    let is_one = |one: f64, other: f64| one >= WAITED_SHARE && one >= CLEARLY * other;
+    let is_bound = |end: &Option<End<'_>>| !bound(*end).is_empty();
+    let worse = match (is_bound(&sends.2), is_bound(&takes.2)) {
+        (true, false) => Some(sends),
+        (false, true) => Some(takes),
+        _ if is_one(sends.1, takes.1) => Some(sends),
+        _ if is_one(takes.1, sends.1) => Some(takes),
+        _ => None,
+    };
+    worse.map_or(String::new(), |(name, waited, end)| {
+        let percent = 100.0 * waited;
+        format!(
+            " from the {name}, which waited for one in {percent:.0} % of the time{}",
+            bound(*end)
+        )
+    })
 }
 
 /// What an end's process was bound to, where that is less than its host has.

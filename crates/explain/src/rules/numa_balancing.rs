@@ -31,7 +31,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         }
         let value = match fact {
             Some(Fact::Known { value, .. }) => value,
-            Some(Fact::Absent { from }) if !fact.is_some_and(Fact::is_unasked) => {
+            Some(Fact::Absent { from, .. }) if !fact.is_some_and(Fact::is_unasked) => {
                 return cell.saw(format!("this kernel has no {SETTING} ({from})"), None);
             }
             Some(other) => return Err(Blind::Lacks(Missing::fact(SETTING, other))),

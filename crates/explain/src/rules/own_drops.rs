@@ -27,6 +27,8 @@ const PASSED_MIN: f64 = 0.95;
 const PASSED_OF_EACH: f64 = 0.97;
 /// Segments of a message that is long.
 const SEGMENTS_A_MESSAGE: f64 = 4.0;
+/// An interface that carried less of what all did carries these packets no more.
+const ELSEWHERE_SHARE: f64 = 0.1;
 /// Fewer segments say nothing.
 const SEGMENTS_MIN: f64 = 200.0;
 
@@ -81,9 +83,15 @@ fn sent_bytes(end: &EndReport) -> Option<f64> {
     (segments >= SEGMENTS_MIN).then_some(segments * size)
 }
 
+/// What left by the interface of the sender's address. Where next to nothing did, a route leads
+/// over another one: then what left by all of them.
 fn passed_bytes(end: &EndReport) -> Option<f64> {
     let scope = Scope::Nic(end.effective.interface.clone()?);
-    end.readings.of(keys::TX_BYTES, scope).map(|bytes| bytes as f64)
+    let own = end.readings.of(keys::TX_BYTES, scope)? as f64;
+    let all = end.readings.total(keys::TX_BYTES)? as f64;
+    let inside = end.readings.of(keys::TX_BYTES, Scope::Nic("lo".to_owned())).unwrap_or(0) as f64;
+    let is_elsewhere = own < ELSEWHERE_SHARE * (all - inside);
+    Some(if is_elsewhere { all - inside } else { own })
 }
 
 #[cfg(test)]
@@ -113,6 +121,17 @@ mod tests {
         assert!(is_clear(&of(15_100_000)));
         // 64 KiB are 45.3 segments: every 46th may be a third.
         assert!(is_clear(&of(14_000_000)));
+        // A route leads over another interface.
+        let mut other = stream("tcp-stream");
+        for end in other.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+            end.effective.interface = Some("e0".into());
+        }
+        for (key, value) in [("e0.tx_bytes", 500), ("e1.tx_bytes", 15_100_000)] {
+            read(&mut other, "interface", key, value);
+        }
+        read(&mut other, "tcp-info", "flow0.sent_data_segments", 10_000);
+        read(&mut other, "tcp-info", "flow0.send_mss_bytes", 1448);
+        assert!(is_clear(&of_study(&RULE, &other)));
         let mut lacks = stream("tcp-stream");
         read(&mut lacks, "tcp-info", "flow0.send_mss_bytes", 1448);
         assert!(is_unknown(&of_study(&RULE, &lacks)));

@@ -10,6 +10,7 @@ use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
+use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
     name: "packet-cost",
@@ -27,6 +28,17 @@ const SEGMENT_NS: f64 = 500.0;
 const SOFTIRQ_MIN: f64 = 0.1;
 /// Where TCP always had something under way, the sender did not wait for its own work.
 const ENGAGED_MAX: f64 = 0.8;
+
+/// The same of a packet that a thread sends, its call included: 2,000 to 5,000 are ordinary, beside
+/// 20,000 rules of a filter 138,000.
+const HANDED_NS: f64 = 25_000.0;
+/// A pace is kept from this share of it on.
+const KEPT_SHARE: f64 = 0.95;
+/// What handling its packets takes of a round trip, from which on it counts.
+const TRIP_SHARE: f64 = 0.25;
+const REMEDY: &str = "see what is done for each packet, at both ends: nft list ruleset and iptables \
+                      -S (long lists of rules: sets and maps in their place, established \
+                      connections first), bridges, tunnels, tc filters; perf top names it";
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "a TCP stream whose ends read the time of each CPU", None, look)
@@ -70,8 +82,15 @@ fn bytes(end: &EndReport) -> f64 {
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
-    if !cell.is_tcp_stream() || cell.is_paced() {
+    if matches!(cell.trial.kind, Workload::TCP_RR | Workload::UDP_RR) {
+        return look_at_trips(cell);
+    }
+    let is_behind = is_behind(cell);
+    if !cell.is_network_stream() || (cell.is_paced() && !is_behind) {
         return Err(Blind::OtherKind);
+    }
+    if let Some(handed_ns) = handed_ns(cell).filter(|ns| is_behind && *ns >= HANDED_NS) {
+        return of_datagrams(cell, handed_ns);
     }
     let sends = Cost::of(|value| cell.of_sender(value));
     let takes = Cost::of(|value| cell.of_receiver(value));
@@ -89,7 +108,9 @@ fn look(cell: &Cell<'_>) -> Looked {
         cost.packet_ns / 1e3,
         100.0 * cost.softirq
     );
-    let is_held = cell.is_busy() || cell.engaged_share().is_some_and(|share| share < ENGAGED_MAX);
+    let is_held = is_behind
+        || cell.is_busy()
+        || cell.engaged_share().is_some_and(|share| share < ENGAGED_MAX);
     let dear = cost.softirq >= SOFTIRQ_MIN && cost.packet_ns >= ordinary_ns && is_held;
     let wrong = dear.then(|| {
         let says = format!(
@@ -98,10 +119,70 @@ fn look(cell: &Cell<'_>) -> Looked {
             cost.packet_ns / 1e3,
             cell.trial.label
         );
-        let remedy = "see what is done for each packet: nft list ruleset and iptables -S (long \
-                      lists of rules: sets and maps in their place, established connections \
-                      first), bridges, tunnels, tc filters; perf top names it";
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// Time in the kernel that the sender's threads took for each packet of their datagrams. On one
+/// machine a thread that sends pays for what the receiver's kernel does with it.
+fn handed_ns(cell: &Cell<'_>) -> Option<f64> {
+    let mtu = cell.path_mtu_bytes().unwrap_or(1500.0);
+    let packets = (cell.trial.params.message_bytes.0 as f64 / mtu).ceil().max(1.0);
+    let datagrams = cell.trial.kind == Workload::UDP_STREAM;
+    cell.of_sender(|end| {
+        let kernel: f64 = end.threads.iter().map(|thread| thread.system_ns.0 as f64).sum();
+        let sent: f64 = end.flows.iter().map(|flow| flow.messages as f64).sum();
+        (datagrams && sent > 0.0).then(|| kernel / (sent * packets))
+    })
+}
+
+fn of_datagrams(cell: &Cell<'_>, handed_ns: f64) -> Looked {
+    let us = handed_ns / 1e3;
+    let seen = format!("the sender's threads took {us:.0} us in the kernel for each packet");
+    let says = format!(
+        "The kernel works {us:.0} us on each packet that the sender hands to it in {}, where 2 to 5 \
+         are ordinary, and the pace is not kept: long lists of filter rules, bridges, tunnels or \
+         encryption on the way",
+        cell.trial.label
+    );
+    let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY);
+    cell.saw(seen, Some(found))
+}
+
+/// Whether datagrams go out at less than the pace that was asked for, or are lost.
+fn is_behind(cell: &Cell<'_>) -> bool {
+    let asked = cell.trial.params.rate_bps.filter(|rate| *rate > 0);
+    let rates = asked.zip(cell.rates());
+    cell.trial.kind == Workload::UDP_STREAM
+        && rates.is_some_and(|(asked, rates)| rates.middle < KEPT_SHARE * asked as f64)
+}
+
+/// The packets of a round trip, one each way, beside all of it.
+fn look_at_trips(cell: &Cell<'_>) -> Looked {
+    let cost =
+        Cost::of(|value| cell.of_sender(value)).or(Cost::of(|value| cell.of_receiver(value)));
+    let cost = cost.ok_or_else(|| cell.lacks("time in software interrupts, and packets"))?;
+    let trip = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
+    let trip_ns = trip.ok_or_else(|| cell.lacks("round trips"))?.0 as f64;
+    let share = 2.0 * cost.packet_ns / trip_ns.max(1.0);
+    let seen = format!(
+        "each packet took {:.1} us of software interrupts, {:.0} % of a CPU in all; the median round \
+         trip is {:.0} us",
+        cost.packet_ns / 1e3,
+        100.0 * cost.softirq,
+        trip_ns / 1e3
+    );
+    let is_dear = cost.packet_ns >= PACKET_NS && cost.softirq >= SOFTIRQ_MIN;
+    let wrong = (is_dear && share >= TRIP_SHARE).then(|| {
+        let says = format!(
+            "The kernel works {:.0} us on each packet in {}, where 1 to 3 are ordinary, {:.0} % of \
+             the median round trip: long lists of filter rules, bridges, tunnels or encryption",
+            cost.packet_ns / 1e3,
+            cell.trial.label,
+            100.0 * share.min(1.0)
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
     });
     cell.saw(seen, wrong)
 }
@@ -131,6 +212,45 @@ mod tests {
         assert!(is_clear(&of_study(&RULE, &study(120, 300))), "2 us a packet");
         assert!(is_clear(&of_study(&RULE, &study(1300, 1000))), "TCP never waited for its sender");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn packets_that_take_much_of_a_round_trip_are_found() {
+        let of = |softirq_ms: u64, p50_us: u64| {
+            let mut study = crate::measured::testing::trips(p50_us);
+            read(&mut study, "cpu", "cpu0.softirq_ns", softirq_ms * 1_000_000);
+            read(&mut study, "softnet", "processed_packets", 10_000);
+            of_study(&RULE, &study)
+        };
+        let found = of(300, 140);
+        let Verdict::Found { findings } = &found else { panic!("{found:?}") };
+        assert!(findings[0].says.contains("43 % of the median round trip"), "{findings:?}");
+        assert!(is_clear(&of(20, 10)), "2 us a packet");
+        assert!(is_clear(&of(300, 1000)), "a path of a millisecond");
+    }
+
+    #[test]
+    fn a_pace_that_is_not_kept_is_the_packets_where_they_are_dear() {
+        let of = |softirq_ms: u64, pace_gbps: u64| {
+            let mut study = stream("udp-stream");
+            study.trials[0].params.rate_bps = Some(pace_gbps * 1_000_000_000);
+            read(&mut study, "cpu", "cpu0.softirq_ns", softirq_ms * 1_000_000);
+            read(&mut study, "softnet", "processed_packets", 850_000);
+            of_study(&RULE, &study)
+        };
+        assert!(matches!(of(10_000, 20), Verdict::Found { .. }));
+        assert!(is_clear(&of(900, 20)), "1 us a packet");
+        // 20,000 datagrams in half a second of the kernel's time are 25 us each; of 64 KiB each has
+        // 44 packets.
+        let handed = |message: u64| {
+            let mut study = stream("udp-stream");
+            study.trials[0].params.rate_bps = Some(20_000_000_000);
+            study.trials[0].params.message_bytes = narrows_model::Bytes(message);
+            of_study(&RULE, &study)
+        };
+        assert!(matches!(handed(1400), Verdict::Found { .. }));
+        assert!(!matches!(handed(65_000), Verdict::Found { .. }));
+        assert!(!matches!(of(10_000, 10), Verdict::Found { .. }), "the pace is kept");
     }
 
     #[test]

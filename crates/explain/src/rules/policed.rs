@@ -35,6 +35,9 @@ const ALIKE_SPREAD: f64 = 0.15;
 const LOST_ALIKE_SHARE: f64 = 0.005;
 /// Where a probe saw what drops bursts, a stream that lost less was not held by it.
 const LOST_PROBED_SHARE: f64 = 0.0005;
+/// Share of the runs, of four or more, whose fastest slices are as far from the middle as half of
+/// the range below.
+const ALIKE_SHARE: f64 = 0.6;
 /// How far apart the fastest slices of the runs may be.
 const FASTEST_SPREAD_MAX: f64 = 0.2;
 
@@ -62,8 +65,10 @@ fn look(cell: &Cell<'_>) -> Looked {
         trips.waited_ns() / 1e6,
         100.0 * fastest.spread()
     );
-    let is_in_rows =
-        losses.lost >= LOST_SHARE && row >= ROW_MIN && fastest.spread() <= FASTEST_SPREAD_MAX;
+    // A run that begins with a full bucket, after a pause, has one slice that is faster.
+    let is_alike = fastest.spread() <= FASTEST_SPREAD_MAX
+        || cell.fastest_alike(FASTEST_SPREAD_MAX / 2.0) >= Some(ALIKE_SHARE);
+    let is_in_rows = losses.lost >= LOST_SHARE && row >= ROW_MIN && is_alike;
     let is_policed = !matches!(bursts, Some(Bursts::AtRandom { .. }))
         && (is_in_rows || is_held_alike(cell, &losses))
         && trips.waited_ns() <= WAITED_MAX_NS
@@ -165,6 +170,25 @@ mod tests {
         assert!(is_clear(&of(8_000, 100)), "single losses");
         assert!(is_clear(&of(300, 20_000)), "a queue");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn a_bucket_that_was_full_at_first_hides_no_policer() {
+        let of = |firsts: [u64; 6]| {
+            let mut study = study(9_000, 300, 100_000);
+            let more = study.records.clone();
+            study.records.extend(more);
+            for ((number, record), first) in (0_u32..).zip(&mut study.records).zip(firsts) {
+                record.repeat = number;
+                for end in record.of_mut(Role::Receiver) {
+                    end.intervals[1].bytes.0 = first * 1_000_000;
+                    end.flows[0].bytes.0 += first * 1_000_000;
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of([251, 251, 900, 252, 251, 700])));
+        assert!(is_clear(&of([300, 500, 900, 400, 251, 700])), "no rate of its own");
     }
 
     #[test]

@@ -21,8 +21,12 @@ pub static RULE: Rule = Rule {
 
 /// From this share of lost datagrams on at the higher pace.
 const LOST_SHARE: f64 = 0.01;
-/// Of that share so much at the most is lost at the lower one, under a limit.
+/// Of that share so much at the most is lost at the lower one, under a limit that lets nearly all
+/// of the lower one pass.
 const LEFT_SHARE: f64 = 0.6;
+/// Under a limit that is below both paces as many come at both. At random so much less comes at the
+/// lower one as is sent: three quarters of it at the most.
+const SAME_RATE: f64 = 0.87;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let all: Vec<Cell<'_>> = cells(case).filter(|cell| is_paced_udp(cell)).collect();
@@ -34,7 +38,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         };
         let slower = all.iter().filter(|slow| is_slower(slow, fast)).find_map(lost_share_of);
         match slower {
-            Some((slow, less)) => told(&mut survey, fast, slow, lost, less),
+            Some((slow, less)) => told(&mut survey, (fast, lost), (slow, less)),
             // The slower one of a pair has none below it.
             None if all.iter().any(|other| is_slower(fast, other)) => {}
             None => survey.lacks(Missing::measurement(format!(
@@ -46,7 +50,8 @@ fn judge(case: &Case<'_>) -> Verdict {
     survey.conclude(Inapplicable::NoRun { that: "sends datagrams at a pace".to_owned() })
 }
 
-fn told(survey: &mut Survey, fast: &Cell<'_>, slow: &Cell<'_>, lost: f64, less: f64) {
+fn told(survey: &mut Survey, faster: (&Cell<'_>, f64), slower: (&Cell<'_>, f64)) {
+    let ((fast, lost), (slow, less)) = (faster, slower);
     let seen = format!(
         "{:.1} % lost in {}, {:.1} % in {}",
         100.0 * lost,
@@ -55,7 +60,7 @@ fn told(survey: &mut Survey, fast: &Cell<'_>, slow: &Cell<'_>, lost: f64, less: 
         slow.trial.label
     );
     let evidence = crate::evidence::evidence(seen.clone(), fast.runs());
-    if less > LEFT_SHARE * lost {
+    if is_share_kept(faster, slower) {
         return survey.fine(seen + ": no limit, the share stays", fast.runs());
     }
     let rate = fast.rates().map_or(0.0, |rates| rates.middle / 1e6);
@@ -79,8 +84,19 @@ fn told(survey: &mut Survey, fast: &Cell<'_>, slow: &Cell<'_>, lost: f64, less: 
 /// measured at one.
 pub fn is_alike_when_slower(cell: &Cell<'_>, all: &[Cell<'_>]) -> Option<bool> {
     let lost = lost_share(cell).filter(|lost| *lost >= LOST_SHARE)?;
-    let slower = all.iter().filter(|slow| is_slower(slow, cell)).find_map(lost_share)?;
-    Some(slower > LEFT_SHARE * lost)
+    let slower = all.iter().filter(|slow| is_slower(slow, cell)).find_map(lost_share_of)?;
+    Some(is_share_kept((cell, lost), slower))
+}
+
+/// Whether the slower stream loses the share that the faster one does, and less of it comes: so it
+/// is at random, and not so under a limit.
+fn is_share_kept(faster: (&Cell<'_>, f64), slower: (&Cell<'_>, f64)) -> bool {
+    let ((fast, lost), (slow, less)) = (faster, slower);
+    let is_same_rate = fast
+        .rates()
+        .zip(slow.rates())
+        .is_some_and(|(fast, slow)| slow.middle >= SAME_RATE * fast.middle);
+    less > LEFT_SHARE * lost && !is_same_rate
 }
 
 fn is_paced_udp(cell: &Cell<'_>) -> bool {
@@ -124,6 +140,7 @@ mod tests {
                 let datagrams =
                     if one.role == narrows_model::load::Role::Receiver { came } else { sent };
                 one.report.flows[0].messages = datagrams;
+                one.report.flows[0].bytes = narrows_model::Bytes(1472 * datagrams);
                 let of = StretchOf::SenderWindow;
                 one.report.flows[0].stretch = Some(Stretch { of, datagrams });
             }
@@ -148,7 +165,9 @@ mod tests {
     fn a_loss_that_goes_with_the_pace_is_a_limit_and_one_that_stays_is_not() {
         assert!(is_found(&of_study(&RULE, &study(4_800, Some(4_800)))), "the same comes through");
         assert!(is_found(&of_study(&RULE, &study(4_800, Some(5_000)))), "all comes through");
+        assert!(is_found(&of_study(&RULE, &study(1_250, Some(1_260)))), "far below both paces");
         assert!(is_clear(&of_study(&RULE, &study(9_500, Some(4_750)))), "one in twenty of both");
+        assert!(is_clear(&of_study(&RULE, &study(5_000, Some(2_500)))), "half of both");
         assert!(is_clear(&of_study(&RULE, &study(10_000, Some(5_000)))));
         assert!(is_unknown(&of_study(&RULE, &study(4_800, None))));
         assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));

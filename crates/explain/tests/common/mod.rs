@@ -3,11 +3,11 @@
 
 use narrows_explain::{Case, judge};
 use narrows_host::{Root, read};
+use narrows_model::Fact;
 use narrows_model::host::Host;
 use narrows_model::result::{Finding, Verdict};
 use narrows_model::study::{StoredStudy, Study};
 use narrows_model::trial::NetworkPath;
-use narrows_model::{Bytes, Fact, Nanos};
 use narrows_stats::summarise;
 
 /// A host of which nothing is known.
@@ -21,26 +21,7 @@ pub fn known<T>(value: T) -> Fact<T> {
 
 pub fn study(host: Host) -> StoredStudy {
     StoredStudy {
-        study: Study {
-            schema_version: 1,
-            narrows_version: "0".into(),
-            command: "check".into(),
-            seed: 1,
-            repeats: 6,
-            path: NetworkPath::Namespaces,
-            peer: None,
-            title: None,
-            reading: Default::default(),
-            precision: None,
-            spread: None,
-            quick: false,
-            together: false,
-            interface: None,
-            began_unix_ns: Nanos(0),
-            path_mtu_bytes: None,
-            cache_bytes: Bytes(0),
-            memory_node: None,
-        },
+        study: Study::new("check", NetworkPath::Namespaces, 6, 1),
         ended: None,
         definition: None,
         sessions: Vec::new(),

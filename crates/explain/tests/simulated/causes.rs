@@ -348,4 +348,28 @@ pub const CAUSES: &[Cause] = &[
             });
         },
     },
+    Cause {
+        name: "runs in two states",
+        rules: &["stream-state"],
+        plant: |study, noise| {
+            for end in study.trials.iter_mut().filter_map(|trial| trial.end_mut(Role::Receiver)) {
+                end.place = Placement::default();
+            }
+            // Every second run in turns on one CPU, at half of the cost.
+            for run in &mut study.records {
+                let is_apart = run.repeat % 2 == 1;
+                let (aside, slept) = if is_apart { (200.0, 7_000.0) } else { (59_000.0, 60_000.0) };
+                for (role, voluntary, involuntary) in
+                    [(Role::Sender, 1_000.0, aside), (Role::Receiver, slept, 50.0)]
+                {
+                    let Some(end) = run.of_mut(role).next() else { continue };
+                    end.effective.machine = Some("one".into());
+                    let thread = &mut end.threads[0];
+                    thread.system_ns.0 /= if is_apart { 1 } else { 2 };
+                    thread.voluntary_switches = noise.about(voluntary);
+                    thread.involuntary_switches = noise.about(involuntary);
+                }
+            }
+        },
+    },
 ];

@@ -1,0 +1,113 @@
+//! `end-stands-still`: did the program of an end stand still?
+//!
+//! A process that is stopped, frozen by its control group or suspended with its virtual machine
+//! neither runs nor waits for a CPU: data waits for it, TCP's window closes or datagrams find its
+//! socket full, and CPU, path and settings look sound. The thread that reads the clock at each end
+//! stands still with it, so that slices of the window last far longer than they were to.
+
+use crate::measured::{self, Blind, Cell, Looked, finding, waited_share};
+use crate::{Case, Rule};
+use narrows_model::load::EndReport;
+use narrows_model::result::{Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "end-stands-still",
+    asks: "Did the program of an end stand still?",
+    of_host: false,
+    judge,
+};
+
+/// A slice of a tenth of a second lasts a few per cent longer where others use the CPUs.
+const LATE: f64 = 1.4;
+/// One or two late slices are an accident of a busy host.
+const LATE_MIN: usize = 3;
+/// Share of the window by which slices lasted too long. Of some sixty paths with two busy CPUs the
+/// worst had 0.06; an end that was stopped for half of the time 0.36, for three quarters 0.6.
+const STILL_SHARE: f64 = 0.15;
+/// The slices that bytes are told for where nobody asked for others.
+const SLICE_NS: f64 = 1e8;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a stream over slices of its window", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_network_stream() {
+        return Err(Blind::OtherKind);
+    }
+    let slice_ns = cell.trial.timeline.interval_ns.map_or(SLICE_NS, |ns| ns.0 as f64);
+    let still = |end: &EndReport| still_share(end, slice_ns);
+    let ends = [("receiver", cell.of_receiver(still)), ("sender", cell.of_sender(still))];
+    let told = ends.into_iter().filter_map(|(name, share)| Some((name, share?)));
+    let worst = told.max_by(|a, b| a.1.total_cmp(&b.1));
+    let (name, share) = worst.ok_or_else(|| cell.lacks("slices of the window"))?;
+    let percent = 100.0 * share;
+    let seen = format!("the {name}'s process stood still for {percent:.0} % of the window");
+    let wrong = (share >= STILL_SHARE).then(|| {
+        let says = format!(
+            "The {name}'s program stood still for {percent:.0} % of the time in {}: it neither ran \
+             nor waited for a CPU",
+            cell.trial.label
+        );
+        let remedy = "see what stops the process: a debugger or SIGSTOP, the freezer of its \
+                      control group (cgroup.freeze), checkpoints, a virtual machine that is \
+                      suspended or moved; larger buffers only hide short pauses";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// The part of the window by which an end's slices were too long, as far as its threads were
+/// neither running nor waiting for a CPU.
+fn still_share(end: &EndReport, slice_ns: f64) -> Option<f64> {
+    let window_ns = end.window_ns.0 as f64;
+    let late = end.intervals.iter().map(|slice| slice.length_ns.0 as f64);
+    let late: Vec<f64> = late.filter(|ns| *ns >= LATE * slice_ns).collect();
+    let is_again = late.len() >= LATE_MIN;
+    let late: f64 = late.into_iter().filter(|_| is_again).map(|ns| ns - slice_ns).sum();
+    let ran = end.threads.iter().map(|thread| {
+        (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / thread.wall_ns.0.max(1) as f64
+    });
+    let busy = ran.reduce(f64::max)? + waited_share(end)?;
+    (window_ns > 0.0 && !end.intervals.is_empty())
+        .then(|| (late / window_ns).min(1.0 - busy).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::load::{Interval, Role};
+    use narrows_model::{Bytes, Nanos};
+
+    #[test]
+    fn slices_that_last_too_long_are_found_where_no_cpu_was_wanting() {
+        let of = |lengths_ms: &[u64], waited_ms: u64| {
+            let mut study = stream("tcp-stream");
+            for record in &mut study.records {
+                for role in [Role::Receiver, Role::Sender] {
+                    let end = record.of_mut(role).next().expect("an end");
+                    end.threads[0].system_ns = Nanos(60_000_000);
+                    end.threads[0].waited_ns = Some(Nanos(waited_ms * 1_000_000));
+                    let slice = |ms: &u64| Interval {
+                        start_ns: Nanos(0),
+                        length_ns: Nanos(ms * 1_000_000),
+                        bytes: Bytes(1000),
+                    };
+                    let own = if role == Role::Sender { &[100; 10][..] } else { lengths_ms };
+                    end.intervals = own.iter().map(slice).collect();
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        let stopped = of(&[100, 201, 100, 199, 101, 200, 99], 100);
+        assert!(is_found(&stopped), "{stopped:?}");
+        assert!(format!("{stopped:?}").contains("receiver's program stood still for 30 %"));
+        assert!(is_clear(&of(&[100, 106, 112, 100, 139, 100, 100], 100)));
+        assert!(is_clear(&of(&[100, 250, 100, 250, 100, 100, 100], 100)), "twice by chance");
+        // A thread that waited for a CPU in all of that time was not stopped.
+        assert!(is_clear(&of(&[100, 201, 100, 199, 101, 200, 99], 900)));
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}

@@ -1,0 +1,162 @@
+//! `path-shared`: does other traffic take a part of the path?
+//!
+//! A queue that never empties is before a link that is always busy. Where the stream moves far less
+//! than that link carries, by trains of packets, the rest is others': they fill the queue, each
+//! flow gets about the share that it has of what waits in it, and that changes all the time. Behind
+//! a shaper that is the stream's alone the two are the same.
+
+use super::acks_slow;
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::probes::says_rate;
+use crate::{Case, Rule};
+use narrows_model::load::EndReport;
+use narrows_model::reading::{Moment, keys};
+use narrows_model::result::{Verdict, Weight};
+use narrows_stats::{Capacity, capacity};
+
+pub static RULE: Rule = Rule {
+    name: "path-shared",
+    asks: "Does other traffic take a part of the path?",
+    of_host: false,
+    judge,
+};
+
+/// Of what trains of packets tell; a stream by itself reaches more behind a queue that is full.
+const REACHED_SHARE: f64 = 0.7;
+/// A shorter wait is one of wake-ups and interrupts.
+const WAITED_MIN_NS: f64 = 1e6;
+/// And of some weight beside the path itself.
+const WAITED_SHARE: f64 = 0.2;
+/// A limit on this stream alone holds it at one rate.
+const UNSTEADY_MIN: f64 = 0.25;
+/// An acknowledgement for every second segment takes a fiftieth of what the data does.
+const BACK_SHARE: f64 = 0.05;
+/// TCP always has something under way.
+const ENGAGED_MIN: f64 = 0.8;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, "a TCP stream beside a probe of its path (--explain)", None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() || cell.is_paced() {
+        return Err(Blind::OtherKind);
+    }
+    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
+    let rates = cell.rates().ok_or_else(|| cell.lacks("a rate"))?;
+    let carried =
+        cell.carried().ok_or_else(|| cell.lacks("what trains of packets carry beside"))?;
+    let base_ns = shortest_ns(cell).unwrap_or(trips.shortest_ns);
+    let (bps, waited_ns) = (cell.in_packets(rates.middle), trips.least_ns - base_ns);
+    let share = bps / carried.low.max(1.0);
+    let seen = format!(
+        "{:.0} Mb/s of packets, runs within {:.0} % of each other, where trains come at {}; round \
+         trips of {:.1} ms at the least, {:.1} ms at another time",
+        bps / 1e6,
+        100.0 * rates.spread(),
+        says_rate(&carried),
+        trips.least_ns / 1e6,
+        base_ns / 1e6
+    );
+    let is_queued = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE * base_ns);
+    let is_unsteady = rates.spread() >= UNSTEADY_MIN
+        || cell.unsteadiness().is_some_and(|spread| spread >= UNSTEADY_MIN);
+    let is_free = cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN)
+        && !cell.is_busy()
+        && !cell.is_limited_by_buffers();
+    let is_back_free = back_bps(cell).is_some_and(|bps| bps >= BACK_SHARE * carried.middle);
+    let is_shared = is_queued && is_unsteady && is_free && share <= REACHED_SHARE && is_back_free;
+    let wrong = (is_shared && !acks_slow::is_way_back(cell)).then(|| {
+        let says = format!(
+            "Other traffic takes a part of the path in {}: its queue never empties, packets wait \
+             {:.0} ms in it or more, and the stream has {:.0} % of the {} that it carries",
+            cell.trial.label,
+            waited_ns / 1e6,
+            100.0 * share,
+            says_rate(&carried)
+        );
+        let remedy = "see what else uses the path (the routers' counters by flow, other hosts' \
+                      backups and downloads) and stop or limit it, measure at another time, or \
+                      give the flows fair shares there (fq_codel, cake); several flows (-P) get a \
+                      larger share";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// What the way back carries at the least, by trains of packets: acknowledgements that wait there
+/// look like data that waits.
+fn back_bps(cell: &Cell<'_>) -> Option<f64> {
+    let is_back = cell.trial.params.is_reverse();
+    let ways = cell.probes().map(|probe| if is_back { &probe.there } else { &probe.back });
+    let least = |way| match capacity(way)? {
+        Capacity::Between { low_bps, .. } => Some(low_bps),
+        Capacity::AtLeast { bps } => Some(bps),
+    };
+    ways.filter_map(least).reduce(f64::min)
+}
+
+/// The shortest round trip of any run of the study whose data takes the same way.
+fn shortest_ns(cell: &Cell<'_>) -> Option<f64> {
+    let same = cell.study.trials.iter().filter(|trial| {
+        trial.kind == cell.trial.kind && trial.params.is_reverse() == cell.trial.params.is_reverse()
+    });
+    let ids: Vec<_> = same.map(|trial| &trial.id).collect();
+    let runs = cell.study.records.iter().filter(|record| ids.contains(&&record.trial));
+    let least = |end: &EndReport| {
+        let all = end.readings.each(keys::RTT_MIN, Moment::Closing);
+        all.map(|(_, ns)| ns as f64).filter(|ns| *ns > 0.0).reduce(f64::min)
+    };
+    runs.filter_map(|record| least(record.sender()?)).reduce(f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, slices, stream};
+    use crate::probes::testing::{carries, with_probes};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::load::Role;
+    use narrows_model::probe::PathProbe;
+    use narrows_model::{Bytes, Nanos};
+
+    #[test]
+    fn a_full_queue_before_a_link_that_the_stream_does_not_fill_is_shared() {
+        let behind = |mbps: [u64; 3], least_ms: u64, carried: Option<u64>, back: u64| {
+            let mut study = stream("tcp-stream");
+            slices(&mut study, &[125_000_000; 10]);
+            for (record, mbps) in study.records.iter_mut().zip(mbps) {
+                let end = record.of_mut(Role::Receiver).next().expect("an end");
+                end.flows[0].bytes = Bytes(mbps * 125_000);
+                end.window_ns = Nanos(1_000_000_000);
+            }
+            for (key, value) in [
+                ("rtt_min_ns", 20_000_000),
+                ("rtt_ns", least_ms * 1_000_000),
+                ("lowest:rtt_ns", least_ms * 1_000_000),
+                ("send_mss_bytes", 1448),
+                ("busy_ns", 1_000_000_000),
+                ("sent_segments", 10_000),
+                ("retransmitted_segments", 20),
+                ("limited_by_receive_window_ns", 0),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            if let Some(mbps) = carried {
+                let way = carries(mbps);
+                let back = carries(back);
+                let probe = PathProbe { there: way, back, ..PathProbe::default() };
+                with_probes(&mut study, &[probe]);
+            }
+            of_study(&RULE, &study)
+        };
+        let of = |mbps, least_ms, carried| behind(mbps, least_ms, carried, 50);
+        assert!(is_clear(&behind([8, 12, 20], 120, Some(50), 1)), "the way back is slow");
+        let shared = of([8, 12, 20], 120, Some(50));
+        assert!(is_found(&shared), "{shared:?}");
+        assert!(is_clear(&of([8, 12, 20], 20, Some(50))), "no queue");
+        assert!(is_clear(&of([12, 12, 12], 120, Some(50))), "held at one rate");
+        assert!(is_clear(&of([43, 48, 58], 120, Some(50))), "the link is the stream's");
+        assert!(is_unknown(&of([8, 12, 20], 120, None)));
+    }
+}
