@@ -1,0 +1,126 @@
+//! Known answers: textbooks' fat trees, and leaves as they are built.
+
+use super::*;
+use crate::catalogue::named;
+
+fn asked(hosts: u32, gbps: f64, oversubscription: f64) -> Asked {
+    Asked { hosts, rate: BitsPerSecond(gbps * 1e9), uplink_rate: None, oversubscription }
+}
+
+fn of_radix(hosts: u32, ports: u32, ratio: f64, tiers: Option<u8>) -> Result<Design, FabricError> {
+    let asked = asked(hosts, 10.0, ratio);
+    let switch = Switch::of_radix(ports, asked.rate)?;
+    Design::of(&asked, &switch, &switch, tiers)
+}
+
+/// Folded Clos networks and k-ary fat trees (Al-Fares et al., SIGCOMM 2008): k^2/2 hosts of 3k/2
+/// switches in two tiers, k^3/4 hosts of 5k^2/4 switches in three.
+#[test]
+fn full_fat_trees_are_those_of_the_textbook() {
+    for k in [4_u32, 24, 32, 48, 64, 128] {
+        let hosts = k * k / 2;
+        let two = of_radix(hosts, k, 1.0, None).expect("two tiers");
+        assert_eq!((two.tiers, two.switches()), (2, u64::from(k + k / 2)), "{k}");
+        assert_eq!(two.most_hosts, u64::from(hosts));
+        assert_eq!(two.cables[1].count, u64::from(hosts), "as many uplinks as hosts");
+        assert_eq!(two.share_on_paper(), 1.0);
+        let hosts = k * k * k / 4;
+        let three = of_radix(hosts, k, 1.0, None).expect("three tiers");
+        assert_eq!((three.tiers, three.switches()), (3, u64::from(5 * k * k / 4)), "{k}");
+        let tiers: Vec<u32> = three.parts.iter().map(|part| part.count).collect();
+        assert_eq!(tiers, [k * k / 2, k * k / 2, k * k / 4]);
+        assert!(three.cables.iter().all(|cables| cables.count == u64::from(hosts)), "{k}");
+        assert!(three.parts.iter().all(|part| part.links == part.ports), "{:?}", three.parts);
+        let more = of_radix(hosts + 1, k, 1.0, None).expect_err("more than fit");
+        let most = u64::from(hosts);
+        assert_eq!(more, FabricError::TooMany { hosts: hosts + 1, tiers: 3, most });
+    }
+}
+
+/// The iWARP paper: below 48 hosts one switch, to about 384 a chassis, and beyond that a tree.
+#[test]
+fn the_papers_thresholds_are_cases() {
+    let (fixed, chassis) = (named("7148SX").expect("switch"), named("7508").expect("switch"));
+    let tiers = |hosts: u32, switch: &Switch| {
+        Design::of(&asked(hosts, 10.0, 1.0), switch, switch, None).expect("fabric").tiers
+    };
+    assert_eq!([tiers(47, fixed), tiers(48, fixed), tiers(49, fixed)], [1, 1, 2]);
+    assert_eq!([tiers(384, chassis), tiers(385, chassis)], [1, 2]);
+    assert_eq!([tiers(1152, fixed), tiers(1153, fixed)], [2, 3]);
+    // "A 48-port 10GbE switch with a few uplinks is not sufficient."
+    let few = of_radix(480, 52, 12.0, None).expect("fabric");
+    assert_eq!((few.leaf_host_ports, few.leaf_uplinks, few.leaves), (48, 4, 10));
+    assert!((few.share_on_paper() - 1.0 / 12.0).abs() < 1e-12);
+    assert!((few.bisection().gbps() - 240.0 * 10.0 / 12.0).abs() < 1e-9);
+}
+
+#[test]
+fn every_link_has_a_port_at_both_ends() {
+    for (hosts, ports, ratio) in [(100, 48, 1.0), (77, 24, 3.0), (700, 48, 2.0), (500, 32, 1.0)] {
+        for tiers in [2, 3] {
+            let Ok(design) = of_radix(hosts, ports, ratio, Some(tiers)) else {
+                panic!("{hosts} hosts on {ports} ports in {tiers} tiers at {ratio}:1");
+            };
+            assert!(design.leaves * design.leaf_host_ports >= hosts, "{design:?}");
+            assert!(design.leaf_hosts <= design.leaf_host_ports);
+            assert!(design.parts.iter().all(|part| part.links <= part.ports), "{design:?}");
+            let ratio_is = design.oversubscription().expect("uplinks");
+            assert!(ratio_is <= ratio + 1e-9, "{design:?}");
+            match design.shape {
+                Shape::Single => panic!("{design:?}"),
+                Shape::LeafSpine { spines, links } => {
+                    assert_eq!(spines * links, design.leaf_uplinks);
+                }
+                Shape::FatTree { pods, pod_leaves, aggregations, links, spines, spine_links } => {
+                    assert_eq!(aggregations * links, design.leaf_uplinks);
+                    assert_eq!(spines * spine_links, pod_leaves * links, "no tier is narrower");
+                    assert!(pods * pod_leaves >= design.leaves);
+                    assert_eq!(design.parts[1].count, pods * aggregations);
+                    assert_eq!(design.parts[2].count, aggregations * spines);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn few_leaves_need_few_spines() {
+    // 5 leaves of 24: 8 links from each to each of 3 spines fill 40 of 48 ports.
+    let design = of_radix(100, 48, 1.0, None).expect("fabric");
+    assert_eq!(design.shape, Shape::LeafSpine { spines: 3, links: 8 });
+    assert_eq!((design.leaves, design.leaf_hosts), (5, 20));
+    assert_eq!((design.hops(), design.switches()), (3, 8));
+}
+
+#[test]
+fn faster_uplinks_and_other_spines_are_planned() {
+    let (leaf, spine) = (named("7050SX3-48YC8"), named("7050CX3-32S"));
+    let (leaf, spine) = (leaf.expect("leaf"), spine.expect("spine"));
+    let design = Design::of(&asked(480, 25.0, 1.5), leaf, spine, None).expect("fabric");
+    assert_eq!((design.leaves, design.leaf_uplinks), (10, 8));
+    assert_eq!(design.shape, Shape::LeafSpine { spines: 4, links: 2 }, "20 of 32 ports");
+    assert_eq!(design.cables[1].rate_bits_per_second, BitsPerSecond(100e9));
+    let quantum = named("QM9700").expect("switch");
+    let two = Design::of(&asked(2048, 400.0, 1.0), quantum, quantum, None).expect("fabric");
+    assert_eq!((two.tiers, two.switches()), (2, 96));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused =
+        |hosts, ports, ratio, tiers| of_radix(hosts, ports, ratio, tiers).expect_err("no");
+    assert_eq!(refused(0, 48, 1.0, None), FabricError::Hosts(0));
+    assert_eq!(refused(1, 48, 1.0, None), FabricError::Hosts(1));
+    assert_eq!(refused(10_000_001, 48, 1.0, None), FabricError::Hosts(10_000_001));
+    assert_eq!(refused(10, 1, 1.0, None), FabricError::Radix(1));
+    assert_eq!(refused(10, 48, 0.0, None), FabricError::Oversubscription(0.0));
+    assert!(matches!(refused(10, 48, f64::NAN, None), FabricError::Oversubscription(_)));
+    assert_eq!(refused(10, 48, 1.0, Some(4)), FabricError::Tiers(4));
+    let too_many = FabricError::TooMany { hosts: 49, tiers: 1, most: 48 };
+    assert_eq!(refused(49, 48, 1.0, Some(1)), too_many);
+    let switch = named("7148SX").expect("switch");
+    let wrong = Design::of(&asked(10, 25.0, 1.0), switch, switch, None).expect_err("rate");
+    assert!(matches!(wrong, FabricError::NoPorts(..)), "{wrong}");
+    let slow = Asked { rate: BitsPerSecond(f64::NAN), ..asked(10, 10.0, 1.0) };
+    assert!(matches!(Design::of(&slow, switch, switch, None), Err(FabricError::Speed(_))));
+}

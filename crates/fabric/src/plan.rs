@@ -1,0 +1,199 @@
+//! The fabrics that so many hosts can have of some models of switches, the smallest first, and
+//! where one kind of fabric ends and the next begins.
+
+use crate::FabricError;
+use crate::catalogue::{Switch, names};
+use crate::design::{Asked, Design};
+use narrows_model::BitsPerSecond;
+use serde::Serialize;
+
+/// A fabric with the switches that it is built of.
+#[derive(Clone, Debug)]
+pub struct Choice<'a> {
+    /// How it is built.
+    pub design: Design,
+    /// What hosts are connected to.
+    pub leaf: &'a Switch,
+    /// What is above; in one tier the same.
+    pub spine: &'a Switch,
+}
+
+/// The most hosts that a kind of fabric has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Threshold {
+    /// Tiers of switches.
+    pub tiers: u8,
+    /// Leaves of it.
+    pub switch: String,
+    /// Whether that is built of line cards.
+    pub chassis: bool,
+    /// Most hosts.
+    pub hosts: u64,
+}
+
+/// Fabrics of these switches, one a model of leaf: the fewest tiers first, then the least capacity
+/// of all their ports, then the fewest links. Spines are `spine`, or whichever of the switches make
+/// the smallest.
+pub fn choices<'a>(
+    asked: &Asked,
+    leaves: &'a [Switch],
+    spine: Option<&'a Switch>,
+    tiers: Option<u8>,
+) -> Result<Vec<Choice<'a>>, FabricError> {
+    let mut found = Vec::new();
+    let mut wrong: Option<FabricError> = None;
+    for leaf in leaves {
+        let spines = spine.map_or(leaves, std::slice::from_ref);
+        let built = spines.iter().map(|spine| {
+            Design::of(asked, leaf, spine, tiers).map(|design| Choice { design, leaf, spine })
+        });
+        let (built, refused): (Vec<_>, Vec<_>) = built.partition(Result::is_ok);
+        found.extend(built.into_iter().flatten().min_by_key(rank));
+        for error in refused.into_iter().filter_map(Result::err) {
+            wrong = Some(wrong.map_or_else(|| error.clone(), |before| worse(before, &error)));
+        }
+    }
+    found.sort_by_key(rank);
+    match (found.is_empty(), wrong) {
+        (false, _) => Ok(found),
+        (true, Some(FabricError::NoPorts(rate, _))) => {
+            Err(FabricError::NoPorts(rate, names(leaves.iter().chain(spine))))
+        }
+        (true, Some(wrong)) => Err(wrong),
+        (true, None) => Err(FabricError::NoPorts(asked.rate, Vec::new())),
+    }
+}
+
+/// A chassis is more than one switch: what counts is the capacity of all ports that are bought.
+fn rank(choice: &Choice<'_>) -> (u8, u64, u64) {
+    let links = choice.design.cables.iter().map(|cables| cables.count).sum();
+    let bought: u64 = (choice.design.parts.iter().enumerate())
+        .map(|(tier, part)| {
+            let switch = if tier == 0 { choice.leaf } else { choice.spine };
+            u64::from(part.count) * switch.capacity_mbps()
+        })
+        .sum();
+    (choice.design.tiers, bought, links)
+}
+
+/// Of two refusals the one that tells more: how far one gets, before that nothing fits at all.
+fn worse(before: FabricError, error: &FabricError) -> FabricError {
+    match (&before, error) {
+        (FabricError::TooMany { most: one, .. }, FabricError::TooMany { most: other, .. }) => {
+            if other > one {
+                error.clone()
+            } else {
+                before
+            }
+        }
+        (FabricError::NoPorts(..) | FabricError::NoUplinks(_), FabricError::TooMany { .. }) => {
+            error.clone()
+        }
+        _ => before,
+    }
+}
+
+/// How many hosts each kind of fabric has at most: one switch, one of line cards, and trees of
+/// them in two and in three tiers. Of those switches that are in the same place, the one that
+/// reaches farthest.
+pub fn thresholds(asked: &Asked, leaves: &[Switch], spine: Option<&Switch>) -> Vec<Threshold> {
+    let mut found: Vec<Threshold> = Vec::new();
+    for leaf in leaves {
+        for tiers in 1..=3 {
+            // Trees of chassis are none that anybody is asked to build.
+            if leaf.chassis && tiers > 1 {
+                continue;
+            }
+            let smallest = Asked { hosts: 2, ..asked.clone() };
+            let built = Design::of(&smallest, leaf, spine.unwrap_or(leaf), Some(tiers));
+            let Ok(design) = built else { continue };
+            let (switch, chassis) = (leaf.name.clone(), leaf.chassis);
+            found.push(Threshold { tiers, switch, chassis, hosts: design.most_hosts });
+        }
+    }
+    found.sort_by_key(|one| (one.tiers, one.chassis, u64::MAX - one.hosts));
+    found.dedup_by_key(|one| (one.tiers, one.chassis));
+    found
+}
+
+/// The share of a host's traffic that leaves its leaf when it sends to all others alike.
+pub fn leaving_share(design: &Design) -> f64 {
+    let hosts = f64::from(design.hosts);
+    let inside = f64::from(design.leaf_hosts.min(design.hosts));
+    (hosts - inside) / (hosts - 1.0)
+}
+
+/// What every host gets of its rate in an exchange of all with all, by design.
+pub fn all_to_all(design: &Design) -> BitsPerSecond {
+    let leaving = leaving_share(design);
+    let share = match leaving > 0.0 {
+        true => (design.share_on_paper() / leaving).min(1.0),
+        false => 1.0,
+    };
+    BitsPerSecond(design.rate_bits_per_second.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{named, switches};
+
+    fn asked(hosts: u32, gbps: f64, oversubscription: f64) -> Asked {
+        Asked { hosts, rate: BitsPerSecond(gbps * 1e9), uplink_rate: None, oversubscription }
+    }
+
+    fn of(names: &[&str]) -> Vec<Switch> {
+        names.iter().map(|name| named(name).expect(name).clone()).collect()
+    }
+
+    /// The paper's three: a fixed switch to 48, a chassis to 384, beyond that a tree.
+    #[test]
+    fn the_papers_switches_have_its_thresholds() {
+        let papers = of(&["7148SX", "7508"]);
+        let hosts: Vec<(u8, bool, u64)> = thresholds(&asked(2, 10.0, 1.0), &papers, None)
+            .iter()
+            .map(|one| (one.tiers, one.chassis, one.hosts))
+            .collect();
+        assert_eq!(hosts, [(1, false, 48), (1, true, 384), (2, false, 1152), (3, false, 27_648)]);
+        let first = |hosts: u32| {
+            let asked = asked(hosts, 10.0, 1.0);
+            let choices = choices(&asked, &papers, None, None).expect("fabrics");
+            (choices[0].leaf.name.clone(), choices[0].design.tiers)
+        };
+        assert_eq!(first(47), ("Arista 7148SX".into(), 1));
+        assert_eq!(first(49), ("Arista 7508".into(), 1));
+        assert_eq!(first(384), ("Arista 7508".into(), 1));
+        assert_eq!(first(385).1, 2);
+    }
+
+    #[test]
+    fn the_smallest_fabrics_come_first_and_refusals_say_how_far_one_gets() {
+        let all = choices(&asked(600, 25.0, 1.5), switches(), None, None).expect("fabrics");
+        assert!(all.len() >= 2, "{all:?}");
+        assert!(all.windows(2).all(|two| rank(&two[0]) <= rank(&two[1])));
+        let papers = of(&["7148SX", "7508"]);
+        let refused = choices(&asked(100_000, 10.0, 1.0), &papers[..1], None, None);
+        let refused = refused.expect_err("too many");
+        let most = FabricError::TooMany { hosts: 100_000, tiers: 3, most: 27_648 };
+        assert_eq!(refused, most);
+        let refused = choices(&asked(10, 400.0, 1.0), &papers, None, None).expect_err("no port");
+        assert!(
+            matches!(&refused, FabricError::NoPorts(_, names) if names.len() == 2),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn an_exchange_of_all_with_all_has_what_leaves_a_leaf() {
+        let papers = of(&["7148SX"]);
+        let tree =
+            &choices(&asked(100, 10.0, 4.0), &papers, None, None).expect("fabrics")[0].design;
+        let (n, d) = (100.0, f64::from(tree.leaf_hosts));
+        assert!((leaving_share(tree) - (n - d) / (n - 1.0)).abs() < 1e-12);
+        let ratio = tree.oversubscription().expect("uplinks");
+        let want = 10.0 / ratio / leaving_share(tree);
+        assert!((all_to_all(tree).gbps() - want.min(10.0)).abs() < 1e-9);
+        let one = &choices(&asked(40, 10.0, 1.0), &papers, None, None).expect("fabrics")[0].design;
+        assert_eq!((leaving_share(one), all_to_all(one)), (0.0, BitsPerSecond(10e9)));
+    }
+}

@@ -1,0 +1,226 @@
+//! A fabric with everything that is computed of it.
+
+use crate::FabricError;
+use crate::buffers::{Lossless, PortsHeld, in_flight, longest_round_trip_us, with_buffer};
+use crate::catalogue::Switch;
+use crate::design::{Asked, Design, Shape};
+use crate::hashing::{Carried, carried};
+use crate::latency::{Latency, Lengths};
+use crate::plan::{Choice, Threshold, all_to_all, choices, thresholds};
+use narrows_model::{BitsPerSecond, Bytes};
+use serde::Serialize;
+
+/// The smallest frame of Ethernet.
+const SMALLEST_FRAME: Bytes = Bytes(64);
+
+/// What is to be planned, of which switches, and what is assumed of cables and traffic.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Hosts, their rate, and how far they are oversubscribed.
+    pub asked: Asked,
+    /// Models that hosts may be connected to.
+    pub leaves: Vec<Switch>,
+    /// The model above; without it any of the leaves'.
+    pub spine: Option<Switch>,
+    /// Tiers; without it the fewest.
+    pub tiers: Option<u8>,
+    /// Cables.
+    pub lengths: Lengths,
+    /// The largest frame.
+    pub frame: Bytes,
+    /// Classes of traffic that must not lose a frame.
+    pub lossless_classes: u32,
+    /// Flows of each host, each hashed by itself.
+    pub flows: u32,
+    /// Where the draws of the simulation begin.
+    pub seed: u64,
+    /// A socket's buffer that is held against the path.
+    pub buffer: Option<Bytes>,
+    /// A round trip of programs; without it the fabric's own.
+    pub round_trip_us: Option<f64>,
+}
+
+/// Where a round trip is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundTripFrom {
+    /// As it was given.
+    Given,
+    /// Both ways through the fabric with the smallest frames: hosts add theirs.
+    FabricAlone,
+}
+
+/// What is in flight on a path, and what a buffer makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Path {
+    /// The round trip that it is computed with.
+    pub round_trip_us: f64,
+    /// Where that is from.
+    pub round_trip_from: RoundTripFrom,
+    /// Bytes in flight when a host's port is full.
+    pub in_flight_bytes: Bytes,
+    /// The buffer that was given, what one socket reaches with it, and up to which round trip it
+    /// fills the port.
+    pub buffer: Option<(Bytes, BitsPerSecond, f64)>,
+}
+
+/// A fabric, and what it does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Planned {
+    /// How it is built.
+    pub design: Design,
+    /// Models of leaf and spine.
+    pub switches: Vec<Switch>,
+    /// Rate of a leaf's hosts over that of its uplinks; `None` of one switch.
+    pub oversubscription: Option<f64>,
+    /// Share of their rate that all hosts have at once to other leaves, by design.
+    pub share_on_paper: f64,
+    /// From one half of the hosts to the other, by design.
+    pub bisection_bits_per_second: BitsPerSecond,
+    /// A host's rate in an exchange of all with all, by design.
+    pub all_to_all_bits_per_second: BitsPerSecond,
+    /// What is left of it when a hash chooses each flow's path; `None` where it is too large to
+    /// simulate.
+    pub hashed: Option<Carried>,
+    /// One way of the smallest and of the largest frame.
+    pub latency: Vec<(Bytes, Latency)>,
+    /// What switches keep free; nothing where no class is lossless.
+    pub lossless: Vec<Lossless>,
+    /// `None` where no round trip was given and the switches' latency is not known.
+    pub path: Option<Path>,
+    /// Fabrics of other leaves.
+    pub others: Vec<Design>,
+    /// Most hosts of each kind of fabric.
+    pub thresholds: Vec<Threshold>,
+}
+
+impl Planned {
+    /// The first choice of a request, with its figures.
+    pub fn of(request: &Request) -> Result<Self, FabricError> {
+        let Request { asked, leaves, spine, tiers, .. } = request;
+        let mut all = choices(asked, leaves, spine.as_ref(), *tiers)?;
+        let first = all.remove(0);
+        let design = &first.design;
+        let latency: Vec<(Bytes, Latency)> = [SMALLEST_FRAME, request.frame]
+            .into_iter()
+            .map(|frame| {
+                let of = Latency::of(design, first.leaf, first.spine, request.lengths, frame);
+                (frame, of)
+            })
+            .collect();
+        let mut switches = vec![first.leaf.clone()];
+        if design.tiers > 1 && first.spine != first.leaf {
+            switches.push(first.spine.clone());
+        }
+        Ok(Self {
+            oversubscription: design.oversubscription(),
+            share_on_paper: design.share_on_paper(),
+            bisection_bits_per_second: design.bisection(),
+            all_to_all_bits_per_second: all_to_all(design),
+            hashed: carried(design, request.flows, request.seed),
+            lossless: lossless(&first, request),
+            path: path(&latency, request),
+            latency,
+            switches,
+            others: all.into_iter().map(|choice| choice.design).collect(),
+            thresholds: thresholds(asked, leaves, spine.as_ref()),
+            design: first.design,
+        })
+    }
+}
+
+fn lossless(choice: &Choice<'_>, request: &Request) -> Vec<Lossless> {
+    let (design, classes) = (&choice.design, request.lossless_classes);
+    if classes == 0 {
+        return Vec::new();
+    }
+    let Lengths { host_metres, fabric_metres } = request.lengths;
+    let uplink_rate = design.uplink_rate_bits_per_second;
+    let hosts = design.leaf_host_ports.min(design.hosts);
+    let down = PortsHeld::of(hosts, design.rate_bits_per_second, host_metres, request.frame);
+    let up = PortsHeld::of(design.leaf_uplinks, uplink_rate, fabric_metres, request.frame);
+    let leaf_ports = if design.leaf_uplinks > 0 { vec![down, up] } else { vec![down] };
+    let leaf = choice.leaf;
+    let mut all = vec![Lossless::of(&leaf.name, leaf_ports, classes, leaf.buffer_bytes)];
+    // Of the upper tiers the switch with the most links.
+    let links = design.parts.iter().skip(1).map(|part| part.links).max();
+    if let Some(links) = links.filter(|_| design.shape != Shape::Single) {
+        let ports = vec![PortsHeld::of(links, uplink_rate, fabric_metres, request.frame)];
+        let spine = choice.spine;
+        all.push(Lossless::of(&spine.name, ports, classes, spine.buffer_bytes));
+    }
+    all
+}
+
+fn path(latency: &[(Bytes, Latency)], request: &Request) -> Option<Path> {
+    let own = || latency.first()?.1.total_ns().map(|ns| 2.0 * ns / 1e3);
+    let (round_trip_us, round_trip_from) = match request.round_trip_us {
+        Some(given) => (given, RoundTripFrom::Given),
+        None => (own()?, RoundTripFrom::FabricAlone),
+    };
+    let rate = request.asked.rate;
+    let buffer = request.buffer.map(|buffer| {
+        let reached = with_buffer(rate, round_trip_us, buffer);
+        (buffer, reached, longest_round_trip_us(rate, buffer))
+    });
+    let in_flight_bytes = in_flight(rate, round_trip_us);
+    Some(Path { round_trip_us, round_trip_from, in_flight_bytes, buffer })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffers::Room;
+    use crate::catalogue::named;
+
+    fn request(hosts: u32, gbps: f64, leaf: &str, spine: Option<&str>) -> Request {
+        let rate = BitsPerSecond(gbps * 1e9);
+        Request {
+            asked: Asked { hosts, rate, uplink_rate: None, oversubscription: 1.5 },
+            leaves: vec![named(leaf).expect(leaf).clone()],
+            spine: spine.map(|name| named(name).expect(name).clone()),
+            tiers: None,
+            lengths: Lengths { host_metres: 3.0, fabric_metres: 30.0 },
+            frame: Bytes(9216),
+            lossless_classes: 1,
+            flows: 1,
+            seed: 1,
+            buffer: Some(Bytes(131_071)),
+            round_trip_us: None,
+        }
+    }
+
+    #[test]
+    fn a_plan_has_its_figures_from_one_design() {
+        let plan = Planned::of(&request(480, 25.0, "7050SX3", Some("7050CX3"))).expect("a plan");
+        assert_eq!(plan.design.tiers, 2);
+        assert_eq!(plan.oversubscription, Some(1.5));
+        assert!((plan.bisection_bits_per_second.gbps() - 240.0 * 25.0 / 1.5).abs() < 1e-6);
+        let hashed = plan.hashed.expect("small enough");
+        assert!(hashed.mean_share < plan.share_on_paper, "{hashed:?}");
+        assert_eq!(plan.switches.len(), 2);
+        // 48 host ports and 8 uplinks below, 20 links above, of 32 MiB each.
+        let ports: Vec<u32> =
+            plan.lossless.iter().flat_map(|one| &one.ports).map(|held| held.ports).collect();
+        assert_eq!(ports, [48, 8, 20]);
+        assert!(plan.lossless.iter().all(|one| one.room == Room::Fits), "{:?}", plan.lossless);
+        let path = plan.path.expect("latency is known");
+        let one_way = plan.latency[0].1.total_ns().expect("known");
+        assert_eq!(path.round_trip_from, RoundTripFrom::FabricAlone);
+        assert!((path.round_trip_us - one_way / 500.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let mut wanted = request(2000, 400.0, "QM9700", None);
+        wanted.asked.oversubscription = 1.0;
+        let plan = Planned::of(&wanted).expect("a plan");
+        assert_eq!(plan.path, None, "no latency is known");
+        assert!(plan.lossless.iter().all(|one| one.room == Room::Unknown));
+        wanted.round_trip_us = Some(10.0);
+        wanted.lossless_classes = 0;
+        let plan = Planned::of(&wanted).expect("a plan");
+        assert_eq!(plan.path.map(|path| path.in_flight_bytes), Some(Bytes(500_000)));
+        assert!(plan.lossless.is_empty());
+    }
+}
