@@ -146,7 +146,11 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
 
 /// The remedy of what names the bottleneck, else of the heaviest finding.
 fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
-    let rule = limit(analysis, summary).and_then(|limit| limit.rule.as_deref());
+    let limit = limit(analysis, summary);
+    if let Some(action) = limit.and_then(|limit| limit.action.clone()) {
+        return action;
+    }
+    let rule = limit.and_then(|limit| limit.rule.as_deref());
     let findings = || analysis.found.iter().map(|found| &found.finding);
     match findings()
         .find(|finding| Some(finding.rule.as_str()) == rule)

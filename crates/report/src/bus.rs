@@ -2,7 +2,7 @@
 //! path and direction, beside what was counted and what its memory reaches.
 
 use crate::Analysis;
-use crate::words;
+use crate::{table, words};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_predict::bus::{Buffer, DIRECT, Moves, Way, copied};
@@ -23,6 +23,63 @@ pub struct Row {
     pub receives_fill_at_gbps: Option<(f64, f64)>,
 }
 
+/// What `lab/traffic` counted with modelled caches: a host that sends to itself through two NICs.
+const COUNTED: &str = include_str!("../../../docs/traffic.csv");
+/// Its loads that are paths of programs, and what they are.
+const LOADS: [(&str, &str); 5] = [
+    ("tcp-hot", "sockets, buffers within the cache"),
+    ("tcp-cold", "sockets, buffers beyond it"),
+    ("tcp-cold-zerocopy", "the same, sender zerocopy"),
+    ("tcp-cold-sendfile", "the same, sender sendfile"),
+    ("tcp-cold-dropped", "the same, receiver truncate"),
+];
+
+/// Memory bytes a payload byte of both ends together, as counted with a modelled cache.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Modelled {
+    /// How bytes travel.
+    pub path: &'static str,
+    /// Size of the cache, its ways, and of these those that devices' writes may take.
+    pub cache: &'static str,
+    /// Bytes over the memory bus for each byte of payload, of sender and receiver together.
+    pub per_byte: f64,
+}
+
+/// The counts of [`COUNTED`], by path and cache.
+fn modelled() -> Vec<Modelled> {
+    let rows = COUNTED.lines().skip(1).map(|line| line.split(',').collect::<Vec<&'static str>>());
+    let rows: Vec<_> = rows.filter(|row| row.first() == Some(&"nics")).collect();
+    let of = |(case, path): (&str, &'static str)| -> Vec<Modelled> {
+        let own = rows.iter().filter(|row| row.get(1) == Some(&case));
+        own.filter_map(|row| {
+            let per_byte = row.get(5)?.parse().ok()?;
+            Some(Modelled { path, cache: row.get(3)?, per_byte })
+        })
+        .collect()
+    };
+    LOADS.into_iter().flat_map(of).collect()
+}
+
+/// The same as a table.
+fn modelled_text(all: &[Modelled]) -> String {
+    let mut caches: Vec<&str> = Vec::new();
+    for one in all {
+        if !caches.contains(&one.cache) {
+            caches.push(one.cache);
+        }
+    }
+    let head = std::iter::once("counted").chain(caches.iter().copied()).map(str::to_owned);
+    let mut rows = vec![head.collect::<Vec<String>>()];
+    for (_, path) in LOADS {
+        let of = |cache: &&str| {
+            let found = all.iter().find(|one| one.path == path && one.cache == *cache);
+            found.map_or("-".to_owned(), |one| format!("{:.1}", one.per_byte))
+        };
+        rows.push(std::iter::once(path.to_owned()).chain(caches.iter().map(of)).collect());
+    }
+    table::lines(&rows, |at| at > 0)
+}
+
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BusTraffic {
@@ -32,6 +89,8 @@ pub struct BusTraffic {
     pub copy_gb_s: Option<f64>,
     /// The ways in which bytes may travel, one a row.
     pub rows: Vec<Row>,
+    /// What modelled caches counted, of both ends together.
+    pub modelled: Vec<Modelled>,
     /// What a study counted, a line a cell and end.
     pub counted: Vec<String>,
     /// What it could not count.
@@ -90,6 +149,7 @@ pub fn of(host: &Host, copy_gb_s: Option<f64>, analysis: Option<&Analysis<'_>>) 
         cache_bytes,
         copy_gb_s,
         rows: paths.into_iter().map(row).collect(),
+        modelled: modelled(),
         counted: analysis.map(counted).unwrap_or_default(),
         missing,
     }
@@ -120,6 +180,10 @@ pub fn text(traffic: &BusTraffic) -> String {
     text += "\nfrom everything cached to nothing; misses of socket buffers, control messages and \
              other\nprocesses come on top (Balaji, Shah, Panda: Sockets vs. RDMA Interface over \
              10-Gigabit Networks)\n";
+    text += "\nboth ends together, counted with modelled caches (size:ways; io2: devices write into \
+             two of\nthese ways; one host through two NICs; docs/traffic.md):\n\n";
+    text += &modelled_text(&traffic.modelled);
+    text.push('\n');
     match traffic.copy_gb_s {
         Some(gb_s) => {
             let _ = writeln!(text, "measured: a copy moves {gb_s:.1} GB/s over the bus of a node");
@@ -149,6 +213,26 @@ mod tests {
         let text = text(&traffic);
         assert!(text.contains("beyond the caches") && text.contains("not measured"), "{text}");
         assert!(text.contains("2 to 4") && !text.contains("is full"), "{text}");
+    }
+
+    /// The paper's least is what a NIC without ways in the cache leaves when all else fits.
+    #[test]
+    fn counts_stand_beside_the_least_and_none_is_below_it() {
+        let traffic = of(&Host::default(), None, None);
+        assert_eq!(traffic.modelled.len(), LOADS.len() * 6, "{:?}", traffic.modelled);
+        let at = |path: usize, cache: &str| {
+            let mut own = traffic.modelled.iter().filter(|one| one.path == LOADS[path].1);
+            own.find(|one| one.cache == cache).expect(cache).per_byte
+        };
+        for (load, row) in [(0, 0), (1, 1)] {
+            let Row { sends, receives, .. } = &traffic.rows[row];
+            let least = sends.0 + receives.0;
+            assert!(at(load, "4M:16") >= least, "{} of {least}", at(load, "4M:16"));
+            assert!(at(load, "4M:16:io2") < at(load, "4M:16"));
+        }
+        let text = text(&traffic);
+        let line = text.lines().find(|line| line.contains("buffers beyond it")).expect("a row");
+        assert!(line.contains("7.0") && line.contains("12.2"), "{line}");
     }
 
     #[test]

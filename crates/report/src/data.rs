@@ -1,6 +1,6 @@
 //! What figures were drawn from, as CSV: for those who draw their own.
 
-use crate::study::sized;
+use crate::study::{faceted, sized};
 use crate::{Analysis, figures, words};
 
 /// A file of each figure of a study's cells, by the name that the figure has.
@@ -45,6 +45,25 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
             }
         }
         files.push((figures::by_size(&one.title), csv(&rows)));
+    }
+    for one in faceted::figures(study) {
+        let head = ["panel", &study.across, "memory", "median", "low", "high", "unit", "beside"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for panel in &one.panels {
+            rows.extend(panel.rows.iter().map(|row| {
+                vec![
+                    panel.name.clone(),
+                    row.level.clone(),
+                    faceted::class(row).to_owned(),
+                    number(row.median),
+                    number(row.low),
+                    number(row.high),
+                    crate::formats::word(&panel.unit),
+                    number(row.beside),
+                ]
+            }));
+        }
+        files.push((figures::by_population(&one.title), csv(&rows)));
     }
     files
 }

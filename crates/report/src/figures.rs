@@ -1,7 +1,7 @@
 //! Every figure of a report as a picture of its own, with its style inside.
 
 use crate::plots::{boxes, ceilings, percentiles};
-use crate::study::{plot, sized};
+use crate::study::{faceted, plot, sized};
 use crate::{Analysis, placement, words};
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
@@ -24,6 +24,11 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     if let Some(study) = &analysis.study {
         for one in sized::figures(analysis, study) {
             figures.push((by_size(&one.title), one.draw()));
+        }
+    }
+    if let Some(study) = &analysis.study {
+        for one in faceted::figures(study) {
+            figures.push((by_population(&one.title), one.draw(analysis, &study.across)));
         }
     }
     for one in placement::figures::all(analysis) {
@@ -71,6 +76,11 @@ pub(crate) fn of_panel(at: usize, title: &str) -> String {
 /// Name of a figure by message size.
 pub(crate) fn by_size(title: &str) -> String {
     format!("by-size-{}", plain(title))
+}
+
+/// Name of a figure by memory population.
+pub(crate) fn by_population(title: &str) -> String {
+    format!("populations-{}", plain(title))
 }
 
 /// A figure with its namespace and its colours, so that it needs no page around it: each element

@@ -82,12 +82,12 @@ pub fn device(kind: DeviceKind) -> &'static str {
     }
 }
 
-/// A node's number; `-1` where the kernel says that there is none.
+/// A node's number; what the kernel says, `-1`, where it says that there is none.
 pub fn node(node: &Fact<u32>) -> String {
-    match node.value() {
-        Some(node) => node.to_string(),
-        None if node.source().0.ends_with(" is -1") => "-1".to_owned(),
-        None => "unknown".to_owned(),
+    match node {
+        Fact::Known { value, .. } => value.to_string(),
+        Fact::Absent { said: Some(said), .. } => said.clone(),
+        _ => "unknown".to_owned(),
     }
 }
 

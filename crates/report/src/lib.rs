@@ -11,6 +11,7 @@ pub mod data;
 pub mod diagnosis;
 pub mod drawn;
 pub mod explained;
+pub mod fabric;
 pub mod figures;
 pub mod fleet;
 pub mod formats;
@@ -18,6 +19,7 @@ pub mod formats;
 mod hardware;
 mod judged;
 mod loss;
+pub mod mesh;
 pub mod peer_check;
 pub mod placed;
 pub mod placement;
@@ -28,6 +30,7 @@ pub mod published;
 mod rdma;
 pub mod results;
 pub mod score;
+mod searched;
 pub mod sessions;
 mod sources;
 pub mod stream;
@@ -42,10 +45,12 @@ use narrows_explain::limits::{Limit, limits};
 use narrows_explain::{Case, Judged};
 use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
+use narrows_model::trial::Trial;
 use narrows_predict::predict;
 use narrows_profile::TrialProfile;
 use narrows_stats::{
-    CopyShare, Label, Pairs, PlacedTest, Summary, Together, copy_share, summarise, together,
+    CopyShare, Label, Pairs, PlacedTest, Searched, Summary, Together, copy_share, summarise,
+    together,
 };
 
 /// A study with everything that is computed from it.
@@ -64,6 +69,8 @@ pub struct Analysis<'a> {
     pub profiles: Vec<TrialProfile>,
     /// What a study's cells say together.
     pub study: Option<study::StudyResults>,
+    /// What the searches of a study have come to.
+    pub searches: Vec<Searched>,
     /// Tests that were run in several placements.
     pub placements: Vec<PlacedTest>,
     /// What should be reached.
@@ -98,6 +105,7 @@ impl<'a> Analysis<'a> {
             stored,
             summaries,
             study,
+            searches: narrows_stats::searches(stored),
             placements: narrows_stats::placements(stored),
             together,
             pairs: narrows_stats::pairs(stored),
@@ -143,12 +151,18 @@ impl<'a> Analysis<'a> {
     /// True when runs were made and their verdict is bad: a fault of the hardware, data that was
     /// corrupted, a rate of nothing, figures that are all impossible.
     pub fn is_bad(&self) -> bool {
-        let is_refused = |summary: &Summary| {
-            summary.estimate.is_none() && summary.labels.contains(&Label::Impossible)
-        };
-        self.has_fault()
-            || self.summaries.iter().any(|summary| {
-                is_refused(summary) || summary.labels.iter().any(|label| label.is_bad())
-            })
+        self.has_fault() || self.summaries.iter().any(is_bad)
     }
+
+    /// The same of some of its trials: what a measurement added by itself, to tell where a loss is,
+    /// is evidence and nothing that was asked for.
+    pub fn is_bad_in(&self, asked: &[Trial]) -> bool {
+        let is_asked = |summary: &&Summary| asked.iter().any(|trial| trial.label == summary.label);
+        self.has_fault() || self.summaries.iter().filter(is_asked).any(is_bad)
+    }
+}
+
+fn is_bad(summary: &Summary) -> bool {
+    let is_refused = summary.estimate.is_none() && summary.labels.contains(&Label::Impossible);
+    is_refused || summary.labels.iter().any(|label| label.is_bad())
 }

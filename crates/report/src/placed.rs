@@ -50,7 +50,7 @@ fn row(slot: &Slot, rule: &str) -> Vec<String> {
         slot.locator.clone(),
         told(at.map(|at| at.socket.to_string())),
         told(at.and_then(|at| at.controller).map(|controller| controller.to_string())),
-        told(at.map(|at| at.channel.clone())),
+        told(at.map(|at| at.channel.to_string())),
         size.unwrap_or_else(|| "empty".to_owned()),
         if at.is_some() { rule.to_owned() } else { "-".to_owned() },
     ]

@@ -53,7 +53,7 @@ pub struct MemoryResult {
     pub loss: Option<LossResult>,
     /// The processors' family.
     pub platform: Option<String>,
-    /// Interleave sets.
+    /// Interleave sets, in order of sockets and parts.
     pub sets: Vec<SetResult>,
     /// True when channels were given to controllers in the order of their labels.
     pub controllers_by_label_order: bool,
@@ -77,7 +77,7 @@ pub struct LossResult {
 /// What it costs one port.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct PortLossResult {
-    /// The interface.
+    /// Name of the interface that it is of.
     pub nic: String,
     /// TCP or UDP, whichever loses more.
     pub path: String,
@@ -109,7 +109,7 @@ pub struct SetResult {
 pub struct MoveResult {
     /// Slot that holds it.
     pub from: String,
-    /// Empty slot.
+    /// The empty slot that it goes to.
     pub to: String,
 }
 
@@ -154,7 +154,7 @@ impl Results {
         findings.iter().any(|finding| finding.weight == Weight::Fault)
     }
 
-    /// Computes them.
+    /// What follows from the facts of a host.
     pub fn of(host: &Host) -> Self {
         let paths = pcie_paths(host);
         Self {
@@ -196,7 +196,7 @@ fn memory(host: &Host) -> MemoryResult {
         sets.iter().map(|set| SetResult {
             socket: *socket,
             cluster: set.cluster,
-            channels: set.channels.clone(),
+            channels: set.channels.iter().map(ToString::to_string).collect(),
             size_bytes: set.size_bytes,
             peak_bytes_per_second: set.peak_bytes_per_second,
         })

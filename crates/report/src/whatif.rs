@@ -33,7 +33,7 @@ pub fn text(change: &Change<'_>) -> String {
     text += &table(change);
     let few = change.after.len() <= DETAILED;
     for reach in change.after.iter().filter(|_| few) {
-        let beside = if adds_up(reach) { "share of it" } else { "headroom" };
+        let beside = if reach.is_sum { "share of it" } else { "headroom" };
         let _ = writeln!(text, "\n{} ({}, {beside})", reach.path, reach.unit);
         for resource in &reach.resources {
             let _ = writeln!(text, "{}", line(reach, resource));
@@ -107,7 +107,7 @@ fn table(change: &Change<'_>) -> String {
             digits(reach.low),
             digits(reach.high),
             reach.bottleneck.as_deref().unwrap_or("not known"),
-            most = if adds_up(reach) { "most of it" } else { "bottleneck" },
+            most = if reach.is_sum { "most of it" } else { "bottleneck" },
         );
     }
     if change.before.is_some() {
@@ -149,11 +149,6 @@ fn rooms(reach: &Reach) -> String {
         false => format!("; not known: {}", missing.join(", ")),
     };
     format!("  {}: {}{unknown}\n", reach.path, rooms.join(", "))
-}
-
-/// Whether a figure is the sum of its parts, and not the least of them.
-fn adds_up(reach: &Reach) -> bool {
-    reach.unit == "us"
 }
 
 fn line(reach: &Reach, resource: &Resource) -> String {

@@ -87,6 +87,7 @@ fn a_limit_that_was_counted_is_the_bottleneck_and_its_remedy_what_to_do() {
         sureness,
         excludes: Vec::new(),
         next: None,
+        action: None,
         worth: None,
     };
     analysis.limits = vec![limit(Sureness::Possible)];

@@ -93,3 +93,27 @@ fn one_module_on_one_controller_is_never_said_to_be_balanced() {
     let line = told[from..].lines().next().expect("a line");
     assert!(line.ends_with("DIMMs 1"), "{line}");
 }
+
+#[test]
+fn a_price_stands_beside_what_it_buys() {
+    let mut study = study("NIC", &[50.0, 90.0, 40.0], 5, None);
+    let names: Vec<String> = (1..=3).map(|level| level.to_string()).collect();
+    let prices = &mut study.study.reading.prices;
+    prices.insert(names[0].clone(), 200.0);
+    prices.insert(names[1].clone(), 900.0);
+    let told = text(&study);
+    assert!(told.contains("Price, and what a hundred of it buys"), "{told}");
+    let rows = |name: &str| {
+        let price = told.lines().skip_while(|line| !line.starts_with("Price"));
+        price
+            .skip(1)
+            .take(5)
+            .any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(name))
+    };
+    // 49.9 Gb/s for 200 are 24.9 for each hundred, 89.8 for 900 ten; the third has no price.
+    assert!(rows("1 200.00 49.9 Gb/s 24.9 Gb/s"), "{told}");
+    assert!(rows("2 900.00 89.8 Gb/s 9.98 Gb/s"), "{told}");
+    assert!(!rows("3 "), "{told}");
+    let html = narrows_report::formats::FORMATS.iter().find(|one| one.name == "html");
+    assert!((html.expect("a format").write)(&Analysis::of(&study)).contains("900.00"));
+}

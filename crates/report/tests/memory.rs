@@ -106,3 +106,59 @@ fn every_format_has_the_figure_its_unit_and_its_source() {
     assert!(traffic.counted[0].contains("4.10 bytes a network byte"), "{traffic:?}");
     assert_eq!(study.records[0].of(Role::Receiver).count(), 1);
 }
+
+#[test]
+fn rates_stand_beside_what_channels_and_links_can_carry_and_own_threads_apart() {
+    use narrows_model::Fact;
+    use narrows_model::host::{Module, Slot, SlotPlace};
+    let mut study = study(2_600_000_000, 1_500_000_000, NetworkPath::Peer);
+    // Two channels of 3200 MT/s: 51.2 GB/s, of which 4.1 are 8 %.
+    let slot = |channel: &str| Slot {
+        at: Some(SlotPlace { socket: 0, channel: channel.into(), ..SlotPlace::default() }),
+        module: Some(Module {
+            is_dram: true,
+            size_bytes: Some(Bytes::gib(16)),
+            configured_mts: Some(3200),
+            ..Module::default()
+        }),
+        ..Slot::default()
+    };
+    let host = &mut study.host;
+    host.memory.slots = Fact::known(vec![slot("A"), slot("B")], "made");
+    host.cpu.model = Fact::known("Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz".into(), "made");
+    study.peer_hosts = vec![host.clone()];
+    for record in &mut study.records {
+        for end in record.of_mut(Role::Receiver) {
+            let memory = end.memory.as_mut().expect("counts");
+            let count = |(of, by, bytes)| Count {
+                of,
+                by,
+                package: Some(0),
+                bytes,
+                counters: 1,
+                ran_thousandths: None,
+            };
+            memory.counts.extend(
+                [
+                    (Quantity::SocketLinkSent, CountedBy::Uncore, 9_600_000_000),
+                    (Quantity::OwnThreads, CountedBy::Resctrl, 4_000_000_000),
+                    (Quantity::OwnThreadsLocal, CountedBy::Resctrl, 1_000_000_000),
+                ]
+                .map(count),
+            );
+        }
+    }
+    let text = explained(&study);
+    for says in [
+        "4.1 GB/s (2.6 GB/s read, 1.5 GB/s written), 8 % of the 51.2 GB/s of its 2 populated",
+        "9.6 GB/s sent over the busiest socket's links, 25 % of the 38.4 GB/s of 2 links at 9.6",
+        "memory of the receiver's threads alone: 4.0 GB/s, 75 % of it with memory of another node",
+    ] {
+        assert!(text.contains(says), "{says}:\n{text}");
+    }
+    // Of a family whose links are not known no share is made up.
+    study.peer_hosts[0].cpu.model = Fact::known("Some other processor".into(), "made");
+    study.host = study.peer_hosts[0].clone();
+    let text = explained(&study);
+    assert!(text.contains("busiest socket's links; scaled"), "{text}");
+}

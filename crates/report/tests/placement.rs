@@ -106,6 +106,7 @@ fn simulated(repeats: u32, planted: &dyn Fn(Metric) -> Planted, seed: u64) -> St
         nics: Vec::new(),
         threads: Threads::Pinned,
         beside: None,
+        prices: Vec::new(),
     };
     let interface = Some("eth0");
     let between = Between { here: &host, there: &host, interface, far_interface: interface };
@@ -222,12 +223,14 @@ fn what_is_planted_is_told_with_its_size() {
     assert!(text.contains("process here off the NIC's node (0)"), "{text}");
     assert!(text.contains("memory at the peer off node 0"), "{text}");
     assert!(text.contains("Not varied: interrupts at the peer"), "{text}");
+    let best = text.lines().find(|line| line.starts_with("best for")).expect("a recommendation");
+    assert!(best.contains("node 0 > node 0; ") && best.contains("and 10 more"), "{best}");
     let drawn = narrows_report::figures::all(&analysis);
     let heat = |name: &&(String, String)| name.0.starts_with("placement-tcp-4-flows-a-row");
     let (_, map) = drawn.iter().find(heat).expect("a map");
     assert_eq!(map.matches("</title>").count(), 32, "a field a placement");
     // The process here is away in half of them: a fifth less, and with remote buffers there more.
-    assert_eq!(map.matches("class=\"worse2\"").count(), 16, "{map}");
+    assert_eq!(map.matches("class=\"worse2\"").count(), 16 + 1, "with the legend's: {map}");
     let (_, bars) = drawn
         .iter()
         .find(|(name, _)| name.starts_with("placement-tcp-4-flows-ends"))

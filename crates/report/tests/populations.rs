@@ -4,8 +4,9 @@ mod planted;
 
 use narrows_model::host::{Host, Nic};
 use narrows_model::study::StoredStudy;
+use narrows_model::trial::Level;
 use narrows_model::{BitsPerSecond, Bytes, Fact};
-use narrows_report::Analysis;
+use narrows_report::{Analysis, data, figures};
 use planted::{host, session};
 
 fn study(sessions: &[(&str, [u64; 6])]) -> StoredStudy {
@@ -121,4 +122,56 @@ fn each_session_has_what_its_own_host_should_reach() {
     let analysis = Analysis::of(&study);
     assert!(analysis.predictions.iter().all(|one| one.sessions.is_empty()));
     assert_eq!(analysis.predictions.len(), 2);
+}
+
+/// TCP and UDP by three populations, each with a session of its own.
+fn two_panels() -> StoredStudy {
+    let mut both = study(&[("1", FULL), ("2", FIVE), ("3", FOUR)]);
+    both.study.reading.across = Some("dimms".into());
+    for (protocol, medians) in [("TCP", [90.0, 60.0, 80.0]), ("UDP", [85.0, 40.0, 70.0])] {
+        let one = planted::study("dimms", &medians, 7, None);
+        for (at, mut trial) in one.trials.into_iter().enumerate() {
+            let id = narrows_model::trial::TrialId(format!("{protocol}-{at}"));
+            for record in one.records.iter().filter(|record| record.trial == trial.id) {
+                let mut record = record.clone();
+                (record.trial, record.session) = (id.clone(), at as u32);
+                both.records.push(record);
+            }
+            trial.levels.push(Level { factor: "protocol".into(), level: protocol.into() });
+            (trial.id, trial.label) = (id, format!("{protocol} {}", trial.label));
+            both.trials.push(trial);
+        }
+    }
+    both
+}
+
+#[test]
+fn populations_share_one_axis_and_each_box_has_the_colour_of_its_balance() {
+    let study = two_panels();
+    let analysis = Analysis::of(&study);
+    let drawn = figures::all(&analysis);
+    let (name, svg) =
+        drawn.iter().find(|(name, _)| name.starts_with("populations-")).expect("a figure");
+    // Two facets of three boxes, and one of each colour in the legend.
+    let boxes = |class: &str| svg.matches(&format!("class=\"{class}\"")).count();
+    assert_eq!((boxes("balanced"), boxes("uneven"), boxes("alikes")), (3, 3, 3), "{svg}");
+    // One axis: TCP's best box stands higher in its facet than UDP's by 5 of about 90 Gb/s.
+    let top = |label: &str| -> f64 {
+        let at = svg.find(&format!("<title>{label} 1: ")).expect("a tip");
+        let head = &svg[..at];
+        let y = head[head.rfind("<rect").expect("a box")..].split(" y=\"").nth(1).expect("a place");
+        y.split('"').next().and_then(|y| y.parse().ok()).expect("a number")
+    };
+    let facet = 118.0;
+    let apart = top("UDP dimms") - facet - top("TCP dimms");
+    assert!((2.0..20.0).contains(&apart), "{apart}");
+    let files = data::all(&analysis);
+    let (_, csv) = files.iter().find(|(file, _)| file == name).expect("its data");
+    assert!(csv.contains("TCP,1,balanced,") && csv.contains("UDP,2,unbalanced,"), "{csv}");
+    assert!(csv.contains("UDP,3,controllers alike,"), "{csv}");
+    let mut one = two_panels();
+    one.trials.retain(|trial| trial.label.starts_with("TCP"));
+    one.records.retain(|record| record.trial.0.starts_with("TCP"));
+    let alone = figures::all(&Analysis::of(&one));
+    assert!(!alone.iter().any(|(name, _)| name.starts_with("populations-")), "its own panel does");
 }

@@ -2,7 +2,7 @@
 
 use narrows_dimm::platform;
 use narrows_dimm::population::Population;
-use narrows_model::host::{Host, Nic, Node, Slot};
+use narrows_model::host::{ChannelId, Host, Nic, Node, Slot};
 use narrows_model::units::three_digits;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,8 +39,7 @@ pub(crate) struct Package<'a> {
 
 /// A channel with its slots, in firmware's order.
 pub(crate) struct Channel<'a> {
-    /// The maker's label.
-    pub label: &'a str,
+    pub id: &'a ChannelId,
     /// Controller inside the socket, where it is known.
     pub controller: Option<u32>,
     /// Slots, those that hold nothing among them.
@@ -150,18 +149,17 @@ fn of_firmware<'a>(slots: &'a [Slot], population: Option<&Population>) -> Vec<Pa
         let Some(at) = &slot.at else { continue };
         let empty = || Package { number: at.socket, ..Package::default() };
         let socket = sockets.entry(at.socket).or_insert_with(empty);
-        let position = socket.channels.iter().position(|channel| channel.label == at.channel);
+        let position = socket.channels.iter().position(|channel| *channel.id == at.channel);
         let position = position.unwrap_or_else(|| {
             let key = (at.socket, at.channel.clone());
             let controller = sets.and_then(|sets| sets.controllers.get(&key).copied());
-            socket.channels.push(Channel { label: &at.channel, controller, slots: Vec::new() });
+            socket.channels.push(Channel { id: &at.channel, controller, slots: Vec::new() });
             socket.channels.len() - 1
         });
         socket.channels[position].slots.push(slot);
     }
     for socket in sockets.values_mut() {
-        // 9 before 10.
-        socket.channels.sort_by_key(|channel| (channel.label.len(), channel.label));
+        socket.channels.sort_by_key(|channel| channel.id);
         socket.fitted = match population {
             Some(population) => population.sockets.iter().any(|one| one.socket == socket.number),
             None => socket.slots().any(|slot| slot.module.is_some()),

@@ -22,7 +22,7 @@ pub(crate) fn size(module: &Module) -> String {
 /// Draws a socket's channels as columns, as many side by side as fit.
 pub(crate) fn draw(frame: &mut Frame, socket: &Package<'_>) {
     let cells = socket.slots().filter_map(|slot| slot.module.as_ref()).map(|m| size(m).len());
-    let labels = socket.channels.iter().map(|channel| channel.label.chars().count());
+    let labels = socket.channels.iter().map(|channel| channel.id.to_string().chars().count());
     let widest = cells.chain(labels).max().unwrap_or(1).clamp(2, CELL_MAX);
     let column = widest + 4;
     let fit = ((frame.inner().saturating_sub(HEAD)) / column).max(1);
@@ -35,8 +35,9 @@ pub(crate) fn draw(frame: &mut Frame, socket: &Package<'_>) {
 
 /// One line of channels: labels, slots from the first to the deepest, and the wires to the socket.
 fn draw_line(frame: &mut Frame, channels: &[Channel<'_>], widest: usize) {
-    let labels =
-        channels.iter().map(|channel| format!(" {:^widest$} ", cut(channel.label, widest)));
+    let labels = channels
+        .iter()
+        .map(|channel| format!(" {:^widest$} ", cut(&channel.id.to_string(), widest)));
     frame.line(row("channel", channels, labels));
     let deepest = channels.iter().map(|channel| channel.slots.len()).max().unwrap_or(0);
     for depth in 0..deepest {

@@ -3,7 +3,7 @@
 use super::layout::{Home, Package};
 use crate::words;
 use narrows_dimm::population::Population;
-use narrows_model::host::{Host, Nic, Node, NodeAccess, Slot};
+use narrows_model::host::{ChannelId, Host, Nic, Node, NodeAccess, Slot};
 use narrows_model::shown;
 use narrows_model::units::three_digits;
 use narrows_predict::dram::socket_peaks;
@@ -65,7 +65,7 @@ fn speeds(slots: &[Slot], socket: u32) -> String {
         here.filter_map(|slot| slot.module.as_ref()).filter(|module| module.is_dram).collect();
     let now: BTreeSet<u32> = modules.iter().filter_map(|module| module.configured_mts).collect();
     let rated: BTreeSet<u32> = modules.iter().filter_map(|module| module.rated_mts).collect();
-    let mut deep: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut deep: BTreeMap<&ChannelId, u32> = BTreeMap::new();
     for slot in slots.iter().filter(|slot| slot.module.as_ref().is_some_and(|m| m.is_dram)) {
         if let Some(at) = slot.at.as_ref().filter(|at| at.socket == socket) {
             *deep.entry(&at.channel).or_default() += 1;

@@ -5,7 +5,7 @@ use super::{Format, csv};
 use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::study::page;
-use crate::{Analysis, hardware, judged, placement, profiled, sessions, words};
+use crate::{Analysis, hardware, judged, placement, profiled, searched, sessions, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
 use narrows_explain::conditions::Found;
@@ -209,6 +209,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         (Metric::LoadToUse, "Memory latency (load to use)"),
     ];
     html! {
+        (searched::section(analysis))
         h2 id="measured" { "Measured" }
         div class="scroll" { (table(analysis)) }
         @if let Some(text) = words::together(analysis) { p { (text) } }

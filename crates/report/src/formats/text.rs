@@ -3,7 +3,7 @@
 
 use super::Format;
 use crate::study::text::tables;
-use crate::{Analysis, judged, placement, probed, profiled, sessions, words};
+use crate::{Analysis, judged, placement, probed, profiled, searched, sessions, words};
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
@@ -34,8 +34,13 @@ fn write(analysis: &Analysis<'_>) -> String {
                 }
                 out.push_str(&placement::text::tables(analysis));
             }
-            title(&mut out, "Measured (median, 95 % interval, runs)");
-            out.push_str(&tables(analysis, results));
+            if !analysis.searches.is_empty() {
+                out.push('\n');
+                out.push_str(&searched::tables(analysis));
+            } else {
+                title(&mut out, "Measured (median, 95 % interval, runs)");
+                out.push_str(&tables(analysis, results));
+            }
         }
         None => {
             measured(&mut out, analysis);

@@ -8,6 +8,10 @@ const LEFT: f64 = 132.0;
 const RIGHT: f64 = WIDTH - 6.0;
 const TOP: f64 = 46.0;
 const ROW: f64 = 26.0;
+/// Width of a letter of the small type.
+const LETTER: f64 = 6.0;
+/// Letters of a row's name in one line.
+const ROW_LETTERS: usize = 24;
 
 /// One field of the map.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +27,13 @@ pub struct Field {
     pub better: Option<f64>,
 }
 
-/// Draws a map of fields; nothing without any.
+/// Draws a map of fields of a placement here and one at the peer; nothing without any.
 pub fn draw(title: &str, fields: &[Field]) -> String {
+    draw_of(title, "here, and the peer:", fields)
+}
+
+/// The same of other rows and columns; `corner` says what they are.
+pub fn draw_of(title: &str, corner: &str, fields: &[Field]) -> String {
     if fields.is_empty() {
         return String::new();
     }
@@ -32,17 +41,22 @@ pub fn draw(title: &str, fields: &[Field]) -> String {
     let columns = names(fields.iter().map(|field| &field.column));
     let width = (RIGHT - LEFT) / columns.len() as f64;
     let mut svg = Svg::new(WIDTH, title);
-    svg.text("axis", (LEFT - 6.0, TOP - 8.0), Anchor::End, "here, and the peer:");
+    svg.text("axis", (LEFT - 6.0, TOP - 8.0), Anchor::End, corner);
     for (at, name) in columns.iter().enumerate() {
         // Long names take turns above and below.
         let up = if at % 2 == 0 { 8.0 } else { 22.0 };
-        let middle = LEFT + width * (at as f64 + 0.5);
-        let letters = (2.0 * width / 6.0) as usize;
-        svg.text("axis", (middle, TOP - up), Anchor::Middle, &short(name, letters.max(4)));
+        let letters = ((2.0 * width / LETTER) as usize).max(4);
+        let (x, anchor) = column_name(at, columns.len(), width, name, letters);
+        svg.text("axis", (x, TOP - up), anchor, &short(name, letters));
     }
     for (at, name) in rows.iter().enumerate() {
         let middle = TOP + ROW * (at as f64 + 0.5) + 4.0;
-        svg.text("axis", (LEFT - 6.0, middle), Anchor::End, &short(name, 24));
+        let lines = in_lines(name, ROW_LETTERS);
+        let up = if lines.len() > 1 { 5.5 } else { 0.0 };
+        for (line, text) in lines.iter().enumerate() {
+            let at = (LEFT - 6.0, middle - up + 11.0 * line as f64);
+            svg.text("axis", at, Anchor::End, &short(text, ROW_LETTERS));
+        }
     }
     for field in fields {
         let at = |names: &[&String], name: &String| {
@@ -55,7 +69,47 @@ pub fn draw(title: &str, fields: &[Field]) -> String {
         let text = short(&field.says, (width / 6.0) as usize);
         svg.text("inside", (LEFT + x + width / 2.0, TOP + y + 17.0), Anchor::Middle, &text);
     }
-    svg.finish(TOP + ROW * rows.len() as f64 + 6.0)
+    let height = legend(&mut svg, TOP + ROW * rows.len() as f64 + 10.0);
+    svg.finish(height)
+}
+
+/// Where the name of a column stands: over its middle, or as far from there as keeps it inside.
+fn column_name(at: usize, of: usize, width: f64, name: &str, letters: usize) -> (f64, Anchor) {
+    let middle = LEFT + width * (at as f64 + 0.5);
+    let half = LETTER * name.chars().count().min(letters) as f64 / 2.0;
+    let is_last = at + 1 == of;
+    if is_last && middle + half > RIGHT { (RIGHT, Anchor::End) } else { (middle, Anchor::Middle) }
+}
+
+/// A name in two lines where it is too long for one, parted at a comma or colon.
+fn in_lines(name: &str, letters: usize) -> Vec<&str> {
+    if name.chars().count() <= letters {
+        return vec![name];
+    }
+    let mut parts = name.match_indices([',', ':']).map(|(at, _)| at + 1);
+    match parts.rfind(|at| name[..*at].chars().count() <= letters) {
+        Some(at) => vec![&name[..at], name[at..].trim_start()],
+        None => vec![name],
+    }
+}
+
+/// What the shades mean, below the map; where that ends.
+fn legend(svg: &mut Svg, top: f64) -> f64 {
+    let mut x = 6.0;
+    svg.text("axis", (x, top + 9.0), Anchor::Start, "against the first:");
+    x += 96.0;
+    for (class, says) in [
+        ("better1", "better"),
+        ("alike", "5 %"),
+        ("worse1", "worse"),
+        ("worse2", "15 %"),
+        ("worse3", "30 %"),
+    ] {
+        svg.rect(class, (x, top), (14.0, 11.0), "");
+        svg.text("axis", (x + 18.0, top + 9.0), Anchor::Start, says);
+        x += 52.0;
+    }
+    top + 17.0
 }
 
 /// Names in the order in which they come first.
@@ -96,8 +150,25 @@ mod tests {
         };
         let fields = [field("node 0", "node 0", Some(1.0)), field("node 1", "node 0", Some(0.6))];
         let drawn = draw("TCP", &fields);
-        assert_eq!(drawn.matches("<rect").count(), 2);
-        assert!(drawn.contains("class=\"alike\"") && drawn.contains("class=\"worse3\""), "{drawn}");
+        assert_eq!(drawn.matches("</title>").count(), 2);
+        assert_eq!(
+            drawn.matches("class=\"alike\"").count(),
+            2,
+            "its field, and the legend: {drawn}"
+        );
+        assert_eq!(drawn.matches("class=\"worse3\"").count(), 2, "{drawn}");
         assert_eq!(draw("TCP", &[]), "");
+    }
+
+    #[test]
+    fn long_names_are_parted_and_the_last_column_ends_inside() {
+        let two = in_lines("eth0: node 1, memory 0, irq 0", 24);
+        assert_eq!(two, ["eth0: node 1, memory 0,", "irq 0"]);
+        assert_eq!(in_lines("node 1, irq 0", 24), ["node 1, irq 0"]);
+        assert_eq!(in_lines(&"x".repeat(30), 24).len(), 1);
+        let (x, _) = column_name(3, 4, 55.0, "node 0, memory 1", 18);
+        assert_eq!(x, RIGHT);
+        let (x, _) = column_name(0, 4, 55.0, "node 0", 18);
+        assert_eq!(x, LEFT + 27.5);
     }
 }

@@ -118,9 +118,12 @@ impl Drawer<'_> {
             self.svg.line(&class, (LEFT + FRAME_WIDTH, *port), (RAIL, *port));
         }
         self.svg.line(&class, (RAIL, *first), (RAIL, *last));
-        let says = format!("links between sockets: {}", links.says());
-        self.svg.text("link-text", (LEFT, self.y + 8.0), Anchor::Start, &says);
-        self.y += LINE + 2.0;
+        // In two lines: one would end beyond the picture.
+        for says in ["links between sockets:", &links.says()] {
+            self.svg.text("link-text", (LEFT, self.y + 8.0), Anchor::Start, says);
+            self.y += LINE;
+        }
+        self.y += 2.0;
     }
 
     fn unplaced(&mut self, layout: &Layout<'_>) {

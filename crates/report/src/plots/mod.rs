@@ -6,6 +6,7 @@ pub mod boxes;
 pub mod ceilings;
 pub mod curve;
 pub mod curves;
+pub mod fabric;
 pub mod flame;
 pub mod heat;
 pub mod host;

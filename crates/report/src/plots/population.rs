@@ -7,7 +7,7 @@ use crate::drawn::layout::Package;
 use crate::drawn::memory;
 use narrows_dimm::interleave::Set;
 use narrows_dimm::population::Population;
-use narrows_model::host::Slot;
+use narrows_model::host::{ChannelId, Slot};
 use narrows_model::units::three_digits;
 
 const CHANNEL_MAX: f64 = 44.0;
@@ -48,11 +48,11 @@ pub(crate) fn draw(
     let below = top + deepest as f64 * (MODULE + 2.0);
     for (column, channel) in channels.iter().enumerate() {
         let x = place.left + (column as f64 + 0.5) * width - 1.5;
-        svg.text("axis", (x, below + 9.0), Anchor::Middle, &short(channel.label, 8));
+        svg.text("axis", (x, below + 9.0), Anchor::Middle, &short(&channel.id.to_string(), 8));
     }
     let sets = population.and_then(|population| population.sets.as_ref().ok());
     let sets = sets.and_then(|sets| sets.by_socket.get(&socket.number));
-    let labels: Vec<&str> = channels.iter().map(|channel| channel.label).collect();
+    let labels: Vec<&ChannelId> = channels.iter().map(|channel| channel.id).collect();
     let place = Place { width, ..place };
     draw_sets(svg, sets.map(Vec::as_slice).unwrap_or_default(), &labels, place, below + LINE)
 }
@@ -91,12 +91,12 @@ fn slot_at(svg: &mut Svg, slot: &Slot, at: (f64, f64), width: f64) {
 }
 
 /// A bar under each channel of a set, and a line that says what the set is.
-fn draw_sets(svg: &mut Svg, sets: &[Set], labels: &[&str], place: Place, top: f64) -> f64 {
+fn draw_sets(svg: &mut Svg, sets: &[Set], labels: &[&ChannelId], place: Place, top: f64) -> f64 {
     let mut y = top;
     for (index, set) in sets.iter().enumerate() {
         let class = format!("set set{}", index % SHADES);
         for label in &set.channels {
-            if let Some(column) = labels.iter().position(|have| have == label) {
+            if let Some(column) = labels.iter().position(|have| *have == label) {
                 let x = place.left + column as f64 * place.width;
                 svg.rect(&class, (x, y), (place.width - 3.0, BAR), "");
             }

@@ -1,9 +1,11 @@
 //! A study by panels: the cells along one factor side by side, a panel for every combination of the
 //! others; what differs, what is equal, and what time did.
 
+pub mod faceted;
 mod grouped;
 pub mod page;
 pub mod plot;
+mod priced;
 pub mod side;
 pub mod sized;
 pub mod text;
@@ -452,7 +454,7 @@ mod tests {
                 configured_mts: Some(3200),
                 ..Module::default()
             };
-            let label = char::from(b'A' + channel).to_string();
+            let label = char::from(b'A' + channel).to_string().into();
             let at = SlotPlace { socket: 0, channel: label, controller: None };
             let module = (channel < 4).then_some(module);
             Slot { at: Some(at), module, ..Slot::default() }

@@ -1,7 +1,7 @@
 //! A study's figures and tables in the page.
 
 use super::plot;
-use super::{Panel, StudyResults, side, sized, text};
+use super::{Panel, StudyResults, faceted, side, sized, text};
 use crate::{Analysis, words};
 use maud::{Markup, PreEscaped, html};
 
@@ -16,6 +16,12 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
         div class="grid" {
             @for one in sized::figures(analysis, results) {
                 div class="card" { h3 { (one.title) } (PreEscaped(one.draw())) }
+            }
+            @for one in faceted::figures(results) {
+                div class="card" {
+                    h3 { (one.title) }
+                    (PreEscaped(one.draw(analysis, &results.across)))
+                }
             }
             @for (at, panel) in results.panels.iter().enumerate() {
                 (card(analysis, panel, results, at))

@@ -23,9 +23,7 @@ pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> 
     if low > high {
         return String::new();
     }
-    // From zero, unless all that is seen lies in a narrow band far from it.
-    let low = if low > 0.5 * high { low - 0.3 * (high - low) - 0.02 * high } else { 0.0 };
-    let high = high + 0.05 * (high - low);
+    let (low, high) = span(low, high);
     let y = |value: f64| BOTTOM - (value - low) / (high - low) * (BOTTOM - TOP);
     let mut svg = Svg::new(WIDTH, &format!("{title} by {across}"));
     let (scale, unit) = scale(panel.unit, high);
@@ -43,7 +41,7 @@ pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> 
     let every = cells.len().div_ceil(12).max(1);
     for (at, summary) in cells.iter().enumerate() {
         let middle = LEFT + step * (at as f64 + 0.5);
-        one(&mut svg, summary, middle, (step * 0.36).min(22.0), &y, panel);
+        one(&mut svg, summary, (middle, (step * 0.36).min(22.0)), &y, (panel.unit, "box"));
         if let Some(beside) = panel.rows[at].beside {
             let tip = format!("beside: {}", words::value(beside, panel.unit));
             svg.rect("beside", (middle - 3.5, y(beside) - 3.5), (7.0, 7.0), &tip);
@@ -58,8 +56,14 @@ pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> 
     svg.finish(BOTTOM + 38.0)
 }
 
+/// From zero, unless all that is seen lies in a narrow band far from it.
+pub(super) fn span(low: f64, high: f64) -> (f64, f64) {
+    let low = if low > 0.5 * high { low - 0.3 * (high - low) - 0.02 * high } else { 0.0 };
+    (low, high + 0.05 * (high - low))
+}
+
 /// What an axis up to `high` counts in.
-fn scale(unit: Unit, high: f64) -> (f64, &'static str) {
+pub(super) fn scale(unit: Unit, high: f64) -> (f64, &'static str) {
     let scales: &[(f64, &str)] = match unit {
         Unit::BitsPerSecond => &[(1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")],
         Unit::BytesPerSecond => &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")],
@@ -75,12 +79,20 @@ fn scale(unit: Unit, high: f64) -> (f64, &'static str) {
     fits.or(scales.last()).copied().unwrap_or((1.0, ""))
 }
 
-fn one(svg: &mut Svg, summary: &Summary, x: f64, half: f64, y: &dyn Fn(f64) -> f64, panel: &Panel) {
+/// One cell's box around `x`, so wide to each side; its unit, and the class that it is drawn with.
+pub(super) fn one(
+    svg: &mut Svg,
+    summary: &Summary,
+    (x, half): (f64, f64),
+    y: &dyn Fn(f64) -> f64,
+    (unit, class): (Unit, &str),
+) {
     let Some(plot) = &summary.box_plot else { return };
-    let of = |value: f64| words::value(value, panel.unit);
+    let of = |value: f64| words::value(value, unit);
     if summary.values.len() == 1 {
         let tip = format!("{}: {}", summary.label, of(plot.median));
-        svg.rect("single", (x - half, y(plot.median) - 1.5), (2.0 * half, 3.0), &tip);
+        let class = if class == "box" { "single" } else { class };
+        svg.rect(class, (x - half, y(plot.median) - 1.5), (2.0 * half, 3.0), &tip);
         return;
     }
     for (from, to) in [(plot.whisker_low, plot.quartile_1), (plot.quartile_3, plot.whisker_high)] {
@@ -100,7 +112,7 @@ fn one(svg: &mut Svg, summary: &Summary, x: f64, half: f64, y: &dyn Fn(f64) -> f
         summary.values.len()
     );
     let (top, bottom) = (y(plot.quartile_3), y(plot.quartile_1));
-    svg.rect("box", (x - half, top), (2.0 * half, (bottom - top).max(1.0)), &tip);
+    svg.rect(class, (x - half, top), (2.0 * half, (bottom - top).max(1.0)), &tip);
     svg.line("median", (x - half, y(plot.median)), (x + half, y(plot.median)));
     for outlier in &plot.outliers {
         svg.dot("outlier", (x, y(*outlier)), &format!("outlier {}", of(*outlier)));

@@ -1,7 +1,7 @@
 //! All cells of a study side by side: medians, and CPU of both ends.
 
 use super::text::levels;
-use super::{Panel, Row, StudyResults};
+use super::{Panel, Row, StudyResults, priced};
 use crate::{Analysis, words};
 
 /// Columns of panels; with more, panels are rows.
@@ -26,6 +26,7 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
     let titled = [
         ("Medians", of(results, &median)),
         ("CPU of the busiest thread, sender / receiver", of(results, &cpu)),
+        ("Price, and what a hundred of it buys", priced::table(analysis, results)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
 }

@@ -51,7 +51,7 @@ pub fn recommendation(results: &StudyResults) -> Option<String> {
     }
     let split: Vec<&str> = panels.iter().map(|panel| title(panel)).collect();
     let across = &results.across;
-    let mut text = format!("best for {}: {across} {}", split.join(" and "), names.join(", "));
+    let mut text = format!("best for {}: {across} {}", split.join(" and "), listed(&names));
     // A level that was measured with several populations has the worst of them.
     let memory = |level: &str| {
         let rows = panels.iter().flat_map(|panel| &panel.rows);
@@ -66,6 +66,19 @@ pub fn recommendation(results: &StudyResults) -> Option<String> {
     }
     Some(text)
 }
+
+/// Names one after the other, the first of many, parted so that commas inside do not matter.
+fn listed(names: &[&str]) -> String {
+    let between = if names.iter().any(|name| name.contains(',')) { "; " } else { ", " };
+    let text = names.iter().take(NAMES).copied().collect::<Vec<_>>().join(between);
+    match names.len().saturating_sub(NAMES) {
+        0 => text,
+        more => format!("{text}{between}and {more} more"),
+    }
+}
+
+/// More names than this are no recommendation.
+const NAMES: usize = 6;
 
 /// What a recommendation says of memory. Balanced without more is only said of all channels.
 const POPULATED: [(Memory, &str); 4] = [
@@ -125,7 +138,7 @@ fn of_panel(panel: &Panel, across: &str, confidence: f64) -> String {
 }
 
 /// What a panel is called: where it is the only one, what its figures are.
-fn title(panel: &Panel) -> &str {
+pub fn title(panel: &Panel) -> &str {
     if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name }
 }
 

@@ -55,7 +55,7 @@ fn controller(module: &ControllerModule) -> Vec<String> {
 
 fn row(slot: &Slot) -> Vec<String> {
     let (socket, channel) = match &slot.at {
-        Some(at) => (at.socket.to_string(), at.channel.clone()),
+        Some(at) => (at.socket.to_string(), at.channel.to_string()),
         None => ("unknown".into(), "unknown".into()),
     };
     let place = vec![slot.locator.clone(), slot.bank.clone(), socket, channel];

@@ -69,7 +69,7 @@ fn memory(host: &Host) -> Branch {
             population.sets.as_ref().ok().and_then(|sets| sets.by_socket.get(&socket.socket));
         let sets = sets.map_or(String::new(), |sets| format!(": {}", dimm_balance::list(sets)));
         let mut at = Branch::leaf(format!("socket {}{sets}", socket.socket));
-        for (channel, modules) in socket.ordered() {
+        for (channel, modules) in &socket.channels {
             let sizes: Vec<String> =
                 modules.iter().map(|mib| Bytes::mib(*mib).to_string()).collect();
             let held = if sizes.is_empty() { "empty".to_owned() } else { sizes.join(" + ") };

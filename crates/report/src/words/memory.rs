@@ -2,10 +2,12 @@
 //! needs, and what could not be counted.
 
 use crate::Analysis;
+use narrows_model::host::Host;
 use narrows_model::load::Role;
 use narrows_model::memory_traffic::Uncounted;
-use narrows_model::trial::NetworkPath;
+use narrows_model::trial::{EndHost, NetworkPath};
 use narrows_predict::bus::{self, Moves, Way};
+use narrows_predict::{dram, link_rate};
 use narrows_stats::{MemoryUse, Summary};
 
 /// Whose host a use is of. A memory kernel has one end, and two ends inside a host have one host.
@@ -38,13 +40,72 @@ pub fn needed(analysis: &Analysis<'_>, summary: &Summary, end: Role) -> Option<M
     bus::of_trial(trial, way, analysis.stored.study.cache_bytes)
 }
 
+/// The facts of the host that an end of a cell ran on; `None` where they are not known.
+fn facts<'a>(analysis: &'a Analysis<'_>, summary: &Summary, end: Role) -> Option<&'a Host> {
+    let stored = analysis.stored;
+    let trial = stored.trials.iter().find(|trial| trial.label == summary.label)?;
+    let of = trial.ends_of(end).next().map_or(EndHost::Controller, |end| end.host);
+    match of {
+        EndHost::Peer(at) if trial.path == NetworkPath::Peer => stored.peer_hosts.get(at as usize),
+        _ => Some(&stored.host),
+    }
+}
+
+/// What a rate is of the peak of a host's populated channels: `, 21 % of the 204.8 GB/s of its 8
+/// channels`.
+pub fn of_peak(host: Option<&Host>, bytes_per_second: f64) -> String {
+    let slots = host.and_then(|host| host.memory.slots.value());
+    let sockets = slots.and_then(|slots| dram::socket_peaks(slots).ok()).unwrap_or_default();
+    let peak: f64 = sockets.values().map(|socket| socket.rate_bytes_per_second.0).sum();
+    if peak <= 0.0 {
+        return String::new();
+    }
+    let channels: u32 = sockets.values().map(|socket| socket.channels).sum();
+    let share = 100.0 * bytes_per_second / peak;
+    format!(", {share:.0} % of the {:.1} GB/s of its {channels} populated channels", peak / 1e9)
+}
+
+/// What a rate over the links of a socket is of what they can carry; empty where that is not known.
+pub fn of_links(host: Option<&Host>, bytes_per_second: f64) -> String {
+    let Some(rate) = host.and_then(link_rate) else { return String::new() };
+    let share = 100.0 * bytes_per_second / rate.bytes_per_second;
+    format!(
+        ", {share:.0} % of the {:.1} GB/s of {} links at {} GT/s (the most of the family; headers \
+         come on top)",
+        rate.bytes_per_second / 1e9,
+        rate.links,
+        rate.gts
+    )
+}
+
+/// What the threads of an end moved by themselves; `None` where the caches did not count it.
+fn own_threads(summary: &Summary, of: &MemoryUse) -> Option<String> {
+    let rate = of.own_threads_bytes_per_second? / 1e9;
+    let end = match (summary.path, of.end) {
+        (NetworkPath::Memory, _) => "the kernel's threads",
+        (_, Role::Sender) => "the sender's threads",
+        (_, Role::Receiver | Role::Background) => "the receiver's threads",
+    };
+    let remote = of.own_threads_remote_share;
+    let remote = remote.map_or(String::new(), |share| {
+        format!(", {:.0} % of it with memory of another node", 100.0 * share)
+    });
+    Some(format!(
+        "memory of {end} alone: {rate:.1} GB/s{remote}; counted by the caches (resctrl), without \
+         what devices and interrupts on other threads move"
+    ))
+}
+
 /// What was counted at one end; `None` where nothing was.
 fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option<String> {
     let gb_s = |bytes: f64| format!("{:.1} GB/s", bytes / 1e9);
-    let mut text = format!("memory of {}: {}", host(summary, of), gb_s(of.bytes_per_second?));
+    let rate = of.bytes_per_second?;
+    let at = facts(analysis, summary, of.end);
+    let mut text = format!("memory of {}: {}", host(summary, of), gb_s(rate));
     if let (Some(read), Some(written)) = (of.read_bytes_per_second, of.written_bytes_per_second) {
         text += &format!(" ({} read, {} written)", gb_s(read), gb_s(written));
     }
+    text += &of_peak(at, rate);
     if let Some(ratio) = &of.per_network_byte {
         text += &format!(
             ", {:.2} bytes a network byte ({:.2} to {:.2})",
@@ -60,6 +121,7 @@ fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option
     }
     if let Some(sent) = of.socket_link_bytes_per_second {
         text += &format!("; {} sent over the busiest socket's links", gb_s(sent));
+        text += &of_links(at, sent);
     }
     if let Some(share) = of.device_writes_in_cache_share {
         text += &format!("; {:.0} % of what devices wrote was in the cache", 100.0 * share);
@@ -78,7 +140,8 @@ pub fn memory_use(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
     // Two ends on one host count the same bus.
     let of = summary.memory.iter().filter_map(|one| counted(analysis, summary, one));
     let most = if summary.is_one_host() { 1 } else { usize::MAX };
-    of.take(most).collect()
+    let own = summary.memory.iter().filter_map(|one| own_threads(summary, one));
+    of.take(most).chain(own).collect()
 }
 
 /// What could not be counted of a cell's hosts, each reason once.

@@ -4,10 +4,12 @@ mod delays;
 mod memory;
 mod pairs;
 mod reconciled;
+mod traffic;
 
 pub use delays::delays;
 pub use memory::{memory_missing, memory_use, moves};
 pub use pairs::pairs;
+pub use traffic::traffic;
 
 use crate::Analysis;
 use narrows_model::host::{Host, Nic};
@@ -416,36 +418,6 @@ pub fn overhead(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
             100.0 * controller
         )
     })
-}
-
-/// System calls and packets a second, and what else the kernel said of the flows.
-pub fn traffic(summary: &Summary) -> Option<String> {
-    let traffic = summary.traffic.as_ref()?;
-    let calls = |calls: Option<f64>| calls.map_or("-".to_owned(), count);
-    // A workload that counts no calls has no flows that last.
-    traffic.sender_calls_per_second.or(traffic.receiver_calls_per_second)?;
-    let mut text = format!(
-        "calls/s: sender {}, receiver {}",
-        calls(traffic.sender_calls_per_second),
-        calls(traffic.receiver_calls_per_second)
-    );
-    let (out, into) = (
-        traffic.sender_interface_packets_per_second,
-        traffic.receiver_interface_packets_per_second,
-    );
-    if out.is_some() || into.is_some() {
-        let (out, into) = (calls(out), calls(into));
-        text += &format!("; interface packets/s: {out} sent, {into} received");
-    }
-    if let Some(zero) = &summary.zero_copy {
-        let share = 100.0 * zero.copied as f64 / zero.completed.max(1) as f64;
-        let sends = count(zero.completed as f64);
-        text += &format!("; of {sends} sends without a copy {share:.0} % were copied");
-    }
-    if let Some(bytes) = summary.verified_bytes {
-        text += &format!("; {}", crate::rdma::compared(bytes));
-    }
-    Some(text)
 }
 
 /// The socket buffers read back as the flow began, send and receive.

@@ -2,6 +2,7 @@
 
 use super::{counted, middle, range};
 use crate::Analysis;
+use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_stats::{OVERLAP_MIN, PairRate, Pairs};
 
@@ -21,7 +22,7 @@ fn of_trial(stored: &StoredStudy, pairs: &Pairs, several: bool) -> Vec<String> {
     let mut told: Vec<&PairRate> = pairs.each.iter().collect();
     let left_out = told.len().saturating_sub(ALL_TOLD_MAX);
     if left_out > 0 {
-        told.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+        told.sort_by(|a, b| speed(a).total_cmp(&speed(b)));
         told.truncate(ALL_TOLD_MAX);
     }
     lines.extend(told.into_iter().map(|one| pair(stored, one)));
@@ -32,28 +33,35 @@ fn of_trial(stored: &StoredStudy, pairs: &Pairs, several: bool) -> Vec<String> {
     lines
 }
 
-fn rate(pair: &PairRate) -> f64 {
-    pair.estimate.map_or(0.0, |rate| rate.value)
+/// Orders pairs from the slowest to the fastest, whether their figures are rates or times.
+fn speed(pair: &PairRate) -> f64 {
+    pair.estimate.map_or(0.0, |one| if one.unit == Unit::Nanos { -one.value } else { one.value })
 }
 
 /// How even the pairs' rates were, and which was the slowest.
 fn evenness(stored: &StoredStudy, pairs: &Pairs) -> Option<String> {
-    let fairness = pairs.fairness?;
-    let text = format!("fairness {fairness:.3} (Jain's index: 1 where all pairs had the same)");
-    let Some((slowest, one)) = pairs.slowest.and_then(|at| Some((at, pairs.each.get(at.pair)?)))
-    else {
-        return Some(text);
-    };
-    let (from, to) = (stored.host_name(one.from), stored.host_name(one.to));
-    Some(format!("{text}; slowest {from} to {to}, in {} of {} runs", slowest.runs, slowest.of))
+    let even = pairs.fairness.map(|fairness| {
+        format!("fairness {fairness:.3} (Jain's index: 1 where all pairs had the same)")
+    });
+    let slowest = pairs.slowest.and_then(|at| {
+        let one = pairs.each.get(at.pair)?;
+        let (from, to) = (stored.host_name(one.from), stored.host_name(one.to));
+        Some(format!("slowest {from} to {to}, in {} of {} runs", at.runs, at.of))
+    });
+    let told: Vec<String> = even.into_iter().chain(slowest).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 fn pair(stored: &StoredStudy, one: &PairRate) -> String {
     let (from, to) = (stored.host_name(one.from), stored.host_name(one.to));
-    match &one.estimate {
+    let mut text = match &one.estimate {
         Some(rate) => format!("{from} to {to}: {}, {}, n {}", middle(rate), range(rate), rate.n),
         None => format!("{from} to {to}: no run"),
+    };
+    if let Some(back) = &one.back {
+        text += &format!("; back {}, {}", middle(back), range(back));
     }
+    text
 }
 
 /// Whether the sum is one: rates of other times do not add up.
@@ -68,7 +76,9 @@ fn windows(pairs: &Pairs) -> String {
     if pairs.apart > 0 {
         let runs = counted(pairs.apart as usize, "run");
         let least = 100.0 * OVERLAP_MIN;
-        text += &format!("; {runs} with less than {least:.0} % in common have no sum");
+        let times = pairs.each.iter().flat_map(|one| one.estimate).any(|of| of.unit == Unit::Nanos);
+        let lacks = if times { "figure" } else { "sum" };
+        text += &format!("; {runs} with less than {least:.0} % in common have no {lacks}");
     }
     text
 }

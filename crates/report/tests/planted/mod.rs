@@ -21,7 +21,7 @@ pub fn host(modules: [u64; 6]) -> Host {
             configured_mts: Some(2933),
             ..Module::default()
         };
-        let at = SlotPlace { socket: 0, channel: channel.to_string(), controller: None };
+        let at = SlotPlace { socket: 0, channel: channel.to_string().into(), controller: None };
         Slot { at: Some(at), module: (size > 0).then_some(module), ..Slot::default() }
     };
     let slots = modules.into_iter().enumerate().map(slot).collect();

@@ -1,0 +1,104 @@
+//! A fabric: a row of switches a tier, the hosts below, and the links between neighbours.
+
+use super::svg::Anchor;
+use super::{Svg, WIDTH};
+use narrows_fabric::design::{Design, Part, Shape, Tier};
+
+/// Switches of a tier that are drawn; of more the first ones, and how many are left out.
+const DRAWN_MAX: u32 = 12;
+const LEFT: f64 = 8.0;
+const ROW: f64 = 74.0;
+const TOP: f64 = 34.0;
+const HIGH: f64 = 22.0;
+
+/// A tier as it is drawn.
+struct Row {
+    /// Switches that are drawn.
+    drawn: u32,
+    /// Upper edge.
+    y: f64,
+}
+
+impl Row {
+    /// Left edge and width of a switch.
+    fn place(&self, at: u32) -> (f64, f64) {
+        let each = (WIDTH - 2.0 * LEFT) / f64::from(self.drawn);
+        let width = (each - 4.0).min(90.0);
+        (LEFT + each * f64::from(at) + (each - width) / 2.0, width)
+    }
+
+    fn middle(&self, at: u32) -> f64 {
+        let (left, width) = self.place(at);
+        left + width / 2.0
+    }
+}
+
+/// Draws a design.
+pub fn draw(design: &Design) -> String {
+    let title = format!(
+        "{} hosts at {}, {} switches in {} tiers",
+        design.hosts,
+        design.rate_bits_per_second,
+        design.switches(),
+        design.tiers
+    );
+    let mut svg = Svg::new(WIDTH, &title);
+    svg.text("label", (WIDTH / 2.0, 16.0), Anchor::Middle, &title);
+    let rows: Vec<Row> = (0..).zip(&design.parts).map(|(at, part)| row(design, at, part)).collect();
+    for lower in 0..rows.len().saturating_sub(1) {
+        links(&mut svg, design, (&rows[lower], &rows[lower + 1]), design.parts[lower].tier);
+    }
+    for (row, part) in rows.iter().zip(&design.parts) {
+        switches(&mut svg, row, part);
+    }
+    let bottom = TOP + ROW * f64::from(design.tiers - 1) + HIGH;
+    let each = if design.tiers == 1 { "" } else { " a leaf" };
+    let hosts = format!("{} hosts{each}, {} each", design.leaf_hosts, design.rate_bits_per_second);
+    svg.text("small", (WIDTH / 2.0, bottom + 34.0), Anchor::Middle, &hosts);
+    svg.finish(bottom + 44.0)
+}
+
+fn row(design: &Design, at: u32, part: &Part) -> Row {
+    let below = f64::from(u32::from(design.tiers) - 1 - at);
+    Row { drawn: part.count.min(DRAWN_MAX), y: TOP + ROW * below }
+}
+
+fn switches(svg: &mut Svg, row: &Row, part: &Part) {
+    let class = match part.tier {
+        Tier::Leaf => "box",
+        Tier::Aggregation => "conditional",
+        Tier::Spine => "bar",
+    };
+    for at in 0..row.drawn {
+        let (left, width) = row.place(at);
+        let tip = format!("{}: {} of {} links", part.switch, part.links, part.ports);
+        svg.rect(class, (left, row.y), (width, HIGH), &tip);
+    }
+    let left_out = part.count - row.drawn;
+    let more = if left_out > 0 { format!(", and {left_out} more") } else { String::new() };
+    let says = format!("{} x {}{more}", part.count, part.switch);
+    // Below the leaves there are no links, and above the others none of theirs to lower ones.
+    let y = if part.tier == Tier::Leaf { row.y + HIGH + 12.0 } else { row.y - 5.0 };
+    svg.text("axis", (WIDTH / 2.0, y), Anchor::Middle, &says);
+}
+
+/// Each switch that is drawn with those above that it has links to.
+fn links(svg: &mut Svg, design: &Design, (lower, upper): (&Row, &Row), tier: Tier) {
+    for low in 0..lower.drawn {
+        for high in (0..upper.drawn).filter(|high| are_linked(design, tier, low, *high)) {
+            let from = (lower.middle(low), lower.y);
+            svg.line("grid", from, (upper.middle(high), upper.y + HIGH));
+        }
+    }
+}
+
+fn are_linked(design: &Design, tier: Tier, low: u32, high: u32) -> bool {
+    match (design.shape, tier) {
+        (Shape::FatTree { pod_leaves, aggregations, .. }, Tier::Leaf) => {
+            low / pod_leaves == high / aggregations
+        }
+        // A spine has links to the aggregation switch of the same place in every pod.
+        (Shape::FatTree { aggregations, spines, .. }, _) => low % aggregations == high / spines,
+        (Shape::Single | Shape::LeafSpine { .. }, _) => true,
+    }
+}
