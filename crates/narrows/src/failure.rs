@@ -8,6 +8,7 @@ use narrows_hostctl::HostError;
 use narrows_interop::iperf3::Iperf3Error;
 use narrows_rdma::NativeError;
 use narrows_runner::RunError;
+use narrows_runner::launch::SshError;
 use narrows_store::StoreError;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -39,6 +40,11 @@ impl Failure {
     /// An input file that the system does not let us read.
     pub fn unread(path: &Path, error: &std::io::Error) -> Self {
         Self::of(unread(error.kind()), format!("{} cannot be read: {error}", path.display()))
+    }
+
+    /// Whether the user stopped it.
+    pub fn is_stop(&self) -> bool {
+        self.cause.exit().code() == STOPPED
     }
 
     /// What went wrong.
@@ -86,6 +92,19 @@ impl From<RunError> for Failure {
             RunError::Audience(_) => Cause::MACHINE,
         };
         Self::of(cause, says)
+    }
+}
+
+impl From<SshError> for Failure {
+    fn from(error: SshError) -> Self {
+        let cause = match error {
+            SshError::Destination(_) => Cause::SSH_DESTINATION,
+            SshError::NoSsh { .. } => Cause::NO_SSH,
+            SshError::Ended { .. } => Cause::SSH_ENDED,
+            SshError::NoProgram { .. } => Cause::NO_PROGRAM,
+            SshError::Program { .. } => Cause::NO_PROC,
+        };
+        Self::of(cause, error.to_string())
     }
 }
 

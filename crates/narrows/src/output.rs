@@ -132,6 +132,16 @@ pub fn ended(
 
 /// Prints a study, writes report.html beside it when asked, and gives the exit code of its verdict.
 pub fn present(file: &Path, out: &OutArgs, html: Option<&Path>) -> Result<u8, Failure> {
+    present_asked(file, out, html, None)
+}
+
+/// The same; the verdict is that of the trials that were `asked` for, where others were added.
+pub fn present_asked(
+    file: &Path,
+    out: &OutArgs,
+    html: Option<&Path>,
+    asked: Option<&[Trial]>,
+) -> Result<u8, Failure> {
     let stored = narrows_store::read(file)?;
     let analysis = Analysis::of(&stored);
     let format = format(out.format());
@@ -146,7 +156,8 @@ pub fn present(file: &Path, out: &OutArgs, html: Option<&Path>) -> Result<u8, Fa
     if let Some(html) = html {
         write_whole(html, &(formats::html::FORMAT.write)(&analysis))?;
     }
-    Ok(if analysis.is_bad() { VERDICT } else { 0 })
+    let is_bad = asked.map_or_else(|| analysis.is_bad(), |asked| analysis.is_bad_in(asked));
+    Ok(if is_bad { VERDICT } else { 0 })
 }
 
 /// Where everything is; a path that would not fit on the line is told on standard error.

@@ -7,6 +7,7 @@ use narrows_hostctl::namespaces::Namespaces;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -337,16 +338,16 @@ struct Star {
 }
 
 impl Star {
-    fn new(count: usize) -> Self {
+    fn new(label: &str, count: usize) -> Self {
         let ip = |words: String| {
             let done = run(Command::new("ip").args(words.split(' ')));
             assert_eq!(done.status.code(), Some(0), "ip {words}: {}", err(&done));
         };
-        let hub = format!("narrows-{}-hub", std::process::id());
+        let hub = format!("narrows-{label}-{}-hub", std::process::id());
         let mut star = Self { names: vec![hub.clone()] };
         ip(format!("netns add {hub}"));
         for n in 0..count {
-            let name = format!("narrows-{}-{n}", std::process::id());
+            let name = format!("narrows-{label}-{}-{n}", std::process::id());
             ip(format!("netns add {name}"));
             star.names.push(name.clone());
             ip(format!("-n {hub} link add p{n} type veth peer name uplink netns {name}"));
@@ -378,7 +379,7 @@ fn eight_peers_measure_at_the_same_time() {
     if Command::new("ip").arg("-V").output().is_err() {
         return skip("eight_peers", "ip is not there");
     }
-    let star = Star::new(8);
+    let star = Star::new("eight", 8);
     // One key for all, in a file that only its owner can read.
     let key = folder("eight-peers-key").join("key");
     std::fs::write(&key, "5a".repeat(32)).expect("key");
@@ -437,5 +438,66 @@ fn an_agent_answers_over_both_families() {
         command.env("NARROWS_KEY", &agent.key).arg("--out").arg(folder("families"));
         let output = run(&mut command);
         assert_eq!(output.status.code(), Some(0), "{address}: {}", err(&output));
+    }
+}
+
+/// Two agents at one address, told apart by the ports in the study's file.
+#[test]
+fn hosts_of_a_study_may_have_ports_of_their_own() {
+    let dir = folder("ports");
+    let key = dir.join("key");
+    std::fs::write(&key, "5a".repeat(32)).expect("key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).expect("mode");
+    let key = key.to_string_lossy().into_owned();
+    let words = ["-B", "127.0.0.1", "--key-file", &key, "--peers", "127.0.0.0/8"];
+    let agents = [serve(&[], &words), serve(&[], &words)];
+    let [one, other] = agents.each_ref().map(|agent| format!("127.0.0.1:{}", agent.port));
+    let file = dir.join("ports.toml");
+    let text = format!(
+        "name = 'ports'\nrepeats = 1\n[base]\nseconds = 0.2\nbitrate = '8M'\n\
+         peers = ['{one}', '{other}']\npattern = 'pair'\n"
+    );
+    std::fs::write(&file, text).expect("a study");
+    let mut command = narrows();
+    command.args(["study", "run"]).arg(&file).args(["--key-file", &key, "--out"]).arg(&dir);
+    let output = run(command.args(["--format", "json"]));
+    let json = json(&output);
+    assert_eq!(json["results"][0]["done"], 1, "{json}");
+    assert_eq!(json["study"]["peer"], format!("{one}, {other}"));
+    let rate = json["results"][0]["estimate"]["value"].as_f64().expect("a rate");
+    assert!((4e6..12e6).contains(&rate), "{rate}");
+}
+
+#[test]
+fn what_an_interface_carried_is_read_where_the_route_leads() {
+    if !is_root() {
+        return skip("where_the_route_leads", "needs root for network namespaces");
+    }
+    if Command::new("ip").arg("-V").output().is_err() {
+        return skip("where_the_route_leads", "ip is not there");
+    }
+    // The agent's host is named by an address of an interface that carries nothing, as a host is
+    // that reaches a container behind a bridge of its own.
+    let star = Star::new("route", 1);
+    let [hub, far] = [&star.names[0], &star.names[1]];
+    for words in [
+        format!("-n {hub} link add idle type bridge"),
+        format!("-n {hub} addr add 192.0.2.1/32 dev idle"),
+        format!("-n {hub} link set idle up"),
+        format!("-n {far} route add 192.0.2.1 via 198.51.100.1"),
+    ] {
+        let done = run(Command::new("ip").args(words.split(' ')));
+        assert_eq!(done.status.code(), Some(0), "ip {words}: {}", err(&done));
+    }
+    let agent = serve(&["nsenter", &format!("--net=/run/netns/{hub}")], &[]);
+    let port = agent.port.to_string();
+    for direction in [&[][..], &["-R"]] {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/run/netns/{far}")).env("NARROWS_KEY", &agent.key);
+        command.args([env!("CARGO_BIN_EXE_narrows"), "tcp", "192.0.2.1", "-p", &port]);
+        command.args(["-t", "0.5", "--repeats", "1", "-J", "--out"]).arg(folder("route"));
+        let json = json(&run(command.args(direction)));
+        let result = &json["results"][0];
+        assert!(result["estimate"]["value"].as_f64().is_some_and(|rate| rate > 0.0), "{result}");
     }
 }

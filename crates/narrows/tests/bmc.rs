@@ -58,6 +58,28 @@ fn a_controller_tells_its_host() {
     assert_eq!(controller.asked().last().map(String::as_str), Some(SIGNED_OUT));
 }
 
+/// One controller by two names stands for two: each is a host of its own, and nothing differs.
+#[test]
+fn several_controllers_are_a_fleet_and_differ_in_what_they_tell() {
+    let controller = Controller::new(Fault::None);
+    let other = controller.address().replace("127.0.0.1", "localhost");
+    let pin = Fingerprint::of(&controller.certificate).to_string();
+    let ask = |words: &[&str]| {
+        let mut command = narrows();
+        command.arg("host").args(words).args(["--bmc-user", USER, "--tls-fingerprint", &pin]);
+        run(command.env(VARIABLE, PASSWORD))
+    };
+    let output = ask(&["--from", &controller.address(), &other, "redfish://127.0.0.1:1", "--csv"]);
+    let (text, told) = (out(&output), err(&output));
+    assert_eq!(text.lines().filter(|line| line.contains("3500RX")).count(), 2, "{text}\n{told}");
+    assert!(format!("{text}{told}").contains("127.0.0.1:1"), "{text}\n{told}");
+    let output = ask(&["--from", &controller.address(), &other]);
+    assert!(out(&output).contains("2 hosts"), "{}\n{}", out(&output), err(&output));
+    let output = ask(&["--diff", &controller.address(), &other]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("no difference in"), "{}", out(&output));
+}
+
 #[test]
 fn a_password_comes_from_a_file_or_standard_input_for_its_owner_alone() {
     let controller = Controller::new(Fault::None);
@@ -138,9 +160,8 @@ fn addresses_that_are_none_are_refused_before_anything_is_asked() {
         ("host --from http://bmc/redfish/v1", "readable by all"),
         ("host --from https://root:battery@bmc", "no user or password"),
         ("host --from redfish://bmc:0", "'0' is no port"),
-        ("host --from /dev/null --bmc-user x", "names no management controller"),
-        ("host --diff redfish://a redfish://b", "only `narrows host --from`"),
-        ("predict --from redfish://a", "only `narrows host --from`"),
+        ("host --from /dev/null --bmc-user x", "is the address of a management controller"),
+        ("predict --from redfish://a", "only `narrows host` asks"),
     ] {
         refused(narrows().args(words.split(' ')), 2, [error, "redfish://HOST"]);
     }

@@ -208,7 +208,7 @@ fn conditions_are_set_read_back_and_refused_in_words() {
         (&["--netns", "no-such-netns"], 2, "entering the network namespace no-such-netns"),
         (&["-A", "same-core,0"], 2, "same-core is for the second"),
         (&["--touch", "--receiver", "splice"], 2, "cannot be touched"),
-        (&["--rr", "--memory-node", "0,0"], 2, "places no buffers on a node"),
+        (&["--connect", "--memory-node", "0,0"], 2, "places no buffers on a node"),
         (&["--connect", "--buffer", "cold"], 2, "is for streams"),
         (&["--irq", "0"], 2, "--irq: "),
     ] {

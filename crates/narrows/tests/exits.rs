@@ -365,6 +365,13 @@ fn what_a_command_cannot_be_asked_is_told() {
         (&format!("mem --out {here} --size 1K --threads 1"), Cause::LIMIT),
         ("predict --from @ --set mtu=20", Cause::NO_PREDICTION),
         ("predict --from @ --search dimms=95", Cause::NO_PREDICTION),
+        ("fabric --hosts 1 --speed 10G", Cause::NO_FABRIC),
+        ("mesh n[1-", Cause::HOST_SET),
+        ("mesh a b a", Cause::HOST_SET),
+        ("mesh a", Cause::HOST_SET),
+        ("mesh a b", Cause::NO_KEY),
+        ("fabric --hosts 28000 --speed 10G --switch 7148SX", Cause::NO_FABRIC),
+        ("fabric --hosts 9 --speed 10G --switch Catalyst", Cause::NO_FABRIC),
         ("rdma h --provider tcp", Cause::RDMA_WORDS),
     ] {
         ends(&mut with(words, &full), cause);
@@ -373,6 +380,7 @@ fn what_a_command_cannot_be_asked_is_told() {
     let port = agent.port.to_string();
     for (words, cause) in [
         ("tcp 127.0.0.1 --memory-load read:1@node:4095", Cause::NO_PLACE),
+        ("placement --minutes 0.01", Cause::NO_TIME),
         ("tcp 127.0.0.1 -A node:4095,0", Cause::NO_PLACE),
         ("udp 127.0.0.1 -l 1", Cause::LIMIT),
         ("tcp 127.0.0.1 --irq 0", Cause::NO_INTERRUPTS),

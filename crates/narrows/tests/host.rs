@@ -96,7 +96,7 @@ fn what_is_no_description_is_refused() {
     std::fs::write(dir.join("text"), "hello").expect("file");
     std::fs::write(dir.join("empty"), "").expect("file");
     for (path, says) in [
-        (dir.clone(), "none of 2 files tells of a host"),
+        (dir.clone(), "no-host/empty: is empty"),
         (dir.join("text"), "not an SMBIOS table, dmidecode text"),
         (dir.join("empty"), "is empty"),
         (dir.join("none"), "No such file"),

@@ -15,6 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("counters", &["host", "model"]),
     ("dimm", &["model"]),
     ("explain", &["dimm", "model", "predict", "profile", "stats"]),
+    ("fabric", &["model"]),
     ("host", &["dimm", "model"]),
     ("hostctl", &["model"]),
     ("interop", &["control", "hostctl", "model", "workloads"]),
@@ -23,7 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("predict", &["dimm", "model", "stats"]),
     ("profile", &["model", "stats"]),
     ("rdma", &[]),
-    ("report", &["dimm", "explain", "model", "predict", "profile", "stats", "validate"]),
+    ("report", &["dimm", "explain", "fabric", "model", "predict", "profile", "stats", "validate"]),
     (
         "runner",
         &[
@@ -46,8 +47,10 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms without I/O, clock and environment.
-const THINKING: &[&str] =
-    &["dimm", "explain", "model", "plan", "predict", "profile", "report", "stats", "validate"];
+const THINKING: &[&str] = &[
+    "dimm", "explain", "fabric", "model", "plan", "predict", "profile", "report", "stats",
+    "validate",
+];
 /// The rooms that may hold unsafe code.
 const UNSAFE: &[&str] = &["counters", "host", "rdma", "workloads"];
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Segments that the end that answers sent in the window for each round trip, and the report.
 fn segments_a_trip(words: &[&str]) -> (f64, String) {
     let agent = serve(&[], &["-B", "127.0.0.1"]);
-    let dir = folder("options");
+    let dir = folder(&format!("options{}", words.concat()));
     let mut command = narrows();
     command.env("NARROWS_KEY", &agent.key).args(["tcp", "127.0.0.1", "-p"]);
     command.arg(agent.port.to_string()).args(["--rr", "--per-second", "500", "-t", "0.5"]);
@@ -47,4 +47,17 @@ fn quickack_is_in_the_help_the_completions_and_nowhere_else() {
     assert!(script.contains("--quickack"), "{script}");
     let output = run(narrows().args(["tcp", "localhost", "--connect", "--quickack"]));
     assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+}
+
+/// The words of a report, and the words of the sender that the record has.
+#[test]
+fn what_may_wait_unsent_is_told_from_the_command_line_to_the_report() {
+    let (_, report) = segments_a_trip(&["--notsent-lowat", "16K"]);
+    let report: Vec<&str> = report.split_whitespace().collect();
+    let says = "16 KiB unsent at most (TCP_NOTSENT_LOWAT)";
+    assert!(report.join(" ").contains(says), "{report:?}");
+    for words in [["--notsent-lowat", "0"], ["--notsent-lowat", "2G"]] {
+        let output = run(narrows().args(["tcp", "localhost"]).args(words));
+        assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    }
 }

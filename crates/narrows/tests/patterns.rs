@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Served, err, folder, is_root, out, run, skip};
+use narrows_model::record::Outcome;
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -309,5 +310,94 @@ fn hosts_that_cannot_be_had_are_each_named() {
     let says = err(&refused);
     for name in ["nowhere.invalid", "198.51.100.9", "is the same agent as 198.51.100.2"] {
         assert!(says.contains(name), "{name}: {says}");
+    }
+}
+
+/// Of many pairs each has its round trips, and both directions their rates.
+#[test]
+fn hosts_ask_each_other_and_send_both_ways() {
+    if !is_able("hosts_ask_each_other_and_send_both_ways") {
+        return;
+    }
+    let hosts = Bridged::new("trips", 3);
+    let _agents = hosts.agents(&["--peers", "198.51.100.0/24"]);
+    for (kind, pattern, count) in [("tcp", "fan-in", 2), ("udp", "ring", 3)] {
+        let words = ["--rr", "--per-second", "400", "--pattern", pattern, "-t", "0.5"];
+        let words = [&words[..], &["--repeats", "2", "-J"]].concat();
+        let json = json(&run(&mut hosts.measure(kind, &words)));
+        let (result, pairs) = (&json["results"][0], &json["pairs"][0]);
+        assert_eq!((&result["metric"], &result["done"]), (&"round-trip-p50".into(), &2.into()));
+        let each = pairs["each"].as_array().expect("pairs");
+        assert_eq!(each.len(), count, "{pattern}");
+        let medians: Vec<f64> =
+            each.iter().filter_map(|p| p["estimate"]["value"].as_f64()).collect();
+        let (low, high) = medians.iter().fold((f64::MAX, 0f64), |(l, h), m| (l.min(*m), h.max(*m)));
+        let all = result["estimate"]["value"].as_f64().expect("a time");
+        assert!(medians.len() == count && low > 0.0, "{pattern}: {medians:?}");
+        // Each end asks as often, so that half of all trips lies among the pairs' halves.
+        assert!((0.5 * low..=2.0 * high).contains(&all), "{pattern}: {all} of {medians:?}");
+        // 400 a second of each pair, in all.
+        let trips = result["trips_per_second"]["value"].as_f64().expect("a rate");
+        let wanted = 400.0 * count as f64;
+        assert!((0.8 * wanted..1.2 * wanted).contains(&trips), "{pattern}: {trips}");
+        assert!(pairs["fairness"].is_null(), "{pairs}");
+    }
+    let words = ["--pattern", "fan-out", "--bidirectional", "-b", "8M", "-t", "0.5"];
+    let words = [&words[..], &["--repeats", "2", "-J"]].concat();
+    for kind in ["tcp", "udp"] {
+        let json = json(&run(&mut hosts.measure(kind, &words)));
+        let (result, pairs) = (&json["results"][0], &json["pairs"][0]);
+        let rates = |key: &str| -> Vec<f64> {
+            let each = pairs["each"].as_array().expect("pairs").iter();
+            each.filter_map(|pair| pair[key]["value"].as_f64()).collect()
+        };
+        let (there, back) = (rates("estimate"), rates("back"));
+        let near = |rate: &f64| (4e6..12e6).contains(rate);
+        assert!(there.len() == 2 && there.iter().all(near), "{kind}: {there:?}");
+        assert!(back.len() == 2 && back.iter().all(near), "{kind}: {back:?}");
+        let sum = result["estimate"]["value"].as_f64().expect("a sum");
+        let ratio = sum / there.iter().chain(&back).sum::<f64>();
+        assert!((0.9..1.1).contains(&ratio), "{kind}: {sum} of {there:?} and {back:?}");
+        let all_back = result["back"]["value"].as_f64().expect("what went back");
+        let ratio = all_back / back.iter().sum::<f64>();
+        assert!((0.9..1.1).contains(&ratio), "{kind}: {all_back} of {back:?}");
+    }
+}
+
+#[test]
+fn an_agent_starts_the_tools_that_its_owner_lends_and_no_others() {
+    if !is_able("an_agent_starts_the_tools") {
+        return;
+    }
+    if Command::new("iperf3").arg("-v").output().is_err() {
+        return skip("an_agent_starts_the_tools", "iperf3 is not there");
+    }
+    let all = Bridged::new("tools", 1);
+    let dir = folder(&all.names[0]);
+    let text = "name = 'tools'\nrepeats = 2\n[base]\nseconds = 1\nwarmup_seconds = 0\n\
+                engine = 'iperf3'\n[[factor]]\nname = 'flows'\nlevels = [{name='one', parallel=1}, \
+                {name='three', parallel=3}]\n";
+    let file = dir.join("tools.toml");
+    std::fs::write(&file, text).expect("a study");
+    let study = |agent: &[&str]| {
+        let _ = std::fs::remove_file(dir.join("tools.narrows"));
+        let _agent = all.agent(0, agent);
+        let mut command = all.narrows(&["study", "run"]);
+        command.arg(&file).args(["--peer", &Bridged::address(0), "--out"]).arg(&dir);
+        let output = run(&mut command);
+        let stored = narrows_store::read(&dir.join("tools.narrows"));
+        let stored = stored.unwrap_or_else(|why| panic!("{why}: {}", err(&output)));
+        stored.records.iter().map(|record| record.outcome.clone()).collect::<Vec<_>>()
+    };
+    let lent = study(&["--engines", "iperf3"]);
+    assert!(lent.len() == 4 && lent.iter().all(|of| matches!(of, Outcome::Done)), "{lent:?}");
+    // Another tool is lent, which is not this one; and one is lent for shorter runs.
+    for (agent, says) in [
+        (&["--engines", "nuttcp"][..], "refused"),
+        (&["--engines", "iperf3", "--max-streams", "2"], "3 flows, and the agent's owner allows 2"),
+    ] {
+        let made = study(agent);
+        let fails = |of: &Outcome| matches!(of, Outcome::Failed { why, .. } if why.contains(says));
+        assert!(made.iter().any(fails), "{agent:?}: {made:?}");
     }
 }

@@ -6,7 +6,7 @@ mod common;
 use common::starved::patiently;
 use common::{Served, err, folder, is_root, narrows, out, run, serve, skip};
 use serde_json::Value;
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -283,6 +283,32 @@ fn a_check_with_a_peer_answers_in_five_lines() {
     let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(whole.contains("bottleneck: there: a queueing discipline of an end's own"), "{text}");
     assert!(heads[0].contains(" Mb/s"), "{text}");
+}
+
+#[test]
+fn the_exit_code_is_of_what_was_asked_for() {
+    let Some(path) = Path::new("asked") else { return };
+    if !filters(&path.far) {
+        return skip("asked", "nft is not there");
+    }
+    let data = "nft 'add rule ip t c udp length > 600";
+    assert!(path.far(&format!("{data} numgen inc mod 5 == 0 drop'")));
+    let agent = path.agent.as_ref().expect("agent");
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &path.near, env!("CARGO_BIN_EXE_narrows"), "udp"]);
+    command.args(["198.51.100.6", "-p", &agent.port.to_string(), "-b", "20M"]);
+    command.args(["-t", "0.3", "--repeats", "2", "-v"]).env("NARROWS_KEY", &agent.key);
+    command.arg("--out").arg(folder(&path.near)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("started");
+    let mut told = std::io::BufReader::new(child.stderr.take().expect("stderr")).lines();
+    let probes = told.any(|line| line.is_ok_and(|line| line.contains("probing the path")));
+    assert!(probes, "the loss was asked no further");
+    // From here on nothing of what is added comes.
+    assert!(path.far(&format!("{data} drop'")));
+    let rest: Vec<String> = told.map_while(Result::ok).collect();
+    let output = child.wait_with_output().expect("ended");
+    assert!(out(&output).contains("lost 100.00 %"), "{}", out(&output));
+    assert_eq!(output.status.code(), Some(0), "{rest:?}\n{}", out(&output));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{err, fails, folder, is_root, narrows, out, run, serve, skip};
+
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::Command;
@@ -241,27 +242,15 @@ fn orders_beyond_the_limits_are_refused_before_anything_starts() {
 
 /// An order as an end of another version may send it.
 fn raw_order(kind: &str) -> String {
-    use narrows_model::load::{CpuList, Job, Params, Role, Timeline};
+    use narrows_model::load::{Job, Params, Role, Timeline};
     use narrows_model::{Bytes, Nanos};
     let span = Nanos(50_000_000);
     let timeline =
         Timeline { warmup_ns: Nanos(0), window_ns: span, cooldown_ns: Nanos(0), interval_ns: None };
     let job = Job {
-        kind: kind.into(),
-        end: Role::Receiver,
-        params: Params::of_network(Bytes(64), 1),
-        cpus: CpuList::default(),
-        binding: Default::default(),
-        timeline,
         address: Some([127, 0, 0, 1].into()),
         token: "00".repeat(16),
-        namespace: None,
-        node: None,
-        bind: None,
-        iperf3: None,
-        ports: None,
-        grant: None,
-        responses_bps: None,
+        ..Job::new(kind.into(), Role::Receiver, Params::of_network(Bytes(64), 1), timeline)
     };
     let order = narrows_control::session::Order::Prepare { job: Box::new(job) };
     serde_json::to_string(&order).expect("an order") + "\n"

@@ -5,7 +5,7 @@ mod common;
 use common::narrows;
 use narrows_control::session::{Answer, Order};
 use narrows_hostctl::child;
-use narrows_model::load::{CpuList, Job, Params, Role, SocketParams, StreamParams, Timeline};
+use narrows_model::load::{Job, Params, Role, SocketParams, StreamParams, Timeline};
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::takes;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -60,30 +60,18 @@ fn job(kind: &str, end: Role, message: u64, stream: &StreamParams) -> Job {
     let span = Nanos(50_000_000);
     let streams = kind.ends_with("-stream").then(|| stream.clone());
     Job {
-        kind: kind.into(),
-        end,
-        params: Params {
-            stream: streams,
-            socket: Some(SocketParams::default()),
-            ..Params::of_network(Bytes(message), 4)
-        },
-        cpus: CpuList::default(),
-        binding: Default::default(),
-        timeline: Timeline {
-            warmup_ns: span,
-            window_ns: span,
-            cooldown_ns: span,
-            interval_ns: None,
-        },
         address: Some("127.0.0.1".parse().expect("address")),
         token: "0a".repeat(16),
-        namespace: None,
-        node: None,
-        bind: None,
-        iperf3: None,
-        ports: None,
-        grant: None,
-        responses_bps: None,
+        ..Job::new(
+            kind.into(),
+            end,
+            Params {
+                stream: streams,
+                socket: Some(SocketParams::default()),
+                ..Params::of_network(Bytes(message), 4)
+            },
+            Timeline::new(span, span, span),
+        )
     }
 }
 

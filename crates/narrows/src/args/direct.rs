@@ -6,14 +6,15 @@ use super::untaken::Untaken;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use narrows_model::container::Container;
+use narrows_model::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use narrows_model::workload::RdmaVerb;
 use std::path::PathBuf;
 
 /// Who is measured, how often, from where, and where results go: of every direct measurement.
 #[derive(ClapArgs, Clone)]
 pub struct PeerArgs {
-    /// Name or address of the host that runs `narrows serve`; several measure at the same time, and
-    /// share one key
+    /// Name or address of the host that runs `narrows serve`, or ssh:[USER@]HOST to bring an agent
+    /// there for as long as this command runs; several measure at the same time, and share one key
     #[arg(value_name = "HOST", required = true, num_args = 1..=64)]
     pub hosts: Vec<String>,
     /// Port of the agent; without it 7471, and 5201 with --iperf3
@@ -161,9 +162,35 @@ pub struct PacketsArgs {
     /// goes, which the raw sender to another host must be told
     #[arg(long, value_name = "N|max", conflicts_with = "bitrate", value_parser = packet_rate)]
     pub rate: Option<PacketRate>,
+    /// What a search is told.
+    #[command(flatten)]
+    pub search: SearchArgs,
     /// Options of the table.
     #[command(flatten)]
     pub told: Told<Packets>,
+}
+
+/// Options of a search for a rate.
+#[derive(ClapArgs)]
+pub struct SearchArgs {
+    /// Search for the highest rate at which nothing is lost (the throughput of RFC 2544), up to
+    /// --rate: each run's rate follows from those before, until the answer is sure; `narrows study
+    /// resume` goes on with one that was stopped
+    #[arg(long, requires = "rate", conflicts_with_all = ["bidirectional", "bitrate"])]
+    pub zero_loss: bool,
+    /// Share of a run's packets that may be lost, in per cent
+    #[arg(long, value_name = "PERCENT", requires = "zero_loss", default_value_t = 0.0)]
+    pub loss: f64,
+    /// How narrow the answer is to be, in per cent of it
+    #[arg(long, value_name = "PERCENT", requires = "zero_loss", default_value_t = 2.0)]
+    pub resolution: f64,
+    /// Runs of each search after which it is left undecided
+    #[arg(long, value_name = "N", requires = "zero_loss", default_value_t = 80)]
+    pub runs_max: u32,
+    /// Sizes of frames to search for one after the other; without it --length, or 64
+    #[arg(long, value_name = "BYTES", requires = "zero_loss", value_delimiter = ',',
+        value_parser = clap::value_parser!(u64).range(FRAME_BYTES_MIN..=FRAME_BYTES_MAX))]
+    pub sizes: Vec<u64>,
 }
 
 /// How fast packets go.
@@ -176,7 +203,7 @@ pub enum PacketRate {
 }
 
 /// A rate of packets: K, M and G are powers of ten.
-fn packet_rate(text: &str) -> Result<PacketRate, String> {
+fn packet_rate(text: &str) -> Result<PacketRate, Untaken> {
     if text == "max" {
         return Ok(PacketRate::Max);
     }
@@ -188,8 +215,8 @@ fn packet_rate(text: &str) -> Result<PacketRate, String> {
     };
     let rate = number.parse::<f64>().ok().map(|number| number * scale);
     let rate = rate.filter(|rate| (1.0..=1e9).contains(rate));
-    let wrong = || format!("'{text}' is not max, nor 1 to 1G packets a second, such as 14.88M");
-    rate.map(PacketRate::PerSecond).ok_or_else(wrong)
+    let wanted = "max, nor 1 to 1G packets a second, such as 14.88M";
+    rate.map(PacketRate::PerSecond).ok_or_else(|| Untaken::form(text, wanted))
 }
 
 /// Milliseconds of an interval: seconds without a unit, or `10ms`, `1s`.

@@ -21,32 +21,35 @@ const COMMANDS: [(&str, &[&str]); 4] = [
             "udp",
             "rdma",
             "packets",
+            "mesh",
             "placement",
             "serve",
             "study",
         ],
     ),
-    ("Understand", &["host", "predict", "diagnose", "explain", "tune"]),
+    ("Understand", &["host", "predict", "diagnose", "explain", "fabric", "tune"]),
     ("Read and exchange", &["report", "compare", "list", "verify", "export", "import"]),
     ("Set up", &["completions", "man"]),
 ];
 
 /// Options that are declared at their command, by theme. Those of the table have theirs from
 /// [`theme`].
-const THEMES: [(&str, &[&str]); 5] = [
+const THEMES: [(&str, &[&str]); 6] = [
     (
         "Other end",
         &["peer", "port", "key", "key_file", "bind", "ipv4", "ipv6", "netns", "nic", "iperf3"],
     ),
     ("Runs", &["repeats", "rate", "interval", "seed", "explain", "apply"]),
     ("Workload", &["rr", "connect", "copy_share", "verb", "latency", "all"]),
+    ("Search", &["zero_loss", "loss", "resolution", "runs_max", "sizes"]),
     ("Placement", &["inside", "container_net"]),
     ("Results", &["out", "format", "json", "csv", "json_stream", "verbose"]),
 ];
 
 /// The options of measurements that `-h` shows; `--help` has all.
-const COMMON: [&str; 24] = [
+const COMMON: [&str; 25] = [
     "nic",
+    "zero_loss",
     "rate",
     "port",
     "key",
@@ -76,7 +79,7 @@ const COMMON: [&str; 24] = [
 const LONG: [&str; 4] = ["packets", "rdma", "tcp", "udp"];
 
 /// Examples, each a command line and what it does.
-const EXAMPLES: [(&str, &[(&str, &str)]); 17] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 19] = [
     (
         "narrows",
         &[
@@ -109,6 +112,17 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 17] = [
     ),
     ("explain", &[("narrows explain check.narrows", "why each figure is what it is")]),
     (
+        "fabric",
+        &[
+            ("narrows fabric --hosts 480 --speed 25G", "of the switches that are known"),
+            (
+                "narrows fabric --hosts 385 --speed 10G --switch 7148SX --switch 7508",
+                "of two models",
+            ),
+            ("narrows fabric --hosts 2000 --speed 100G --radix 64 --svg f.svg", "with a picture"),
+        ],
+    ),
+    (
         "host",
         &[
             ("narrows host", "this host as a drawing"),
@@ -122,6 +136,14 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 17] = [
         &[
             ("narrows mem -k copy", "one kernel, on one thread and on all"),
             ("narrows mem --latency", "latency by size"),
+        ],
+    ),
+    (
+        "mesh",
+        &[
+            ("narrows mesh n[1-32]", "all pairs, both ways, TCP"),
+            ("narrows mesh n[1-512] --pairs quick -t 1", "one look at every host"),
+            ("narrows mesh n[1-32] --rr", "round trips"),
         ],
     ),
     (
@@ -163,6 +185,7 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 17] = [
         &[
             ("narrows packets", "the smallest frames between two namespaces, raw"),
             ("narrows packets --size 1518 --rate 100k", "large ones at a rate"),
+            ("narrows packets --zero-loss --rate 1M", "the highest rate at which nothing is lost"),
             (
                 "narrows packets HOST --nic eth0 --sender xdp --rate max",
                 "raw frames to a host on the same link",

@@ -4,7 +4,9 @@ mod bmc;
 mod credits;
 mod diagnose;
 mod direct;
+mod fabric;
 pub mod help;
+mod mesh;
 mod placement;
 mod stored;
 mod study;
@@ -15,7 +17,11 @@ mod untaken;
 pub use bmc::BmcArgs;
 pub use credits::CreditsArgs;
 pub use diagnose::DiagnoseArgs;
-pub use direct::{PacketRate, PacketsArgs, PeerArgs, RdmaArgs, SocketArgs, TcpArgs, UdpArgs};
+pub use direct::{
+    PacketRate, PacketsArgs, PeerArgs, RdmaArgs, SearchArgs, SocketArgs, TcpArgs, UdpArgs,
+};
+pub use fabric::FabricArgs;
+pub use mesh::MeshArgs;
 pub use placement::PlacementArgs;
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SessionArgs, StatusArgs, StudyArgs, StudyCommand};
@@ -74,6 +80,12 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Write the runs of a study for other programs: CSV, JSON, Parquet, iperf3's JSON
     Export(ExportArgs),
+    /// Plan a switch fabric: its parts, and what it carries
+    ///
+    /// One switch, leaf and spine, or a fat tree, whichever is the smallest that the known or
+    /// named models make. Says too how long a frame takes, what lossless classes keep
+    /// free in the switches, and where one kind of fabric ends and the next begins.
+    Fabric(FabricArgs),
     /// Puts settings back; started by narrows itself
     #[command(hide = true)]
     Guard,
@@ -93,6 +105,13 @@ pub enum Command {
     /// Without a choice: all kernels on one thread and on all, latency from the first-level cache
     /// to memory, and, where there are several nodes, all pairs of them.
     Mem(MemArgs),
+    /// Measure pairs among many hosts, and name who is slow
+    ///
+    /// In rounds in which no host is in two pairs, all pairs of a round at once. Pairs that are
+    /// slow against the best are measured again among fewer, until each has run by itself; a host
+    /// or a path is named by what the slow ones have in common. A host that fails costs its own
+    /// pairs.
+    Mesh(MeshArgs),
     /// Measure packets a second and their loss
     ///
     /// Frames of 64 to 9018 bytes, raw or over sockets, to a host that runs `narrows serve`, or
@@ -117,15 +136,15 @@ pub enum Command {
     Rdma(RdmaArgs),
     /// Read a study file again: text, JSON or HTML; needs no root
     Report(ReportArgs),
-    /// Be the other end of a measurement: wait for a controller on another host
+    /// Be the other end of a measurement, for a controller elsewhere
     ///
     /// Prints the exact command to run there, key included.
     Serve(ServeArgs),
-    /// Run a whole experiment from a TOML file, over as many sessions as it takes
+    /// Run a whole experiment from a TOML file
     ///
-    /// Factors and levels, repeats in shuffled blocks, a precision to reach, and changes by hand
-    /// such as memory populations, which are read from the machine. A study that is stopped, killed
-    /// or rebooted goes on where it was.
+    /// Over as many sessions as it takes: factors and levels, repeats in shuffled blocks, a
+    /// precision to reach, and changes by hand such as memory populations, which are read from the
+    /// machine. A study that is stopped, killed or rebooted goes on where it was.
     Study(StudyArgs),
     /// Measure TCP throughput to a host that runs `narrows serve`
     Tcp(TcpArgs),
@@ -275,6 +294,7 @@ impl TableName {
 
 /// Options of `host`.
 #[derive(ClapArgs)]
+#[command(group(clap::ArgGroup::new("described").args(["from", "diff"])))]
 pub struct HostArgs {
     /// Read this instead, one description of a host or several of it: a capture, a folder with sys
     /// and proc, a sosreport or supportconfig, an SMBIOS table, Redfish's resources, hwloc's XML,
@@ -286,7 +306,7 @@ pub struct HostArgs {
     pub bmc: BmcArgs,
     /// Look at many hosts at once, each file of --from or of its folders a host: populations by
     /// maker and model, who differs from its siblings, the worst first. Without it that is done for
-    /// a folder of files, and for several descriptions of one kind
+    /// a folder of files, for several descriptions of one kind, and for several controllers
     #[arg(long, requires = "from", conflicts_with_all = ["tree", "svg", "table", "slot_map"])]
     pub fleet: bool,
     /// Print many hosts as CSV, a line each
@@ -479,6 +499,10 @@ pub struct ServeArgs {
     /// started as root, workers keep CAP_PERFMON for that
     #[arg(long)]
     pub profile: bool,
+    /// Outside tools whose servers controllers may have started here for a run, such as
+    /// iperf3,perftest; a server answers whoever reaches its port meanwhile
+    #[arg(long, value_name = "TOOL", value_delimiter = ',', value_parser = engine_names())]
+    pub engines: Vec<String>,
     /// When started as root, become this user and keep only the rights that workloads need; root
     /// stays root
     #[arg(long, value_name = "NAME", default_value = "nobody")]
@@ -488,8 +512,17 @@ pub struct ServeArgs {
     pub netns: Option<String>,
     /// Answer iperf3 clients instead. Its protocol knows no key: whoever reaches the port can have
     /// tests, one at a time
-    #[arg(long, conflicts_with_all = ["key_file", "data_ports", "profile"])]
+    #[arg(long, conflicts_with_all = ["key_file", "data_ports", "profile", "engines"])]
     pub iperf3: bool,
+    /// End when standard input is closed, or silent for that long: how `ssh:HOST` starts it
+    #[arg(long, hide = true, value_name = "SECONDS", conflicts_with = "iperf3")]
+    pub until_closed: Option<u32>,
+}
+
+/// Tools that a study can name.
+fn engine_names() -> PossibleValuesParser {
+    let names = narrows_interop::engines::ENGINES.iter().map(|engine| engine.name);
+    PossibleValuesParser::new(names)
 }
 
 fn ports(text: &str) -> Result<(u16, u16), Untaken> {

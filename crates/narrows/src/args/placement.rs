@@ -1,5 +1,6 @@
 //! The command line of `placement`.
 
+use super::untaken::Untaken;
 use super::{format_names, seconds};
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_plan::placement::{Beside, Threads};
@@ -57,6 +58,10 @@ pub struct PlacementArgs {
     /// NICs of this host to compare, by name; without it the one that leads to the peer
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub nic: Vec<String>,
+    /// What a NIC of --nic costs with all that it needs, such as eth0=480: shown beside what it
+    /// reaches, with what a hundred of the currency buys
+    #[arg(long, value_name = "NAME=AMOUNT", value_delimiter = ',', value_parser = price)]
+    pub price: Vec<(String, f64)>,
     /// How threads are bound to their node
     #[arg(long, value_enum, value_name = "HOW", default_value = "pinned")]
     pub threads: ThreadsArg,
@@ -81,8 +86,15 @@ pub struct PlacementArgs {
     pub format: String,
 }
 
-fn minutes(text: &str) -> Result<f64, String> {
-    let minutes: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+fn price(text: &str) -> Result<(String, f64), Untaken> {
+    let both = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let both = both.and_then(|(name, amount)| Some((name.to_owned(), amount.parse::<f64>().ok()?)));
+    let both = both.filter(|(_, amount)| amount.is_finite() && *amount >= 0.0);
+    both.ok_or_else(|| Untaken::form(text, "NAME=AMOUNT, such as eth0=480"))
+}
+
+fn minutes(text: &str) -> Result<f64, Untaken> {
+    let minutes: f64 = text.parse().map_err(|_| Untaken::number(text))?;
     let fits = (0.01..=10_000.0).contains(&minutes);
-    Some(minutes).filter(|_| fits).ok_or_else(|| "must be 0.01 to 10000 minutes".to_owned())
+    Some(minutes).filter(|_| fits).ok_or(Untaken::Beyond("0.01 to 10000 minutes"))
 }

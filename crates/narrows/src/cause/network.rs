@@ -47,6 +47,22 @@ impl Cause {
     pub const NO_KEY: Self =
         Self::usage("`narrows serve` there prints it: set NARROWS_KEY, or name --key-file");
 
+    /// Words after `ssh:` that ssh takes for no destination.
+    pub const SSH_DESTINATION: Self =
+        Self::usage("ssh:[USER@]HOST, ssh://[USER@]HOST:PORT, or a name of ~/.ssh/config");
+    /// The system's ssh is not there.
+    pub const NO_SSH: Self = Self::machine(
+        "install the OpenSSH client, or start `narrows serve` there by hand and name the host alone",
+    );
+    /// No agent could be brought to the host.
+    pub const SSH_ENDED: Self = Self::connect(
+        "above is what ssh and the agent there said; does `ssh HOST true` work? -p takes another port",
+    );
+    /// The host has another processor, and there is no program for it here.
+    pub const NO_PROGRAM: Self = Self::machine(
+        "put the narrows of that processor there under that name, or start `narrows serve` by hand",
+    );
+
     /// Words about RDMA that do not go together, or that no device of this host fits.
     pub const RDMA_WORDS: Self = Self::usage("`narrows rdma --list` shows what a host has");
     /// No RDMA device, or none that can do what is asked.

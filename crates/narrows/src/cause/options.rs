@@ -24,8 +24,13 @@ impl Cause {
     pub const RAW_PACKETS: Self = Self::usage(
         "raw senders need --nic and --rate with a HOST; `narrows help packets` has the others",
     );
+    /// A search for a rate without the highest one.
+    pub const SEARCH_RATE: Self = Self::usage("name it: --rate 1M, or that of the link: 14.88M");
     /// Several hosts for what is measured with one.
     pub const ONE_HOST: Self = Self::usage("name one host");
+    /// A set of hosts that cannot be read, or names too few.
+    pub const HOST_SET: Self =
+        Self::usage("name each host once, as n1 n2 or n[1-8]; `narrows help mesh` has examples");
     /// Hosts that a pattern of traffic is not of, or what it leaves no room for.
     pub const PATTERN: Self = Self::usage(
         "name each host once, by an address that the others reach; `narrows help tcp` has the \
@@ -65,6 +70,10 @@ impl Cause {
     /// A search that has no bounds, or too many modules.
     pub const NO_SEARCH: Self =
         Self::usage("see `narrows help predict`, and `narrows host --table memory` for the slots");
+    /// A fabric that cannot be built as it is asked for.
+    pub const NO_FABRIC: Self = Self::usage(
+        "see `narrows help fabric`; `narrows fabric --list` has the switches that are known",
+    );
     /// A published table that cannot be read.
     pub const NO_TABLE: Self = Self::usage("docs/validate.md has the fields of published tables");
 }

@@ -23,6 +23,11 @@ pub fn is_address(path: &Path) -> bool {
     path.to_str().is_some_and(Address::is_meant)
 }
 
+/// Whether these are addresses of several controllers and nothing else: a host has one.
+pub fn are_several(paths: &[PathBuf]) -> bool {
+    paths.len() > 1 && paths.iter().all(|path| is_address(path))
+}
+
 /// What the controllers tell, each by itself.
 pub fn parts(paths: &[PathBuf], args: &BmcArgs) -> Result<Vec<Part>, Failure> {
     let texts = paths.iter().filter_map(|path| path.to_str());
@@ -31,7 +36,7 @@ pub fn parts(paths: &[PathBuf], args: &BmcArgs) -> Result<Vec<Part>, Failure> {
         .collect::<Result<_, _>>()?;
     if addresses.is_empty() {
         return match args.bmc_user.is_some() || args.tls_fingerprint.is_some() {
-            true => Err(refused("--from names no management controller")),
+            true => Err(refused("no path is the address of a management controller")),
             false => Ok(Vec::new()),
         };
     }

@@ -12,7 +12,7 @@ use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
 use narrows_model::study::Study;
 use narrows_model::trial::NetworkPath;
-use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
+use narrows_model::{Bytes, Nanos};
 use narrows_plan::{blocks, check as plan, choose};
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
@@ -51,20 +51,6 @@ fn alone(args: &CheckArgs) -> Result<u8, Failure> {
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
     let repeats = args.repeats.unwrap_or_else(|| plan::repeats(trials.len()));
     let study = Study {
-        schema_version: SCHEMA_VERSION,
-        narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: "check".to_owned(),
-        seed,
-        repeats,
-        path,
-        peer: None,
-        title: None,
-        reading: Default::default(),
-        precision: None,
-        spread: None,
-        quick: false,
-        together: false,
-        interface: None,
         began_unix_ns: output::now(),
         path_mtu_bytes: Some(match path {
             NetworkPath::Namespaces => Bytes(MTU_BYTES.into()),
@@ -72,6 +58,7 @@ fn alone(args: &CheckArgs) -> Result<u8, Failure> {
         }),
         cache_bytes: spot.cache_bytes,
         memory_node: spot.node,
+        ..Study::new("check", path, repeats, seed)
     };
     let file = output::study_path(&args.out, "check", study.began_unix_ns);
     let mut draft = Store::draft(&file, &study, &host)?;

@@ -1,5 +1,6 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
+use super::calling::{bring, key, key_for};
 use super::further;
 use super::variants::{
     sweep, with_both_ways, with_contrast, with_control, with_probe, with_uncopied,
@@ -9,7 +10,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output;
 use crate::{cmd, stop};
-use narrows_control::key::{self, Key};
+use narrows_control::key as keys;
 use narrows_control::{Calling, ControlError, Family, Peer, Reached, address, reach, wire};
 use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
@@ -23,15 +24,17 @@ use narrows_model::options::{flows, runs};
 use narrows_model::study::Study;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::Workload;
-use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
+use narrows_model::{Bytes, Nanos};
 use narrows_plan::study::{Settings, StudyError};
 use narrows_plan::{BackgroundLoad, Pattern, TwoPlaces, Unplaced, Where, blocks, direct as plan};
 use narrows_report::stream;
 use narrows_runner::RunError;
 use narrows_runner::controller::Ends;
+use narrows_runner::launch::Brought;
 use narrows_store::Store;
+use narrows_workloads::harness::way;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -75,7 +78,12 @@ pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
 pub enum Far {
     /// Agents of narrows, with what their hosts say of themselves.
     #[allow(missing_docs)]
-    Agents { peers: Vec<Option<Peer>>, hosts: Vec<Host> },
+    Agents {
+        peers: Vec<Option<Peer>>,
+        hosts: Vec<Host>,
+        /// Those that were brought by ssh; last, so that sessions end before agents do.
+        _brought: Vec<Brought>,
+    },
     /// An iperf3 server.
     Iperf3(Iperf3Server),
 }
@@ -95,13 +103,21 @@ impl Far {
             let port = args.port.unwrap_or(iperf3::PORT);
             return Ok(Self::Iperf3(Iperf3Server::find(host, port, family)?));
         }
-        let key = key(args.key.as_deref(), args.key_file.as_deref())?.ok_or_else(no_key)?;
-        let port = args.port.unwrap_or(wire::PORT);
-        Self::agents(reach(&args.hosts, &Calling { port, family, key }))
+        let given = key(args.key.as_deref(), args.key_file.as_deref())?;
+        let calling = Calling {
+            port: args.port.unwrap_or(wire::PORT),
+            family,
+            key: key_for(&args.hosts, given)?,
+        };
+        let (hosts, brought) = bring(&args.hosts, &calling)?;
+        Self::agents(reach(&hosts, &calling), brought)
     }
 
     /// All agents; of several that cannot be had the first is told as the cause.
-    fn agents(reached: Vec<Result<Reached, ControlError>>) -> Result<Self, Failure> {
+    fn agents(
+        reached: Vec<Result<Reached, ControlError>>,
+        brought: Vec<Brought>,
+    ) -> Result<Self, Failure> {
         let (mut peers, mut hosts, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for one in reached {
             match one {
@@ -113,7 +129,9 @@ impl Far {
             }
         }
         let mut missing = missing.into_iter();
-        let Some(first) = missing.next() else { return Ok(Self::Agents { peers, hosts }) };
+        let Some(first) = missing.next() else {
+            return Ok(Self::Agents { peers, hosts, _brought: brought });
+        };
         missing.for_each(|why| note!("{why}"));
         Err(first.into())
     }
@@ -201,20 +219,6 @@ impl Far {
 
 fn is_local(peer: &&&Peer) -> bool {
     peer.address().is_loopback()
-}
-
-/// Nothing is measured with an agent without its key.
-pub fn no_key() -> Failure {
-    Failure::of(Cause::NO_KEY, "no key of the agent is given")
-}
-
-/// The key that was given, in words or in a file.
-pub fn key(words: Option<&str>, file: Option<&Path>) -> Result<Option<Key>, Failure> {
-    Ok(match (words, file) {
-        (_, Some(file)) => Some(Key::read(file)?),
-        (Some(words), _) => Some(Key::parse(words)?),
-        _ => None,
-    })
 }
 
 /// What is measured.
@@ -318,8 +322,9 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     if out.json_stream {
         output::print_exact(&stream::began(study, trials))?;
     }
+    let asked = opened.trials.clone();
     let end = further::course(&measurement, &mut opened, &steps)?;
-    let verdict = output::present(&opened.file, out, None)?;
+    let verdict = output::present_asked(&opened.file, out, None, Some(&asked))?;
     output::made(&opened.file, "")?;
     output::nothing_measured(&opened.file)?;
     Ok(output::exit_code(&end, verdict))
@@ -364,7 +369,7 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     let params = measurement.params(largest_cache(&host, &peer_hosts))?;
     // A peer with our own address is reached over loopback, whatever the address looks like.
     let path = if own_address == address { NetworkPath::Loopback } else { NetworkPath::Peer };
-    let interface = address::interface(own_address);
+    let interface = way::toward(address, own_address);
     let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
     let mut trials = measurement.varied(measurement.trials(&params, path, &sides)?, &host)?;
     far.can(&trials)?;
@@ -380,8 +385,12 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     draft.put_trials(&trials)?;
     draft.put_peer_hosts(&peer_hosts)?;
     let store = draft.publish()?;
-    let _put_back =
-        steer_interrupts(trials[0].irq(), sides_nic(&host, study.interface.as_deref()))?;
+    // Of an own address the NIC that has it is meant, though packets do not pass it.
+    let nic = match path {
+        NetworkPath::Loopback => address::interface(own_address),
+        _ => study.interface.clone(),
+    };
+    let _put_back = steer_interrupts(trials[0].irq(), sides_nic(&host, nic.as_deref()))?;
     Ok(Opened { far, host, peer_hosts, study, trials, file, store, stop, _put_back })
 }
 
@@ -396,24 +405,18 @@ impl Measurement<'_> {
     ) -> Result<Study, Failure> {
         let args = self.peer;
         Ok(Study {
-            schema_version: SCHEMA_VERSION,
-            narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
-            command: self.command.to_owned(),
-            seed: key::chance().map(narrows_plan::seed_from)?,
-            repeats: args.repeats,
-            path,
             peer: Some(args.hosts.join(", ") + if self.is_iperf3() { " (iperf3)" } else { "" }),
-            title: None,
-            reading: Default::default(),
-            precision: None,
-            spread: None,
-            quick: false,
             together: args.hosts.len() > 1 && self.pattern()?.is_none(),
             interface,
             began_unix_ns: output::now(),
             path_mtu_bytes: far.path_mtu(),
             cache_bytes: host.last_level_cache_bytes(),
-            memory_node: None,
+            ..Study::new(
+                self.command,
+                path,
+                args.repeats,
+                keys::chance().map(narrows_plan::seed_from)?,
+            )
         })
     }
 }
@@ -578,7 +581,7 @@ fn cpus(
 }
 
 /// Refuses here what the agent would refuse there.
-fn check(trial: &Trial) -> Result<(), Failure> {
+pub fn check(trial: &Trial) -> Result<(), Failure> {
     let job = narrows_runner::controller::sender_job(trial)?;
     narrows_workloads::check(&job)
         .map(drop)

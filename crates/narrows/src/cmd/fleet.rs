@@ -1,6 +1,7 @@
-//! `narrows host --fleet`: many hosts at once, each file a host.
+//! `narrows host --fleet`: many hosts at once, each file or controller a host.
 
-use crate::args::HostArgs;
+use super::{bmc, host};
+use crate::args::{BmcArgs, HostArgs};
 use crate::cause::Cause;
 use crate::failure::{Failure, VERDICT};
 use crate::{output, screen};
@@ -24,18 +25,25 @@ struct Gathered {
 
 /// Runs the command: a file that tells of no host is a line and does not end the run.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
+    let (addresses, paths): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        args.from.iter().partition(|path| bmc::is_address(path));
     let mut files = Vec::new();
-    for path in &args.from {
+    for path in paths {
         gather(path, &mut files, 0)?;
     }
-    if files.is_empty() {
+    let count = files.len() + addresses.len();
+    if count == 0 {
         let text = "no file in any of these folders".to_owned();
         return Err(Failure::of(Cause::NO_HOST, text));
     }
-    let Gathered { hosts, unread } = read(&files);
+    let asked = ask(&addresses, &args.bmc)?;
+    let Gathered { mut hosts, mut unread } = read(&files);
+    hosts.extend(asked.hosts);
+    unread.extend(asked.unread);
     if hosts.is_empty() {
-        let first = unread.first().map_or(String::new(), |one| one.why.clone());
-        let text = format!("none of {} files tells of a host; the first: {first}", files.len());
+        let first = unread.first().map(|one| format!("; {}: {}", one.name, one.why));
+        let first = first.unwrap_or_default();
+        let text = format!("none of {count} sources tells of a host{first}");
         return Err(Failure::of(Cause::NO_HOST, text));
     }
     let fleet = Fleet::of(hosts, unread);
@@ -49,6 +57,22 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         output::print(&fleet.text(&screen::of_output()))?;
     }
     Ok(if fleet.has_fault() { VERDICT } else { 0 })
+}
+
+/// Asks the controllers in turn; one that does not answer is a line, like a file that is no host.
+fn ask(addresses: &[&PathBuf], args: &BmcArgs) -> Result<Gathered, Failure> {
+    let mut own = Gathered::default();
+    for address in addresses {
+        let name = address.display().to_string();
+        match host::open_together(std::slice::from_ref(*address), args) {
+            Ok(host) => own.hosts.push(Member::of(name, &host)),
+            Err(failure) if failure.is_stop() => return Err(failure),
+            Err(failure) => {
+                own.unread.push(Unread { why: failure.says().replace('\n', " "), name });
+            }
+        }
+    }
+    Ok(own)
 }
 
 /// The files of folders, sorted; a folder that is a host is one.

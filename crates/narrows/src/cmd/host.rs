@@ -26,9 +26,10 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     if let Some(paths) = args.diff.as_deref() {
-        return differences(paths);
+        return differences(paths, &args.bmc);
     }
-    if args.fleet || args.csv || narrows_host::is_fleet(&args.from) {
+    let many = bmc::are_several(&args.from) || narrows_host::is_fleet(&args.from);
+    if args.fleet || args.csv || many {
         return fleet::run(args);
     }
     let mut host = match args.from.as_slice() {
@@ -72,8 +73,12 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
 }
 
 /// What differs between hosts.
-fn differences(paths: &[PathBuf]) -> Result<u8, Failure> {
-    let hosts = paths.iter().map(|path| Ok((short(path), open(path)?)));
+fn differences(paths: &[PathBuf], bmc: &BmcArgs) -> Result<u8, Failure> {
+    let one = |path: &PathBuf| match bmc::is_address(path) {
+        true => open_together(std::slice::from_ref(path), bmc),
+        false => open(path),
+    };
+    let hosts = paths.iter().map(|path| Ok((short(path), one(path)?)));
     let hosts: Vec<(String, Host)> = hosts.collect::<Result<_, Failure>>()?;
     let hosts: Vec<(&str, &Host)> =
         hosts.iter().map(|(name, host)| (name.as_str(), host)).collect();
@@ -143,7 +148,7 @@ pub fn open(path: &Path) -> Result<Host, Failure> {
 }
 
 /// The host of several descriptions, management controllers among them.
-fn open_together(paths: &[PathBuf], bmc: &BmcArgs) -> Result<Host, Failure> {
+pub fn open_together(paths: &[PathBuf], bmc: &BmcArgs) -> Result<Host, Failure> {
     let (addresses, files): (Vec<PathBuf>, Vec<PathBuf>) =
         paths.iter().cloned().partition(|path| bmc::is_address(path));
     for path in &files {
@@ -160,7 +165,7 @@ fn check(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     if bmc::is_address(path) {
-        let says = format!("{}: only `narrows host --from` asks a controller", path.display());
+        let says = format!("{}: only `narrows host` asks a controller", path.display());
         return Err(Failure::of(Cause::BMC_ADDRESS, says));
     }
     let seen = std::fs::metadata(path).and_then(|data| match data.is_file() {

@@ -9,12 +9,13 @@ use narrows_interop::import::{self, Output, Run, Told, Tool};
 use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::record::{External, Fault, Outcome, Record, Stage, Stamp};
-use narrows_model::study::{Ended, Reading, StoredStudy, Study};
-use narrows_model::trial::{Level, Trial, TrialId};
+use narrows_model::study::{Ended, Reading, Study};
+use narrows_model::trial::{Level, NetworkPath, Trial, TrialId};
 use narrows_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -54,13 +55,12 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
         let says = "nothing says where the study is to be";
         return Err(Failure::of(Cause::ORDER, says));
     };
-    let mut study = StoredStudy::unmeasured(Host::default()).study;
-    "import".clone_into(&mut study.command);
-    env!("CARGO_PKG_VERSION").clone_into(&mut study.narrows_version);
-    study.began_unix_ns = output::now();
-    study.path = narrows_model::trial::NetworkPath::Imported;
-    study.repeats = gathered.repeats.values().copied().max().unwrap_or(0);
-    study.reading = Reading { across: args.across.clone(), ..Reading::default() };
+    let repeats = gathered.repeats.values().copied().max().unwrap_or(0);
+    let study = Study {
+        began_unix_ns: output::now(),
+        reading: Reading { across: args.across.clone(), ..Reading::default() },
+        ..Study::new("import", NetworkPath::Imported, repeats, 0)
+    };
     let mut store = Store::draft(to, &study, &Host::default())?;
     store.put_trials(&gathered.trials)?;
     store.put_records(&gathered.records)?;
@@ -71,7 +71,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
 
 /// Reads a file or a pipe, packed by gzip or not, up to a size that no output of a tool has.
 fn read(file: &Path) -> Result<String, Failure> {
-    let wrong = |why: String| {
+    let wrong = |why: Unbounded| {
         let says = format!("{} cannot be read: {why}", file.display());
         Failure::of(Cause::NO_TOOL_OUTPUT, says)
     };
@@ -90,16 +90,31 @@ fn read(file: &Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn bounded(source: impl Read) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let read = source.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| error.to_string())?;
-    match bytes.len() as u64 > FILE_BYTES_MAX {
-        true => {
-            Err(format!("more than {} MiB is too much for a tool's output", FILE_BYTES_MAX >> 20))
+/// Why what is to be imported was not read to its end.
+enum Unbounded {
+    Unread(io::Error),
+    TooLong,
+}
+
+impl fmt::Display for Unbounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unread(error) => error.fmt(f),
+            Self::TooLong => {
+                let most = FILE_BYTES_MAX >> 20;
+                write!(f, "more than {most} MiB is too much for a tool's output")
+            }
         }
-        false => Ok(bytes),
     }
+}
+
+fn bounded(source: impl Read) -> Result<Vec<u8>, Unbounded> {
+    let mut bytes = Vec::new();
+    source.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(Unbounded::Unread)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(Unbounded::TooLong);
+    }
+    Ok(bytes)
 }
 
 fn parse(file: &Path, text: &str, tool: Option<&str>) -> Result<(&'static Tool, Output), Failure> {

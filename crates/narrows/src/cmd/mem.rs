@@ -8,12 +8,12 @@ use crate::{cmd, stop};
 use narrows_control::key;
 use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
+use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::options::{kernels, runs};
 use narrows_model::study::Study;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Kernel;
-use narrows_model::{Nanos, SCHEMA_VERSION};
 use narrows_plan::memory::{self as plan, Wanted};
 use narrows_plan::{Spot, blocks};
 use narrows_runner::CourseEnd;
@@ -108,24 +108,10 @@ impl Measurement<'_> {
 
     fn study(&self) -> Study {
         Study {
-            schema_version: SCHEMA_VERSION,
-            narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
-            command: self.command.to_owned(),
-            seed: self.seed,
-            repeats: self.repeats,
-            path: NetworkPath::Memory,
-            peer: None,
-            title: None,
-            reading: Default::default(),
-            precision: None,
-            spread: None,
-            quick: false,
-            together: false,
-            interface: None,
             began_unix_ns: output::now(),
-            path_mtu_bytes: None,
             cache_bytes: self.spot.cache_bytes,
             memory_node: self.memory_node,
+            ..Study::new(self.command, NetworkPath::Memory, self.repeats, self.seed)
         }
     }
 }

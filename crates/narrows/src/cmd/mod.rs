@@ -1,6 +1,7 @@
 //! One subcommand a file.
 
 mod bmc;
+mod calling;
 pub mod check;
 pub mod compare;
 pub mod completions;
@@ -9,6 +10,7 @@ pub mod diagnose;
 pub mod direct;
 pub mod explain;
 pub mod export;
+pub mod fabric;
 mod fleet;
 mod further;
 pub mod guard;
@@ -18,6 +20,7 @@ pub mod list;
 pub mod listener;
 pub mod man;
 pub mod mem;
+pub mod mesh;
 pub mod packets;
 mod peer_check;
 pub mod placement;

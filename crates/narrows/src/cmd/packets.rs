@@ -1,7 +1,8 @@
 //! `narrows packets`: packets a second and their loss, to a host or between two namespaces.
 
 use super::direct::{self, Measurement};
-use crate::args::{PacketRate, PacketsArgs};
+use super::study::run::{New, begin, reach_hosts};
+use crate::args::{PacketRate, PacketsArgs, PeerArgs, SearchArgs, SessionArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output::{self, Planned};
@@ -10,13 +11,15 @@ use narrows_control::key;
 use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
-use narrows_model::options::{flows, runs};
-use narrows_model::study::Study;
+use narrows_model::options::{flows, places, runs};
+use narrows_model::study::{Search, Study};
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Workload;
-use narrows_model::{BitsPerSecond, Bytes, Nanos, SCHEMA_VERSION};
+use narrows_model::{BitsPerSecond, Bytes, Nanos};
 use narrows_plan::study::Settings;
+use narrows_plan::zero_loss::ZeroLoss;
 use narrows_plan::{Spot, blocks, direct as plan};
+use narrows_runner::Defined;
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
 use narrows_workloads::packets::{receivers, senders};
@@ -35,6 +38,9 @@ pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
             }
         }
     }
+    if args.search.zero_loss {
+        return zero_loss(args, settings);
+    }
     if let Some(PacketRate::PerSecond(rate)) = args.rate {
         let frame = settings.told(&flows::LENGTH).unwrap_or(Bytes(64));
         settings.tell(&flows::BITRATE, BitsPerSecond(rate * 8.0 * frame.0 as f64));
@@ -42,9 +48,73 @@ pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
     if is_local { between_namespaces(args, &settings) } else { to_host(args, settings) }
 }
 
-/// To a host that runs an agent. Raw frames leave only on an interface and at a rate that were
-/// named.
-fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
+/// Makes a study of the search, and runs it.
+fn zero_loss(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> {
+    let (search, peer) = (&args.search, &args.peer);
+    let Some(PacketRate::PerSecond(most)) = args.rate else {
+        let says = "--zero-loss needs the highest rate that is tried, in packets a second";
+        return Err(Failure::of(Cause::SEARCH_RATE, says));
+    };
+    output::check_folder(&peer.out.out)?;
+    check_raw(args, &settings)?;
+    let is_local = peer.hosts.is_empty();
+    if let Some(nic) = args.nic.as_ref().or(peer.bind.as_ref()) {
+        settings.tell(&places::BIND, nic.clone());
+    }
+    let frames_bytes = match search.sizes.is_empty() {
+        true => vec![settings.told(&flows::LENGTH).unwrap_or(Bytes(64)).0],
+        false => search.sizes.clone(),
+    };
+    let wanted = ZeroLoss { settings, search: search_of(search, most), frames_bytes, is_local };
+    let definition = wanted.definition();
+    let text = definition.map_err(|error| Failure::of(Cause::DEFINITION, error.to_string()))?;
+    let defined = Defined::parse(&text, false)
+        .map_err(|error| Failure::of(Cause::DEFINITION, error.to_string()))?;
+    note!("{}", defined.definition.about);
+    let session = session(peer);
+    let machines = reach_hosts(&peer.hosts, &session)?;
+    let file = output::study_path(&peer.out, "zero-loss", output::now());
+    let new = New {
+        defined: &defined,
+        text: &text,
+        file: &file,
+        quick: false,
+        seed: None,
+        session: &session,
+    };
+    begin(&new, machines)
+}
+
+fn search_of(args: &SearchArgs, most: f64) -> Search {
+    Search {
+        rate_max_packets_per_second: most,
+        rate_min_packets_per_second: None,
+        resolution_percent: args.resolution,
+        loss_percent: args.loss,
+        confidence_percent: 95.0,
+        runs_max: args.runs_max,
+    }
+}
+
+/// What is common with `narrows study run`.
+fn session(peer: &PeerArgs) -> SessionArgs {
+    SessionArgs {
+        peer: None,
+        port: peer.port.unwrap_or(narrows_control::wire::PORT),
+        key: peer.key.clone(),
+        key_file: peer.key_file.clone(),
+        at: Vec::new(),
+        dry_run: false,
+        tui: false,
+        format: peer.out.format().to_owned(),
+    }
+}
+
+/// Raw frames leave for another host only on an interface and at a rate that were named.
+fn check_raw(args: &PacketsArgs, settings: &Settings) -> Result<(), Failure> {
+    if args.peer.hosts.is_empty() {
+        return Ok(());
+    }
     let refuse = |says: &str| Err(Failure::of(Cause::RAW_PACKETS, says));
     let (sender, receiver) = (settings.told(&flows::SENDER), settings.told(&flows::RECEIVER));
     let is_raw = senders::named(sender.as_deref()).is_ok_and(|(_, _, raw)| raw);
@@ -58,6 +128,12 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
     if is_raw && args.rate.is_none() && settings.told(&flows::BITRATE).is_none() {
         return refuse("raw packets leave only at a rate that is named, if it is max");
     }
+    Ok(())
+}
+
+/// To a host that runs an agent.
+fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
+    check_raw(args, &settings)?;
     let mut peer = args.peer.clone();
     peer.bind = args.nic.clone().or(peer.bind);
     direct::run(Measurement {
@@ -128,23 +204,15 @@ fn trial(settings: &Settings, spot: &Spot) -> Result<Trial, Failure> {
 /// The head of the file.
 fn study(args: &PacketsArgs, spot: &Spot, mtu_bytes: u32) -> Result<Study, Failure> {
     Ok(Study {
-        schema_version: SCHEMA_VERSION,
-        narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: "packets".to_owned(),
-        seed: key::chance().map(narrows_plan::seed_from)?,
-        repeats: args.peer.repeats,
-        path: NetworkPath::Namespaces,
-        peer: None,
-        title: None,
-        reading: Default::default(),
-        precision: None,
-        spread: None,
-        quick: false,
-        together: false,
-        interface: None,
         began_unix_ns: output::now(),
         path_mtu_bytes: Some(Bytes(mtu_bytes.into())),
         cache_bytes: spot.cache_bytes,
         memory_node: spot.node,
+        ..Study::new(
+            "packets",
+            NetworkPath::Namespaces,
+            args.peer.repeats,
+            key::chance().map(narrows_plan::seed_from)?,
+        )
     })
 }

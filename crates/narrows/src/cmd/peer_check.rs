@@ -7,6 +7,7 @@ use crate::args::{CheckArgs, PeerArgs};
 use crate::failure::Failure;
 use crate::{output, screen};
 use narrows_model::options::runs;
+use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use narrows_plan::blocks;
 use narrows_plan::study::Settings;
@@ -49,22 +50,23 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
     };
     let mut opened = direct::open(&measurement)?;
     let steps = blocks(opened.trials.len(), opened.study.repeats, opened.study.seed);
+    let asked = opened.trials.clone();
     let end = further::course(&measurement, &mut opened, &steps)?;
-    let verdict = present(&peer, &opened.file)?;
+    let verdict = present(&peer, &opened.file, &asked)?;
     output::made(&opened.file, "")?;
     output::nothing_measured(&opened.file)?;
     Ok(output::exit_code(&end, verdict))
 }
 
 /// Prints the five lines, or what was asked for in their place.
-fn present(peer: &PeerArgs, file: &Path) -> Result<u8, Failure> {
+fn present(peer: &PeerArgs, file: &Path, asked: &[Trial]) -> Result<u8, Failure> {
     let out = &peer.out;
     if out.json_stream || out.verbose || out.format() != "text" {
-        return output::present(file, out, None);
+        return output::present_asked(file, out, None, Some(asked));
     }
     let stored = narrows_store::read(file)?;
     let analysis = Analysis::of(&stored);
     let answer = PeerCheck::of(&analysis);
     output::print(&answer.text(&peer.hosts.join(", "), &screen::of_output()))?;
-    Ok(if analysis.is_bad() { crate::failure::VERDICT } else { 0 })
+    Ok(if analysis.is_bad_in(asked) { crate::failure::VERDICT } else { 0 })
 }

@@ -57,6 +57,7 @@ fn matrix(args: &PlacementArgs, machines: &Machines) -> Result<Matrix, Failure> 
         nics: args.nic.clone(),
         threads: args.threads.into(),
         beside: args.memory_load.clone(),
+        prices: args.price.clone(),
     };
     let Site { host, peers, interface, .. } = &machines.site;
     let there = peers.first().map_or(host, |far| &far.host);
@@ -65,7 +66,7 @@ fn matrix(args: &PlacementArgs, machines: &Machines) -> Result<Matrix, Failure> 
     Matrix::of(&wanted, &between).map_err(|why| {
         let cause = match why {
             NoMatrix::TooShort { .. } => Cause::NO_TIME,
-            NoMatrix::NoNic(_) | NoMatrix::NoLink => Cause::NO_PLACE,
+            NoMatrix::NoNic(_) | NoMatrix::NoLink | NoMatrix::NoPriced(_) => Cause::NO_PLACE,
         };
         Failure::of(cause, why.to_string())
     })

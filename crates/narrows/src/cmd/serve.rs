@@ -1,6 +1,6 @@
 //! `narrows serve`: the agent on the other host.
 
-use super::direct::key;
+use super::calling::key;
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
@@ -9,14 +9,20 @@ use narrows_control::halves::Setup;
 use narrows_control::key::Key;
 use narrows_control::limits::Limits;
 use narrows_control::starter::{Lend, Listener};
+use narrows_control::tools::Tools;
 use narrows_control::{address, listen, wire};
 use narrows_host::Root;
 use narrows_hostctl::netns;
 use narrows_hostctl::sampling::Leave;
 use narrows_hostctl::{confine, privilege};
-use narrows_interop::iperf3;
 use narrows_interop::iperf3::server;
-use std::sync::atomic::AtomicBool;
+use narrows_interop::{engines, iperf3};
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 /// Runs the command until it is stopped.
 pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
@@ -34,11 +40,40 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     let lend = lend(args)?;
     // Before this process gives up what the listener needs to give up still more.
     let listener = Listener::start(&lend.binary, listening)?;
+    if let Some(seconds) = args.until_closed {
+        until_closed(stop.clone(), Duration::from_secs(seconds.into()));
+    }
     confine::starter()?;
-    output::print(&says(args, &key, port))?;
-    let setup = Setup { key: key.show(), limits: limits(args), patience: Default::default() };
+    output::print(&match args.until_closed {
+        Some(_) => format!("narrows-listening {port}\n"),
+        None => says(args, &key, port),
+    })?;
+    let setup = Setup {
+        key: key.show(),
+        limits: limits(args),
+        patience: Default::default(),
+        tells_sessions: args.until_closed.is_none(),
+    };
     listener.serve(&setup, lend, &stop)?;
     Ok(0)
+}
+
+/// Sets `stop` once standard input is closed or silent for that long: the connection that brought
+/// this agent is gone. Its controller gives a sign every five seconds.
+fn until_closed(stop: Arc<AtomicBool>, silence: Duration) {
+    let (heard, listening) = channel();
+    thread::spawn(move || {
+        let mut piece = [0; 64];
+        while std::io::stdin().read(&mut piece).is_ok_and(|read| read > 0) {
+            if heard.send(()).is_err() {
+                return;
+            }
+        }
+    });
+    thread::spawn(move || {
+        while listening.recv_timeout(silence).is_ok() {}
+        stop.store(true, Ordering::SeqCst);
+    });
 }
 
 /// What to run on the other host.
@@ -64,14 +99,21 @@ fn says(args: &ServeArgs, key: &Key, port: u16) -> String {
 fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
     let (limits, bind, binary) = (limits(args), args.bind, cmd::own_binary()?);
     let leave = args.profile.then(Leave::take);
+    let tools = tools(args);
     if args.user == "root" {
-        return Ok(Lend { binary, limits, bind, host: None, leave });
+        return Ok(Lend { binary, limits, bind, host: None, leave, tools });
     }
     let host = narrows_host::read(&Root::live());
     Ok(match privilege::drop_root(&args.user, &binary, args.profile)? {
-        Some(binary) => Lend { binary, limits, bind, host: Some(host), leave },
-        None => Lend { binary, limits, bind, host: None, leave },
+        Some(binary) => Lend { binary, limits, bind, host: Some(host), leave, tools },
+        None => Lend { binary, limits, bind, host: None, leave, tools },
     })
+}
+
+/// Outside tools whose servers are lent.
+fn tools(args: &ServeArgs) -> Option<Tools> {
+    let names: Vec<String> = args.engines.clone();
+    (!names.is_empty()).then_some(Tools { names, start: engines::serve, port: engines::port })
 }
 
 /// What the owner allows, over both protocols.

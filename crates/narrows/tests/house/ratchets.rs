@@ -4,13 +4,11 @@
 use super::{code, fails_by_string, read, rooms, sources};
 
 /// Closures that are bound to a name, in 10,000 lines of code.
-const NAMED_CLOSURES_MAX: usize = 96;
+const NAMED_CLOSURES_MAX: usize = 93;
 /// `match` on a bool, in 10,000 lines of code.
-const BOOL_MATCHES_MAX: usize = 28;
-/// Private functions whose error is a text.
-const STRING_ERRORS_MAX: usize = 24;
+const BOOL_MATCHES_MAX: usize = 27;
 /// Doc comments of one or two words; those that are left are in published schemas and help texts.
-const SHORT_DOCS_MAX: usize = 60;
+const SHORT_DOCS_MAX: usize = 24;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
@@ -79,7 +77,7 @@ fn counts_of_the_house_only_fall() {
     let share = |count: usize| count * 10_000 / all.code_lines;
     assert!(share(all.named_closures) <= NAMED_CLOSURES_MAX, "named closures: {all:?}");
     assert!(share(all.bool_matches) <= BOOL_MATCHES_MAX, "matches on a bool: {all:?}");
-    assert!(all.string_errors <= STRING_ERRORS_MAX, "errors that are text: {all:?}");
+    assert_eq!(all.string_errors, 0, "errors that are text: {all:?}");
     assert!(all.short_docs <= SHORT_DOCS_MAX, "docs of one or two words: {all:?}");
 }
 

@@ -5,7 +5,7 @@ use super::audience::Onlooker;
 use super::{of_results, outlook, parse};
 use crate::args::{ResumeArgs, RunArgs, SessionArgs};
 use crate::cause::Cause;
-use crate::cmd::{direct, own_binary};
+use crate::cmd::{calling, own_binary};
 use crate::failure::{Failure, PRECISION, VERDICT};
 use crate::{output, stop};
 use narrows_control::{Calling, key};
@@ -149,9 +149,12 @@ pub fn reach_hosts(hosts: &[String], args: &SessionArgs) -> Result<Machines, Fai
     if hosts.is_empty() {
         return Ok(Machines::reach(&[], None)?);
     }
-    let key = direct::key(args.key.as_deref(), args.key_file.as_deref())?;
-    let key = key.ok_or_else(direct::no_key)?;
-    let machines = Machines::reach(hosts, Some(&Calling { port: args.port, family: None, key }))?;
+    let key = calling::key(args.key.as_deref(), args.key_file.as_deref())?;
+    let key = calling::key_for(hosts, key)?;
+    let call = Calling { port: args.port, family: None, key };
+    let (called, brought) = calling::bring(hosts, &call)?;
+    let mut machines = Machines::reach(hosts, Some((&called, &call)))?;
+    machines.keep(brought);
     for far in &machines.site.peers {
         if let Some(why) = &far.away {
             note!("cells with {} are left out: {why}", far.name);

@@ -74,7 +74,21 @@ impl Status<'_> {
         }
     }
 
+    /// What is there of a study that searches for rates: which runs are next its records tell,
+    /// which a status does not read.
+    fn of_search(&self) -> String {
+        let runs: u32 = (0..self.defined.cells.len()).map(|cell| self.count(cell).made()).sum();
+        let (name, seed) = (&self.defined.definition.name, self.stored.study.seed);
+        format!(
+            "{name}: {runs} runs of a search for rates, seed {seed}; `narrows report` has where it \
+             stands\n"
+        )
+    }
+
     fn text(&self) -> String {
+        if self.defined.definition.search.is_some() {
+            return self.of_search();
+        }
         let definition = &self.defined.definition;
         let cells = 0..self.defined.cells.len();
         let done = cells.clone().filter(|cell| self.left(*cell) == Left::Done).count();

@@ -1,0 +1,124 @@
+//! The command line of `mesh`.
+
+use super::untaken::Untaken;
+use clap::Args as ClapArgs;
+use narrows_model::options::{flows, runs};
+use narrows_model::workload::Workload;
+use narrows_model::{BitsPerSecond, Bytes};
+use narrows_plan::mesh::Shape;
+use narrows_plan::study::Settings;
+use std::path::PathBuf;
+
+/// Options of `mesh`.
+#[derive(ClapArgs)]
+pub struct MeshArgs {
+    /// Hosts that run `narrows serve --peers NET`, by name or address: n1 n2, or n[1-512]; they
+    /// share one key
+    #[arg(value_name = "HOST", required = true, num_args = 1..)]
+    pub hosts: Vec<String>,
+    /// Which pairs: all, quick (each host of one half with one of the other), ring, or bisection
+    /// (random matchings of two halves)
+    #[arg(long, value_name = "NAME", default_value = "all",
+        value_parser = ["all", "quick", "ring", "bisection"])]
+    pub pairs: String,
+    /// Rounds of a bisection
+    #[arg(long, value_name = "N", default_value_t = 8,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// Round trips instead of streams
+    #[arg(long)]
+    pub rr: bool,
+    /// UDP instead of TCP
+    #[arg(long)]
+    pub udp: bool,
+    /// A pair with more than so many times the least latency is measured again
+    #[arg(long, value_name = "TIMES", default_value = "2.1", value_parser = times)]
+    pub latency_times: f64,
+    /// A pair with less than this share of the highest rate is measured again
+    #[arg(long, value_name = "SHARE", default_value = "0.93", value_parser = share)]
+    pub rate_share: f64,
+    /// Do not measure suspects again among fewer pairs
+    #[arg(long)]
+    pub once: bool,
+    /// Port of the agents; without it 7471
+    #[arg(long, short = 'p')]
+    pub port: Option<u16>,
+    /// The agents' key; better given in the environment, where `ps` does not show it, or in a file
+    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
+    pub key: Option<String>,
+    /// File that holds the key
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Seed of the matchings of a bisection; without it one is drawn and stored
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Seconds that count in each round
+    #[arg(long, short = 't', value_name = "SECONDS", value_parser = super::seconds)]
+    pub seconds: Option<f64>,
+    /// Rate of each stream; without it as much as TCP gets
+    #[arg(long, short = 'b', value_name = "RATE")]
+    pub bitrate: Option<BitsPerSecond>,
+    /// Bytes of each write, datagram or request
+    #[arg(long, short = 'l', value_name = "SIZE")]
+    pub length: Option<Bytes>,
+    /// Flows of each pair
+    #[arg(long, short = 'P', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub parallel: Option<u32>,
+    /// Folder for the study file
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+    /// Write the pairs as a map, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long, short = 'J')]
+    pub json: bool,
+}
+
+impl MeshArgs {
+    /// What each pair runs.
+    pub fn kind(&self) -> Workload {
+        match (self.udp, self.rr) {
+            (false, false) => Workload::TCP_STREAM,
+            (false, true) => Workload::TCP_RR,
+            (true, false) => Workload::UDP_STREAM,
+            (true, true) => Workload::UDP_RR,
+        }
+    }
+
+    /// How, as a cell of a study has it.
+    pub fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        settings.tell(&runs::LOAD, self.kind().to_string());
+        if let Some(rate) = self.bitrate {
+            settings.tell(&flows::BITRATE, rate);
+        }
+        if let Some(bytes) = self.length {
+            settings.tell(&flows::LENGTH, bytes);
+        }
+        if let Some(count) = self.parallel {
+            settings.tell(&flows::PARALLEL, count);
+        }
+        settings
+    }
+
+    /// Which pairs are measured.
+    pub fn shape(&self) -> Shape {
+        match self.pairs.as_str() {
+            "quick" => Shape::Quick,
+            "ring" => Shape::Ring,
+            "bisection" => Shape::Bisection(self.rounds),
+            _ => Shape::AllPairs,
+        }
+    }
+}
+
+fn times(text: &str) -> Result<f64, Untaken> {
+    let times: f64 = text.parse().map_err(|_| Untaken::number(text))?;
+    Some(times).filter(|times| (1.0..=1e6).contains(times)).ok_or(Untaken::Beyond("1 or more"))
+}
+
+fn share(text: &str) -> Result<f64, Untaken> {
+    let share: f64 = text.parse().map_err(|_| Untaken::number(text))?;
+    Some(share).filter(|share| (0.0..=1.0).contains(share)).ok_or(Untaken::Beyond("0 to 1"))
+}

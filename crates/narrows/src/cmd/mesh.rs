@@ -1,0 +1,232 @@
+//! `narrows mesh HOSTS`: pairs among many hosts, and who of them is slow.
+
+use super::{calling, direct};
+use crate::args::MeshArgs;
+use crate::cause::Cause;
+use crate::failure::{CONNECT, Failure, STOPPED, VERDICT};
+use crate::{output, screen, stop};
+use narrows_control::{Calling, ControlError, Reached, key, reach, wire};
+use narrows_host::Root;
+use narrows_model::host::Host;
+use narrows_model::load::Params;
+use narrows_model::study::{Ended, Study};
+use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
+use narrows_plan::mesh::{self as plan, Pair};
+use narrows_plan::{direct as timing, hostset};
+use narrows_report::mesh as report;
+use narrows_runner::Crowd;
+use narrows_runner::launch::Brought;
+use narrows_stats::mesh::{Limits, Mesh};
+use narrows_store::Store;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// More suspects than these are not measured again: then it is no few hosts that are slow.
+const SUSPECTS_MAX: usize = 512;
+
+/// Runs the command.
+pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
+    let names = hostset::expand(&args.hosts)
+        .map_err(|why| Failure::of(Cause::HOST_SET, why.to_string()))?;
+    if names.len() < 2 {
+        return Err(Failure::of(Cause::HOST_SET, "a mesh needs two hosts or more"));
+    }
+    output::check_folder(&args.out)?;
+    let (mut crowd, hosts, _brought) = agents(args, names)?;
+    let mut meshed = Meshed::open(args, &crowd, &hosts)?;
+    let stop = stop::flag()?;
+    let stopped = meshed.measure(&mut crowd, &stop)?;
+    let why = "stopped by the user".to_owned();
+    let ended = if stopped { Ended::Interrupted { why } } else { Ended::Complete };
+    meshed.store.put_ended(&ended)?;
+    let path = meshed.store.path().to_owned();
+    drop(meshed);
+    present(args, &path, &crowd, stopped)
+}
+
+/// Agents, what their hosts are, and those that ssh brought, which go with this.
+type Agents = (Crowd, Vec<Host>, Vec<Brought>);
+
+/// Reaches all agents at once; those that cannot be had cost their own pairs.
+fn agents(args: &MeshArgs, names: Vec<String>) -> Result<Agents, Failure> {
+    let key = calling::key(args.key.as_deref(), args.key_file.as_deref())?;
+    let key = calling::key_for(&names, key)?;
+    let calling = Calling { port: args.port.unwrap_or(wire::PORT), family: None, key };
+    let (called, brought) = calling::bring(&names, &calling)?;
+    let (mut peers, mut hosts, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+    let mut first: Option<ControlError> = None;
+    for (name, reached) in names.iter().zip(reach(&called, &calling)) {
+        let met = reached.and_then(|one| one.peer.can_meet().map(|()| one));
+        let (peer, host, why) = match met {
+            Ok(Reached { peer, host }) => (Some(peer), host, None),
+            Err(why) => {
+                note!("{name}: {why}");
+                let says = why.to_string();
+                first.get_or_insert(why);
+                (None, Host::default(), Some(says))
+            }
+        };
+        peers.push(peer);
+        hosts.push(host);
+        gone.push(why);
+    }
+    let crowd = Crowd { names, peers, gone };
+    match first {
+        Some(why) if !crowd.is_enough() => Err(why.into()),
+        _ => Ok((crowd, hosts, brought)),
+    }
+}
+
+/// A mesh while it is measured.
+struct Meshed<'a> {
+    args: &'a MeshArgs,
+    store: Store,
+    trials: BTreeMap<Pair, Trial>,
+    /// Runs of each pair so far.
+    repeats: BTreeMap<Pair, u32>,
+    rounds: Vec<Vec<Pair>>,
+    /// Rounds so far.
+    block: u32,
+}
+
+impl<'a> Meshed<'a> {
+    fn open(args: &'a MeshArgs, crowd: &Crowd, hosts: &[Host]) -> Result<Self, Failure> {
+        let own = narrows_host::read(&Root::live());
+        let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
+        let rounds = args.shape().rounds(crowd.names.len(), seed);
+        let (kind, settings) = (args.kind(), args.settings());
+        let caches = hosts.iter().map(Host::last_level_cache_bytes);
+        let cache = caches.fold(own.last_level_cache_bytes(), Bytes::max);
+        let params: Params = settings
+            .params(cache, Bytes(0))
+            .map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
+        let window = args.seconds.map_or(timing::WINDOW, |seconds| Nanos((seconds * 1e9) as u64));
+        let make = |pair: Pair| {
+            let line = plan::timeline(window);
+            (pair, plan::trial(pair, &kind, &params, line, &crowd.names))
+        };
+        let trials: BTreeMap<Pair, Trial> = rounds.iter().flatten().copied().map(make).collect();
+        let all: Vec<Trial> = trials.values().cloned().collect();
+        for (trial, peer) in all
+            .first()
+            .iter()
+            .flat_map(|trial| crowd.peers.iter().flatten().map(move |peer| (trial, peer)))
+        {
+            direct::check(trial)?;
+            peer.can(trial)?;
+        }
+        let began = output::now();
+        let study = study(crowd, seed, began, &own);
+        let mut draft = Store::draft(&output::stamped(&args.out, "mesh", began), &study, &own)?;
+        draft.put_trials(&all)?;
+        draft.put_peer_hosts(hosts)?;
+        let store = draft.publish()?;
+        Ok(Self { args, store, trials, repeats: BTreeMap::new(), rounds, block: 0 })
+    }
+
+    /// All rounds, and suspects again; whether the user stopped it.
+    fn measure(&mut self, crowd: &mut Crowd, stop: &AtomicBool) -> Result<bool, Failure> {
+        for round in std::mem::take(&mut self.rounds) {
+            if self.round(crowd, &round, stop)? {
+                return Ok(true);
+            }
+        }
+        if self.args.once {
+            return Ok(false);
+        }
+        // Half as many pairs each time, until every suspect has run by itself.
+        let mut at_once = (crowd.names.len() / 4).max(1);
+        loop {
+            let suspects = self.suspects()?;
+            if suspects.is_empty() {
+                return Ok(false);
+            }
+            if suspects.len() > SUSPECTS_MAX {
+                note!("{} suspects, too many to be measured again", suspects.len());
+                return Ok(false);
+            }
+            let rounds = plan::packed(&suspects, at_once);
+            let alone = rounds.iter().all(|round| round.len() == 1);
+            for round in rounds {
+                if self.round(crowd, &round, stop)? {
+                    return Ok(true);
+                }
+            }
+            if alone {
+                return Ok(false);
+            }
+            at_once = (at_once / 2).max(1);
+        }
+    }
+
+    /// One round, and its records to disk.
+    fn round(
+        &mut self,
+        crowd: &mut Crowd,
+        round: &[Pair],
+        stop: &AtomicBool,
+    ) -> Result<bool, Failure> {
+        let mut trials = Vec::new();
+        for pair in round {
+            let Some(trial) = self.trials.get(pair) else { continue };
+            let repeat = self.repeats.entry(*pair).or_default();
+            trials.push((trial, *repeat));
+            *repeat += 1;
+        }
+        let (records, stopped) = crowd.round(&trials, self.block, stop);
+        self.block += 1;
+        if !stopped {
+            self.store.put_records(&records)?;
+        }
+        Ok(stopped)
+    }
+
+    /// Pairs that were slow the last time, of what is stored.
+    fn suspects(&self) -> Result<Vec<Pair>, Failure> {
+        let stored = narrows_store::read(self.store.path())?;
+        let mesh = Mesh::of(&stored, limits(self.args));
+        Ok(mesh.map(|mesh| mesh.suspects()).unwrap_or_default())
+    }
+}
+
+fn limits(args: &MeshArgs) -> Limits {
+    Limits { latency_times: args.latency_times, rate_share: args.rate_share }
+}
+
+fn study(crowd: &Crowd, seed: u64, began_unix_ns: Nanos, own: &Host) -> Study {
+    Study {
+        peer: Some(crowd.names.join(", ")),
+        began_unix_ns,
+        cache_bytes: own.last_level_cache_bytes(),
+        ..Study::new("mesh", NetworkPath::Peer, 1, seed)
+    }
+}
+
+fn present(args: &MeshArgs, path: &Path, crowd: &Crowd, stopped: bool) -> Result<u8, Failure> {
+    let stored = narrows_store::read(path)?;
+    let mesh = Mesh::of(&stored, limits(args));
+    let mesh = mesh.ok_or_else(|| Failure::of(Cause::RUNS_FAILED, "no pair was measured"))?;
+    let names = &crowd.names;
+    if let Some(file) = &args.svg {
+        output::write_whole(file, &report::svg(&mesh, names))?;
+    }
+    let text = match args.json {
+        true => {
+            let document = serde_json::json!({
+                "schema_version": SCHEMA_VERSION, "hosts": names, "gone": crowd.gone, "mesh": mesh,
+            });
+            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+        }
+        false => report::text(&mesh, &stored, names, &screen::of_output()),
+    };
+    output::print_json_or_text(args.json, &text)?;
+    output::made(path, "")?;
+    Ok(match (stopped, mesh.best, mesh.named.is_empty()) {
+        (true, _, _) => STOPPED,
+        (false, None, _) => CONNECT,
+        (false, Some(_), false) => VERDICT,
+        (false, Some(_), true) => 0,
+    })
+}
