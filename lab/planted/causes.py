@@ -32,6 +32,7 @@ plant("policer-far-input", "tcp", r"polic|firewall", "retransm", do=[("b", nft("
 plant("pps-limit-middle", "tcp", r"polic|packets? (a|per) second|packet rate|rate limit", "retransm", do=[("m", nft("iifname m0 limit rate over 5000/second burst 100 packets drop"))])
 plant("shaper-middle-udp", "udp -b 400M --explain", SHAPE+"|polic", "path", do=[("m", tbf("m1"))])
 plant("policer-middle-udp", "udp -b 200M --explain", r"polic", "path", do=[("m", nft("iifname m0 limit rate over 12 mbytes/second burst 100 kbytes drop"))])
+plant("pps-limit-udp", "udp -l 64 -b 20M --explain", r"policer|carries about|rate limit", "datagrams", wrong="no rate limit", do=[("m", nft("iifname m0 limit rate over 10000/second burst 100 packets drop"))])
 plant("bufferbloat-middle", "tcp", r"queue|bufferbloat|buffer ?bloat", SHAPE, do=[("m", tbf("m1", "100mbit", "64kb", "250ms"))])
 plant("ack-path-slow", "tcp", r"acknowledg|reverse|return path", None, do=[("m", tbf("m0", "1500kbit", "4kb", "200ms"))])
 plant("tiny-queue-middle", "tcp", r"queue|buffer", "retransm", do=[("m", tbf("m1", "300mbit", "10kb", "1ms"))])
@@ -88,6 +89,7 @@ plant("fragments-dropped", "udp -l 4000 -b 50M", r"fragment", None, middle=("fra
 plant("fragments-R", "udp -R -l 4000 -b 50M", r"fragment", None, middle=("rate=300,queue=400", "frag=1,rate=300,queue=400"))
 # Handshake.
 plant("syn-loss", "tcp --connect", r"handshake|syn", None, middle=("syn=300000,rate=300,queue=400", ""))
+plant("syn-with-ecn-dropped", "tcp --connect", r"ECN", "handshake|syn", do=[("a", "sysctl -qw net.ipv4.tcp_ecn=1"), ("m", nft("tcp flags & (syn|ack|ecn) == syn|ecn drop"))])
 plant("syn-limit", "tcp --connect", r"handshake|syn|connection", None, do=[("m", nft("tcp flags syn / syn,ack limit rate over 200/second burst 20 packets drop"))])
 plant("backlog-listen", "tcp --connect -P 16", r"listen|backlog|somaxconn", None, do=[("b", "sysctl -qw net.core.somaxconn=1")])
 # CPUs.
@@ -97,6 +99,9 @@ plant("quota-near", "tcp", r"quota|cpu time", None, quota_a=20000)
 plant("quota-far", "tcp", r"quota|cpu time", None, quota_b=20000)
 plant("nice-far", "tcp", r"nice|priority|other process|waited for a cpu|compet", None, machine=1, serve_with="nice -n 19", kids=[("b", "taskset -c 0 bash -c 'while :; do :; done'"), ("b", "taskset -c 1 bash -c 'while :; do :; done'")])
 plant("slow-router", "tcp", r"rules|softirq|middle|router|packets a second|between", None, do=[("m", "nft add table inet t; nft 'add chain inet t c { type filter hook forward priority 0; }'; for i in {1..3000}; do echo add rule inet t c tcp sport 1 tcp dport 2 ip daddr 1.2.3.4 drop; done | nft -f -")])
+plant("filter-far-rr", "tcp --rr", r"on each packet", None, do=[("b", "nft add table inet t; nft 'add chain inet t c { type filter hook input priority 0; }'; for i in {1..20000}; do echo add rule inet t c tcp sport 1 tcp dport 2 ip daddr 1.2.3.4 drop; done | nft -f -")])
+STOPS = "bash -c 'while :; do for s in STOP CONT; do for p in $(ip netns pids $(ip netns identify)); do read -r c < /proc/$p/comm; [ $c = narrows ] && kill -$s $p; done; sleep 0.15; done; done'"
+plant("receiver-stops", "tcp -t 2", r"stood still", None, kids=[("b", STOPS)])
 # Messages.
 plant("small-messages", "tcp -l 64", r"message|system call|write|small", None)
 plant("small-udp", "udp -l 64", r"message|system call|datagram|packet", None)
