@@ -17,6 +17,7 @@ pub mod fleet;
 pub mod formats;
 
 mod hardware;
+mod headline;
 mod judged;
 mod loss;
 pub mod mesh;

@@ -127,6 +127,24 @@ fn nothing_measured_has_no_answer_and_says_where_the_rest_is() {
     assert!(text.contains("details: narrows report x.narrows"), "{text}");
 }
 
+/// The page leads with what the terminal leads with, and what a study recommends.
+#[test]
+fn a_page_begins_with_the_answer() {
+    let page = narrows_report::formats::FORMATS.iter().find(|one| one.name == "html");
+    let page = page.expect("a page");
+    let study = measured(&[9.4]);
+    let mut analysis = Analysis::of(&study);
+    analysis.study = None;
+    let written = (page.write)(&analysis);
+    let answer = answer::of(&analysis).expect("an answer");
+    let at = |text: &str| written.find(text).unwrap_or_else(|| panic!("{text}: {written}"));
+    let figure = answer.figure.split(" (").next().expect("a figure");
+    assert!(at(figure) < at(&answer.bottleneck) && at(&answer.action) < at(r#"id="findings""#));
+    let unmeasured = StoredStudy::unmeasured(Host::default());
+    let unmeasured = (page.write)(&Analysis::of(&unmeasured));
+    assert!(!unmeasured.contains(r#"class="card answer""#), "{unmeasured}");
+}
+
 fn plain(text: &str) -> String {
     ["\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[0m"]
         .iter()

@@ -5,7 +5,7 @@ use super::{Format, csv};
 use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::study::page;
-use crate::{Analysis, hardware, judged, placement, profiled, searched, sessions, words};
+use crate::{Analysis, hardware, headline, judged, placement, profiled, searched, sessions, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
 use narrows_explain::conditions::Found;
@@ -42,6 +42,7 @@ fn write(analysis: &Analysis<'_>) -> String {
             body {
                 main {
                 (header(analysis, &title))
+                (headline::section(analysis))
                 (placement::page::section(analysis))
                 @if let Some(results) = &analysis.study { (page::section(analysis, results)) }
                 @if !analysis.is_imported() {

@@ -12,6 +12,7 @@ pub mod heat;
 pub mod host;
 pub mod pareto;
 pub mod percentiles;
+pub mod pipe;
 pub mod population;
 pub mod stacked;
 pub(crate) mod svg;

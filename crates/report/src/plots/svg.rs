@@ -60,6 +60,16 @@ impl Svg {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let _ = write!(self.body, r#"<polyline class="{class}" points="{}"/>"#, points.join(" "));
     }
+    /// A closed shape through points, with a tooltip unless that is empty.
+    pub fn polygon(&mut self, class: &str, points: &[(f64, f64)], tip: &str) {
+        let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = write!(
+            self.body,
+            r#"<polygon class="{class}" points="{}">{}</polygon>"#,
+            points.join(" "),
+            title(tip)
+        );
+    }
     /// A text of a class of the style sheet, escaped.
     pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {

@@ -10,7 +10,6 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
     html! {
         h2 id="study" { "The study" }
         @for line in text::cautions(analysis, &results.drift) { p class="soft" { (line) } }
-        @if let Some(line) = text::recommendation(results) { p { b { (line) } } }
         @for line in words::pairs(analysis) { p { (line) } }
         @for (title, rows) in side::tables(analysis, results) { (together(title, &rows)) }
         div class="grid" {

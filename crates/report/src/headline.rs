@@ -1,0 +1,72 @@
+//! The head of a page: the answer in large letters, and the path from memory to wire.
+
+use crate::plots::{ceilings, pipe};
+use crate::study::text;
+use crate::{Analysis, answer, words};
+use maud::{Markup, PreEscaped, html};
+use narrows_model::result::Prediction;
+
+/// The conclusion of a study, else the answer of a measurement, and its path.
+pub fn section(analysis: &Analysis<'_>) -> Markup {
+    html! {
+        (said(analysis))
+        @if !analysis.is_imported() {
+            @for prediction in paths(analysis) { (path(prediction)) }
+        }
+    }
+}
+
+fn said(analysis: &Analysis<'_>) -> Markup {
+    if let Some(line) = analysis.study.as_ref().and_then(text::recommendation) {
+        return html! { section class="card answer" { p class="figure" { (line) } } };
+    }
+    let measured = analysis.study.is_none().then(|| answer::of(analysis)).flatten();
+    let Some(answer) = measured else { return html! {} };
+    let (figure, spread) = answer.figure.split_once(" (").unwrap_or((&answer.figure, ""));
+    html! {
+        section class="card answer" {
+            p class="figure" {
+                (figure) " " span class="soft" { (spread.trim_end_matches(')')) }
+            }
+            dl {
+                dt { "Bottleneck" } dd { (answer.bottleneck) }
+                dt { "What to do" } dd { (answer.action) }
+            }
+        }
+    }
+}
+
+/// The path of what was measured, and that of the first NIC that was only predicted.
+fn paths<'a>(analysis: &'a Analysis<'_>) -> Vec<&'a Prediction> {
+    let headline = answer::headline(analysis).filter(|_| analysis.study.is_none());
+    let measured = headline.and_then(|summary| words::expectation(analysis, summary));
+    let nics = analysis.predictions.iter();
+    let nic = nics.filter(|one| one.measured.is_none() && one.protocol == "tcp");
+    measured.into_iter().chain(nic.take(1)).collect()
+}
+
+fn path(prediction: &Prediction) -> Markup {
+    let drawn = pipe::draw(prediction);
+    if drawn.is_empty() {
+        return html! {};
+    }
+    html! {
+        figure class="card path" {
+            figcaption {
+                b { "From memory to wire: " (prediction.path) ", " (prediction.protocol) } " "
+                span class="soft" { (legend(prediction)) }
+            }
+            div class="desk" { (PreEscaped(drawn)) }
+            div class="telephone" { (PreEscaped(ceilings::draw(prediction))) }
+        }
+    }
+}
+
+fn legend(prediction: &Prediction) -> String {
+    let widths = "As wide as the payload that each can carry, to scale; dashed: wider than drawn; \
+                  dotted: not stated.";
+    match &prediction.measured {
+        Some(measured) => format!("{widths} Blue: {}, measured.", words::middle(measured)),
+        None => format!("{widths} Nothing was measured on it."),
+    }
+}
