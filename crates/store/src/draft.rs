@@ -64,18 +64,29 @@ impl Draft {
 
     /// Puts the file, with all that was stored in it, on disk under its name, where nothing may be.
     pub fn publish(self) -> Result<Store, StoreError> {
+        let path = self.path.clone();
+        self.place(std::iter::once(path))
+    }
+
+    /// The same, under a numbered name (`NAME-2.narrows`) where another process took the name
+    /// meanwhile: names of measurements are of the second in which they began.
+    pub fn publish_numbered(self) -> Result<Store, StoreError> {
+        let path = self.path.clone();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let numbered = (2..100).map(|n| path.with_file_name(format!("{stem}-{n}.narrows")));
+        self.place(std::iter::once(path.clone()).chain(numbered))
+    }
+
+    /// Puts the file under the first of these names that nothing has.
+    fn place(self, names: impl Iterator<Item = PathBuf>) -> Result<Store, StoreError> {
         let Self { store, path, unseen } = self;
         let Store { database, _lock: lock, .. } = store;
         let wrong = |why: String| StoreError::Unwritable { path: path.clone(), why };
         // What belongs to an open database goes by the name that it was opened under.
         database.close().map_err(|(_, error)| wrong(says(&error)))?;
         lock.sync_all().map_err(|error| wrong(error.to_string()))?;
-        match appear(&unseen.0, &path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                return Err(StoreError::Exists(path));
-            }
-            appeared => appeared.map_err(|error| wrong(error.to_string()))?,
-        }
+        let placed = first_free(&unseen.0, names).map_err(|error| wrong(error.to_string()))?;
+        let Some(path) = placed else { return Err(StoreError::Exists(path)) };
         drop(unseen);
         // Without it a power failure may take the name away again.
         let synced = File::open(folder(&path)).and_then(|folder| folder.sync_all());
@@ -108,6 +119,17 @@ impl DerefMut for Draft {
 /// No journal: until it is published, half a file is no file.
 fn prepared(database: &Connection) -> rusqlite::Result<()> {
     database.execute_batch("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;")
+}
+
+/// Gives a file the first of these names that nothing has; `None` where all are taken.
+fn first_free(unseen: &Path, names: impl Iterator<Item = PathBuf>) -> io::Result<Option<PathBuf>> {
+    for name in names {
+        match appear(unseen, &name) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            appeared => return appeared.map(|()| Some(name)),
+        }
+    }
+    Ok(None)
 }
 
 /// Gives a file its name, if nothing has it.

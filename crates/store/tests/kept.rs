@@ -119,6 +119,12 @@ fn one_writes_at_a_time_and_readers_read() {
     std::fs::write(&late, "another's").expect("a file");
     assert!(matches!(draft.publish().map(drop), Err(StoreError::Exists(_))));
     assert_eq!(std::fs::read_to_string(&late).expect("a file"), "another's");
+    // Of two that begin in one second both have a file, and neither the other's.
+    let both = dir.join("tcp-1.narrows");
+    let drafts = [(); 2].map(|()| Store::draft(&both, &of.study, &of.host).expect("a draft"));
+    let stores = drafts.map(|draft| draft.publish_numbered().expect("a file"));
+    let names = stores.each_ref().map(|store| store.path().to_owned());
+    assert_eq!(names, [both.clone(), dir.join("tcp-1-2.narrows")]);
     assert!(matches!(create(&dir.join("no/x.narrows")), Err(StoreError::Unwritable { .. })));
     drop(Store::draft(&dir.join("never.narrows"), &of.study, &of.host).expect("a draft"));
     let names: Vec<String> = std::fs::read_dir(&dir)

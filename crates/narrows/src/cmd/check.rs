@@ -63,7 +63,8 @@ fn alone(args: &CheckArgs) -> Result<u8, Failure> {
     let file = output::study_path(&args.out, "check", study.began_unix_ns);
     let mut draft = Store::draft(&file, &study, &host)?;
     draft.put_trials(&trials)?;
-    let store = draft.publish()?;
+    let store = draft.publish_numbered()?;
+    let file = store.path().to_owned();
     let steps = blocks(trials.len(), repeats, seed);
     let mut controller = Controller {
         launcher: Launcher::plain(binary),

@@ -384,7 +384,8 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     let mut draft = Store::draft(&file, &study, &host)?;
     draft.put_trials(&trials)?;
     draft.put_peer_hosts(&peer_hosts)?;
-    let store = draft.publish()?;
+    let store = draft.publish_numbered()?;
+    let file = store.path().to_owned();
     // Of an own address the NIC that has it is meant, though packets do not pass it.
     let nic = match path {
         NetworkPath::Loopback => address::interface(own_address),

@@ -89,7 +89,8 @@ impl Measurement<'_> {
         let file = output::study_path(self.out, self.command, study.began_unix_ns);
         let mut draft = Store::draft(&file, &study, self.host)?;
         draft.put_trials(self.trials)?;
-        let store = draft.publish()?;
+        let store = draft.publish_numbered()?;
+        let file = store.path().to_owned();
         let steps = blocks(self.trials.len(), self.repeats, self.seed);
         let mut controller = Controller {
             launcher: Launcher::plain(cmd::own_binary()?),

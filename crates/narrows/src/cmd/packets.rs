@@ -164,7 +164,8 @@ fn between_namespaces(args: &PacketsArgs, settings: &Settings) -> Result<u8, Fai
     let file = output::study_path(&args.peer.out, "packets", study.began_unix_ns);
     let mut draft = Store::draft(&file, &study, &host)?;
     draft.put_trials(&trials)?;
-    let store = draft.publish()?;
+    let store = draft.publish_numbered()?;
+    let file = store.path().to_owned();
     let steps = blocks(trials.len(), study.repeats, study.seed);
     let mut controller = Controller {
         launcher: Launcher::plain(cmd::own_binary()?),
