@@ -380,7 +380,7 @@ fn no_room_gains_an_error_that_is_a_string() {
 }
 
 #[test]
-fn tests_that_truth_names_are_there() {
+fn tests_that_the_evidence_names_are_there() {
     let mut functions = BTreeSet::new();
     for path in files(&top().join("crates"), "rs") {
         for after in read(&path).split("fn ").skip(1) {
@@ -389,14 +389,14 @@ fn tests_that_truth_names_are_there() {
             functions.insert(name);
         }
     }
-    let truth = read(&top().join("docs/truth.md"));
-    let words = truth.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let evidence = read(&top().join("docs/evidence.md"));
+    let words = evidence.split(|c: char| !c.is_alphanumeric() && c != '_');
     // A name of four words or more is a test's; shorter ones are fields, capitals a slot's.
     let test = |word: &&str| word.matches('_').count() >= 3 && !word.contains(char::is_uppercase);
     let names: BTreeSet<&str> = words.filter(test).collect();
     assert!(names.len() > 50, "{} tests are named", names.len());
     let missing: Vec<&&str> = names.iter().filter(|name| !functions.contains(**name)).collect();
-    assert!(missing.is_empty(), "docs/truth.md names tests that are not there: {missing:?}");
+    assert!(missing.is_empty(), "docs/evidence.md names tests that are not there: {missing:?}");
 }
 
 #[test]
