@@ -22,13 +22,13 @@ mod screen;
 mod stop;
 mod watch;
 
-use args::{Args, Command, help};
+use args::{Args, Command, habits, help};
 use clap::FromArgMatches;
 use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let matches = help::command().get_matches();
+    let matches = help::command().try_get_matches().unwrap_or_else(|error| habits::exit(error));
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match run(args.command) {
         Ok(code) => ExitCode::from(code),

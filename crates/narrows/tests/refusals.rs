@@ -279,3 +279,24 @@ fn a_worker_refuses_a_workload_that_it_does_not_know() {
         assert!(told.contains(&why) && told.contains("failed"), "{told}");
     }
 }
+
+/// Letters of iperf that are commands or other options here.
+#[test]
+fn who_types_letters_of_iperf_is_told_what_to_type_here() {
+    for (words, wanted) in [
+        (&["-s"][..], "hint: `narrows serve`"),
+        (&["-c", "198.51.100.6"], "hint: `narrows tcp HOST`"),
+        (&["tcp", "-u", "198.51.100.6"], "hint: `narrows udp HOST`"),
+        (&["tcp", "-O", "2", "198.51.100.6"], "hint: --warm-up"),
+        (&["tcp", "-Z", "198.51.100.6"], "hint: --sender sendfile"),
+        (&["udp", "--tos=0x10", "198.51.100.6"], "hint: --dscp"),
+    ] {
+        let output = run(narrows().args(words));
+        let text = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
+        assert!(text.contains(wanted), "{words:?}: {text}");
+        assert!(!text.contains("as a value"), "{words:?}: {text}");
+    }
+    let text = err(&run(narrows().args(["tcp", "--no-such-option", "198.51.100.6"])));
+    assert!(!text.contains("hint:"), "{text}");
+}

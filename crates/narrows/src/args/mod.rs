@@ -5,6 +5,7 @@ mod credits;
 mod diagnose;
 mod direct;
 mod fabric;
+pub mod habits;
 pub mod help;
 mod mesh;
 mod placement;

@@ -1,0 +1,87 @@
+//! Options of iperf, iperf3 and nuttcp that narrows has under another name, or not at all: who
+//! types one is told what to type here.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// An option as those tools have it, in its short and long form, and what does that here.
+struct Habit {
+    names: &'static [&'static str],
+    hint: &'static str,
+}
+
+/// Of all commands, since the two ends are commands of their own here.
+const HABITS: [Habit; 13] = [
+    Habit {
+        names: &["-1", "--one-off"],
+        hint: "`narrows tcp ssh:HOST` brings an agent for one \
+        measurement and takes it away",
+    },
+    Habit {
+        names: &["-c", "--client"],
+        hint: "`narrows tcp HOST` (or udp, rdma) measures to the agent \
+        that `narrows serve` started there",
+    },
+    Habit {
+        names: &["-D", "--daemon"],
+        hint: "run `narrows serve` under systemd: docs/narrows.service \
+        is a unit",
+    },
+    Habit { names: &["-d", "--dualtest"], hint: "--bidirectional sends both ways at once" },
+    Habit {
+        names: &["-F", "--file"],
+        hint: "bytes come from memory; --verify compares them at the \
+        receiver",
+    },
+    Habit { names: &["-f"], hint: "units follow the size of a figure; --json has bits a second" },
+    Habit {
+        names: &["-N", "--no-delay", "--nodelay"],
+        hint: "--nagle off switches Nagle's algorithm off",
+    },
+    Habit {
+        names: &["-n", "--bytes", "--num", "-k", "--blockcount"],
+        hint: "a run is so many seconds: \
+        -t; its window is where all flows run",
+    },
+    Habit {
+        names: &["-O", "--omit"],
+        hint: "--warm-up SECONDS comes before the window and is not counted",
+    },
+    Habit {
+        names: &["-S", "--tos"],
+        hint: "--dscp N marks packets; it is a type of service divided by 4",
+    },
+    Habit { names: &["-s", "--server"], hint: "`narrows serve` is the end that waits" },
+    Habit { names: &["-u", "--udp"], hint: "`narrows udp HOST` measures UDP" },
+    Habit {
+        names: &["-Z", "--zerocopy"],
+        hint: "--sender sendfile, vmsplice or zerocopy sends without a \
+        copy",
+    },
+];
+
+/// What to type in place of an argument that a command does not know.
+fn hint(argument: &str) -> Option<&'static str> {
+    let name = argument.split('=').next().unwrap_or(argument);
+    HABITS.iter().find(|habit| habit.names.contains(&name)).map(|habit| habit.hint)
+}
+
+/// Ends with what is wrong with the command line: usage errors with 2, help with 0.
+pub fn exit(mut error: clap::Error) -> ! {
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
+            hint(argument)
+        }
+        _ => None,
+    };
+    let Some(hint) = unknown else { error.exit() };
+    // That it could be a value, or is like another option, leads away from the hint.
+    for kind in
+        [ContextKind::Suggested, ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand]
+    {
+        error.remove(kind);
+    }
+    // Where standard error is gone the exit code still says it.
+    let _ = error.print();
+    note!("hint: {hint}");
+    std::process::exit(error.exit_code())
+}
