@@ -10,7 +10,7 @@ use crate::rules::{
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
 use narrows_model::reading::keys;
-use narrows_model::result::{Estimate, Finding};
+use narrows_model::result::{Estimate, Finding, ResourceAt};
 use narrows_stats::LossPlace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,8 +47,8 @@ impl fmt::Display for Sureness {
 /// The next limit, by the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Next {
-    /// `wire`, `cpu`, `memory` and so on.
-    pub resource: String,
+    /// What it is.
+    pub resource: ResourceAt,
     /// What it allows.
     pub allows: Estimate,
     /// That by what was measured.

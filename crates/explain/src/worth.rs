@@ -6,7 +6,7 @@ use crate::measured::Cell;
 use crate::rules::congestion_control;
 use narrows_model::Fact;
 use narrows_model::host::Nic;
-use narrows_model::result::{Estimate, Prediction};
+use narrows_model::result::{Estimate, Prediction, ResourceName};
 use narrows_model::study::StoredStudy;
 use narrows_predict::of_cell;
 use schemars::JsonSchema;
@@ -120,12 +120,9 @@ fn switch_on(nic: &mut Nic) {
 
 /// What streams cost the CPUs of the sender or of the receiver, whichever can less.
 fn cpu(prediction: &Prediction) -> Option<f64> {
-    let ceilings = prediction.ceilings.iter().filter(|ceiling| is_cpu(&ceiling.resource));
+    let ceilings = prediction.ceilings.iter();
+    let ceilings = ceilings.filter(|one| one.resource.name() == Some(ResourceName::Cpu));
     ceilings.map(|ceiling| ceiling.range.value).reduce(f64::min)
-}
-
-fn is_cpu(resource: &str) -> bool {
-    matches!(resource, "cpu" | "peer's cpu")
 }
 
 fn without_records(study: &StoredStudy) -> StoredStudy {

@@ -3,7 +3,7 @@
 use crate::resources::Gap;
 use narrows_model::BytesPerSecond;
 use narrows_model::host::{ChannelId, Host, Slot};
-use narrows_model::result::{Ceiling, Estimate, Method, Provenance, Unit};
+use narrows_model::result::{Ceiling, Estimate, Method, Provenance, ResourceName, Unit};
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,7 +64,7 @@ pub fn socket_peaks(slots: &[Slot]) -> Result<BTreeMap<u32, SocketPeak>, NoPeak>
 }
 
 fn unknown(why: impl Into<String>) -> Gap {
-    Gap::new("dram", why)
+    Gap::new(ResourceName::Dram, why)
 }
 
 /// The peak of one node's socket for a kernel, bytes counted a second. Stated only where sockets
@@ -88,7 +88,7 @@ pub(crate) fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Result<C
     let crossing = f64::from(percent) / 100.0;
     let rate = peak.rate_bytes_per_second.0 / crossing;
     Ok(Ceiling {
-        resource: "dram".into(),
+        resource: ResourceName::Dram.into(),
         range: Estimate {
             value: rate,
             low: rate,

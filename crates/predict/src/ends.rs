@@ -2,7 +2,7 @@
 //! and what is known counts.
 
 use narrows_model::host::{Host, Nic};
-use narrows_model::result::{Ceiling, Estimate, Prediction, Unstated};
+use narrows_model::result::{Ceiling, Estimate, Prediction, ResourceAt, Unstated};
 
 /// The far host's port that a path ends at: of the same rate as this end's where there is one, else
 /// the fastest.
@@ -22,11 +22,11 @@ pub(crate) fn met(mut near: Prediction, far: Option<Prediction>) -> Prediction {
     let Some(far) = far else { return near };
     (near.range, near.bottleneck) = match (near.range.take(), far.range) {
         (Some(own), Some(other)) if other.value < own.value => {
-            (Some(lower(own, other)), far.bottleneck.as_deref().map(theirs))
+            (Some(lower(own, other)), far.bottleneck.map(ResourceAt::at_peer))
         }
         (Some(own), Some(other)) => (Some(lower(own, other)), near.bottleneck.take()),
         (Some(own), None) => (Some(own), near.bottleneck.take()),
-        (None, other) => (other, far.bottleneck.as_deref().map(theirs)),
+        (None, other) => (other, far.bottleneck.map(ResourceAt::at_peer)),
     };
     let more: Vec<Ceiling> = far
         .ceilings
@@ -36,16 +36,13 @@ pub(crate) fn met(mut near: Prediction, far: Option<Prediction>) -> Prediction {
             same.all(|own| one.range.value < own.range.value)
         })
         .collect();
-    let renamed = more.into_iter().map(|one| Ceiling { resource: theirs(&one.resource), ..one });
+    let renamed =
+        more.into_iter().map(|one| Ceiling { resource: one.resource.clone().at_peer(), ..one });
     near.ceilings.extend(renamed);
     let missing = far.missing.into_iter();
     near.missing
-        .extend(missing.map(|gap| Unstated { resource: theirs(&gap.resource), why: gap.why }));
+        .extend(missing.map(|gap| Unstated { resource: gap.resource.at_peer(), why: gap.why }));
     near
-}
-
-fn theirs(name: &str) -> String {
-    format!("peer's {name}")
 }
 
 fn lower(one: Estimate, other: Estimate) -> Estimate {

@@ -7,6 +7,7 @@
 use crate::engine::Engine;
 use crate::resources::{Gap, Resource, Stated};
 use crate::traffic::Traffic;
+use narrows_model::result::ResourceName;
 use serde::Serialize;
 
 /// What one path should reach.
@@ -27,11 +28,18 @@ pub struct Reach {
     pub high: f64,
     /// The resource with the lowest ceiling.
     #[serde(rename = "narrowest")]
-    pub bottleneck: Option<String>,
+    pub bottleneck: Option<ResourceName>,
     /// All, the bottleneck first, those with a condition last.
     pub resources: Vec<Resource>,
     /// Resources that cannot be stated, and what is missing for each.
     pub missing: Vec<Gap>,
+}
+
+impl Reach {
+    /// What one resource allows, where that could be stated.
+    pub fn value_of(&self, name: ResourceName) -> Option<f64> {
+        self.resources.iter().find(|resource| resource.name == name).map(|resource| resource.value)
+    }
 }
 
 impl Engine {
@@ -50,7 +58,7 @@ impl Engine {
         let parts: Vec<Reach> = parts.collect();
         // The bottleneck is that of the processor that is held back the most.
         let least = parts.iter().min_by(|a, b| a.value.total_cmp(&b.value));
-        let bottleneck = least.and_then(|part| part.bottleneck.clone());
+        let bottleneck = least.and_then(|part| part.bottleneck);
         parts.into_iter().reduce(join).map(|all| Reach { bottleneck, ..all })
     }
 }
@@ -67,7 +75,7 @@ fn reach(traffic: Traffic, stated: Vec<Stated>) -> Reach {
     let binding = || resources.iter().filter(|resource| resource.only_if.is_none());
     let least = |of: fn(&Resource) -> f64| binding().map(of).fold(f64::INFINITY, f64::min);
     let (value, low, high) = (least(|r| r.value), least(|r| r.low), least(|r| r.high));
-    let bottleneck = binding().next().map(|resource| resource.name.to_owned());
+    let bottleneck = binding().next().map(|resource| resource.name);
     Reach {
         path: traffic.name(),
         unit: traffic.unit(),

@@ -9,12 +9,14 @@ use crate::resources::apart;
 use crate::said::Known;
 use crate::server::Server;
 use crate::traffic::Traffic;
+use narrows_model::result::ResourceName;
 use std::fmt;
 
 /// Why a measured figure moves no parameter.
 enum Unused {
     BeyondTheWire { from: String, gbps: f64 },
-    NothingToFit { from: String, bottleneck: String },
+    NothingToFit { from: String, bottleneck: ResourceName },
+    NothingKnown { from: String },
 }
 
 impl fmt::Display for Unused {
@@ -26,6 +28,7 @@ impl fmt::Display for Unused {
             Self::NothingToFit { from, bottleneck } => {
                 write!(f, "{from}: {bottleneck} was the bottleneck, which has nothing to be fitted")
             }
+            Self::NothingKnown { from } => write!(f, "{from}: no resource of the path is known"),
         }
     }
 }
@@ -75,46 +78,45 @@ impl Parameters {
         traffic: Traffic,
         figure: &Measured,
     ) -> Result<(), Unused> {
-        let of = |name: &str| {
-            let found = reach.resources.iter().find(|resource| resource.name == name);
-            found.map(|resource| resource.value)
+        let Some(bottleneck) = reach.bottleneck else {
+            return Err(Unused::NothingKnown { from: figure.from.clone() });
         };
-        let bottleneck = reach.bottleneck.as_deref().unwrap_or_default();
         let kernel = if traffic == Traffic::Udp { &mut self.udp } else { &mut self.tcp };
         let (half, from) = (figure.half(), figure.origin());
-        match (bottleneck, then.framed_gbps(traffic), of("memory")) {
+        match (bottleneck, then.framed_gbps(traffic), reach.value_of(ResourceName::Memory)) {
             // Wire and CPUs hold each other back: what both reached is the wire's share.
-            ("wire" | "cpu", Some(framed), _) if figure.value > 1.005 * framed => {
+            (ResourceName::Wire | ResourceName::Cpu, Some(framed), _)
+                if figure.value > 1.005 * framed =>
+            {
                 Err(Unused::BeyondTheWire { from: figure.from.clone(), gbps: figure.value })
             }
-            ("cpu", Some(framed), _) if figure.value < 0.9 * framed => {
+            (ResourceName::Cpu, Some(framed), _) if figure.value < 0.9 * framed => {
                 let needed = apart(figure.value, framed);
                 let more = then.cpu_alone(traffic).map_or(1.0, |alone| needed / alone);
                 let by = kernel.cpu.as_ref().map_or(1.0, |known| known.by) * more;
                 kernel.cpu = Some(Scaled { by, half, from });
                 Ok(())
             }
-            ("wire" | "cpu", Some(framed), _) => {
+            (ResourceName::Wire | ResourceName::Cpu, Some(framed), _) => {
                 let share = figure.value / framed;
                 let link_gbps = then.server.link.as_ref().map_or(0.0, |link| link.value);
                 kernel.reached = Some(Reached { share, half, link_gbps, from: from.clone() });
                 // Its CPUs carry that much at least.
-                let cpu = of("cpu").unwrap_or(f64::INFINITY);
+                let cpu = reach.value_of(ResourceName::Cpu).unwrap_or(f64::INFINITY);
                 if cpu < figure.value {
                     let known = kernel.cpu.as_ref().map_or(1.0, |known| known.by);
                     kernel.cpu = Some(Scaled { by: known * figure.value / cpu, half, from });
                 }
                 Ok(())
             }
-            ("memory", _, Some(memory)) => {
+            (ResourceName::Memory, _, Some(memory)) => {
                 kernel.theta.m *= memory / figure.value;
                 kernel.m_from = from;
                 kernel.memory_half = Some(half);
                 Ok(())
             }
             (other, ..) => {
-                let (from, bottleneck) = (figure.from.clone(), other.to_owned());
-                Err(Unused::NothingToFit { from, bottleneck })
+                Err(Unused::NothingToFit { from: figure.from.clone(), bottleneck: other })
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::parameters::PHI;
 use crate::reach::Reach;
 use crate::resources::{Group, Parameter, Resource, parameter};
-use narrows_model::result::Provenance;
+use narrows_model::result::{Provenance, ResourceName};
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 /// What asks and answers.
@@ -75,7 +75,7 @@ impl Engine {
             value,
             low,
             high,
-            bottleneck: parts.first().map(|part| part.name.to_owned()),
+            bottleneck: parts.first().map(|part| part.name),
             resources: parts,
             missing: Vec::new(),
         })
@@ -91,7 +91,7 @@ impl Engine {
         let remote = if is_remote { REMOTE_US * REMOTE_ACCESSES } else { 0.0 };
         let says = "both NICs, their slots and the wire, there and back";
         let with = vec![micros("one way", one_way, &from)];
-        part("devices", 2.0 * (one_way + remote), RANGE_POLLED, says, with)
+        part(ResourceName::Devices, 2.0 * (one_way + remote), RANGE_POLLED, says, with)
     }
 
     /// Both hosts' software: measured inside this host, else by the constants.
@@ -101,7 +101,7 @@ impl Engine {
             let with = vec![micros("inside this host", inside.value, &inside.origin())];
             let range = (inside.low / inside.value, 1.5 * inside.high / inside.value);
             let says = "stack and wake-up, as measured inside this host";
-            return vec![part("hosts", inside.value * farther, range, says, with)];
+            return vec![part(ResourceName::Hosts, inside.value * farther, range, says, with)];
         }
         let clock = self
             .server
@@ -114,9 +114,14 @@ impl Engine {
         let one = |name, us: f64, says| {
             part(name, 2.0 * us * slower, range, says, vec![micros("one way", us, &fitted)])
         };
-        let mut parts = vec![one("stack", STACK_US, "sending and receiving on both hosts")];
+        let mut parts =
+            vec![one(ResourceName::Stack, STACK_US, "sending and receiving on both hosts")];
         if !self.server.asked.polls {
-            parts.push(one("wake-up", WAKE_US, "interrupts, and waking who waits for them"));
+            parts.push(one(
+                ResourceName::WakeUp,
+                WAKE_US,
+                "interrupts, and waking who waits for them",
+            ));
         }
         parts
     }
@@ -135,7 +140,13 @@ impl Engine {
             self.server.asked.moderation_us.filter(|us| *us > 0.0 && !self.server.asked.polls)?;
         let from = Provenance::Read("coalescing".to_owned());
         let says = "the NIC waits before it interrupts; both ends alike";
-        Some(part("moderation", 2.0 * us, (0.0, 1.0), says, vec![micros("rx-usecs", us, &from)]))
+        Some(part(
+            ResourceName::Moderation,
+            2.0 * us,
+            (0.0, 1.0),
+            says,
+            vec![micros("rx-usecs", us, &from)],
+        ))
     }
 
     fn switches(&self) -> Option<Resource> {
@@ -143,7 +154,7 @@ impl Engine {
         let from = Provenance::DataSheet("of cut-through switches".to_owned());
         let with = vec![micros("one way", SWITCH_US, &from)];
         let says = "frames are passed on as they come in";
-        let part = part("switch", 2.0 * count * SWITCH_US, (0.7, 5.0), says, with);
+        let part = part(ResourceName::Switch, 2.0 * count * SWITCH_US, (0.7, 5.0), says, with);
         (count > 0.0).then_some(part)
     }
 
@@ -156,7 +167,13 @@ impl Engine {
         };
         let us = 2.0 * (bytes.max(46.0) + 38.0) * 8.0 / (link.value * 1e3);
         let rate = parameter("rate of the link", "Gb/s", link);
-        Some(part("wire", us, (1.0, 1.1), "the message's bits, there and back", vec![rate]))
+        Some(part(
+            ResourceName::Wire,
+            us,
+            (1.0, 1.1),
+            "the message's bits, there and back",
+            vec![rate],
+        ))
     }
 }
 
@@ -165,7 +182,7 @@ fn micros(name: &'static str, value: f64, from: &Provenance) -> Parameter {
 }
 
 fn part(
-    name: &'static str,
+    name: ResourceName,
     value: f64,
     (low, high): (f64, f64),
     says: &str,

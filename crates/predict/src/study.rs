@@ -12,7 +12,7 @@ use crate::said::Said;
 use crate::traffic::Traffic;
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::Params;
-use narrows_model::result::{Ceiling, Estimate, Method, Prediction, Unit, Unstated};
+use narrows_model::result::{Ceiling, Estimate, Method, Prediction, ResourceName, Unit, Unstated};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::{Metric, RdmaVerb, Transport, Workload};
@@ -86,7 +86,7 @@ fn between(
     let [far] = study.peer_hosts.as_slice() else { return near };
     let port = ends::far_nic(far, nic);
     let engine = of_nic(far, port, asked, &Calibration::default());
-    let engine = engine.map_err(|why| Gap::new("server", why.to_string()));
+    let engine = engine.map_err(|why| Gap::new(ResourceName::Server, why.to_string()));
     let stated = engine.and_then(|engine| through_nic(&engine, traffic));
     let far = stated.map(|stated| prediction(name, &traffic.name(), Ok(stated), None));
     ends::met(near, far.ok())
@@ -112,7 +112,7 @@ fn among(study: &StoredStudy, summary: &Summary, traffic: Traffic) -> Option<Pre
     let asked = asked(&trial.params);
     let of = |host: &Host, nic: Option<&Nic>| {
         let engine = of_nic(host, nic, &asked, &Calibration::default());
-        let engine = engine.map_err(|why| Gap::new("server", why.to_string()));
+        let engine = engine.map_err(|why| Gap::new(ResourceName::Server, why.to_string()));
         let stated = engine.and_then(|engine| through_nic(&engine, traffic));
         prediction(&names.join(" to "), &traffic.name(), stated, summary.estimate)
     };
@@ -227,13 +227,13 @@ fn through(
     measured: &Calibration,
 ) -> Result<Engine, Gap> {
     let engine = of_nic(&study.host, nic, asked, measured);
-    let mut engine = engine.map_err(|why| Gap::new("server", why.to_string()))?;
+    let mut engine = engine.map_err(|why| Gap::new(ResourceName::Server, why.to_string()))?;
     engine.parameters = engine.parameters.calibrated(&engine.server, measured);
     Ok(engine)
 }
 
 fn through_nic(engine: &Engine, traffic: Traffic) -> Result<Reach, Gap> {
-    engine.reach(traffic).ok_or_else(|| Gap::new("wire", "there is no NIC"))
+    engine.reach(traffic).ok_or_else(|| Gap::new(ResourceName::Wire, "there is no NIC"))
 }
 
 /// An answer as a study has it, in bits a second.
@@ -258,7 +258,7 @@ fn prediction(
         Err(gap) => Prediction { missing: vec![gap.into()], ..nothing },
         Ok(reach) => Prediction {
             range: reach.bottleneck.is_some().then(|| bits(reach.value, reach.low, reach.high)),
-            bottleneck: reach.bottleneck.clone(),
+            bottleneck: reach.bottleneck.map(Into::into),
             ceilings: reach.resources.iter().map(ceiling).collect(),
             missing: reach.missing.into_iter().map(Unstated::from).collect(),
             ..nothing
@@ -274,7 +274,7 @@ fn ceiling(resource: &Resource) -> Ceiling {
         }
     }
     Ceiling {
-        resource: resource.name.to_owned(),
+        resource: resource.name.into(),
         range: bits(resource.value, resource.low, resource.high),
         says: resource.says.clone(),
         only_if: resource.only_if.clone(),

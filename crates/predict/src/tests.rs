@@ -4,6 +4,7 @@ use super::*;
 use crate::calibration::Calibration;
 use crate::stream_cost::{Point, StreamCost};
 use narrows_model::host::Host;
+use narrows_model::result::ResourceName;
 use std::collections::BTreeMap;
 
 fn machine(more: &[(&str, &str)]) -> Engine {
@@ -17,7 +18,7 @@ fn machine(more: &[(&str, &str)]) -> Engine {
     of_host(&Host::default(), &set.collect(), &Calibration::default()).expect("a machine")
 }
 
-fn tcp(machine: &Engine) -> (f64, &'static str) {
+fn tcp(machine: &Engine) -> (f64, ResourceName) {
     let reach = machine.reaches().remove(0);
     (reach.value, reach.resources[0].name)
 }
@@ -25,12 +26,12 @@ fn tcp(machine: &Engine) -> (f64, &'static str) {
 #[test]
 fn the_studys_step_comes_out_and_its_untried_neighbour() {
     let uneven = tcp(&machine(&[]));
-    assert!((uneven.0 - 61.7).abs() < 0.5 && uneven.1 == "memory", "{uneven:?}");
+    assert!((uneven.0 - 61.7).abs() < 0.5 && uneven.1 == ResourceName::Memory, "{uneven:?}");
     // Three on one controller are one set of three: the model says that this is fast.
     let one_side = tcp(&machine(&[("memory.socket0", "1,1,1/0,0,0")]));
-    assert!((one_side.0 - 90.4).abs() < 0.5 && one_side.1 == "wire", "{one_side:?}");
+    assert!((one_side.0 - 90.4).abs() < 0.5 && one_side.1 == ResourceName::Wire, "{one_side:?}");
     let narrow = tcp(&machine(&[("memory.socket0", "1,1,1/1,1,1"), ("nic.pcie", "3x8")]));
-    assert_eq!(narrow.1, "pcie");
+    assert_eq!(narrow.1, ResourceName::Pcie);
     let slot = machine(&[("memory.socket0", "1,1,1/1,1,1"), ("nic.pcie", "3x8")]);
     let rdma = slot.reaches().remove(3);
     // 57.88 Gb/s of packets, of which 1024 of 1120 bytes are data.
@@ -109,10 +110,13 @@ fn a_second_nic_helps_where_memory_has_room() {
     assert!((far / one - 2.0).abs() < 1e-9, "{one} {far}");
     let near = tcp(&machine(&[BALANCED, OTHER, ("nic.count", "2")]));
     // Twice the streams on one processor are not quite twice as many.
-    assert!((1.9..2.0).contains(&(near.0 / one)) && near.1 == "wire", "{near:?}");
+    assert!((1.9..2.0).contains(&(near.0 / one)) && near.1 == ResourceName::Wire, "{near:?}");
     // The narrow set is shared by both.
     let (narrow, both) = (tcp(&machine(&[UNEVEN])), tcp(&machine(&[UNEVEN, ("nic.count", "2")])));
-    assert!(both.1 == "memory" && (both.0 / narrow.0 - 1.0).abs() < 1e-9, "{narrow:?} {both:?}");
+    assert!(
+        both.1 == ResourceName::Memory && (both.0 / narrow.0 - 1.0).abs() < 1e-9,
+        "{narrow:?} {both:?}"
+    );
 }
 
 #[test]
@@ -121,8 +125,8 @@ fn one_port_with_two_slots_is_one_port() {
     let both = machine(&direct).reaches().remove(0);
     let one = machine(&[BALANCED, OTHER, ("nic.pcie", "3x8")]).reaches().remove(0);
     assert_eq!(
-        (both.bottleneck.as_deref(), one.bottleneck.as_deref()),
-        (Some("wire"), Some("pcie"))
+        (both.bottleneck, one.bottleneck),
+        (Some(ResourceName::Wire), Some(ResourceName::Pcie))
     );
     assert!((both.value - 91.4).abs() < 0.1 && one.value < 56.0, "{both:?} {one:?}");
     let said = [("cpu", "Xeon Platinum 8280"), ("memory.mts", "2933"), ("nic.gbps", "100")];
@@ -140,13 +144,13 @@ fn work_on_the_other_processor_crosses_its_links() {
     let reaches = far.reaches();
     let rdma = reaches.iter().find(|reach| reach.path == "rdma-write rocev2").expect("a path");
     // One link of 2 B at 4.8 GT/s, 0.825 of it payload.
-    assert_eq!(rdma.bottleneck.as_deref(), Some("inter-socket"));
+    assert_eq!(rdma.bottleneck, Some(ResourceName::InterSocket));
     assert!((rdma.value - 4.8 * 16.0 * 0.825).abs() < 1e-9, "{rdma:?}");
     let names = |engine: &Engine| {
         let reach = engine.reaches().remove(0);
         reach.resources.iter().map(|resource| resource.name).collect::<Vec<_>>()
     };
-    assert!(!names(&machine(&[BALANCED, OTHER])).contains(&"inter-socket"));
+    assert!(!names(&machine(&[BALANCED, OTHER])).contains(&ResourceName::InterSocket));
 }
 
 #[test]
@@ -159,12 +163,12 @@ fn packets_wait_for_a_core_its_memory_and_the_chipset() {
     assert!((unknown.value - 14.88).abs() < 0.01, "{unknown:?}");
     assert!(unknown.missing.iter().any(|gap| gap.why.contains("cpu.ghz")), "{unknown:?}");
     let core = packets(&[("cpu.ghz", "2.4"), ("memory.core_gb_s", "7")]);
-    assert_eq!(core.bottleneck.as_deref(), Some("cpu"));
+    assert_eq!(core.bottleneck, Some(ResourceName::Cpu));
     assert!((core.value - 1e3 / (188.5 / 2.4 + 174.5 / 7.0)).abs() < 1e-9, "{core:?}");
     let chipset = packets(&[("nic.uplink", "2x4/128")]);
-    assert_eq!(chipset.bottleneck.as_deref(), Some("chipset"));
+    assert_eq!(chipset.bottleneck, Some(ResourceName::Chipset));
     let engine = packets(&[("nic.mpps", "5")]);
-    assert_eq!((engine.bottleneck.as_deref(), engine.value), (Some("nic"), 5.0));
+    assert_eq!((engine.bottleneck, engine.value), (Some(ResourceName::Nic), 5.0));
 }
 
 #[test]
@@ -206,16 +210,16 @@ fn measurements_take_the_place_of_assumptions() {
     };
     let engine = of_host(&Host::default(), &said, &copy).expect("a server");
     let tcp = engine.reaches().remove(0);
-    assert_eq!(tcp.bottleneck.as_deref(), Some("cpu"));
+    assert_eq!(tcp.bottleneck, Some(ResourceName::Cpu));
     // Four streams act as 3.48, and the wire of 94 Gb/s is far.
     let four = 9.0 * 4f64.powf(0.9);
     assert!(tcp.value <= four && tcp.value > 0.998 * four, "{tcp:?}");
     // Of messages of another size one stream says how much at most and at least.
     let short = said.into_iter().chain([("message".to_owned(), "4096".to_owned())]).collect();
     let short = of_host(&Host::default(), &short, &copy).expect("a server").reaches().remove(0);
-    let cpu = short.resources.iter().find(|one| one.name == "cpu").expect("cpu");
+    let cpu = short.resources.iter().find(|one| one.name == ResourceName::Cpu).expect("cpu");
     assert!(cpu.low < 2.3 && cpu.high > 30.0 && cpu.value < four, "{cpu:?}");
-    let memory = tcp.resources.iter().find(|one| one.name == "memory").expect("memory");
+    let memory = tcp.resources.iter().find(|one| one.name == ResourceName::Memory).expect("memory");
     assert!((memory.value - 8.0 * 20.0 / 2.16).abs() < 1e-9, "{memory:?}");
     let from = |one: &Resource| one.parameters.iter().any(|p| p.from.word() == "measured");
     assert!(from(memory), "{memory:?}");
@@ -275,5 +279,5 @@ fn the_bottleneck_is_that_of_the_processor_held_back_the_most() {
     // Of three processors the first has a narrow set.
     let three = [UNEVEN, OTHER, ("memory.socket2", "1,1,1/1,1,1"), ("nic.socket", "0,1,2")];
     let reach = machine(&three).reaches().remove(0);
-    assert_eq!(reach.bottleneck.as_deref(), Some("memory"), "{reach:?}");
+    assert_eq!(reach.bottleneck, Some(ResourceName::Memory), "{reach:?}");
 }

@@ -2,6 +2,7 @@
 //! memory leaves of it.
 
 use narrows_model::host::Host;
+use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Reach, Said, of_nic};
 
@@ -29,16 +30,16 @@ const WRITE: &str = "rdma-write rocev2";
 #[test]
 fn credits_are_the_bottleneck_where_the_cache_takes_no_writes() {
     let without = reach("Xeon Gold 6234", WRITE, &[("ddio", "no")]);
-    assert_eq!(without.bottleneck.as_deref(), Some("device-writes"));
+    assert_eq!(without.bottleneck, Some(ResourceName::DeviceWrites));
     assert!((without.value - 92.0 * 64.0 * 8.0 / 300.0).abs() < 1e-6, "{without:?}");
     let says = &without.resources[0].says;
     assert!(says.contains("92 lines") && says.contains("471 ns"), "{says}");
     // At 100 Gb/s there are enough.
     let slower = reach("Xeon Gold 6234", WRITE, &[("ddio", "no"), ("nic.gbps", "100")]);
-    assert_eq!(slower.bottleneck.as_deref(), Some("wire"));
+    assert_eq!(slower.bottleneck, Some(ResourceName::Wire));
     // Nobody says whether the cache takes them: it does, and the range has both.
     let unsaid = reach("Xeon Gold 6234", WRITE, &[]);
-    assert_eq!(unsaid.bottleneck.as_deref(), Some("wire"));
+    assert_eq!(unsaid.bottleneck, Some(ResourceName::Wire));
     assert!((unsaid.low - without.value).abs() < 1e-6, "{unsaid:?}");
     let with = reach("Xeon Gold 6234", WRITE, &[("ddio", "yes")]);
     assert!(with.low > unsaid.low && with.value == unsaid.value, "{with:?}");
@@ -49,7 +50,7 @@ fn cores_that_load_memory_take_from_what_credits_carry() {
     let of = |more: &[(&str, &str)]| {
         let all = [&[("ddio", "no"), ("memory.socket0", "1,0,0/1,0,0")], more].concat();
         let reach = reach("Xeon Gold 6234", WRITE, &all);
-        let one = reach.resources.iter().find(|one| one.name == "device-writes");
+        let one = reach.resources.iter().find(|one| one.name == ResourceName::DeviceWrites);
         one.expect("a domain").value
     };
     let alone = of(&[]);
@@ -66,11 +67,13 @@ fn families_that_nobody_published_are_refused_and_only_where_asked() {
     for cpu in ["AMD EPYC 9654", "AWS Graviton3", "Xeon Platinum 8360Y"] {
         let missing = |more: &[(&str, &str)]| {
             let reach = reach_of(&[&FAST[..3], more, &[("cpu", cpu), ("path", WRITE)]].concat());
-            assert!(reach.resources.iter().all(|one| one.name != "device-writes"), "{cpu}");
-            reach
-                .missing
-                .iter()
-                .any(|gap| gap.of == "device-writes" && gap.why.contains("not published"))
+            assert!(
+                reach.resources.iter().all(|one| one.name != ResourceName::DeviceWrites),
+                "{cpu}"
+            );
+            reach.missing.iter().any(|gap| {
+                gap.of == ResourceName::DeviceWrites && gap.why.contains("not published")
+            })
         };
         assert!(missing(&[("ddio", "no")]) && missing(&[("neighbours", "4")]), "{cpu}");
         assert!(!missing(&[]), "{cpu}");

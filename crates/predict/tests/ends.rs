@@ -2,7 +2,7 @@
 
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{Params, Role, Timeline};
-use narrows_model::result::Prediction;
+use narrows_model::result::{Prediction, ResourceAt, ResourceName};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::workload::Workload;
@@ -49,14 +49,20 @@ fn the_end_that_can_less_decides_and_is_named() {
     // A far port of 1 Gb/s, which framing leaves 0.9415 of.
     let slow = tcp(fast(), Some(host("Xeon E5-2690 0", Some(1.0))));
     assert!((gbps(&slow) - 0.9415).abs() < 0.001, "{slow:?}");
-    assert_eq!(slow.bottleneck.as_deref(), Some("peer's wire"));
+    assert_eq!(slow.bottleneck, Some(ResourceAt::Peer(ResourceName::Wire)));
     let range = slow.range.expect("a range");
     assert!(range.low <= range.value && range.value <= range.high, "{range:?}");
-    assert!(slow.ceilings.iter().any(|one| one.resource == "peer's cpu"), "{slow:?}");
+    assert!(
+        slow.ceilings.iter().any(|one| one.resource == ResourceAt::Peer(ResourceName::Cpu)),
+        "{slow:?}"
+    );
     // The other way round it is this end, and the faster peer's ceilings are left out.
     let own = tcp(host("Xeon E5-2690 0", Some(1.0)), Some(fast()));
-    assert_eq!(own.bottleneck.as_deref(), Some("wire"));
-    assert!(own.ceilings.iter().all(|one| one.resource != "peer's wire"), "{own:?}");
+    assert_eq!(own.bottleneck, Some(ResourceAt::Own(ResourceName::Wire)));
+    assert!(
+        own.ceilings.iter().all(|one| one.resource != ResourceAt::Peer(ResourceName::Wire)),
+        "{own:?}"
+    );
 }
 
 /// Ports that tell no rate, as virtual ones do: the CPUs of both ends are known and expect
@@ -65,9 +71,16 @@ fn the_end_that_can_less_decides_and_is_named() {
 fn what_is_known_of_two_ends_is_an_expectation() {
     let blind = || host("Xeon Gold 6248", None);
     let met = tcp(blind(), Some(blind()));
-    assert!(gbps(&met) > 20.0 && met.bottleneck.as_deref() == Some("cpu"), "{met:?}");
+    assert!(
+        gbps(&met) > 20.0 && met.bottleneck == Some(ResourceAt::Own(ResourceName::Cpu)),
+        "{met:?}"
+    );
     for gap in ["wire", "pcie", "peer's wire", "peer's pcie"] {
-        assert!(met.missing.iter().any(|one| one.resource == gap), "{gap}: {:?}", met.missing);
+        assert!(
+            met.missing.iter().any(|one| one.resource.to_string() == gap),
+            "{gap}: {:?}",
+            met.missing
+        );
     }
 }
 
@@ -102,7 +115,7 @@ fn a_path_between_agents_is_of_their_own_hosts() {
     assert_eq!((one.path.as_str(), one.protocol.as_str()), ("a to b", "tcp"));
     // The receiver's port of 10 Gb/s, which framing leaves 0.9415 of, and not 1 Gb/s.
     assert!((gbps(one) - 9.4).abs() < 0.1, "{one:?}");
-    assert_eq!(one.bottleneck.as_deref(), Some("peer's wire"));
+    assert_eq!(one.bottleneck, Some(ResourceAt::Peer(ResourceName::Wire)));
     let of = narrows_predict::of_cell(&study, &summaries, &study.trials[0]).expect("the same");
     assert_eq!(of.range, one.range);
     // Without what a host says of itself nothing is expected.
@@ -126,7 +139,7 @@ fn a_round_trip_is_the_sum_of_its_parts() {
     // 84 B of frame each way at 100 Gb/s.
     let bits = 2.0 * 84.0 * 8.0 / 100e3;
     let tcp = of(&[], "tcp-rr");
-    assert_eq!((tcp.unit, tcp.bottleneck.as_deref()), ("us", Some("stack")));
+    assert_eq!((tcp.unit, tcp.bottleneck), ("us", Some(ResourceName::Stack)));
     near(tcp.value, 2.0 * (0.99 + 4.3 + 4.0) + bits);
     near(of(&[("busy-poll", "yes")], "tcp-rr").value, 2.0 * (0.99 + 4.3) + bits);
     near(of(&[], "rdma-write-rr").value, 2.0 * 0.99 + bits);

@@ -3,6 +3,7 @@
 use narrows_dimm::{interleave, platform};
 use narrows_model::host::{Device, DeviceKind, Host, Module, Nic, Node, PciHop, PciLink, Slot};
 use narrows_model::host::{Express, SlotPlace};
+use narrows_model::result::ResourceName;
 use narrows_model::{BitsPerSecond, Bytes, BytesPerSecond, Fact};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::framing::{self, Rdma};
@@ -89,7 +90,7 @@ fn slot_of(card: &Nic, path: &str) -> Option<Resource> {
     let measured = Calibration::default();
     let server = of_nic(&Host::default(), Some(card), &Said::new(), &measured).expect("a server");
     let reach = server.reaches().into_iter().find(|reach| reach.path == path)?;
-    reach.resources.into_iter().find(|one| one.name == "pcie")
+    reach.resources.into_iter().find(|one| one.name == ResourceName::Pcie)
 }
 
 /// 8 GT/s x8 leaves 57.88 Gb/s with 256 B (Neugebauer et al.); a frame of 1514 B goes in 6 packets,

@@ -2,6 +2,7 @@
 //! refused.
 
 use narrows_model::host::{Host, Nic, PciHop, PciLink};
+use narrows_model::result::ResourceName;
 use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Engine, Measured, Reach, Refused, Resource, Said, of_host, prices};
@@ -35,7 +36,7 @@ fn reach(more: &[(&str, &str)], path: &str) -> Reach {
 }
 
 fn resource(more: &[(&str, &str)], path: &str, name: &str) -> Resource {
-    let found = reach(more, path).resources.into_iter().find(|one| one.name == name);
+    let found = reach(more, path).resources.into_iter().find(|one| one.name.as_str() == name);
     found.expect("a resource")
 }
 
@@ -151,7 +152,9 @@ fn memory_is_its_narrowest_set() {
     near(resource(&none, "tcp", "memory").value, six / 0.738 / (0.675 + 0.325 * 140.4 / 80.8));
     let empty = reach(&none[..1], "tcp").missing;
     assert!(empty.iter().any(|gap| gap.to_string() == "memory: no processor has any"), "{empty:?}");
-    assert!(reach(&far[..2], "packets").resources.iter().all(|one| one.name != "memory"));
+    assert!(
+        reach(&far[..2], "packets").resources.iter().all(|one| one.name != ResourceName::Memory)
+    );
 }
 
 #[test]
@@ -364,7 +367,7 @@ fn a_cpu_is_its_familys_cycles() {
         let all = base.iter().chain(more).map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
         let engine = of_host(&Host::default(), &all.collect(), &Calibration::default());
         let reach = engine.expect("a server").reaches().remove(0);
-        reach.resources.into_iter().find(|one| one.name == "cpu").expect("cpu")
+        reach.resources.into_iter().find(|one| one.name == ResourceName::Cpu).expect("cpu")
     };
     let one = ("streams", "1");
     // Sandy Bridge: 3.2 GHz and 0.72 of Skylake's work; 9000 B make packets cheap.

@@ -4,6 +4,7 @@ use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
 use crate::{Analysis, words};
 use narrows_explain::limits::{Limit, Sureness};
+use narrows_model::result::ResourceAt;
 use narrows_model::result::{Method, Weight};
 use narrows_model::trial::NetworkPath;
 use narrows_model::workload::Metric;
@@ -20,9 +21,9 @@ pub enum Bottleneck {
     /// A thread had no more CPU to give.
     Shown(&'static str),
     /// The figure is what this resource should allow: its name, and the share of that in percent.
-    Likely(String, f64),
+    Likely(ResourceAt, f64),
     /// The figure is far from what this resource should allow, and no run shows why.
-    Unexplained(String, f64),
+    Unexplained(ResourceAt, f64),
     /// What the path should reach is not known, and no run shows what limits it.
     Unknown,
 }

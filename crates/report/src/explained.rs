@@ -2,7 +2,7 @@
 
 use crate::{Analysis, judged, words};
 use narrows_explain::limits::Limit;
-use narrows_model::result::Estimate;
+use narrows_model::result::{Estimate, ResourceAt};
 use narrows_model::workload::{Metric, Workload};
 use narrows_stats::{Label, Summary, Value, median};
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct Cell {
     pub expected: Option<Estimate>,
     /// The resource that should be the bottleneck.
     #[serde(rename = "narrowest")]
-    pub bottleneck: Option<String>,
+    pub bottleneck: Option<ResourceAt>,
     /// What its runs showed that bears on it.
     pub because: Vec<String>,
     /// What crossed the memory bus of its hosts, beside what its path needs.

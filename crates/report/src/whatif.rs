@@ -2,6 +2,7 @@
 
 use crate::figures::alone;
 use crate::plots::{Svg, WIDTH, svg::Anchor};
+use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::prices::{Cost, for_a_hundred};
 use narrows_predict::{Engine, Reach, Resource, Server};
@@ -106,7 +107,7 @@ fn table(change: &Change<'_>) -> String {
             reach.unit,
             digits(reach.low),
             digits(reach.high),
-            reach.bottleneck.as_deref().unwrap_or("not known"),
+            reach.bottleneck.map_or("not known", ResourceName::as_str),
             most = if reach.is_sum { "most of it" } else { "bottleneck" },
         );
     }
@@ -143,7 +144,7 @@ fn rooms(reach: &Reach) -> String {
             format!("{} {:.2} x{only}", resource.name, resource.value / reach.value)
         })
         .collect();
-    let missing: Vec<&str> = reach.missing.iter().map(|gap| gap.of).collect();
+    let missing: Vec<&str> = reach.missing.iter().map(|gap| gap.of.as_str()).collect();
     let unknown = match missing.is_empty() {
         true => String::new(),
         false => format!("; not known: {}", missing.join(", ")),
@@ -233,7 +234,7 @@ pub fn svg(change: &Change<'_>) -> String {
         let same = all.filter(|other| other.unit == reach.unit);
         let top = same.map(|other| other.high).fold(0.0, f64::max) * 1.02;
         let at = |value: f64| LEFT + (value / top).clamp(0.0, 1.0) * (RIGHT - LEFT);
-        let bottleneck = reach.bottleneck.as_deref().unwrap_or("nothing known");
+        let bottleneck = reach.bottleneck.map_or("nothing known", ResourceName::as_str);
         svg.text(
             "label",
             (LEFT, y + 12.0),

@@ -24,7 +24,7 @@ fn expect(analysis: &mut Analysis<'_>, resource: &str, gbps: f64) {
         path: "eth0".into(),
         protocol: analysis.summaries[0].label.replace("-stream", ""),
         range: Some(of_model(gbps)),
-        bottleneck: Some(resource.into()),
+        bottleneck: Some(resource.to_owned().into()),
         ceilings: Vec::new(),
         measured: analysis.summaries[0].estimate,
         missing: Vec::new(),
@@ -60,9 +60,11 @@ fn a_bottleneck_is_named_by_what_the_runs_show_before_what_was_predicted() {
     let of = |analysis: &Analysis<'_>| answer::bottleneck(analysis, &analysis.summaries[0]);
     assert_eq!(of(&analysis), Bottleneck::Unknown);
     expect(&mut analysis, "wire", 9.9);
-    assert!(matches!(of(&analysis), Bottleneck::Likely(name, _) if name == "wire"));
+    assert!(matches!(of(&analysis), Bottleneck::Likely(name, _) if name.to_string() == "wire"));
     expect(&mut analysis, "wire", 40.0);
-    assert!(matches!(of(&analysis), Bottleneck::Unexplained(name, _) if name == "wire"));
+    assert!(
+        matches!(of(&analysis), Bottleneck::Unexplained(name, _) if name.to_string() == "wire")
+    );
     analysis.summaries[0].labels.push(Label::ReceiverBound);
     assert_eq!(of(&analysis), Bottleneck::Shown("the receiver's CPU"));
     analysis.summaries[0].labels.push(Label::Noisy);

@@ -106,5 +106,5 @@ pub fn answered(cell: &mut Cell, reach: &Reach) {
     (cell.low, cell.high) = (Some(reach.low), Some(reach.high));
     cell.left_out = cell.predicted;
     cell.uncalibrated = Some((reach.value, reach.low, reach.high));
-    cell.bottleneck = reach.bottleneck.clone().unwrap_or_default();
+    cell.bottleneck = reach.bottleneck.map(|name| name.to_string()).unwrap_or_default();
 }

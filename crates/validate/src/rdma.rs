@@ -4,6 +4,7 @@
 use super::asked::Unasked;
 use super::{Answer, Cell, Kind, Parameter, RATES, Row, Table, defaults, median_of_others};
 use narrows_model::host::Host;
+use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::framing::{self, Rdma};
 use narrows_predict::{Resource, Said, nic_model, of_nic};
@@ -91,7 +92,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
             cell.left_out = cell.predicted;
             cell.uncalibrated = Some((value, low, high));
             (cell.low, cell.high) = (Some(low), Some(high));
-            less.name.clone_into(&mut cell.bottleneck);
+            cell.bottleneck = less.name.to_string();
             cell.says.clone_from(&less.says);
         }
     }
@@ -201,7 +202,10 @@ fn beside(row: &Row<'_>, kind: Rdma, link_gbps: f64) -> Option<Resource> {
     }
     let server = of_nic(&Host::default(), None, &said, &Calibration::default()).ok()?;
     let reach = server.reaches().into_iter().next()?;
-    let all = reach.resources.into_iter().filter(|one| ["nic", "pcie"].contains(&one.name));
+    let all = reach
+        .resources
+        .into_iter()
+        .filter(|one| matches!(one.name, ResourceName::Nic | ResourceName::Pcie));
     all.min_by(|one, other| one.value.total_cmp(&other.value))
 }
 

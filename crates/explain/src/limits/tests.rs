@@ -5,7 +5,7 @@ use super::*;
 use crate::judge;
 use crate::measured::testing::{read, slices, stream};
 use narrows_model::load::Role;
-use narrows_model::result::{Ceiling, Method, Prediction, Unit};
+use narrows_model::result::{Ceiling, Method, Prediction, ResourceName, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::{Fact, Nanos};
 
@@ -264,7 +264,7 @@ fn the_next_limit_is_the_lowest_ceiling_above() {
     for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
         end.report.effective.interface = Some("eth0".into());
     }
-    let ceiling = |resource: &str, value: f64| Ceiling {
+    let ceiling = |resource: ResourceName, value: f64| Ceiling {
         resource: resource.into(),
         range: Estimate {
             value,
@@ -283,7 +283,11 @@ fn the_next_limit_is_the_lowest_ceiling_above() {
         protocol: "tcp".into(),
         range: None,
         bottleneck: None,
-        ceilings: vec![ceiling("memory", 9e9), ceiling("wire", 23.5e9), ceiling("pcie", 60e9)],
+        ceilings: vec![
+            ceiling(ResourceName::Memory, 9e9),
+            ceiling(ResourceName::Wire, 23.5e9),
+            ceiling(ResourceName::Pcie, 60e9),
+        ],
         measured: None,
         missing: Vec::new(),
         sessions: Vec::new(),

@@ -2,6 +2,7 @@
 //! the host with and without it, or a figure that somebody published of theirs.
 
 use narrows_model::host::{Host, Nic};
+use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Engine, Said, Traffic, Trip, of_nic};
 use serde::{Deserialize, Serialize};
@@ -103,7 +104,7 @@ impl<'a> Seen<'a> {
     }
 
     /// TCP's rate in Gb/s, and what limits it.
-    fn rate(&self) -> Option<(f64, String)> {
+    fn rate(&self) -> Option<(f64, ResourceName)> {
         let reach = self.engine()?.reach(Traffic::Tcp)?;
         reach.value.is_finite().then_some((reach.value, reach.bottleneck?))
     }

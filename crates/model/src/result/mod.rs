@@ -1,7 +1,9 @@
 //! Results: computed from facts and records, always recomputable, never stored as truth.
 
+mod resource;
 pub mod verdict;
 
+pub use resource::{ResourceAt, ResourceName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -128,8 +130,8 @@ impl fmt::Display for Provenance {
 /// What one resource allows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// `wire`, `pcie`, `memory`, `stack`.
-    pub resource: String,
+    /// What carries it.
+    pub resource: ResourceAt,
     /// Most payload it can carry.
     pub range: Estimate,
     /// The arithmetic in words.
@@ -146,8 +148,8 @@ pub struct Ceiling {
 #[serde(into = "String", from = "String")]
 #[schemars(with = "String")]
 pub struct Unstated {
-    /// Name of the resource.
-    pub resource: String,
+    /// Which resource.
+    pub resource: ResourceAt,
     /// What is missing, and how to say it.
     pub why: String,
 }
@@ -167,7 +169,7 @@ impl From<Unstated> for String {
 impl From<String> for Unstated {
     fn from(text: String) -> Self {
         let (resource, why) = text.split_once(": ").unwrap_or(("", &text));
-        Self { resource: resource.to_owned(), why: why.to_owned() }
+        Self { resource: resource.to_owned().into(), why: why.to_owned() }
     }
 }
 
@@ -182,7 +184,7 @@ pub struct Prediction {
     pub range: Option<Estimate>,
     /// Name of the resource with the lowest ceiling.
     #[serde(rename = "narrowest")]
-    pub bottleneck: Option<String>,
+    pub bottleneck: Option<ResourceAt>,
     /// All ceilings that could be stated, lowest first.
     pub ceilings: Vec<Ceiling>,
     /// What was measured on this very path, when it was.

@@ -4,7 +4,7 @@ use super::{Gap, Stated, of, resource};
 use crate::engine::Engine;
 use crate::traffic::Traffic;
 use narrows_model::host::Host;
-use narrows_model::result::Provenance;
+use narrows_model::result::{Provenance, ResourceName};
 
 /// Share of a link between sockets that payload reaches (measured on one node with two links), and
 /// bytes a transfer.
@@ -33,7 +33,7 @@ pub fn link_rate(host: &Host) -> Option<LinkRate> {
 impl Engine {
     pub(super) fn between(&self, traffic: Traffic) -> Stated {
         let Some((links, gts, from)) = &self.server.socket_links else {
-            return Err(Gap::new("between the processors", "sockets.links=3x10.4"));
+            return Err(Gap::new(ResourceName::BetweenProcessors, "sockets.links=3x10.4"));
         };
         let gbps = links * gts * SOCKET_LINK_BYTES * 8.0 * SOCKET_LINK_SHARE;
         let says = format!("{links} links of 2 B at {gts} GT/s, of which {SOCKET_LINK_SHARE}");
@@ -42,7 +42,7 @@ impl Engine {
         let measured = Provenance::Fitted("one Cascade Lake node with two links".to_owned());
         let share = of("payload share", SOCKET_LINK_SHARE, "share", &measured);
         let with = vec![of("links", *links, "", from), of("rate", *gts, "GT/s", from), share];
-        Ok(resource("inter-socket", gbps, (low, 1.1), says).with(with))
+        Ok(resource(ResourceName::InterSocket, gbps, (low, 1.1), says).with(with))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::said::Known;
 use crate::stack::{self, ByteCost, Interrupts, byte_cost};
 use crate::stream_cost::Allowed;
 use crate::traffic::{Traffic, UDP_MOST};
-use narrows_model::result::Provenance;
+use narrows_model::result::{Provenance, ResourceName};
 
 /// Streams act as so many to this power: 19.7, 36.2 and 41.9 Gb/s of one, two and four streams were
 /// measured on two CPUs.
@@ -65,9 +65,10 @@ impl Engine {
         match traffic {
             Traffic::Packets => self.core(group),
             // The device does the work.
-            Traffic::Rdma(..) | Traffic::Mpi(_) => {
-                Err(Gap::new("cpu", "a completion's cost is not known; large messages hide it"))
-            }
+            Traffic::Rdma(..) | Traffic::Mpi(_) => Err(Gap::new(
+                ResourceName::Cpu,
+                "a completion's cost is not known; large messages hide it",
+            )),
             Traffic::Tcp | Traffic::ZeroCopy | Traffic::Udp => {
                 let one = self.stream(traffic).placed(self, group);
                 Ok(self.several(
@@ -111,7 +112,7 @@ impl Engine {
         if let Some(cpus) = &self.server.cpus {
             with.push(parameter("CPUs", "", cpus));
         }
-        resource("cpu", act_as * one.gbps, one.range, says).with(with)
+        resource(ResourceName::Cpu, act_as * one.gbps, one.range, says).with(with)
     }
 
     /// By which power streams add: as measured on this host, else as on one other.
@@ -125,7 +126,8 @@ impl Engine {
     /// What is left where all goes over one stream.
     pub(super) fn one_stream(&self, traffic: Traffic) -> Option<Resource> {
         let one = (self.server.streams.value > 1.0).then(|| self.stream(traffic))?;
-        let mut stream = resource("stream", one.gbps, one.range, one.says).with(one.with);
+        let mut stream =
+            resource(ResourceName::Stream, one.gbps, one.range, one.says).with(one.with);
         stream.only_if = Some("all goes over one stream".to_owned());
         Some(stream)
     }
@@ -230,7 +232,7 @@ impl Engine {
             self.server.clock_ghz.as_ref().zip(self.server.core_gb_s.as_ref()).ok_or_else(
                 || {
                     Gap::new(
-                        "cpu",
+                        ResourceName::Cpu,
                         "clock of a core and what it copies: cpu.ghz=3.4, memory.core_gb_s=11",
                     )
                 },
@@ -249,7 +251,7 @@ impl Engine {
             of("c", cycles, "cycles", fitted),
             of("B", wait, "B", fitted),
         ];
-        Ok(resource("cpu", cores * mpps, ends(0.13), says).with(with))
+        Ok(resource(ResourceName::Cpu, cores * mpps, ends(0.13), says).with(with))
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Gap, Group, Stated, assumed, of, resource};
 use crate::contention::{Contention, DeviceWork};
 use crate::domains::{self, Domains};
 use crate::engine::Engine;
-use narrows_model::result::Provenance;
+use narrows_model::result::{Provenance, ResourceName};
 
 impl Engine {
     /// Of a family whose credits were published; of others only where somebody asked, by saying
@@ -17,7 +17,7 @@ impl Engine {
             let why =
                 format!("credits of the domains of {of} were not published: `narrows credits`");
             let is_asked = asked.ddio.is_some() || asked.neighbours.is_some();
-            return is_asked.then(|| Err(Gap::new("device-writes", why)));
+            return is_asked.then(|| Err(Gap::new(ResourceName::DeviceWrites, why)));
         };
         Some(self.credits(domains, group))
     }
@@ -49,7 +49,7 @@ impl Engine {
             of("latency", ns, "ns", &source),
             of("wait behind other cores", wait_ns, "ns", &assumed("memory's load, by the model")),
         ];
-        Ok(resource("device-writes", gbps, (low, 1.0), says).with(with))
+        Ok(resource(ResourceName::DeviceWrites, gbps, (low, 1.0), says).with(with))
     }
 
     /// How long a line waits behind what else loads the memory, in nanoseconds.
@@ -61,7 +61,7 @@ impl Engine {
         if peak_gb_s <= 0.0 {
             let why =
                 "the channels that other cores load are not known: memory.socket0=1,1,1/0,0,0";
-            return Err(Gap::new("device-writes", why));
+            return Err(Gap::new(ResourceName::DeviceWrites, why));
         }
         let offered_gb_s = self.server.link.as_ref().map_or(0.0, |link| link.value / 8.0);
         let device = DeviceWork::Writes;

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::server::Server;
 use crate::sockets::{Pages, Theta};
 use crate::traffic::Traffic;
+use narrows_model::result::ResourceName;
 
 /// Bytes on the bus for each payload byte when both ends are on this host and no byte stays in a
 /// cache: two copies, each reads, fetches the line it is about to write, and writes.
@@ -55,9 +56,11 @@ impl Engine {
             (None, true) => {
                 let gap = self.server.memory_gap.as_deref();
                 let gap = gap.unwrap_or("neither its modules nor a copy are known");
-                return Err(Gap::new("memory", gap));
+                return Err(Gap::new(ResourceName::Memory, gap));
             }
-            (_, false) if own.is_empty() => return Err(Gap::new("memory", "no processor has any")),
+            (_, false) if own.is_empty() => {
+                return Err(Gap::new(ResourceName::Memory, "no processor has any"));
+            }
             _ => {
                 let far = sets.iter().enumerate().any(|(at, sets)| at != used && !sets.is_empty());
                 let words: Vec<String> = own.iter().map(ToString::to_string).collect();
@@ -96,13 +99,13 @@ impl Engine {
                 with.push(parameter("remote memory's cost", "x", &self.parameters.remote_loss));
             }
         }
-        Ok(resource("memory", gbps, range, says).with(with))
+        Ok(resource(ResourceName::Memory, gbps, range, says).with(with))
     }
 
     /// Memory behind a path inside the host, if nothing stays in the caches.
     pub(super) fn memory_inside(&self) -> Stated {
         let copy = self.parameters.copy_gb_s.as_ref();
-        let copy = copy.ok_or_else(|| Gap::new("memory", "a copy was not measured"))?;
+        let copy = copy.ok_or_else(|| Gap::new(ResourceName::Memory, "a copy was not measured"))?;
         let says = format!(
             "{:.1} GB/s cross the bus in a copy, {INSIDE_COLD} bytes of it a payload byte: two \
              copies, each read, fetch and write",
@@ -112,7 +115,8 @@ impl Engine {
             parameter("copy over the bus", "GB/s", copy),
             of("m", INSIDE_COLD, "B/B", &assumed("two copies that miss every cache")),
         ];
-        let mut one = resource("memory", 8.0 * copy.value / INSIDE_COLD, (1.0, 1.0), says);
+        let mut one =
+            resource(ResourceName::Memory, 8.0 * copy.value / INSIDE_COLD, (1.0, 1.0), says);
         one.only_if = Some("the data is in no cache".to_owned());
         Ok(one.with(with))
     }

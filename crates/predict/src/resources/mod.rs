@@ -12,7 +12,7 @@ mod wire;
 use crate::engine::Engine;
 use crate::said::Known;
 use crate::traffic::Traffic;
-use narrows_model::result::{Provenance, Unstated};
+use narrows_model::result::{Provenance, ResourceName, Unstated};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -54,9 +54,8 @@ pub struct Parameter {
 /// What one resource allows, in the unit of the path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resource {
-    /// Its name: `wire`, `pcie`, `chipset`, `memory`, `inter-socket`, `cpu`, `nic`,
-    /// `device-writes`.
-    pub name: &'static str,
+    /// Which of them.
+    pub name: ResourceName,
     /// What it carries.
     pub value: f64,
     /// Lower end of its 80 % range.
@@ -76,21 +75,21 @@ pub struct Resource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "Unstated")]
 pub struct Gap {
-    /// Name of the resource: `wire`, `pcie`, `memory`.
-    pub of: &'static str,
+    /// Which resource.
+    pub of: ResourceName,
     /// What is missing, and how to say it.
     pub why: String,
 }
 
 impl Gap {
-    pub(crate) fn new(of: &'static str, why: impl Into<String>) -> Self {
+    pub(crate) fn new(of: ResourceName, why: impl Into<String>) -> Self {
         Self { of, why: why.into() }
     }
 }
 
 impl From<Gap> for Unstated {
     fn from(gap: Gap) -> Self {
-        Self { resource: gap.of.to_owned(), why: gap.why }
+        Self { resource: gap.of.into(), why: gap.why }
     }
 }
 
@@ -129,7 +128,10 @@ impl Engine {
         }
         all.extend(self.slots(traffic, group));
         all.extend(
-            self.server.uplink.as_ref().map(|uplink| Ok(self.bus("chipset", traffic, uplink, 1))),
+            self.server
+                .uplink
+                .as_ref()
+                .map(|uplink| Ok(self.bus(ResourceName::Chipset, traffic, uplink, 1))),
         );
         if traffic != Traffic::Packets {
             all.push(self.memory(traffic, group, sets));
@@ -148,7 +150,7 @@ impl Engine {
         let mut all = vec![self.cpu_inside(traffic), self.memory_inside()];
         let why =
             format!("there is none on a path inside the host (MTU {} B)", self.server.mtu.value);
-        all.push(Err(Gap::new("wire", why)));
+        all.push(Err(Gap::new(ResourceName::Wire, why)));
         all
     }
 
@@ -202,7 +204,7 @@ fn ends(half: f64) -> (f64, f64) {
     ((-half).exp(), half.exp())
 }
 
-fn resource(name: &'static str, value: f64, range: (f64, f64), says: String) -> Resource {
+fn resource(name: ResourceName, value: f64, range: (f64, f64), says: String) -> Resource {
     let (low, high) = (value * range.0, value * range.1);
     Resource { name, value, low, high, says, only_if: None, parameters: Vec::new() }
 }

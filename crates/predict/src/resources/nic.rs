@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::nics::Model;
 use crate::said::Known;
 use crate::traffic::{Traffic, Verb};
-use narrows_model::result::Provenance;
+use narrows_model::result::{Provenance, ResourceName};
 
 /// What was published of a model's rates is one laboratory's: half the 80 % range as a logarithm,
 /// of packets and of one queue pair's messages (assumed).
@@ -22,7 +22,7 @@ impl Engine {
             (Some(one), _) | (None, Some(one)) => Ok(one),
             (None, None) => {
                 let why = "its packet rate is not known: nic.mpps=100, or nic.model=ConnectX-5";
-                Err(Gap::new("nic", why))
+                Err(Gap::new(ResourceName::Nic, why))
             }
         }
     }
@@ -38,12 +38,12 @@ impl Engine {
         let with = vec![parameter("packets", "M/s", &most)];
         if traffic == Traffic::Packets {
             let says = format!("{} M packets/s", most.value);
-            return Some(resource("nic", n * most.value, range, says).with(with));
+            return Some(resource(ResourceName::Nic, n * most.value, range, says).with(with));
         }
         let (full, _) = traffic.frame(self.server.mtu.value);
         let payload = if traffic.is_kernel() { full } else { full.min(self.server.message.value) };
         let says = format!("{} M packets/s of {payload} B", most.value);
-        Some(resource("nic", n * most.value * payload * 8e-3, range, says).with(with))
+        Some(resource(ResourceName::Nic, n * most.value * payload * 8e-3, range, says).with(with))
     }
 
     /// Messages a second: what each queue pair posts, and at most what the device does.
@@ -66,7 +66,7 @@ impl Engine {
             parameter("message", "B", &self.server.message),
         ];
         let gbps = mpps * self.server.message.value * 8e-3;
-        Some(resource("nic", gbps, ends(MESSAGES_HALF), says).with(with))
+        Some(resource(ResourceName::Nic, gbps, ends(MESSAGES_HALF), says).with(with))
     }
 
     /// Queue pairs of a group: one a port where nobody says how many.

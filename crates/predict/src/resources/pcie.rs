@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::pcie;
 use crate::server::Slot;
 use crate::traffic::Traffic;
-use narrows_model::result::Provenance;
+use narrows_model::result::{Provenance, ResourceName};
 
 /// Payloads that a port may be set to, where nobody told: the specification's least, and what
 /// servers with large pages set.
@@ -22,15 +22,15 @@ impl Engine {
     pub(super) fn slots(&self, traffic: Traffic, group: &Group) -> Option<Stated> {
         let slot = self.server.slot.as_ref();
         Some(match slot {
-            Some(slot) => Ok(self.bus("pcie", traffic, slot, group.nics)),
-            None => Err(Gap::new("pcie", "the slot is not known: nic.pcie=4x16")),
+            Some(slot) => Ok(self.bus(ResourceName::Pcie, traffic, slot, group.nics)),
+            None => Err(Gap::new(ResourceName::Pcie, "the slot is not known: nic.pcie=4x16")),
         })
     }
 
     /// What a slot, or the chipset's uplink, carries in the direction that is the fuller.
     pub(super) fn bus(
         &self,
-        name: &'static str,
+        name: ResourceName,
         traffic: Traffic,
         slot: &Slot,
         count: usize,

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::framing;
 use crate::parameters::Reached;
 use crate::traffic::Traffic;
+use narrows_model::result::ResourceName;
 
 /// Least share of the framing's rate that the kernel was seen to reach where nothing else held it
 /// back: 88.05 of 96.2 Gb/s, UDP in LP1241.
@@ -18,15 +19,18 @@ impl Engine {
     pub(super) fn wire(&self, traffic: Traffic, group: &Group) -> Stated {
         let ports = self.ports(group);
         let rate = self.server.link.as_ref();
-        let rate = rate
-            .ok_or_else(|| Gap::new("wire", "the rate of the link is not known: nic.gbps=100"))?;
+        let rate = rate.ok_or_else(|| {
+            Gap::new(ResourceName::Wire, "the rate of the link is not known: nic.gbps=100")
+        })?;
         let link = parameter("rate of the link", "Gb/s", rate);
         if traffic == Traffic::Packets {
             let frame = self.server.frame.value + self.server.asked.around.frame_bytes();
             let one = framing::packets_per_second(rate.value * 1e9, frame) / 1e6;
             let says = format!("frames of {frame} B and 20 B around each");
             let frame = parameter("frame", "B", &self.server.frame);
-            return Ok(resource("wire", ports * one, (1.0, 1.0), says).with(vec![link, frame]));
+            return Ok(
+                resource(ResourceName::Wire, ports * one, (1.0, 1.0), says).with(vec![link, frame])
+            );
         }
         let share = self.framed_share(traffic);
         let mut says = format!(
@@ -42,14 +46,14 @@ impl Engine {
         let mut with = vec![link, parameter("MTU", "B", &self.server.mtu)];
         if !traffic.is_kernel() {
             with.push(parameter("message", "B", &self.server.message));
-            return Ok(resource("wire", full, (RDMA_LEAST, 1.0), says).with(with));
+            return Ok(resource(ResourceName::Wire, full, (RDMA_LEAST, 1.0), says).with(with));
         }
         let Some(Reached { share, half, from, .. }) = self.reached(traffic) else {
-            return Ok(resource("wire", full, (KERNEL_LEAST, 1.0), says).with(with));
+            return Ok(resource(ResourceName::Wire, full, (KERNEL_LEAST, 1.0), says).with(with));
         };
         says += &format!("; the kernel reached {share:.3} of it ({from})");
         with.push(of("share reached", *share, "share", from));
-        let mut one = resource("wire", share * full, ends(*half), says).with(with);
+        let mut one = resource(ResourceName::Wire, share * full, ends(*half), says).with(with);
         one.high = one.high.min(full.max(one.value));
         Ok(one)
     }

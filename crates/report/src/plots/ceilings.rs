@@ -24,8 +24,8 @@ pub fn draw(prediction: &Prediction) -> String {
     let bottom = TOP + ROW * prediction.ceilings.len() as f64;
     for (row, ceiling) in prediction.ceilings.iter().enumerate() {
         let y = TOP + ROW * row as f64;
-        let bottleneck = ceiling.only_if.is_none()
-            && prediction.bottleneck.as_deref() == Some(ceiling.resource.as_str());
+        let bottleneck =
+            ceiling.only_if.is_none() && prediction.bottleneck.as_ref() == Some(&ceiling.resource);
         let class = match (bottleneck, ceiling.only_if.is_some()) {
             (true, _) => "bar bottleneck",
             (_, true) => "bar conditional",
@@ -33,7 +33,7 @@ pub fn draw(prediction: &Prediction) -> String {
         };
         let name = match &ceiling.only_if {
             Some(condition) => format!("{}, if {}", ceiling.resource, short(condition, 28)),
-            None => ceiling.resource.clone(),
+            None => ceiling.resource.to_string(),
         };
         svg.text("label", (LEFT, y + 12.0), Anchor::Start, &name);
         svg.text("value", (RIGHT, y + 12.0), Anchor::End, &words::middle(&ceiling.range));

@@ -4,7 +4,7 @@
 use super::Svg;
 use super::svg::{Anchor, short};
 use crate::words;
-use narrows_model::result::{Ceiling, Prediction, Unstated};
+use narrows_model::result::{Ceiling, Prediction, ResourceAt, ResourceName, Unstated};
 
 /// Wider than other figures: it is drawn across the page.
 const WIDTH: f64 = 1040.0;
@@ -24,9 +24,18 @@ const NOTE_CHARS: usize = 26;
 const NOTE_LINES: usize = 4;
 const LINE: f64 = 14.0;
 
-/// Resources in the order in which data meets them; a name that is not here stands last.
-const ORDER: [&str; 9] =
-    ["dram", "memory", "device-writes", "cpu", "inter-socket", "chipset", "pcie", "nic", "wire"];
+/// This host's resources in the order in which data meets them; others, and the peer's, stand last.
+const ORDER: [ResourceName; 9] = [
+    ResourceName::Dram,
+    ResourceName::Memory,
+    ResourceName::DeviceWrites,
+    ResourceName::Cpu,
+    ResourceName::InterSocket,
+    ResourceName::Chipset,
+    ResourceName::Pcie,
+    ResourceName::Nic,
+    ResourceName::Wire,
+];
 
 /// One resource of the path.
 enum Section<'a> {
@@ -35,7 +44,7 @@ enum Section<'a> {
 }
 
 impl Section<'_> {
-    fn name(&self) -> &str {
+    fn resource(&self) -> &ResourceAt {
         match self {
             Self::Known(ceiling) => &ceiling.resource,
             Self::Unknown(unstated) => &unstated.resource,
@@ -43,7 +52,8 @@ impl Section<'_> {
     }
 
     fn place(&self) -> usize {
-        ORDER.iter().position(|name| *name == self.name()).unwrap_or(ORDER.len())
+        let own = ORDER.iter().position(|name| *self.resource() == ResourceAt::Own(*name));
+        own.unwrap_or(ORDER.len())
     }
 
     /// Payload that it can carry, in bits a second.
@@ -110,8 +120,8 @@ impl Pipe {
     /// Draws a resource; answers how many lines stand below it.
     fn section(&mut self, at: usize, section: &Section<'_>, prediction: &Prediction) -> usize {
         let middle = (at as f64 + 0.5) * self.length;
-        let narrowest = prediction.bottleneck.as_deref() == Some(section.name());
-        self.svg.text("label", (middle, 14.0), Anchor::Middle, section.name());
+        let narrowest = prediction.bottleneck.as_ref() == Some(section.resource());
+        self.svg.text("label", (middle, 14.0), Anchor::Middle, &section.resource().to_string());
         match section {
             Section::Known(ceiling) => {
                 let class = if narrowest { "pipe bottleneck" } else { "pipe" };
@@ -197,7 +207,7 @@ mod tests {
     use super::*;
     use narrows_model::result::{Estimate, Method, Unit};
 
-    fn ceiling(resource: &str, gbps: f64) -> Ceiling {
+    fn ceiling(resource: ResourceName, gbps: f64) -> Ceiling {
         Ceiling {
             resource: resource.into(),
             range: rate(gbps),
@@ -223,10 +233,17 @@ mod tests {
             path: "eth0".into(),
             protocol: "tcp".into(),
             range: Some(rate(40.0)),
-            bottleneck: Some("cpu".into()),
-            ceilings: vec![ceiling("cpu", 40.0), ceiling("wire", 80.0), ceiling("memory", 800.0)],
+            bottleneck: Some(ResourceName::Cpu.into()),
+            ceilings: vec![
+                ceiling(ResourceName::Cpu, 40.0),
+                ceiling(ResourceName::Wire, 80.0),
+                ceiling(ResourceName::Memory, 800.0),
+            ],
             measured: Some(rate(20.0)),
-            missing: vec![Unstated { resource: "pcie".into(), why: "nic.pcie=4x16".into() }],
+            missing: vec![Unstated {
+                resource: ResourceName::Pcie.into(),
+                why: "nic.pcie=4x16".into(),
+            }],
             sessions: Vec::new(),
         }
     }
@@ -235,7 +252,7 @@ mod tests {
     fn resources_stand_in_the_order_of_the_data() {
         let prediction = prediction();
         let names: Vec<String> =
-            sections(&prediction).iter().map(|section| section.name().to_owned()).collect();
+            sections(&prediction).iter().map(|section| section.resource().to_string()).collect();
         assert_eq!(names, ["memory", "cpu", "pcie", "wire"]);
     }
 
@@ -261,7 +278,7 @@ mod tests {
     fn nothing_is_drawn_where_less_than_two_ceilings_are_known() {
         let unknown = Prediction { range: None, ceilings: Vec::new(), ..prediction() };
         assert_eq!(draw(&unknown), "");
-        let one = Prediction { ceilings: vec![ceiling("cpu", 40.0)], ..prediction() };
+        let one = Prediction { ceilings: vec![ceiling(ResourceName::Cpu, 40.0)], ..prediction() };
         assert_eq!(draw(&one), "", "one alone is no picture");
     }
 

@@ -527,8 +527,8 @@ pub fn against(prediction: &Prediction) -> String {
 }
 
 /// Names of the resources that could not be stated.
-fn unstated(prediction: &Prediction) -> Vec<&str> {
-    prediction.missing.iter().map(|one| one.resource.as_str()).collect()
+fn unstated(prediction: &Prediction) -> Vec<String> {
+    prediction.missing.iter().map(|one| one.resource.to_string()).collect()
 }
 
 /// A prediction in one line.
