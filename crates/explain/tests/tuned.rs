@@ -5,6 +5,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{EndReport, FlowTally, Params, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{Bytes, Fact, Nanos};
 
@@ -28,7 +29,7 @@ fn end(bytes: u64, sends: bool, congestion: &str) -> Option<Box<EndReport>> {
 /// A check in which cubic moved so many times what the default bbr did.
 fn check(gain: f64) -> StoredStudy {
     let mut study = StoredStudy::unmeasured(host("bbr"));
-    study.study.command = "check".to_owned();
+    study.study.command = StudyKind::Check;
     let timeline = Timeline {
         warmup_ns: Nanos(0),
         window_ns: SECOND,
@@ -102,7 +103,7 @@ fn a_check_of_another_machine_boot_or_kernel_is_not_used() {
     let newer = Host { kernel: Fact::known("6.2".to_owned(), "test"), ..host("bbr") };
     assert_eq!(of(check(1.9), &newer, "0badc0de"), Some(Stale::OtherKernel));
     let mut other = check(1.9);
-    other.study.command = "tcp".to_owned();
+    other.study.command = StudyKind::Tcp;
     assert_eq!(of(other, &now, "0badc0de"), Some(Stale::OtherCommand));
     let mut empty = check(1.9);
     empty.records.clear();

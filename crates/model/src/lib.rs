@@ -27,6 +27,7 @@ pub mod seating;
 pub mod shown;
 pub mod study;
 pub mod trial;
+pub mod study_kind;
 pub mod units;
 pub mod workload;
 

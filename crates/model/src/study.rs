@@ -2,6 +2,7 @@
 
 use crate::host::Host;
 use crate::record::Record;
+use crate::study_kind::StudyKind;
 use crate::trial::{EndHost, NetworkPath, Trial, TrialId};
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,8 @@ pub struct Study {
     pub schema_version: u32,
     /// Version of narrows that measured.
     pub narrows_version: String,
-    /// `check`, `tcp`, `udp`.
-    pub command: String,
+    /// What measured it, or where it is from.
+    pub command: StudyKind,
     /// Seed of the order.
     pub seed: u64,
     /// Repeats of each trial.
@@ -60,11 +61,11 @@ pub struct Study {
 impl Study {
     /// A study of this narrows's version and schema that asks nothing more: without peer, title,
     /// precision or spread over time.
-    pub fn new(command: &str, path: NetworkPath, repeats: u32, seed: u64) -> Self {
+    pub fn new(command: StudyKind, path: NetworkPath, repeats: u32, seed: u64) -> Self {
         Self {
             schema_version: crate::SCHEMA_VERSION,
             narrows_version: env!("CARGO_PKG_VERSION").to_owned(),
-            command: command.to_owned(),
+            command,
             seed,
             repeats,
             path,
@@ -280,7 +281,7 @@ impl StoredStudy {
         Self {
             study: Study {
                 narrows_version: String::new(),
-                ..Study::new("host", NetworkPath::Memory, 0, 0)
+                ..Study::new(StudyKind::Host, NetworkPath::Memory, 0, 0)
             },
             ended: None,
             definition: None,

@@ -9,6 +9,7 @@ use crate::traffic::Traffic;
 use narrows_model::host::Host;
 use narrows_model::load::Role;
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial;
 use narrows_model::workload::Metric;
 use narrows_model::workload::{Kernel, Transport, Workload};
@@ -47,7 +48,7 @@ impl Calibration {
     /// What a study tells.
     pub fn of(study: &StoredStudy, all: &[Summary]) -> Self {
         let mut one = Self::default();
-        if study.study.command == "import" {
+        if study.study.command == StudyKind::Import {
             one.unused.push("imported figures are of another host".to_owned());
             return one;
         }

@@ -5,6 +5,7 @@ use narrows_model::host::{Host, Nic};
 use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::Calibration;
@@ -204,7 +205,7 @@ fn only_what_tells_of_the_path_calibrates_it() {
         Some(StreamParams { bidirectional: true, ..StreamParams::default() });
     assert!(calibration(&both).is_empty());
     let mut imported = studied(50);
-    imported.study.command = "import".into();
+    imported.study.command = StudyKind::Import;
     assert!(calibration(&imported).is_empty());
 }
 

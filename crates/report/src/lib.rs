@@ -46,6 +46,7 @@ use narrows_explain::limits::{Limit, limits};
 use narrows_explain::{Case, Judged};
 use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Trial;
 use narrows_predict::predict;
 use narrows_profile::TrialProfile;
@@ -122,12 +123,12 @@ impl<'a> Analysis<'a> {
 
     /// True for one measurement that the user set up himself.
     pub fn is_direct(&self) -> bool {
-        ["tcp", "udp"].contains(&self.stored.study.command.as_str())
+        self.stored.study.command.is_direct()
     }
 
     /// True for figures of other tools, of a host that is not known.
     pub fn is_imported(&self) -> bool {
-        self.stored.study.command == "import"
+        self.stored.study.command == StudyKind::Import
     }
 
     /// Which populations a finding holds for, in words; `None` where the study has but one session.

@@ -6,6 +6,7 @@ use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::host::Host;
 use narrows_model::result::{Estimate, Finding, Method, Prediction, Unit, Unstated, Weight};
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
 use narrows_report::answer::{self, Bottleneck};
 use narrows_report::drawn::Screen;
 use narrows_report::{Analysis, brief};
@@ -48,7 +49,7 @@ fn find(analysis: &mut Analysis<'_>, weight: Weight, remedy: &str) {
 /// A study of as many cells as there are rates, as a command makes it.
 fn measured(gbps: &[f64]) -> StoredStudy {
     let mut study = study("size", gbps, 10, None);
-    study.study.command = "tcp".into();
+    study.study.command = StudyKind::Tcp;
     study
 }
 
@@ -164,7 +165,7 @@ fn an_answer_is_eight_lines_at_most_and_the_screen_is_one() {
     for cells in [1, 2, 3, 8, 40] {
         let rates: Vec<f64> = (0..cells).map(|cell| 9.0 + f64::from(cell)).collect();
         let mut study = measured(&rates);
-        study.study.command = "check".into();
+        study.study.command = StudyKind::Check;
         for trial in &mut study.trials {
             trial.label =
                 format!("{} with a name that is much longer than it should be", trial.label);

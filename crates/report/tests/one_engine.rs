@@ -8,6 +8,7 @@ use narrows_model::load::{EndReport, FlowTally, Params, ThreadUsage, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::Prediction;
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndSpec, Level, NetworkPath, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::Calibration;
@@ -67,7 +68,7 @@ fn study(path: NetworkPath, streams: u32) -> StoredStudy {
     host.cpu.model = Fact::known("Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz".into(), "planted");
     host.cpu.online = Fact::known((0..8).collect(), "planted");
     let mut study = StoredStudy::unmeasured(host);
-    study.study.command = "study".into();
+    study.study.command = StudyKind::Study;
     study.trials = vec![trial];
     study.records = (0..3).map(run).collect();
     study

@@ -4,6 +4,7 @@ use narrows_model::host::{CpuPlace, Host, Irq, Nic, Node};
 use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
 use narrows_model::seating::{Axis, Seating};
 use narrows_model::study::{Session, StoredStudy, Title};
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Metric;
 use narrows_model::{Bytes, Fact, Nanos};
@@ -118,7 +119,7 @@ fn simulated(repeats: u32, planted: &dyn Fn(Metric) -> Planted, seed: u64) -> St
     let mut study = StoredStudy::unmeasured(host.clone());
     study.trials =
         trials(&cells, &ends).expect("trials").into_iter().map(|(trial, _)| trial).collect();
-    study.study.command = "study".into();
+    study.study.command = StudyKind::Study;
     study.study.title = Some(Title { name: definition.name, about: definition.about });
     study.study.reading = definition.report;
     study.study.interface = interface.map(str::to_owned);

@@ -4,6 +4,7 @@ mod planted;
 
 use narrows_model::host::{Host, Nic};
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Level;
 use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_report::{Analysis, data, figures};
@@ -11,7 +12,7 @@ use planted::{host, session};
 
 fn study(sessions: &[(&str, [u64; 6])]) -> StoredStudy {
     let mut study = StoredStudy::unmeasured(host(sessions[0].1));
-    study.study.command = "study".into();
+    study.study.command = StudyKind::Study;
     let each = sessions.iter().enumerate();
     study.sessions = each.map(|(at, (level, on))| session(at as u32, level, host(*on))).collect();
     study

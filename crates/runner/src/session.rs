@@ -5,6 +5,7 @@ use crate::study::Defined;
 use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::study::{Found, Session, Study, Title};
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_plan::study::{
     Change, Count, Ends, Machine, PeerHost, Planned, change, standing, trials,
@@ -222,7 +223,7 @@ impl Begun<'_> {
             interface: plan.site.interface.clone(),
             began_unix_ns: self.began_unix_ns,
             cache_bytes: plan.site.host.last_level_cache_bytes(),
-            ..Study::new("study", plan.site.path, definition.repeats, self.seed)
+            ..Study::new(StudyKind::Study, plan.site.path, definition.repeats, self.seed)
         }
     }
 }

@@ -5,6 +5,7 @@ use narrows_model::host::{Host, Module, Nic, Slot};
 use narrows_model::load::Role;
 use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::study::Left;
@@ -214,7 +215,7 @@ fn the_head_of_a_file_says_how_its_study_was_begun() {
     assert_eq!((head.seed, head.repeats, head.quick, head.together), (9, 4, true, false));
     assert_eq!((head.path, head.peer.as_deref()), (NetworkPath::Peer, Some("b")));
     assert_eq!((head.interface.as_deref(), head.began_unix_ns), (Some("eth0"), Nanos(5)));
-    assert_eq!(head.command, "study");
+    assert_eq!(head.command, StudyKind::Study);
 }
 
 /// A host on which every setting is `was` until it is set.

@@ -7,6 +7,7 @@ use narrows_model::host::Host;
 use narrows_model::record::Outcome;
 use narrows_model::result::Missing;
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
 use narrows_stats::{Summary, summarise};
 use std::fmt;
 
@@ -47,7 +48,7 @@ const SETTING: &str = "net.ipv4.tcp_congestion_control";
 impl Measured {
     /// The check, if it was measured on this very boot of this host (`boot`: as runs name it).
     pub fn of(study: StoredStudy, from: &str, host: &Host, boot: &str) -> Result<Self, Stale> {
-        if study.study.command != "check" {
+        if study.study.command != StudyKind::Check {
             return Err(Stale::OtherCommand);
         }
         let done = study.records.iter().filter(|record| record.outcome == Outcome::Done);

@@ -7,6 +7,7 @@ use narrows_model::Fact;
 use narrows_model::host::Host;
 use narrows_model::result::{Finding, Verdict};
 use narrows_model::study::{StoredStudy, Study};
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::NetworkPath;
 use narrows_stats::summarise;
 
@@ -21,7 +22,7 @@ pub fn known<T>(value: T) -> Fact<T> {
 
 pub fn study(host: Host) -> StoredStudy {
     StoredStudy {
-        study: Study::new("check", NetworkPath::Namespaces, 6, 1),
+        study: Study::new(StudyKind::Check, NetworkPath::Namespaces, 6, 1),
         ended: None,
         definition: None,
         sessions: Vec::new(),

@@ -11,6 +11,7 @@ use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
 use narrows_model::study::Study;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::NetworkPath;
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::{blocks, check as plan, choose};
@@ -58,7 +59,7 @@ fn alone(args: &CheckArgs) -> Result<u8, Failure> {
         }),
         cache_bytes: spot.cache_bytes,
         memory_node: spot.node,
-        ..Study::new("check", path, repeats, seed)
+        ..Study::new(StudyKind::Check, path, repeats, seed)
     };
     let file = output::study_path(&args.out, "check", study.began_unix_ns);
     let mut draft = Store::draft(&file, &study, &host)?;

@@ -11,6 +11,7 @@ use narrows_dimm::platform;
 use narrows_host::Root;
 use narrows_model::options::kernels;
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
 use narrows_plan::memory as plan;
 use narrows_predict::domains::{self, Domains};
 use narrows_predict::in_flight::{Chains, InFlight, plateau};
@@ -31,7 +32,7 @@ pub fn run(args: &CreditsArgs) -> Result<u8, Failure> {
         .map_err(|why| Failure::of(Cause::NO_MEMORY, why.to_string()))?;
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
     let measurement = Measurement {
-        command: "credits",
+        command: StudyKind::Credits,
         host: &host,
         spot: &spot,
         trials: &trials,

@@ -11,6 +11,7 @@ use narrows_hostctl::guard::Guard;
 use narrows_model::host::Host;
 use narrows_model::load::CpuList;
 use narrows_model::options::runs;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Change};
@@ -42,7 +43,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
     let mut settings = args.told.of_load(&Workload::TCP_STREAM);
     settings.tell(&runs::WARMUP_SECONDS, WARMUP_S);
     let measurement = Measurement {
-        command: "diagnose",
+        command: StudyKind::Diagnose,
         peer: &args.peer,
         socket: None,
         settings,

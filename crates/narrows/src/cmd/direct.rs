@@ -22,6 +22,7 @@ use narrows_model::host::{Host, Nic};
 use narrows_model::load::{Bind, CpuList, Params};
 use narrows_model::options::{flows, runs};
 use narrows_model::study::Study;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
@@ -46,7 +47,7 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
         _ => Workload::TCP_STREAM,
     };
     run(Measurement {
-        command: "tcp",
+        command: StudyKind::Tcp,
         peer: &args.peer,
         socket: Some(&args.socket),
         settings: args.told.of_load(&load),
@@ -62,7 +63,7 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
 pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
     let load = if args.socket.rr { Workload::UDP_RR } else { Workload::UDP_STREAM };
     run(Measurement {
-        command: "udp",
+        command: StudyKind::Udp,
         peer: &args.peer,
         socket: Some(&args.socket),
         settings: args.told.of_load(&load),
@@ -224,7 +225,7 @@ fn is_local(peer: &&&Peer) -> bool {
 /// What is measured.
 pub struct Measurement<'a> {
     /// Name of the command.
-    pub command: &'a str,
+    pub command: StudyKind,
     /// Who is measured.
     pub peer: &'a PeerArgs,
     /// What only sockets have.
@@ -380,7 +381,7 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     let study = measurement.study(path, interface, &far, &host)?;
     // Until here there is nothing to clean up, and a peer may be slow to answer.
     let stop = stop::flag()?;
-    let file = output::study_path(&args.out, measurement.command, study.began_unix_ns);
+    let file = output::study_path(&args.out, measurement.command.as_str(), study.began_unix_ns);
     let mut draft = Store::draft(&file, &study, &host)?;
     draft.put_trials(&trials)?;
     draft.put_peer_hosts(&peer_hosts)?;
@@ -413,7 +414,7 @@ impl Measurement<'_> {
             path_mtu_bytes: far.path_mtu(),
             cache_bytes: host.last_level_cache_bytes(),
             ..Study::new(
-                self.command,
+                self.command.clone(),
                 path,
                 args.repeats,
                 keys::chance().map(narrows_plan::seed_from)?,

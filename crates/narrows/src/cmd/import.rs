@@ -10,6 +10,7 @@ use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::record::{External, Fault, Outcome, Record, Stage, Stamp};
 use narrows_model::study::{Ended, Reading, Study};
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{Level, NetworkPath, Trial, TrialId};
 use narrows_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +60,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let study = Study {
         began_unix_ns: output::now(),
         reading: Reading { across: args.across.clone(), ..Reading::default() },
-        ..Study::new("import", NetworkPath::Imported, repeats, 0)
+        ..Study::new(StudyKind::Import, NetworkPath::Imported, repeats, 0)
     };
     let mut store = Store::draft(to, &study, &Host::default())?;
     store.put_trials(&gathered.trials)?;
@@ -185,7 +186,7 @@ impl Gathered {
     /// What an imported study holds already: runs of its cells are further repeats.
     fn of(file: &Path) -> Result<Self, Failure> {
         let stored = narrows_store::read(file)?;
-        if stored.study.command != "import" {
+        if stored.study.command != StudyKind::Import {
             let says = format!("{} was measured, not imported", file.display());
             return Err(Failure::of(Cause::NOT_IMPORTED, says));
         }

@@ -12,6 +12,7 @@ use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::options::{kernels, runs};
 use narrows_model::study::Study;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Kernel;
 use narrows_plan::memory::{self as plan, Wanted};
@@ -39,7 +40,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     }
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
     let measurement = Measurement {
-        command: "mem",
+        command: StudyKind::Mem,
         host: &host,
         spot: &spot,
         trials: &trials,
@@ -59,7 +60,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
 /// Trials on this host's memory that become one study.
 pub(super) struct Measurement<'a> {
     /// The command, as the study has it.
-    pub command: &'static str,
+    pub command: StudyKind,
     /// The host, as it was read before.
     pub host: &'a Host,
     /// Whose CPUs run.
@@ -86,7 +87,7 @@ impl Measurement<'_> {
         }
         let stop = stop::flag()?;
         let study = self.study();
-        let file = output::study_path(self.out, self.command, study.began_unix_ns);
+        let file = output::study_path(self.out, self.command.as_str(), study.began_unix_ns);
         let mut draft = Store::draft(&file, &study, self.host)?;
         draft.put_trials(self.trials)?;
         let store = draft.publish_numbered()?;
@@ -112,7 +113,7 @@ impl Measurement<'_> {
             began_unix_ns: output::now(),
             cache_bytes: self.spot.cache_bytes,
             memory_node: self.memory_node,
-            ..Study::new(self.command, NetworkPath::Memory, self.repeats, self.seed)
+            ..Study::new(self.command.clone(), NetworkPath::Memory, self.repeats, self.seed)
         }
     }
 }

@@ -10,6 +10,7 @@ use narrows_host::Root;
 use narrows_model::host::Host;
 use narrows_model::load::Params;
 use narrows_model::study::{Ended, Study};
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::mesh::{self as plan, Pair};
@@ -200,7 +201,7 @@ fn study(crowd: &Crowd, seed: u64, began_unix_ns: Nanos, own: &Host) -> Study {
         peer: Some(crowd.names.join(", ")),
         began_unix_ns,
         cache_bytes: own.last_level_cache_bytes(),
-        ..Study::new("mesh", NetworkPath::Peer, 1, seed)
+        ..Study::new(StudyKind::Mesh, NetworkPath::Peer, 1, seed)
     }
 }
 

@@ -13,6 +13,7 @@ use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
 use narrows_model::options::{flows, places, runs};
 use narrows_model::study::{Search, Study};
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{BitsPerSecond, Bytes, Nanos};
@@ -137,7 +138,7 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
     let mut peer = args.peer.clone();
     peer.bind = args.nic.clone().or(peer.bind);
     direct::run(Measurement {
-        command: "packets",
+        command: StudyKind::Packets,
         peer: &peer,
         socket: None,
         settings,
@@ -210,7 +211,7 @@ fn study(args: &PacketsArgs, spot: &Spot, mtu_bytes: u32) -> Result<Study, Failu
         cache_bytes: spot.cache_bytes,
         memory_node: spot.node,
         ..Study::new(
-            "packets",
+            StudyKind::Packets,
             NetworkPath::Namespaces,
             args.peer.repeats,
             key::chance().map(narrows_plan::seed_from)?,

@@ -7,6 +7,7 @@ use crate::args::{CheckArgs, PeerArgs};
 use crate::failure::Failure;
 use crate::{output, screen};
 use narrows_model::options::runs;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use narrows_plan::blocks;
@@ -38,7 +39,7 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
         settings.tell(&runs::SECONDS, seconds);
     }
     let measurement = Measurement {
-        command: "check-peer",
+        command: StudyKind::CheckPeer,
         peer: &peer,
         socket: None,
         settings,

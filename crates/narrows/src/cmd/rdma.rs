@@ -8,6 +8,7 @@ use crate::{output, screen};
 use narrows_host::Root;
 use narrows_model::Bytes;
 use narrows_model::options::flows;
+use narrows_model::study_kind::StudyKind;
 use narrows_model::workload::{Transport, Workload};
 use narrows_workloads::rdma::{self, fabric};
 
@@ -37,7 +38,7 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
     rdma::available(params.rdma.as_ref())?;
     let sizes = if args.all { POWERS.map(|power| Bytes(1 << power)).collect() } else { vec![] };
     direct::run(Measurement {
-        command: "rdma",
+        command: StudyKind::Rdma,
         peer: &args.peer,
         socket: None,
         settings,

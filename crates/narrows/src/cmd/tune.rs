@@ -11,6 +11,7 @@ use narrows_host::Root;
 use narrows_hostctl::HostError;
 use narrows_hostctl::tune::{Ledger, Undone};
 use narrows_model::host::Host;
+use narrows_model::study_kind::StudyKind;
 use narrows_report::advised;
 use narrows_stats::Change;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ fn checked(folder: &Path, host: &Host) -> Option<Measured> {
     let mut checks: Vec<_> = studies
         .filter_map(|path| {
             let head = narrows_store::head(&path).ok()?;
-            (head.study.command == "check").then_some((head.study.began_unix_ns, path))
+            (head.study.command == StudyKind::Check).then_some((head.study.began_unix_ns, path))
         })
         .collect();
     checks.sort();

@@ -6,6 +6,7 @@ use narrows_model::load::{Params, Timeline};
 use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
 use narrows_model::result::Unit;
 use narrows_model::study::{Found, Session, StoredStudy};
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndSpec, Level, NetworkPath, Trial, TrialId};
 use narrows_model::{Bytes, Fact, Nanos};
 
@@ -48,7 +49,7 @@ pub fn session(number: u32, level: &str, host: Host) -> Session {
 /// A study of cells along one factor, each with so many runs around its median, spread over 2 %.
 pub fn study(across: &str, medians: &[f64], runs: u32, recommend: Option<bool>) -> StoredStudy {
     let mut study = StoredStudy::unmeasured(Host::default());
-    study.study.command = "study".into();
+    study.study.command = StudyKind::Study;
     study.study.reading.recommend = recommend;
     for (at, median) in medians.iter().enumerate() {
         let none = Nanos(0);
