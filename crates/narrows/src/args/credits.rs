@@ -17,7 +17,7 @@ pub struct CreditsArgs {
     /// Repeats of each number of chains; six are the least for a 95 % interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
-    /// Seed of the order of runs; without it one is drawn and stored
+    /// Seed of the order of runs; without it one is drawn at random and stored
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Folder for the study file

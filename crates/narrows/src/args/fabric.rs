@@ -15,29 +15,30 @@ pub struct FabricArgs {
     /// Rate of a host's port, such as 25G
     #[arg(long, value_name = "RATE", required_unless_present = "list")]
     pub speed: Option<BitsPerSecond>,
-    /// Most rate of a leaf's hosts for each of its uplinks; 1 is non-blocking on paper
+    /// Highest ratio of the rate of a leaf's hosts to that of its uplinks; 1 is non-blocking on
+    /// paper
     #[arg(long, value_name = "RATIO", default_value_t = 1.0)]
     pub oversubscription: f64,
-    /// A model that hosts may be connected to, or a part of its name; several times. Without it all
-    /// that are known
+    /// A switch model for the leaves, or a part of its name; may be given several times. Without it
+    /// all known models
     #[arg(long, value_name = "NAME", conflicts_with = "radix")]
     pub switch: Vec<String>,
-    /// Ports of a switch, all of the hosts' rate, instead of a model
+    /// Ports of every switch, all at the hosts' rate, instead of a model
     #[arg(long, value_name = "PORTS")]
     pub radix: Option<u32>,
-    /// The model above the leaves; without it whichever needs the fewest
+    /// The switch model above the leaves; without it the one of which the fewest are needed
     #[arg(long, value_name = "NAME")]
     pub spine: Option<String>,
-    /// Rate of an uplink; without it that of the leaf's ports as they are, not split
+    /// Rate of an uplink; without it the leaf's port rate, not broken out
     #[arg(long, value_name = "RATE")]
     pub uplink_speed: Option<BitsPerSecond>,
-    /// Tiers of switches; without it the fewest
+    /// Tiers of switches; without it as few as possible
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     pub tiers: Option<u8>,
-    /// Cables from hosts to leaves, in metres
+    /// Length of the cables from hosts to leaves, in metres
     #[arg(long, value_name = "METRES", default_value = "3", value_parser = metres)]
     pub host_cable: f64,
-    /// Cables between switches, in metres
+    /// Length of the cables between switches, in metres
     #[arg(long, value_name = "METRES", default_value = "30", value_parser = metres)]
     pub fabric_cable: f64,
     /// The largest frame, in bytes

@@ -49,7 +49,7 @@ pub struct MeshArgs {
     /// File that holds the key
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// Seed of the matchings of a bisection; without it one is drawn and stored
+    /// Seed of the matchings of a bisection; without it one is drawn at random and stored
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Seconds that count in each round

@@ -62,30 +62,30 @@ pub enum Command {
     Compare(CompareArgs),
     /// Print the completion script for a shell
     Completions(CompletionsArgs),
-    /// Count the cache lines that a core has in flight
+    /// Count the cache lines that a core keeps in flight
     ///
     /// A NIC can be slow with no link full: lines in flight over latency bound each part of the way
     /// to memory (docs/no-link-full.md). Measures the part that needs no counters, and says what is
     /// known of the others.
     Credits(CreditsArgs),
-    /// What holds TCP to a host that runs `narrows serve`, tried out: one change at a time, and put
-    /// back
+    /// Find what limits TCP to a host that runs `narrows serve`: try one change at a time, and undo
+    /// it
     ///
-    /// Measures, probes the path, ranks what is likely, and changes one thing at a time, in turn
-    /// with the traffic as it is: congestion control, buffers, message size, flows, segments,
-    /// placement, copies, polling, pace, direction, and with --apply settings of this host. Says
-    /// which change moved the figure and by how much, with its interval, in less than three
-    /// minutes. The options are those of `narrows tcp`.
+    /// Measures, probes the path, ranks the likely causes, and changes one thing at a time,
+    /// alternating with the traffic as it is: congestion control, buffers, message size, flows,
+    /// segments, placement, copies, polling, pace, direction, and with --apply settings of this
+    /// host. Says which change moved the figure and by how much, with its interval, in less than
+    /// three minutes. The options are those of `narrows tcp`.
     Diagnose(DiagnoseArgs),
-    /// Why: the causes found for each cell of a study, and the cells that nothing explains
+    /// Explain a study: the causes found for each cell, and the cells that remain unexplained
     Explain(ExplainArgs),
     /// Write the runs of a study for other programs: CSV, JSON, Parquet, iperf3's JSON
     Export(ExportArgs),
     /// Plan a switch fabric: its parts, and what it carries
     ///
-    /// One switch, leaf and spine, or a fat tree, whichever is the smallest that the known or
-    /// named models make. Says too how long a frame takes, what lossless classes keep
-    /// free in the switches, and where one kind of fabric ends and the next begins.
+    /// One switch, leaf and spine, or a fat tree, whichever is the smallest that the known or named
+    /// models make. Also gives the latency of a frame, the headroom that lossless classes need in
+    /// the switches, and the sizes at which one kind of fabric ends and the next begins.
     Fabric(FabricArgs),
     /// Puts settings back; started by narrows itself
     #[command(hide = true)]
@@ -106,29 +106,29 @@ pub enum Command {
     /// Without a choice: all kernels on one thread and on all, latency from the first-level cache
     /// to memory, and, where there are several nodes, all pairs of them.
     Mem(MemArgs),
-    /// Measure pairs among many hosts, and name who is slow
+    /// Measure pairs of many hosts, and name the slow hosts and paths
     ///
     /// In rounds in which no host is in two pairs, all pairs of a round at once. Pairs that are
     /// slow against the best are measured again among fewer, until each has run by itself; a host
     /// or a path is named by what the slow ones have in common. A host that fails costs its own
     /// pairs.
     Mesh(MeshArgs),
-    /// Measure packets a second and their loss
+    /// Measure packet rate and loss
     ///
     /// Frames of 64 to 9018 bytes, raw or over sockets, to a host that runs `narrows serve`, or
     /// without one between two network namespaces of this host: the stack and the drivers, without
-    /// a NIC. Packets are numbered and timed; what counts is what arrives, and both interfaces are
-    /// asked too.
+    /// a NIC. Packets are numbered and timed; the result is what arrives, held against the
+    /// counters of both interfaces.
     Packets(PacketsArgs),
-    /// What it costs to be away from the NIC's node
+    /// Measure what it costs to run away from the NIC's NUMA node
     ///
     /// Process, memory and interrupts, at both ends. Makes a study of the nodes that the two hosts
     /// have and runs it: throughput and round trips with everything at the NIC's node, with one end
-    /// moved, both, and one thing at a time, as many as fit the time. Says what each move costs,
-    /// with intervals that hold together. On a host with one node it says what cannot be varied.
+    /// moved, both, and one thing at a time, as many as fit the time. Gives the cost of each move,
+    /// with intervals that hold jointly. On a host with one node it says what cannot be varied.
     Placement(PlacementArgs),
-    /// What should be reached, as the host is and after a change; and published tables next to the
-    /// model
+    /// Predict what this host should reach, as it is and after a change; compare published results
+    /// with the model
     Predict(PredictArgs),
     /// Measure RDMA to a host that runs `narrows serve`: write, read, send, atomic operations
     ///
@@ -137,22 +137,23 @@ pub enum Command {
     Rdma(RdmaArgs),
     /// Read a study file again: text, JSON or HTML; needs no root
     Report(ReportArgs),
-    /// Be the other end of a measurement, for a controller elsewhere
+    /// Run the agent: the other end of measurements that another host controls
     ///
     /// Prints the exact command to run there, key included.
     Serve(ServeArgs),
     /// Run a whole experiment from a TOML file
     ///
     /// Over as many sessions as it takes: factors and levels, repeats in shuffled blocks, a
-    /// precision to reach, and changes by hand such as memory populations, which are read from the
-    /// machine. A study that is stopped, killed or rebooted goes on where it was.
+    /// precision to reach, and manual changes such as memory populations, which are read back from
+    /// the machine. A study that was stopped or killed, or whose host rebooted, resumes where it
+    /// was.
     Study(StudyArgs),
     /// Measure TCP throughput to a host that runs `narrows serve`
     Tcp(TcpArgs),
-    /// What to change on this host for one kind of work
+    /// Advise which settings of this host to change for one kind of work
     ///
-    /// Prints each setting with what it is, what it should be, why, what that is worth and the
-    /// exact command. With --apply it writes those that are files under /proc/sys and /sys, and
+    /// Prints each setting with its value, the recommended one, the reason, the expected gain and
+    /// the exact command. With --apply it writes those that are files under /proc/sys and /sys, and
     /// with a peer it measures before and after. It stops no service and opens no port.
     Tune(TuneArgs),
     /// Measure UDP rate and loss to a host that runs `narrows serve`
@@ -241,7 +242,7 @@ pub struct CheckArgs {
     /// flame graph in the report
     #[arg(long)]
     pub profile: bool,
-    /// Seed of the order of runs; without it one is drawn and stored
+    /// Seed of the order of runs; without it one is drawn at random and stored
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
@@ -310,13 +311,13 @@ pub struct HostArgs {
     /// a folder of files, for several descriptions of one kind, and for several controllers
     #[arg(long, requires = "from", conflicts_with_all = ["tree", "svg", "table", "slot_map"])]
     pub fleet: bool,
-    /// Print many hosts as CSV, a line each
+    /// Print many hosts as CSV, one line each
     #[arg(long, requires = "from", conflicts_with_all = ["tree", "svg", "table", "json"])]
     pub csv: bool,
-    /// Show what differs between two of these or more, what matters most first
+    /// Compare two or more of these, the most important differences first
     #[arg(long, num_args = 2.., value_names = ["A", "B"], conflicts_with_all = ["from", "table", "json"])]
     pub diff: Option<Vec<PathBuf>>,
-    /// Write a capture of this host for others to read, names and serial numbers masked
+    /// Write a capture of this host to share, with names and serial numbers masked
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "table", "json", "diff"])]
     pub capture: Option<PathBuf>,
     /// Print a tree instead of the drawing
@@ -354,10 +355,10 @@ pub struct MemArgs {
     #[arg(long, short = 'k', value_name = "NAME", value_delimiter = ',',
         value_parser = PossibleValuesParser::new(Kernel::ALL.map(Kernel::name)).try_map(kernel))]
     pub kernels: Vec<Kernel>,
-    /// Numbers of threads; without it one, and one a CPU
+    /// Numbers of threads; without it one, and one for each CPU
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
-    /// One thread, two, four and so on up to one a CPU, instead of a list
+    /// One thread, two, four and so on up to one for each CPU, instead of a list
     #[arg(long, conflicts_with = "threads")]
     pub sweep: bool,
     /// Node that the memory is taken from; without it that of the CPUs
@@ -375,7 +376,7 @@ pub struct MemArgs {
     /// Repeats of each measurement; six are the least for a 95 % interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
-    /// Seed of the order of runs; without it one is drawn and stored
+    /// Seed of the order of runs; without it one is drawn at random and stored
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Options of the table.
@@ -389,22 +390,22 @@ pub struct MemArgs {
 /// Options of `predict`.
 #[derive(ClapArgs)]
 pub struct PredictArgs {
-    /// Published tables (TOML): what the model says of them, in-sample and left out, beside simple
-    /// guesses; `new` prints a table to begin with
+    /// Compare published tables (TOML) with the model, in-sample and left out, and with simple
+    /// guesses; `new` prints an empty table to fill in
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["from", "set", "search"])]
     pub published: Vec<PathBuf>,
-    /// A folder of published tables: error and coverage of the model by question, those that
-    /// constants were chosen on apart
+    /// Score the model on a folder of published tables: error and coverage by question, with the
+    /// tables that its constants were chosen on kept apart
     #[arg(long, value_name = "DIR",
           conflicts_with_all = ["from", "set", "search", "published"])]
     pub score: Option<PathBuf>,
     /// The host: a capture, a folder, an SMBIOS table, dmidecode's text, a study, or a description
     /// (TOML); without it this one
     ///
-    /// What a study measured takes the place of what is assumed.
+    /// A study's measurements replace assumed values.
     #[arg(long, value_name = "FILE|DIR")]
     pub from: Option<PathBuf>,
-    /// A study of this host whose measurements take the place of what is assumed
+    /// A study of this host, whose measurements replace assumed values
     #[arg(long, value_name = "FILE")]
     pub calibrate: Option<PathBuf>,
     /// What is true today and cannot be read from the host: the same keys as --set
@@ -481,7 +482,8 @@ pub struct ServeArgs {
     /// Addresses that controllers may come from, such as 192.0.2.0/24; without it all
     #[arg(long, value_name = "NET", value_delimiter = ',')]
     pub allow: Vec<Net>,
-    /// Addresses of other agents that ends here may meet, to send or to receive; without it none
+    /// Addresses of other agents that workers here may exchange data with, to send or to receive;
+    /// without it none
     #[arg(long, value_name = "NET", value_delimiter = ',', conflicts_with = "iperf3")]
     pub peers: Vec<Net>,
     /// Longest run, in seconds

@@ -42,7 +42,7 @@ pub struct PlacementArgs {
     /// File that holds the key
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// Minutes that all runs may take; the placements that tell most are made first, and those left
+    /// Most minutes for all runs; the most telling placements are measured first, and those left
     /// out are counted
     #[arg(long, value_name = "N", default_value_t = 10.0, value_parser = minutes)]
     pub minutes: f64,
@@ -58,24 +58,24 @@ pub struct PlacementArgs {
     /// NICs of this host to compare, by name; without it the one that leads to the peer
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub nic: Vec<String>,
-    /// What a NIC of --nic costs with all that it needs, such as eth0=480: shown beside what it
-    /// reaches, with what a hundred of the currency buys
+    /// Price of a NIC of --nic with all that it needs, such as eth0=480: shown next to what it
+    /// reaches, with the rate that a hundred of the currency buys
     #[arg(long, value_name = "NAME=AMOUNT", value_delimiter = ',', value_parser = price)]
     pub price: Vec<(String, f64)>,
     /// How threads are bound to their node
     #[arg(long, value_enum, value_name = "HOW", default_value = "pinned")]
     pub threads: ThreadsArg,
-    /// Everything once more beside a background load: link:N is N threads on the other node that
-    /// use the memory of the NIC's, else as `narrows tcp --memory-load`
+    /// Repeat everything under a background load: link:N is N threads on the other node that use
+    /// the memory of the NIC's node; otherwise as in `narrows tcp --memory-load`
     #[arg(long, value_name = "LOAD")]
     pub memory_load: Option<Beside>,
-    /// Print the study's file and run nothing: to be changed and run by `narrows study run`
+    /// Print the study's file to edit and run with `narrows study run`, and run nothing
     #[arg(long)]
     pub print: bool,
-    /// Say what would be run, in which order and for how long, and run nothing
+    /// Print what would run, in which order and for how long, and run nothing
     #[arg(long, conflicts_with = "print")]
     pub dry_run: bool,
-    /// Seed of the order of runs; without it one is drawn and stored
+    /// Seed of the order of runs; without it one is drawn at random and stored
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Folder for the study file

@@ -48,7 +48,7 @@ pub struct SessionArgs {
     /// commas
     #[arg(long, value_name = "FACTOR=LEVEL", value_delimiter = ',', value_parser = said)]
     pub at: Vec<(String, String)>,
-    /// Say what would be run, in which order and for how long, and run nothing
+    /// Print what would run, in which order and for how long, and run nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Fill the terminal with the cells, their boxplots as they grow, the host's pressure and the

@@ -11,17 +11,17 @@ pub struct TuneArgs {
     /// A peer that runs `narrows serve`, to measure with before and after (with --apply)
     #[arg(value_name = "HOST", requires = "apply")]
     pub host: Option<String>,
-    /// What this host is to be good at
+    /// What to tune this host for
     #[arg(long, value_name = "NAME", default_value = "throughput",
         value_parser = PossibleValuesParser::new(PROFILES.map(|(name, _)| name)))]
     pub profile: String,
-    /// Make the changes that are files under /proc/sys and /sys; a journal keeps what they were
+    /// Apply the changes that are files under /proc/sys and /sys; a journal keeps the old values
     #[arg(long, conflicts_with_all = ["undo", "from"])]
     pub apply: bool,
-    /// Put back what --apply has changed, exactly
+    /// Restore exactly what --apply changed
     #[arg(long, conflicts_with = "from")]
     pub undo: bool,
-    /// Only this setting, by the name that is printed; may be given several times
+    /// Only this setting, by its printed name; may be given several times
     #[arg(long = "setting", value_name = "NAME")]
     pub settings: Vec<String>,
     /// Advise another host: a capture, or a folder with sys and proc
