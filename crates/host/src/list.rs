@@ -75,19 +75,6 @@ pub fn parse_long_mask(text: &str) -> Result<Vec<u32>, BadList> {
     Ok(numbers)
 }
 
-/// Writes a list in the kernel's format.
-pub fn show(numbers: &[u32]) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut rest = numbers;
-    while let Some(first) = rest.first() {
-        let run = rest.iter().zip(*first..).take_while(|(have, want)| *have == want).count();
-        let last = rest[run - 1];
-        parts.push(if *first == last { format!("{first}") } else { format!("{first}-{last}") });
-        rest = &rest[run..];
-    }
-    parts.join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +91,7 @@ mod tests {
     #[test]
     fn lists_read_and_write_alike() {
         for text in ["", "0", "0-3,8,10-11", "4-20"] {
-            assert_eq!(show(&parse(text).expect(text)), text);
+            assert_eq!(narrows_model::cpu_list::show(&parse(text).expect(text)), text);
         }
         assert_eq!(parse("0-6:2,9"), Ok(vec![0, 2, 4, 6, 9]));
         for bad in ["0-6:0", "0-6:1/2", "3-1", "a", "0-99999999", "-", "1-2-3"] {

@@ -8,6 +8,7 @@
 
 mod change;
 pub mod container;
+pub mod cpu_list;
 pub mod fact;
 pub mod host;
 pub mod load;

@@ -3,7 +3,7 @@
 //! credits and latencies of the processor's family make of it.
 
 use super::asked::Unasked;
-use super::{Answer, Cell, Kind, Row, Table, median_of_others};
+use super::{Answer, Cell, Kind, Row, Table};
 use narrows_dimm::platform;
 use narrows_predict::contention::{Contention, CoreWork, DeviceWork};
 use narrows_predict::domains;

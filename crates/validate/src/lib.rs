@@ -155,6 +155,23 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The cells of a table's rows, and how far off who guesses the median of the others is; none
+    /// where no row is of this kind.
+    fn with_median(table: &Table, question: &'static str, cells: Vec<Cell>) -> Option<Self> {
+        let files = vec![table.name.clone()];
+        let mut answer = Self { question, files, cells, ..Self::default() };
+        let published: Vec<f64> = answer.cells.iter().filter_map(|cell| cell.published).collect();
+        answer.guess_the_median(&published);
+        (!answer.cells.is_empty()).then_some(answer)
+    }
+
+    /// What a model has to beat: each figure guessed as the median of the others.
+    fn guess_the_median(&mut self, published: &[f64]) {
+        if let Some(error) = median_of_others(published) {
+            self.baselines.push(("median of the other rows", error));
+        }
+    }
+
     fn mean(errors: impl Iterator<Item = Option<f64>>) -> Option<(f64, usize)> {
         let errors: Vec<f64> = errors.flatten().map(f64::abs).collect();
         let n = errors.len();

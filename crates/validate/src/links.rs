@@ -3,9 +3,7 @@
 //! or `channels`, `mts`), load (`utilisation`, `idle_ns`), or of wires (`link_gbps`, `protocol`,
 //! `mtu`), and a figure.
 
-use super::{
-    Answer, Cell, Kind, LATENCIES, PACKETS, RATES, Row, Table, median_of_others, sockets, tcp,
-};
+use super::{Answer, Cell, Kind, LATENCIES, PACKETS, RATES, Row, Table, sockets, tcp};
 use narrows_predict::{domains, framing, nic_model, pcie};
 
 /// Largest read request and payload where none is given.
@@ -84,9 +82,7 @@ fn answer(table: &Table, shape: &Shape) -> Option<Answer> {
             answer.cells.push(cell);
         }
     }
-    if let Some(error) = median_of_others(&published) {
-        answer.baselines.push(("median of the other rows", error));
-    }
+    answer.guess_the_median(&published);
     (!answer.cells.is_empty()).then_some(answer)
 }
 

@@ -5,7 +5,7 @@
 //! memory, for which the copy's rate stands. Never less than the wire takes for it.
 
 use super::fit::{Bound, fit};
-use super::{Answer, Cell, Kind, Parameter, Row, Table, median_of_others};
+use super::{Answer, Cell, Kind, Parameter, Row, Table};
 use narrows_predict::{framing, pcie};
 
 /// Rate of the wire where none is given.
@@ -283,9 +283,7 @@ fn conclude(
         one("B", wait, "bytes", "of a copy that a packet waits as long as"),
     ];
     let published: Vec<f64> = rows.iter().filter_map(|row| row.own("mpps")).collect();
-    if let Some(error) = median_of_others(&published) {
-        answer.baselines.push(("median of the other rows", error));
-    }
+    answer.guess_the_median(&published);
     let wire = rows
         .iter()
         .zip(asks)

@@ -2,7 +2,7 @@
 //! a rate, and what they have of `verb`, `link_gbps`, `mtu`, `path_mtu`, `message`.
 
 use super::asked::Unasked;
-use super::{Answer, Cell, Kind, Parameter, RATES, Row, Table, defaults, median_of_others};
+use super::{Answer, Cell, Kind, Parameter, RATES, Row, Table, defaults};
 use narrows_model::host::Host;
 use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
@@ -99,9 +99,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
     remarks(&mut answer, &asks);
     answer.remarks.extend(defaults(&assumed));
     let published: Vec<f64> = asks.iter().map(|(_, ask)| ask.published).collect();
-    if let Some(error) = median_of_others(&published) {
-        answer.baselines.push(("median of the other rows", error));
-    }
+    answer.guess_the_median(&published);
     if !asks.is_empty() {
         let rate = asks.iter().map(|(_, ask)| (ask.link_gbps / ask.published - 1.0).abs());
         answer.baselines.push(("rate of the link", rate.sum::<f64>() / asks.len() as f64));

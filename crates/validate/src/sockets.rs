@@ -10,7 +10,7 @@
 
 use super::asked::Unasked;
 use super::fit::{Bound, fit};
-use super::{Answer, Cell, Kind, Parameter, Row, Table, median_of_others};
+use super::{Answer, Cell, Kind, Parameter, Row, Table};
 use narrows_dimm::platform::{self, Platform};
 use narrows_predict::framing;
 use narrows_predict::sockets::{ETA, Pages, Theta, ways};
@@ -162,9 +162,7 @@ fn solve(answer: &mut Answer, asks: &[(usize, Ask)]) {
     }
     answer.parameters = parameters(&theta, enough, all.len());
     let published: Vec<f64> = all.iter().map(|ask| ask.published).collect();
-    if let Some(error) = median_of_others(&published) {
-        answer.baselines.push(("median of the other rows", error));
-    }
+    answer.guess_the_median(&published);
     let wire = all.iter().map(|ask| (ask.link_gbps * ask.framing / ask.published - 1.0).abs());
     answer.baselines.push(("rate of the wire", wire.sum::<f64>() / all.len() as f64));
     remarks(answer, asks, &theta);

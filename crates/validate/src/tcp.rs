@@ -3,7 +3,7 @@
 //! this row's fields are known.
 
 use super::asked::{self, Unasked};
-use super::{Answer, Cell, Kind, Row, Table, median_of_others};
+use super::{Answer, Cell, Kind, Row, Table};
 use narrows_predict::{Reach, Said};
 
 /// What this answers.
@@ -35,18 +35,8 @@ pub fn answer_unnamed(table: &Table) -> Option<Answer> {
 }
 
 fn answer_of(table: &Table, question: &'static str, has: fn(&Row<'_>) -> bool) -> Option<Answer> {
-    let rows: Vec<Row<'_>> = table.rows().filter(is_one).filter(has).collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let cells: Vec<Cell> = rows.iter().map(cell).collect();
-    let mut answer =
-        Answer { question, files: vec![table.name.clone()], cells, ..Answer::default() };
-    let published: Vec<f64> = answer.cells.iter().filter_map(|cell| cell.published).collect();
-    if let Some(error) = median_of_others(&published) {
-        answer.baselines.push(("median of the other rows", error));
-    }
-    Some(answer)
+    let rows = table.rows().filter(is_one).filter(has);
+    Answer::with_median(table, question, rows.map(|row| cell(&row)).collect())
 }
 
 fn cell(row: &Row<'_>) -> Cell {

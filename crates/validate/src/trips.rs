@@ -15,16 +15,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
         .filter(|row| row.has("transport") && row.has("rr_us"))
         .map(|row| cell(&row))
         .collect();
-    if cells.is_empty() {
-        return None;
-    }
-    let mut answer =
-        Answer { question: QUESTION, files: vec![table.name.clone()], cells, ..Answer::default() };
-    let published: Vec<f64> = answer.cells.iter().filter_map(|cell| cell.published).collect();
-    if let Some(error) = median_of_others(&published) {
-        answer.baselines.push(("median of the other rows", error));
-    }
-    Some(answer)
+    Answer::with_median(table, QUESTION, cells)
 }
 
 fn cell(row: &Row<'_>) -> Cell {

@@ -3,6 +3,7 @@
 //! capture replays them, and a test can write them.
 
 pub mod addresses;
+mod dump;
 pub mod ethtool;
 pub mod links;
 pub mod qdiscs;

@@ -1,10 +1,9 @@
 //! What the kernel counts at the queueing discipline of each interface in the calling thread's
 //! network namespace, by rtnetlink (`RTM_GETQDISC`), as `tc -s qdisc` prints it.
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use super::dump::dump;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcStats2};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::ffi::CStr;
 use std::io;
 
@@ -28,34 +27,13 @@ const INGRESS: TcHandle = TcHandle { major: 0xffff, minor: 0xfff1 };
 
 /// The outermost disciplines that count anything; most interfaces made of software have none.
 pub fn ask() -> io::Result<Vec<Qdisc>> {
-    let socket = Socket::new(NETLINK_ROUTE)?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    let message = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
-    let mut request = NetlinkMessage::from(message);
-    request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    request.finalize();
-    let mut bytes = vec![0; request.buffer_len()];
-    request.serialize(&mut bytes);
-    socket.send(&bytes, 0)?;
     let mut found = Vec::new();
-    loop {
-        let (answer, _) = socket.recv_from_full()?;
-        let mut rest = answer.as_slice();
-        while !rest.is_empty() {
-            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
-                .map_err(|error| io::Error::other(error.to_string()))?;
-            let length = (message.header.length as usize).next_multiple_of(4);
-            match message.payload {
-                NetlinkPayload::Done(_) => return Ok(found),
-                NetlinkPayload::Error(error) => return Err(error.to_io()),
-                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewQueueDiscipline(qdisc)) => {
-                    found.extend(row(&qdisc, name(qdisc.header.index)));
-                }
-                _ => {}
-            }
-            rest = rest.get(length.max(4)..).unwrap_or_default();
+    dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default()), |message| {
+        if let RouteNetlinkMessage::NewQueueDiscipline(qdisc) = message {
+            found.extend(row(&qdisc, name(qdisc.header.index)));
         }
-    }
+    })?;
+    Ok(found)
 }
 
 /// Inner disciplines are left out: what they drop their parent counts too (`htb_enqueue`, and

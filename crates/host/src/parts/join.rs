@@ -8,7 +8,7 @@ use crate::{Root, read};
 use narrows_model::host::{
     CpuCounts, CpuPlace, Device, Disagreement, Host, Nic, Node, PciHop, PciLink, Said, Slot, Topic,
 };
-use narrows_model::{Bytes, Fact, Source};
+use narrows_model::{Bytes, Fact, Source, cpu_list};
 use std::collections::BTreeMap;
 
 /// Two figures of one memory may differ so much: some programs round to MB or GB, and the kernel
@@ -120,7 +120,7 @@ impl Joined {
     }
 
     fn processors(&mut self, other: &Host) {
-        let show = |cpus: &Vec<u32>| format!("{} ({})", cpus.len(), crate::list::show(cpus));
+        let show = |cpus: &Vec<u32>| format!("{} ({})", cpus.len(), cpu_list::show(cpus));
         let cpu = &mut self.host.cpu;
         let online = fill(&mut cpu.online, &other.cpu.online, show);
         fill(&mut cpu.offline, &other.cpu.offline, show);
@@ -295,7 +295,7 @@ impl Joined {
 }
 
 fn of(cpus: &[u32], from: &Source) -> Said {
-    Said { value: crate::list::show(cpus), from: from.clone() }
+    Said { value: cpu_list::show(cpus), from: from.clone() }
 }
 
 /// An output that named no interface is told by its address.

@@ -1,6 +1,7 @@
 //! What tells two machines apart, so that parts of two are never made one.
 
 use super::Part;
+use narrows_model::cpu_list;
 use narrows_model::host::CpuCounts;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
@@ -177,7 +178,7 @@ fn check_counts(a: &Part, b: &Part) -> Result<(), TwoHosts> {
             && !x.cpus.is_empty()
             && !y.cpus.is_empty();
         if is_told && x.cpus != y.cpus {
-            let [x, y] = [x, y].map(|node| crate::list::show(&node.cpus));
+            let [x, y] = [x, y].map(|node| cpu_list::show(&node.cpus));
             return Err(two("list of a node's CPUs", (x, a), (y, b)));
         }
         let sizes = x.memory_bytes.value().zip(y.memory_bytes.value());

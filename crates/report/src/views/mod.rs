@@ -53,16 +53,3 @@ pub fn view(name: &str) -> Option<&'static View> {
 fn or_unknown<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "unknown".to_owned(), |value| value.to_string())
 }
-
-/// CPUs in the kernel's list format, `0-3,8`.
-fn ranges(cpus: &[u32]) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut rest = cpus;
-    while let Some(first) = rest.first() {
-        let run = rest.iter().zip(*first..).take_while(|(have, want)| *have == want).count();
-        let last = rest[run - 1];
-        parts.push(if *first == last { format!("{first}") } else { format!("{first}-{last}") });
-        rest = &rest[run..];
-    }
-    parts.join(",")
-}

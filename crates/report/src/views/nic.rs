@@ -1,9 +1,10 @@
 //! `nic`: every interface, with the facts that move its rate.
 
-use super::{View, or_unknown, ranges};
+use super::{View, or_unknown};
 use crate::drawn::Screen;
 use crate::hardware;
 use crate::table::on_screen;
+use narrows_model::cpu_list;
 use narrows_model::host::{Host, Nic, RdmaDevice};
 use std::collections::BTreeSet;
 
@@ -102,7 +103,7 @@ fn stack(nic: &Nic) -> Vec<String> {
 
 fn row(nic: &Nic) -> Vec<String> {
     let queues = nic.queues.value().map(|queues| format!("{} rx, {} tx", queues.rx, queues.tx));
-    let cpus = nic.irq_cpus.value().map(|cpus| ranges(cpus));
+    let cpus = nic.irq_cpus.value().map(|cpus| cpu_list::show(cpus));
     let device = nic.path.last().map(|hop| hop.address.clone());
     let none = if nic.physical { "not on PCI" } else { "none" };
     vec![

@@ -1,12 +1,13 @@
 //! `tree`: the machine as a tree: sockets with their memory, nodes with CPUs and caches, and the
 //! PCI functions down to every device that moves much.
 
-use super::{View, ranges};
+use super::View;
 use crate::drawn::Screen;
 use crate::{hardware, words};
 use narrows_dimm::population::Population;
 use narrows_explain::rules::dimm_balance;
 use narrows_model::Bytes;
+use narrows_model::cpu_list;
 use narrows_model::host::{Cache, Device, Host, Node};
 use narrows_predict::pcie::links;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,7 +88,9 @@ fn memory(host: &Host) -> Branch {
 fn of_node(host: &Host, node: &Node) -> Branch {
     let cpus = match node.cpus.as_slice() {
         [] => "no CPU".to_owned(),
-        cpus => format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, ranges(cpus)),
+        cpus => {
+            format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, cpu_list::show(cpus))
+        }
     };
     let places = host.cpu.places.iter().filter(|place| node.cpus.contains(&place.cpu));
     let packages: BTreeSet<u32> = places.filter_map(|place| place.package).collect();

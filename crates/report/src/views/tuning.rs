@@ -1,10 +1,11 @@
 //! `tuning`: settings and limits that move network throughput, with where each was read.
 
-use super::{View, ranges};
+use super::View;
 use crate::drawn::Screen;
 use crate::table::on_screen;
 use crate::words;
 use narrows_model::Fact;
+use narrows_model::cpu_list;
 use narrows_model::host::Host;
 
 /// A row a setting; what this machine does not offer is named at the end.
@@ -61,7 +62,7 @@ fn processors(host: &Host) -> Vec<Vec<String>> {
 }
 
 fn list(cpus: &[u32]) -> String {
-    if cpus.is_empty() { "none".into() } else { ranges(cpus) }
+    if cpus.is_empty() { "none".into() } else { cpu_list::show(cpus) }
 }
 
 fn huge_pages(host: &Host) -> Vec<Vec<String>> {
