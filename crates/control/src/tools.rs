@@ -119,9 +119,8 @@ impl LentTool {
     ) -> Result<u16, ControlError> {
         self.end();
         let tool = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
-        let none = || ToolNotLent::Name(tool.to_owned());
         let declined = |why: ToolNotLent| ControlError::Declined(why.to_string());
-        let tools = tools.ok_or_else(none).map_err(declined)?;
+        let tools = tools.ok_or_else(|| ToolNotLent::Name(tool.to_owned())).map_err(declined)?;
         tools.admit(limits, trial).map_err(declined)?;
         let server = (tools.start)(trial)?;
         let port = server.port;

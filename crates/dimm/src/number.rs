@@ -266,8 +266,11 @@ fn channels(
         Channels::Modulo(each) => through(rule, row, *each as usize),
         Channels::Pair(slots) => {
             let first = |found: &Found| found.number.checked_sub(1).ok_or(WhyNot::Gaps);
-            let of = |slot: u32| ChannelId::numbered((slot / (*slots).max(1)) as usize);
-            row.iter().map(|found| first(found).map(of)).collect()
+            row.iter()
+                .map(|found| {
+                    first(found).map(|slot| ChannelId::numbered((slot / (*slots).max(1)) as usize))
+                })
+                .collect()
         }
         Channels::Table(table) => row
             .iter()

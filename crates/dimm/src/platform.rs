@@ -68,8 +68,7 @@ static ALL: LazyLock<Vec<Platform>> = LazyLock::new(|| {
     makers
         .flat_map(|maker| {
             let source = maker.source;
-            let with_source = move |p: Platform| Platform { source: source.clone(), ..p };
-            maker.platforms.into_iter().map(with_source)
+            maker.platforms.into_iter().map(move |p| Platform { source: source.clone(), ..p })
         })
         .collect()
 });

@@ -28,8 +28,8 @@ impl Population {
     /// Looks at a host; an error says what is not known.
     pub fn of(host: &Host) -> Result<Self, Missing> {
         let slots = host.memory.slots.value();
-        let gap = || Missing::Slots(host.memory.slots.gap().unwrap_or_default());
-        let slots = slots.ok_or_else(gap)?;
+        let slots =
+            slots.ok_or_else(|| Missing::Slots(host.memory.slots.gap().unwrap_or_default()))?;
         let platform = platform::of(host);
         // The controllers' driver lists no empty channels, and without the family nobody does.
         let by_driver = slots_from(&host.memory) == SlotsFrom::Driver;
@@ -204,8 +204,11 @@ pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, Missing> {
             }
             continue;
         };
-        let empty = || Socket { socket: at.socket, channels: BTreeMap::new(), unnamed: 0 };
-        let socket = sockets.entry(at.socket).or_insert_with(empty);
+        let socket = sockets.entry(at.socket).or_insert_with(|| Socket {
+            socket: at.socket,
+            channels: BTreeMap::new(),
+            unnamed: 0,
+        });
         let channel = socket.channels.entry(at.channel.clone()).or_default();
         if let Some(module) = module {
             let size = module.size_bytes.ok_or_else(|| Missing::SizeOf(slot.locator.clone()))?;

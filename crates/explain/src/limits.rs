@@ -321,13 +321,15 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     let all: Vec<&Named> = NAMED.iter().filter(|named| is_found(named.rule)).collect();
     let named = all.iter().find(|named| (named.holds)(cell) == Holds::Yes);
     let named = named.map(|named| named.answer(named.sureness, cell));
-    let own = || of_ends(cell, found);
     let rest = || {
         let of = all.iter().find(|named| (named.holds)(cell) == Holds::Perhaps);
         of.map(|named| named.answer(Sureness::Possible, cell))
     };
-    let (rule, what, sureness) =
-        outpaced(case, cell).or(named).or_else(own).or_else(rest).unwrap_or_else(|| {
+    let (rule, what, sureness) = outpaced(case, cell)
+        .or(named)
+        .or_else(|| of_ends(cell, found))
+        .or_else(rest)
+        .unwrap_or_else(|| {
             (None, "nothing that was looked at explains the rate".to_owned(), Sureness::Unexplained)
         });
     let next = next(case, cell);
@@ -468,9 +470,11 @@ fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<Answer> {
 /// What of the ends themselves holds a cell, and is no rule's to find.
 fn of_ends(cell: &Cell<'_>, found: &[&Finding]) -> Option<Answer> {
     let is_noisy = found.iter().any(|one| one.rule == noisy_host::RULE.name);
-    let others = || disturbed(cell).filter(|_| is_noisy);
     // A thread that waits for its pace fills a CPU with that.
-    pace(cell).or_else(|| full_cpu(cell)).or_else(others).or_else(|| idle_sender(cell))
+    pace(cell)
+        .or_else(|| full_cpu(cell))
+        .or_else(|| disturbed(cell).filter(|_| is_noisy))
+        .or_else(|| idle_sender(cell))
 }
 
 /// What to do about a limit that is the end's own and no rule's to find.

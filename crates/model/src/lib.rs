@@ -27,8 +27,8 @@ pub mod result;
 pub mod seating;
 pub mod shown;
 pub mod study;
-pub mod trial;
 pub mod study_kind;
+pub mod trial;
 pub mod units;
 pub mod workload;
 

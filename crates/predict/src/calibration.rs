@@ -106,9 +106,8 @@ impl Calibration {
     }
 
     fn memory(&mut self, study: &StoredStudy, all: &[Summary]) {
-        let cached = |summary: &&Summary| summary.labels.contains(&Label::CacheResident);
         let copies = all.iter().filter(|summary| summary.kind == Workload::Memory(Kernel::Copy));
-        match copies.clone().find(cached) {
+        match copies.clone().find(|summary| summary.labels.contains(&Label::CacheResident)) {
             Some(_) => self.unused.push("memory-copy: it may fit in the caches".to_owned()),
             None => {
                 let bus = |copy: &Summary| {

@@ -46,8 +46,8 @@ fn models() -> &'static [Model] {
 pub fn named(text: &str) -> Option<&'static Model> {
     let text = text.to_uppercase();
     models().iter().find(|model| {
-        let contains = |word: &String| text.contains(word.as_str());
-        model.name.to_uppercase() == text || model.words.iter().any(contains)
+        model.name.to_uppercase() == text
+            || model.words.iter().any(|word| text.contains(word.as_str()))
     })
 }
 

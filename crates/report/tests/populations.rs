@@ -104,7 +104,7 @@ fn each_session_has_what_its_own_host_should_reach() {
     let analysis = Analysis::of(&study);
     let tcp = analysis.predictions.iter().filter(|one| one.protocol == "tcp");
     let wire = |one: &narrows_model::result::Prediction| {
-        let ceiling = one.ceilings.iter().find(|ceiling| ceiling.resource == "wire");
+        let ceiling = one.ceilings.iter().find(|ceiling| ceiling.resource.to_string() == "wire");
         (ceiling.expect("a wire").range.value / 1e8).round() / 10.0
     };
     let told: Vec<(f64, Vec<u32>)> = tcp.map(|one| (wire(one), one.sessions.clone())).collect();

@@ -34,8 +34,10 @@ impl Hunts {
                 None => groups.push((of, vec![at])),
             }
         }
-        let hunt = |(_, cells): (_, Vec<usize>)| Hunt::new(search, &defined.cells, cells);
-        let hunts = groups.into_iter().map(hunt).collect();
+        let hunts = groups
+            .into_iter()
+            .map(|(_, cells): (_, Vec<usize>)| Hunt::new(search, &defined.cells, cells))
+            .collect();
         Some(Self { hunts, retries: defined.definition.retries })
     }
 
@@ -72,8 +74,7 @@ impl Hunts {
 
 impl Hunt {
     fn new(search: &Search, all: &[Cell], mut cells: Vec<usize>) -> Self {
-        let rate = |cell: &usize| all[*cell].level(RATE).and_then(Search::rate_of);
-        cells.sort_by_key(rate);
+        cells.sort_by_key(|cell| all[*cell].level(RATE).and_then(Search::rate_of));
         Self { cells, bisection: Bisection::new(search), failed: 0 }
     }
 

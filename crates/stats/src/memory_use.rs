@@ -5,7 +5,7 @@ use crate::done::{CONFIDENCE, Done};
 use crate::median;
 use crate::order::median_interval;
 use narrows_model::load::{EndReport, Role};
-use narrows_model::memory_traffic::{Count, MemoryTraffic, Quantity, Uncounted};
+use narrows_model::memory_traffic::{MemoryTraffic, Quantity, Uncounted};
 use narrows_model::result::Unit;
 use serde::{Deserialize, Serialize};
 
@@ -86,8 +86,13 @@ impl Run<'_> {
     }
 
     fn busiest_link(&self) -> Option<f64> {
-        let is_link = |count: &&Count| count.of == Quantity::SocketLinkSent;
-        let most = self.traffic.counts.iter().filter(is_link).map(|count| count.bytes).max();
+        let most = self
+            .traffic
+            .counts
+            .iter()
+            .filter(|count| count.of == Quantity::SocketLinkSent)
+            .map(|count| count.bytes)
+            .max();
         self.per_second(most?)
     }
 
@@ -168,6 +173,7 @@ fn over(end: Role, both_ends: bool, runs: &[Run<'_>]) -> MemoryUse {
 mod tests {
     use super::*;
     use narrows_model::Nanos;
+    use narrows_model::memory_traffic::Count;
     use narrows_model::memory_traffic::CountedBy;
 
     fn count(of: Quantity, package: u32, bytes: u64) -> Count {

@@ -79,8 +79,10 @@ fn of_trial(study: &StoredStudy, trial: &Trial) -> Pairs {
         median_interval(&figures, CONFIDENCE, metric.unit())
     };
     let back = |at: usize| {
-        let of = |record: &&Record| bits_per_second(trial, record, Role::Sender, at);
-        let rates: Vec<f64> = done.iter().filter_map(of).collect();
+        let rates: Vec<f64> = done
+            .iter()
+            .filter_map(|record| bits_per_second(trial, record, Role::Sender, at))
+            .collect();
         median_interval(&rates, CONFIDENCE, Unit::BitsPerSecond)
     };
     let both = trial.params.is_bidirectional();

@@ -151,8 +151,7 @@ pub fn placements(study: &StoredStudy) -> Vec<PlacedTest> {
     let mut tests: Vec<PlacedTest> = Vec::new();
     for (at, trial) in study.trials.iter().enumerate() {
         let Some(cell) = placed(study, at, trial, there) else { continue };
-        let same = |test: &&mut PlacedTest| is_same(&study.trials[test.cells[0].trial], trial);
-        match tests.iter_mut().find(same) {
+        match tests.iter_mut().find(|test| is_same(&study.trials[test.cells[0].trial], trial)) {
             Some(test) => test.cells.push(cell),
             None => {
                 let metric = trial.kind.metric().unwrap_or(Metric::Goodput);

@@ -295,8 +295,9 @@ fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
         seconds_per_gigabyte: match metric {
             Metric::Goodput => over(&|run| {
                 // Older records do not tell the waiting from the work.
-                let tells = |sender: &EndReport| !is_paced || sender.looked_ns.is_some();
-                run.sender.filter(|_| run.senders().all(tells))?;
+                run.sender.filter(|_| {
+                    run.senders().all(|sender| !is_paced || sender.looked_ns.is_some())
+                })?;
                 let bytes = run.received_bytes();
                 let seconds = run.ends().map(cpu_seconds).sum::<Option<f64>>()?;
                 (bytes > 0).then(|| seconds / (bytes as f64 / 1e9))
@@ -325,8 +326,9 @@ fn background_of_latency(done: &[Done<'_>]) -> Option<Estimate> {
 
 /// Cycles of both ends for each byte; `None` where one of them could not count.
 fn cycles_per_byte(run: &Done<'_>) -> Option<f64> {
-    let of = |end: &EndReport| end.threads.iter().map(|thread| thread.cycles).sum::<Option<u64>>();
-    let (bytes, cycles) = (run.received_bytes(), run.ends().map(of).sum::<Option<u64>>()? as f64);
+    let bytes = run.received_bytes();
+    let threads = run.ends().flat_map(|end| &end.threads);
+    let cycles = threads.map(|thread| thread.cycles).sum::<Option<u64>>()? as f64;
     (bytes > 0 && cycles > 0.0).then(|| cycles / bytes as f64)
 }
 

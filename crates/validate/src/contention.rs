@@ -17,18 +17,12 @@ const HALF: f64 = 0.10;
 
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {
-    let is_one = |row: &Row<'_>| row.has("cores") && row.has("device_gb_s");
-    let cells: Vec<Cell> = table.rows().filter(is_one).flat_map(|row| cells(&row)).collect();
-    if cells.is_empty() {
-        return None;
-    }
-    let mut answer =
-        Answer { question: QUESTION, files: vec![table.name.clone()], cells, ..Answer::default() };
-    let published: Vec<f64> = answer.cells.iter().filter_map(|cell| cell.published).collect();
-    if let Some(error) = median_of_others(&published) {
-        answer.baselines.push(("median of the other rows", error));
-    }
-    Some(answer)
+    let cells: Vec<Cell> = table
+        .rows()
+        .filter(|row| row.has("cores") && row.has("device_gb_s"))
+        .flat_map(|row| cells(&row))
+        .collect();
+    Answer::with_median(table, QUESTION, cells)
 }
 
 fn cells(row: &Row<'_>) -> Vec<Cell> {

@@ -81,8 +81,9 @@ impl Ask {
 pub fn answers(tables: &[Table]) -> Vec<Answer> {
     let mut groups: Vec<(String, Vec<&Table>)> = Vec::new();
     for table in tables.iter().filter(|table| is_one(table)) {
-        let of = |key: &str| table.system.get(key).map(ToString::to_string).unwrap_or_default();
-        let system = ["cpu", "nic", "dimm", "mts"].map(of).join("/");
+        let system = ["cpu", "nic", "dimm", "mts"]
+            .map(|key| table.system.get(key).map(ToString::to_string).unwrap_or_default())
+            .join("/");
         match groups.iter_mut().find(|(known, _)| *known == system) {
             Some((_, group)) => group.push(table),
             None => groups.push((system, vec![table])),

@@ -2,8 +2,8 @@
 //! back, beside the engine's answer for hosts of which only the row's fields are known.
 
 use super::asked::{self, Unasked};
-use super::{Answer, Cell, Kind, Row, Table, median_of_others};
-use narrows_predict::{Reach, Said, TRIPS, Trip};
+use super::{Answer, Cell, Kind, Row, Table};
+use narrows_predict::{Reach, Said, TRIPS};
 
 /// What this answers.
 const QUESTION: &str = "round trips";
@@ -35,8 +35,10 @@ fn cell(row: &Row<'_>) -> Cell {
 
 fn trip(row: &Row<'_>) -> Result<Reach, Unasked> {
     let word = row.text("transport").unwrap_or_default();
-    let named = |trip: &&Trip| trip.name().split('-').next() == Some(word);
-    let trip = TRIPS.iter().find(named).ok_or(Unasked::Transport)?;
+    let trip = TRIPS
+        .iter()
+        .find(|trip| trip.name().split('-').next() == Some(word))
+        .ok_or(Unasked::Transport)?;
     let mut said = Said::new();
     asked::processor(row, &mut said);
     if row.flag("busy_poll") == Some(true) {

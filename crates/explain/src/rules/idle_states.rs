@@ -31,8 +31,9 @@ fn look(states: &Fact<Vec<IdleState>>, cell: &Cell<'_>) -> Looked {
     let sleeps = cell.summary.effective.wait.as_deref().is_none_or(|wait| wait == "block");
     let p50_ns = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
     let us = p50_ns.filter(|_| sleeps).ok_or(Blind::OtherKind)?.0 as f64 / 1e3;
-    let unknown = || Blind::Lacks(Missing::fact("idle states of the CPUs", states));
-    let states = states.value().ok_or_else(unknown)?;
+    let states = states
+        .value()
+        .ok_or_else(|| Blind::Lacks(Missing::fact("idle states of the CPUs", states)))?;
     let enabled = states.iter().filter(|state| state.disabled_on == 0);
     let possible = enabled.filter(|state| state.exit_latency_us as f64 <= us);
     let Some(deepest) = possible.max_by_key(|state| state.exit_latency_us) else {

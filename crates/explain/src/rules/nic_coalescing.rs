@@ -34,8 +34,10 @@ fn look(nic: Option<&Nic>, cell: &Cell<'_>) -> Looked {
     }
     let nic = nic.ok_or_else(|| cell.lacks("the interface in use"))?;
     let name = format!("interrupt coalescing of {}", nic.name);
-    let unknown = || Blind::Lacks(Missing::fact(name, &nic.coalescing));
-    let coalescing = *nic.coalescing.value().ok_or_else(unknown)?;
+    let coalescing = *nic
+        .coalescing
+        .value()
+        .ok_or_else(|| Blind::Lacks(Missing::fact(name, &nic.coalescing)))?;
     // One packet at a time is received: with one frame to wait for it waits for none.
     let holds = !coalescing.adaptive_rx && coalescing.rx_frames != 1;
     let wait = f64::from(coalescing.rx_us);

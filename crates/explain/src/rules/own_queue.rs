@@ -165,8 +165,11 @@ fn queues(cell: &Cell<'_>, role: Role) -> Vec<Queue> {
 
 /// A count of one interface, in the median run; 0 where it was not read.
 fn count(ends: &[&EndReport], counter: Counter, interface: &str) -> f64 {
-    let of = |end: &&EndReport| end.readings.of(counter, Scope::Nic(interface.to_owned()));
-    let all: Vec<f64> = ends.iter().filter_map(of).map(|count| count as f64).collect();
+    let all: Vec<f64> = ends
+        .iter()
+        .filter_map(|end| end.readings.of(counter, Scope::Nic(interface.to_owned())))
+        .map(|count| count as f64)
+        .collect();
     median(&all).unwrap_or(0.0)
 }
 

@@ -95,8 +95,8 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
 
 /// The same tree from XML: attributes and elements are what members are in JSON.
 fn of_xml(text: &str) -> Result<Value, BadText> {
-    let bad = |error| BadText::Xml { program: PROGRAM, error };
-    let document = Document::parse(text).map_err(bad)?;
+    let document =
+        Document::parse(text).map_err(|error| BadText::Xml { program: PROGRAM, error })?;
     let root = document.root_element();
     let inside = root.children().filter(|child| child.has_tag_name("node"));
     match root.has_tag_name("node") {

@@ -15,7 +15,7 @@ use narrows_model::study_kind::StudyKind;
 use narrows_plan::memory as plan;
 use narrows_predict::domains::{self, Domains};
 use narrows_predict::in_flight::{Chains, InFlight, plateau};
-use narrows_stats::{Label, Summary, summarise};
+use narrows_stats::{Label, summarise};
 
 /// Runs the command.
 pub fn run(args: &CreditsArgs) -> Result<u8, Failure> {
@@ -82,8 +82,8 @@ impl Told {
         });
         let mut curve: Vec<Chains> = cells.collect();
         curve.sort_by_key(|point| point.chains);
-        let is_noisy = |summary: &&Summary| summary.labels.contains(&Label::Noisy);
-        let noisy = summaries.iter().filter(is_noisy).count();
+        let noisy =
+            summaries.iter().filter(|summary| summary.labels.contains(&Label::Noisy)).count();
         let published = domains::of(platform::of(&stored.host));
         Self { core_reads: plateau(&curve), curve, published, noisy }
     }

@@ -7,7 +7,7 @@ use crate::failure::{Failure, VERDICT};
 use crate::{output, screen};
 use narrows_dimm::placement::{self, Trace};
 use narrows_dimm::rule::{self, Confidence, Rule};
-use narrows_host::{NoHost, Root, STANDARD_INPUT};
+use narrows_host::{Root, STANDARD_INPUT};
 use narrows_model::host::Host;
 use narrows_model::{Fact, SCHEMA_VERSION};
 use narrows_report::results::{self, HostDocument, Results};
@@ -155,8 +155,8 @@ pub fn open_together(paths: &[PathBuf], bmc: &BmcArgs) -> Result<Host, Failure> 
         check(path)?;
     }
     let asked = bmc::parts(&addresses, bmc)?;
-    let refused = |error: NoHost| Failure::of(Cause::NO_HOST, error.to_string());
-    narrows_host::open_with(&files, asked).map_err(refused)
+    narrows_host::open_with(&files, asked)
+        .map_err(|error| Failure::of(Cause::NO_HOST, error.to_string()))
 }
 
 /// Tells what is not there or cannot be read apart from what is there and is no host.

@@ -98,8 +98,7 @@ pub fn left(cut: &Cut, count: &Count) -> Left {
 pub fn in_order(cut: &Cut, mut cells: Vec<(usize, u32)>, made: impl Fn(usize) -> u32) -> Vec<Step> {
     let block = cells.first().map_or(0, |(_, block)| *block);
     cells.shuffle(&mut Pcg64::seed_from_u64(cut.seed.wrapping_add(u64::from(block) << 32)));
-    let step = |(trial, block)| Step { trial, repeat: made(trial), block };
-    cells.into_iter().map(step).collect()
+    cells.into_iter().map(|(trial, block)| Step { trial, repeat: made(trial), block }).collect()
 }
 
 /// The runs of the next block, in order: of the cells that fit and want runs, those with the fewest

@@ -147,8 +147,9 @@ fn of_firmware<'a>(slots: &'a [Slot], population: Option<&Population>) -> Vec<Pa
     let mut sockets: BTreeMap<u32, Package<'a>> = BTreeMap::new();
     for slot in slots {
         let Some(at) = &slot.at else { continue };
-        let empty = || Package { number: at.socket, ..Package::default() };
-        let socket = sockets.entry(at.socket).or_insert_with(empty);
+        let socket = sockets
+            .entry(at.socket)
+            .or_insert_with(|| Package { number: at.socket, ..Package::default() });
         let position = socket.channels.iter().position(|channel| *channel.id == at.channel);
         let position = position.unwrap_or_else(|| {
             let key = (at.socket, at.channel.clone());

@@ -147,8 +147,7 @@ impl Bisection {
 
     /// The probability that so many of the rates pass, from none to all.
     fn passing(&self) -> Vec<f64> {
-        let of = |at| self.known.iter().map(|border| border[at]).sum();
-        (0..=self.rates.len()).map(of).collect()
+        (0..=self.rates.len()).map(|at| self.known.iter().map(|border| border[at]).sum()).collect()
     }
 
     /// Index of the lowest rate that the sender does not reach; the number of rates where it

@@ -2,9 +2,7 @@
 //! the interface that the routes choose, and come in by the one that the other side chose.
 
 use super::socket::{int, set_int};
-use netlink_packet_core::{
-    DecodeError, DefaultNla, NLM_F_REQUEST, NetlinkBuffer, NetlinkMessage, NlasIterator,
-};
+use netlink_packet_core::{DefaultNla, NLM_F_REQUEST, NetlinkBuffer, NetlinkMessage, NlasIterator};
 use netlink_packet_route::route::{RouteAttribute, RouteMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket as Netlink, SocketAddr as NetlinkAddr, protocols::NETLINK_ROUTE};
@@ -135,8 +133,8 @@ fn lookup(to: IpAddr, attributes: Vec<RouteAttribute>, tos: u8) -> io::Result<Op
 /// The interface of an answer. Only that is read of it: what else a route may have, such as a name
 /// among its metrics, is not all known to the netlink crate.
 fn interface_in(answer: &[u8]) -> io::Result<Option<u32>> {
-    let odd = |why: DecodeError| io::Error::other(why.to_string());
-    let message = NetlinkBuffer::new_checked(answer).map_err(odd)?;
+    let message =
+        NetlinkBuffer::new_checked(answer).map_err(|why| io::Error::other(why.to_string()))?;
     let payload = message.payload();
     match message.message_type() {
         RTM_NEWROUTE => {

@@ -114,8 +114,9 @@ impl Counter {
     /// Delays of a thread's packets, by bucket of [`crate::harness::delays`].
     pub fn delays(&self, thread: usize) -> Vec<u64> {
         let of = |bucket: usize| {
-            let get = |flow| self.flows.get(flow * word::COUNT + word::DELAYS + bucket);
-            self.flows_of(thread).map(get).sum()
+            self.flows_of(thread)
+                .map(|flow| self.flows.get(flow * word::COUNT + word::DELAYS + bucket))
+                .sum()
         };
         (0..BUCKETS).map(of).collect()
     }
