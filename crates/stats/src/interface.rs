@@ -14,9 +14,13 @@ pub(crate) fn interface(end: &EndReport, counter: Counter) -> Option<u64> {
 
 /// The interface of [`interface`].
 pub(crate) fn name(end: &EndReport, counter: Counter) -> Option<&str> {
-    let of = &end.effective;
-    let way_in = of.interface_in.as_deref().filter(|_| comes_in(counter));
-    way_in.or(of.interface.as_deref())
+    if comes_in(counter) { way_in(end) } else { end.effective.interface.as_deref() }
+}
+
+/// The interface by which an end's flows come in where the kernel told it, and else that by which
+/// they leave.
+pub fn way_in(end: &EndReport) -> Option<&str> {
+    end.effective.interface_in.as_deref().or(end.effective.interface.as_deref())
 }
 
 fn comes_in(counter: Counter) -> bool {

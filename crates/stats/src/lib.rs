@@ -42,6 +42,7 @@ pub use compare::{Change, Compared, compare, compare_sessions};
 pub use corrupted::Corrupted;
 pub use done::Value;
 pub use drift::{Drift, Placed, Step, drift};
+pub use interface::way_in;
 pub use label::Label;
 pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, levels};
 pub use loss::{Loss, LossPlace, loss_of};

@@ -11,7 +11,7 @@ use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Scope, Source};
 use narrows_model::result::{Verdict, Weight};
-use narrows_stats::median;
+use narrows_stats::{median, way_in};
 
 pub static RULE: Rule = Rule {
     name: "pause-frames",
@@ -91,7 +91,12 @@ fn frames_per_second(end: &EndReport, way: Way) -> Option<f64> {
         Way::Received => "received:",
         Way::Sent => "sent:",
     };
-    let used = end.effective.interface.clone().map(Scope::Nic);
+    // A receiver asks where its data comes in.
+    let used = match way {
+        Way::Sent => way_in(end),
+        Way::Received => end.effective.interface.as_deref(),
+    };
+    let used = used.map(|name| Scope::Nic(name.to_owned()));
     let counters = end.readings.from_source(Source::Pause);
     let own = counters.filter(|(key, _)| used.as_ref().is_none_or(|used| key.scope == *used));
     let frames = own.filter(|(key, _)| key.name.starts_with(word));
@@ -152,6 +157,12 @@ mod tests {
             end.effective.interface = Some("eth1".into());
         }
         let other = of_study(&RULE, &other);
+        let mut asks = study(None, Some(("sent:tx_pause", 5000)));
+        for end in asks.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+            end.effective.interface = Some("eth1".into());
+            end.effective.interface_in = Some("eth0".into());
+        }
+        assert!(is_found(&of_study(&RULE, &asks)), "asked where data came in");
         assert!(matches!(other, Verdict::Unknown { .. }), "{other:?}");
     }
 }

@@ -13,6 +13,7 @@ use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, Scope, keys};
 use narrows_model::result::{Verdict, Weight};
 use narrows_model::trial::NetworkPath;
+use narrows_stats::way_in;
 
 pub static RULE: Rule = Rule {
     name: "receiver-host-drops",
@@ -88,7 +89,7 @@ fn look(cell: &Cell<'_>) -> Looked {
 
 /// Payload that the interface of a receiver took, and segments that its TCP was given.
 fn payload(end: &EndReport, size: f64) -> Option<(f64, f64)> {
-    let of = || end.effective.interface.clone().map(Scope::Nic);
+    let of = || way_in(end).map(|name| Scope::Nic(name.to_owned()));
     let bytes = end.readings.of(keys::RX_BYTES, of()?)? as f64;
     let packets = end.readings.of(keys::RX_PACKETS, of()?)? as f64;
     let given = end.readings.total(keys::DATA_IN).filter(|given| *given > 0)? as f64;
@@ -124,6 +125,24 @@ mod tests {
         assert!(is_clear(&of(986, 986, 14)), "lost on the path");
         assert!(is_clear(&of(1_000, 986, 1)), "other traffic");
         assert!(is_clear(&of(1_000, 999, 1)), "an accident");
+        // What came by another interface than answers leave by is counted there.
+        let two_ways = |interface_in: Option<&str>| {
+            let mut study = stream("tcp-stream");
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.effective.interface = Some("e0".into());
+                end.effective.interface_in = interface_in.map(str::to_owned);
+            }
+            read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+            read(&mut study, "tcp-info", "flow0.retransmitted_segments", 14);
+            for (name, took) in [("e0", 10), ("e1", 1_000_u64)] {
+                read_receiver(&mut study, "interface", &format!("{name}.rx_packets"), took);
+                read_receiver(&mut study, "interface", &format!("{name}.rx_bytes"), took * 1514);
+            }
+            read_receiver(&mut study, "tcp-info", "flow0.received_data_segments", 986);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&two_ways(Some("e1"))));
+        assert!(is_clear(&two_ways(None)));
         // Read 30 ms later than the other in one run, and 10 ms earlier in two.
         let mut apart = stream("tcp-stream");
         read(&mut apart, "tcp-info", "flow0.send_mss_bytes", 1448);
