@@ -67,6 +67,7 @@ pub struct Peer {
     address: IpAddr,
     own_address: IpAddr,
     path_mtu: Option<Bytes>,
+    dialled_in: Duration,
     offers: Offers,
 }
 
@@ -74,6 +75,7 @@ pub struct Peer {
 struct Met {
     own: SocketAddr,
     path_mtu: Option<Bytes>,
+    dialled_in: Duration,
     wire: Wire,
 }
 
@@ -106,7 +108,9 @@ fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
     let mut pauses = CROWDED_PAUSES.into_iter();
     let mut hung_up = None;
     loop {
+        let began = Instant::now();
         let stream = dial(address);
+        let dialled_in = began.elapsed();
         // Whoever answered once and is gone now is told by what it did, not by its absence.
         let stream = stream.map_err(|error| match hung_up.take() {
             Some(why) => Missed::Greeting(ControlError::HungUp(why)),
@@ -122,7 +126,7 @@ fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
             }
         });
         match met {
-            Ok(wire) => return Ok(Met { own, path_mtu, wire }),
+            Ok(wire) => return Ok(Met { own, path_mtu, dialled_in, wire }),
             Err(ControlError::HungUp(why)) => match pauses.next() {
                 Some(pause) => {
                     thread::sleep(pause);
@@ -162,7 +166,7 @@ impl Peer {
         let mut last = unknown("the name has no such address".to_owned());
         for address in addresses {
             match greet(address, key) {
-                Ok(Met { own, path_mtu, mut wire }) => {
+                Ok(Met { own, path_mtu, dialled_in, mut wire }) => {
                     wire.expect_beats(patience.silent_max);
                     let excused = Arc::default();
                     let (voice, peer) = (wire.voice().clone(), wire.peer().to_owned());
@@ -178,6 +182,7 @@ impl Peer {
                         address: address.ip(),
                         own_address: own.ip(),
                         path_mtu,
+                        dialled_in,
                         offers: Offers::default(),
                         held: BTreeMap::new(),
                     });
@@ -202,6 +207,12 @@ impl Peer {
     /// Largest IP packet on the way to the agent, as far as the kernel knows (IPv4).
     pub fn path_mtu(&self) -> Option<Bytes> {
         self.path_mtu
+    }
+
+    /// How long its connection took to be made: a round trip of the path, and longer where a first
+    /// packet was lost or this host was busy.
+    pub fn dialled_in(&self) -> Duration {
+        self.dialled_in
     }
 
     /// True when the peer is this very host: its address is our own.

@@ -160,13 +160,16 @@ pub fn present_asked(
     Ok(if is_bad { VERDICT } else { 0 })
 }
 
-/// Where everything is; a path that would not fit on the line is told on standard error.
+/// The command that shows everything. A path that would be broken over two lines, or that a shell
+/// would take apart, is no word to copy from here: standard error has it.
 fn details(file: &Path) -> String {
     const PATH_COLUMNS: usize = 48;
     let whole = file.display().to_string();
-    let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-    let file = name.filter(|_| whole.chars().count() > PATH_COLUMNS).unwrap_or(whole);
-    format!("-v, or narrows report {file}")
+    let is_plain = whole.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:=@,".contains(c));
+    if is_plain && whole.len() <= PATH_COLUMNS {
+        return format!("narrows report {whole}");
+    }
+    "narrows report, with the file that is named below".to_owned()
 }
 
 /// The format by this name, which the command line has checked.

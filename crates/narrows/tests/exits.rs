@@ -356,6 +356,8 @@ fn what_a_command_cannot_be_asked_is_told() {
     for (words, cause) in [
         ("tune --setting no.such", Cause::NO_ADVICE),
         ("tcp a b --iperf3", Cause::ONE_HOST),
+        ("tcp a --iperf3 --explain", Cause::NO_AGENT),
+        ("udp a --iperf3 --explain", Cause::NO_AGENT),
         ("tcp a b --pattern ring", Cause::PATTERN),
         ("tcp 127.0.0.1", Cause::NO_KEY),
         ("tcp 127.0.0.1 --netns no-such-namespace", Cause::NO_NAMESPACE),

@@ -6,9 +6,21 @@ use narrows_model::load::{Params, StreamParams, Timeline};
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
+use std::time::Duration;
 
 /// Window of a direct measurement where none is told.
 pub const WINDOW: Nanos = Nanos::from_millis(1500);
+
+/// Round trips that a window of round trips has room for: a median takes twenty.
+const TRIPS: u32 = 24;
+/// Longest window that nobody asked for: one of a path with round trips of half a second.
+const WINDOW_MAX: Nanos = Nanos::from_millis(12_000);
+
+/// The window where none is told, over a path whose round trip takes about so long.
+pub fn window(kind: &Workload, round_trip: Duration) -> Nanos {
+    let all = u64::try_from((round_trip * TRIPS).as_nanos()).unwrap_or(u64::MAX);
+    if kind.is_round_trip() { WINDOW.max(Nanos(all).min(WINDOW_MAX)) } else { WINDOW }
+}
 
 /// The trial of one direct measurement. The warm-up covers slow start on long paths; the cool-down
 /// covers the delay of the control channel between the two ends' windows.
@@ -84,13 +96,16 @@ pub fn controlled(of: &Trial, congestion: &str) -> Trial {
     trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
 }
 
-/// The same stream the other way, and round trips between the same ends.
-pub fn both_ways(of: &Trial) -> [Trial; 2] {
+/// The same stream the other way, and round trips between the same ends, over a path whose round
+/// trip takes about so long.
+pub fn both_ways(of: &Trial, round_trip: Duration) -> [Trial; 2] {
     let back = turned_round(of, &of.params.stream.clone().unwrap_or_default());
     let kind = Workload::TCP_RR;
     let params = Params::of_network(kind.message_bytes(None), 1);
     let label = kind.as_str().to_owned();
-    let trips = trial(&label, kind, params, of.ends.clone(), of.path, of.timeline);
+    let window_ns = of.timeline.window_ns.max(window(&kind, round_trip));
+    let timeline = Timeline { window_ns, ..of.timeline };
+    let trips = trial(&label, kind, params, of.ends.clone(), of.path, timeline);
     [back, trips]
 }
 

@@ -14,7 +14,7 @@ use narrows_model::host::{Host, Nic};
 use narrows_model::load::Params;
 use narrows_model::result::{Estimate, Evidence, Finding, Missing, Verdict, Weight};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::NetworkPath;
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_stats::{Summary, ratio_of_medians};
 
@@ -48,9 +48,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     let mut findings: Vec<Finding> = Vec::new();
     let pair = compared(case.study, case.summaries);
     findings.extend(
-        pair.and_then(|(with_default, with_other)| {
-            slower_default(default, with_default, with_other)
-        }),
+        pair.and_then(|(with_default, with_other)| slower(default, with_default, with_other)),
     );
     findings.extend(cells(case).find_map(|cell| by_route(&cell)));
     let mut survey = Survey::default();
@@ -119,15 +117,18 @@ fn measured(study: &StoredStudy) -> bool {
 /// The stream with the default and the one with another congestion control, when both ran and
 /// nothing else is between them. `all` has a summary for each trial of the study, in its order.
 pub fn compared<'a>(study: &StoredStudy, all: &'a [Summary]) -> Option<(&'a Summary, &'a Summary)> {
-    let pairs = || study.trials.iter().zip(all);
-    let (plain, default) = pairs().find(|(trial, _)| {
-        trial.kind == Workload::TCP_STREAM
-            && trial.engine.is_none()
-            && trial.params.congestion.is_none()
-    })?;
-    let (_, other) = pairs().find(|(trial, _)| {
+    let of = study.trials.iter().zip(all);
+    let streams: Vec<(&Trial, &Summary)> = of
+        .filter(|(trial, _)| trial.kind == Workload::TCP_STREAM && trial.engine.is_none())
+        .collect();
+    // Without one that has the default, the first is what was asked for.
+    let has_default = |(trial, _): &&(&Trial, &Summary)| trial.params.congestion.is_none();
+    let (plain, default) = streams.iter().find(has_default).or_else(|| streams.first())?;
+    let alike = Params { congestion: None, ..plain.params.clone() };
+    let (_, other) = streams.iter().find(|(trial, _)| {
         let params = Params { congestion: None, ..trial.params.clone() };
-        trial.kind == plain.kind && trial.params.congestion.is_some() && params == plain.params
+        let is_another = trial.params.congestion != plain.params.congestion;
+        trial.params.congestion.is_some() && is_another && params == alike
     })?;
     let differ = used(other).is_some() && used(other) != used(default);
     (differ && default.estimate.is_some() && other.estimate.is_some()).then_some((default, other))
@@ -146,21 +147,23 @@ pub fn faster(name: &str, default: &Summary, other: &Summary) -> Option<(String,
     (gain.low >= GAIN_MIN && used != name).then_some((used, gain))
 }
 
-fn slower_default(name: &str, default: &Summary, other: &Summary) -> Option<Finding> {
+fn slower(setting: &str, default: &Summary, other: &Summary) -> Option<Finding> {
+    let own = used(default).unwrap_or_else(|| setting.to_owned());
+    let name = own.as_str();
+    let which = if name == setting { "default congestion control," } else { "congestion control," };
     let (used, gain) = faster(name, default, other)?;
     Some(Finding {
         rule: RULE.name.into(),
         weight: Weight::Advice,
         says: format!(
-            "TCP's default congestion control, {name}, moves {:.1} Gb/s in {}; \
-             {used} moves {:.1} Gb/s, {:.1} times as much",
-            gbps(default),
+            "TCP's {which} {name}, moves {} in {}; {used} moves {}, {:.1} times as much",
+            rate(default),
             default.label,
-            gbps(other),
+            rate(other),
             gain.value
         ),
         evidence: vec![
-            evidence(format!("{SETTING} = {name}"), PLACE),
+            evidence(format!("{name} in use; {SETTING} = {setting}"), PLACE),
             evidence(
                 format!("medians of {} and {} interleaved runs", default.done, other.done),
                 "tcp-stream, measured in this study",
@@ -181,8 +184,8 @@ fn slower_default(name: &str, default: &Summary, other: &Summary) -> Option<Find
     })
 }
 
-fn gbps(summary: &Summary) -> f64 {
-    summary.estimate.map_or(0.0, |e| e.value / 1e9)
+fn rate(summary: &Summary) -> BitsPerSecond {
+    BitsPerSecond(summary.estimate.map_or(0.0, |estimate| estimate.value))
 }
 
 /// What the largest receive buffer allows over a NIC, and what is wrong with it.

@@ -85,9 +85,9 @@ pub struct TcpArgs {
     /// Measure with and without the copy to the program in turn, and tell its share of CPU time
     #[arg(long, conflicts_with_all = ["truncate", "receiver", "rr", "connect", "touch", "verify", "iperf3", "bidirectional"])]
     pub copy_share: bool,
-    /// Measure beside it, in turn, what tells causes apart: the same stream with another congestion
-    /// control, and a probe of the path (packet sizes, fragments, trains, handshakes)
-    #[arg(long, conflicts_with_all = ["copy_share", "rr", "connect", "iperf3", "bidirectional", "reverse", "congestion"])]
+    /// Measure beside it, in turn, what tells causes apart: a probe of the path (packet sizes,
+    /// fragments, trains, handshakes), and of a stream the same with another congestion control
+    #[arg(long)]
     pub explain: bool,
 }
 
@@ -103,9 +103,9 @@ pub struct UdpArgs {
     /// Options of the table.
     #[command(flatten)]
     pub told: Told<Udp>,
-    /// Measure beside it, in turn, what tells a limit of the path from random loss: the same stream
-    /// at half of its pace, and a probe of the path (packet sizes, fragments, handshakes)
-    #[arg(long, requires = "bitrate", conflicts_with_all = ["rr", "iperf3"])]
+    /// Measure beside it, in turn, what tells a limit of the path from random loss: a probe of the
+    /// path (packet sizes, fragments, handshakes), and of a stream with a pace the same at half of it
+    #[arg(long)]
     pub explain: bool,
 }
 

@@ -459,6 +459,9 @@ pub struct ReportArgs {
     /// Write to this file instead of standard output
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Changes nothing: a report has everything that measurements print with it
+    #[arg(long, short = 'v')]
+    pub verbose: bool,
 }
 
 /// Options of `serve`.

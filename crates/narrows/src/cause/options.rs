@@ -28,6 +28,9 @@ impl Cause {
     pub const SEARCH_RATE: Self = Self::usage("name it: --rate 1M, or that of the link: 14.88M");
     /// Several hosts for what is measured with one.
     pub const ONE_HOST: Self = Self::usage("name one host");
+    /// What an agent of narrows would have to answer, asked of another tool's server.
+    pub const NO_AGENT: Self =
+        Self::usage("run `narrows serve` at the other side, and leave --iperf3 out");
     /// A set of hosts that cannot be read, or names too few.
     pub const HOST_SET: Self =
         Self::usage("name each host once, as n1 n2 or n[1-8]; `narrows help mesh` has examples");

@@ -2,9 +2,7 @@
 
 use super::calling::{bring, key, key_for};
 use super::further;
-use super::variants::{
-    sweep, with_both_ways, with_contrast, with_control, with_probe, with_uncopied,
-};
+use super::variants::{contrasts, control, sweep, with_both_ways, with_probe, with_uncopied};
 use crate::args::{PeerArgs, SocketArgs, TcpArgs, UdpArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -38,6 +36,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// `narrows tcp HOST`.
 pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
@@ -90,13 +89,17 @@ pub enum Far {
 }
 
 impl Far {
-    fn find(args: &PeerArgs, is_iperf3: bool) -> Result<Self, Failure> {
+    fn find(args: &PeerArgs, is_iperf3: bool, explains: bool) -> Result<Self, Failure> {
         let family = match (args.ipv4, args.ipv6) {
             (true, _) => Some(Family::V4),
             (_, true) => Some(Family::V6),
             _ => None,
         };
         if is_iperf3 {
+            if explains {
+                let says = "--explain probes the path, which an iperf3 server does not answer";
+                return Err(Failure::of(Cause::NO_AGENT, says));
+            }
             let [host] = args.hosts.as_slice() else {
                 let says = "iperf3 servers are measured one at a time";
                 return Err(Failure::of(Cause::ONE_HOST, says));
@@ -207,6 +210,11 @@ impl Far {
             Self::Agents { peers, .. } => peers.iter().flatten().next()?.path_mtu(),
             Self::Iperf3(_) => None,
         }
+    }
+
+    /// A round trip of the longest path, as connections to the agents took to be made.
+    fn round_trip(&self) -> Duration {
+        self.agents_there().into_iter().map(Peer::dialled_in).max().unwrap_or_default()
     }
 
     /// Where the ends of trials are.
@@ -357,22 +365,28 @@ pub struct Opened {
 pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     let args = measurement.peer;
     output::check_folder(&args.out.out)?;
-    let host = narrows_host::read(&Root::live());
+    // A network namespace has settings of its own under /proc/sys/net.
     if let Some(name) = &args.netns {
         netns::enter(name)?;
     }
+    let host = narrows_host::read(&Root::live());
     // Before anybody is called.
     let pattern = measurement.pattern()?;
     pattern.map(|pattern| measurement.ends_of(pattern, &[])).transpose()?;
-    let far = Far::find(args, measurement.is_iperf3())?;
+    let far = Far::find(args, measurement.is_iperf3(), measurement.explain)?;
     let peer_hosts = far.hosts();
     let (own_address, address) = far.addresses().ok_or(RunError::NoPeer)?;
     let params = measurement.params(largest_cache(&host, &peer_hosts))?;
     // A peer with our own address is reached over loopback, whatever the address looks like.
     let path = if own_address == address { NetworkPath::Loopback } else { NetworkPath::Peer };
     let interface = way::toward(address, own_address);
-    let sides = Sides { host: &host, peer_hosts: &peer_hosts, interface: interface.as_deref() };
-    let mut trials = measurement.varied(measurement.trials(&params, path, &sides)?, &host)?;
+    let sides = Sides {
+        host: &host,
+        peer_hosts: &peer_hosts,
+        interface: interface.as_deref(),
+        round_trip: far.round_trip(),
+    };
+    let mut trials = measurement.varied(measurement.trials(&params, path, &sides)?, &sides)?;
     far.can(&trials)?;
     trials.retain(|trial| trial.kind != Workload::PathProbe || far.can_probe(trial));
     if pattern.is_some() {
@@ -453,6 +467,20 @@ struct Sides<'a> {
     peer_hosts: &'a [Host],
     /// That leads to the first peer.
     interface: Option<&'a str>,
+    /// About what a round trip takes.
+    round_trip: Duration,
+}
+
+impl Sides<'_> {
+    /// The hosts whose TCP sends the data of a trial of one peer, as far as they are known.
+    fn senders(&self, params: &Params) -> Vec<&Host> {
+        let far = self.peer_hosts.first().into_iter();
+        match (params.is_bidirectional(), params.is_reverse()) {
+            (true, _) => far.chain([self.host]).collect(),
+            (_, true) => far.collect(),
+            _ => vec![self.host],
+        }
+    }
 }
 
 impl Measurement<'_> {
@@ -465,13 +493,15 @@ impl Measurement<'_> {
     ) -> Result<Vec<Trial>, Failure> {
         let hosts = &self.peer.hosts;
         if let Some(pattern) = self.pattern()? {
-            return Ok(vec![self.timed(params, self.ends_of(pattern, sides.peer_hosts)?, path)]);
+            let ends = self.ends_of(pattern, sides.peer_hosts)?;
+            return Ok(vec![self.timed(params, ends, path, sides.round_trip)]);
         }
         hosts
             .iter()
             .enumerate()
             .map(|(index, name)| {
-                let trial = self.timed(params, self.ends(params, sides, index)?, path);
+                let ends = self.ends(params, sides, index)?;
+                let trial = self.timed(params, ends, path, sides.round_trip);
                 check(&trial)?;
                 Ok(if hosts.len() > 1 { plan::with(trial, name) } else { trial })
             })
@@ -479,9 +509,16 @@ impl Measurement<'_> {
     }
 
     /// The trial of these ends, with its time line.
-    fn timed(&self, params: &Params, ends: Vec<EndSpec>, path: NetworkPath) -> Trial {
+    fn timed(
+        &self,
+        params: &Params,
+        ends: Vec<EndSpec>,
+        path: NetworkPath,
+        round_trip: Duration,
+    ) -> Trial {
         let settings = &self.settings;
-        let window = settings.told(&runs::SECONDS).map_or(plan::WINDOW, nanos);
+        let own = plan::window(&settings.kind(), round_trip);
+        let window = settings.told(&runs::SECONDS).map_or(own, nanos);
         let make = if self.is_iperf3() { plan::trial_of_iperf3 } else { plan::trial_of };
         let interval = self.socket.and_then(|socket| socket.interval);
         let interval = interval.map(|ms| Nanos::from_millis(ms.into()));
@@ -494,14 +531,20 @@ impl Measurement<'_> {
     }
 
     /// The trials, and those beside them that a share of copies or a sweep of sizes takes.
-    fn varied(&self, trials: Vec<Trial>, host: &Host) -> Result<Vec<Trial>, Failure> {
-        let trials = if self.copy_share { with_uncopied(trials)? } else { trials };
-        let trials = match (self.explain, self.both_ways) {
-            (true, true) => with_control(with_both_ways(trials)?, host),
-            (false, true) => with_both_ways(trials)?,
-            (true, false) => with_contrast(trials, host)?,
-            (false, false) => trials,
+    fn varied(&self, trials: Vec<Trial>, sides: &Sides<'_>) -> Result<Vec<Trial>, Failure> {
+        let senders = trials.first().map(|trial| sides.senders(&trial.params)).unwrap_or_default();
+        let trials = match self.both_ways {
+            true => with_both_ways(trials, sides.round_trip)?,
+            false => trials,
         };
+        // A check has its probe; both are beside the trial that was asked for, which is the first.
+        let beside = match (self.explain, self.both_ways) {
+            (true, true) => control(&trials, &senders).into_iter().collect(),
+            (true, false) => contrasts(&trials, &senders)?,
+            (false, _) => Vec::new(),
+        };
+        let trials = if self.copy_share { with_uncopied(trials)? } else { trials };
+        let trials = trials.into_iter().chain(beside).collect();
         let trials = if self.diagnose { with_probe(trials)? } else { trials };
         if self.sizes.is_empty() { Ok(trials) } else { sweep(trials, &self.sizes) }
     }

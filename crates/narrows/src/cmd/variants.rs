@@ -5,7 +5,9 @@ use crate::failure::Failure;
 use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::trial::Trial;
+use narrows_model::workload::Workload;
 use narrows_plan::direct as plan;
+use std::time::Duration;
 
 /// The trial, and the same with a receiver that drops what arrives.
 pub fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
@@ -17,26 +19,30 @@ pub fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
     Ok(trials.into_iter().chain([uncopied]).collect())
 }
 
-/// The trial, and one beside it that differs in what tells causes apart: UDP at half of its pace,
-/// TCP with another congestion control where this host has one.
-pub fn with_contrast(trials: Vec<Trial>, host: &Host) -> Result<Vec<Trial>, Failure> {
-    let [trial] = trials.as_slice() else {
-        let says = "--explain is of one peer".to_owned();
+/// Beside the trial those that differ in what tells causes apart: a UDP stream at half of its pace,
+/// a TCP stream with another congestion control; and a probe of the path, which tells of all kinds.
+pub fn contrasts(trials: &[Trial], senders: &[&Host]) -> Result<Vec<Trial>, Failure> {
+    let [trial] = trials else {
+        return Err(Failure::of(Cause::ONE_HOST, "--explain is of one peer"));
+    };
+    if trial.controllers().is_none() {
+        let says = "--explain probes the path from here; --pattern has no end here";
         return Err(Failure::of(Cause::ONE_HOST, says));
-    };
-    let beside = match trial.params.rate_bps.filter(|_| trial.kind.is_udp()) {
-        Some(rate) => Some(plan::paced(trial, rate / 2)),
-        None => other_control(host).map(|name| plan::controlled(trial, name)),
-    };
-    let probe = plan::probe(trial);
-    Ok(trials.into_iter().chain(beside).chain([probe]).collect())
+    }
+    let slower = trial.params.rate_bps.filter(|_| trial.kind == Workload::UDP_STREAM);
+    let slower = slower.map(|rate| plan::paced(trial, rate / 2));
+    Ok(slower.into_iter().chain(control(trials, senders)).chain([plan::probe(trial)]).collect())
 }
 
-/// The same for a check of a peer, which has its probe.
-pub fn with_control(trials: Vec<Trial>, host: &Host) -> Vec<Trial> {
-    let beside = trials.first().zip(other_control(host));
-    let beside = beside.map(|(trial, name)| plan::controlled(trial, name));
-    trials.into_iter().chain(beside).collect()
+/// The first trial with another congestion control, where it is a TCP stream that all hosts that
+/// send can have another one for.
+pub fn control(trials: &[Trial], senders: &[&Host]) -> Option<Trial> {
+    let trial = trials.first().filter(|trial| trial.kind == Workload::TCP_STREAM)?;
+    let asked = trial.params.congestion.as_deref();
+    let (first, others) = senders.split_first()?;
+    let name = other_than(first, asked)?;
+    let all_have_it = others.iter().all(|host| other_than(host, asked) == Some(name));
+    all_have_it.then(|| plan::controlled(trial, name))
 }
 
 /// The trial and a probe of its path.
@@ -49,20 +55,25 @@ pub fn with_probe(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
 }
 
 /// The stream both ways, round trips, and a probe of the path that they take.
-pub fn with_both_ways(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
+pub fn with_both_ways(trials: Vec<Trial>, round_trip: Duration) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials.as_slice() else {
         return Err(Failure::of(Cause::ONE_HOST, "a check is of one peer"));
     };
-    let [back, trips] = plan::both_ways(trial);
+    let [back, trips] = plan::both_ways(trial, round_trip);
     let probe = plan::probe(trial);
     Ok(trials.into_iter().chain([back, trips, probe]).collect())
 }
 
 /// The congestion control to compare with: cubic, or bbr where cubic or its like is the default.
 pub fn other_control(host: &Host) -> Option<&'static str> {
+    other_than(host, None)
+}
+
+/// The same where one was asked for in place of the default.
+fn other_than(host: &Host, asked: Option<&str>) -> Option<&'static str> {
     let setting = |name: &str| host.tuning.get(name).and_then(|fact| fact.value());
-    let default = setting("net.ipv4.tcp_congestion_control")?;
-    let other = if matches!(default.as_str(), "cubic" | "reno") { "bbr" } else { "cubic" };
+    let used = asked.or(setting("net.ipv4.tcp_congestion_control").map(String::as_str))?;
+    let other = if matches!(used, "cubic" | "reno") { "bbr" } else { "cubic" };
     let known = setting("net.ipv4.tcp_available_congestion_control")?;
     known.split_whitespace().any(|name| name == other).then_some(other)
 }
