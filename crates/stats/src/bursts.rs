@@ -6,7 +6,7 @@
 //! lets `b + R T` pass, so that two trains of different length tell the rate `R` and the room. A
 //! queue spreads out what it lets pass; a policer lets the first of it pass as it came.
 
-use crate::order::median;
+use crate::order::{median, quantile};
 use narrows_model::probe::{Train, WayProbe};
 use serde::Serialize;
 
@@ -65,6 +65,9 @@ const ALIKE: f64 = 0.6;
 const SPREAD_MOST: f64 = 3.0;
 /// Packets after the first whose spacing tells.
 const HEAD_LEAST: u32 = 3;
+/// A train at this share of a rate passes it whole, with the packets to spare that chance takes.
+const BELOW: f64 = 0.7;
+const BUNCHED_SHARE: f64 = 0.03;
 /// Rates of one way that differ by more are of something else.
 const RATES_APART: f64 = 3.0;
 
@@ -128,13 +131,25 @@ fn limited(fast: &[&Train], slow: &[&Train]) -> Limited {
             .map(|train| (bits_that_came(train) - bits) / (seconds(train) - time))
             .collect::<Vec<f64>>()
     });
-    let rate_bps = rates.as_deref().and_then(range);
+    let rate_bps = rates.as_deref().and_then(range).filter(|rate| !is_bunched(slow, rate));
     let room_bytes = rate_bps.zip(passed).map(|both| room(both).max(0.0));
     let is_queue = match head_bps(fast).zip(rate_bps) {
         Some((head, rate)) => head <= SPREAD_MOST * rate.high,
         None => is_spread(fast),
     };
+    // What a queue lets pass comes at the rate of the link behind it.
+    let rate_bps = rate_bps.or_else(|| heads(fast).filter(|_| is_queue));
     Limited { rate_bps, room_bytes, is_queue }
+}
+
+/// Whether slow trains lost packets though they were sent well below the rate that they tell: their
+/// sender waited for a CPU and sent the rest at once, so that their length tells no rate.
+fn is_bunched(slow: &[&Train], rate: &Range) -> bool {
+    slow.iter().any(|train| {
+        let sent_bps = 8.0 * f64::from(train.sent) * train.packet_bytes.0 as f64 / seconds(train);
+        let lost = f64::from(train.sent.saturating_sub(train.came));
+        sent_bps < BELOW * rate.low && lost >= BUNCHED_SHARE * f64::from(train.sent)
+    })
 }
 
 fn room((rate, (bits, time)): (Range, (f64, f64))) -> f64 {
@@ -155,15 +170,25 @@ fn range(values: &[f64]) -> Option<Range> {
 
 /// Bits per second at which the first packets of a train came, of the median train.
 fn head_bps(trains: &[&Train]) -> Option<f64> {
-    median(
-        &trains
-            .iter()
-            .filter_map(|train| {
-                let bits = 8.0 * f64::from(train.head) * train.packet_bytes.0 as f64;
-                (train.head >= HEAD_LEAST).then(|| bits / (train.head_ns.0.max(1) as f64 / 1e9))
-            })
-            .collect::<Vec<f64>>(),
-    )
+    median(&of_heads(trains))
+}
+
+/// The same with the middle half of the trains: those whose receiver was late are outside.
+fn heads(trains: &[&Train]) -> Option<Range> {
+    let all = of_heads(trains);
+    let at = |share: f64| quantile(&all, share);
+    Some(Range { low: at(0.25)?, middle: at(0.5)?, high: at(0.75)? })
+        .filter(|range| all.len() >= TRAINS_LEAST && range.high <= RATES_APART * range.low)
+}
+
+fn of_heads(trains: &[&Train]) -> Vec<f64> {
+    let known = trains.iter().filter(|train| train.head >= HEAD_LEAST);
+    known
+        .map(|train| {
+            let bits = 8.0 * f64::from(train.head) * train.packet_bytes.0 as f64;
+            bits / (train.head_ns.0.max(1) as f64 / 1e9)
+        })
+        .collect()
 }
 
 /// Whether the first packets of trains came further apart than they were sent.
@@ -235,6 +260,32 @@ mod tests {
         let rate = found.rate_bps.expect("a rate");
         assert!((rate.middle / 200e6 - 1.0).abs() < 0.05, "{found:?}");
         assert!(found.is_queue, "{found:?}");
+    }
+
+    #[test]
+    fn slow_trains_that_were_sent_in_bunches_tell_no_rate() {
+        // A queue of eight before 200 Mb/s. The sender of slow trains was put aside: at 68 Mb/s
+        // they lost a fifth, as a rate of 54 Mb/s would take it, and at 21 a tenth.
+        let fast = train(4.0, 200e6, 8.0, true);
+        let slow = |came: u32, ms: u64| Train {
+            came,
+            sent_ns: Nanos(1_000_000 * ms),
+            ..train(176.0, 1e12, 256.0, false)
+        };
+        let of = |last: Train| {
+            let mut paced = vec![slow(205, 45); 6];
+            paced.push(last);
+            let way = WayProbe { trains: vec![fast; 10], paced, ..WayProbe::default() };
+            limited_of(&way)
+        };
+        let found = of(slow(231, 148));
+        assert!(found.is_queue, "{found:?}");
+        let rate = found.rate_bps.expect("as its packets came");
+        assert!((rate.middle / 200e6 - 1.0).abs() < 0.05, "{found:?}");
+        assert_eq!(found.room_bytes, None);
+        // Without that train nothing says so.
+        let told = of(slow(256, 148)).rate_bps.expect("a rate");
+        assert!(told.middle < 60e6, "{told:?}");
     }
 
     #[test]
