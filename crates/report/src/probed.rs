@@ -9,16 +9,29 @@ const LATE_SHARE: f64 = 0.002;
 /// Of 64 connections one may be lost by chance.
 const LOST_LEAST: u32 = 2;
 
-/// What probes of a study found, each once.
+/// What probes of a study found. What several found with other numbers is said once, with those of
+/// the first.
 pub fn says(study: &StoredStudy) -> Vec<String> {
     let probes = study.records.iter().flat_map(|record| record.sender());
-    let mut all: Vec<String> = Vec::new();
+    let mut all: Vec<(String, usize)> = Vec::new();
     for line in probes.filter_map(|end| end.probe.as_deref()).flat_map(of_probe) {
-        if !all.contains(&line) {
-            all.push(line);
+        match all.iter_mut().find(|(known, _)| wording(known) == wording(&line)) {
+            Some((known, _)) if *known == line => {}
+            Some((_, others)) => *others += 1,
+            None => all.push((line, 0)),
         }
     }
-    all
+    let said = all.into_iter().map(|(line, others)| match others {
+        0 => line,
+        1 => line + "; so in another probe, with other numbers",
+        _ => format!("{line}; so in {others} other probes, with other numbers"),
+    });
+    said.collect()
+}
+
+/// A line without its numbers.
+fn wording(line: &str) -> String {
+    line.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect()
 }
 
 /// What one probe found that is not as on a free path.
