@@ -4,14 +4,19 @@
 
 use crate::measured::{Cell, cells, waited_share};
 use crate::rules::{
-    congestion_control, duplicated, nic_shaped, noisy_host, other_traffic, receive_window,
-    retransmits, send_buffer, send_buffers,
+    congestion_control, noisy_host, rate_limit, receive_window, round_trips, send_buffer,
 };
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
+use holds::{
+    copies_take_much, dropped_at_receiver, headers_take_much, is_at_work, is_rather_late,
+    is_shaped, lost, lost_often, others_send, repaired_without_sack, sent_at_once,
+};
+use narrows_model::load::Role;
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding, ResourceAt};
-use narrows_stats::LossPlace;
+use narrows_model::trial::EndHost;
+use narrows_stats::Bursts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -254,7 +259,12 @@ static NAMED: &[Named] = &[
     always("datagrams-dropped", "loss of datagrams", Sureness::Counted),
     always("message-size", "the size of the messages", Sureness::Inferred),
     always("stack-settings", "a setting of TCP or IP", Sureness::Possible),
-    always("nic-offloads", "work that offloads would save", Sureness::Possible),
+    Named {
+        rule: "nic-offloads",
+        what: "work that offloads would save",
+        sureness: Sureness::Possible,
+        holds: is_at_work,
+    },
     always("packet-cost", "what the kernel does with each packet", Sureness::Counted),
     always("softirq-bound", "the handling of packets by a CPU", Sureness::Counted),
     always("super-packets", "packets of few segments", Sureness::Inferred),
@@ -285,17 +295,6 @@ const ENGAGED_MIN: f64 = 0.8;
 const HELD_SHARE: f64 = 0.95;
 /// Lower shares than this are no loss that holds a stream.
 const LOST_SHARE: f64 = 0.001;
-/// A smaller share of copies costs little.
-const COPIES_SHARE: f64 = 0.1;
-/// Fewer segments that come early are those of losses that are being repaired.
-const EARLY_MIN: f64 = 0.02;
-const EARLY_TIMES: f64 = 10.0;
-/// IPv4 and TCP with timestamps.
-const HEADERS_BYTES: f64 = 52.0;
-/// Ethernet's header, check sequence, preamble and gap.
-const FRAMING_BYTES: f64 = 38.0;
-/// What smaller segments leave of the payload of full ones, from which on they cost much.
-const PAYLOAD_SHARE: f64 = 0.9;
 /// A shorter wait is no queue.
 const WAITED_NS: f64 = 300e3;
 /// The next limit must be this much above what was measured.
@@ -317,13 +316,22 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     let concerns = |finding: &&&Finding| {
         is_of_host(&finding.rule) || finding.evidence.iter().any(|seen| seen.from == runs)
     };
-    let is_found = |rule: &str| found.iter().any(|one| one.rule == rule && concerns(&one));
+    let beside = beside(case, cell);
+    // Where packets are dropped before TCP has them is the same for all cells of one way.
+    let is_beside = |finding: &&&Finding| {
+        DROPPERS.contains(&finding.rule.as_str())
+            && finding.evidence.iter().any(|seen| beside.contains(&seen.from))
+    };
+    let is_found = |rule: &str| {
+        let mut of = found.iter().filter(|one| one.rule == rule);
+        of.any(|one| concerns(&one) || is_beside(&one))
+    };
     let all: Vec<&Named> = NAMED.iter().filter(|named| is_found(named.rule)).collect();
     let named = all.iter().find(|named| (named.holds)(cell) == Holds::Yes);
-    let named = named.map(|named| named.answer(named.sureness, cell));
+    let named = named.map(|named| named.answer(named.sureness, case, cell));
     let rest = || {
         let of = all.iter().find(|named| (named.holds)(cell) == Holds::Perhaps);
-        of.map(|named| named.answer(Sureness::Possible, cell))
+        of.map(|named| named.answer(Sureness::Possible, case, cell))
     };
     let (rule, what, sureness) = outpaced(case, cell)
         .or(named)
@@ -349,8 +357,9 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
 type Answer = (Option<String>, String, Sureness);
 
 impl Named {
-    fn answer(&self, sureness: Sureness, cell: &Cell<'_>) -> Answer {
-        let why = small(self.rule, cell).map_or(String::new(), |why| format!(" ({why})"));
+    fn answer(&self, sureness: Sureness, case: &Case<'_>, cell: &Cell<'_>) -> Answer {
+        let why = small(self.rule, cell).or_else(|| random(self.rule, case, cell));
+        let why = why.map_or(String::new(), |why| format!(" ({why})"));
         (Some(self.rule.to_owned()), format!("{}{why}", self.what), sureness)
     }
 }
@@ -358,6 +367,7 @@ impl Named {
 /// What keeps a buffer small that a rule names.
 fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
     let why = match rule {
+        "round-trip-time" => return round_trips::why(cell).map(str::to_owned),
         "receive-window" => receive_window::why,
         "send-buffer" => send_buffer::why,
         _ => return None,
@@ -368,89 +378,44 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
     })
 }
 
-/// A shaper holds what leaves by its interface: the data where it is the sender's. What the
-/// receiver sends are acknowledgements, which it holds back only where it is very slow.
-fn is_shaped(cell: &Cell<'_>) -> Holds {
-    let qdisc = cell.sender().and_then(|end| end.nic()).and_then(|nic| nic.qdisc.value());
-    match qdisc {
-        Some(qdisc) if !nic_shaped::is_shaper(qdisc) => Holds::Perhaps,
-        _ => Holds::Yes,
+/// How it is known that losses are at random and no limit's.
+fn random(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
+    let says = match rule {
+        "tcp-retransmits" if matches!(cell.bursts(), Some(Bursts::AtRandom { .. })) => {
+            "at random: trains of packets lose as many sent at once as apart"
+        }
+        "datagrams-dropped" => {
+            let others: Vec<Cell<'_>> = cells(case).collect();
+            rate_limit::is_alike_when_slower(cell, &others).filter(|alike| *alike)?;
+            "at random: the same share at half of the pace"
+        }
+        _ => return None,
+    };
+    Some(says.to_owned())
+}
+
+/// Rules whose finding is of the hosts on the way, whatever a cell asks of TCP.
+const DROPPERS: [&str; 2] = ["own-host-drops", "receiver-host-drops"];
+
+/// The runs of the cells whose data takes the way of this one's, and which lose packets as it does.
+fn beside(case: &Case<'_>, cell: &Cell<'_>) -> Vec<String> {
+    if !is_lossy(cell) {
+        return Vec::new();
     }
-}
-
-/// Losses of one in a thousand or more.
-fn lost_often(cell: &Cell<'_>) -> Holds {
-    let is_often = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
-    if is_often && retransmits::is_held(cell) { Holds::Yes } else { Holds::No }
-}
-
-/// Losses that selective acknowledgements would have repaired at once: without them each costs a
-/// round trip of its own, or the timer (RFC 6675).
-fn repaired_without_sack(cell: &Cell<'_>) -> Holds {
-    let is_lost = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
-    let is_without = cell.agreed(keys::OPTION_SACK) == Some(false);
-    if is_lost && is_without { Holds::Yes } else { Holds::No }
-}
-
-/// Copies of packets that take a tenth of the path or more.
-fn copies_take_much(cell: &Cell<'_>) -> Holds {
-    if duplicated::copies(cell).is_some_and(|share| share >= COPIES_SHARE) {
-        Holds::Yes
-    } else {
-        Holds::No
-    }
-}
-
-/// Whether far more packets came early than were lost or came twice: TCP sends those again that are
-/// only late, so that reordering brings the other two with it, and not they it.
-fn is_rather_late(cell: &Cell<'_>) -> bool {
-    cell.losses().is_some_and(|losses| {
-        let copies = (losses.had - losses.again).max(0.0);
-        losses.early >= EARLY_MIN && losses.early >= EARLY_TIMES * losses.lost.max(copies)
-    })
-}
-
-/// Headers that leave less than nine tenths of what those of full packets would.
-fn headers_take_much(cell: &Cell<'_>) -> Holds {
-    let mtu = cell.sender().and_then(|end| end.nic()).and_then(|nic| nic.mtu_bytes.value());
-    let sizes = cell.segment_bytes().zip(mtu.map(|mtu| mtu.0 as f64));
-    let is_much = sizes.is_some_and(|(segment, mtu)| {
-        let payload = |packet: f64| (packet - HEADERS_BYTES) / (packet + FRAMING_BYTES);
-        payload(segment + HEADERS_BYTES) < PAYLOAD_SHARE * payload(mtu)
+    let others = cells(case).filter(|other| {
+        let is_alike = other.trial.kind == cell.trial.kind && other.trial.path == cell.trial.path;
+        is_alike && places(other) == places(cell) && is_lossy(other)
     });
-    if is_much { Holds::Yes } else { Holds::No }
+    others.map(|other| other.runs()).collect()
 }
 
-/// Datagrams that the receiver's interface took and its sockets were not given: nothing between the
-/// ends limits those.
-fn dropped_at_receiver(cell: &Cell<'_>) -> Holds {
-    let loss = cell.summary.loss.as_ref();
-    let most = loss.and_then(|loss| loss.places().into_iter().max_by_key(|(_, lost)| *lost));
-    match most {
-        Some((LossPlace::ReceiverHost, _)) => Holds::Yes,
-        _ => Holds::No,
-    }
+fn is_lossy(cell: &Cell<'_>) -> bool {
+    cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE)
 }
 
-fn lost(cell: &Cell<'_>) -> Holds {
-    if retransmits::is_held(cell) { Holds::Yes } else { Holds::Perhaps }
-}
-
-/// Others' traffic takes what the stream lacks where it is more than the stream's own, and where
-/// packets always wait: a queue that never empties is shared by all that goes through it.
-fn others_send(cell: &Cell<'_>) -> Holds {
-    let is_queued = cell.is_tcp_stream()
-        && cell.trips().is_some_and(|trips| trips.waited_ns() >= WAITED_NS)
-        && cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN);
-    if other_traffic::is_more(cell) || is_queued { Holds::Yes } else { Holds::Perhaps }
-}
-
-fn sent_at_once(cell: &Cell<'_>) -> Holds {
-    match send_buffers::times_full(cell) {
-        Some(times) if send_buffers::FULL.contains(&times) => Holds::Yes,
-        Some(times) if times < send_buffers::BEYOND => Holds::Perhaps,
-        _ => Holds::No,
-    }
+/// Which hosts send and receive.
+fn places(cell: &Cell<'_>) -> Vec<(Role, EndHost)> {
+    cell.trial.ends.iter().map(|end| (end.role, end.host)).collect()
 }
 
 /// The default congestion control, where one that slows down at each loss moves more on the same
@@ -595,5 +560,6 @@ fn next(case: &Case<'_>, cell: &Cell<'_>) -> Option<Next> {
     })
 }
 
+mod holds;
 #[cfg(test)]
 mod tests;

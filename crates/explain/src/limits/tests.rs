@@ -4,7 +4,6 @@
 use super::*;
 use crate::judge;
 use crate::measured::testing::{read, slices, stream};
-use narrows_model::load::Role;
 use narrows_model::result::{Ceiling, Method, Prediction, ResourceName, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::{Fact, Nanos};
@@ -297,4 +296,97 @@ fn the_next_limit_is_the_lowest_ceiling_above() {
     let wanted = "next limit: wire, 23.5 Gb/s, 2.4 x (modelled); removing it is worth 2.4 to 2.4 x \
                   (modelled)";
     assert!(says.ends_with(wanted), "{says}");
+}
+
+#[test]
+fn offloads_hold_nothing_whose_cpus_are_idle() {
+    use narrows_model::host::{Host, Nic};
+    let of = |share: f64, rate_bps: Option<u64>| {
+        let mut study = stream("tcp-stream");
+        study.trials[0].params.rate_bps = rate_bps;
+        let features = [("tx-tcp-segmentation".to_owned(), false)];
+        let nic = Nic {
+            name: "e0".into(),
+            offloads: Fact::known(features.into(), "test"),
+            ..Nic::default()
+        };
+        study.host = Host { nics: vec![nic], ..Host::default() };
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+            let thread = &mut end.report.threads[0];
+            thread.user_ns = Nanos(0);
+            thread.system_ns = Nanos((thread.wall_ns.0 as f64 * share) as u64);
+        }
+        limit_of(&study, &[])
+    };
+    assert_eq!(of(0.5, None).rule.as_deref(), Some("nic-offloads"));
+    assert_eq!(of(0.03, None).rule, None, "nothing to save");
+    let paced = of(0.5, Some(10_000_000_000));
+    assert_eq!((paced.rule, paced.what.as_str()), (None, "the pace that was asked for"));
+}
+
+#[test]
+fn a_host_that_drops_is_named_for_all_cells_of_one_way() {
+    use narrows_model::trial::{NetworkPath, TrialId};
+    // What a receiver's interface took and its TCP was not given, of 100,000 segments.
+    let with = |took: u64, again: u64| {
+        let mut study = stream("tcp-stream");
+        study.trials[0].path = NetworkPath::Peer;
+        for (key, value) in [
+            ("rtt_min_ns", 40_000),
+            ("rtt_ns", 41_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 100_000),
+            ("retransmitted_segments", again),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+            end.effective.interface = Some("e0".into());
+            end.readings.put_words("interface", "e0.rx_packets", took);
+            end.readings.put_words("interface", "e0.rx_bytes", took * 1514);
+            end.readings.put_words("tcp-info", "flow0.received_data_segments", 98_000);
+        }
+        study
+    };
+    let both = |beside: StoredStudy, is_back: bool| {
+        let mut study = with(98_000, 2_000);
+        let mut beside = beside;
+        (beside.trials[0].id, beside.trials[0].label) = (TrialId("b".into()), "beside".into());
+        if is_back {
+            beside.trials[0].ends = narrows_model::trial::EndSpec::anywhere(true);
+        }
+        beside.records.iter_mut().for_each(|record| record.trial = TrialId("b".into()));
+        study.trials.extend(beside.trials);
+        study.records.extend(beside.records);
+        let summaries = narrows_stats::summarise(&study);
+        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+        limits(&case, &judge(&case)).remove(0).rule
+    };
+    assert_eq!(both(with(100_000, 2_000), false).as_deref(), Some("receiver-host-drops"));
+    assert_ne!(both(with(98_000, 2_000), false).as_deref(), Some("receiver-host-drops"));
+    assert_ne!(both(with(100_000, 2_000), true).as_deref(), Some("receiver-host-drops"));
+}
+
+#[test]
+fn losses_at_random_are_called_so() {
+    use crate::probes::testing::{way, with_probes};
+    use narrows_model::probe::PathProbe;
+    let of = |slow: u32| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("rtt_min_ns", 40_000),
+            ("rtt_ns", 41_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 900_000),
+            ("retransmitted_segments", 9_000),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        let there = way(251, 60, slow);
+        with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+        limit_of(&study, &[]).what
+    };
+    assert!(of(251).starts_with("loss of segments (at random"), "{}", of(251));
+    assert!(!of(256).contains("at random"), "{}", of(256));
 }

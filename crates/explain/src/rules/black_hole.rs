@@ -91,22 +91,34 @@ fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
             let (name, mtu) = end?.nic().map(|nic| (&nic.name, nic.mtu_bytes.value()))?;
             Some((name.clone(), mtu?.0))
         });
-        let differ = match ends {
-            [Some((here, own)), Some((there, far))] if own != far => format!(
+        let unlike = match ends {
+            [Some(near), Some(far)] if near.1 != far.1 => Some((near, far)),
+            _ => None,
+        };
+        let differ = unlike.as_ref().map_or(String::new(), |((here, own), (there, far))| {
+            format!(
                 "; the ends' interfaces do not agree: {here} sends packets of up to {own} B, \
                  {there} takes {far} B"
-            ),
-            _ => String::new(),
-        };
+            )
+        });
         let says = format!(
             "Datagrams in packets of {packet} B vanish in {} and those of {passes} B pass{differ}",
             cell.trial.label
         );
-        let remedy = remedy(Some((passes, vanishes)));
-        let remedy = format!(
-            "send datagrams of at most {} B (-l); or: {remedy}",
-            passes.saturating_sub(IPV4_AND_UDP_BYTES)
-        );
+        // A driver takes some bytes more than its MTU says: no number to set.
+        let remedy = match &unlike {
+            Some(((_, own), (there, far))) if own > far => format!(
+                "give both ends of one network the same MTU: ip link set dev {there} mtu {own} at \
+                 the receiver and on the switches between, or {far} at the sender; till then send \
+                 datagrams of at most {} B (-l)",
+                far.saturating_sub(IPV4_AND_UDP_BYTES)
+            ),
+            _ => format!(
+                "send datagrams of at most {} B (-l); or: {}",
+                passes.saturating_sub(IPV4_AND_UDP_BYTES),
+                remedy(Some((passes, vanishes)))
+            ),
+        };
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)

@@ -47,11 +47,16 @@ fn judge(case: &Case<'_>) -> Verdict {
                 100.0 * share(most),
                 place.says()
             );
-            finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy(place))
+            let remedy = if random.is_empty() { remedy(place) } else { AT_RANDOM };
+            finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
         });
         cell.saw(seen, wrong)
     })
 }
+
+const AT_RANDOM: &str = "look for what damages single packets: ethtool -S for CRC errors at both \
+                         NICs and on the switch's ports, cables, transceivers, radio; a lower rate \
+                         loses the same share";
 
 fn is_path(place: LossPlace) -> bool {
     matches!(place, LossPlace::Path | LossPlace::OneHost | LossPlace::Unknown)

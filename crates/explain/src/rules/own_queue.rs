@@ -28,6 +28,8 @@ const HELD_SHARE: f64 = 0.02;
 const HELD_A_SECOND: f64 = 5.0;
 /// Of the segments or datagrams that were lost so many must have been dropped by it.
 const DROPPED_OF_LOST: f64 = 0.3;
+/// A queue that has room for a round trip's packets drops a few in a thousand of one TCP stream.
+const LOST_SHARE: f64 = 0.005;
 /// Fewer drops in all runs are an accident.
 const DROPPED_MIN: f64 = 5.0;
 
@@ -68,10 +70,30 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     let wrong = does(cell, queue, lost).map(|does| {
         let (says, remedy) = words(does, queue, at, lost);
+        let (says, remedy) = match is_too_short(cell, queue, lost) {
+            true => (
+                format!(
+                    "{says}; it dropped {:.0} of the {lost:.0} that were lost: it is too short for \
+                     what comes at once",
+                    queue.dropped
+                ),
+                format!("{remedy}; a longer queue under its rate (limit) loses fewer"),
+            ),
+            false => (says, remedy),
+        };
         let says = format!("{says}, in {}", cell.trial.label);
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen.clone(), wrong)
+}
+
+/// Whether a queue that holds packets back also drops so many that TCP cannot fill its rate.
+fn is_too_short(cell: &Cell<'_>, queue: &Queue, lost: f64) -> bool {
+    let sent = cell.losses().map_or(f64::MAX, |losses| losses.sent);
+    let does = does(cell, queue, lost);
+    matches!(does, Some(Does::Holds))
+        && lost >= LOST_SHARE * sent
+        && queue.dropped >= DROPPED_OF_LOST * lost
 }
 
 /// What a queue does to packets.
@@ -125,8 +147,9 @@ fn words(does: Does, queue: &Queue, at: &str, lost: f64) -> (String, String) {
                 queue.dropped
             ),
             format!(
-                "{at}: tc -s qdisc show dev {name}; a longer queue (limit, ip link set dev {name} \
-                 txqueuelen 1000), or fq, which holds one flow back before it drops"
+                "{at}: tc -s qdisc show dev {name}, ip -s link show dev {name}; a longer queue \
+                 (limit, ip link set dev {name} txqueuelen 1000, ethtool -G), or fq, which holds \
+                 one flow back before it drops"
             ),
         ),
     }
@@ -152,9 +175,13 @@ fn queues(cell: &Cell<'_>, role: Role) -> Vec<Queue> {
         Scope::Nic(name) => Some(name.clone()),
         _ => None,
     });
-    let names: BTreeSet<String> = named.collect();
+    // A driver's own queue may be full too: a ring, or that of a TAP, which is its queue's length.
+    let used = ends.iter().filter_map(|end| end.effective.interface.clone());
+    let used = used.filter(|name| count(&ends, keys::TX_DROPPED, name) > 0.0);
+    let names: BTreeSet<String> = named.chain(used).collect();
     let of = |interface: String| Queue {
-        dropped: count(&ends, keys::QDISC_DROPPED, &interface),
+        dropped: count(&ends, keys::QDISC_DROPPED, &interface)
+            + count(&ends, keys::TX_DROPPED, &interface),
         filtered: count(&ends, keys::INGRESS_DROPPED, &interface),
         held: count(&ends, keys::QDISC_OVERLIMITS, &interface),
         sent: count(&ends, keys::TX_PACKETS, &interface),
@@ -193,6 +220,35 @@ mod tests {
             Verdict::Found { findings } => (findings[0].says.clone(), findings[0].remedy.clone()),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn what_the_driver_itself_drops_is_found() {
+        let of = |lost: u64, dropped: u64| {
+            let mut study = study(lost);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.effective.interface = Some("tap0".into());
+                end.readings.put_words("interface", "tap0.tx_dropped_packets", dropped);
+            }
+            study
+        };
+        let (said, remedy) = says(&of(1_000, 990));
+        assert!(said.contains("The queue of tap0") && remedy.contains("txqueuelen"), "{said}");
+        assert!(!matches!(of_study(&RULE, &of(1_000, 3)), Verdict::Found { .. }));
+    }
+
+    #[test]
+    fn a_shaper_whose_queue_is_short_is_told_from_one_with_room() {
+        let of = |lost: u64, dropped: u64| {
+            let mut study = study(lost);
+            read(&mut study, "qdisc", "e0.overlimits_events", 50_000);
+            read(&mut study, "qdisc", "e0.dropped_packets", dropped);
+            says(&study)
+        };
+        assert!(of(2_000, 1_990).0.contains("too short for what comes at once"));
+        assert!(of(2_000, 1_990).1.contains("a longer queue under its rate"));
+        assert!(!of(100, 99).0.contains("too short"), "one in a thousand");
+        assert!(!of(2_000, 5).0.contains("too short"), "lost elsewhere");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use narrows_model::load::Params;
 use narrows_model::result::{Finding, Inapplicable, Missing, Verdict, Weight};
 use narrows_model::workload::Workload;
 
+/// Whether a limit of the path, and not chance, takes datagrams.
 pub static RULE: Rule = Rule {
     name: "path-rate-limit",
     asks: "Are datagrams lost because something carries only so many?",
@@ -107,7 +108,8 @@ fn is_paced_udp(cell: &Cell<'_>) -> bool {
 fn is_slower(slow: &Cell<'_>, fast: &Cell<'_>) -> bool {
     let pace = |cell: &Cell<'_>| cell.trial.params.rate_bps.unwrap_or(0);
     let is_same = without(&slow.trial.params) == without(&fast.trial.params);
-    is_same && pace(slow) <= pace(fast) / 4 * 3
+    // Without a pace a stream is no slower than itself.
+    is_same && pace(slow) > 0 && pace(slow) <= pace(fast) / 4 * 3
 }
 
 fn without(params: &Params) -> Params {

@@ -6,11 +6,13 @@
 //! random, a queue that is full or a policer drops a row.
 //!
 //! A flow that loses a share p of its segments over a round trip cannot hold more than 1.22 MSS /
-//! (RTT sqrt(p)) (Mathis et al., 1997). Found from one in a thousand on, and from a smaller share
+//! (RTT sqrt(p)) (Mathis et al., 1997); of losses in a row p counts each row once, since TCP slows
+//! down once for it. Found from one in a thousand on, and from a smaller share
 //! where that bound is no more than four times what was reached: cubic gets somewhat further than
 //! the Reno that it was derived for.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::rules::congestion_control;
 use crate::signals::Losses;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
@@ -42,11 +44,15 @@ const WITHIN_A_HOST: &str = "both ends are on this one host: see the queues and 
                              nstat -az for pruned receive queues, and a router or switch if they \
                              leave the host";
 
+const AT_RANDOM: &str = "look for what damages single packets: ethtool -S for CRC errors at both \
+                         NICs and on the switch's ports, cables, transceivers, radio";
+
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+    let needs = "a TCP stream whose sender reads TCP's own counters";
+    measured::judge(case, needs, None, |cell| look(case, cell))
 }
 
-fn look(cell: &Cell<'_>) -> Looked {
+fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     let losses = match (cell.losses(), cell.is_tcp_stream()) {
         (Some(losses), _) => losses,
         (None, true) => return Err(cell.lacks("TCP's count of its segments")),
@@ -69,10 +75,30 @@ fn look(cell: &Cell<'_>) -> Looked {
             cell.trial.label,
             at_a_time(cell)
         );
-        let place = if cell.summary.is_one_host() { WITHIN_A_HOST } else { BETWEEN_HOSTS };
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), place)
+        let place = match cell.bursts() {
+            Some(Bursts::AtRandom { .. }) => AT_RANDOM,
+            _ if cell.summary.is_one_host() => WITHIN_A_HOST,
+            _ => BETWEEN_HOSTS,
+        };
+        let remedy = place.to_owned() + &until_then(case, cell).unwrap_or_default();
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// The congestion control that moved more beside it and does not slow down at each loss.
+fn until_then(case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
+    let (default, other) = congestion_control::compared(case.study, case.summaries)?;
+    let name = default.effective.congestion.as_deref()?;
+    let (used, gain) = congestion_control::faster(name, default, other)?;
+    let is_meant = default.label == cell.summary.label && !matches!(&*used, "cubic" | "reno");
+    is_meant.then(|| {
+        format!(
+            "; until then {used}, which moved {:.1} times as much here and does not slow down at \
+             each loss (sysctl -w net.ipv4.tcp_congestion_control={used} at the sender)",
+            gain.value
+        )
+    })
 }
 
 /// Whether a stream is as fast as what was lost of it allows, about, and nothing else holds it: the
@@ -113,8 +139,9 @@ fn bound(cell: &Cell<'_>, losses: &Losses) -> Option<f64> {
     let (segment, trips) = (cell.segment_bytes()?, cell.trips()?);
     let round_trip_s = trips.middle_ns / 1e9;
     let flows = f64::from(cell.trial.params.streams.max(1));
-    (losses.lost > 0.0 && round_trip_s > 0.0)
-        .then(|| flows * 1.22 * 8.0 * segment / (round_trip_s * losses.lost.sqrt()))
+    let cuts = cuts(cell, losses);
+    (cuts > 0.0 && round_trip_s > 0.0)
+        .then(|| flows * 1.22 * 8.0 * segment / (round_trip_s * cuts.sqrt()))
 }
 
 /// The same of cubic where that is more, on long paths with little loss: its window is on average
@@ -123,8 +150,13 @@ fn most(cell: &Cell<'_>, losses: &Losses) -> Option<f64> {
     let reno = bound(cell, losses)?;
     let (segment, round_trip_s) = (cell.segment_bytes()?, cell.trips()?.middle_ns / 1e9);
     let flows = f64::from(cell.trial.params.streams.max(1));
-    let window = 1.05 * (round_trip_s / losses.lost).powf(0.75);
+    let window = 1.05 * (round_trip_s / cuts(cell, losses)).powf(0.75);
     Some(reno.max(flows * window * 8.0 * segment / round_trip_s))
+}
+
+/// Times that TCP slowed down, as a share of its segments: a row of losses is repaired at once.
+fn cuts(cell: &Cell<'_>, losses: &Losses) -> f64 {
+    losses.lost / row(cell).unwrap_or(1.0).max(1.0)
 }
 
 /// How many packets were lost for each repair that the kernel made. An interface of software is
@@ -169,6 +201,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::load::Role;
     use narrows_model::study::StoredStudy;
     use narrows_model::trial::NetworkPath;
 
@@ -217,6 +250,37 @@ mod tests {
         assert!(is_found(&over(300_000)));
         assert!(is_clear(&over(20_000)));
         assert!(is_clear(&over(2_000_000)), "no loss of that share allows so much");
+    }
+
+    #[test]
+    fn losses_in_a_row_slow_a_stream_down_once() {
+        // 100 of 10,000 segments lost at 116 Mb/s over 20 ms: 7 Mb/s is what single losses of that
+        // share allow Reno, and 32 Mb/s what five cuts do.
+        let of = |repairs: u64| {
+            let mut study = stream("tcp-stream");
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 = 10_000 * 1448;
+            }
+            for (key, value) in [
+                ("sent_segments", 10_000),
+                ("retransmitted_segments", 100),
+                ("rtt_ns", 20_000_000),
+                ("rtt_min_ns", 20_000_000),
+                ("send_mss_bytes", 1448),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            for (key, count) in
+                [("TCPSackRecovery", repairs), ("TCPRenoRecovery", 0), ("TCPTimeouts", 0)]
+            {
+                read(&mut study, "netstat", &format!("TcpExt.{key}_events"), count);
+            }
+            let summaries = narrows_stats::summarise(&study);
+            let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+            crate::measured::cells(&case).all(|cell| is_held(&cell))
+        };
+        assert!(of(5), "within four times that");
+        assert!(!of(100), "more than single losses allow");
     }
 
     #[test]

@@ -7,12 +7,14 @@
 //! or a link whose delay changes.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::rules::other_traffic;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, keys};
 use narrows_model::result::{Verdict, Weight};
 use narrows_model::workload::Workload;
 
+/// Whether the path, a queue or the message itself makes round trips long.
 pub static RULE: Rule = Rule {
     name: "round-trip-time",
     asks: "Are round trips long because of the path, of queues, or of messages that wait?",
@@ -79,6 +81,13 @@ fn look(cell: &Cell<'_>) -> Looked {
             "look for other traffic in the same queues, radio or tunnels on the way, power saving \
              of NICs and CPUs; compare at another time of day",
         )
+    } else if waits && !cell.is_busy() {
+        (
+            by_length(cell, waited_ns),
+            "send less at once, or raise the rate of the way (narrows tcp \
+             HOST shows what it carries each way; -R the other): round trips of such messages are \
+             as fast as the path is wide",
+        )
     } else if let Some(late_ns) = late(cell, middle_ns) {
         (
             format!(
@@ -91,6 +100,18 @@ fn look(cell: &Cell<'_>) -> Looked {
             "look at the network for what delays or loses single packets: radio, a route or a \
              balancer with one slow member, a queue that fills in bursts; the ends' CPUs are not \
              it where they did not wait",
+        )
+    } else if shortest_ns >= LONG_NS && other_traffic::is_more(cell) {
+        (
+            format!(
+                "Round trips of {label} take {:.1} ms, and none less than {:.1} ms, while other \
+                 traffic uses the same way: how much of it is its queue, and how much distance, \
+                 shows when that rests",
+                middle_ns / 1e6,
+                shortest_ns / 1e6
+            ),
+            "stop or limit the other traffic and measure again; a shorter or managed queue where \
+             the path is slowest (fq_codel, cake) keeps round trips short beside it",
         )
     } else if shortest_ns >= LONG_NS {
         (
@@ -107,6 +128,41 @@ fn look(cell: &Cell<'_>) -> Looked {
         return cell.saw(seen, None);
     };
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
+}
+
+/// Messages of many segments, which wait for their own length: one way alone may be slow, or both.
+fn by_length(cell: &Cell<'_>, waited_ns: f64) -> String {
+    let params = &cell.trial.params;
+    let (asks, answers) = (params.message_bytes.0 as f64, params.response_bytes().0 as f64);
+    let mbps = |bytes: f64| 8000.0 * bytes / waited_ns;
+    format!(
+        "Messages of {} wait {:.1} ms for their own length in {}: the path carries about {:.0} to \
+         {:.0} Mb/s, by whether both ways are as slow",
+        params.message_bytes,
+        waited_ns / 1e6,
+        cell.trial.label,
+        mbps(asks),
+        mbps(asks + answers)
+    )
+}
+
+/// In some words, what a round trip that was found waits for.
+pub fn why(cell: &Cell<'_>) -> Option<&'static str> {
+    let trips = cell.summary.round_trips.as_ref()?;
+    let middle_ns = trips.p50_ns?.0 as f64;
+    let shortest_ns = shortest(cell)?;
+    let waited_ns = middle_ns - shortest_ns;
+    let waits = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE * shortest_ns);
+    let nagle = cell.summary.effective.no_delay == Some(false) && DELAYED_NS.contains(&waited_ns);
+    if waits && nagle {
+        Some("Nagle's algorithm and a delayed acknowledgement")
+    } else if waits && cell.trial.params.message_bytes.0 > SMALL_BYTES {
+        Some("the length of the messages at the path's rate")
+    } else if waits {
+        Some("queues, or a delay that changes")
+    } else {
+        late(cell, middle_ns).is_none().then_some("distance")
+    }
 }
 
 /// The shortest that TCP saw in any run: a queue that was there throughout one run is no path.
@@ -177,6 +233,42 @@ mod tests {
         assert!(of(80, 0).contains("takes 80 ms and more"), "{}", of(80, 0));
         assert!(of(210, 4).contains("waited for its timer"));
         assert!(of(9, 0).contains("distance"));
+    }
+
+    #[test]
+    fn long_messages_wait_for_the_rate_of_the_path() {
+        // 64 KiB one way at 10 Mb/s take 52 ms.
+        let of = |middle_us: u64| {
+            let mut study = trips(middle_us);
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 2_200_000);
+            of_study(&RULE, &study)
+        };
+        let Verdict::Found { findings } = of(54_600) else { panic!("{:?}", of(54_600)) };
+        let says = &findings[0].says;
+        assert!(says.contains("wait 52.4 ms for their own length"), "{says}");
+        assert!(says.contains("about 10 to 20 Mb/s"), "{says}");
+        let Verdict::Found { findings } = of(2_700) else { panic!("{:?}", of(2_700)) };
+        assert!(findings[0].says.contains("distance"), "{}", findings[0].says);
+    }
+
+    #[test]
+    fn what_others_queue_is_not_called_distance() {
+        let of = |others_bytes: u64| {
+            let mut study = trips(150_000);
+            study.trials[0].params.message_bytes = Bytes(64);
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 140_000_000);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                (end.flows[0].bytes, end.flows[0].messages) = (Bytes(640), 10);
+                end.effective.interface = Some("e0".into());
+                end.readings.put_words("interface", "e0.tx_bytes", others_bytes);
+            }
+            match of_study(&RULE, &study) {
+                Verdict::Found { findings } => findings[0].says.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(of(2_500_000_000).contains("other traffic uses the same way"));
+        assert!(of(10_000).contains("distance, and not the ends"));
     }
 
     #[test]

@@ -40,9 +40,10 @@ fn look(cell: &Cell<'_>) -> Looked {
     let Bursts::Limited(limited) = bursts else {
         return cell.saw("trains of packets lose no more at once than apart", None);
     };
-    let rate = limited.rate_bps;
-    let rate_low = rate.map_or(f64::MAX, |rate| rate.low);
-    let reached = cell.rates().map_or(0.0, |rates| cell.in_packets(rates.middle)) / rate_low;
+    // Without the link's rate nobody knows whether it is full.
+    let rate = limited.rate_bps.or_else(|| cell.carried());
+    let rate = rate.ok_or_else(|| cell.lacks("the rate that trains of packets tell"))?;
+    let reached = cell.rates().map_or(0.0, |rates| cell.in_packets(rates.middle)) / rate.low;
     let seen = format!(
         "{:.2} % of the segments lost; trains of packets lose what comes at once, less of what \
          comes apart, and arrive {}",
@@ -54,9 +55,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         let room = limited.room_bytes.map_or("a few packets".to_owned(), |bytes| {
             format!("about {:.0} packets", (bytes / 1500.0).ceil())
         });
-        let carries = rate
-            .as_ref()
-            .map_or(String::new(), |rate| format!(", which carries {}", says_rate(rate)));
+        let carries = format!(", which carries {}", says_rate(&rate));
         let says = format!(
             "A queue on the path is too short for TCP's bursts in {}: it holds {room} before a \
              link{carries}, and drops the rest of what comes at once though the link is not full",

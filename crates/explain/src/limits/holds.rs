@@ -1,0 +1,122 @@
+//! Whether what a rule found holds a cell where it is, by what else was measured in it.
+
+use super::{ENGAGED_MIN, Holds, LOST_SHARE, WAITED_NS, pace};
+use crate::measured::{Cell, waited_share};
+use crate::rules::{duplicated, nic_shaped, other_traffic, retransmits, send_buffers};
+use narrows_model::reading::keys;
+use narrows_stats::LossPlace;
+
+/// A smaller share of copies costs little.
+const COPIES_SHARE: f64 = 0.1;
+/// Fewer segments that come early are those of losses that are being repaired.
+const EARLY_MIN: f64 = 0.02;
+const EARLY_TIMES: f64 = 10.0;
+/// IPv4 and TCP with timestamps.
+const HEADERS_BYTES: f64 = 52.0;
+/// Ethernet's header, check sequence, preamble and gap.
+const FRAMING_BYTES: f64 = 38.0;
+/// What smaller segments leave of the payload of full ones, from which on they cost much.
+const PAYLOAD_SHARE: f64 = 0.9;
+/// Work that fills a CPU is this much of one at the least in the end's own threads: where the rest
+/// is the kernel's own for their packets, `softirq-bound` has found it.
+const WORKS_SHARE: f64 = 0.2;
+
+/// A shaper holds what leaves by its interface: the data where it is the sender's. What the
+/// receiver sends are acknowledgements, which it holds back only where it is very slow.
+pub fn is_shaped(cell: &Cell<'_>) -> Holds {
+    let qdisc = cell.sender().and_then(|end| end.nic()).and_then(|nic| nic.qdisc.value());
+    match qdisc {
+        Some(qdisc) if !nic_shaped::is_shaper(qdisc) => Holds::Perhaps,
+        _ => Holds::Yes,
+    }
+}
+
+/// Losses of one in a thousand or more.
+pub fn lost_often(cell: &Cell<'_>) -> Holds {
+    let is_often = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
+    if is_often && retransmits::is_held(cell) { Holds::Yes } else { Holds::No }
+}
+
+/// Losses that selective acknowledgements would have repaired at once: without them each costs a
+/// round trip of its own, or the timer (RFC 6675).
+pub fn repaired_without_sack(cell: &Cell<'_>) -> Holds {
+    let is_lost = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
+    let is_without = cell.agreed(keys::OPTION_SACK) == Some(false);
+    if is_lost && is_without { Holds::Yes } else { Holds::No }
+}
+
+/// Copies of packets that take a tenth of the path or more.
+pub fn copies_take_much(cell: &Cell<'_>) -> Holds {
+    if duplicated::copies(cell).is_some_and(|share| share >= COPIES_SHARE) {
+        Holds::Yes
+    } else {
+        Holds::No
+    }
+}
+
+/// Whether far more packets came early than were lost or came twice: TCP sends those again that are
+/// only late, so that reordering brings the other two with it, and not they it.
+pub fn is_rather_late(cell: &Cell<'_>) -> bool {
+    cell.losses().is_some_and(|losses| {
+        let copies = (losses.had - losses.again).max(0.0);
+        losses.early >= EARLY_MIN && losses.early >= EARLY_TIMES * losses.lost.max(copies)
+    })
+}
+
+/// Headers that leave less than nine tenths of what those of full packets would.
+pub fn headers_take_much(cell: &Cell<'_>) -> Holds {
+    let mtu = cell.sender().and_then(|end| end.nic()).and_then(|nic| nic.mtu_bytes.value());
+    let sizes = cell.segment_bytes().zip(mtu.map(|mtu| mtu.0 as f64));
+    let is_much = sizes.is_some_and(|(segment, mtu)| {
+        let payload = |packet: f64| (packet - HEADERS_BYTES) / (packet + FRAMING_BYTES);
+        payload(segment + HEADERS_BYTES) < PAYLOAD_SHARE * payload(mtu)
+    });
+    if is_much { Holds::Yes } else { Holds::No }
+}
+
+/// Datagrams that the receiver's interface took and its sockets were not given: nothing between the
+/// ends limits those.
+pub fn dropped_at_receiver(cell: &Cell<'_>) -> Holds {
+    let loss = cell.summary.loss.as_ref();
+    let most = loss.and_then(|loss| loss.places().into_iter().max_by_key(|(_, lost)| *lost));
+    match most {
+        Some((LossPlace::ReceiverHost, _)) => Holds::Yes,
+        _ => Holds::No,
+    }
+}
+
+pub fn lost(cell: &Cell<'_>) -> Holds {
+    if retransmits::is_held(cell) { Holds::Yes } else { Holds::Perhaps }
+}
+
+/// Others' traffic takes what the stream lacks where it is more than the stream's own, and where
+/// packets always wait: a queue that never empties is shared by all that goes through it.
+pub fn others_send(cell: &Cell<'_>) -> Holds {
+    let is_queued = cell.is_tcp_stream()
+        && cell.trips().is_some_and(|trips| trips.waited_ns() >= WAITED_NS)
+        && cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN);
+    if other_traffic::is_more(cell) || is_queued { Holds::Yes } else { Holds::Perhaps }
+}
+
+pub fn sent_at_once(cell: &Cell<'_>) -> Holds {
+    match send_buffers::times_full(cell) {
+        Some(times) if send_buffers::FULL.contains(&times) => Holds::Yes,
+        Some(times) if times < send_buffers::BEYOND => Holds::Perhaps,
+        _ => Holds::No,
+    }
+}
+
+/// What offloads save is CPU time: it holds no stream whose ends leave their CPUs idle or keep the
+/// pace that was asked for, and no round trip of small messages, which are a packet each.
+pub fn is_at_work(cell: &Cell<'_>) -> Holds {
+    let cpu = cell.summary.cpu.as_ref();
+    let shares = cpu.map(|cpu| [cpu.sender_share, cpu.receiver_share]);
+    let waits = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
+    let works = shares.map(|shares| {
+        let ends = shares.into_iter().zip(waits);
+        ends.filter_map(|(ran, waited)| Some(ran? + waited.unwrap_or(0.0))).fold(0.0, f64::max)
+    });
+    let is_idle = works.is_some_and(|works| works < WORKS_SHARE);
+    let is_free = !cell.is_network_stream() || pace(cell).is_some() || is_idle;
+    if is_free { Holds::No } else { Holds::Yes }
+}
