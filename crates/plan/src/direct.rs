@@ -149,3 +149,22 @@ pub fn uncopied(of: &Trial) -> Trial {
         of.timeline,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_of_round_trips_has_room_for_those_that_a_median_takes() {
+        let ms = Duration::from_millis;
+        assert_eq!(window(&Workload::TCP_RR, ms(160)), Nanos::from_millis(3840));
+        assert_eq!(window(&Workload::UDP_RR, ms(20)), WINDOW, "75 fit anyway");
+        assert_eq!(window(&Workload::TCP_STREAM, ms(160)), WINDOW);
+        assert_eq!(window(&Workload::TCP_RR, ms(4000)), WINDOW_MAX);
+        let params = Params::of_network(Bytes(65_536), 1);
+        let ends = EndSpec::anywhere(false);
+        let of = trial_of(Workload::TCP_STREAM, params, ends, NetworkPath::Peer, WINDOW);
+        let windows = both_ways(&of, ms(160)).map(|trial| trial.timeline.window_ns);
+        assert_eq!(windows, [WINDOW, Nanos::from_millis(3840)]);
+    }
+}

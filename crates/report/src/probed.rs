@@ -79,6 +79,42 @@ mod tests {
     use narrows_model::probe::{Fragments, Handshakes, PathMtu};
 
     #[test]
+    fn what_several_probes_found_is_one_line() {
+        use narrows_model::host::Host;
+        use narrows_model::load::{EndReport, Role};
+        use narrows_model::record::{Outcome, Record, Reported, Stamp};
+        let run = |at_once: u32| {
+            let tried = Handshakes { tried: 64, at_once, ..Handshakes::default() };
+            let (handshakes, is_udp_answered) = (Some(tried), true);
+            let probe = PathProbe { handshakes, is_udp_answered, ..PathProbe::default() };
+            let report = EndReport { probe: Some(Box::new(probe)), ..EndReport::default() };
+            Record {
+                trial: narrows_model::trial::TrialId("a".into()),
+                repeat: 0,
+                block: 0,
+                outcome: Outcome::Done,
+                reports: vec![Reported {
+                    role: Role::Sender,
+                    report: Box::new(report),
+                    span: None,
+                }],
+                around: Stamp::default(),
+                session: 0,
+                external: None,
+            }
+        };
+        let of = |runs: &[u32]| {
+            let mut study = StoredStudy::unmeasured(Host::default());
+            study.records = runs.iter().map(|at_once| run(*at_once)).collect();
+            says(&study).join(" | ")
+        };
+        let line = "the first packets of 4 of 64 connections were lost";
+        assert_eq!(of(&[60, 60, 64]), line);
+        let more = format!("{line}; so in 2 other probes, with other numbers");
+        assert_eq!(of(&[60, 61, 58]), more);
+    }
+
+    #[test]
     fn only_what_is_wrong_is_said() {
         let mtu = PathMtu {
             interface_bytes: Bytes(1500),

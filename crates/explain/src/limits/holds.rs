@@ -74,13 +74,13 @@ pub fn headers_take_much(cell: &Cell<'_>) -> Holds {
     if is_much { Holds::Yes } else { Holds::No }
 }
 
-/// Datagrams that the receiver's interface took and its sockets were not given: nothing between the
-/// ends limits those.
+/// Datagrams that reached the receiver's host, and that its sockets were not given or had no room
+/// for: nothing between the ends limits those.
 pub fn dropped_at_receiver(cell: &Cell<'_>) -> Holds {
     let loss = cell.summary.loss.as_ref();
     let most = loss.and_then(|loss| loss.places().into_iter().max_by_key(|(_, lost)| *lost));
     match most {
-        Some((LossPlace::ReceiverHost, _)) => Holds::Yes,
+        Some((LossPlace::ReceiverHost | LossPlace::ReceiverSocket, _)) => Holds::Yes,
         _ => Holds::No,
     }
 }

@@ -390,3 +390,38 @@ fn losses_at_random_are_called_so() {
     assert!(of(251).starts_with("loss of segments (at random"), "{}", of(251));
     assert!(!of(256).contains("at random"), "{}", of(256));
 }
+
+#[test]
+fn what_a_socket_has_no_room_for_is_no_limit_of_the_path() {
+    use narrows_model::load::{Stretch, StretchOf};
+    use narrows_model::trial::TrialId;
+    // Two paces, of which as many datagrams come: what is missing was dropped at the socket or not.
+    let of = |dropped: u64| {
+        let at = |pace: u64, sent: u64| {
+            let mut study = stream("udp-stream");
+            study.trials[0].params.rate_bps = Some(pace);
+            for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                let datagrams = if one.role == Role::Receiver { 5_000 } else { sent };
+                let flow = &mut one.report.flows[0];
+                (flow.messages, flow.bytes) = (datagrams, narrows_model::Bytes(1472 * datagrams));
+                let of = StretchOf::SenderWindow;
+                flow.stretch = Some(Stretch { of, datagrams });
+                if one.role == Role::Receiver {
+                    let lost = if dropped > 0 { sent - 5_000 } else { 0 };
+                    one.report.readings.put_words("socket", "flow0.dropped_packets", lost);
+                }
+            }
+            study
+        };
+        let (mut study, mut half) = (at(200, 10_000), at(100, 5_100));
+        (half.trials[0].id, half.trials[0].label) = (TrialId("b".into()), "half".into());
+        half.records.iter_mut().for_each(|record| record.trial = TrialId("b".into()));
+        study.trials.extend(half.trials);
+        study.records.extend(half.records);
+        let summaries = narrows_stats::summarise(&study);
+        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+        limits(&case, &judge(&case)).remove(0).rule
+    };
+    assert_eq!(of(5_000).as_deref(), Some("datagrams-dropped"));
+    assert_eq!(of(0).as_deref(), Some("path-rate-limit"));
+}

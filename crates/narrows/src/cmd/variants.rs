@@ -86,3 +86,40 @@ pub fn sweep(trials: Vec<Trial>, sizes: &[Bytes]) -> Result<Vec<Trial>, Failure>
     };
     Ok(sizes.iter().map(|size| plan::sized(trial, *size)).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Fact;
+    use narrows_model::load::Params;
+    use narrows_model::trial::{EndSpec, NetworkPath};
+
+    fn host(default: &str, available: &str) -> Host {
+        let known = |value: &str| Fact::known(value.to_owned(), "test");
+        let tuning = [
+            ("net.ipv4.tcp_congestion_control".to_owned(), known(default)),
+            ("net.ipv4.tcp_available_congestion_control".to_owned(), known(available)),
+        ];
+        Host { tuning: tuning.into(), ..Host::default() }
+    }
+
+    #[test]
+    fn the_other_congestion_control_is_of_all_hosts_that_send() {
+        let of = |kind: Workload, asked: Option<&str>, senders: &[&Host]| {
+            let params = Params {
+                congestion: asked.map(str::to_owned),
+                ..Params::of_network(Bytes(65_536), 1)
+            };
+            let ends = EndSpec::anywhere(false);
+            let trial = plan::trial_of(kind, params, ends, NetworkPath::Peer, plan::WINDOW);
+            control(&[trial], senders)?.params.congestion
+        };
+        let (both, plain) = (host("cubic", "cubic reno bbr"), host("cubic", "cubic reno"));
+        let stream = || Workload::TCP_STREAM;
+        assert_eq!(of(stream(), None, &[&both]).as_deref(), Some("bbr"));
+        assert_eq!(of(stream(), Some("bbr"), &[&both]).as_deref(), Some("cubic"));
+        assert_eq!(of(stream(), None, &[&plain]), None);
+        assert_eq!(of(stream(), None, &[&both, &plain]), None, "the far end has none");
+        assert_eq!(of(Workload::TCP_RR, None, &[&both]), None, "no stream");
+    }
+}
