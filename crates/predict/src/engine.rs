@@ -7,6 +7,7 @@ use crate::parameters::Parameters;
 use crate::refused::Refused;
 use crate::said::{Said, number};
 use crate::server::{Server, fastest, server_of};
+use crate::traffic::Traffic;
 use narrows_model::host::{Host, Nic};
 
 /// What is asked what a server should reach.
@@ -25,8 +26,10 @@ pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Engin
     let nic = fastest(host).or_else(|| host.physical_nics().next());
     let engine = of_nic(host, nic, said, measured)?;
     let bare = engine.parameters.copy_gb_s.is_some() || measured.has_streams();
+    // Packets ask for what one core copies, and not for the modules.
+    let packets = engine.server.paths == [Traffic::Packets.name()];
     match (&engine.server.memory_gap, &engine.server.link) {
-        (Some(gap), _) if !bare => Err(Refused::Memory(gap.clone())),
+        (Some(gap), _) if !bare && !packets => Err(Refused::Memory(gap.clone())),
         (_, None) => Err(Refused::LinkRate),
         _ => Ok(engine),
     }

@@ -43,6 +43,7 @@ mod study;
 #[cfg(test)]
 mod tests;
 mod traffic;
+pub mod wire_rate;
 
 pub use asked::Asked;
 pub use engine::{Engine, of_host, of_nic};

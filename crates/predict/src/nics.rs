@@ -13,6 +13,9 @@ pub struct Model {
     words: Vec<String>,
     /// Smallest packets a second of one port, in millions.
     pub port_mpps: Option<f64>,
+    /// Whether that is its port's line rate, so that its engine does as many at least.
+    #[serde(default)]
+    pub at_line_rate: bool,
     /// The same of all ports together.
     pub card_mpps: Option<f64>,
     /// RDMA messages a second of all queue pairs, in millions.

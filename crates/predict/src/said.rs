@@ -47,7 +47,11 @@ pub static KEYS: &[Key] = &[
     word_key("memory.socketN", "modules of each channel, controllers separated by slashes"),
     number_key("memory.mts", "speed of the modules", &bounds::MTS),
     number_key("memory.copy_gb_s", "crosses the bus when one node copies", &bounds::COPY_GB_S),
-    number_key("memory.core_gb_s", "what one core copies, as numademo counts", &bounds::CORE_GB_S),
+    number_key(
+        "memory.core_gb_s",
+        "what one core's memcpy reads and writes together, as numademo counted until 2023",
+        &bounds::CORE_GB_S,
+    ),
     number_key("mtu", "the interface's", &bounds::MTU),
     number_key("message", "bytes of a message", &bounds::MESSAGE),
     number_key("streams", "streams or queue pairs at once", &bounds::STREAMS),

@@ -2,7 +2,7 @@
 
 use crate::table;
 use crate::words::tame;
-use narrows_validate::{Answer, Cell, Kind};
+use narrows_validate::{Answer, Cell, Kind, ServerRow};
 use std::fmt::Write;
 
 /// All answers, and the summary line that is the same whatever the tables were.
@@ -46,6 +46,7 @@ fn one(text: &mut String, answer: &Answer) {
         ]);
     }
     text.push_str(&table::lines(&rows, |at| (2..=6).contains(&at)));
+    text.push_str(&servers(&answer.servers));
     for parameter in &answer.parameters {
         let _ = writeln!(
             text,
@@ -73,6 +74,42 @@ fn one(text: &mut String, answer: &Answer) {
         let _ = writeln!(text, "  {}", tame(&says));
     }
     text.push('\n');
+}
+
+/// Servers by what they do of the wire's rate; nothing where no row is of one.
+fn servers(all: &[ServerRow]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let head = [
+        "server",
+        "chipset",
+        "clock GHz",
+        "memory GB/s",
+        "slot",
+        "published M/s",
+        "model M/s",
+        "published",
+        "rule",
+        "wire rate, by the model",
+    ];
+    let figure = |value: Option<f64>| value.map_or("-".to_owned(), number);
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(all.iter().map(|server| {
+        vec![
+            tame(&server.server),
+            server.chipset.as_deref().map_or("-".to_owned(), tame),
+            figure(server.clock_ghz),
+            figure(server.memory_gb_s),
+            tame(&server.slot),
+            figure(server.published_mpps),
+            figure(server.model_mpps),
+            tame(&server.said),
+            server.rule.map_or("-", |yes| if yes { "yes" } else { "no" }).to_owned(),
+            server.verdict.to_string(),
+        ]
+    }));
+    table::lines(&rows, |at| matches!(at, 2 | 3 | 5 | 6))
 }
 
 /// What is said of single rows, where it says more than their table.

@@ -5,6 +5,7 @@ use crate::plots::{Svg, WIDTH, svg::Anchor};
 use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::prices::{Cost, for_a_hundred};
+use narrows_predict::wire_rate::verdict;
 use narrows_predict::{Engine, Reach, Resource, Server};
 use std::fmt::Write;
 
@@ -32,6 +33,7 @@ pub struct Change<'a> {
 pub fn text(change: &Change<'_>) -> String {
     let mut text = format!("{}\n", server(&change.engine.server));
     text += &table(change);
+    text += &verdicts(change.after);
     let few = change.after.len() <= DETAILED;
     for reach in change.after.iter().filter(|_| few) {
         let beside = if reach.is_sum { "share of it" } else { "headroom" };
@@ -49,6 +51,17 @@ pub fn text(change: &Change<'_>) -> String {
     }
     text += &sources(change);
     text
+}
+
+/// Which paths reach the wire's rate, of those of which that is said: `packets at the wire's rate,
+/// 14.88 M packets/s: yes`.
+fn verdicts(reaches: &[Reach]) -> String {
+    let line = |reach: &Reach| {
+        let wire = reach.resources.iter().find(|one| one.name == "wire");
+        let rate = wire.map_or(String::new(), |wire| format!(", {:.2} {}", wire.value, reach.unit));
+        Some(format!("{} at the wire's rate{rate}: {}\n", reach.path, verdict(reach)?))
+    };
+    reaches.iter().filter_map(line).collect()
 }
 
 fn server(server: &Server) -> String {

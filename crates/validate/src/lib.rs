@@ -17,6 +17,7 @@ mod packets;
 mod quantities;
 mod rdma;
 mod score;
+mod servers;
 mod sockets;
 mod tcp;
 mod template;
@@ -25,6 +26,7 @@ mod trips;
 mod unused;
 
 pub use score::{Family, overall, score};
+pub use servers::ServerRow;
 pub use template::TEMPLATE;
 
 pub use fields::Refused;
@@ -150,6 +152,9 @@ pub struct Answer {
     pub parameters: Vec<Parameter>,
     /// What simple guesses make of the same figures: name and mean error as a share.
     pub baselines: Vec<(&'static str, f64)>,
+    /// Servers by what they do of the wire's rate in packets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerRow>,
     /// What is not explained, and what else is worth knowing.
     pub remarks: Vec<String>,
 }

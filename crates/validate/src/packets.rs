@@ -5,14 +5,16 @@
 //! memory, for which the copy's rate stands. Never less than the wire takes for it.
 
 use super::fit::{Bound, fit};
-use super::{Answer, Cell, Kind, Parameter, Row, Table};
+use super::{Answer, Cell, Kind, Parameter, Row, Table, median_of_others};
+use crate::servers::ServerRow;
+use narrows_predict::wire_rate::Verdict;
 use narrows_predict::{framing, pcie};
 
 /// Rate of the wire where none is given.
 const LINK_GBPS: f64 = 10.0;
 /// Frame where none is given.
 const FRAME_BYTES: f64 = 64.0;
-/// A rate this close to the wire's is it: what is published is rounded.
+/// A rate this close to the wire's is called the wire's.
 const FULL: f64 = 0.995;
 /// Cycles and bytes of waiting a packet, before anything is fitted.
 const CYCLES: f64 = 200.0;
@@ -85,10 +87,13 @@ pub fn answer(table: &Table) -> Option<Answer> {
     }
     let sure = ranges(&mut answer, &asks, (cycles, wait));
     let mut right = Right::default();
-    for ((cell, row), ask) in answer.cells.iter_mut().zip(&rows).zip(&asks) {
-        verdicts(cell, row, ask.as_ref().filter(|_| sure), &mut right);
+    for (cell, row) in answer.cells.iter_mut().zip(&rows) {
+        answer.servers.push(verdicts(cell, row, sure, &mut right));
     }
-    answer.cells.extend(chipset(table));
+    if let Some((cell, server)) = chipset(table, &mut right) {
+        answer.cells.push(cell);
+        answer.servers.push(server);
+    }
     conclude(&mut answer, &rows, &asks, (cycles, wait, enough));
     answer.remarks.push(right.says());
     Some(answer)
@@ -138,39 +143,17 @@ fn fitted(asks: &[&Ask]) -> (f64, f64) {
     (found[0], found[1])
 }
 
-/// Whether a server does the wire's rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Yes,
-    No,
-    /// The range reaches from below the wire's rate to it.
-    Unknown,
+/// What the model says of wire rate: by the range, where there is one, else by the middle alone.
+fn model_of(cell: &Cell, wire_mpps: f64, ranged: bool) -> Option<Verdict> {
+    let value = cell.predicted?;
+    let range = cell.low.zip(cell.high).filter(|_| ranged).unwrap_or((value, value));
+    Some(Verdict::of_range(&cell.bottleneck, range, wire_mpps))
 }
 
-impl Verdict {
-    /// By the range, where there is one, else by the middle alone.
-    fn of(cell: &Cell, wire_mpps: f64, ranged: bool) -> Option<Self> {
-        let value = cell.predicted?;
-        let (low, high) = cell.low.zip(cell.high).filter(|_| ranged).unwrap_or((value, value));
-        let full = |mpps: f64| mpps >= FULL * wire_mpps;
-        Some(match (full(low), full(high)) {
-            (true, _) => Self::Yes,
-            (false, false) => Self::No,
-            (false, true) => Self::Unknown,
-        })
-    }
-
-    fn is(yes: bool) -> Self {
-        if yes { Self::Yes } else { Self::No }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::Unknown => "unknown",
-        }
-    }
+/// What a rule of thumb says of a rate of memory: that of the table, in GB/s.
+fn rule_of(table: &Table, memory_mb_s: Option<f64>) -> Option<bool> {
+    let rule = table.extra.get("rule_gb_s").and_then(toml::Value::as_float);
+    rule.zip(memory_mb_s).map(|(rule, memory)| memory / 1e3 >= rule)
 }
 
 /// Verdicts that are published, and what was said of them.
@@ -182,16 +165,16 @@ struct Right {
 }
 
 impl Right {
-    fn see(&mut self, published: &str, rule: Option<Verdict>, model: Option<Verdict>) {
-        let published = match published {
-            "yes" => Verdict::Yes,
-            "no" => Verdict::No,
+    fn see(&mut self, published: &str, rule: Option<bool>, model: Option<&Verdict>) {
+        let is_yes = match published {
+            "yes" => true,
+            "no" => false,
             _ => return,
         };
-        self.rule.extend(rule.map(|rule| rule == published));
+        self.rule.extend(rule.map(|rule| rule == is_yes));
         match model {
-            Some(Verdict::Unknown) => self.unknown += 1,
-            model => self.model.extend(model.map(|model| model == published)),
+            Some(Verdict::Unknown { .. }) => self.unknown += 1,
+            model => self.model.extend(model.map(|model| (*model == Verdict::Yes) == is_yes)),
         }
     }
 
@@ -209,43 +192,37 @@ fn right_of(all: &[bool]) -> String {
     format!("{} of {}", all.iter().filter(|right| **right).count(), all.len())
 }
 
-/// What a rule of thumb and the model say of wire rate, beside what is published. The model's word
-/// has its range where rows enough tell one, and what binds or what is needed.
-fn verdicts(cell: &mut Cell, row: &Row<'_>, ranged: Option<&Ask>, right: &mut Right) {
+/// What a rule of thumb and the model say of wire rate, beside what is published, and the server's
+/// row. The model's word has its range where rows enough tell one, and what binds or is needed.
+fn verdicts(cell: &mut Cell, row: &Row<'_>, ranged: bool, right: &mut Right) -> ServerRow {
     let published = row.text("wire_rate").unwrap_or("-");
-    let rule = row.table.extra.get("rule_gb_s").and_then(toml::Value::as_float);
-    let rule = rule.zip(row.number("mem_mb_s"));
-    let rule = rule.map(|(rule, memory)| Verdict::is(memory / 1e3 >= rule));
+    let rule = rule_of(row.table, row.number("mem_mb_s"));
     let asked = ask(row);
-    let model = asked.as_ref();
-    let model = model.and_then(|ask| Verdict::of(cell, ask.wire_mpps, ranged.is_some()));
-    right.see(published, rule, model);
-    let range = cell.low.zip(cell.high).filter(|_| ranged.is_some());
-    let why = match (model, range) {
-        (Some(Verdict::No), Some((low, high))) => {
-            format!(": {}, {low:.1} to {high:.1} M/s", cell.bottleneck)
-        }
-        (Some(Verdict::Unknown), Some((low, high))) => {
-            format!(": {low:.1} to {high:.1} M/s; needs a measured rate of this processor")
-        }
-        _ => String::new(),
+    let model = asked.as_ref().and_then(|ask| model_of(cell, ask.wire_mpps, ranged));
+    right.see(published, rule, model.as_ref());
+    let told = match &model {
+        Some(verdict) if ranged => verdict.to_string(),
+        Some(verdict) => verdict.word().to_owned(),
+        None => "-".to_owned(),
     };
+    let gap = if cell.says.is_empty() { String::new() } else { format!("{}; ", cell.says) };
     cell.says = format!(
-        "{}wire rate: published {published}, rule {}, model {}{why}",
-        if cell.says.is_empty() { String::new() } else { format!("{}; ", cell.says) },
-        word(rule),
-        word(model)
+        "{gap}wire rate: published {published}, rule {}, model {told}",
+        rule.map_or("-", word)
     );
+    let unasked = Verdict::Unknown { needs: "clock of a core and memory's rate".to_owned() };
+    ServerRow { rule, ..ServerRow::of(row, cell, model.unwrap_or(unasked)) }
 }
 
-fn word(is: Option<Verdict>) -> &'static str {
-    is.map_or("-", Verdict::word)
+fn word(is: bool) -> &'static str {
+    if is { "yes" } else { "no" }
 }
 
-/// A slot behind the chipset: what four lanes of the second generation carry to it and from it.
-fn chipset(table: &Table) -> Option<Cell> {
+/// A slot behind the chipset, of one of the servers: what four lanes of the second generation carry
+/// to it and from it.
+fn chipset(table: &Table, right: &mut Right) -> Option<(Cell, ServerRow)> {
     let published = table.extra.get("pch_slot_mpps").and_then(toml::Value::as_float)?;
-    let row = Row { table, at: 0, fields: table.rows.first()? };
+    let row = of_slot(table)?;
     let mut cell = Cell::new(&row, "pch_slot_mpps", Some(published));
     cell.row = "a slot behind the chipset".to_owned();
     let can = pcie::smallest_packets(pcie::packet_bps(5.0, 4, 128.0), FRAME_BYTES);
@@ -257,16 +234,39 @@ fn chipset(table: &Table) -> Option<Cell> {
     cell.left_out = cell.predicted;
     cell.bottleneck = "chipset's uplink".to_owned();
     let wire = framing::packets_per_second(LINK_GBPS * 1e9, FRAME_BYTES) / 1e6;
-    let verdict = match can.received >= FULL * wire {
-        true => "yes".to_owned(),
-        false => format!("no: chipset slot, {:.1} to {:.1} M/s", can.received, can.sent),
-    };
+    let verdict = Verdict::of_range("chipset slot", (can.received, can.sent), wire);
+    // The rule asks for the same server's memory, wherever its card is.
+    let rule = of_server(table).and_then(|row| rule_of(table, row.number("mem_mb_s")));
+    let published = Verdict::of_range("", (published, published), wire);
+    right.see(published.word(), rule, Some(&verdict));
     cell.says = format!(
         "four lanes at 5 GT/s: {:.1} M packets/s received, {:.1} sent with a doorbell each; wire \
          rate: {verdict}",
         can.received, can.sent
     );
-    Some(cell)
+    let server = ServerRow::of(&of_server(table).unwrap_or(row), &cell, verdict);
+    let named = table.extra.get("pch_slot_server").and_then(toml::Value::as_str);
+    let said = published.word().to_owned();
+    let row = ServerRow {
+        server: named.unwrap_or(&cell.row).to_owned(),
+        slot: "behind the chipset".to_owned(),
+        rule,
+        said,
+        ..server
+    };
+    Some((cell, row))
+}
+
+/// The first row, of which the cell of a slot has its table.
+fn of_slot(table: &Table) -> Option<Row<'_>> {
+    Some(Row { table, at: 0, fields: table.rows.first()? })
+}
+
+/// The row of the server that has the slot: its name begins as that one's does, up to the comma.
+fn of_server(table: &Table) -> Option<Row<'_>> {
+    let named = table.extra.get("pch_slot_server").and_then(toml::Value::as_str)?;
+    let name = named.split(',').next()?.trim();
+    table.rows().find(|row| row.text("server").is_some_and(|server| server.starts_with(name)))
 }
 
 fn conclude(

@@ -201,8 +201,20 @@ fn a_core_waits_for_its_clock_and_for_memory() {
     near(answer.baselines[0].1, 14.88095 / 14.0 - 1.0);
     let said =
         "not explained: b, cpu_base_ghz 2.0, mpps_below 5.0: below 5 and not 7.1 M packets/s";
-    let right = "verdicts on wire rate that are right: rule 4 of 4, model 2 of 3";
+    let right = "verdicts on wire rate that are right: rule 4 of 4, model 3 of 4";
     assert_eq!(answer.remarks, [said, right]);
+    let servers: Vec<(&str, &str)> =
+        answer.servers.iter().map(|one| (one.server.as_str(), one.verdict.word())).collect();
+    let [a, b, c, d, slot] = servers.as_slice() else { panic!("{servers:?}") };
+    assert_eq!([*a, *b], [("a", "no"), ("b", "no")]);
+    assert_eq!((c.1, *d), ("yes", ("d", "unknown")));
+    assert_eq!(*slot, ("a slot behind the chipset", "no"));
+    let slot = &answer.servers[4];
+    assert_eq!(slot.verdict.to_string(), "no: chipset slot, 11.7 to 13.7 M/s");
+    assert_eq!(
+        (slot.slot.as_str(), slot.said.as_str(), slot.rule),
+        ("behind the chipset", "no", None)
+    );
 }
 
 /// Rows that were made with 150 cycles and 300 bytes give them back.

@@ -10,6 +10,7 @@ use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::description::{self, Description};
 use narrows_predict::prices::{PARTS, cost};
+use narrows_predict::wire_rate::verdict;
 use narrows_predict::{Engine, Found, Said, of_host, search};
 use narrows_report::whatif::{Change, population, svg, text};
 use narrows_report::{Analysis, bus};
@@ -205,6 +206,7 @@ fn answer(
                     "set": set,
                     "today": before,
                     "reaches": after,
+                    "wire_rate": after.iter().find_map(verdict),
                     "measured": base.measured,
                     "unused": engine.parameters.unused,
                     "cost": cost,

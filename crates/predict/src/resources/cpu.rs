@@ -16,6 +16,8 @@ use narrows_model::result::{Provenance, ResourceName};
 /// Streams act as so many to this power: 19.7, 36.2 and 41.9 Gb/s of one, two and four streams were
 /// measured on two CPUs.
 const STREAMS_POWER: f64 = 0.9;
+/// Half the 80 % range of a core that looks for packets, as a logarithm.
+pub const CORE_HALF: f64 = 0.13;
 /// Half the 80 % range of a family that the table does not have, as a logarithm, beside that of
 /// where interrupts are taken.
 const HALF_UNKNOWN: f64 = 0.45;
@@ -251,7 +253,7 @@ impl Engine {
             of("c", cycles, "cycles", fitted),
             of("B", wait, "B", fitted),
         ];
-        Ok(resource(ResourceName::Cpu, cores * mpps, ends(0.13), says).with(with))
+        Ok(resource(ResourceName::Cpu, cores * mpps, ends(CORE_HALF), says).with(with))
     }
 }
 

@@ -9,6 +9,8 @@ mod nic;
 mod pcie;
 mod wire;
 
+pub(crate) use cpu::CORE_HALF;
+
 use crate::engine::Engine;
 use crate::said::Known;
 use crate::traffic::Traffic;

@@ -31,7 +31,10 @@ impl Engine {
     fn packets(&self, traffic: Traffic, group: &Group) -> Option<Resource> {
         let (most, range) = match (&self.server.engine_mpps, self.server.asked.model) {
             (Some(said), _) => (said.clone(), (1.0, 1.0)),
-            (None, Some(model)) => (port_mpps(model)?, ends(PACKETS_HALF)),
+            (None, Some(model)) => {
+                let (low, high) = ends(PACKETS_HALF);
+                (port_mpps(model)?, (if model.at_line_rate { 1.0 } else { low }, high))
+            }
             (None, None) => return None,
         };
         let n = self.ports(group);

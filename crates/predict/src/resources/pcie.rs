@@ -45,7 +45,8 @@ impl Engine {
         ];
         if traffic == Traffic::Packets {
             let can = pcie::smallest_packets(packets, self.server.frame.value);
-            let (value, most) = (can.received.min(can.sent), can.received.min(can.sent_batched));
+            // The range is from the direction that gets fewer to the other: nobody says which one.
+            let (value, most) = (can.received.min(can.sent), can.received.max(can.sent));
             let n = count as f64;
             return resource(name, n * value, (1.0, most / value), says).with(with);
         }

@@ -1,0 +1,49 @@
+//! Servers by what they do of the wire's rate in packets: the table of ntop's post, and of any other
+//! servers with the same fields.
+
+use crate::{Cell, Row};
+use narrows_predict::wire_rate::Verdict;
+use serde::Serialize;
+
+/// One server, or one slot of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ServerRow {
+    /// As the table calls it, its processor where that is in the name.
+    pub server: String,
+    /// Its chipset.
+    pub chipset: Option<String>,
+    /// Clock of a core in GHz, the faster of those that are told.
+    pub clock_ghz: Option<f64>,
+    /// What a core copies in GB/s, as the table counts it.
+    pub memory_gb_s: Option<f64>,
+    /// Where the card is; a table that says nothing has it where nothing else holds it back.
+    pub slot: String,
+    /// Millions of packets a second that were published.
+    pub published_mpps: Option<f64>,
+    /// The same that the model gives.
+    pub model_mpps: Option<f64>,
+    /// What the model says of the wire's rate.
+    pub verdict: Verdict,
+    /// What a rule of thumb says, where the table has one.
+    pub rule: Option<bool>,
+    /// What the source says.
+    pub said: String,
+}
+
+impl ServerRow {
+    /// From a row and what the model says of it.
+    pub(crate) fn of(row: &Row<'_>, cell: &Cell, verdict: Verdict) -> Self {
+        Self {
+            server: row.text("server").map_or_else(|| row.label(), str::to_owned),
+            chipset: row.text("chipset").map(str::to_owned),
+            clock_ghz: row.number("cpu_turbo_ghz").or(row.number("cpu_base_ghz")),
+            memory_gb_s: row.number("mem_mb_s").map(|mb| mb / 1e3),
+            slot: "not told".to_owned(),
+            published_mpps: cell.published,
+            model_mpps: cell.predicted,
+            verdict,
+            rule: None,
+            said: row.text("wire_rate").unwrap_or("-").to_owned(),
+        }
+    }
+}
