@@ -104,6 +104,31 @@ fn what_cannot_be_measured_is_refused_by_name() {
     }
 }
 
+/// On one node as well: the thread's own memory and that of node 0, by kernel, and what a copy
+/// at that rate lets a core do.
+#[test]
+fn numademos_table_has_a_row_for_each_place_and_says_what_it_lets_packets_do() {
+    let dir = folder("mem-numademo");
+    let mut command = narrows();
+    command.args(["mem", "--numademo", "--repeats", "1", "-t", "0.05", "--out"]).arg(&dir);
+    let output = run(&mut command);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", err(&output));
+    let text = out(&output);
+    let table = text.split("\nnumademo\n").nth(1).unwrap_or_else(|| panic!("{text}"));
+    let mut lines = table.lines();
+    let head = lines.next().expect("a head");
+    for kernel in ["memcpy", "write", "triad", "read"] {
+        assert!(head.contains(kernel), "{head}");
+    }
+    for place in ["local memory", "memory on node 0"] {
+        let row = table.lines().find(|line| line.trim_start().starts_with(place));
+        let row = row.unwrap_or_else(|| panic!("{place}: {table}"));
+        let figures: Vec<f64> = row.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+        assert!(figures.len() >= 4 && figures.iter().any(|mb_s| *mb_s > 100.0), "{row}");
+    }
+    assert!(table.contains("smallest packets by poll mode"), "{table}");
+}
+
 /// What arithmetic demands of any machine: one line at least is in flight, and as many loads side
 /// by side need no more time each than one alone does, beyond noise.
 #[test]

@@ -23,6 +23,13 @@ const CHAIN_BYTES_MAX: u64 = 2 << 30;
 /// Chains of pointers side by side: one core has some ten to fifty lines in flight.
 pub const CHAINS: [u32; 10] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64];
 
+/// What numademo does that a kernel here does too: its memcpy, memset and STREAM's last, and reads.
+pub const NUMADEMO: [Kernel; 4] = [Kernel::Memcpy, Kernel::Write, Kernel::Triad, Kernel::Read];
+/// As much as ntop's post gave it.
+const NUMADEMO_BYTES: Bytes = Bytes(128 << 20);
+/// What numademo calls memory of the thread's own node.
+pub const LOCAL: &str = "local memory";
+
 /// What is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
@@ -42,6 +49,8 @@ pub struct Wanted {
     pub chains: Vec<u32>,
     /// Whether bandwidth and latency between all pairs of nodes are wanted.
     pub matrix: bool,
+    /// Whether numademo's table is wanted: one thread, by where the memory is.
+    pub numademo: bool,
     /// Width of loads and stores.
     pub vector: Option<String>,
     /// Pages that buffers are made of, as the option has them.
@@ -69,6 +78,9 @@ pub fn trials(host: &Host, wanted: &Wanted, window: Nanos) -> Result<(Spot, Vec<
         trials.extend(plan.loaded(&spot)?);
     }
     trials.extend(plan.chains(&spot));
+    if wanted.numademo {
+        trials.extend(plan.numademo(host, &spot));
+    }
     if wanted.matrix {
         trials.extend(plan.matrix(host));
     }
@@ -177,6 +189,22 @@ impl Plan<'_> {
             self.made(&label, Workload::MemoryLatency, cpu, params)
         };
         self.wanted.chains.iter().map(of).collect()
+    }
+
+    /// One thread and 128 MiB: where the thread itself takes its memory from, and from each node.
+    fn numademo(&self, host: &Host, spot: &Spot) -> Vec<Trial> {
+        let cpu = spot.cpus.get(..1).unwrap_or_default();
+        let local = (LOCAL.to_owned(), None);
+        let nodes = nodes_with_memory(host);
+        let each = nodes.into_iter().map(|node| (format!("memory on node {node}"), Some(node)));
+        let of = |(place, node): (String, Option<u32>)| {
+            NUMADEMO.map(|kernel| {
+                let memory = MemoryParams { node, ..self.memory() };
+                let label = format!("{}, {place}", kernel.name());
+                self.one(&label, Workload::Memory(kernel), cpu, NUMADEMO_BYTES, memory)
+            })
+        };
+        [local].into_iter().chain(each).flat_map(of).collect()
     }
 
     fn loaded(&self, spot: &Spot) -> Result<Vec<Trial>, Unplaced> {

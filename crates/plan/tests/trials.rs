@@ -223,6 +223,20 @@ fn latency_is_by_size_by_load_and_by_node() {
     assert!(memory::trials(&alone, &matrix, Nanos(3)).is_err(), "one node has memory");
 }
 
+/// Four kernels where the thread takes its memory itself, and from each of three nodes with memory.
+#[test]
+fn numademos_table_is_one_thread_by_place() {
+    let wanted = Wanted { numademo: true, ..Wanted::default() };
+    let (_, trials) = memory::trials(&host(), &wanted, Nanos(3)).expect("trials");
+    assert_eq!(trials.len(), 4 * (1 + 3));
+    assert_eq!(labels(&trials)[..2], ["memcpy, local memory", "write, local memory"]);
+    assert_eq!(labels(&trials)[8], "memcpy, memory on node 1");
+    let node = |of: &Trial| of.params.memory.as_ref().and_then(|memory| memory.node);
+    assert_eq!((node(&trials[0]), node(&trials[4]), node(&trials[8])), (None, Some(0), Some(1)));
+    assert!(trials.iter().all(|one| one.params.streams == 1));
+    assert!(trials.iter().all(|one| one.params.working_set_bytes == Bytes(128 << 20)));
+}
+
 #[test]
 fn a_check_measures_memory_tcp_and_udp() {
     let mut host = host();

@@ -21,6 +21,7 @@ mod headline;
 mod judged;
 mod loss;
 pub mod mesh;
+pub mod numademo;
 pub mod peer_check;
 pub mod placed;
 pub mod placement;

@@ -373,6 +373,10 @@ pub struct MemArgs {
     /// Read bandwidth and latency from every node to every node
     #[arg(long)]
     pub matrix: bool,
+    /// numademo's table: one thread over 128 MiB, by kernel and by the node that the memory is on,
+    /// and what a copy at that rate lets a core do in smallest packets
+    #[arg(long)]
+    pub numademo: bool,
     /// Repeats of each measurement; six are the least for a 95 % interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,

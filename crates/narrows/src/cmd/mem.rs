@@ -17,6 +17,7 @@ use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Kernel;
 use narrows_plan::memory::{self as plan, Wanted};
 use narrows_plan::{Spot, blocks};
+use narrows_report::{Analysis, numademo};
 use narrows_runner::CourseEnd;
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
@@ -52,6 +53,11 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     let (file, end) = measurement.run()?;
     let html = args.out.out.join("report.html");
     let verdict = output::present(&file, &args.out, Some(&html))?;
+    if args.numademo && args.out.format() == "text" {
+        let stored = narrows_store::read(&file)?;
+        let summaries = Analysis::of(&stored).summaries;
+        output::print_json_or_text(false, &numademo::text(&summaries, plan::LOCAL))?;
+    }
     output::made(&file, &format!(", report {}", html.display()))?;
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, verdict))
@@ -120,7 +126,8 @@ impl Measurement<'_> {
 
 /// Without a choice: all kernels, latency by size, and node by node where there are several.
 fn wanted(args: &MemArgs, nodes: usize, cpus: u32) -> Wanted {
-    let chosen = args.latency || args.loaded || args.matrix || !args.kernels.is_empty();
+    let tables = args.latency || args.loaded || args.matrix || args.numademo;
+    let chosen = tables || !args.kernels.is_empty();
     let kernels = match (args.kernels.is_empty(), chosen) {
         (false, _) => args.kernels.clone(),
         (true, true) => Vec::new(),
@@ -136,6 +143,7 @@ fn wanted(args: &MemArgs, nodes: usize, cpus: u32) -> Wanted {
         chains: Vec::new(),
         loaded: args.loaded,
         matrix: args.matrix || !chosen && nodes > 1,
+        numademo: args.numademo,
         vector: settings.told(&kernels::VECTOR),
         pages: settings.told(&kernels::PAGES),
         working_set_bytes: settings.told(&kernels::SIZE),
