@@ -19,6 +19,8 @@ pub mod at {
     pub const SOURCE: usize = 34;
     /// UDP's destination port.
     pub const TARGET: usize = 36;
+    /// Bytes of UDP, its own header included.
+    pub const LENGTH: usize = 38;
     /// The payload of UDP, which begins with the stamp.
     pub const PAYLOAD: usize = 42;
 }

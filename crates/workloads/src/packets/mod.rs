@@ -10,5 +10,6 @@ pub mod frame;
 pub mod link;
 pub mod over;
 pub mod receivers;
+pub mod ring;
 pub mod senders;
 pub mod stamp;

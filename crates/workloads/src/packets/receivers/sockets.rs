@@ -34,10 +34,10 @@ pub fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
     Ok(Receivers { name, works })
 }
 
-/// A program that lets packets pass, where they are sent raw over a veth pair of this host.
-fn pass(told: &Flow, socket: &Socket) -> Result<Option<OwnedFd>, LoadError> {
+/// A program that lets packets pass, where a veth pair of this host drops them without one.
+pub(super) fn pass(told: &Flow, socket: &Socket) -> Result<Option<OwnedFd>, LoadError> {
     let stream = told.stream();
-    if !senders::named(stream.sender.as_deref())?.2 || told.job.namespace.is_none() {
+    if !senders::wants_program(stream.sender.as_deref()) || told.job.namespace.is_none() {
         return Ok(None);
     }
     let link = link::of(told, socket)?;

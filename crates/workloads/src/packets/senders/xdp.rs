@@ -19,6 +19,7 @@ use std::time::Duration;
 pub static SENDER: SenderKind = SenderKind {
     name: "xdp",
     says: "a program in the kernel hands frames to the driver (live frames), root or CAP_BPF",
+    wants_program: true,
     work: send,
 };
 
