@@ -20,6 +20,9 @@ use narrows_model::{BitsPerSecond, Bytes, Nanos};
 use narrows_plan::study::Settings;
 use narrows_plan::zero_loss::ZeroLoss;
 use narrows_plan::{Spot, blocks, direct as plan};
+use narrows_predict::calibration::Calibration;
+use narrows_predict::wire_rate::verdict;
+use narrows_predict::{Said, of_nic};
 use narrows_runner::Defined;
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
@@ -59,6 +62,10 @@ fn zero_loss(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> 
     output::check_folder(&peer.out.out)?;
     check_raw(args, &settings)?;
     let is_local = peer.hosts.is_empty();
+    if is_local {
+        // Where there can be none, a search would go over the loopback device unsaid.
+        Namespaces::make()?;
+    }
     if let Some(nic) = args.nic.as_ref().or(peer.bind.as_ref()) {
         settings.tell(&places::BIND, nic.clone());
     }
@@ -137,6 +144,9 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
     check_raw(args, &settings)?;
     let mut peer = args.peer.clone();
     peer.bind = args.nic.clone().or(peer.bind);
+    if let Some(nic) = &args.nic {
+        say_wire_rate(nic, &settings);
+    }
     direct::run(Measurement {
         command: StudyKind::Packets,
         peer: &peer,
@@ -148,6 +158,23 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
         diagnose: false,
         sizes: Vec::new(),
     })
+}
+
+/// Says what the model has of the wire's rate, of an interface that tells its own rate.
+fn say_wire_rate(nic: &str, settings: &Settings) {
+    let host = narrows_host::read(&Root::live());
+    let Some(nic) = host.physical_nics().find(|one| one.name == nic) else { return };
+    let frame = settings.told(&flows::LENGTH).unwrap_or(Bytes(64)).0.to_string();
+    let said = [("path", "packets".to_owned()), ("frame", frame)];
+    let said: Said = said.map(|(key, value)| (key.to_owned(), value)).into();
+    let Ok(engine) = of_nic(&host, Some(nic), &said, &Calibration::default()) else { return };
+    for reach in engine.reaches() {
+        let wire = reach.resources.iter().find(|one| one.name == "wire");
+        let rate = wire.map_or(String::new(), |wire| format!(", {:.2} M packets/s", wire.value));
+        if let Some(verdict) = verdict(&reach) {
+            note!("{} at the wire's rate{rate}: {verdict}", nic.name);
+        }
+    }
 }
 
 /// Between two namespaces of this host: nothing leaves it.

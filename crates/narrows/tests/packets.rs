@@ -1,0 +1,202 @@
+//! `narrows packets`: rings, a search against a path that limits, and what raw frames may not do.
+
+mod common;
+
+use common::starved::patiently;
+use common::{Served, err, fails, folder, is_root, narrows, out, run, serve, skip};
+use narrows_hostctl::namespaces::Namespaces;
+use serde_json::Value;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// An agent in one namespace, controllers in the other.
+struct Bench {
+    _namespaces: Namespaces,
+    here: String,
+    there: String,
+    address: String,
+    agent: Served,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let namespaces = Namespaces::make().expect("namespaces");
+        let enter = |path: String| format!("--net={path}");
+        let (there, here) = (enter(namespaces.receiver_path()), enter(namespaces.sender_path()));
+        let address = namespaces.receiver_address().to_string();
+        let agent = serve(&["nsenter", &there], &["-B", &address]);
+        Self { _namespaces: namespaces, here, there, address, agent }
+    }
+
+    /// What a line of words prints in a namespace; `None` where it fails.
+    fn inside(place: &str, words: &str) -> Option<String> {
+        let output = Command::new("nsenter").arg(place).args(words.split(' ')).output().ok()?;
+        output.status.success().then(|| out(&output))
+    }
+
+    /// The interface of a namespace.
+    fn interface(place: &str) -> String {
+        let all = Self::inside(place, "ip -o link").expect("ip");
+        let mut names = all.lines().filter_map(|line| line.split(": ").nth(1)?.split('@').next());
+        names.rfind(|name| *name != "lo").expect("an interface").to_owned()
+    }
+
+    /// `narrows packets` to the agent.
+    fn packets(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args([&self.here, env!("CARGO_BIN_EXE_narrows"), "packets", &self.address]);
+        command.args(["-p", &self.agent.port.to_string()]).env("NARROWS_KEY", &self.agent.key);
+        command.arg("--out").arg(folder(&format!("packets-{}", self.agent.port))).args(words);
+        command
+    }
+}
+
+fn json(output: &Output) -> Value {
+    let failed = |error| panic!("{error}: {}\n{}", out(output), err(output));
+    serde_json::from_str(&out(output)).unwrap_or_else(failed)
+}
+
+/// Between namespaces, by rings at both ends or at one: every packet comes, once, at each size that
+/// the interface takes.
+#[test]
+fn rings_carry_every_packet_of_any_size() {
+    if !is_root() {
+        return skip("rings", "needs root for network namespaces");
+    }
+    patiently("rings", || {
+        for (sender, receiver, length) in
+            [("ring", "ring", "64"), ("ring", "recvmmsg", "9018"), ("xdp", "ring", "594")]
+        {
+            let mut command = narrows();
+            command.args(["packets", "--sender", sender, "--receiver", receiver, "-J"]);
+            command.args(["--size", length, "--rate", "3k", "-t", "0.5", "--repeats", "1"]);
+            let output = run(command.arg("--out").arg(folder("packets-rings")));
+            assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+            let result = &json(&output)["results"][0];
+            assert_eq!(result["loss"]["lost_datagrams"], 0, "{result}");
+            let rate = result["estimate"]["value"].as_f64().expect("a rate");
+            assert!((2000.0..=3300.0).contains(&rate), "{sender}, {receiver}: {rate}");
+            let by = |end: &str| result["effective"][end].as_str().expect("a way").to_owned();
+            assert_eq!((by("sender"), by("receiver")), (sender.to_owned(), receiver.to_owned()));
+        }
+    });
+}
+
+/// A policer lets 2,000 packets through in a second, and 200 at once: nothing above it passes, and
+/// the answer is the path's and not the sender's.
+#[test]
+fn a_search_ends_at_what_the_path_lets_through() {
+    if !is_root() {
+        return skip("zero_loss", "needs root for network namespaces");
+    }
+    let bench = Bench::new();
+    let interface = Bench::interface(&bench.there);
+    let chain = format!("{{ type filter hook ingress device {interface} priority 0 ; }}");
+    // Eighteen bytes of payload and UDP's eight: nothing but what is searched with.
+    let rule = "udp length 26 limit rate over 2000/second burst 200 packets drop";
+    for words in [
+        "add table netdev packets".to_owned(),
+        format!("add chain netdev packets in {chain}"),
+        format!("add rule netdev packets in {rule}"),
+    ] {
+        if Bench::inside(&bench.there, &format!("nft {words}")).is_none() {
+            return skip("zero_loss", "nft is not there");
+        }
+    }
+    patiently("zero_loss", || {
+        let words = "--zero-loss --rate 50k --loss 10 --resolution 30 --runs-max 40 -t 0.3 \
+                     --sender sendmmsg -J --nic";
+        let words: Vec<&str> = words.split_whitespace().chain([interface.as_str()]).collect();
+        let nic = Bench::interface(&bench.here);
+        let words = [&words[..words.len() - 1], &[nic.as_str()]].concat();
+        let output = run(&mut bench.packets(&words));
+        let search = &json(&output)["searches"][0];
+        let figure = |key: &str| search[key].as_f64().unwrap_or_else(|| panic!("{key}: {search}"));
+        let (passes, loses) =
+            (figure("passes_packets_per_second"), figure("loses_packets_per_second"));
+        // A tenth may be lost, and the bucket is a third of what a window of 0.3 s lets through.
+        let most = 2000.0 / 0.9 * (1.0 + 200.0 / 600.0);
+        assert!(passes <= most && loses > passes, "{search}");
+        assert!(loses <= 2.0 * most && passes > 200.0, "{search}");
+    });
+}
+
+#[test]
+fn without_namespaces_nothing_is_measured_in_their_stead() {
+    if !is_root() {
+        let mut command = narrows();
+        let words = ["packets", "--zero-loss", "--rate", "10k", "--sender", "sendmmsg"];
+        fails(command.args(words).arg("--out").arg(folder("packets-user")), 5, "namespace");
+        return;
+    }
+    let script = "p=$(mktemp -d) && cp \"$0\" $p/narrows && chmod 755 $p && chmod 755 $p/narrows \
+        && mkdir -m 777 $p/out && setpriv --reuid 65534 --regid 65534 --clear-groups $p/narrows \
+        packets \"$@\" --out $p/out; c=$?; rm -rf $p; exit $c";
+    for words in ["-t 0.1", "--zero-loss --rate 10k --sender sendmmsg -t 0.1"] {
+        let mut command = Command::new("sh");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_narrows")]).args(words.split(' '));
+        fails(command.env_remove("NARROWS_KEY"), 5, "namespace");
+    }
+}
+
+#[test]
+fn raw_frames_leave_only_as_a_user_says() {
+    if !is_root() {
+        return skip("raw_frames", "needs root for network namespaces");
+    }
+    let bench = Bench::new();
+    let nic = Bench::interface(&bench.here);
+    for sender in ["ring", "xdp"] {
+        let sender = ["--sender", sender, "-t", "0.1", "--repeats", "1"];
+        let of = |words: &[&str], code: i32, says: &str| {
+            fails(&mut bench.packets(&[&sender[..], words].concat()), code, says);
+        };
+        of(&["--rate", "1k"], 2, "only on an interface that is named");
+        of(&["--nic", &nic], 2, "only at a rate that is named");
+        for group in ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01"] {
+            of(&["--nic", &nic, "--rate", "1k", "--mac", group], 5, "is no single interface's");
+        }
+        let other = "02:00:00:00:00:77";
+        of(&["--nic", &nic, "--rate", "1k", "--mac", other], 5, "is not the peer's");
+    }
+}
+
+/// A controller that counts by a program before its interface, and has begun to.
+fn counting(bench: &Bench, nic: &str) -> Child {
+    let words = ["-R", "--receiver", "xdp", "--nic", nic, "--rate", "1k", "-t", "30"];
+    let mut command = bench.packets(&words);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("narrows")
+}
+
+fn until(holds: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < end {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+/// The program goes with the process that held it, and the interface takes no others' frames.
+#[test]
+fn a_kill_leaves_no_program_before_an_interface() {
+    if !is_root() {
+        return skip("kill", "needs root for network namespaces");
+    }
+    let bench = Bench::new();
+    let nic = Bench::interface(&bench.here);
+    let link = || Bench::inside(&bench.here, &format!("ip -d link show {nic}")).expect("ip");
+    let mut running = counting(&bench, &nic);
+    let attached = until(|| link().contains("prog/xdp"));
+    let during = link();
+    // As a crash would end it: nothing of it runs any more.
+    running.kill().expect("kill");
+    running.wait().expect("ended");
+    assert!(attached, "no program was attached: {during}");
+    assert!(during.contains("promiscuity 0"), "{during}");
+    assert!(until(|| !link().contains("prog/xdp")), "{}", link());
+    assert!(link().contains("promiscuity 0"), "{}", link());
+}
