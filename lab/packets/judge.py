@@ -1,0 +1,48 @@
+"""What lab/packets/test has measured: figures, and what must be so of them on any machine."""
+
+import json
+import os
+import sys
+
+LIMIT = 20_000
+# A twentieth may be lost, and 500 pass at once in a window of 0.4 s and its warm-up.
+MOST = LIMIT / 0.95 * 1.10
+
+out = sys.argv[1]
+wrong = []
+
+
+def read(name):
+    with open(os.path.join(out, name)) as file:
+        return json.load(file)
+
+
+rates = {}
+for sender in ("xdp", "ring", "sendmmsg"):
+    result = read(f"{sender}.json")["results"][0]
+    rates[sender] = (result["estimate"] or {}).get("value") or 0.0
+    took = result["effective"]["sender"]
+    if took != sender:
+        wrong.append(f"{sender}: {took} sent")
+    if rates[sender] <= 0.0:
+        wrong.append(f"{sender}: no packet came")
+    print(f"{sender}: {rates[sender]:,.0f} packets/s came")
+
+rate = os.path.join(out, "trafgen-rate")
+if os.path.exists(rate):
+    with open(rate) as file:
+        trafgen = float(file.read())
+    print(f"trafgen: {trafgen:,.0f} packets/s came; xdp has {rates['xdp'] / max(trafgen, 1):.1f} times that")
+else:
+    print("trafgen: not installed, left out")
+
+search = read("search.json")["searches"][0]
+passes, loses = search["passes_packets_per_second"], search["loses_packets_per_second"]
+print(f"policer of {LIMIT:,}/s: {search['end']}, passes {passes}, loses {loses}, {search['runs']} runs")
+if loses is None:
+    wrong.append("the search found no rate that loses")
+if passes is not None and passes > MOST:
+    wrong.append(f"{passes} packets/s cannot have passed {LIMIT}/s")
+for line in wrong:
+    print(f"wrong: {line}", file=sys.stderr)
+sys.exit(1 if wrong else 0)
