@@ -14,7 +14,7 @@ const CAPABILITIES_MAX: usize = 48;
 /// Why there is none.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// Only the header could be read.
+    /// Only the beginning could be read.
     Denied,
     /// The function has no such capability.
     Absent,
@@ -63,7 +63,7 @@ const SPEEDS_GTS: [Option<f64>; 7] =
     [None, Some(2.5), Some(5.0), Some(8.0), Some(16.0), Some(32.0), Some(64.0)];
 
 /// A register of 32 bits.
-fn word(config: &[u8], at: usize) -> Result<u32, Gap> {
+pub fn word(config: &[u8], at: usize) -> Result<u32, Gap> {
     let bytes = config.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
     bytes
         .map(u32::from_le_bytes)
@@ -71,7 +71,7 @@ fn word(config: &[u8], at: usize) -> Result<u32, Gap> {
 }
 
 /// Where the capability begins.
-fn find(config: &[u8]) -> Result<usize, Gap> {
+pub fn find(config: &[u8]) -> Result<usize, Gap> {
     let byte = |at: usize| config.get(at).copied();
     let lists = byte(0x06).is_some_and(|status| status & 0x10 != 0);
     if !lists {

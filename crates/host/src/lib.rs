@@ -4,6 +4,7 @@
 //!
 //! Nothing in here fails: what cannot be read is a [`narrows_model::Fact`] that says why.
 
+pub mod acs;
 pub mod ask;
 pub mod bundle;
 mod capture;

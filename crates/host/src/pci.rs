@@ -1,8 +1,9 @@
 //! PCI functions that move much data, and the functions on the way to them from the root complex.
 
-use crate::{Root, express};
+use crate::express::Gap;
+use crate::{Root, acs, express};
 use narrows_model::Fact;
-use narrows_model::host::{Device, DeviceKind, Express, Nic, PciHop, PciLink, RdmaDevice};
+use narrows_model::host::{Device, DeviceKind, Nic, PciHop, PciLink, RdmaDevice};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -123,7 +124,8 @@ fn hop(root: &Root, address: &str, dir: &str) -> PciHop {
         }),
         link: link(root, dir, &config),
         rate_bytes_per_second: Fact::default(),
-        express: settings(&config),
+        express: settings(&config, express::parse),
+        acs: settings(&config, acs::parse),
     }
 }
 
@@ -179,16 +181,17 @@ fn link(root: &Root, dir: &str, config: &Fact<Vec<u8>>) -> Fact<PciLink> {
     }
 }
 
-fn settings(config: &Fact<Vec<u8>>) -> Fact<Express> {
+/// What a reader of configuration spaces finds in one.
+fn settings<T>(config: &Fact<Vec<u8>>, parse: fn(&[u8]) -> Result<T, Gap>) -> Fact<T> {
     let from = config.source().clone();
     let Some(bytes) = config.value() else {
         return config.clone().and_then(|_| Err(String::new()));
     };
-    match express::parse(bytes) {
+    match parse(bytes) {
         Ok(value) => Fact::Known { value, from },
-        Err(express::Gap::Absent) => Fact::Absent { from, said: None },
-        Err(express::Gap::Denied) => Fact::Denied { from },
-        Err(express::Gap::Malformed(text)) => Fact::Malformed { from, text },
+        Err(Gap::Absent) => Fact::Absent { from, said: None },
+        Err(Gap::Denied) => Fact::Denied { from },
+        Err(Gap::Malformed(text)) => Fact::Malformed { from, text },
     }
 }
 

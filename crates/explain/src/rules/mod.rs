@@ -57,6 +57,7 @@ mod packet_cost;
 mod path_capacity;
 mod path_shared;
 mod pause_frames;
+mod pcie_acs;
 mod pcie_bifurcated;
 mod pcie_link;
 mod pcie_payload;
@@ -156,6 +157,7 @@ pub static RULES: &[&Rule] = &[
     &path_capacity::RULE,
     &path_shared::RULE,
     &pause_frames::RULE,
+    &pcie_acs::RULE,
     &pcie_bifurcated::RULE,
     &pcie_link::RULE,
     &pcie_payload::RULE,

@@ -74,6 +74,26 @@ pub const OF_THE_PATH: &[&str] = &[
     "one segment in twenty marked",
 ];
 
+/// A NIC and an accelerator below one switch whose ports redirect.
+fn peers_behind_a_switch() -> [Device; 2] {
+    let acs = Acs { request_redirect: true, completion_redirect: true, ..Acs::default() };
+    let hop =
+        |address: &str| PciHop { address: address.into(), acs: known(acs), ..PciHop::default() };
+    let of = |kind, port: &str, address: &str| Device {
+        kind,
+        address: address.into(),
+        names: Vec::new(),
+        driver: known("driver".into()),
+        node: known(1),
+        is_virtual: false,
+        path: ["0000:c0:00.0", "0000:c1:00.0", port, address].map(hop).into(),
+    };
+    [
+        of(DeviceKind::Network, "0000:c2:00.0", "0000:c3:00.0"),
+        of(DeviceKind::Accelerator, "0000:c2:01.0", "0000:c4:00.0"),
+    ]
+}
+
 pub const CAUSES: &[Cause] = &[
     Cause {
         name: "a module pulled",
@@ -103,6 +123,11 @@ pub const CAUSES: &[Cause] = &[
                 hop.link = known(link);
             }
         },
+    },
+    Cause {
+        name: "a switch that redirects",
+        rules: &["pcie-acs"],
+        plant: |study, _| study.host.devices.extend(peers_behind_a_switch()),
     },
     Cause {
         name: "payloads of 128 B",

@@ -3,7 +3,7 @@
 
 use super::secrets::{Kind, Secrets};
 use super::{Answers, Content, Owner, table};
-use crate::tuning;
+use crate::{acs, tuning};
 use narrows_model::{Fact, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,8 +32,6 @@ const GROUPS_KEPT: [&str; 14] = [
     "systemd",
     "cpu,cpuacct",
 ];
-/// What is kept of a PCI function's configuration space.
-const PCI_CONFIG_BYTES: usize = 256;
 /// The folders whose entries may be named by the owner.
 const OWNERS_NAMES: [&str; 2] = ["sys/class/net", "sys/class/infiniband"];
 /// Lines of files that name the very machine: on Arm and s390 `/proc/cpuinfo` has some.
@@ -152,8 +150,7 @@ impl Masking {
             }
             // Beyond the first 256 bytes a PCI function may tell its serial number.
             content if path.ends_with("/config") => {
-                let mut bytes = content.bytes().unwrap_or_default();
-                bytes.truncate(PCI_CONFIG_BYTES);
+                let mut bytes = acs::without_the_rest(&content.bytes().unwrap_or_default());
                 masking.secrets.hide_bytes(&mut bytes);
                 Content::of(&bytes)
             }

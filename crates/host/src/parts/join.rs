@@ -347,6 +347,7 @@ fn take_path(known: &mut Vec<PciHop>, other: &[PciHop]) -> Vec<(String, Topic, [
                 set.max_payload_bytes, set.max_read_request_bytes
             )
         });
+        fill(&mut both.acs, &second.acs, |_| String::new());
         fill(&mut both.class, &second.class, |_| String::new());
         fill(&mut both.rate_bytes_per_second, &second.rate_bytes_per_second, |_| String::new());
         if both.name == "unknown" {

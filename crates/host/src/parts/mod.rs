@@ -80,5 +80,6 @@ pub fn bare_path(address: &str) -> Vec<PciHop> {
         link: Fact::absent("only the address is told"),
         rate_bytes_per_second: Fact::absent("only the address is told"),
         express: Fact::absent("only the address is told"),
+        acs: Fact::absent("only the address is told"),
     }]
 }

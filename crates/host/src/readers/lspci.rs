@@ -4,10 +4,11 @@
 //! The way to a function is found by the buses of the bridges (`Bus: primary=..`).
 
 use super::{BadText, Reader, short};
+use crate::acs;
 use crate::express::{self, Gap};
 use crate::parts::{self, Part};
 use crate::pci;
-use narrows_model::host::{Device, Express, PciHop, PciLink};
+use narrows_model::host::{Acs, Device, Express, PciHop, PciLink};
 use narrows_model::{Bytes, Fact};
 use std::collections::BTreeMap;
 
@@ -314,6 +315,7 @@ impl<'a> Function<'a> {
             link: self.link(from),
             rate_bytes_per_second: Fact::absent(from),
             express: self.express(from),
+            acs: self.acs(from),
         }
     }
 
@@ -370,6 +372,33 @@ impl<'a> Function<'a> {
             }),
         };
         Fact::known(settings, from)
+    }
+
+    /// Registers where they reach that far; of an output that names no capabilities nobody asked.
+    fn acs(&self, from: &str) -> Fact<Acs> {
+        match acs::parse(&self.registers) {
+            Ok(acs) => return Fact::known(acs, from),
+            Err(Gap::Malformed(text)) => return Fact::malformed(from, text),
+            Err(Gap::Absent | Gap::Denied) => {}
+        }
+        let is_set = |word: &str| self.line("ACSCtl:").is_some_and(|line| line.contains(word));
+        if self.line("ACSCtl:").is_some() {
+            let acs = Acs {
+                request_redirect: is_set("ReqRedir+"),
+                completion_redirect: is_set("CmpltRedir+"),
+                upstream_forwarding: is_set("UpstreamFwd+"),
+                egress_control: is_set("EgressCtrl+"),
+            };
+            return Fact::known(acs, from);
+        }
+        if self.text("Capabilities: <access denied>").is_some() {
+            return Fact::Denied { from: narrows_model::Source(from.to_owned()) };
+        }
+        let lists = self.text("Capabilities: [").is_some();
+        if lists && self.text("Access Control Services").is_none() {
+            return Fact::absent(from);
+        }
+        Fact::default()
     }
 }
 
@@ -506,6 +535,23 @@ mod tests {
             let card = device(&text);
             assert_eq!(card.path[1].name, pci::known_as(0x15b3, 0x1017));
         }
+    }
+
+    #[test]
+    fn what_a_port_redirects_is_read_from_words() {
+        let acs = |text: &str| device(text).path[0].acs.clone();
+        let end = "\tCapabilities: [90] Express (v2) Root Port";
+        let with = |words: &str| TEXT.replace(end, &format!("{words}{end}"));
+        let capability = "\tCapabilities: [148 v1] Access Control Services\n\
+            \t\tACSCap:\tSrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl+\n";
+        let set =
+            "\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir- UpstreamFwd+ EgressCtrl-\n";
+        let want = Acs { request_redirect: true, upstream_forwarding: true, ..Acs::default() };
+        assert_eq!(acs(&with(&format!("{capability}{set}"))).value(), Some(&want));
+        assert!(acs(&with(capability)).is_unasked(), "what it can do is not what it does");
+        assert!(matches!(acs(TEXT), Fact::Absent { .. }) && !acs(TEXT).is_unasked());
+        let short = "3b:00.0 Ethernet controller: Mellanox Technologies MT27800\n";
+        assert!(device(short).path[0].acs.is_unasked(), "nobody asked for capabilities");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub use nic::{
     Coalescing, Gid, Irq, Nic, Pause, Queues, RdmaDevice, RdmaPort, Rings, Steering,
     VirtualFunctions,
 };
-pub use pci::{Device, DeviceKind, ExpansionSlot, Express, PciHop, PciLink};
+pub use pci::{Acs, Device, DeviceKind, ExpansionSlot, Express, PciHop, PciLink};
 pub use sources::{Disagreement, Said, Topic, Unused};
 
 use crate::{Bytes, Fact};

@@ -54,6 +54,23 @@ pub struct PciHop {
     pub rate_bytes_per_second: Fact<BytesPerSecond>,
     /// Packet sizes it is set to (configuration space; root).
     pub express: Fact<Express>,
+    /// Whether it sends up to the root complex what devices below tell each other (configuration
+    /// space; root).
+    #[serde(default)]
+    pub acs: Fact<Acs>,
+}
+
+/// What access control services (ACS) of a PCI Express function are set to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Acs {
+    /// Requests from one device to another go up to the root complex.
+    pub request_redirect: bool,
+    /// Answers to these go up to the root complex.
+    pub completion_redirect: bool,
+    /// Requests that came down are sent up again.
+    pub upstream_forwarding: bool,
+    /// Single ports are closed to requests from here.
+    pub egress_control: bool,
 }
 
 /// Settings of a PCI Express function.
