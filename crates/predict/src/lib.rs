@@ -56,7 +56,7 @@ pub use resources::between::{LinkRate, link_rate};
 pub use resources::{Parameter, Resource};
 pub use round_trip::{TRIPS, Trip};
 pub use said::{KEYS, Known, Said};
-pub use search::{Found, search};
+pub use search::{Batch, Found, Kit, NoKit, search};
 pub use server::{Server, fastest};
 pub use stack::Interrupts;
 pub use study::{of_cell, predict};

@@ -1,9 +1,14 @@
-//! All populations of so many modules in a server's slots, ranked.
+//! All populations of so many modules in a server's slots, ranked. Modules of several sizes are in
+//! `mixed`.
+
+mod kit;
+mod mixed;
 
 use crate::engine::Engine;
 use crate::resources::Group;
 use crate::server::Server;
 use crate::traffic::Traffic;
+pub use kit::{Batch, Kit, NoKit};
 use narrows_dimm::platform::Platform;
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -35,6 +40,9 @@ impl fmt::Display for Unsearchable {
 pub struct Found {
     /// Modules of every channel by socket.
     pub modules: Vec<Vec<u32>>,
+    /// Sizes of every channel's modules by socket, in GiB; none where all are alike.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sizes_gib: Vec<Vec<Vec<u32>>>,
     /// Modules by which the sockets differ.
     pub uneven: u32,
     /// Sets of each socket.
@@ -55,11 +63,7 @@ pub struct Found {
 /// sockets alike, one interleave set a socket, bandwidth of memory, and then the lower of TCP and
 /// UDP. Of those with the same sets one stands for all. How many there are, and the best `keep`;
 /// an error for more sockets than the model has seen.
-pub fn search(
-    engine: &Engine,
-    modules: u32,
-    keep: usize,
-) -> Result<(u64, Vec<Found>), Unsearchable> {
+pub fn search(engine: &Engine, kit: &Kit, keep: usize) -> Result<(u64, Vec<Found>), Unsearchable> {
     let server = &engine.server;
     let sockets = server.modules.len().max(1);
     if sockets > 2 {
@@ -69,8 +73,27 @@ pub fn search(
     let platform = platform.ok_or(Unsearchable::Interleaving)?;
     let by_depth: Vec<Engine> =
         (0..=server.slots_per_channel).map(|depth| at_depth(engine, platform, depth)).collect();
+    let (all, mut found) = match kit.batches() {
+        [] => (0, Vec::new()),
+        [one] => of_alike(&by_depth, platform, one.count, sockets),
+        batches => mixed::of_sizes(&by_depth, platform, batches, sockets),
+    };
+    found.sort_by(in_makers_order);
+    found.truncate(keep);
+    Ok((all, found))
+}
+
+/// All populations of so many like modules: how many there are, and one of each kind.
+fn of_alike(
+    by_depth: &[Engine],
+    platform: &Platform,
+    modules: u32,
+    sockets: usize,
+) -> (u64, Vec<Found>) {
+    let Some(server) = by_depth.first().map(|engine| &engine.server) else { return (0, vec![]) };
     let each = choices(server, platform, modules);
-    let none = [Choice { modules: Vec::new(), count: 0, sets: Vec::new(), like_it: 1 }];
+    let none =
+        [Choice { modules: Vec::new(), sizes: Vec::new(), count: 0, sets: Vec::new(), like_it: 1 }];
     let others: &[Choice] = if sockets == 1 { &none } else { &each };
     let mut found: Vec<Found> = Vec::new();
     let mut all = 0u64;
@@ -78,13 +101,10 @@ pub fn search(
         for far in others.iter().filter(|far| near.count + far.count == modules) {
             all = all.saturating_add(near.like_it.saturating_mul(far.like_it));
             let both = if sockets == 1 { vec![near] } else { vec![near, far] };
-            let depth = both.iter().map(|choice| choice.depth()).max().unwrap_or(0);
-            found.extend(by_depth.get(depth as usize).map(|engine| weigh(engine, &both)));
+            found.extend(weigh(by_depth, &both));
         }
     }
-    found.sort_by(in_makers_order);
-    found.truncate(keep);
-    Ok((all, found))
+    (all, found)
 }
 
 /// The server with the speed of so many modules on its fullest channel: on all of them, for
@@ -97,8 +117,10 @@ fn at_depth(engine: &Engine, platform: &Platform, depth: u32) -> Engine {
     one
 }
 
-/// What one population gives.
-fn weigh(engine: &Engine, both: &[&Choice]) -> Found {
+/// What one population gives; `None` for more modules on a channel than it has slots.
+fn weigh(by_depth: &[Engine], both: &[&Choice]) -> Option<Found> {
+    let depth = both.iter().map(|choice| choice.depth()).max().unwrap_or(0);
+    let engine = by_depth.get(depth as usize)?;
     let near = &both[0].sets;
     let far = both.get(1).is_some_and(|far| far.count > 0);
     let port = Group { socket: 0, nics: 1, work: 0 };
@@ -107,8 +129,10 @@ fn weigh(engine: &Engine, both: &[&Choice]) -> Found {
         engine.carried(traffic, near, far, both.len()).min(wire)
     };
     let narrowest = both.iter().filter_map(|choice| choice.sets.iter().min()).sum::<usize>();
-    Found {
+    let sizes = both.iter().map(|choice| choice.sizes.clone());
+    Some(Found {
         modules: both.iter().map(|choice| choice.modules.clone()).collect(),
+        sizes_gib: sizes.filter(|channels| !channels.is_empty()).collect(),
         uneven: both.get(1).map_or(0, |far| both[0].count.abs_diff(far.count)),
         sets: both.iter().map(|choice| choice.sets.clone()).collect(),
         mts: engine.server.mts.as_ref().map_or(0.0, |mts| mts.value),
@@ -116,7 +140,7 @@ fn weigh(engine: &Engine, both: &[&Choice]) -> Found {
         tcp_gbps: reach(Traffic::Tcp),
         udp_gbps: reach(Traffic::Udp),
         channels: both.iter().map(|choice| choice.sets.iter().sum::<usize>()).sum(),
-    }
+    })
 }
 
 /// Sockets alike, one set a socket, bandwidth, rate; and then what leaves programs more channels.
@@ -143,6 +167,8 @@ fn lower(found: &Found) -> f64 {
 struct Choice {
     /// One of them.
     modules: Vec<u32>,
+    /// Sizes of every channel's modules in GiB; none where all are alike.
+    sizes: Vec<Vec<u32>>,
     count: u32,
     sets: Vec<usize>,
     /// How many there are.
@@ -164,15 +190,25 @@ impl Choice {
     }
 }
 
+/// Groups of a socket's channels, and how many are in each, of which it does not matter which holds
+/// what: those of a controller, and where the family joins certain channels only, the pairs.
+fn exchangeable(platform: &Platform) -> (usize, usize) {
+    if platform.sets.is_empty() {
+        return (platform.controllers as usize, platform.channels.max(1) as usize);
+    }
+    (platform.channels_per_socket() as usize / 2, 2)
+}
+
 /// Every kind of population of a socket with at most so many modules. Which channels of a
 /// controller hold how many does not matter to the sets, only how many channels do: so controllers
 /// are filled in falling order, and counted as often as their channels can be exchanged.
 fn choices(server: &Server, platform: &Platform, modules: u32) -> Vec<Choice> {
     let slots = server.slots_per_channel;
     let mut one: Vec<(Vec<u32>, u64)> = Vec::new();
-    falling(platform.channels.max(1) as usize, slots, &mut Vec::new(), &mut one);
+    let (groups, channels) = exchangeable(platform);
+    falling(channels, slots, &mut Vec::new(), &mut one);
     let mut all: Vec<(Vec<u32>, u64)> = vec![(Vec::new(), 1)];
-    for _ in 0..platform.controllers {
+    for _ in 0..groups {
         all = all
             .iter()
             .flat_map(|(before, n)| {
@@ -186,7 +222,7 @@ fn choices(server: &Server, platform: &Platform, modules: u32) -> Vec<Choice> {
     let channels = platform.channels as usize;
     for (modules, like_it) in all {
         let (count, sets) = (modules.iter().sum(), server.ways(&modules));
-        let one = Choice { modules, count, sets, like_it: 0 };
+        let one = Choice { modules, sizes: Vec::new(), count, sets, like_it: 0 };
         let kind = kinds.entry((count, one.sets.clone(), one.depth()));
         let kind = kind.or_insert_with(|| one.clone());
         // The one that makers show: controllers alike where they can be, the first one first.

@@ -8,7 +8,7 @@ use narrows_dimm::interleave::sets;
 use narrows_dimm::missing::Missing;
 use narrows_dimm::platform::Platform;
 use narrows_model::Bytes;
-use narrows_model::host::{ChannelId, Module, Slot, SlotPlace};
+use narrows_model::host::{ChannelId, Label, Module, Slot, SlotPlace};
 
 /// Share of the channels' peak that one read for each write reaches (measured on one Cascade Lake
 /// node with a vendor's checker; field notes).
@@ -63,25 +63,38 @@ fn less(is: bool, share: f64) -> f64 {
 /// Ways of the interleave sets of one socket, from the modules of its channels, controllers one
 /// after the other. An error says what of the platform is not known.
 pub fn ways(modules: &[u32], platform: &Platform) -> Result<Vec<usize>, Missing> {
+    let alike: Vec<Vec<u32>> =
+        modules.iter().map(|count| vec![ALIKE_GIB; *count as usize]).collect();
+    ways_of_sizes(&alike, platform)
+}
+
+/// Size that modules are taken to have where only their number matters.
+const ALIKE_GIB: u32 = 32;
+
+/// The same from the sizes of each channel's modules in GiB. Where the family can join certain
+/// channels only, they stand in the order of the processor maker's letters.
+pub fn ways_of_sizes(channels: &[Vec<u32>], platform: &Platform) -> Result<Vec<usize>, Missing> {
     let each = platform.channels.max(1) as usize;
-    let one = |at: usize, full: bool| Slot {
-        at: Some(SlotPlace {
-            socket: 0,
-            channel: ChannelId::numbered(at),
-            controller: Some((at / each) as u32),
-        }),
-        module: full.then(|| Module {
-            size_bytes: Some(Bytes::gib(32)),
+    let letter = |at: usize| u8::try_from(at).ok().map(|at| char::from(b'A'.saturating_add(at)));
+    let named = |at: usize| match letter(at).filter(|_| !platform.sets.is_empty()) {
+        Some(letter) => ChannelId::OfSocket(Label::from(letter.to_string().as_str())),
+        None => ChannelId::numbered(at),
+    };
+    let one = |at: usize, gib: Option<u32>| Slot {
+        at: Some(SlotPlace { socket: 0, channel: named(at), controller: Some((at / each) as u32) }),
+        module: gib.map(|gib| Module {
+            size_bytes: Some(Bytes::gib(u64::from(gib))),
             is_dram: true,
             ..Module::default()
         }),
         ..Slot::default()
     };
-    let slots: Vec<Slot> = modules
-        .iter()
-        .enumerate()
-        .flat_map(|(at, n)| (0..(*n).max(1)).map(move |_| one(at, *n > 0)))
-        .collect();
+    let mut slots: Vec<Slot> = Vec::new();
+    for (at, sizes) in channels.iter().enumerate() {
+        // An empty slot each, so that a channel without modules is there.
+        slots.push(one(at, None));
+        slots.extend(sizes.iter().map(|gib| one(at, Some(*gib))));
+    }
     let found = sets(&slots, platform, 1)?;
     let found = found.by_socket.into_values().flatten();
     Ok(found.map(|set| set.ways()).filter(|ways| *ways > 0).collect())

@@ -69,7 +69,11 @@ fn large_servers_are_searched_and_larger_ones_refused() {
         for socket in 0..sockets {
             set.insert(format!("memory.socket{socket}"), one.clone());
         }
-        search(&of_host(&Host::default(), &set, &Calibration::default()).expect("a machine"), 24, 1)
+        search(
+            &of_host(&Host::default(), &set, &Calibration::default()).expect("a machine"),
+            &Kit::alike(24),
+            1,
+        )
     };
     let (all, found) = of(2).expect("a search");
     assert!(all > 1_000_000 && found[0].sets == [[12], [12]], "{all} {found:?}");
@@ -79,7 +83,7 @@ fn large_servers_are_searched_and_larger_ones_refused() {
 #[test]
 fn the_best_population_of_a_number_is_one_even_set() {
     let machine = machine(&[("memory.socket1", "0,0,0/0,0,0")]);
-    let (all, found) = search(&machine, 8, 3).expect("a search");
+    let (all, found) = search(&machine, &Kit::alike(8), 3).expect("a search");
     // Of twelve channels with at most two modules each, eight modules: the coefficient of x^8
     // in (1 + x + x^2)^12.
     let mut ways_to = vec![1u64];
@@ -93,9 +97,9 @@ fn the_best_population_of_a_number_is_one_even_set() {
     assert_eq!(all, ways_to[8]);
     // Eight modules on two sockets: four channels of two controllers each.
     assert_eq!(found[0].sets, [[4], [4]], "{found:?}");
-    let (_, seven) = search(&machine, 7, 2).expect("a search");
+    let (_, seven) = search(&machine, &Kit::alike(7), 2).expect("a search");
     assert_ne!(seven[0].sets, seven[1].sets, "one stands for all of a shape");
-    let (_, one) = search(&machine, 1, 1).expect("a search");
+    let (_, one) = search(&machine, &Kit::alike(1), 1).expect("a search");
     assert_eq!(one[0].channels, 1);
 }
 

@@ -2,7 +2,7 @@
 
 use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
-use narrows_predict::{Engine, Found, Said, of_host, search};
+use narrows_predict::{Engine, Found, Kit, Said, of_host, search};
 
 /// A server of so many like processors without modules.
 fn engine(processor: &str, mts: u32, sockets: usize, channels: &str) -> Engine {
@@ -17,7 +17,7 @@ fn engine(processor: &str, mts: u32, sockets: usize, channels: &str) -> Engine {
 }
 
 fn best(engine: &Engine, modules: u32) -> Found {
-    let (_, found) = search(engine, modules, 1).expect("a search");
+    let (_, found) = search(engine, &Kit::alike(modules), 1).expect("a search");
     found.into_iter().next().expect("a population")
 }
 
@@ -91,7 +91,7 @@ fn two_modules_a_channel_run_at_what_the_platform_allows() {
 #[test]
 fn sockets_alike_come_before_one_set_and_that_before_bandwidth() {
     let engine = engine(SKYLAKE.0, SKYLAKE.1, 2, SKYLAKE.2);
-    let (_, found) = search(&engine, 16, 60).expect("a search");
+    let (_, found) = search(&engine, &Kit::alike(16), 60).expect("a search");
     let kind = |found: &Found| {
         let alike = found.uneven == 0 && found.sets[0] == found.sets[1];
         (!alike, found.sets.iter().any(|sets| sets.len() > 1))
@@ -102,4 +102,69 @@ fn sockets_alike_come_before_one_set_and_that_before_bandwidth() {
     // Six and two channels a socket carry no more in their narrowest set, and are two sets.
     let two_sets = found.iter().find(|one| one.sets == [[6, 2], [6, 2]]).expect("it is there");
     assert!(two_sets.memory_gb_s < found[0].memory_gb_s && found[0].sets == [[4], [4]]);
+}
+
+/// Sizes of every channel's modules, of the best population of a kit.
+fn best_of(processor: (&str, u32, &str), sockets: usize, kit: &str) -> Found {
+    let engine = engine(processor.0, processor.1, sockets, processor.2);
+    let kit = Kit::parse(kit).expect("a kit");
+    let (tried, found) = search(&engine, &kit, 1).expect("a search");
+    assert!(tried > 0);
+    let best = found.into_iter().next().expect("a population");
+    let placed: u32 = best.modules.iter().flatten().sum();
+    assert_eq!(placed, kit.count(), "every module has a place: {best:?}");
+    best
+}
+
+#[test]
+fn two_sizes_are_one_set_where_every_channel_can_hold_as_much() {
+    // A large and a small one on each channel: Dell's and Lenovo's manuals, capacities mixed.
+    let found = best_of(SKYLAKE, 2, "12x64+12x32");
+    assert_eq!(found.sets, [[6], [6]]);
+    assert_eq!(found.sizes_gib, vec![vec![vec![64, 32]; 6]; 2]);
+    assert_eq!((found.uneven, found.mts), (0, 2666.0));
+    // Two small ones beside each large one: four channels alike, two of each controller.
+    let found = best_of(SKYLAKE, 1, "2x64+4x32");
+    assert_eq!(found.sets, [[4]]);
+    assert_eq!(found.sizes_gib.concat().iter().map(|own| own.iter().sum::<u32>()).max(), Some(64));
+    let found = best_of(ROME, 1, "8x64+8x32");
+    assert_eq!((found.sets, found.sizes_gib), (vec![vec![8]], vec![vec![vec![64, 32]; 8]]));
+    // What cannot be one set is said to be several: more memory on two channels than on four.
+    let found = best_of(BROADWELL, 1, "2x64+3x32");
+    assert!(found.sets[0].len() > 1, "{found:?}");
+}
+
+#[test]
+fn sockets_get_as_many_of_each_size() {
+    for kit in ["8x64+8x32", "6x64+2x32", "3x64+3x32", "5x64+2x32", "1x64+1x32"] {
+        let found = best_of(SKYLAKE, 2, kit);
+        let count = |socket: usize, gib: u32| {
+            found.sizes_gib[socket].iter().flatten().filter(|size| **size == gib).count()
+        };
+        for gib in [64, 32] {
+            assert!(count(0, gib).abs_diff(count(1, gib)) <= 1, "{kit}: {found:?}");
+        }
+        assert!([0, 1].iter().all(|at| found.modules[*at].iter().sum::<u32>() > 0), "{kit}");
+    }
+    let engine = engine(SKYLAKE.0, SKYLAKE.1, 1, SKYLAKE.2);
+    let kit = Kit::parse("12x32+1x64").expect("a kit");
+    assert!(search(&engine, &kit, 5).expect("a search").1.is_empty(), "13 modules, 12 slots");
+}
+
+#[test]
+fn four_modules_of_an_epyc_are_on_channels_that_can_be_one_set() {
+    let of = |processor: &str, modules: u32| best(&engine(processor, 3200, 1, ROME.2), modules);
+    // Letters A to H in a row: ABCD, CDGH or EFGH; of 7003 six as AC or BC with D, EG or FG and H.
+    let four = of(ROME.0, 4);
+    assert!(
+        [[1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 0, 1, 1, 1, 1]]
+            .iter()
+            .any(|want| four.modules[0] == want),
+        "{four:?}"
+    );
+    let six = of("AMD EPYC 7543", 6);
+    assert_eq!(six.sets, [[6]]);
+    let row = &six.modules[0];
+    assert_eq!((row[0] + row[1], row[2..4] == [1, 1], row[6..8] == [1, 1]), (1, true, true));
+    assert_ne!(of(ROME.0, 6).sets, [[6]], "7002 has no set of six");
 }

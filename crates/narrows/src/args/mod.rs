@@ -33,6 +33,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use narrows_control::limits::Net;
 use narrows_model::workload::Kernel;
 use narrows_model::{BitsPerSecond, Bytes};
+use narrows_predict::{Kit, NoKit};
 use narrows_report::formats::FORMATS;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -430,9 +431,9 @@ pub struct PredictArgs {
     /// Write a picture of today and the change, as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// The best populations of so many modules in this server's slots
+    /// The best populations of so many modules in this server's slots; by size in GB dimms=8x32+4x64
     #[arg(long, value_name = "dimms=N", value_parser = dimms)]
-    pub search: Option<u32>,
+    pub search: Option<Kit>,
     /// Print one JSON document
     #[arg(long, short = 'J')]
     pub json: bool,
@@ -556,9 +557,9 @@ fn rate(text: &str) -> Result<BitsPerSecond, Untaken> {
     Some(rate).filter(|rate| rate.0 >= 1.0).ok_or(Untaken::Beyond("1 bit/s or more"))
 }
 
-fn dimms(text: &str) -> Result<u32, Untaken> {
-    let number = text.strip_prefix("dimms=").and_then(|number| number.parse().ok());
-    number.filter(|n| (1..=96).contains(n)).ok_or(Untaken::form(text, "dimms=N, 1 to 96"))
+fn dimms(text: &str) -> Result<Kit, Untaken> {
+    let kit = text.strip_prefix("dimms=").ok_or(NoKit::Form).and_then(Kit::parse);
+    kit.map_err(|why| Untaken::Kit { text: text.to_owned(), why })
 }
 
 fn seconds(text: &str) -> Result<f64, Untaken> {

@@ -1,5 +1,6 @@
 //! Why a word of the command line is not one that its option takes.
 
+use narrows_predict::NoKit;
 use std::error::Error;
 use std::fmt;
 
@@ -24,6 +25,13 @@ pub enum Untaken {
     },
     /// It is beyond its bounds, which are told with their unit.
     Beyond(&'static str),
+    /// It names no modules of memory.
+    Kit {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        why: NoKit,
+    },
     /// It is not the head of a chain of records.
     Head,
 }
@@ -49,6 +57,7 @@ impl fmt::Display for Untaken {
             Self::Form { text, wanted } => write!(f, "'{text}' is not {wanted}"),
             Self::Unknown { text, what } => write!(f, "'{text}' is no {what}"),
             Self::Beyond(bounds) => write!(f, "must be {bounds}"),
+            Self::Kit { text, why } => write!(f, "'{text}' is not {why}"),
             Self::Head => f.write_str("a head has 64 hexadecimal digits"),
         }
     }

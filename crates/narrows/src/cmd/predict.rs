@@ -11,7 +11,7 @@ use narrows_predict::calibration::Calibration;
 use narrows_predict::description::{self, Description};
 use narrows_predict::prices::{PARTS, cost};
 use narrows_predict::wire_rate::verdict;
-use narrows_predict::{Engine, Found, Said, of_host, search};
+use narrows_predict::{Engine, Found, Kit, Said, of_host, search};
 use narrows_report::whatif::{Change, population, svg, text};
 use narrows_report::{Analysis, bus};
 use std::path::Path;
@@ -67,8 +67,8 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         ),
         None => {}
     }
-    if let Some(modules) = args.search {
-        return populations(args, &engine, modules);
+    if let Some(kit) = &args.search {
+        return populations(args, &engine, kit);
     }
     engine.server.runs().map_err(|why| wrong(why.to_string()))?;
     let today = today.filter(|_| !args.set.is_empty()).map(|mut today| {
@@ -219,11 +219,11 @@ fn answer(
     Ok(0)
 }
 
-fn populations(args: &PredictArgs, engine: &Engine, modules: u32) -> Result<u8, Failure> {
-    let (tried, found) = search(engine, modules, SHOWN)
-        .map_err(|why| Failure::of(Cause::NO_SEARCH, why.to_string()))?;
+fn populations(args: &PredictArgs, engine: &Engine, kit: &Kit) -> Result<u8, Failure> {
+    let (tried, found) =
+        search(engine, kit, SHOWN).map_err(|why| Failure::of(Cause::NO_SEARCH, why.to_string()))?;
     if found.is_empty() {
-        let says = format!("{modules} modules do not fit this server's slots");
+        let says = format!("{kit} do not fit this server's slots");
         return Err(Failure::of(Cause::NO_SEARCH, says));
     }
     output::print_json_or_text(
@@ -238,13 +238,27 @@ fn populations(args: &PredictArgs, engine: &Engine, modules: u32) -> Result<u8, 
                 serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
             }
             false => {
-                let mut text = format!("{tried} populations of {modules} modules, the best:\n");
+                let mut text = format!("{tried} populations of {kit}, the best:\n");
                 found.iter().for_each(|found| text += &line(found));
                 text
             }
         },
     )?;
     Ok(0)
+}
+
+/// The modules of each channel: how many, or where they are of several sizes which.
+fn placed(found: &Found) -> String {
+    if found.sizes_gib.is_empty() {
+        return population(&found.modules);
+    }
+    let channel = |sizes: &Vec<u32>| match sizes.as_slice() {
+        [] => "-".to_owned(),
+        sizes => sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("+"),
+    };
+    let socket = |own: &Vec<Vec<u32>>| own.iter().map(channel).collect::<Vec<_>>().join(",");
+    let sockets: Vec<String> = found.sizes_gib.iter().map(socket).collect();
+    format!("GB by channel {}", sockets.join(" | "))
 }
 
 fn line(found: &Found) -> String {
@@ -263,7 +277,7 @@ fn line(found: &Found) -> String {
     };
     format!(
         "  {}: {}{apart}; {:.1} GB/s at {:.0} MT/s; TCP {:.1}, UDP {:.1} Gb/s\n",
-        population(&found.modules),
+        placed(found),
         words.join(" and "),
         found.memory_gb_s,
         found.mts,
