@@ -1,0 +1,6 @@
+//! The reader of `ethtool`.
+#![no_main]
+
+mod one;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| one::drive("ethtool", bytes));
