@@ -58,6 +58,29 @@ fn a_controller_tells_its_host() {
     assert_eq!(controller.asked().last().map(String::as_str), Some(SIGNED_OUT));
 }
 
+/// What a controller tells of memory is enough for a prediction once the port's rate is said.
+#[test]
+fn a_prediction_asks_a_controller() {
+    let controller = Controller::new(Fault::None);
+    let pin = Fingerprint::of(&controller.certificate).to_string();
+    let ask = |words: &[&str]| {
+        let mut command = narrows();
+        command.args(["predict", "--from", &controller.address()]).args(words);
+        command.env(VARIABLE, PASSWORD);
+        command
+    };
+    let told = ["--bmc-user", USER, "--tls-fingerprint", &pin, "--given", "nic.gbps=100", "--json"];
+    let output = run(&mut ask(&told));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let document: serde_json::Value = serde_json::from_str(&out(&output)).expect("JSON");
+    assert!(!document["reaches"].as_array().expect("paths").is_empty(), "{document}");
+    assert_eq!(controller.asked().last().map(String::as_str), Some(SIGNED_OUT));
+    // Not trusted: as of `narrows host`, with the fingerprint that was seen.
+    refused(&mut ask(&["--bmc-user", USER]), 3, ["certificate", "--tls-fingerprint"]);
+    let file = narrows().args(["predict", "--bmc-user", USER]).output().expect("narrows");
+    assert_eq!(file.status.code(), Some(2), "{}", err(&file));
+}
+
 /// One controller by two names stands for two: each is a host of its own, and nothing differs.
 #[test]
 fn several_controllers_are_a_fleet_and_differ_in_what_they_tell() {
@@ -161,7 +184,7 @@ fn addresses_that_are_none_are_refused_before_anything_is_asked() {
         ("host --from https://root:battery@bmc", "no user or password"),
         ("host --from redfish://bmc:0", "'0' is no port"),
         ("host --from /dev/null --bmc-user x", "is the address of a management controller"),
-        ("predict --from redfish://a", "only `narrows host` asks"),
+        ("tune --from redfish://a", "only `narrows host` and `narrows predict` ask"),
     ] {
         refused(narrows().args(words.split(' ')), 2, [error, "redfish://HOST"]);
     }

@@ -1,4 +1,4 @@
-//! Options of `host` for a management controller.
+//! Options of `host` and `predict` for a management controller.
 
 use clap::Args as ClapArgs;
 use narrows_bmc::Fingerprint;

@@ -405,11 +405,13 @@ pub struct PredictArgs {
           conflicts_with_all = ["from", "set", "search", "published"])]
     pub score: Option<PathBuf>,
     /// The host: a capture, a folder, an SMBIOS table, dmidecode's text, a study, or a description
-    /// (TOML); without it this one
+    /// (TOML), or redfish://HOST, a management controller; without it this one
     ///
     /// A study's measurements replace assumed values.
-    #[arg(long, value_name = "FILE|DIR")]
+    #[arg(long, value_name = "PATH", group = "described")]
     pub from: Option<PathBuf>,
+    #[command(flatten)]
+    pub bmc: BmcArgs,
     /// A study of this host, whose measurements replace assumed values
     #[arg(long, value_name = "FILE")]
     pub calibrate: Option<PathBuf>,

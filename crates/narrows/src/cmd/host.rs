@@ -165,7 +165,10 @@ fn check(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     if bmc::is_address(path) {
-        let says = format!("{}: only `narrows host` asks a controller", path.display());
+        let says = format!(
+            "{}: only `narrows host` and `narrows predict` ask a controller",
+            path.display()
+        );
         return Err(Failure::of(Cause::BMC_ADDRESS, says));
     }
     let seen = std::fs::metadata(path).and_then(|data| match data.is_file() {

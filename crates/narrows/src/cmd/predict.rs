@@ -122,6 +122,9 @@ fn base(args: &PredictArgs) -> Result<Base, Failure> {
     let (mut measured, mut described) = (Calibration::default(), Description::default());
     let host = match &args.from {
         None => narrows_host::read(&Root::live()),
+        Some(from) if super::bmc::is_address(from) => {
+            super::host::open_together(std::slice::from_ref(from), &args.bmc)?
+        }
         Some(from) if is_study(from) => {
             let stored = narrows_store::read(from)?;
             measured = Calibration::of(&stored, &Analysis::of(&stored).summaries);
