@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hostctl", &["model"]),
     ("interop", &["control", "hostctl", "model", "workloads"]),
     ("model", &[]),
+    ("mpi", &[]),
     ("plan", &["model"]),
     ("predict", &["dimm", "model", "stats"]),
     ("profile", &["model", "stats"]),
@@ -52,7 +53,7 @@ const THINKING: &[&str] = &[
     "validate",
 ];
 /// The rooms that may hold unsafe code.
-const UNSAFE: &[&str] = &["counters", "host", "rdma", "workloads"];
+const UNSAFE: &[&str] = &["counters", "host", "mpi", "rdma", "workloads"];
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("workspace")

@@ -1,0 +1,245 @@
+//! The calls of MPI that are used, for either ABI.
+
+use crate::symbols::symbol;
+use crate::{Mpi, MpiError, Window};
+use libloading::os::unix::Library;
+use std::cell::RefCell;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+
+/// What the implementations differ in.
+pub trait Abi {
+    /// A communicator, a type, an operation, a request.
+    type Handle: Copy;
+    /// The handles of the objects that every library has.
+    fn handles(library: &Library) -> Result<Handles<Self::Handle>, MpiError>;
+}
+
+/// Handles of the objects that every library has.
+pub struct Handles<H> {
+    pub world: H,
+    pub byte: H,
+    pub double: H,
+    pub sum: H,
+    pub no_request: H,
+    /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`, which are the same in both ABIs.
+    pub ignore: *mut c_void,
+}
+
+/// A message's buffer, elements, their type, the other rank, a tag, the communicator.
+type Sends<H> = unsafe extern "C" fn(*const c_void, c_int, H, c_int, c_int, H) -> c_int;
+type Receives<H> =
+    unsafe extern "C" fn(*mut c_void, c_int, H, c_int, c_int, H, *mut c_void) -> c_int;
+type Begins<H> = unsafe extern "C" fn(*const c_void, c_int, H, c_int, c_int, H, *mut H) -> c_int;
+type Expects<H> = unsafe extern "C" fn(*mut c_void, c_int, H, c_int, c_int, H, *mut H) -> c_int;
+type Asks<H> = unsafe extern "C" fn(H, *mut c_int) -> c_int;
+
+struct Calls<H> {
+    init: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int,
+    finalize: unsafe extern "C" fn() -> c_int,
+    abort: unsafe extern "C" fn(H, c_int) -> c_int,
+    rank: Asks<H>,
+    size: Asks<H>,
+    name: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
+    send: Sends<H>,
+    receive: Receives<H>,
+    isend: Begins<H>,
+    irecv: Expects<H>,
+    wait_all: unsafe extern "C" fn(c_int, *mut H, *mut c_void) -> c_int,
+    barrier: unsafe extern "C" fn(H) -> c_int,
+    sum: unsafe extern "C" fn(*const c_void, *mut c_void, c_int, H, H, H) -> c_int,
+    to_all: unsafe extern "C" fn(*const c_void, c_int, H, *mut c_void, c_int, H, H) -> c_int,
+    gather: unsafe extern "C" fn(*const c_void, c_int, H, *mut c_void, c_int, H, c_int, H) -> c_int,
+    share: unsafe extern "C" fn(*mut c_void, c_int, H, c_int, H) -> c_int,
+}
+
+impl<H> Calls<H> {
+    fn of(library: &Library) -> Result<Self, MpiError> {
+        Ok(Self {
+            init: symbol(library, "MPI_Init")?,
+            finalize: symbol(library, "MPI_Finalize")?,
+            abort: symbol(library, "MPI_Abort")?,
+            rank: symbol(library, "MPI_Comm_rank")?,
+            size: symbol(library, "MPI_Comm_size")?,
+            name: symbol(library, "MPI_Get_processor_name")?,
+            send: symbol(library, "MPI_Send")?,
+            receive: symbol(library, "MPI_Recv")?,
+            isend: symbol(library, "MPI_Isend")?,
+            irecv: symbol(library, "MPI_Irecv")?,
+            wait_all: symbol(library, "MPI_Waitall")?,
+            barrier: symbol(library, "MPI_Barrier")?,
+            sum: symbol(library, "MPI_Allreduce")?,
+            to_all: symbol(library, "MPI_Alltoall")?,
+            gather: symbol(library, "MPI_Gather")?,
+            share: symbol(library, "MPI_Bcast")?,
+        })
+    }
+}
+
+/// A library that was started.
+pub struct World<A: Abi> {
+    calls: Calls<A::Handle>,
+    handles: Handles<A::Handle>,
+    version: String,
+    rank: usize,
+    size: usize,
+    /// Requests under way, kept so that no window needs memory of its own.
+    requests: RefCell<Vec<A::Handle>>,
+}
+
+/// The one tag: order says which message is which.
+const TAG: c_int = 7;
+/// More than either implementation's `MPI_MAX_PROCESSOR_NAME`.
+const NAME_BYTES: usize = 512;
+
+impl<A: Abi> World<A> {
+    /// Starts MPI in this process.
+    pub fn start(library: &Library, version: String) -> Result<Self, MpiError> {
+        let (calls, handles) = (Calls::of(library)?, A::handles(library)?);
+        // SAFETY: MPI_Init may be called without the program's arguments (MPI 4.1, section 11.2),
+        // and `Loaded` starts a library once.
+        let code = unsafe { (calls.init)(ptr::null_mut(), ptr::null_mut()) };
+        if code != 0 {
+            return Err(MpiError::NotStarted { library: version, code });
+        }
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: both are numbers of ours, and MPI has begun.
+        unsafe {
+            (calls.rank)(handles.world, &mut rank);
+            (calls.size)(handles.world, &mut size);
+        }
+        let (rank, size) = (rank as usize, size as usize);
+        Ok(Self { calls, handles, version, rank, size, requests: RefCell::default() })
+    }
+
+    /// Ends all ranks where a call failed: buffers may still be written to.
+    fn held(&self, code: c_int) {
+        if code != 0 {
+            // SAFETY: it does not come back, and takes a number.
+            unsafe { (self.calls.abort)(self.handles.world, 1) };
+            std::process::abort();
+        }
+    }
+}
+
+/// A length as MPI counts; what is longer than it can count ends the program.
+fn count(length: usize) -> c_int {
+    c_int::try_from(length).unwrap_or_else(|_| std::process::abort())
+}
+
+impl<A: Abi> Mpi for World<A> {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn host(&self) -> String {
+        let (mut name, mut length) = ([0_u8; NAME_BYTES], 0);
+        // SAFETY: the buffer is longer than the longest name of either ABI.
+        self.held(unsafe { (self.calls.name)(name.as_mut_ptr().cast(), &mut length) });
+        let name = name.get(..length as usize).unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
+    }
+
+    fn barrier(&self) {
+        // SAFETY: no buffer is given.
+        self.held(unsafe { (self.calls.barrier)(self.handles.world) });
+    }
+
+    fn send(&self, bytes: &[u8], to: usize) {
+        let (at, length) = (bytes.as_ptr().cast(), count(bytes.len()));
+        let Handles { world, byte, .. } = self.handles;
+        // SAFETY: MPI_Send reads the slice and is done with it when it comes back.
+        self.held(unsafe { (self.calls.send)(at, length, byte, count(to), TAG, world) });
+    }
+
+    fn receive(&self, into: &mut [u8], from: usize) {
+        let (at, length) = (into.as_mut_ptr().cast(), count(into.len()));
+        let Handles { world, byte, ignore, .. } = self.handles;
+        // SAFETY: MPI_Recv writes no more than the length that it is told; a longer message is an
+        // error of its own.
+        let code =
+            unsafe { (self.calls.receive)(at, length, byte, count(from), TAG, world, ignore) };
+        self.held(code);
+    }
+
+    fn exchange(&self, window: Window<'_>, with: usize) {
+        let Window { out, into, each, sends, receives } = window;
+        if out.len() < each * sends || into.len() < each * receives {
+            std::process::abort();
+        }
+        let Handles { world, byte, no_request, ignore, .. } = self.handles;
+        let (length, with) = (count(each), count(with));
+        let mut requests = self.requests.borrow_mut();
+        requests.clear();
+        requests.resize(sends + receives, no_request);
+        let (coming, going) = requests.split_at_mut(receives);
+        for (n, request) in coming.iter_mut().enumerate() {
+            // SAFETY: the slices of `into` do not overlap, lie inside it as was just checked, and
+            // are borrowed until MPI_Waitall below has come back.
+            let at = unsafe { into.as_mut_ptr().add(n * each) }.cast();
+            // SAFETY: as above; the request's place does not move before MPI_Waitall.
+            let code = unsafe { (self.calls.irecv)(at, length, byte, with, TAG, world, request) };
+            self.held(code);
+        }
+        for (n, request) in going.iter_mut().enumerate() {
+            // SAFETY: inside `out`, as was just checked; it is only read.
+            let at = unsafe { out.as_ptr().add(n * each) }.cast();
+            // SAFETY: as above.
+            let code = unsafe { (self.calls.isend)(at, length, byte, with, TAG, world, request) };
+            self.held(code);
+        }
+        let (all, first) = (count(requests.len()), requests.as_mut_ptr());
+        // SAFETY: so many requests are there, each begun above; statuses are not asked for.
+        self.held(unsafe { (self.calls.wait_all)(all, first, ignore) });
+    }
+
+    fn sum(&self, of: &[f64], into: &mut [f64]) {
+        let length = count(of.len().min(into.len()));
+        let (from, to) = (of.as_ptr().cast(), into.as_mut_ptr().cast());
+        let Handles { world, double, sum, .. } = self.handles;
+        // SAFETY: both have so many numbers, and do not overlap.
+        self.held(unsafe { (self.calls.sum)(from, to, length, double, sum, world) });
+    }
+
+    fn to_all(&self, out: &[u8], into: &mut [u8], each: usize) {
+        if out.len() < each * self.size || into.len() < each * self.size {
+            std::process::abort();
+        }
+        let (from, to) = (out.as_ptr().cast(), into.as_mut_ptr().cast());
+        let Handles { world, byte, .. } = self.handles;
+        let each = count(each);
+        // SAFETY: both have `each` bytes for every rank, as was just checked.
+        self.held(unsafe { (self.calls.to_all)(from, each, byte, to, each, byte, world) });
+    }
+
+    fn gather(&self, bytes: &[u8], into: &mut [u8]) {
+        if self.rank == 0 && into.len() < bytes.len() * self.size {
+            std::process::abort();
+        }
+        let (from, to) = (bytes.as_ptr().cast(), into.as_mut_ptr().cast());
+        let Handles { world, byte, .. } = self.handles;
+        let each = count(bytes.len());
+        // SAFETY: at rank 0 there is room for all, as was just checked; elsewhere it is not used.
+        self.held(unsafe { (self.calls.gather)(from, each, byte, to, each, byte, 0, world) });
+    }
+
+    fn share(&self, bytes: &mut [u8]) {
+        let (at, length) = (bytes.as_mut_ptr().cast(), count(bytes.len()));
+        let Handles { world, byte, .. } = self.handles;
+        // SAFETY: every rank gives as many bytes, which are written and not kept.
+        self.held(unsafe { (self.calls.share)(at, length, byte, 0, world) });
+    }
+
+    fn finish(&self) {
+        // SAFETY: nothing is under way: every call above waits for what it began.
+        self.held(unsafe { (self.calls.finalize)() });
+    }
+}

@@ -1,0 +1,107 @@
+//! MPI through a library that is loaded when it is needed: the same program runs under Open MPI and
+//! under MPICH and what shares its ABI, and a host without either runs all else of narrows.
+//!
+//! The two differ in what a handle is: a pointer to a symbol of the library in [`openmpi`], a
+//! number in [`mpich`]. What is above them is one.
+
+mod calls;
+mod library;
+mod mpich;
+mod openmpi;
+mod symbols;
+
+pub use library::{Flavour, Loaded, load, ready};
+
+use thiserror::Error;
+
+/// Why there is no MPI to be had.
+#[derive(Debug, Error)]
+pub enum MpiError {
+    /// No library of any name that is known.
+    #[error("no MPI library can be loaded: {why}")]
+    Missing {
+        /// The loader's words about the last that was tried.
+        why: String,
+    },
+    /// A library that is none of MPI's, or has an ABI that is not known.
+    #[error("{library} is no MPI library that narrows knows: it has no {symbol}")]
+    Strange {
+        /// The file that was loaded.
+        library: String,
+        /// What was looked for.
+        symbol: String,
+    },
+    /// A launcher of one implementation, and the library of another: each rank is alone.
+    #[error("the launcher is {launcher}'s and the library {library}: each rank would be alone")]
+    Mixed {
+        /// Whose variables the launcher has set.
+        launcher: String,
+        /// What the library says that it is.
+        library: String,
+    },
+    /// The library found another number of ranks than the launcher said.
+    #[error("the launcher started {launched} ranks and {library} found {found}")]
+    Alone {
+        /// Ranks, by the launcher's variable.
+        launched: usize,
+        /// Ranks, by the library.
+        found: usize,
+        /// What the library says that it is.
+        library: String,
+    },
+    /// It did not start.
+    #[error("{library} did not start: MPI_Init gave {code}")]
+    NotStarted {
+        /// What the library says that it is.
+        library: String,
+        /// Its error class.
+        code: i32,
+    },
+}
+
+/// One rank among the others of `MPI_COMM_WORLD`.
+///
+/// A call that fails ends all ranks, as MPI's own handler of errors does: none gives an error back.
+pub trait Mpi {
+    /// Number of this rank, from 0.
+    fn rank(&self) -> usize;
+    /// How many ranks there are.
+    fn size(&self) -> usize;
+    /// What the library says that it is, one line.
+    fn version(&self) -> &str;
+    /// Name of this rank's host, by the library.
+    fn host(&self) -> String;
+    /// Waits for all ranks.
+    fn barrier(&self);
+    /// Sends a message and waits until its buffer is free.
+    fn send(&self, bytes: &[u8], to: usize);
+    /// Waits for a message of exactly that length.
+    fn receive(&self, into: &mut [u8], from: usize);
+    /// Has a message under way for each slice of `out` of `each` bytes, and one coming for each of
+    /// `into`, and waits for all of them.
+    fn exchange(&self, window: Window<'_>, with: usize);
+    /// The sums over all ranks, at all ranks.
+    fn sum(&self, of: &[f64], into: &mut [f64]);
+    /// Sends the n-th slice of `each` bytes to rank n; `into` has the n-th from rank n.
+    fn to_all(&self, out: &[u8], into: &mut [u8], each: usize);
+    /// All ranks' bytes at rank 0, in order of ranks; `into` is empty elsewhere.
+    fn gather(&self, bytes: &[u8], into: &mut [u8]);
+    /// Rank 0's bytes at all ranks.
+    fn share(&self, bytes: &mut [u8]);
+    /// Leaves MPI, when all ranks do.
+    fn finish(&self);
+}
+
+/// Messages that are under way at once between two ranks.
+pub struct Window<'a> {
+    /// What is sent; empty where nothing is but a count of messages of no bytes.
+    pub out: &'a [u8],
+    /// Where what comes is put.
+    pub into: &'a mut [u8],
+    /// Bytes of a message.
+    pub each: usize,
+    /// Messages that are sent.
+    pub sends: usize,
+    /// Messages that come.
+    pub receives: usize,
+}
