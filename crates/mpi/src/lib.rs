@@ -5,9 +5,13 @@
 //! number in [`mpich`]. What is above them is one.
 
 mod calls;
+pub mod carried;
+pub mod fabric;
 mod library;
 mod mpich;
 mod openmpi;
+pub mod pattern;
+pub mod samples;
 mod symbols;
 
 pub use library::{Flavour, Loaded, load, ready};

@@ -1,0 +1,234 @@
+//! What carried the messages, by the counters of interfaces and devices and not by what was asked
+//! for.
+
+use crate::fabric::Fabric;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Less payload than this is lost among what else an interface carries.
+pub const TELLING_BYTES: u64 = 1 << 20;
+/// A device that sent this share of the payload has carried it.
+const CARRIED_SHARE: f64 = 0.95;
+/// Interfaces that sent no more than this share of it have not.
+const BESIDE_SHARE: f64 = 0.05;
+/// Ports of RDMA devices count in words of four bytes.
+const WORD_BYTES: u64 = 4;
+
+/// Bytes that each interface of this network namespace and each port of an RDMA device has sent.
+pub fn sent() -> BTreeMap<String, u64> {
+    let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let mut all = interfaces(&text);
+    for device in fs::read_dir("/sys/class/infiniband").into_iter().flatten().flatten() {
+        for port in fs::read_dir(device.path().join("ports")).into_iter().flatten().flatten() {
+            let words = fs::read_to_string(port.path().join("counters/port_xmit_data"));
+            let words = words.ok().and_then(|text| text.trim().parse::<u64>().ok());
+            let (device, port) = (device.file_name(), port.file_name());
+            let name = format!("{}:{}", device.to_string_lossy(), port.to_string_lossy());
+            all.extend(words.map(|words| (name, words.saturating_mul(WORD_BYTES))));
+        }
+    }
+    all
+}
+
+fn interfaces(text: &str) -> BTreeMap<String, u64> {
+    let line = |line: &str| {
+        let (name, rest) = line.split_once(':')?;
+        Some((name.trim().to_owned(), rest.split_whitespace().nth(8)?.parse().ok()?))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// What each sent since then, in bytes; what was not there then is left out.
+pub fn since(before: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let grown = |(name, now): (String, u64)| {
+        let grew = now.checked_sub(*before.get(&name)?)?;
+        Some((name, grew))
+    };
+    sent().into_iter().filter_map(grown).collect()
+}
+
+/// What one host did in a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostSeen {
+    /// Payload that its ranks sent to other hosts, in bytes; of collectives the least that any
+    /// algorithm sends.
+    pub away_bytes: u64,
+    /// Payload that its ranks sent to each other, in bytes.
+    pub within_bytes: u64,
+    /// Bytes that its interfaces and ports sent meanwhile.
+    pub sent_bytes: BTreeMap<String, u64>,
+}
+
+/// What the counters say of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Carried {
+    /// It was this that carried the payload.
+    By {
+        /// The interface, the port, or `memory`.
+        what: String,
+        /// Bytes that it sent a byte of payload: headers make it more than one. `None` of memory.
+        share: Option<f64>,
+    },
+    /// It was not what was asked for.
+    Not {
+        /// How that is known.
+        why: String,
+    },
+    /// Nothing shows it.
+    Unproven {
+        /// What is missing.
+        why: String,
+    },
+}
+
+/// Judges a run by the counters of its hosts.
+pub fn judge(asked: Option<&Fabric>, hosts: &[HostSeen]) -> Carried {
+    let unproven = |why: &str| Carried::Unproven { why: why.to_owned() };
+    let away: u64 = hosts.iter().map(|host| host.away_bytes).sum();
+    let within: u64 = hosts.iter().map(|host| host.within_bytes).sum();
+    if away.max(within) < TELLING_BYTES {
+        return unproven("too few bytes to tell from other traffic");
+    }
+    if away < TELLING_BYTES {
+        return inside(asked, hosts, within);
+    }
+    if asked == Some(&Fabric::Shm) {
+        return Carried::Not { why: "the ranks are on several hosts".to_owned() };
+    }
+    let device = asked.and_then(Fabric::device);
+    if asked.is_some() && device.is_none() {
+        return unproven("the provider chooses its device: name it with @INTERFACE");
+    }
+    let telling = || hosts.iter().filter(|host| host.away_bytes >= TELLING_BYTES);
+    let share = |host: &HostSeen, name: &str| {
+        let sent = host.sent_bytes.get(name)?;
+        Some(*sent as f64 / host.away_bytes as f64)
+    };
+    // The least over the hosts: each of them must have used it.
+    let least = |name: &str| {
+        telling()
+            .map(|host| share(host, name))
+            .collect::<Option<Vec<f64>>>()?
+            .into_iter()
+            .reduce(f64::min)
+    };
+    match device {
+        Some(device) => match least(device) {
+            None => unproven(&format!("{device} has no counter on every host")),
+            Some(share) if share >= CARRIED_SHARE => {
+                Carried::By { what: device.to_owned(), share: Some(share) }
+            }
+            Some(share) => {
+                let percent = 100.0 * share;
+                let why = format!("{device} sent {percent:.1} % of the payload that left its host");
+                Carried::Not { why }
+            }
+        },
+        None => {
+            let names = telling().flat_map(|host| host.sent_bytes.keys());
+            let shares = names.filter_map(|name| Some((name, least(name)?)));
+            let most = shares.max_by(|a, b| a.1.total_cmp(&b.1));
+            match most.filter(|(_, share)| *share >= CARRIED_SHARE) {
+                Some((name, share)) => Carried::By { what: name.clone(), share: Some(share) },
+                None => unproven("no interface of one name sent the payload on every host"),
+            }
+        }
+    }
+}
+
+/// The same of ranks that share one host.
+fn inside(asked: Option<&Fabric>, hosts: &[HostSeen], within: u64) -> Carried {
+    let sent = |name: Option<&str>| -> u64 {
+        let of = hosts.iter().flat_map(|host| &host.sent_bytes);
+        of.filter(|(of, _)| name.is_none_or(|name| name == *of)).map(|(_, sent)| sent).sum()
+    };
+    let share = |bytes: u64| bytes as f64 / within as f64;
+    let (all, loopback) = (share(sent(None)), share(sent(Some("lo"))));
+    let is_memory = matches!(asked, None | Some(Fabric::Shm));
+    if all <= BESIDE_SHARE && is_memory {
+        return Carried::By { what: "memory".to_owned(), share: None };
+    }
+    if loopback >= CARRIED_SHARE {
+        return match asked {
+            Some(Fabric::Shm) => Carried::Not { why: "the loopback device sent it".to_owned() },
+            Some(fabric) if fabric.device() != Some("lo") => Carried::Unproven {
+                why: "the ranks share a host, and the loopback device sent it".to_owned(),
+            },
+            _ => Carried::By { what: "lo".to_owned(), share: Some(loopback) },
+        };
+    }
+    match asked {
+        Some(fabric) if *fabric != Fabric::Shm && all <= BESIDE_SHARE => Carried::Not {
+            why: "the ranks share a host, and no interface sent the payload: memory did".to_owned(),
+        },
+        _ => Carried::Unproven {
+            why: format!("interfaces sent {:.0} % of it, other traffic included", 100.0 * all),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(away: u64, within: u64, sent: &[(&str, u64)]) -> HostSeen {
+        let sent_bytes = sent.iter().map(|(name, bytes)| ((*name).to_owned(), *bytes)).collect();
+        HostSeen { away_bytes: away, within_bytes: within, sent_bytes }
+    }
+
+    fn fabric(word: &str) -> Fabric {
+        word.parse().expect("a fabric")
+    }
+
+    const M: u64 = 1 << 20;
+
+    #[test]
+    fn the_interface_that_was_asked_for_must_have_sent_it_on_every_host() {
+        let asked = fabric("tcp:eth1");
+        let both = [
+            host(10 * M, 0, &[("eth0", 9), ("eth1", 10 * M + 999)]),
+            host(10 * M, 0, &[("eth0", 9), ("eth1", 11 * M)]),
+        ];
+        assert!(matches!(judge(Some(&asked), &both), Carried::By { what, .. } if what == "eth1"));
+        let other = [both[0].clone(), host(10 * M, 0, &[("eth0", 11 * M), ("eth1", 5 * M)])];
+        let Carried::Not { why } = judge(Some(&asked), &other) else { panic!("it was not eth1") };
+        assert!(why.contains("50.0 %"), "{why}");
+        let lacking = [both[0].clone(), host(10 * M, 0, &[("eth0", 11 * M)])];
+        assert!(matches!(judge(Some(&asked), &lacking), Carried::Unproven { .. }));
+        // Who asks for nothing is told what it was; what answers only is not asked.
+        let one_way = [both[0].clone(), host(40, 0, &[("eth1", 900)])];
+        assert!(matches!(judge(None, &one_way), Carried::By { what, .. } if what == "eth1"));
+        assert!(matches!(judge(Some(&Fabric::Shm), &both), Carried::Not { .. }));
+        assert!(matches!(judge(Some(&fabric("ofi:tcp")), &both), Carried::Unproven { .. }));
+    }
+
+    #[test]
+    fn ranks_of_one_host_use_memory_or_the_loopback_device() {
+        let memory = [host(0, 50 * M, &[("lo", 4000), ("eth0", 90_000)])];
+        let tcp = [host(0, 50 * M, &[("lo", 51 * M), ("eth0", 90_000)])];
+        let by = |carried: Carried| match carried {
+            Carried::By { what, .. } => what,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(by(judge(None, &memory)), "memory");
+        assert_eq!(by(judge(Some(&Fabric::Shm), &memory)), "memory");
+        assert_eq!(by(judge(None, &tcp)), "lo");
+        assert_eq!(by(judge(Some(&fabric("tcp:lo")), &tcp)), "lo");
+        assert!(matches!(judge(Some(&Fabric::Shm), &tcp), Carried::Not { .. }));
+        assert!(matches!(judge(Some(&fabric("tcp:eth0")), &tcp), Carried::Unproven { .. }));
+        assert!(matches!(judge(Some(&fabric("tcp:eth0")), &memory), Carried::Not { .. }));
+    }
+
+    #[test]
+    fn little_payload_proves_nothing() {
+        let few = [host(900, 0, &[("eth0", 5000)])];
+        assert!(matches!(judge(Some(&fabric("tcp:eth0")), &few), Carried::Unproven { .. }));
+        assert!(matches!(judge(None, &[]), Carried::Unproven { .. }));
+    }
+
+    #[test]
+    fn interfaces_are_read_by_column() {
+        let text = "Inter-| Receive |\n face |bytes\n  eth0: 1 2 3 4 5 6 7 8 9 10 11\n lo: x\n";
+        assert_eq!(interfaces(text), BTreeMap::from([("eth0".to_owned(), 9)]));
+    }
+}

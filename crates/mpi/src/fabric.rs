@@ -1,0 +1,211 @@
+//! Fabrics by one word for all implementations, and the settings that make each use it.
+
+use crate::Flavour;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// What is to carry the messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fabric {
+    /// Memory of the host that the ranks share.
+    Shm,
+    /// TCP over an interface.
+    Tcp {
+        /// Its name, the same on every host.
+        interface: String,
+    },
+    /// A provider of libfabric.
+    Ofi {
+        /// Its name: `tcp;ofi_rxm`, `verbs;ofi_rxm`, `psm3`.
+        provider: String,
+        /// The interface or domain that it is held to.
+        interface: Option<String>,
+    },
+    /// UCX over a device: an interface, or `mlx5_0:1`.
+    Ucx {
+        /// Its name, as UCX has it.
+        device: String,
+    },
+}
+
+/// A word that is no fabric.
+#[derive(Debug, Error)]
+#[error("{0:?} is none of shm, tcp:INTERFACE, ofi:PROVIDER[@INTERFACE] and ucx:DEVICE")]
+pub struct NoFabric(String);
+
+impl FromStr for Fabric {
+    type Err = NoFabric;
+
+    fn from_str(text: &str) -> Result<Self, NoFabric> {
+        let wrong = || NoFabric(text.to_owned());
+        let plain = |name: &str| {
+            let odd = |c: char| c.is_whitespace() || c.is_control() || c == ',';
+            !name.is_empty() && !name.contains(odd)
+        };
+        if text == "shm" {
+            return Ok(Self::Shm);
+        }
+        let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
+        let (name, at) = rest.split_once('@').map_or((rest, None), |(name, at)| (name, Some(at)));
+        if !plain(name) || at.is_some_and(|at| !plain(at) || kind != "ofi") {
+            return Err(wrong());
+        }
+        let name = name.to_owned();
+        match kind {
+            "tcp" => Ok(Self::Tcp { interface: name }),
+            "ofi" => Ok(Self::Ofi { provider: name, interface: at.map(str::to_owned) }),
+            "ucx" => Ok(Self::Ucx { device: name }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Fabric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shm => f.write_str("shm"),
+            Self::Tcp { interface } => write!(f, "tcp:{interface}"),
+            Self::Ofi { provider, interface: None } => write!(f, "ofi:{provider}"),
+            Self::Ofi { provider, interface: Some(at) } => write!(f, "ofi:{provider}@{at}"),
+            Self::Ucx { device } => write!(f, "ucx:{device}"),
+        }
+    }
+}
+
+/// The fabric that an implementation was not built for.
+#[derive(Debug, Error)]
+#[error("{library} was built without what {fabric} needs")]
+pub struct NotBuilt {
+    /// What the library says that it is.
+    pub library: String,
+    /// The fabric that was asked for.
+    pub fabric: String,
+}
+
+type Variables = Vec<(&'static str, String)>;
+
+impl Fabric {
+    /// The device whose counters show that it was used; `None` for memory, and where a provider
+    /// chooses by itself.
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Self::Shm => None,
+            Self::Tcp { interface } => Some(interface),
+            Self::Ofi { interface, .. } => interface.as_deref(),
+            Self::Ucx { device } => Some(device),
+        }
+    }
+
+    /// Whether UCX drives its device through verbs, and not as an interface.
+    fn is_verbs(device: &str) -> bool {
+        device.contains(':')
+    }
+
+    /// Variables that make a library use it, set before it starts.
+    pub fn variables(&self, flavour: Flavour, version: &str) -> Result<Variables, NotBuilt> {
+        match flavour {
+            Flavour::OpenMpi => Ok(self.of_open_mpi()),
+            Flavour::Mpich => self.of_mpich(version),
+        }
+    }
+
+    fn of_open_mpi(&self) -> Variables {
+        let set = |name, value: &str| (name, value.to_owned());
+        match self {
+            Self::Shm => {
+                vec![set("OMPI_MCA_pml", "ob1"), set("OMPI_MCA_btl", "self,vader")]
+            }
+            Self::Tcp { interface } => vec![
+                set("OMPI_MCA_pml", "ob1"),
+                set("OMPI_MCA_btl", "self,tcp"),
+                set("OMPI_MCA_btl_tcp_if_include", interface),
+            ],
+            Self::Ofi { provider, interface } => {
+                let mut all = vec![
+                    set("OMPI_MCA_pml", "cm"),
+                    set("OMPI_MCA_mtl", "ofi"),
+                    set("OMPI_MCA_mtl_ofi_provider_include", provider),
+                ];
+                all.extend(interface.iter().map(|at| set("FI_TCP_IFACE", at)));
+                all
+            }
+            Self::Ucx { device } => {
+                // Without the two `any` ob1 is preferred where there is no RDMA hardware.
+                let mut all = vec![
+                    set("OMPI_MCA_pml", "ucx"),
+                    set("OMPI_MCA_pml_ucx_tls", "any"),
+                    set("OMPI_MCA_pml_ucx_devices", "any"),
+                ];
+                all.extend(Self::of_ucx(device));
+                all
+            }
+        }
+    }
+
+    fn of_ucx(device: &str) -> Variables {
+        let mut all = vec![("UCX_NET_DEVICES", device.to_owned())];
+        if !Self::is_verbs(device) {
+            all.push(("UCX_TLS", "tcp,self".to_owned()));
+        }
+        all
+    }
+
+    fn of_mpich(&self, version: &str) -> Result<Variables, NotBuilt> {
+        let (ucx, ofi) = (version.contains("ch4:ucx"), version.contains("ch4:ofi"));
+        let not_local = ("MPIR_CVAR_NOLOCAL", "1".to_owned());
+        let built = match self {
+            Self::Shm => Some(Vec::new()),
+            Self::Tcp { interface } if ucx => Some(Self::of_ucx(interface)),
+            Self::Tcp { interface } if ofi => Some(vec![
+                ("FI_PROVIDER", "tcp;ofi_rxm".to_owned()),
+                ("FI_TCP_IFACE", interface.clone()),
+            ]),
+            Self::Ucx { device } if ucx => Some(Self::of_ucx(device)),
+            Self::Ofi { provider, interface } if ofi => {
+                let mut all = vec![("FI_PROVIDER", provider.clone())];
+                all.extend(interface.iter().map(|at| ("FI_TCP_IFACE", at.clone())));
+                Some(all)
+            }
+            _ => None,
+        };
+        let not_built = || NotBuilt { library: version.to_owned(), fabric: self.to_string() };
+        let mut all = built.ok_or_else(not_built)?;
+        if *self != Self::Shm {
+            all.push(not_local);
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_and_written_alike() {
+        for word in ["shm", "tcp:eth0", "ofi:tcp;ofi_rxm", "ofi:tcp;ofi_rxm@nic0", "ucx:mlx5_0:1"] {
+            assert_eq!(word.parse::<Fabric>().expect("a fabric").to_string(), word);
+        }
+        for word in ["", "tcp", "tcp:", "tcp:a,b", "tcp:a@b", "ib:mlx5_0", "ofi:x@", "ucx:a b"] {
+            assert!(word.parse::<Fabric>().is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn each_implementation_has_its_own_settings() {
+        let tcp: Fabric = "tcp:nic0".parse().expect("a fabric");
+        let set = tcp.variables(Flavour::OpenMpi, "Open MPI v4.1.4").expect("settings");
+        assert!(set.contains(&("OMPI_MCA_btl_tcp_if_include", "nic0".to_owned())), "{set:?}");
+        let set = tcp.variables(Flavour::Mpich, "MPICH 4.0.2, ch4:ucx").expect("settings");
+        assert!(set.contains(&("UCX_NET_DEVICES", "nic0".to_owned())), "{set:?}");
+        assert!(set.contains(&("MPIR_CVAR_NOLOCAL", "1".to_owned())), "{set:?}");
+        let set = tcp.variables(Flavour::Mpich, "MPICH 4.2, ch4:ofi").expect("settings");
+        assert!(set.contains(&("FI_TCP_IFACE", "nic0".to_owned())), "{set:?}");
+        let ofi: Fabric = "ofi:tcp;ofi_rxm".parse().expect("a fabric");
+        assert!(ofi.variables(Flavour::Mpich, "MPICH 4.0.2, ch4:ucx").is_err());
+        let verbs: Fabric = "ucx:mlx5_0:1".parse().expect("a fabric");
+        let set = verbs.variables(Flavour::OpenMpi, "").expect("settings");
+        assert!(!set.iter().any(|(name, _)| *name == "UCX_TLS"), "{set:?}");
+    }
+}

@@ -1,0 +1,359 @@
+//! Who sends what to whom, and how long each iteration takes.
+
+use crate::samples::Summary;
+use crate::{Mpi, Window};
+use std::time::{Duration, Instant};
+
+/// What the ranks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// A message there and one back, between the first pair of ranks.
+    PingPong,
+    /// A window of messages one way, then a word back.
+    Bandwidth,
+    /// A window each way at once.
+    BothWays,
+    /// The window of `Bandwidth` between all pairs at once.
+    Pairs,
+    /// A sum over all ranks, known to all.
+    Allreduce,
+    /// Each rank sends a message to every rank.
+    Alltoall,
+}
+
+impl Pattern {
+    /// All of them, by name.
+    pub const ALL: [Self; 6] = [
+        Self::PingPong,
+        Self::Bandwidth,
+        Self::BothWays,
+        Self::Pairs,
+        Self::Allreduce,
+        Self::Alltoall,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PingPong => "pingpong",
+            Self::Bandwidth => "bandwidth",
+            Self::BothWays => "both-ways",
+            Self::Pairs => "pairs",
+            Self::Allreduce => "allreduce",
+            Self::Alltoall => "alltoall",
+        }
+    }
+
+    /// The pattern of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|pattern| pattern.name() == name)
+    }
+
+    /// The word of its workload: that of the OSU benchmark, where one measures the same.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::PingPong => "mpi-latency",
+            Self::Bandwidth => "mpi-bandwidth",
+            Self::BothWays => "mpi-bi-directional-bandwidth",
+            Self::Pairs => "mpi-multiple-bandwidth",
+            Self::Allreduce => "mpi-allreduce-latency",
+            Self::Alltoall => "mpi-all-to-all-latency",
+        }
+    }
+
+    /// Whether its figure is a rate and not a time.
+    pub fn is_rate(self) -> bool {
+        matches!(self, Self::Bandwidth | Self::BothWays | Self::Pairs)
+    }
+
+    /// Whether all ranks do the same.
+    pub fn is_collective(self) -> bool {
+        matches!(self, Self::Allreduce | Self::Alltoall)
+    }
+
+    /// The smallest message that it can send, in bytes: a rate needs one, a sum a number.
+    pub fn least_bytes(self) -> u64 {
+        match self {
+            Self::PingPong => 0,
+            Self::Bandwidth | Self::BothWays | Self::Pairs | Self::Alltoall => 1,
+            Self::Allreduce => 8,
+        }
+    }
+
+    /// The figure of a run, from what the ranks say: nanoseconds, or bits a second. A ping-pong's
+    /// is half of its round trip; a collective's that of the rank that waits longest.
+    pub fn figure(self, ranks: &[Summary], of: impl Fn(&Summary) -> f64, message: &Message) -> f64 {
+        let timed = ranks.iter().filter(|rank| rank.count > 0);
+        let bits = 8.0 * message.bytes as f64 * message.window as f64;
+        let rate = |rank: &Summary| bits * 1e9 / of(rank).max(1.0);
+        match self {
+            Self::PingPong => timed.map(of).next().unwrap_or_default() / 2.0,
+            Self::Bandwidth | Self::Pairs => timed.map(rate).sum(),
+            Self::BothWays => 2.0 * timed.map(rate).sum::<f64>(),
+            Self::Allreduce | Self::Alltoall => timed.map(of).fold(0.0, f64::max),
+        }
+    }
+}
+
+/// What is sent at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Bytes of one message.
+    pub bytes: usize,
+    /// Messages under way at once, where the pattern has a window.
+    pub window: usize,
+}
+
+/// The most that a window's buffer takes, in bytes: its messages are fewer where they are long.
+const WINDOW_BYTES: usize = 64 << 20;
+
+impl Message {
+    /// A message, and the window that fits into memory.
+    pub fn of(bytes: usize, window: usize) -> Self {
+        Self { bytes, window: window.min(WINDOW_BYTES / bytes.max(1)).max(1) }
+    }
+}
+
+/// A rank's part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The rank that it talks to, in patterns of pairs.
+    pub partner: Option<usize>,
+    /// Whether it is the one that begins, and counts.
+    pub leads: bool,
+    /// Ranks on other hosts.
+    pub far: usize,
+    /// Whether the partner is on another host.
+    pub crosses: bool,
+}
+
+impl Part {
+    /// The part of a rank, from the hosts of all: pairs lie across hosts where they can.
+    pub fn of(pattern: Pattern, rank: usize, hosts: &[usize]) -> Self {
+        let own = hosts.get(rank).copied().unwrap_or_default();
+        let far = hosts.iter().filter(|host| **host != own).count();
+        let mut order: Vec<usize> = (0..hosts.len()).collect();
+        order.sort_by_key(|rank| (hosts.get(*rank).copied(), *rank));
+        let half = order.len() / 2;
+        let mut place = order.iter().position(|of| *of == rank).unwrap_or_default();
+        let none = Self { partner: None, leads: false, far, crosses: false };
+        if pattern.is_collective() || place >= 2 * half {
+            return none;
+        }
+        let leads = place < half;
+        place = if leads { place + half } else { place - half };
+        let only_first = pattern != Pattern::Pairs;
+        if only_first && place != 0 && place != half {
+            return none;
+        }
+        let partner = order.get(place).copied();
+        let crosses = partner.and_then(|with| hosts.get(with)).is_some_and(|host| *host != own);
+        Self { partner, leads, far, crosses }
+    }
+}
+
+/// Buffers of a rank, touched before anything is timed.
+struct Buffers {
+    out: Vec<u8>,
+    into: Vec<u8>,
+    numbers: Vec<f64>,
+    sums: Vec<f64>,
+}
+
+/// Iterations before those that count.
+const WARM: usize = 10;
+/// The most iterations of a run; each is kept until its end.
+const ITERATIONS_MAX: u64 = 1_000_000;
+/// The fewest, whatever they take.
+const ITERATIONS_MIN: u64 = 20;
+
+/// Runs a pattern for about so long, and says how long this rank's iterations took. All ranks call
+/// it with the same words.
+pub fn run(
+    mpi: &dyn Mpi,
+    pattern: Pattern,
+    message: &Message,
+    part: &Part,
+    time: Duration,
+) -> Summary {
+    let ranks = if pattern == Pattern::Alltoall { mpi.size() } else { 1 };
+    let slots = if pattern.is_rate() { message.window } else { ranks };
+    // At least one byte: the word back needs it.
+    let length = (message.bytes * slots).max(1);
+    let numbers = message.bytes.div_ceil(size_of::<f64>());
+    let mut buffers = Buffers {
+        out: vec![b'n'; length],
+        into: vec![b'-'; length],
+        numbers: vec![1.0; numbers],
+        sums: vec![0.0; numbers],
+    };
+    let takes_part = pattern.is_collective() || part.partner.is_some();
+    mpi.barrier();
+    let mut iterations = 0;
+    let mut times = Vec::new();
+    if takes_part {
+        timed(mpi, pattern, message, part, &mut buffers, WARM);
+        times = timed(mpi, pattern, message, part, &mut buffers, WARM);
+        iterations += 2 * WARM as u64;
+    }
+    let mut planned = planned(&times, time).to_ne_bytes();
+    mpi.share(&mut planned);
+    let planned = u64::from_ne_bytes(planned);
+    if takes_part {
+        times = timed(mpi, pattern, message, part, &mut buffers, planned as usize);
+        iterations += planned;
+    }
+    mpi.barrier();
+    let counts = pattern.is_collective() || part.leads;
+    let summary = if counts { Summary::of(times) } else { Summary::default() };
+    payload(summary, pattern, message, part, iterations, mpi.size())
+}
+
+/// How many iterations fill the time, from those that were tried; only rank 0's answer counts, and
+/// it takes part in every pattern.
+fn planned(tried: &[u64], time: Duration) -> u64 {
+    let median = Summary::of(tried.to_vec()).p50_ns.max(1);
+    (time.as_nanos() as u64 / median).clamp(ITERATIONS_MIN, ITERATIONS_MAX)
+}
+
+/// What the rank sent, in all iterations.
+fn payload(
+    summary: Summary,
+    pattern: Pattern,
+    message: &Message,
+    part: &Part,
+    iterations: u64,
+    ranks: usize,
+) -> Summary {
+    let bytes = message.bytes as u64 * iterations;
+    let window = message.window as u64;
+    let to_partner = match pattern {
+        Pattern::PingPong => bytes,
+        Pattern::Bandwidth | Pattern::Pairs if part.leads => bytes * window,
+        Pattern::BothWays => bytes * window,
+        _ => 0,
+    };
+    let to_partner = if part.partner.is_some() { to_partner } else { 0 };
+    let near = ranks.saturating_sub(part.far + 1);
+    let (away, within) = match pattern {
+        Pattern::Alltoall => (bytes * part.far as u64, bytes * near as u64),
+        // Whatever the algorithm: a rank's numbers must reach another.
+        Pattern::Allreduce => (0, if part.far == 0 { bytes } else { 0 }),
+        _ if part.crosses => (to_partner, 0),
+        _ => (0, to_partner),
+    };
+    Summary { away_bytes: away, within_bytes: within, ..summary }
+}
+
+/// Nanoseconds of each iteration: one reading of the clock between two of them.
+fn timed(
+    mpi: &dyn Mpi,
+    pattern: Pattern,
+    message: &Message,
+    part: &Part,
+    buffers: &mut Buffers,
+    iterations: usize,
+) -> Vec<u64> {
+    let mut times = Vec::with_capacity(iterations);
+    let mut before = Instant::now();
+    for _ in 0..iterations {
+        once(mpi, pattern, message, part, buffers);
+        let now = Instant::now();
+        times.push((now - before).as_nanos() as u64);
+        before = now;
+    }
+    times
+}
+
+fn once(mpi: &dyn Mpi, pattern: Pattern, message: &Message, part: &Part, buffers: &mut Buffers) {
+    let Buffers { out, into, numbers, sums } = buffers;
+    let Message { bytes, window } = *message;
+    let with = part.partner.unwrap_or_default();
+    match pattern {
+        Pattern::PingPong if part.leads => {
+            mpi.send(out.get(..bytes).unwrap_or_default(), with);
+            mpi.receive(into.get_mut(..bytes).unwrap_or_default(), with);
+        }
+        Pattern::PingPong => {
+            mpi.receive(into.get_mut(..bytes).unwrap_or_default(), with);
+            mpi.send(out.get(..bytes).unwrap_or_default(), with);
+        }
+        Pattern::Bandwidth | Pattern::Pairs if part.leads => {
+            mpi.exchange(Window { out, into, each: bytes, sends: window, receives: 0 }, with);
+            mpi.receive(into.get_mut(..1).unwrap_or_default(), with);
+        }
+        Pattern::Bandwidth | Pattern::Pairs => {
+            mpi.exchange(Window { out, into, each: bytes, sends: 0, receives: window }, with);
+            mpi.send(out.get(..1).unwrap_or_default(), with);
+        }
+        Pattern::BothWays => {
+            mpi.exchange(Window { out, into, each: bytes, sends: window, receives: window }, with);
+        }
+        Pattern::Allreduce => mpi.sum(numbers, sums),
+        Pattern::Alltoall => mpi.to_all(out, into, bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_lie_across_hosts_however_ranks_are_laid_out() {
+        for hosts in [[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] {
+            for rank in 0..4 {
+                let part = Part::of(Pattern::Pairs, rank, &hosts);
+                let partner = part.partner.expect("a partner");
+                let back = Part::of(Pattern::Pairs, partner, &hosts);
+                assert_eq!(back.partner, Some(rank), "{hosts:?}");
+                assert!(part.crosses && part.leads != back.leads, "{hosts:?} {rank}");
+            }
+        }
+        let of = |rank, hosts: &[usize]| Part::of(Pattern::PingPong, rank, hosts);
+        assert_eq!(of(0, &[0, 1, 0, 1]).partner, Some(1));
+        assert_eq!(of(2, &[0, 1, 0, 1]).partner, None);
+        // One host, and an odd one out.
+        assert_eq!(of(0, &[0, 0, 0]).partner, Some(1));
+        assert_eq!(of(2, &[0, 0, 0]).partner, None);
+        assert!(!of(0, &[0, 0]).crosses);
+        assert_eq!(of(0, &[0]).partner, None);
+    }
+
+    #[test]
+    fn figures_are_halves_sums_and_the_slowest() {
+        let rank = |p50_ns| Summary { count: 9, p50_ns, ..Summary::default() };
+        let idle = Summary::default();
+        let message = Message { bytes: 1000, window: 10 };
+        let of = |pattern: Pattern, ranks: &[Summary]| {
+            pattern.figure(ranks, |rank| rank.p50_ns as f64, &message)
+        };
+        assert_eq!(of(Pattern::PingPong, &[rank(3000), idle]), 1500.0);
+        assert_eq!(of(Pattern::Bandwidth, &[rank(8000), idle]), 10e9);
+        assert_eq!(of(Pattern::BothWays, &[rank(8000), idle]), 20e9);
+        assert_eq!(of(Pattern::Pairs, &[rank(8000), rank(16_000), idle, idle]), 15e9);
+        assert_eq!(of(Pattern::Allreduce, &[rank(5), rank(9)]), 9.0);
+    }
+
+    #[test]
+    fn payload_is_counted_where_it_goes() {
+        let message = Message { bytes: 10, window: 4 };
+        let of = |pattern, leads, crosses, far, ranks| {
+            let part = Part { partner: Some(1), leads, far, crosses };
+            let of = payload(Summary::default(), pattern, &message, &part, 3, ranks);
+            (of.away_bytes, of.within_bytes)
+        };
+        assert_eq!(of(Pattern::PingPong, true, true, 1, 2), (30, 0));
+        assert_eq!(of(Pattern::Bandwidth, true, false, 0, 2), (0, 120));
+        assert_eq!(of(Pattern::Bandwidth, false, true, 1, 2), (0, 0));
+        assert_eq!(of(Pattern::BothWays, false, true, 1, 2), (120, 0));
+        assert_eq!(of(Pattern::Alltoall, false, false, 2, 4), (60, 30));
+        assert_eq!(of(Pattern::Allreduce, false, false, 0, 2), (0, 30));
+    }
+
+    #[test]
+    fn long_messages_have_a_smaller_window() {
+        assert_eq!(Message::of(4 << 20, 64).window, 16);
+        assert_eq!(Message::of(0, 64).window, 64);
+        assert_eq!(Message::of(1 << 30, 64).window, 1);
+    }
+}
