@@ -58,6 +58,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Man(args) => cmd::man::run(&args),
         Command::Mem(args) => cmd::mem::run(&args),
         Command::Mesh(args) => cmd::mesh::run(&args),
+        Command::Mpi(args) => cmd::mpi::run(&args),
         Command::Packets(args) => cmd::packets::run(&args),
         Command::Placement(args) => cmd::placement::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),

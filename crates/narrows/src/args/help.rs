@@ -22,6 +22,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
             "rdma",
             "packets",
             "mesh",
+            "mpi",
             "placement",
             "serve",
             "study",
@@ -79,7 +80,7 @@ const COMMON: [&str; 25] = [
 const LONG: [&str; 4] = ["packets", "rdma", "tcp", "udp"];
 
 /// Examples, each a command line and what it does.
-const EXAMPLES: [(&str, &[(&str, &str)]); 19] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 20] = [
     (
         "narrows",
         &[
@@ -144,6 +145,14 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 19] = [
             ("narrows mesh n[1-32]", "all pairs, both ways, TCP"),
             ("narrows mesh n[1-512] --pairs quick -t 1", "one look at every host"),
             ("narrows mesh n[1-32] --rr", "round trips"),
+        ],
+    ),
+    (
+        "mpi",
+        &[
+            ("narrows mpi", "ping-pong of two ranks on this host"),
+            ("narrows mpi pingpong bandwidth --fabric tcp:eth0 --hosts n1,n2", "over an interface"),
+            ("narrows mpi alltoall -n 4", "four ranks, each to each"),
         ],
     ),
     (

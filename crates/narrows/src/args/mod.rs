@@ -8,6 +8,7 @@ mod fabric;
 pub mod habits;
 pub mod help;
 mod mesh;
+mod mpi;
 mod placement;
 mod stored;
 mod study;
@@ -23,6 +24,7 @@ pub use direct::{
 };
 pub use fabric::FabricArgs;
 pub use mesh::MeshArgs;
+pub use mpi::MpiArgs;
 pub use placement::PlacementArgs;
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SessionArgs, StatusArgs, StudyArgs, StudyCommand};
@@ -114,6 +116,12 @@ pub enum Command {
     /// or a path is named by what the slow ones have in common. A host that fails costs its own
     /// pairs.
     Mesh(MeshArgs),
+    /// Measure messages between MPI ranks: ping-pong, windows, many pairs, sums, all to all
+    ///
+    /// The same program under any launcher (mpirun -n 2 narrows mpi), or by itself, when it starts
+    /// the launcher that there is. The library is loaded when it runs: Open MPI, MPICH and what has
+    /// their ABI. Which interface carried the payload is said by the interfaces' own counters.
+    Mpi(MpiArgs),
     /// Measure packet rate and loss
     ///
     /// Frames of 64 to 9018 bytes, raw or over sockets, to a host that runs `narrows serve`, or

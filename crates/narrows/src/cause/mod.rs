@@ -3,6 +3,7 @@
 
 mod files;
 mod machine;
+mod mpi;
 mod network;
 mod options;
 mod studies;

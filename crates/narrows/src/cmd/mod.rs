@@ -21,6 +21,7 @@ pub mod listener;
 pub mod man;
 pub mod mem;
 pub mod mesh;
+pub mod mpi;
 pub mod packets;
 mod peer_check;
 pub mod placement;

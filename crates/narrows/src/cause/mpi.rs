@@ -1,0 +1,42 @@
+//! MPI: libraries, launchers, ranks and fabrics.
+
+use super::Cause;
+
+impl Cause {
+    /// No library of MPI.
+    pub const NO_MPI: Self =
+        Self::machine("install one: libopenmpi3 or libmpich12, or name its file with --libmpi");
+    /// A library whose ABI is not known.
+    pub const STRANGE_MPI: Self =
+        Self::machine("Open MPI 3 to 5 and what has MPICH's ABI are known: name one with --libmpi");
+    /// The launcher of one implementation and the library of another.
+    pub const MIXED_MPI: Self = Self::machine(
+        "take launcher and library of one implementation: --launcher, --libmpi, `mpirun --version`",
+    );
+    /// No launcher that is known.
+    pub const NO_MPI_LAUNCHER: Self =
+        Self::machine("install openmpi-bin or mpich, or name the launcher with --launcher");
+    /// Several that srun started without MPI.
+    pub const MPI_SRUN: Self =
+        Self::usage("srun --mpi=pmix, or --mpi=pmi2; `srun --mpi=list` shows what there is");
+    /// Fewer ranks than a pattern needs.
+    pub const MPI_RANKS: Self = Self::usage("start two ranks or more: -n 2");
+    /// A fabric that is not there, or that the library cannot use.
+    pub const MPI_FABRIC: Self = Self::machine(
+        "is the interface there on every host, and was the library built for it? `ompi_info`, \
+         `ucx_info -d` and `fi_info` show what there is",
+    );
+    /// A rank that failed, and said why.
+    pub const MPI_RANK: Self =
+        Self::machine("that is what a rank or its launcher said; try `-n 2` without --fabric");
+    /// A rank that died.
+    pub const MPI_DIED: Self =
+        Self::machine("look in the kernel's log (dmesg) of its host for what ended it");
+    /// Ranks that did not come to their end in time.
+    pub const MPI_LATE: Self = Self::machine(
+        "all were ended; is a host down, or an interface without a way to the others? --limit",
+    );
+    /// Hosts that the launcher does not reach.
+    pub const MPI_HOSTS: Self =
+        Self::connect("does `ssh HOST true` work without a password? --launcher-arg passes words");
+}

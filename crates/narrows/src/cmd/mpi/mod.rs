@@ -1,0 +1,49 @@
+//! `narrows mpi PATTERN`: messages between ranks. Under a launcher it is a rank; by itself it
+//! starts the launcher that there is, with itself as the program.
+
+mod crew;
+mod launch;
+mod rank;
+mod said;
+mod sheet;
+
+use crate::args::MpiArgs;
+use crate::cause::Cause;
+use crate::failure::Failure;
+use crate::output;
+use narrows_mpi::{Flavour, MpiError};
+use std::env;
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
+    match Flavour::of_launcher(|name| env::var(name).ok()) {
+        Some(launched) => rank::run(args, launched),
+        None => launch::run(args),
+    }
+}
+
+/// Shows what a file holds: a table, or the format that was asked for.
+fn present(args: &MpiArgs, file: &Path) -> Result<u8, Failure> {
+    output::nothing_measured(file)?;
+    if args.out.format() != "text" || args.out.verbose {
+        let code = output::present(file, &args.out, None)?;
+        output::made(file, "")?;
+        return Ok(code);
+    }
+    output::print(&said::text(&narrows_store::read(file)?))?;
+    output::made(file, "")?;
+    Ok(0)
+}
+
+impl From<MpiError> for Failure {
+    fn from(error: MpiError) -> Self {
+        let cause = match error {
+            MpiError::Missing { .. } => Cause::NO_MPI,
+            MpiError::Strange { .. } => Cause::STRANGE_MPI,
+            MpiError::Mixed { .. } | MpiError::Alone { .. } => Cause::MIXED_MPI,
+            MpiError::NotStarted { .. } => Cause::MPI_FABRIC,
+        };
+        Self::of(cause, error.to_string())
+    }
+}

@@ -1,0 +1,163 @@
+//! One rank: makes the runs, and at rank 0 stores them.
+
+use super::crew::{Crew, gathered};
+use super::sheet::Sheet;
+use crate::args::MpiArgs;
+use crate::cause::Cause;
+use crate::failure::{Failure, MACHINE};
+use narrows_control::key;
+use narrows_model::Nanos;
+use narrows_mpi::carried::{self, HostSeen};
+use narrows_mpi::pattern::{self, Message, Part, Pattern};
+use narrows_mpi::samples::{self, Summary};
+use narrows_mpi::{Flavour, Mpi};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use std::collections::BTreeMap;
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Set once the settings of a fabric are.
+const SET: &str = "NARROWS_MPI_FABRIC_SET";
+/// Interfaces whose bytes are told: those that sent most.
+const INTERFACES_TOLD: usize = 8;
+
+/// Runs a rank.
+pub fn run(args: &MpiArgs, launched: (Flavour, usize)) -> Result<u8, Failure> {
+    // It ends with what started it, whatever ends that.
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+    let loaded = narrows_mpi::load(args.libmpi.as_deref(), Some(launched.0))?;
+    narrows_mpi::ready(&loaded, Some(launched))?;
+    if let Some(fabric) = args.fabric.as_ref().filter(|_| env::var_os(SET).is_none()) {
+        let variables = fabric
+            .variables(loaded.flavour, &loaded.version)
+            .map_err(|why| Failure::of(Cause::MPI_FABRIC, why.to_string()))?;
+        // A library reads its settings when it starts; the process stays the launcher's.
+        let mut again = Command::new(super::super::own_binary()?);
+        let error = again.args(env::args_os().skip(1)).envs(variables).env(SET, "1").exec();
+        return Err(Failure::of(Cause::MACHINE, format!("starting itself again: {error}")));
+    }
+    let limit = Duration::from_secs_f64(args.limit_seconds());
+    let mpi = loaded.start(Some(launched.1))?;
+    if mpi.size() < 2 {
+        return Err(Failure::of(Cause::MPI_RANKS, "one rank has nobody to talk to"));
+    }
+    // After the library's own threads have their CPUs; it ends a rank that waits for one that is
+    // not there any more.
+    let crew = Crew::meet(mpi);
+    thread::spawn(move || {
+        thread::sleep(limit);
+        note!("this rank was still waiting after {} s", limit.as_secs());
+        std::process::exit(i32::from(MACHINE));
+    });
+    let done = work(args, &crew)?;
+    crew.mpi.finish();
+    match (done, &args.file) {
+        (Some(file), None) => super::present(args, &file),
+        _ => Ok(0),
+    }
+}
+
+/// Makes all runs; rank 0 gives the file that they are in.
+fn work(args: &MpiArgs, crew: &Crew) -> Result<Option<std::path::PathBuf>, Failure> {
+    let mpi = &*crew.mpi;
+    let own = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
+    let mut seed = own.to_ne_bytes();
+    mpi.share(&mut seed);
+    let seed = u64::from_ne_bytes(seed);
+    let mut sheet = None;
+    if mpi.rank() == 0 {
+        sheet = Some(Sheet::open(args, crew, seed)?);
+    }
+    let cells = cells(args);
+    for step in narrows_plan::blocks(cells.len(), args.repeats, seed) {
+        let Some((pattern, message)) = cells.get(step.trial) else { continue };
+        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let clock = Instant::now();
+        let seen = run_once(args, crew, *pattern, message);
+        if let (Some(sheet), Some((ranks, hosts))) = (&mut sheet, seen) {
+            let times = [began, clock.elapsed()].map(|time| Nanos(time.as_nanos() as u64));
+            sheet.put(
+                step,
+                (*pattern, message),
+                &ranks,
+                &carried::judge(args.fabric.as_ref(), &hosts),
+                times,
+            )?;
+        }
+    }
+    sheet.map(Sheet::end).transpose()
+}
+
+/// Patterns and messages, in order; sizes that a pattern cannot send are left out.
+pub fn cells(args: &MpiArgs) -> Vec<(Pattern, Message)> {
+    let mut cells = Vec::new();
+    for pattern in &args.patterns {
+        let sizes = args.sizes.iter().filter(|bytes| bytes.0 >= pattern.least_bytes());
+        for bytes in sizes {
+            let window = if pattern.is_rate() { args.messages as usize } else { 1 };
+            let cell = (*pattern, Message::of(bytes.0 as usize, window));
+            if !cells.contains(&cell) {
+                cells.push(cell);
+            }
+        }
+    }
+    cells
+}
+
+/// What rank 0 is told of a run.
+type Seen = (Vec<Summary>, Vec<HostSeen>);
+
+/// One run, and at rank 0 what all ranks say of it.
+fn run_once(args: &MpiArgs, crew: &Crew, pattern: Pattern, message: &Message) -> Option<Seen> {
+    let mpi = &*crew.mpi;
+    let part = Part::of(pattern, mpi.rank(), &crew.hosts);
+    let before = carried::sent();
+    let summary = pattern::run(mpi, pattern, message, &part, Duration::from_secs_f64(args.seconds));
+    let ranks = summaries(mpi, &summary);
+    let told = gathered(mpi, &told(&carried::since(&before)));
+    if mpi.rank() != 0 {
+        return None;
+    }
+    let mut hosts = vec![HostSeen::default(); crew.host_count()];
+    for ((rank, host), text) in ranks.iter().zip(&crew.hosts).zip(&told) {
+        let Some(host) = hosts.get_mut(*host) else { continue };
+        host.away_bytes += rank.away_bytes;
+        host.within_bytes += rank.within_bytes;
+        // Every rank of a host reads the same counters: the first one's are kept.
+        if host.sent_bytes.is_empty() {
+            host.sent_bytes = interfaces(text);
+        }
+    }
+    Some((ranks, hosts))
+}
+
+fn summaries(mpi: &dyn Mpi, own: &Summary) -> Vec<Summary> {
+    let bytes: Vec<u8> = own.words().iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let mut all = if mpi.rank() == 0 { vec![0; bytes.len() * mpi.size()] } else { Vec::new() };
+    mpi.gather(&bytes, &mut all);
+    let words: Vec<u64> = all
+        .chunks_exact(size_of::<u64>())
+        .map(|word| word.try_into().map(u64::from_ne_bytes).unwrap_or_default())
+        .collect();
+    let of = |words: &[u64]| words.try_into().map(Summary::from_words).unwrap_or_default();
+    words.chunks_exact(samples::WORDS).map(of).collect()
+}
+
+fn told(sent: &BTreeMap<String, u64>) -> String {
+    let mut most: Vec<(&String, &u64)> = sent.iter().collect();
+    most.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
+    let most = most.into_iter().take(INTERFACES_TOLD);
+    most.map(|(name, bytes)| format!("{name} {bytes}\n")).collect()
+}
+
+fn interfaces(text: &str) -> BTreeMap<String, u64> {
+    let pair = |line: &str| {
+        let (name, bytes) = line.rsplit_once(' ')?;
+        Some((name.to_owned(), bytes.parse().ok()?))
+    };
+    text.lines().filter_map(pair).collect()
+}

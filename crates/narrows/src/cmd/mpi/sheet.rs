@@ -1,0 +1,169 @@
+//! Rank 0's file: cells, and each run as soon as it is made.
+
+use super::crew::Crew;
+use super::rank::cells;
+use crate::args::MpiArgs;
+use crate::failure::Failure;
+use crate::output;
+use narrows_host::Root;
+use narrows_model::load::{Params, Timeline};
+use narrows_model::record::{External, Fault, Figure, Outcome, Record, Stage, Stamp};
+use narrows_model::result::Unit;
+use narrows_model::study::{Ended, Study};
+use narrows_model::trial::{EndSpec, Level, NetworkPath, Trial};
+use narrows_model::workload::Workload;
+use narrows_model::{Bytes, Nanos};
+use narrows_mpi::carried::Carried;
+use narrows_mpi::pattern::{Message, Pattern};
+use narrows_mpi::samples::Summary;
+use narrows_plan::Step;
+use narrows_store::Store;
+use std::path::PathBuf;
+
+/// What made the figures of a run, beside the library.
+pub const TOOL: &str = "narrows mpi";
+/// The beginning of the name of the figure that says what carried the payload.
+pub const CARRIED: &str = "carried by ";
+
+/// The file while runs are added to it.
+pub struct Sheet {
+    store: Store,
+    trials: Vec<Trial>,
+    version: String,
+}
+
+impl Sheet {
+    /// A new file with its cells.
+    pub fn open(args: &MpiArgs, crew: &Crew, seed: u64) -> Result<Self, Failure> {
+        output::check_folder(&args.out.out)?;
+        let began = output::now();
+        let file = args.file.clone().unwrap_or_else(|| output::study_path(&args.out, "mpi", began));
+        let apart = crew.host_count() > 1;
+        let path = if apart { NetworkPath::Peer } else { NetworkPath::Loopback };
+        let own = narrows_host::read(&Root::live());
+        let study = Study {
+            peer: apart.then(|| crew.names.iter().skip(1).cloned().collect::<Vec<_>>().join(", ")),
+            began_unix_ns: began,
+            cache_bytes: own.last_level_cache_bytes(),
+            ..Study::new("mpi", path, args.repeats, seed)
+        };
+        let trials: Vec<Trial> = cells(args)
+            .iter()
+            .map(|(pattern, message)| trial(args, crew, path, *pattern, message))
+            .collect();
+        let mut draft = Store::draft(&file, &study, &own)?;
+        draft.put_trials(&trials)?;
+        Ok(Self { store: draft.publish()?, trials, version: crew.mpi.version().to_owned() })
+    }
+
+    /// Stores a run. `times` are when it began, Unix time, and how long it took.
+    pub fn put(
+        &mut self,
+        step: Step,
+        (pattern, message): (Pattern, &Message),
+        ranks: &[Summary],
+        carried: &Carried,
+        times: [Nanos; 2],
+    ) -> Result<(), Failure> {
+        let Some(trial) = self.trials.get(step.trial) else { return Ok(()) };
+        let figures = figures(pattern, message, ranks, carried);
+        let outcome = match carried {
+            Carried::Not { why } => Outcome::Failed {
+                at: Stage::Run,
+                why: format!("another fabric carried it: {why}"),
+                fault: Fault::Machine,
+            },
+            Carried::By { .. } | Carried::Unproven { .. } => Outcome::Done,
+        };
+        let [began_unix_ns, took_ns] = times;
+        let record = Record {
+            trial: trial.id.clone(),
+            repeat: step.repeat,
+            block: step.block,
+            outcome,
+            reports: Vec::new(),
+            around: Stamp { began_unix_ns, took_ns, ..Stamp::default() },
+            session: 0,
+            external: Some(External {
+                tool: TOOL.to_owned(),
+                version: Some(self.version.clone()),
+                command: None,
+                file: None,
+                figures,
+                output: said(carried),
+            }),
+        };
+        Ok(self.store.put_record(&record)?)
+    }
+
+    /// Says that all runs were made; the file.
+    pub fn end(self) -> Result<PathBuf, Failure> {
+        self.store.put_ended(&Ended::Complete)?;
+        Ok(self.store.path().to_owned())
+    }
+}
+
+fn trial(
+    args: &MpiArgs,
+    crew: &Crew,
+    path: NetworkPath,
+    pattern: Pattern,
+    message: &Message,
+) -> Trial {
+    let fabric = args.fabric.as_ref().map_or_else(|| "any fabric".to_owned(), ToString::to_string);
+    let (ranks, length) = (crew.mpi.size().to_string(), Bytes(message.bytes as u64).to_string());
+    let window = if pattern.is_rate() { format!(" x {}", message.window) } else { String::new() };
+    let label = format!("{} {fabric} {ranks} ranks {length}{window}", pattern.name());
+    let window = Nanos((args.seconds * 1e9) as u64);
+    let none = Nanos(0);
+    let line =
+        Timeline { warmup_ns: none, window_ns: window, cooldown_ns: none, interval_ns: None };
+    let params = Params::of_network(Bytes(message.bytes as u64), 1);
+    let (kind, ends) = (Workload::from(pattern.word()), EndSpec::anywhere(false));
+    let trial = narrows_plan::trial(&label, kind, params, ends, path, line);
+    let level = |factor: &str, level: String| Level { factor: factor.to_owned(), level };
+    let mut notes = vec![level("library", crew.mpi.version().to_owned())];
+    if crew.oversubscribed {
+        notes.push(level("oversubscribed", "a host has more ranks than CPUs for them".to_owned()));
+    }
+    let levels = vec![level("fabric", fabric), level("ranks", ranks), level("length", length)];
+    Trial { levels, notes, ..trial }
+}
+
+/// The figure that counts first, then how the iterations spread.
+fn figures(
+    pattern: Pattern,
+    message: &Message,
+    ranks: &[Summary],
+    carried: &Carried,
+) -> Vec<Figure> {
+    let unit = if pattern.is_rate() { Unit::BitsPerSecond } else { Unit::Nanos };
+    let figure = |name: &str, of: fn(&Summary) -> f64| {
+        let value = pattern.figure(ranks, of, message);
+        Figure { name: name.to_owned(), value, unit }
+    };
+    let mut all = vec![
+        figure("p50", |rank| rank.p50_ns as f64),
+        figure("fastest", |rank| rank.min_ns as f64),
+        figure("p90", |rank| rank.p90_ns as f64),
+        figure("p99", |rank| rank.p99_ns as f64),
+        figure("slowest", |rank| rank.max_ns as f64),
+        figure("mean", Summary::mean_ns),
+    ];
+    if let Carried::By { what, share } = carried {
+        let value = share.unwrap_or_default();
+        all.push(Figure { name: format!("{CARRIED}{what}"), value, unit: Unit::Share });
+    }
+    all
+}
+
+fn said(carried: &Carried) -> String {
+    match carried {
+        Carried::By { what, share: None } => format!("{CARRIED}{what}"),
+        Carried::By { what, share: Some(share) } => {
+            format!("{CARRIED}{what}: {share:.3} bytes sent a byte of payload")
+        }
+        Carried::Not { why } => format!("carried by another fabric: {why}"),
+        Carried::Unproven { why } => format!("what carried it is not proven: {why}"),
+    }
+}
