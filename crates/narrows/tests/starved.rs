@@ -54,10 +54,16 @@ fn a_failure_says_nothing_only_where_others_had_the_cpus() {
     let made = Cell::new(0);
     assert_eq!(tried(|| made.set(made.get() + 1)), Made::Passed);
     assert_eq!(made.get(), 1);
-    // Two for each CPU, of nobody's: their parent is gone, so their time is not this test's.
+    // Two for each CPU, of nobody's: their parent is gone, so their time is not this test's. They
+    // end with this file, lest they take the CPUs from the tests that follow.
+    let wanted = common::folder("starved-hogs").join("wanted");
+    std::fs::write(&wanted, "").expect("file");
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let hog = "for i in $(seq $0); do (exec timeout 8 sh -c 'while :; do :; done' &) ; done";
-    let started = Command::new("sh").args(["-c", hog, &(2 * cpus).to_string()]).status();
+    let hog = "for i in $(seq $0); do
+      (exec timeout 20 sh -c 'while [ -e \"$0\" ]; do :; done' \"$1\" &)
+    done";
+    let hogs = (2 * cpus).to_string();
+    let started = Command::new("sh").args(["-c", hog, &hogs]).arg(&wanted).status();
     assert!(started.expect("sh").success());
     std::thread::sleep(std::time::Duration::from_millis(200));
     let made = Cell::new(0);
@@ -76,6 +82,7 @@ fn a_failure_says_nothing_only_where_others_had_the_cpus() {
         assert!(made.get() > 1, "planted: it fails once");
     });
     assert_eq!((second, made.get()), (Made::Passed, 2));
+    std::fs::remove_file(&wanted).expect("the hogs end");
 }
 
 /// Whether the lab goes on after tests that said this.
