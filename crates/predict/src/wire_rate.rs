@@ -4,6 +4,7 @@ use crate::parameters::PACKETS;
 use crate::reach::Reach;
 use crate::resources::CORE_HALF;
 use crate::traffic::Traffic;
+use narrows_model::result::ResourceName;
 use serde::Serialize;
 use std::fmt;
 
@@ -74,11 +75,11 @@ pub fn verdict(reach: &Reach) -> Option<Verdict> {
     if reach.path != Traffic::Packets.name() {
         return None;
     }
-    let Some(wire) = reach.resources.iter().find(|one| one.name == "wire") else {
+    let Some(wire) = reach.resources.iter().find(|one| one.name == ResourceName::Wire) else {
         let needs = "the rate of the link: nic.gbps=10".to_owned();
         return Some(Verdict::Unknown { needs });
     };
-    let others = || reach.resources.iter().filter(|one| one.name != "wire");
+    let others = || reach.resources.iter().filter(|one| one.name != ResourceName::Wire);
     let holds = others().filter(|one| one.high < FULL * wire.value);
     if let Some(least) = holds.min_by(|a, b| a.value.total_cmp(&b.value)) {
         let (low, high) = (least.low, least.high);
@@ -102,13 +103,13 @@ pub fn smallest_packets(clock_ghz: f64, copy_gb_s: f64) -> (f64, f64, f64) {
 }
 
 /// What a resource is called where it holds packets back.
-pub fn words(resource: &str) -> &str {
+pub fn words(resource: ResourceName) -> &'static str {
     match resource {
-        "chipset" => "chipset slot",
-        "cpu" => "CPU waiting for memory",
-        "nic" => "NIC",
-        "pcie" => "slot",
-        other => other,
+        ResourceName::Chipset => "chipset slot",
+        ResourceName::Cpu => "CPU waiting for memory",
+        ResourceName::Nic => "NIC",
+        ResourceName::Pcie => "slot",
+        other => other.as_str(),
     }
 }
 
