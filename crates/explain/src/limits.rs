@@ -10,7 +10,7 @@ use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
 use holds::{
     copies_take_much, dropped_at_receiver, headers_take_much, is_at_work, is_rather_late,
-    is_shaped, lost, lost_often, others_send, repaired_without_sack, sent_at_once,
+    is_shaped, lost, lost_often, others_send, queue_holds, repaired_without_sack, sent_at_once,
 };
 use narrows_model::load::Role;
 use narrows_model::reading::keys;
@@ -169,7 +169,12 @@ static NAMED: &[Named] = &[
         holds: is_shaped,
     },
     always("own-host-drops", "what the sender's own host drops on the way out", Sureness::Counted),
-    always("own-queue", "a queue of an end's own interface", Sureness::Counted),
+    Named {
+        rule: "own-queue",
+        what: "a queue of an end's own interface",
+        sureness: Sureness::Counted,
+        holds: queue_holds,
+    },
     always("receiver-host-drops", "what the receiver's own host drops", Sureness::Counted),
     Named {
         rule: "other-traffic",

@@ -2,7 +2,9 @@
 
 use super::{ENGAGED_MIN, Holds, LOST_SHARE, WAITED_NS, pace};
 use crate::measured::{Cell, waited_share};
-use crate::rules::{duplicated, nic_shaped, other_traffic, retransmits, send_buffers};
+use crate::rules::{
+    acks_lost, duplicated, nic_shaped, other_traffic, outages, own_queue, retransmits, send_buffers,
+};
 use narrows_model::reading::keys;
 use narrows_stats::LossPlace;
 
@@ -103,6 +105,18 @@ pub fn sent_at_once(cell: &Cell<'_>) -> Holds {
         Some(times) if send_buffers::FULL.contains(&times) => Holds::Yes,
         Some(times) if times < send_buffers::BEYOND => Holds::Perhaps,
         _ => Holds::No,
+    }
+}
+
+/// A queue that is full holds a stream which often loses packets there. Where packets come at once
+/// because the path stood still, or acknowledgements were lost, it overflows in consequence.
+pub fn queue_holds(cell: &Cell<'_>) -> Holds {
+    let is_alone = !cell.is_tcp_stream() || !own_queue::is_full(cell);
+    let is_consequence = || acks_lost::is_found(cell) || outages::is_found(cell);
+    if is_alone || (lost_often(cell) == Holds::Yes && !is_consequence()) {
+        Holds::Yes
+    } else {
+        Holds::Perhaps
     }
 }
 

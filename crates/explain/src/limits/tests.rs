@@ -425,3 +425,31 @@ fn what_a_socket_has_no_room_for_is_no_limit_of_the_path() {
     assert_eq!(of(5_000).as_deref(), Some("datagrams-dropped"));
     assert_eq!(of(0).as_deref(), Some("path-rate-limit"));
 }
+
+#[test]
+fn a_queue_that_overflows_now_and_then_or_in_consequence_holds_nothing() {
+    let of = |dropped: u64, acknowledgements: u64| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("rtt_min_ns", 40_000),
+            ("rtt_ns", 41_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 900_000),
+            ("retransmitted_segments", dropped),
+            ("received_segments", acknowledgements),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+            end.effective.interface = Some("tap0".into());
+            end.readings.put_words("interface", "tap0.tx_dropped_packets", dropped);
+        }
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+            end.readings.put_words("tcp-info", "flow0.sent_segments", 100_000);
+        }
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of(9_000, 100_000).as_deref(), Some("own-queue"));
+    assert_ne!(of(90, 100_000).as_deref(), Some("own-queue"), "one in ten thousand");
+    assert_eq!(of(9_000, 40_000).as_deref(), Some("acknowledgements-lost"));
+}

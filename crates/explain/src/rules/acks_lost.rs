@@ -4,11 +4,12 @@
 //! stream in one direction nearly all of these are acknowledgements. What is missing was lost on
 //! the way back, which no retransmit counts; the sender sends in jumps and waits for its timer.
 
-use crate::measured::{self, AT_ONCE, Blind, Cell, Looked, finding};
+use crate::measured::{self, AT_ONCE, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
 
+/// Whether packets are lost on the way back.
 pub static RULE: Rule = Rule {
     name: "acknowledgements-lost",
     asks: "Are packets lost on the way back?",
@@ -24,6 +25,11 @@ const SENT_MIN: f64 = 100.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "a TCP stream whose ends read TCP's own counters", None, look)
+}
+
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
 }
 
 fn look(cell: &Cell<'_>) -> Looked {

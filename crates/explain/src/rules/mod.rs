@@ -1,6 +1,6 @@
 //! One rule a file, listed by name.
 
-mod acks_lost;
+pub mod acks_lost;
 pub mod acks_slow;
 mod aspm;
 mod backlog_drops;
@@ -48,9 +48,9 @@ pub mod noisy_host;
 mod numa_balancing;
 mod other_interface;
 pub mod other_traffic;
-mod outages;
+pub mod outages;
 mod own_drops;
-mod own_queue;
+pub mod own_queue;
 mod pacing;
 mod packet_budget;
 mod packet_cost;

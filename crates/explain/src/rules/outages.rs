@@ -5,11 +5,12 @@
 //! goes on. The mean hides it. Where packets are lost one by one the timer runs out now and then as
 //! well, when the one that was sent again is lost too; but most losses are repaired without it.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Verdict, Weight};
 
+/// Whether nothing came at times.
 pub static RULE: Rule = Rule {
     name: "path-outages",
     asks: "Were there times in which nothing came at all?",
@@ -25,6 +26,11 @@ const REPAIRS_MAX: f64 = 10.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "a TCP stream over slices of its window", None, look)
+}
+
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
 }
 
 fn look(cell: &Cell<'_>) -> Looked {

@@ -14,6 +14,7 @@ use narrows_model::result::{Verdict, Weight};
 use narrows_stats::median;
 use std::collections::BTreeSet;
 
+/// Whether a queue of the ends' own interfaces drops or holds back.
 pub static RULE: Rule = Rule {
     name: "own-queue",
     asks: "Does a queue of an end's own interfaces drop or hold back packets?",
@@ -85,6 +86,14 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen.clone(), wrong)
+}
+
+/// Whether the queue that was found is only full, and neither holds to a rate nor filters.
+pub fn is_full(cell: &Cell<'_>) -> bool {
+    let lost = lost(cell).unwrap_or(0.0);
+    let all = [Role::Sender, Role::Receiver].into_iter().flat_map(|role| queues(cell, role));
+    let worst = all.max_by(|a, b| weight(a).total_cmp(&weight(b)));
+    worst.is_some_and(|queue| matches!(does(cell, &queue, lost), Some(Does::Drops)))
 }
 
 /// Whether a queue that holds packets back also drops so many that TCP cannot fill its rate.

@@ -161,7 +161,7 @@ pub fn why(cell: &Cell<'_>) -> Option<&'static str> {
     } else if waits {
         Some("queues, or a delay that changes")
     } else {
-        late(cell, middle_ns).is_none().then_some("distance")
+        Some(late(cell, middle_ns).map_or("distance", |_| "single packets that come late"))
     }
 }
 
