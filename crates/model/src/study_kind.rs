@@ -24,6 +24,8 @@ pub enum StudyKind {
     Mem,
     /// Pairs among many hosts.
     Mesh,
+    /// Messages between MPI ranks.
+    Mpi,
     /// Packets a second.
     Packets,
     /// One RDMA measurement that the user set up.
@@ -39,7 +41,7 @@ pub enum StudyKind {
 }
 
 impl StudyKind {
-    const WORDS: [(Self, &'static str); 13] = [
+    const WORDS: [(Self, &'static str); 14] = [
         (Self::Check, "check"),
         (Self::CheckPeer, "check-peer"),
         (Self::Credits, "credits"),
@@ -48,6 +50,7 @@ impl StudyKind {
         (Self::Import, "import"),
         (Self::Mem, "mem"),
         (Self::Mesh, "mesh"),
+        (Self::Mpi, "mpi"),
         (Self::Packets, "packets"),
         (Self::Rdma, "rdma"),
         (Self::Study, "study"),

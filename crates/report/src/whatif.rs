@@ -57,7 +57,7 @@ pub fn text(change: &Change<'_>) -> String {
 /// 14.88 M packets/s: yes`.
 fn verdicts(reaches: &[Reach]) -> String {
     let line = |reach: &Reach| {
-        let wire = reach.resources.iter().find(|one| one.name == "wire");
+        let wire = reach.resources.iter().find(|one| one.name == ResourceName::Wire);
         let rate = wire.map_or(String::new(), |wire| format!(", {:.2} {}", wire.value, reach.unit));
         Some(format!("{} at the wire's rate{rate}: {}\n", reach.path, verdict(reach)?))
     };

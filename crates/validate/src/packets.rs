@@ -5,7 +5,7 @@
 //! memory, for which the copy's rate stands. Never less than the wire takes for it.
 
 use super::fit::{Bound, fit};
-use super::{Answer, Cell, Kind, Parameter, Row, Table, median_of_others};
+use super::{Answer, Cell, Kind, Parameter, Row, Table};
 use crate::servers::ServerRow;
 use narrows_predict::wire_rate::Verdict;
 use narrows_predict::{framing, pcie};

@@ -12,6 +12,7 @@ use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
 use narrows_model::options::{flows, places, runs};
+use narrows_model::result::ResourceName;
 use narrows_model::study::{Search, Study};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
@@ -169,7 +170,7 @@ fn say_wire_rate(nic: &str, settings: &Settings) {
     let said: Said = said.map(|(key, value)| (key.to_owned(), value)).into();
     let Ok(engine) = of_nic(&host, Some(nic), &said, &Calibration::default()) else { return };
     for reach in engine.reaches() {
-        let wire = reach.resources.iter().find(|one| one.name == "wire");
+        let wire = reach.resources.iter().find(|one| one.name == ResourceName::Wire);
         let rate = wire.map_or(String::new(), |wire| format!(", {:.2} M packets/s", wire.value));
         if let Some(verdict) = verdict(&reach) {
             note!("{} at the wire's rate{rate}: {verdict}", nic.name);

@@ -10,6 +10,7 @@ use narrows_model::load::{Params, Timeline};
 use narrows_model::record::{External, Fault, Figure, Outcome, Record, Stage, Stamp};
 use narrows_model::result::Unit;
 use narrows_model::study::{Ended, Study};
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndSpec, Level, NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
@@ -45,7 +46,7 @@ impl Sheet {
             peer: apart.then(|| crew.names.iter().skip(1).cloned().collect::<Vec<_>>().join(", ")),
             began_unix_ns: began,
             cache_bytes: own.last_level_cache_bytes(),
-            ..Study::new("mpi", path, args.repeats, seed)
+            ..Study::new(StudyKind::Mpi, path, args.repeats, seed)
         };
         let trials: Vec<Trial> = cells(args)
             .iter()
