@@ -23,7 +23,7 @@ pub enum Verdict {
         binds: String,
         /// Least that this allows, in millions of packets a second.
         low: f64,
-        /// The most.
+        /// The most, in the same unit.
         high: f64,
     },
     /// Neither is sure.

@@ -1,5 +1,5 @@
-//! Servers by what they do of the wire's rate in packets: the table of ntop's post, and of any other
-//! servers with the same fields.
+//! Servers by what they do of the wire's rate in packets: the table of ntop's post, and of any
+//! other servers with the same fields.
 
 use crate::{Cell, Row};
 use narrows_predict::wire_rate::Verdict;
@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct ServerRow {
     /// As the table calls it, its processor where that is in the name.
     pub server: String,
-    /// Its chipset.
+    /// Its chipset, as published.
     pub chipset: Option<String>,
     /// Clock of a core in GHz, the faster of those that are told.
     pub clock_ghz: Option<f64>,

@@ -51,83 +51,125 @@ fn look(cell: &Cell<'_>) -> Looked {
     let middle = trips.and_then(|trips| trips.p50_ns).ok_or_else(|| cell.lacks("round trips"))?;
     let (middle_ns, asks) = (middle.0 as f64, cell.trial.params.message_bytes.0);
     let shortest_ns = shortest(cell).ok_or_else(|| cell.lacks("TCP's shortest round trip"))?;
-    let waited_ns = (middle_ns - shortest_ns).max(0.0);
     let seen = format!(
         "half of the round trips took {:.2} ms or less; TCP's shortest was {:.2} ms",
         middle_ns / 1e6,
         shortest_ns / 1e6
     );
+    let times = Times { middle_ns, shortest_ns, asks };
+    match waiting(cell, &times).or_else(|| path(cell, &times)) {
+        Some((says, remedy)) => {
+            let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy);
+            cell.saw(seen, Some(found))
+        }
+        None => cell.saw(seen, None),
+    }
+}
+
+/// What the round trips of a cell took, and the bytes of a request.
+struct Times {
+    middle_ns: f64,
+    shortest_ns: f64,
+    asks: u64,
+}
+
+impl Times {
+    /// What half of them waited at least, beyond the shortest.
+    fn waited_ns(&self) -> f64 {
+        (self.middle_ns - self.shortest_ns).max(0.0)
+    }
+
+    fn waits(&self) -> bool {
+        self.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE * self.shortest_ns)
+    }
+}
+
+/// What half of the round trips wait for, and what to do about it; `None` where they do not wait,
+/// or for a CPU.
+fn waiting(cell: &Cell<'_>, times: &Times) -> Option<(String, &'static str)> {
+    if !times.waits() {
+        return None;
+    }
+    let (label, asks, waited_ns) = (&cell.trial.label, times.asks, times.waited_ns());
     let nagle = cell.summary.effective.no_delay == Some(false);
-    let label = &cell.trial.label;
-    let waits = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE * shortest_ns);
-    let (says, remedy) = if waits && nagle && DELAYED_NS.contains(&waited_ns) {
-        (
-            format!(
-                "Messages of {asks} B wait {:.0} ms in {label}: Nagle's algorithm keeps the last \
-                 part back until the peer's delayed acknowledgement comes",
-                waited_ns / 1e6
-            ),
+    if nagle && DELAYED_NS.contains(&waited_ns) {
+        let says = format!(
+            "Messages of {asks} B wait {:.0} ms in {label}: Nagle's algorithm keeps the last part \
+             back until the peer's delayed acknowledgement comes",
+            waited_ns / 1e6
+        );
+        Some((
+            says,
             "switch Nagle's algorithm off (--nagle off; TCP_NODELAY in the program), or write each \
              message at once; --quickack at the peer shows the same",
-        )
-    } else if waits && !cell.is_busy() && asks <= SMALL_BYTES {
-        (
-            format!(
-                "Round trips vary in {label}: {:.1} ms in the middle where the path takes {:.1} \
-                 ms; packets wait in queues, or the delay itself changes (jitter)",
-                middle_ns / 1e6,
-                shortest_ns / 1e6
-            ),
+        ))
+    } else if cell.is_busy() {
+        None
+    } else if asks <= SMALL_BYTES {
+        let says = format!(
+            "Round trips vary in {label}: {:.1} ms in the middle where the path takes {:.1} ms; \
+             packets wait in queues, or the delay itself changes (jitter)",
+            times.middle_ns / 1e6,
+            times.shortest_ns / 1e6
+        );
+        Some((
+            says,
             "look for other traffic in the same queues, radio or tunnels on the way, power saving \
              of NICs and CPUs; compare at another time of day",
-        )
-    } else if waits && !cell.is_busy() {
-        (
+        ))
+    } else {
+        Some((
             by_length(cell, waited_ns),
-            "send less at once, or raise the rate of the way (narrows tcp \
-             HOST shows what it carries each way; -R the other): round trips of such messages are \
-             as fast as the path is wide",
-        )
-    } else if let Some(late_ns) = late(cell, middle_ns) {
-        (
-            format!(
-                "One round trip in a hundred takes {:.0} ms and more in {label}, where half take {:.1} \
-                 ms or less: {}",
-                late_ns / 1e6,
-                middle_ns / 1e6,
-                why_late(cell)
-            ),
+            "send less at once, or raise the rate of the way (narrows tcp HOST shows what it \
+             carries each way; -R the other): round trips of such messages are as fast as the path \
+             is wide",
+        ))
+    }
+}
+
+/// What the path itself adds, late round trips before its length; `None` of short paths.
+fn path(cell: &Cell<'_>, times: &Times) -> Option<(String, &'static str)> {
+    let label = &cell.trial.label;
+    let (middle_ms, shortest_ms) = (times.middle_ns / 1e6, times.shortest_ns / 1e6);
+    if let Some(late_ns) = late(cell, times.middle_ns) {
+        let says = format!(
+            "One round trip in a hundred takes {:.0} ms and more in {label}, where half take \
+             {middle_ms:.1} ms or less: {}",
+            late_ns / 1e6,
+            why_late(cell)
+        );
+        return Some((
+            says,
             "look at the network for what delays or loses single packets: radio, a route or a \
              balancer with one slow member, a queue that fills in bursts; the ends' CPUs are not \
              it where they did not wait",
-        )
-    } else if shortest_ns >= LONG_NS && other_traffic::is_more(cell) {
+        ));
+    }
+    if times.shortest_ns < LONG_NS {
+        return None;
+    }
+    Some(if other_traffic::is_more(cell) {
+        let says = format!(
+            "Round trips of {label} take {middle_ms:.1} ms, and none less than {shortest_ms:.1} ms, \
+             while other traffic uses the same way: how much of it is its queue, and how much \
+             distance, shows when that rests"
+        );
         (
-            format!(
-                "Round trips of {label} take {:.1} ms, and none less than {:.1} ms, while other \
-                 traffic uses the same way: how much of it is its queue, and how much distance, \
-                 shows when that rests",
-                middle_ns / 1e6,
-                shortest_ns / 1e6
-            ),
+            says,
             "stop or limit the other traffic and measure again; a shorter or managed queue where \
              the path is slowest (fq_codel, cake) keeps round trips short beside it",
         )
-    } else if shortest_ns >= LONG_NS {
+    } else {
+        let says = format!(
+            "The path itself takes {shortest_ms:.1} of the {middle_ms:.1} ms of a round trip in \
+             {label}: distance, and not the ends, sets the rate of requests"
+        );
         (
-            format!(
-                "The path itself takes {:.1} of the {:.1} ms of a round trip in {label}: distance, \
-                 and not the ends, sets the rate of requests",
-                shortest_ns / 1e6,
-                middle_ns / 1e6
-            ),
+            says,
             "nothing at the ends helps: keep more requests under way (--parallel), or bring the \
              ends nearer; traceroute shows the way",
         )
-    } else {
-        return cell.saw(seen, None);
-    };
-    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
+    })
 }
 
 /// Messages of many segments, which wait for their own length: one way alone may be slow, or both.

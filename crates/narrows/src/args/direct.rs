@@ -104,7 +104,7 @@ pub struct UdpArgs {
     #[command(flatten)]
     pub told: Told<Udp>,
     /// Measure beside it, in turn, what tells a limit of the path from random loss: a probe of the
-    /// path (packet sizes, fragments, handshakes), and of a stream with a pace the same at half of it
+    /// path (packet sizes, fragments, handshakes), and a paced stream also at half of its pace
     #[arg(long)]
     pub explain: bool,
 }

@@ -441,7 +441,7 @@ pub struct PredictArgs {
     /// Write a picture of today and the change, as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// The best populations of so many modules in this server's slots; by size in GB dimms=8x32+4x64
+    /// The best populations of so many modules in the slots; dimms=8x32+4x64 by size in GB
     #[arg(long, value_name = "dimms=N", value_parser = dimms)]
     pub search: Option<Kit>,
     /// Print one JSON document

@@ -11,6 +11,7 @@ pub mod direct;
 pub mod explain;
 pub mod export;
 pub mod fabric;
+pub mod far;
 mod fleet;
 mod further;
 pub mod guard;

@@ -5,9 +5,9 @@ use std::fmt;
 /// So many modules of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// How many.
+    /// How many modules of this size.
     pub count: u32,
-    /// Size of each in GiB, a power of two or one and a half of one; `None` where it does not matter.
+    /// Size of each in GiB, 2^n or 1.5 times that; `None` where it does not matter.
     pub gib: Option<u32>,
 }
 

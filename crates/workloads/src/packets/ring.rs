@@ -78,7 +78,7 @@ impl Ring {
         Ok(Self { socket, start, length })
     }
 
-    /// The socket.
+    /// Packet socket that the ring belongs to.
     pub fn socket(&self) -> &OwnedFd {
         &self.socket
     }

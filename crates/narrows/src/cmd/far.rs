@@ -1,0 +1,174 @@
+//! The other side of a direct measurement: agents, which are there or are brought, or an iperf3
+//! server.
+
+use super::calling::{bring, key, key_for};
+use crate::args::PeerArgs;
+use crate::cause::Cause;
+use crate::failure::Failure;
+use narrows_control::{Calling, ControlError, Family, Peer, Reached, reach, wire};
+use narrows_interop::iperf3::{self, client::Iperf3Server};
+use narrows_model::Bytes;
+use narrows_model::host::Host;
+use narrows_model::trial::Trial;
+use narrows_runner::controller::Ends;
+use narrows_runner::launch::Brought;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// The other side of a direct measurement.
+pub enum Far {
+    /// Agents of narrows, with what their hosts say of themselves.
+    #[allow(missing_docs)]
+    Agents {
+        peers: Vec<Option<Peer>>,
+        hosts: Vec<Host>,
+        /// Those that were brought by ssh; last, so that sessions end before agents do.
+        _brought: Vec<Brought>,
+    },
+    /// An iperf3 server.
+    Iperf3(Iperf3Server),
+}
+
+impl Far {
+    /// Reaches all of them, and brings those that are named `ssh:HOST`.
+    pub fn find(args: &PeerArgs, is_iperf3: bool, explains: bool) -> Result<Self, Failure> {
+        let family = match (args.ipv4, args.ipv6) {
+            (true, _) => Some(Family::V4),
+            (_, true) => Some(Family::V6),
+            _ => None,
+        };
+        if is_iperf3 {
+            if explains {
+                let says = "--explain probes the path, which an iperf3 server does not answer";
+                return Err(Failure::of(Cause::NO_AGENT, says));
+            }
+            let [host] = args.hosts.as_slice() else {
+                let says = "iperf3 servers are measured one at a time";
+                return Err(Failure::of(Cause::ONE_HOST, says));
+            };
+            let port = args.port.unwrap_or(iperf3::PORT);
+            return Ok(Self::Iperf3(Iperf3Server::find(host, port, family)?));
+        }
+        let given = key(args.key.as_deref(), args.key_file.as_deref())?;
+        let calling = Calling {
+            port: args.port.unwrap_or(wire::PORT),
+            family,
+            key: key_for(&args.hosts, given)?,
+        };
+        let (hosts, brought) = bring(&args.hosts, &calling)?;
+        Self::agents(reach(&hosts, &calling), brought)
+    }
+
+    /// All agents; of several that cannot be had the first is told as the cause.
+    fn agents(
+        reached: Vec<Result<Reached, ControlError>>,
+        brought: Vec<Brought>,
+    ) -> Result<Self, Failure> {
+        let (mut peers, mut hosts, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        for one in reached {
+            match one {
+                Ok(Reached { peer, host }) => {
+                    peers.push(Some(peer));
+                    hosts.push(host);
+                }
+                Err(why) => missing.push(why),
+            }
+        }
+        let mut missing = missing.into_iter();
+        let Some(first) = missing.next() else {
+            return Ok(Self::Agents { peers, hosts, _brought: brought });
+        };
+        missing.for_each(|why| note!("{why}"));
+        Err(first.into())
+    }
+
+    /// This host's and the other's address, of the first pair.
+    pub fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
+        match self {
+            Self::Agents { peers, .. } => {
+                let first = peers.iter().flatten().next();
+                first.map(|peer| (peer.own_address(), peer.address()))
+            }
+            Self::Iperf3(server) => Some((server.own_address(), server.at().ip())),
+        }
+    }
+
+    /// The agents' hosts, as they read themselves.
+    pub fn hosts(&self) -> Vec<Host> {
+        match self {
+            Self::Agents { hosts, .. } => hosts.clone(),
+            Self::Iperf3(_) => Vec::new(),
+        }
+    }
+
+    /// Whether agents of narrows are at the other side.
+    pub fn has_agents(&self) -> bool {
+        !self.agents_there().is_empty()
+    }
+
+    fn agents_there(&self) -> Vec<&Peer> {
+        match self {
+            Self::Agents { peers, .. } => peers.iter().flatten().collect(),
+            Self::Iperf3(_) => Vec::new(),
+        }
+    }
+
+    /// Whether each agent can run its trial.
+    pub fn can(&self, trials: &[Trial]) -> Result<(), Failure> {
+        let last = trials.last();
+        let pairs =
+            self.agents_there().into_iter().zip(trials.iter().chain(last.into_iter().cycle()));
+        pairs.map(|(peer, trial)| peer.can(trial)).collect::<Result<Vec<()>, _>>()?;
+        Ok(())
+    }
+
+    /// Whether the agent can take part in a probe of the path; of an older one that is said.
+    pub fn can_probe(&self, probe: &Trial) -> bool {
+        let peers = self.agents_there();
+        if peers.is_empty() {
+            return false;
+        }
+        let can = peers.into_iter().try_for_each(|peer| peer.can(probe));
+        if let Err(why) = &can {
+            note!("the path is not probed: {why}");
+        }
+        can.is_ok()
+    }
+
+    /// Whether the agents' ends can meet: each by an address that the others can reach.
+    pub fn can_meet(&self) -> Result<(), Failure> {
+        let peers = self.agents_there();
+        if let Some(peer) =
+            peers.iter().find(is_local).filter(|_| !peers.iter().all(|p| is_local(&p)))
+        {
+            let says = format!("the other hosts cannot reach {}", peer.address());
+            return Err(Failure::of(Cause::PATTERN, says));
+        }
+        peers.into_iter().try_for_each(Peer::can_meet).map_err(Failure::from)
+    }
+
+    /// MTU of the path to the first agent, where the kernel knows it.
+    pub fn path_mtu(&self) -> Option<Bytes> {
+        match self {
+            Self::Agents { peers, .. } => peers.iter().flatten().next()?.path_mtu(),
+            Self::Iperf3(_) => None,
+        }
+    }
+
+    /// A round trip of the longest path, as connections to the agents took to be made.
+    pub fn round_trip(&self) -> Duration {
+        self.agents_there().into_iter().map(Peer::dialled_in).max().unwrap_or_default()
+    }
+
+    /// Where the ends of trials are.
+    pub fn ends(&mut self) -> Ends<'_> {
+        match self {
+            Self::Agents { peers, .. } => Ends::Peers(peers),
+            Self::Iperf3(server) => Ends::Iperf3(server),
+        }
+    }
+}
+
+fn is_local(peer: &&&Peer) -> bool {
+    peer.address().is_loopback()
+}
