@@ -43,133 +43,140 @@ fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "round trips over TCP (--rr)", idle, look)
 }
 
+/// The middle of a cell's round trips, and the shortest that TCP saw, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Trips {
+    middle_ns: f64,
+    shortest_ns: f64,
+}
+
+impl Trips {
+    fn of(cell: &Cell<'_>) -> Result<Self, Blind> {
+        let middle = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
+        let middle = middle.ok_or_else(|| cell.lacks("round trips"))?;
+        let shortest = shortest(cell).ok_or_else(|| cell.lacks("TCP's shortest round trip"))?;
+        Ok(Self { middle_ns: middle.0 as f64, shortest_ns: shortest })
+    }
+
+    fn waited_ns(self) -> f64 {
+        (self.middle_ns - self.shortest_ns).max(0.0)
+    }
+}
+
+/// What round trips wait for.
+enum Wait {
+    /// Nagle's algorithm, and the acknowledgement that ends it.
+    Nagle,
+    /// Queues, or a delay that changes.
+    Queues,
+    /// The rate of the path, for messages of many segments.
+    Length,
+    /// Single packets, of the slowest hundredth from so many nanoseconds on.
+    Late(f64),
+    /// A path that other traffic uses too.
+    Others,
+    /// Distance.
+    Distance,
+}
+
+/// What a cell's round trips wait for; `None` where they are short.
+fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
+    let waits = trips.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE * trips.shortest_ns);
+    let has_nagle = cell.summary.effective.no_delay == Some(false);
+    let is_small = cell.trial.params.message_bytes.0 <= SMALL_BYTES;
+    if waits && has_nagle && DELAYED_NS.contains(&trips.waited_ns()) {
+        Some(Wait::Nagle)
+    } else if waits && !cell.is_busy() {
+        Some(if is_small { Wait::Queues } else { Wait::Length })
+    } else if let Some(late_ns) = late(cell, trips.middle_ns) {
+        Some(Wait::Late(late_ns))
+    } else if trips.shortest_ns >= LONG_NS {
+        Some(if other_traffic::is_more(cell) { Wait::Others } else { Wait::Distance })
+    } else {
+        None
+    }
+}
+
 fn look(cell: &Cell<'_>) -> Looked {
-    let trips = cell.summary.round_trips.as_ref();
     if cell.trial.kind != Workload::TCP_RR {
         return Err(Blind::OtherKind);
     }
-    let middle = trips.and_then(|trips| trips.p50_ns).ok_or_else(|| cell.lacks("round trips"))?;
-    let (middle_ns, asks) = (middle.0 as f64, cell.trial.params.message_bytes.0);
-    let shortest_ns = shortest(cell).ok_or_else(|| cell.lacks("TCP's shortest round trip"))?;
+    let trips = Trips::of(cell)?;
     let seen = format!(
         "half of the round trips took {:.2} ms or less; TCP's shortest was {:.2} ms",
-        middle_ns / 1e6,
-        shortest_ns / 1e6
+        trips.middle_ns / 1e6,
+        trips.shortest_ns / 1e6
     );
-    let times = Times { middle_ns, shortest_ns, asks };
-    match waiting(cell, &times).or_else(|| path(cell, &times)) {
-        Some((says, remedy)) => {
-            let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy);
-            cell.saw(seen, Some(found))
-        }
-        None => cell.saw(seen, None),
-    }
+    let wrong = wait(cell, trips).map(|wait| {
+        let says = says(cell, trips, &wait);
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy(&wait))
+    });
+    cell.saw(seen, wrong)
 }
 
-/// What the round trips of a cell took, and the bytes of a request.
-struct Times {
-    middle_ns: f64,
-    shortest_ns: f64,
-    asks: u64,
-}
-
-impl Times {
-    /// What half of them waited at least, beyond the shortest.
-    fn waited_ns(&self) -> f64 {
-        (self.middle_ns - self.shortest_ns).max(0.0)
-    }
-
-    fn waits(&self) -> bool {
-        self.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE * self.shortest_ns)
-    }
-}
-
-/// What half of the round trips wait for, and what to do about it; `None` where they do not wait,
-/// or for a CPU.
-fn waiting(cell: &Cell<'_>, times: &Times) -> Option<(String, &'static str)> {
-    if !times.waits() {
-        return None;
-    }
-    let (label, asks, waited_ns) = (&cell.trial.label, times.asks, times.waited_ns());
-    let nagle = cell.summary.effective.no_delay == Some(false);
-    if nagle && DELAYED_NS.contains(&waited_ns) {
-        let says = format!(
-            "Messages of {asks} B wait {:.0} ms in {label}: Nagle's algorithm keeps the last part \
-             back until the peer's delayed acknowledgement comes",
-            waited_ns / 1e6
-        );
-        Some((
-            says,
-            "switch Nagle's algorithm off (--nagle off; TCP_NODELAY in the program), or write each \
-             message at once; --quickack at the peer shows the same",
-        ))
-    } else if cell.is_busy() {
-        None
-    } else if asks <= SMALL_BYTES {
-        let says = format!(
-            "Round trips vary in {label}: {:.1} ms in the middle where the path takes {:.1} ms; \
-             packets wait in queues, or the delay itself changes (jitter)",
-            times.middle_ns / 1e6,
-            times.shortest_ns / 1e6
-        );
-        Some((
-            says,
-            "look for other traffic in the same queues, radio or tunnels on the way, power saving \
-             of NICs and CPUs; compare at another time of day",
-        ))
-    } else {
-        Some((
-            by_length(cell, waited_ns),
-            "send less at once, or raise the rate of the way (narrows tcp HOST shows what it \
-             carries each way; -R the other): round trips of such messages are as fast as the path \
-             is wide",
-        ))
-    }
-}
-
-/// What the path itself adds, late round trips before its length; `None` of short paths.
-fn path(cell: &Cell<'_>, times: &Times) -> Option<(String, &'static str)> {
+/// The sentence of a finding.
+fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
     let label = &cell.trial.label;
-    let (middle_ms, shortest_ms) = (times.middle_ns / 1e6, times.shortest_ns / 1e6);
-    if let Some(late_ns) = late(cell, times.middle_ns) {
-        let says = format!(
+    let [middle, shortest, waited] =
+        [trips.middle_ns, trips.shortest_ns, trips.waited_ns()].map(|ns| ns / 1e6);
+    match wait {
+        Wait::Nagle => format!(
+            "Messages of {} B wait {waited:.0} ms in {label}: Nagle's algorithm keeps the last part \
+             back until the peer's delayed acknowledgement comes",
+            cell.trial.params.message_bytes.0
+        ),
+        Wait::Queues => format!(
+            "Round trips vary in {label}: {middle:.1} ms in the middle where the path takes \
+             {shortest:.1} ms; packets wait in queues, or the delay itself changes (jitter)"
+        ),
+        Wait::Length => by_length(cell, trips.waited_ns()),
+        Wait::Late(late_ns) => format!(
             "One round trip in a hundred takes {:.0} ms and more in {label}, where half take \
-             {middle_ms:.1} ms or less: {}",
+             {middle:.1} ms or less: {}",
             late_ns / 1e6,
             why_late(cell)
-        );
-        return Some((
-            says,
+        ),
+        Wait::Others => format!(
+            "Round trips of {label} take {middle:.1} ms, and none less than {shortest:.1} ms, while \
+             other traffic uses the same way: how much of it is its queue, and how much distance, \
+             shows when that rests"
+        ),
+        Wait::Distance => format!(
+            "The path itself takes {shortest:.1} of the {middle:.1} ms of a round trip in {label}: \
+             distance, and not the ends, sets the rate of requests"
+        ),
+    }
+}
+
+fn remedy(wait: &Wait) -> &'static str {
+    match wait {
+        Wait::Nagle => {
+            "switch Nagle's algorithm off (--nagle off; TCP_NODELAY in the program), or write each \
+             message at once; --quickack at the peer shows the same"
+        }
+        Wait::Queues => {
+            "look for other traffic in the same queues, radio or tunnels on the way, power saving \
+             of NICs and CPUs; compare at another time of day"
+        }
+        Wait::Length => {
+            "send less at once, or raise the rate of the way (narrows tcp HOST shows what it \
+             carries each way; -R the other): round trips of such messages are as fast as the path \
+             is wide"
+        }
+        Wait::Late(_) => {
             "look at the network for what delays or loses single packets: radio, a route or a \
              balancer with one slow member, a queue that fills in bursts; the ends' CPUs are not \
-             it where they did not wait",
-        ));
-    }
-    if times.shortest_ns < LONG_NS {
-        return None;
-    }
-    Some(if other_traffic::is_more(cell) {
-        let says = format!(
-            "Round trips of {label} take {middle_ms:.1} ms, and none less than {shortest_ms:.1} ms, \
-             while other traffic uses the same way: how much of it is its queue, and how much \
-             distance, shows when that rests"
-        );
-        (
-            says,
+             it where they did not wait"
+        }
+        Wait::Others => {
             "stop or limit the other traffic and measure again; a shorter or managed queue where \
-             the path is slowest (fq_codel, cake) keeps round trips short beside it",
-        )
-    } else {
-        let says = format!(
-            "The path itself takes {shortest_ms:.1} of the {middle_ms:.1} ms of a round trip in \
-             {label}: distance, and not the ends, sets the rate of requests"
-        );
-        (
-            says,
+             the path is slowest (fq_codel, cake) keeps round trips short beside it"
+        }
+        Wait::Distance => {
             "nothing at the ends helps: keep more requests under way (--parallel), or bring the \
-             ends nearer; traceroute shows the way",
-        )
-    })
+             ends nearer; traceroute shows the way"
+        }
+    }
 }
 
 /// Messages of many segments, which wait for their own length: one way alone may be slow, or both.
@@ -188,23 +195,17 @@ fn by_length(cell: &Cell<'_>, waited_ns: f64) -> String {
     )
 }
 
-/// In some words, what a round trip that was found waits for.
+/// In some words, what the round trips of a cell wait for.
 pub fn why(cell: &Cell<'_>) -> Option<&'static str> {
-    let trips = cell.summary.round_trips.as_ref()?;
-    let middle_ns = trips.p50_ns?.0 as f64;
-    let shortest_ns = shortest(cell)?;
-    let waited_ns = middle_ns - shortest_ns;
-    let waits = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE * shortest_ns);
-    let nagle = cell.summary.effective.no_delay == Some(false) && DELAYED_NS.contains(&waited_ns);
-    if waits && nagle {
-        Some("Nagle's algorithm and a delayed acknowledgement")
-    } else if waits && cell.trial.params.message_bytes.0 > SMALL_BYTES {
-        Some("the length of the messages at the path's rate")
-    } else if waits {
-        Some("queues, or a delay that changes")
-    } else {
-        Some(late(cell, middle_ns).map_or("distance", |_| "single packets that come late"))
-    }
+    let wait = wait(cell, Trips::of(cell).ok()?)?;
+    Some(match wait {
+        Wait::Nagle => "Nagle's algorithm and a delayed acknowledgement",
+        Wait::Queues => "queues, or a delay that changes",
+        Wait::Length => "the length of the messages at the path's rate",
+        Wait::Late(_) => "single packets that come late",
+        Wait::Others => "distance, or the queue of other traffic",
+        Wait::Distance => "distance",
+    })
 }
 
 /// The shortest that TCP saw in any run: a queue that was there throughout one run is no path.
