@@ -98,6 +98,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_words_are_those_of_older_files() {
+        let words = StudyKind::WORDS.map(|(kind, _)| kind.to_string()).join(" ");
+        let wanted = "check check-peer credits diagnose host import mem mesh mpi packets rdma \
+                      study tcp udp";
+        assert_eq!(words, wanted);
+    }
+
+    #[test]
     fn every_word_is_read_back_and_unknown_ones_are_kept() {
         for (kind, word) in StudyKind::WORDS {
             assert_eq!(StudyKind::from(word.to_owned()), kind);

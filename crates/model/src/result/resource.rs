@@ -172,6 +172,16 @@ mod tests {
         }
     }
 
+    /// Stored files and scripts have these words.
+    #[test]
+    fn the_words_are_those_of_older_files() {
+        let words = ResourceName::WORDS.map(|(name, _)| name.to_string()).join(" ");
+        let wanted = "between the processors chipset cpu device-writes devices dram hosts \
+                      inter-socket memory moderation nic pcie server stack stream switch wake-up \
+                      wire";
+        assert_eq!(words, wanted);
+    }
+
     #[test]
     fn a_word_of_another_version_is_kept() {
         for word in ["tlb", "peer's tlb", "peer's ", ""] {
