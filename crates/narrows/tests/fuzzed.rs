@@ -11,11 +11,14 @@ mod attached;
 mod database;
 #[path = "../../../fuzz/fuzz_targets/importers.rs"]
 mod importers;
+#[path = "../../../fuzz/fuzz_targets/one/mod.rs"]
+mod one;
 #[path = "../../../fuzz/fuzz_targets/smbios.rs"]
 mod smbios;
 #[path = "../../../fuzz/fuzz_targets/wire.rs"]
 mod wire;
 
+use narrows_host::readers::READERS;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use std::collections::BTreeSet;
@@ -38,7 +41,7 @@ macro_rules! fuzz_target {
 }
 
 /// Gives a target so many inputs: letters, bytes, and none at all.
-fn fed(target: fn(&[u8]), inputs: usize) {
+fn fed(target: impl Fn(&[u8]), inputs: usize) {
     let mut random = Pcg64::seed_from_u64(11);
     target(&[]);
     for number in 0..inputs {
@@ -58,6 +61,17 @@ fn targets_take_any_input() {
     fed(wire::target, 24);
 }
 
+/// Each names its reader, and drives that one.
+#[test]
+fn each_reader_has_a_target() {
+    for reader in READERS {
+        fed(|bytes| one::drive(reader.name, bytes), 60);
+        let file = fuzz().join(format!("fuzz_targets/{}.rs", reader.name));
+        let text = std::fs::read_to_string(&file).expect("a target");
+        assert!(text.contains(&format!("one::drive({:?}, bytes)", reader.name)), "{text}");
+    }
+}
+
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
@@ -68,15 +82,17 @@ fn the_manifest_has_all_targets_and_what_they_use() {
     let manifest = std::fs::read_to_string(fuzz().join("Cargo.toml")).expect("manifest");
     let manifest: toml::Table = manifest.parse().expect("TOML");
     let files = std::fs::read_dir(fuzz().join("fuzz_targets")).expect("folder").flatten();
-    let files: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+    let files: Vec<PathBuf> =
+        files.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     let bins = manifest["bin"].as_array().expect("targets");
     let bins: BTreeSet<&str> = bins.iter().filter_map(|bin| bin["path"].as_str()).collect();
     let names = files.iter().filter_map(|file| file.file_name()?.to_str());
     let names: Vec<String> = names.map(|name| format!("fuzz_targets/{name}")).collect();
     assert_eq!(bins, names.iter().map(String::as_str).collect());
-    assert_eq!(names.len(), 5, "a new target is tried above too");
+    assert_eq!(names.len(), 5 + READERS.len(), "a new target is tried above too");
     let mut used = BTreeSet::from(["libfuzzer-sys".to_owned()]);
-    for file in &files {
+    let shared = fuzz().join("fuzz_targets/one/mod.rs");
+    for file in files.iter().chain([&shared]) {
         let text = std::fs::read_to_string(file).expect("a target");
         let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
         let crates = words.filter(|word| word.starts_with("narrows_") || *word == "serde_json");
