@@ -48,10 +48,16 @@ pub static SECONDS: Opt<f64> = Opt::new(Declared {
     help: "Seconds that count in each run",
     flags: &[
         Flag {
-            on: &[Command::Tcp, Command::Udp, Command::Packets],
+            on: &[Command::Tcp, Command::Udp],
             letter: Some('t'),
+            default: None,
+            help: Some(
+                "Seconds that count in each run: 1.5, and of round trips over a long path so many \
+                 that a median can be told",
+            ),
             ..SECONDS_FLAG
         },
+        Flag { on: &[Command::Packets], letter: Some('t'), ..SECONDS_FLAG },
         Flag { on: &[Command::Rdma], letter: Some('D'), ..SECONDS_FLAG },
         Flag { on: &[Command::Diagnose], letter: Some('t'), default: Some("0.4"), ..SECONDS_FLAG },
         Flag { on: &[Command::Mem], letter: Some('t'), default: None, ..SECONDS_FLAG },
