@@ -97,8 +97,8 @@ impl Draft {
             }
             _ => {}
         }
-        drop(lock);
-        Store::open(&path)
+        // The lock is not let go: a process that is being started has a copy of it for a moment.
+        Store::under(lock, &path)
     }
 }
 

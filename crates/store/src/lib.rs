@@ -107,6 +107,12 @@ impl Store {
         let lock = std::fs::OpenOptions::new().read(true).write(true).open(path);
         let lock = lock.map_err(|error| unwritable(error.to_string()))?;
         held(&lock, path)?;
+        Self::under(lock, path)
+    }
+
+    /// Opens a file whose lock this process holds.
+    fn under(lock: File, path: &Path) -> Result<Self, StoreError> {
+        let unwritable = |why: String| StoreError::Unwritable { path: path.to_owned(), why };
         let (mut database, version) = layout::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let set = layout::unhurried(&mut database).and_then(|()| durable(&database));
         set.map_err(|error| unwritable(says(&error)))?;
