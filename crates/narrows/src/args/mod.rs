@@ -116,7 +116,7 @@ pub enum Command {
     /// or a path is named by what the slow ones have in common. A host that fails costs its own
     /// pairs.
     Mesh(MeshArgs),
-    /// Measure messages between MPI ranks: ping-pong, windows, many pairs, sums, all to all
+    /// Measure messages between MPI ranks, one to one and all to all
     ///
     /// The same program under any launcher (mpirun -n 2 narrows mpi), or by itself, when it starts
     /// the launcher that there is. The library is loaded when it runs: Open MPI, MPICH and what has
@@ -146,7 +146,7 @@ pub enum Command {
     Rdma(RdmaArgs),
     /// Read a study file again: text, JSON or HTML; needs no root
     Report(ReportArgs),
-    /// Run the agent: the other end of measurements that another host controls
+    /// Run the agent: the other end of another host's measurements
     ///
     /// Prints the exact command to run there, key included.
     Serve(ServeArgs),
