@@ -39,7 +39,7 @@ pub struct MpiArgs {
     #[arg(long, value_name = "N", default_value_t = 6,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
-    /// Seconds that count in each run
+    /// Seconds that count in each run; a million iterations end it before
     #[arg(long, short = 't', value_name = "SECONDS", default_value = "0.2",
         value_parser = super::seconds)]
     pub seconds: f64,
