@@ -34,6 +34,9 @@ const ENGAGED_MAX: f64 = 0.8;
 const HANDED_NS: f64 = 25_000.0;
 /// A pace is kept from this share of it on.
 const KEPT_SHARE: f64 = 0.95;
+/// The same in round trips, where each packet wakes a CPU: 8,900 to 14,000 on a virtual machine of
+/// two CPUs with nothing planted.
+const TRIP_PACKET_NS: f64 = 20_000.0;
 /// What handling its packets takes of a round trip, from which on it counts.
 const TRIP_SHARE: f64 = 0.25;
 const REMEDY: &str = "see what is done for each packet, at both ends: nft list ruleset and iptables \
@@ -173,10 +176,10 @@ fn look_at_trips(cell: &Cell<'_>) -> Looked {
         100.0 * cost.softirq,
         trip_ns / 1e3
     );
-    let is_dear = cost.packet_ns >= PACKET_NS && cost.softirq >= SOFTIRQ_MIN;
+    let is_dear = cost.packet_ns >= TRIP_PACKET_NS && cost.softirq >= SOFTIRQ_MIN;
     let wrong = (is_dear && share >= TRIP_SHARE).then(|| {
         let says = format!(
-            "The kernel works {:.0} us on each packet in {}, where 1 to 3 are ordinary, {:.0} % of \
+            "The kernel works {:.0} us on each packet in {}, where up to 14 are ordinary, {:.0} % of \
              the median round trip: long lists of filter rules, bridges, tunnels or encryption",
             cost.packet_ns / 1e3,
             cell.trial.label,
@@ -226,6 +229,7 @@ mod tests {
         let Verdict::Found { findings } = &found else { panic!("{found:?}") };
         assert!(findings[0].says.contains("43 % of the median round trip"), "{findings:?}");
         assert!(is_clear(&of(20, 10)), "2 us a packet");
+        assert!(is_clear(&of(140, 70)), "14 us, as a virtual machine without filters took");
         assert!(is_clear(&of(300, 1000)), "a path of a millisecond");
     }
 
