@@ -160,7 +160,7 @@ static NAMED: &[Named] = &[
     always("path-corruption", "corruption of packets on the path", Sureness::Counted),
     always("handshake-loss", "the loss or refusal of handshakes", Sureness::Counted),
     always("end-stands-still", "the program of an end, which stood still,", Sureness::Counted),
-    always("same-cpu", "one CPU for both ends", Sureness::Inferred),
+    always("same-cpu", "both ends sharing one CPU", Sureness::Inferred),
     always("cpu-quota", "a quota of CPU time", Sureness::Inferred),
     Named {
         rule: "nic-shaped",
@@ -168,14 +168,14 @@ static NAMED: &[Named] = &[
         sureness: Sureness::Inferred,
         holds: is_shaped,
     },
-    always("own-host-drops", "what the sender's own host drops on the way out", Sureness::Counted),
+    always("own-host-drops", "drops in the sender's own host on the way out", Sureness::Counted),
     Named {
         rule: "own-queue",
         what: "a queue of an end's own interface",
         sureness: Sureness::Counted,
         holds: queue_holds,
     },
-    always("receiver-host-drops", "what the receiver's own host drops", Sureness::Counted),
+    always("receiver-host-drops", "drops in the receiver's own host", Sureness::Counted),
     Named {
         rule: "other-traffic",
         what: "other traffic over the same interface",
@@ -184,19 +184,19 @@ static NAMED: &[Named] = &[
     },
     Named {
         rule: "datagrams-dropped",
-        what: "what the receiver's own host drops",
+        what: "drops in the receiver's own host",
         sureness: Sureness::Counted,
         holds: dropped_at_receiver,
     },
     Named {
         rule: "tcp-options-removed",
-        what: "the repair of losses without SACK, which something on the path takes away,",
+        what: "loss recovery without SACK, which something on the path strips,",
         sureness: Sureness::Counted,
         holds: repaired_without_sack,
     },
     Named {
         rule: "tcp-sack",
-        what: "the repair of losses without SACK, which is off,",
+        what: "loss recovery without SACK, which is off,",
         sureness: Sureness::Counted,
         holds: repaired_without_sack,
     },
@@ -208,7 +208,7 @@ static NAMED: &[Named] = &[
     },
     Named {
         rule: "segment-size",
-        what: "the size of segments, whose headers take much of the path,",
+        what: "the segment size, whose headers take much of the path,",
         sureness: Sureness::Inferred,
         holds: headers_take_much,
     },
@@ -224,9 +224,9 @@ static NAMED: &[Named] = &[
     always("receive-memory", "the receiver's memory for TCP", Sureness::Counted),
     always("receive-window", "the receiver's window", Sureness::Counted),
     always("send-buffer", "the sender's buffer", Sureness::Counted),
-    always("acknowledgements-lost", "loss on the way back", Sureness::Counted),
-    always("acknowledgements-slow", "the way back, which is slow,", Sureness::Inferred),
-    always("congestion-marks", "congestion marks of the path", Sureness::Counted),
+    always("acknowledgements-lost", "loss on the return path", Sureness::Counted),
+    always("acknowledgements-slow", "a slow return path,", Sureness::Inferred),
+    always("congestion-marks", "ECN marks on the path", Sureness::Counted),
     Named {
         rule: "path-reordering",
         what: "reordering of packets on the path",
@@ -270,12 +270,12 @@ static NAMED: &[Named] = &[
         sureness: Sureness::Possible,
         holds: is_at_work,
     },
-    always("packet-cost", "what the kernel does with each packet", Sureness::Counted),
-    always("softirq-bound", "the handling of packets by a CPU", Sureness::Counted),
+    always("packet-cost", "the kernel's work for each packet", Sureness::Counted),
+    always("softirq-bound", "packet processing on one CPU", Sureness::Counted),
     always("super-packets", "packets of few segments", Sureness::Inferred),
     always("path-reordering", "reordering of packets on the path", Sureness::Counted),
-    always("sender-pacing", "the pace of congestion control", Sureness::Possible),
-    always("round-trip-time", "the round trip of the path", Sureness::Inferred),
+    always("sender-pacing", "congestion control's pacing", Sureness::Possible),
+    always("round-trip-time", "the path's round trip", Sureness::Inferred),
     always("segment-size", "the size of segments", Sureness::Possible),
     Named {
         rule: "tcp-send-buffers",
@@ -343,7 +343,7 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         .or_else(|| of_ends(cell, found))
         .or_else(rest)
         .unwrap_or_else(|| {
-            (None, "nothing that was looked at explains the rate".to_owned(), Sureness::Unexplained)
+            (None, "nothing that was checked explains the rate".to_owned(), Sureness::Unexplained)
         });
     let next = next(case, cell);
     Limit {
@@ -494,7 +494,7 @@ fn idle_sender(cell: &Cell<'_>) -> Option<Answer> {
     is_sender_idle(cell).then(|| {
         let idle = 100.0 * (1.0 - engaged);
         let what =
-            format!("the sender, which left TCP nothing to send in {idle:.0} % of the time,");
+            format!("the sender, which gave TCP nothing to send for {idle:.0} % of the time,");
         (None, what, Sureness::Counted)
     })
 }
@@ -508,7 +508,7 @@ fn is_sender_idle(cell: &Cell<'_>) -> bool {
 fn pace(cell: &Cell<'_>) -> Option<Answer> {
     let asked = cell.trial.params.rate_bps.filter(|rate| *rate > 0)? as f64;
     let held = cell.rates()?.middle >= HELD_SHARE * asked;
-    held.then(|| (None, "the pace that was asked for".to_owned(), Sureness::Counted))
+    held.then(|| (None, "the requested pace".to_owned(), Sureness::Counted))
 }
 
 /// What was counted and is not at its limit.

@@ -162,7 +162,7 @@ fn without_a_port_a_population_weighs_what_it_costs_of_memory() {
     let rising = [[4, 4], [6, 5], [2, 1], [1, 1], [1, 0]].map(lost);
     assert!(rising.windows(2).all(|pair| pair[0] < pair[1]), "{rising:?}");
     assert_eq!((of([1, 1]).weight, of([4, 4]).weight), (Weight::Fault, Weight::Advice));
-    assert!(of([4, 4]).says.contains("no NIC tells its rate"));
+    assert!(of([4, 4]).says.contains("no NIC reports its rate"));
     // Of four nodes each has one of its two channels: half is lost, and not seven eighths.
     let mut naples = server([0, 0]);
     naples.cpu.model = Fact::known("AMD EPYC 7601 32-Core Processor".to_owned(), "planted");

@@ -69,7 +69,7 @@ fn a_sender_without_a_cpu_is_the_limit_and_so_is_one_that_has_nothing_to_send() 
     let mut idle = stream("tcp-stream");
     read(&mut idle, "tcp-info", "flow0.busy_ns", 250_000_000);
     let says = limit_of(&idle, &[]).to_string();
-    assert!(says.contains("left TCP nothing to send in 75 % of the time"), "{says}");
+    assert!(says.contains("gave TCP nothing to send for 75 % of the time"), "{says}");
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn loss_that_allows_far_more_is_not_the_limit() {
     assert_eq!(limit_of(&study, &[]).rule.as_deref(), Some("tcp-retransmits"));
     read(&mut study, "softnet", "dropped_packets", 900);
     let says = limit_of(&study, &[]).to_string();
-    assert!(says.contains("left TCP nothing to send"), "dropped by the own CPUs: {says}");
+    assert!(says.contains("gave TCP nothing to send"), "dropped by the own CPUs: {says}");
     read(&mut study, "softnet", "dropped_packets", 0);
     read(&mut study, "tcp-info", "flow0.rtt_ns", 2_000);
     read(&mut study, "tcp-info", "flow0.rtt_min_ns", 2_000);
     let says = limit_of(&study, &[]).to_string();
-    assert!(says.contains("left TCP nothing to send"), "{says}");
+    assert!(says.contains("gave TCP nothing to send"), "{says}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_small_send_buffer_is_the_limit_only_where_it_was_full() {
     };
     // 10 Gb/s over 100 us are 125 kB, over 10 ms a hundred times the buffer.
     assert_eq!(of(100_000), "the largest send buffer");
-    assert_eq!(of(10_000_000), "nothing that was looked at explains the rate");
+    assert_eq!(of(10_000_000), "nothing that was checked explains the rate");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_pace_that_was_asked_for_is_the_limit_where_it_was_held() {
     let mut study = stream("tcp-stream");
     study.trials[0].params.rate_bps = Some(10_000_000_000);
     let says = limit_of(&study, &[]).to_string();
-    assert!(says.contains("the pace that was asked for limits"), "{says}");
+    assert!(says.contains("the requested pace limits"), "{says}");
     study.trials[0].params.rate_bps = Some(20_000_000_000);
     assert_eq!(limit_of(&study, &[]).sureness, Sureness::Unexplained);
 }
@@ -322,7 +322,7 @@ fn offloads_hold_nothing_whose_cpus_are_idle() {
     assert_eq!(of(0.5, None).rule.as_deref(), Some("nic-offloads"));
     assert_eq!(of(0.03, None).rule, None, "nothing to save");
     let paced = of(0.5, Some(10_000_000_000));
-    assert_eq!((paced.rule, paced.what.as_str()), (None, "the pace that was asked for"));
+    assert_eq!((paced.rule, paced.what.as_str()), (None, "the requested pace"));
 }
 
 #[test]

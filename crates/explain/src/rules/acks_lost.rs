@@ -12,7 +12,7 @@ use narrows_model::result::{Verdict, Weight};
 /// Whether packets are lost on the way back.
 pub static RULE: Rule = Rule {
     name: "acknowledgements-lost",
-    asks: "Are packets lost on the way back?",
+    asks: "Are packets lost on the return path?",
     of_host: false,
     judge,
 };
@@ -47,7 +47,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let seen = format!("{sent:.0} acknowledgements sent, {came:.0} came in the median run");
     let wrong = (sent >= SENT_MIN && share >= LOST_SHARE).then(|| {
         let says = format!(
-            "{:.0} % of the acknowledgements were lost on the way back in {}",
+            "{:.0} % of the acknowledgements were lost on the return path in {}",
             100.0 * share,
             cell.trial.label
         );

@@ -17,7 +17,7 @@ use narrows_stats::median;
 /// Whether the way back is the narrow one.
 pub static RULE: Rule = Rule {
     name: "acknowledgements-slow",
-    asks: "Do acknowledgements wait on the way back?",
+    asks: "Do acknowledgements wait on the return path?",
     of_host: false,
     judge,
 };
@@ -70,7 +70,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let wrong = is_way_back(cell).then(|| {
         let says = format!(
             "Acknowledgements come back at {high:.0} a second and no faster in {}, about {:.2} Mb/s \
-             of packets: the way back is slow, and the sender waits for it",
+             of packets: the return path is slow, and the sender waits for it",
             cell.trial.label,
             high * ACK_BITS / 1e6
         );

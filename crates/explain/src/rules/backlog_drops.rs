@@ -12,7 +12,7 @@ use narrows_stats::median;
 
 pub static RULE: Rule = Rule {
     name: "backlog-drops",
-    asks: "Did the kernel drop packets that it had already?",
+    asks: "Did the kernel drop packets that it had received?",
     of_host: false,
     judge,
 };

@@ -11,7 +11,7 @@ use narrows_model::result::{Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "congestion-marks",
-    asks: "Did routers mark packets as they were about to drop some?",
+    asks: "Did routers mark packets instead of dropping them (ECN)?",
     of_host: false,
     judge,
 };

@@ -12,7 +12,7 @@ use narrows_model::result::{Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "path-corruption",
-    asks: "Do packets arrive with another content than they were sent with?",
+    asks: "Are packets corrupted on the path?",
     of_host: false,
     judge,
 };

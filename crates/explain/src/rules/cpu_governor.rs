@@ -18,7 +18,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     setting(case, &RULE, "cpu.governor", |value| {
         let slow = value.contains("conservative") || (!own && value.contains("powersave"));
         slow.then(|| Trouble {
-            says: format!("The frequency governor is {value}: CPUs stay slow when work comes"),
+            says: format!("The frequency governor is {value}: CPUs stay at a low clock under load"),
             remedy: "cpupower frequency-set -g performance".into(),
         })
     })

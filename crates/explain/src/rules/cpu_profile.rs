@@ -36,7 +36,7 @@ const WORK: [Work; 6] = [
     Work {
         classes: &[Class::Locks],
         least: 0.15,
-        says: "locks: taking them, and waiting for others to give them back",
+        says: "locks: taking them, and waiting for their holders",
         remedy: "fewer threads on one socket, queue or completion queue; a queue a flow (ethtool \
                  -L, XPS); perf lock names the lock",
     },

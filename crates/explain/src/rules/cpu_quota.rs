@@ -12,7 +12,7 @@ use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "cpu-quota",
-    asks: "May this process use less CPU time than it has CPUs?",
+    asks: "Does a quota give this process less CPU time than it has CPUs?",
     of_host: true,
     judge,
 };
@@ -39,7 +39,7 @@ fn small(quota: f64, cpus: usize, from: String) -> Finding {
     Finding {
         rule: RULE.name.into(),
         weight: Weight::Caution,
-        says: format!("This process has {cpus} CPUs and may use the time of {quota:.2}"),
+        says: format!("This process has {cpus} CPUs, and its quota allows the time of {quota:.2}"),
         evidence: vec![evidence(format!("quota {quota:.2} CPUs"), from)],
         worth: None,
         remedy: "run outside the control group, or raise its cpu.max (in Kubernetes: limits.cpu)"

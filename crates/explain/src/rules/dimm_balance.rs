@@ -94,7 +94,7 @@ fn weight(population: &Population, loss: Option<&Loss>) -> Weight {
 fn cost(loss: &Result<Loss, Unplaced>) -> String {
     let loss = match loss {
         Ok(loss) => loss,
-        Err(why) => return format!("what it costs is not known: {why}"),
+        Err(why) => return format!("its cost is unknown: {why}"),
     };
     let memory = format!(
         "it costs {:.0} of {:.0} GB/s of memory",
@@ -102,7 +102,7 @@ fn cost(loss: &Result<Loss, Unplaced>) -> String {
         loss.all.gbytes()
     );
     match loss.worst() {
-        None => format!("{memory}; no NIC tells its rate, so what it costs them is not known"),
+        None => format!("{memory}; no NIC reports its rate, so the cost to them is unknown"),
         Some(port) if port.lost.value < 0.1e9 => {
             format!("{memory}, and TCP and UDP of no NIC")
         }
@@ -176,7 +176,7 @@ fn gib(mib: u64) -> String {
 /// What keeps one set a socket from being balanced: empty channels, else other modules.
 fn one_set(population: &Population) -> String {
     if population.is_full() {
-        return "Channels hold as much as each other in different modules".to_owned();
+        return "Channels hold the same capacity in different modules".to_owned();
     }
     format!("Memory channels are empty: {}", empty(&population.sockets))
 }

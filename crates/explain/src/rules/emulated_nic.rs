@@ -28,7 +28,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             survey.lacks(Missing::fact("whether this is a virtual machine", &host.virtualised));
             return survey.conclude(no_device("NIC with a device behind it"));
         }
-        let because = "this is no virtual machine, as far as it shows";
+        let because = "nothing shows that this is a virtual machine";
         return absent(host, "whether this is a virtual machine", because);
     };
     for nic in host.physical_nics() {

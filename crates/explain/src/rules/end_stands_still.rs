@@ -12,7 +12,7 @@ use narrows_model::result::{Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "end-stands-still",
-    asks: "Did the program of an end stand still?",
+    asks: "Did the program of an end stop running?",
     of_host: false,
     judge,
 };

@@ -13,7 +13,7 @@ use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
     name: "fragments-lost",
-    asks: "Did datagrams vanish because they are sent in fragments?",
+    asks: "Were datagrams lost because they were fragmented?",
     of_host: false,
     judge,
 };

@@ -12,7 +12,7 @@ use narrows_stats::Label;
 
 pub static RULE: Rule = Rule {
     name: "generator-bound",
-    asks: "Did a thread of the measurement, and not the path, set the rate?",
+    asks: "Did a measuring thread, and not the path, limit the rate?",
     of_host: false,
     judge,
 };

@@ -10,7 +10,7 @@ use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
     name: "idle-slow-start",
-    asks: "Does TCP begin anew after every pause?",
+    asks: "Does TCP go back to slow start after every pause?",
     of_host: true,
     judge,
 };

@@ -23,7 +23,7 @@ const WAKING_SHARE: f64 = 0.25;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let states = &case.study.host.cpu.idle_states;
-    measured::judge(case, "round trips of ends that sleep", None, |cell| look(states, cell))
+    measured::judge(case, "round trips with blocking ends", None, |cell| look(states, cell))
 }
 
 /// Only ends that sleep can tell, and only hosts whose idle states are known.

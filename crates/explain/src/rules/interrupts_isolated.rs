@@ -11,7 +11,7 @@ use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "interrupts-isolated",
-    asks: "Are interrupts served on CPUs that were to be left alone?",
+    asks: "Are interrupts served on isolated CPUs?",
     of_host: true,
     judge,
 };

@@ -35,7 +35,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         Fact::Known { value, .. } if is_strict(value) => survey.found(Finding {
             rule: RULE.name.into(),
             weight: Weight::Advice,
-            says: "The IOMMU works in strict mode: each packet's buffer costs a flush of its cache"
+            says: "The IOMMU works in strict mode: each packet's buffer costs an IOTLB flush"
                 .into(),
             evidence: vec![evidence(format!("domains: {value}"), from)],
             worth: None,

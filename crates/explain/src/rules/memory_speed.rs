@@ -105,8 +105,8 @@ fn cause(
     match deepest {
         Some(modules) if modules > 1 => Cause::new(
             format!(
-                "{modules} modules on a channel lower it on many processors, or the processor does no \
-                 more"
+                "{modules} modules on a channel lower it on many processors, or the processor \
+                supports no more"
             ),
             "look up the processor's speed with one module a channel; fewer, larger modules may be \
              faster",

@@ -8,12 +8,8 @@ use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
 use narrows_model::result::{Finding, Verdict, Weight};
 
-pub static RULE: Rule = Rule {
-    name: "nic-duplex",
-    asks: "Does a link send or receive, but not both?",
-    of_host: true,
-    judge,
-};
+pub static RULE: Rule =
+    Rule { name: "nic-duplex", asks: "Does a link run at half duplex?", of_host: true, judge };
 
 fn judge(case: &Case<'_>) -> Verdict {
     let mut survey = Survey::default();

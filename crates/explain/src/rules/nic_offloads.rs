@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 pub static RULE: Rule = Rule {
     name: "nic-offloads",
-    asks: "Does the CPU do what a NIC could do?",
+    asks: "Does the CPU do work that a NIC could take over?",
     of_host: true,
     judge,
 };

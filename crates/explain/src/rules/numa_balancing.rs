@@ -12,7 +12,7 @@ use narrows_model::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "numa-balancing",
-    asks: "Did the kernel move pages that were placed by hand?",
+    asks: "Did the kernel move pages that were bound to a node?",
     of_host: false,
     judge,
 };

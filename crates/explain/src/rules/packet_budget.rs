@@ -9,7 +9,7 @@ use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
     name: "packet-budget",
-    asks: "Do CPUs have to stop in the middle of their packets?",
+    asks: "Does a small packet budget interrupt CPUs?",
     of_host: true,
     judge,
 };

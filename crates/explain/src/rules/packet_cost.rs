@@ -14,7 +14,7 @@ use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
     name: "packet-cost",
-    asks: "Does the kernel work long on each packet?",
+    asks: "Does the kernel spend long on each packet?",
     of_host: false,
     judge,
 };
@@ -117,7 +117,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let dear = cost.softirq >= SOFTIRQ_MIN && cost.packet_ns >= ordinary_ns && is_held;
     let wrong = dear.then(|| {
         let says = format!(
-            "The kernel works {:.0} us on each packet at the {end}'s host in {}, where 1 to 3 are \
+            "The kernel spends {:.0} us on each packet at the {end}'s host in {}, where 1 to 3 are \
              ordinary: long lists of filter rules, bridges, tunnels or encryption on the way",
             cost.packet_ns / 1e3,
             cell.trial.label
@@ -144,9 +144,9 @@ fn of_datagrams(cell: &Cell<'_>, handed_ns: f64) -> Looked {
     let us = handed_ns / 1e3;
     let seen = format!("the sender's threads took {us:.0} us in the kernel for each packet");
     let says = format!(
-        "The kernel works {us:.0} us on each packet that the sender hands to it in {}, where 2 to 5 \
-         are ordinary, and the pace is not kept: long lists of filter rules, bridges, tunnels or \
-         encryption on the way",
+        "The kernel spends {us:.0} us on each packet that the sender hands to it in {}, where 2 to \
+         5 are ordinary, and the pace is not kept: long lists of filter rules, bridges, tunnels \
+         or encryption on the way",
         cell.trial.label
     );
     let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY);
@@ -179,8 +179,8 @@ fn look_at_trips(cell: &Cell<'_>) -> Looked {
     let is_dear = cost.packet_ns >= TRIP_PACKET_NS && cost.softirq >= SOFTIRQ_MIN;
     let wrong = (is_dear && share >= TRIP_SHARE).then(|| {
         let says = format!(
-            "The kernel works {:.0} us on each packet in {}, where up to 14 are ordinary, {:.0} % of \
-             the median round trip: long lists of filter rules, bridges, tunnels or encryption",
+            "The kernel spends {:.0} us on each packet in {}, where up to 14 are ordinary, {:.0} \
+            % of the median round trip: long lists of filter rules, bridges, tunnels or encryption",
             cost.packet_ns / 1e3,
             cell.trial.label,
             100.0 * share.min(1.0)

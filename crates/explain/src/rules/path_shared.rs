@@ -14,12 +14,8 @@ use narrows_model::reading::{Moment, keys};
 use narrows_model::result::{Verdict, Weight};
 use narrows_stats::{Capacity, capacity};
 
-pub static RULE: Rule = Rule {
-    name: "path-shared",
-    asks: "Does other traffic take a part of the path?",
-    of_host: false,
-    judge,
-};
+pub static RULE: Rule =
+    Rule { name: "path-shared", asks: "Does other traffic share the path?", of_host: false, judge };
 
 /// Of what trains of packets tell; a stream by itself reaches more behind a queue that is full.
 const REACHED_SHARE: f64 = 0.7;

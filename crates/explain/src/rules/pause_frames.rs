@@ -56,8 +56,8 @@ fn look(cell: &Cell<'_>, link_bps: f64) -> Looked {
     let counted = asked.into_iter().chain(told).reduce(f64::max).ok_or(Blind::OtherKind)?;
     let label = &cell.trial.label;
     let seen = format!(
-        "{counted:.0} pause frames a second, which can hold a link of {} for {:.1} % of the time at \
-         most; all of the interface's traffic is in them",
+        "{counted:.0} pause frames a second, which can pause a link of {} for at most {:.1} % of \
+        the time; all of the interface's traffic is in them",
         narrows_model::BitsPerSecond(link_bps),
         (held(counted) * 100.0).min(100.0)
     );

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 pub static RULE: Rule = Rule {
     name: "pcie-acs",
-    asks: "Does what a NIC and an accelerator tell each other go by the root complex?",
+    asks: "Does traffic between a NIC and an accelerator pass the root complex?",
     of_host: true,
     judge,
 };

@@ -14,7 +14,7 @@ use narrows_predict::pcie::joints;
 
 pub static RULE: Rule = Rule {
     name: "pcie-bifurcated",
-    asks: "Are all lanes of a NIC's slot one port's?",
+    asks: "Does a NIC's port get all lanes of its slot?",
     of_host: true,
     judge,
 };

@@ -11,7 +11,7 @@ use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "pcie-read-request",
-    asks: "Does a fast NIC ask memory for little at a time?",
+    asks: "Does a fast NIC read memory in small requests?",
     of_host: true,
     judge,
 };

@@ -7,8 +7,12 @@ use crate::setting::{Reading, Trouble, judge as setting};
 use crate::{Case, Rule};
 use narrows_model::result::Verdict;
 
-pub static RULE: Rule =
-    Rule { name: "port-range", asks: "Will connections soon find no port?", of_host: true, judge };
+pub static RULE: Rule = Rule {
+    name: "port-range",
+    asks: "Will connections soon run out of ports?",
+    of_host: true,
+    judge,
+};
 
 fn judge(case: &Case<'_>) -> Verdict {
     setting(case, &RULE, "net.ipv4.ip_local_port_range", |value| {

@@ -15,7 +15,7 @@ use narrows_model::workload::Workload;
 /// Whether a limit of the path, and not chance, takes datagrams.
 pub static RULE: Rule = Rule {
     name: "path-rate-limit",
-    asks: "Are datagrams lost because something carries only so many?",
+    asks: "Does a rate limit on the path drop datagrams?",
     of_host: false,
     judge,
 };

@@ -12,7 +12,7 @@ use narrows_model::result::{Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "receive-memory",
-    asks: "Does the receiver's TCP run out of memory for what comes?",
+    asks: "Does the receiver's TCP run out of memory?",
     of_host: false,
     judge,
 };

@@ -137,9 +137,9 @@ fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
             why_late(cell)
         ),
         Wait::Others => format!(
-            "Round trips of {label} take {middle:.1} ms, and none less than {shortest:.1} ms, while \
-             other traffic uses the same way: how much of it is its queue, and how much distance, \
-             shows when that rests"
+            "Round trips of {label} take {middle:.1} ms, and none less than {shortest:.1} ms, \
+            while other traffic uses the same path: measure again without it to separate its \
+            queue from distance"
         ),
         Wait::Distance => format!(
             "The path itself takes {shortest:.1} of the {middle:.1} ms of a round trip in {label}: \
@@ -173,7 +173,7 @@ fn remedy(wait: &Wait) -> &'static str {
              the path is slowest (fq_codel, cake) keeps round trips short beside it"
         }
         Wait::Distance => {
-            "nothing at the ends helps: keep more requests under way (--parallel), or bring the \
+            "nothing at the ends helps: keep more requests outstanding (--parallel), or bring the \
              ends nearer; traceroute shows the way"
         }
     }
@@ -310,7 +310,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        assert!(of(2_500_000_000).contains("other traffic uses the same way"));
+        assert!(of(2_500_000_000).contains("other traffic uses the same path"));
         assert!(of(10_000).contains("distance, and not the ends"));
     }
 

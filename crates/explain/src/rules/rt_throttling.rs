@@ -9,7 +9,7 @@ use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
     name: "realtime-unlimited",
-    asks: "May a real-time thread keep a CPU for good?",
+    asks: "May a real-time thread keep a CPU for itself?",
     of_host: true,
     judge,
 };

@@ -11,7 +11,7 @@ use narrows_model::result::{Evidence, Finding, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "sources-disagree",
-    asks: "Do the descriptions that a host was read from say the same?",
+    asks: "Do the descriptions of this host agree?",
     of_host: true,
     judge,
 };
@@ -19,7 +19,7 @@ pub static RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Verdict {
     let all = &case.study.host.disagreements;
     if all.is_empty() {
-        return Verdict::NotApplicable { why: not_so("no two descriptions say different things") };
+        return Verdict::NotApplicable { why: not_so("all descriptions agree") };
     }
     Verdict::Found { findings: all.iter().map(finding).collect() }
 }

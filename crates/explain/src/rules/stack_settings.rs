@@ -11,7 +11,7 @@ use narrows_model::result::{Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "stack-settings",
-    asks: "Is a setting of TCP or IP far from the kernel's own value, so that it costs?",
+    asks: "Does a TCP or IP setting far from the kernel's default cost performance?",
     of_host: true,
     judge,
 };
@@ -44,7 +44,7 @@ const fn above(name: &'static str, most: i64, usual: &'static str, does: &'stati
 
 const SETTINGS: [Setting; 16] = [
     below("net.core.somaxconn", 64, "4096", "more connections at once than that are refused"),
-    below("net.ipv4.ip_default_ttl", 16, "64", "packets die after so many routers"),
+    below("net.ipv4.ip_default_ttl", 16, "64", "packets expire after that many routers"),
     above(
         "net.ipv4.ip_no_pmtu_disc",
         0,
@@ -55,15 +55,15 @@ const SETTINGS: [Setting; 16] = [
         "net.ipv4.ipfrag_high_thresh",
         256 << 10,
         "4194304",
-        "fragments that wait for the others are dropped from so many bytes on",
+        "incomplete fragments are dropped above that many bytes",
     ),
     above("net.ipv4.tcp_abort_on_overflow", 0, "0", "connections are reset in a burst"),
-    below("net.ipv4.tcp_app_win", 4, "31", "so large a part of the window is held back"),
+    below("net.ipv4.tcp_app_win", 4, "31", "that share of the window is held back"),
     above(
         "net.ipv4.tcp_comp_sack_delay_ns",
         20_000_000,
         "1000000",
-        "the receiver tells late what it lacks",
+        "the receiver reports losses late",
     ),
     below("net.ipv4.tcp_early_retrans", 1, "3", "a lost tail waits for the timer of 200 ms"),
     below(
@@ -86,8 +86,8 @@ const SETTINGS: [Setting; 16] = [
         "a sender that paces stays below the rate that its window allows",
     ),
     below("net.ipv4.tcp_recovery", 1, "1", "losses are found late (RACK is off)"),
-    above("net.ipv4.tcp_reordering", 50, "3", "losses are found after so many later segments"),
-    above("net.ipv4.tcp_rto_min_us", 400_000, "200000", "each timeout takes so long at the least"),
+    above("net.ipv4.tcp_reordering", 50, "3", "losses are detected only after that many segments"),
+    above("net.ipv4.tcp_rto_min_us", 400_000, "200000", "each timeout takes at least that long"),
     above(
         "net.ipv4.tcp_tso_win_divisor",
         16,

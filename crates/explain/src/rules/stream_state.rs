@@ -137,7 +137,7 @@ fn cost(runs: &[&Counted]) -> Option<f64> {
 fn between(rest: usize, all: usize) -> String {
     match rest {
         0 => String::new(),
-        _ => format!("; {rest} of {all} runs in between, or not told by the counters"),
+        _ => format!("; {rest} of {all} runs in between, or not classified"),
     }
 }
 

@@ -13,7 +13,7 @@ use narrows_model::result::{Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "tcp-options-removed",
-    asks: "Does something on the path take TCP's options away?",
+    asks: "Does something on the path strip TCP options?",
     of_host: false,
     judge,
 };
@@ -36,7 +36,7 @@ const OPTIONS: [(u64, &str, &str, &str); 3] = [
         keys::OPTION_TIMESTAMPS,
         "net.ipv4.tcp_timestamps",
         "timestamps",
-        "round trips and old segments are told less well",
+        "round trips are measured, and old segments recognised, less well",
     ),
 ];
 
@@ -65,7 +65,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let names = names.collect::<Vec<&str>>().join(", ");
     let seen = format!("not agreed on, and switched on at both ends: {names}");
     let says = format!(
-        "Something on the path takes TCP options away in {}: {names}. Without {name} {cost}",
+        "Something on the path strips TCP options in {}: {names}. Without {name} {cost}",
         cell.trial.label
     );
     let remedy = "look for a firewall, NAT or load balancer between that normalises or clears \

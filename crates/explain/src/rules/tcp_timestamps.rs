@@ -9,7 +9,7 @@ use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
     name: "tcp-timestamps",
-    asks: "Can TCP measure round trips and tell old segments?",
+    asks: "Can TCP measure round trips and recognise old segments?",
     of_host: true,
     judge,
 };

@@ -74,7 +74,7 @@ fn nodes_of_a_socket(advisor: &mut Advisor<'_>) {
     };
     let (sockets, nodes) = (count(|place| place.package), count(|place| place.node));
     if sockets == 0 || nodes == 0 {
-        let what = "which CPUs are on which socket and node is not told";
+        let what = "which CPUs are on which socket and node is unknown";
         return advisor.told.lacks(setting, Missing::knowledge(what));
     }
     // A node of several sockets (NPS0) is one as far as a NIC goes.

@@ -326,7 +326,7 @@ fn queueing(advisor: &mut Advisor<'_>, nic: &Nic) {
     let name = &nic.name;
     let setting = format!("nic.{name}.qdisc");
     if nic.qdisc.value().is_some_and(|now| now == "mq") {
-        let what = "what stands under mq is not read: `tc qdisc show`";
+        let what = "the disciplines under mq are not read: `tc qdisc show`";
         return advisor.told.lacks(&setting, Missing::knowledge(what));
     }
     let plain = nic.qdisc.value().is_some_and(|now| now == "pfifo_fast");

@@ -41,7 +41,7 @@ fn throughput(advisor: &mut Advisor<'_>) {
     ] {
         advisor.sysctl_is(name, "1", Reason { because, source: sources::KERNEL_IP });
     }
-    let because = "a connection does not begin with what an earlier one to that host met";
+    let because = "a connection does not inherit metrics from an earlier one to that host";
     let source = sources::ESNET_LINUX;
     advisor.sysctl_is("net.ipv4.tcp_no_metrics_save", "1", Reason { because, source });
     let because = "account of buffers that MSG_ZEROCOPY sends from; only for programs that use it";
@@ -52,7 +52,7 @@ fn throughput(advisor: &mut Advisor<'_>) {
 
 /// Room for what is on its way: rate times round trip.
 fn buffers(advisor: &mut Advisor<'_>, rate_bps: f64, needed: u64) {
-    let because = "one flow needs rate x round trip on its way (1 ms assumed)";
+    let because = "one flow needs rate x round trip in flight (1 ms assumed)";
     let source = sources::ESNET_LINUX;
     for name in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
         let largest = advisor.host.tuning.get(name).and_then(|fact| third(fact.value()?));
@@ -110,7 +110,7 @@ fn jumbo_paths(advisor: &mut Advisor<'_>) {
 }
 
 fn latency(advisor: &mut Advisor<'_>) {
-    let because = "a blocked reader polls its queue so many us before it sleeps; costs CPU time";
+    let because = "a blocked reader polls its queue that many us before it sleeps; costs CPU time";
     let worth = narrows_predict::fastest(advisor.host).and_then(|nic| {
         let now = Seen::now(advisor.host, nic);
         worth::of_round_trip(&now, &Seen::with(advisor.host, nic, "busy-poll", "yes"))
