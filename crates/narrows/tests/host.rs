@@ -426,7 +426,7 @@ fn a_users_slot_map_places_what_no_rule_knows_and_the_reasons_are_told() {
         out(&run(&mut command))
     };
     let text = explain(None);
-    assert!(text.contains("placed by no rule"), "{text}");
+    assert!(text.contains("not placed by any rule"), "{text}");
     assert!(text.contains("one-slot-a-channel: 'SOCKET1' is not named that way"), "{text}");
     let maps = dir.join("maps");
     std::fs::create_dir_all(&maps).expect("folder");

@@ -202,7 +202,7 @@ fn what_is_changed_by_hand_is_read_or_said() {
     assert!(err(&output).contains("set cable to 'fibre'"), "{}", err(&output));
     let file = dir.join("hand.narrows");
     let output = run(resume(&file).args(["--at", "cable=fibre"]));
-    assert!(out(&output).contains("as the user said, and not as read"), "{}", out(&output));
+    assert!(out(&output).contains("as the user said, not as read"), "{}", out(&output));
     is_whole(&file, 2, 1);
     // A fact of the machine tells, and a word against it is refused.
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("name");

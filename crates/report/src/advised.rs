@@ -37,7 +37,7 @@ fn one(advice: &Advice) -> String {
     let mark = if advice.files.is_empty() { " " } else { "*" };
     let worth = match &advice.worth {
         Some(worth) => worth.to_string(),
-        None => "not known before it is measured".to_owned(),
+        None => "unknown until it is measured".to_owned(),
     };
     format!(
         "\n{mark} {}: {} -> {}\n      why    {}\n      worth  {worth}\n      source {}\n      read   {}\n      do     {}\n",

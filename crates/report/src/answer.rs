@@ -134,7 +134,9 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
         Bottleneck::Unexplained(resource, percent) => format!(
             "inconclusive: {percent:.0} % of what {resource} should allow, and no run shows why"
         ),
-        Bottleneck::Unknown => "inconclusive: what this path should reach is not known".to_owned(),
+        Bottleneck::Unknown => "inconclusive: nothing predicts what this path should \
+        reach"
+            .to_owned(),
     };
     if summary.labels.contains(&Label::Noisy) {
         says += &format!("; {}", words::label(Label::Noisy, summary));

@@ -161,8 +161,7 @@ fn range((least, most): (f64, f64)) -> String {
 
 /// The traffic in lines, one a path.
 pub fn text(traffic: &BusTraffic) -> String {
-    let mut text =
-        "memory bytes for each network byte, at least, by copies and DMA:\n\n".to_owned();
+    let mut text = "least memory bytes per network byte, by copies and DMA:\n\n".to_owned();
     let width = traffic.rows.iter().map(|row| row.path.chars().count()).max().unwrap_or(0);
     let filled = if traffic.copy_gb_s.is_some() { "  memory is full, receiving" } else { "" };
     let _ = writeln!(text, "  {:<width$}  {:>6}  {:>8}{filled}", "path", "sends", "receives");

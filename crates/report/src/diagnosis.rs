@@ -249,15 +249,13 @@ fn advice(changed: &Changed) -> String {
              its CPU)"
                 .to_owned()
         }
-        Change::Segments => {
-            "let smaller segments be used: ip route change ... mtu SIZE, or sysctl -w \
+        Change::Segments => "use smaller segments: ip route change ... mtu SIZE, or sysctl -w \
              net.ipv4.tcp_mtu_probing=1 at the sender, and let ICMP \"too big\" pass"
-                .to_owned()
-        }
+            .to_owned(),
         Change::Placement => {
             "give the threads CPUs of their own: -A, taskset, or what pins them to one".to_owned()
         }
-        Change::ZeroCopy => "spare the program's copy: sendfile, or --sender".to_owned(),
+        Change::ZeroCopy => "avoid the program's copy: sendfile, or --sender".to_owned(),
         Change::BusyPolling => {
             "wake-ups hold it: narrows tune --profile latency, net.core.busy_poll".to_owned()
         }

@@ -128,7 +128,8 @@ fn carries(plan: &Planned) -> Vec<Fact> {
             let flows = if carried.flows == 1 { "one flow" } else { "each flow" };
             let (low, high) = carried.range_share;
             format!(
-                "{} in the mean ({} to {} by round), one host of a hundred below {}: {} rounds, \
+                "{} in the mean ({} to {} by round), below {} for one host in a hundred: {} \
+                rounds, \
                  every host to one other, {} a host, {flows} on one path by its hash, seed {}",
                 percent(carried.mean_share),
                 percent(low),
@@ -172,8 +173,8 @@ fn latency((frame, latency): &(Bytes, Latency)) -> String {
     let switches = latency.switches_ns.map_or("unknown".to_owned(), us);
     let total = latency.total_ns().map_or("unknown".to_owned(), us);
     let how = match latency.store_and_forward {
-        true => "received whole and sent on",
-        false => "sent on while it is received",
+        true => "store-and-forward",
+        false => "cut-through",
     };
     format!(
         "{frame} frame: {total}, of which {through} {switches}, cables {}, the frame itself {} \

@@ -9,7 +9,7 @@ pub fn loss(loss: &Loss) -> String {
     let mut text = match (loss.lost_datagrams, loss.last_datagrams_known) {
         _ if all == 0 => "nothing was sent".to_owned(),
         (0, true) => "no loss".to_owned(),
-        (0, false) => "no gaps (whether the last datagrams came is not known)".to_owned(),
+        (0, false) => "no gaps (whether the last datagrams arrived is unknown)".to_owned(),
         (lost, true) => format!("lost {}: {}", percent(lost, all), places(loss)),
         (lost, false) => {
             format!("lost at least {}: {}", percent(lost, all), places(loss))

@@ -26,7 +26,7 @@ pub fn text(mesh: &Mesh, stored: &StoredStudy, names: &[String], screen: &Screen
     }
     text += "\nNamed\n";
     if mesh.named.is_empty() {
-        text += "  nobody: every pair is within the limits\n";
+        text += "  none: every pair is within the limits\n";
     }
     for named in &mesh.named {
         text += &screen.prose(&format!("  {}", suspect(named, mesh, names)), "    ");
@@ -99,7 +99,7 @@ fn one_machine(stored: &StoredStudy, names: &[String]) -> Option<String> {
     let reports = stored.records.iter().flat_map(|record| &record.reports);
     let machines: BTreeSet<_> = reports.map(|one| one.report.effective.machine.clone()).collect();
     (names.len() > 1 && machines.len() == 1 && machines.first()?.is_some()).then(|| {
-        "all hosts are one machine: this shows who is reached and when, and no speed of a network"
+        "all hosts are one machine: this shows who is reached and when, not a network's speed"
             .to_owned()
     })
 }

@@ -28,12 +28,12 @@ fn said(trace: &Trace) -> String {
             let _ = writeln!(out, "  source: {}", placed.source);
         }
         None if trace.failed.is_empty() => {
-            out.push_str("no rule was tried: the places are those that the slots came with\n");
+            out.push_str("no rule was tried: the source gave the places\n");
         }
-        None => out.push_str("placed by no rule\n"),
+        None => out.push_str("not placed by any rule\n"),
     }
     if !trace.failed.is_empty() {
-        out.push_str("tried before and not taken:\n");
+        out.push_str("tried first and rejected:\n");
     }
     for (rule, why) in &trace.failed {
         let _ = writeln!(out, "  {rule}: {why}");

@@ -23,8 +23,8 @@ pub fn says(study: &StoredStudy) -> Vec<String> {
     }
     let said = all.into_iter().map(|(line, others)| match others {
         0 => line,
-        1 => line + "; so in another probe, with other numbers",
-        _ => format!("{line}; so in {others} other probes, with other numbers"),
+        1 => line + "; another probe agrees, with other numbers",
+        _ => format!("{line}; {others} other probes agree, with other numbers"),
     });
     said.collect()
 }
@@ -53,7 +53,8 @@ fn of_way(name: &str, way: &WayProbe) -> Vec<String> {
     if let Some((passes, vanishes)) = way.mtu.and_then(|mtu| mtu.black_hole()) {
         let (passes, vanishes) = (passes.0, vanishes.0);
         all.push(format!(
-            "packets of {passes} B pass {name}, those of {vanishes} B vanish and no router says so"
+            "packets of {passes} B pass {name}, those of {vanishes} B vanish without an ICMP \
+            message"
         ));
     }
     if let Some(tried) = way.fragments.filter(|tried| 2 * tried.came < tried.whole_came) {
@@ -110,7 +111,7 @@ mod tests {
         };
         let line = "the first packets of 4 of 64 connections were lost";
         assert_eq!(of(&[60, 60, 64]), line);
-        let more = format!("{line}; so in 2 other probes, with other numbers");
+        let more = format!("{line}; 2 other probes agree, with other numbers");
         assert_eq!(of(&[60, 61, 58]), more);
     }
 

@@ -51,7 +51,7 @@ fn set_up_of_fabric(
     parts.push(if spins(&trial.params) { "busy-polling" } else { "blocking" }.to_owned());
     parts.extend(summary.verified_bytes.map(compared));
     if !used.delivers && trial.kind == WRITES {
-        parts.push("counted as sent: this provider does not tell of delivery".to_owned());
+        parts.push("counted as sent: this provider does not report delivery".to_owned());
     }
     parts
 }
@@ -63,7 +63,7 @@ fn spins(params: &Params) -> bool {
 /// What was compared with what was sent, byte by byte: a run of which nothing came shows nothing.
 pub fn compared(bytes: Bytes) -> String {
     match bytes {
-        Bytes(0) => "nothing came that could be compared".to_owned(),
+        Bytes(0) => "nothing arrived to compare".to_owned(),
         bytes => format!("{bytes} compared, all correct"),
     }
 }

@@ -32,9 +32,9 @@ pub fn summary(families: &[Family]) -> String {
     for part in [Part::HeldOut, Part::Fitted, Part::Undeclared] {
         let Some((figures, error, coverage)) = overall(families, part) else { continue };
         let of = match part {
-            Part::HeldOut => "nothing was chosen on them",
+            Part::HeldOut => "no constants were chosen on them",
             Part::Fitted => "constants were chosen with them in view",
-            Part::Undeclared => "their tables do not say whether anything was chosen on them",
+            Part::Undeclared => "their tables do not say whether constants were chosen on them",
         };
         let _ = writeln!(
             text,

@@ -84,7 +84,7 @@ fn says(searched: &Searched) -> &'static str {
         (SearchEnd::Found, Some(_), None) => "nothing is lost at the highest rate",
         (SearchEnd::Found, ..) => "found",
         (SearchEnd::SenderBound, ..) => "at least: the sender reaches no more",
-        (SearchEnd::Undecided, ..) => "undecided: as many runs as allowed left it open",
+        (SearchEnd::Undecided, ..) => "undecided after the allowed number of runs",
         (SearchEnd::Unfinished, ..) => "not over yet",
     }
 }

@@ -46,7 +46,7 @@ pub fn text(change: &Change<'_>) -> String {
         }
     }
     if !few {
-        text += "\nHeadroom (--set path=tcp tells how each comes about)\n";
+        text += "\nHeadroom (--set path=tcp shows how each arises)\n";
         change.after.iter().for_each(|reach| text += &rooms(reach));
     }
     text += &sources(change);

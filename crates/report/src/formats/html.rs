@@ -72,7 +72,7 @@ fn header(analysis: &Analysis<'_>, title: &str) -> Markup {
         h1 { (title) }
         @if let Some(title) = &study.title { p { b { (title.about) } } }
         @if analysis.is_imported() {
-            p { "Figures of others, imported; the host is not known." }
+            p { "Imported figures; the host is unknown." }
             @for from in crate::sources::sources(analysis) { p class="soft" { "From " (from) } }
         } @else {
             p { (words::host_line(&analysis.stored.host)) }
@@ -120,7 +120,7 @@ fn finding_card(analysis: &Analysis<'_>, found: &Found) -> Markup {
 fn rules_card(analysis: &Analysis<'_>) -> Markup {
     html! {
         div class="card" {
-            h3 { "What was looked for" }
+            h3 { "What was checked" }
             details {
                 summary {
                     (analysis.judged.len()) " rules: " (judged::answers(&analysis.judged))
@@ -204,7 +204,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         (Metric::PacketRate, "Packets that arrived"),
         (Metric::RoundTripP50, "Round trip (median of each run)"),
         (Metric::ConnectionRate, "Connections made and closed"),
-        (Metric::Latency, "Latency, as its tool means it"),
+        (Metric::Latency, "Latency, as its tool defines it"),
         (Metric::Rate, "Events a second, as its tool counts them"),
         (Metric::MemoryBandwidth, "Memory bandwidth (bytes counted)"),
         (Metric::LoadToUse, "Memory latency (load to use)"),

@@ -123,7 +123,7 @@ fn head(out: &mut String, analysis: &Analysis<'_>) {
     );
     line(out, &first, 2);
     if analysis.is_imported() {
-        line(out, "host    not known: these are figures of others", 8);
+        line(out, "host    unknown: these figures were imported", 8);
         let sources = crate::sources::sources(analysis);
         return sources.iter().for_each(|from| line(out, &format!("source  {from}"), 8));
     }
@@ -191,7 +191,7 @@ pub(crate) fn no_value(summary: &Summary) -> String {
     let none = match summary.done {
         0 => "no run was made",
         _ if summary.labels.contains(&short) => short.says(),
-        _ => "the runs told no figure",
+        _ => "the runs gave no figure",
     };
     let refused = narrows_stats::Label::Impossible;
     let refused = summary.labels.contains(&refused).then(|| words::label(refused, summary));

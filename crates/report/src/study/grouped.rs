@@ -32,10 +32,10 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
             let span = span(*low, *high);
             let why = match doubt {
                 Doubt::NoDifference => {
-                    format!("no {across} is shown to differ, nor all to be equal")
+                    format!("no {across} is shown to differ, and they are not shown to be equal")
                 }
                 Doubt::NoLine => {
-                    format!("{across} matters, but these runs draw no line between levels")
+                    format!("{across} matters, but these runs do not separate its levels")
                 }
                 Doubt::Close => {
                     format!("{across} matters, but perhaps by less than {percent} %")

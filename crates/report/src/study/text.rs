@@ -271,14 +271,14 @@ pub fn cautions(analysis: &Analysis<'_>, drift: &Drift) -> Vec<String> {
     }
     if let Some(p) = drift.order {
         let p = probability(p);
-        lines.push(format!("what ran before a run matters ({p} by chance): the order is not even"));
+        lines.push(format!("the preceding run has an effect ({p} by chance): unbalanced order"));
     }
     let said = analysis.stored.sessions.iter().flat_map(|session| &session.levels);
     let said: std::collections::BTreeSet<&str> =
         said.filter(|(_, at)| !at.read).map(|(factor, _)| factor.as_str()).collect();
     if !said.is_empty() {
         let names = said.into_iter().collect::<Vec<_>>().join(", ");
-        lines.push(format!("as the user said, and not as read from the machine: {names}"));
+        lines.push(format!("as the user said, not as read from the machine: {names}"));
     }
     if let Some(session) = analysis.stored.sessions.last() {
         let whys: std::collections::BTreeSet<&str> =

@@ -70,8 +70,8 @@ pub fn of_links(host: Option<&Host>, bytes_per_second: f64) -> String {
     let Some(rate) = host.and_then(link_rate) else { return String::new() };
     let share = 100.0 * bytes_per_second / rate.bytes_per_second;
     format!(
-        ", {share:.0} % of the {:.1} GB/s of {} links at {} GT/s (the most of the family; headers \
-         come on top)",
+        ", {share:.0} % of the {:.1} GB/s of {} links at {} GT/s (the family's most; headers \
+        come on top)",
         rate.bytes_per_second / 1e9,
         rate.links,
         rate.gts
@@ -114,7 +114,7 @@ fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option
         text += &match needed(analysis, summary, of.end) {
             Some(least) => format!("; this path needs {} at least", moves(least)),
             None if summary.is_one_host() => {
-                "; no device carries it, so that no least is known".to_owned()
+                "; no device carries it, so no minimum is known".to_owned()
             }
             None => String::new(),
         };

@@ -180,7 +180,7 @@ pub fn metric(metric: narrows_model::workload::Metric) -> &'static str {
         Metric::RoundTripP50 => "round trip (median of each run)",
         Metric::ConnectionRate => "connections a second",
         Metric::LoadToUse => "memory latency (load to use)",
-        Metric::Latency => "latency, as its tool means it",
+        Metric::Latency => "latency, as its tool defines it",
         Metric::Rate => "events a second, as its tool counts them",
     }
 }
@@ -215,7 +215,7 @@ pub fn ending(analysis: &Analysis<'_>) -> String {
     match &stored.ended {
         Some(Ended::Complete) => runs,
         Some(Ended::Interrupted { why }) => format!("{runs}; interrupted: {why}"),
-        None => format!("{runs}; still running, or killed before it could say"),
+        None => format!("{runs}; still running, or killed"),
     }
 }
 
@@ -434,8 +434,8 @@ pub fn unacknowledged(counted: &narrows_model::load::Unacknowledged) -> String {
     let share = counted.lost_share() * 100.0;
     let lost = counted.sent.saturating_sub(counted.received);
     format!(
-        "{lost} of {} messages lost ({share:.2} %, warm-up included), on the path or for want of a \
-         buffer",
+        "{lost} of {} messages lost ({share:.2} %, warm-up included), on the path or for lack of \
+        a buffer",
         counted.sent
     )
 }

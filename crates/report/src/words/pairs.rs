@@ -71,7 +71,7 @@ fn windows(pairs: &Pairs) -> String {
         Some(share) => {
             format!("{many} at once: their windows had at least {:.1} % in common", 100.0 * share)
         }
-        None => format!("{many} at once: nothing tells whether their windows were the same"),
+        None => format!("{many} at once: it is unknown whether their windows overlapped"),
     };
     if pairs.apart > 0 {
         let runs = counted(pairs.apart as usize, "run");
