@@ -329,7 +329,7 @@ fn a_key_file_that_others_can_read_is_refused() {
         command.args(["tcp", "127.0.0.1", "--key-file"]).arg(path);
         common::fails(&mut command, 2, says);
     }
-    common::fails(narrows().args(["tcp", "127.0.0.1"]), 2, "no key of the agent is given");
+    common::fails(narrows().args(["tcp", "127.0.0.1"]), 2, "no agent key is given");
 }
 
 /// Namespaces by name, joined to one that the controller runs in; gone with the test.

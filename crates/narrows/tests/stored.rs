@@ -134,7 +134,7 @@ fn a_regression_is_told_by_the_exit_code() {
     assert!(told.contains("do not cover another day's"), "{told}");
     let told = out(&compare(&before, &alike, &["--json"]));
     assert!(told.contains("\"covers\": \"these-sessions\""), "{told}");
-    fails(narrows().arg("compare").arg(&before), 2, "nothing to be compared with");
+    fails(narrows().arg("compare").arg(&before), 2, "one file alone cannot be compared");
     let mut command = narrows();
     command.arg("compare").arg(&before).args(["--before", "x", "--after", "y"]);
     fails(&mut command, 2, "there is no cell 'x'");

@@ -49,7 +49,7 @@ pub struct PeerArgs {
 /// What only measurements over sockets have.
 #[derive(ClapArgs)]
 pub struct SocketArgs {
-    /// The host runs `iperf3 -s` in place of an agent: it needs no key, and tells less
+    /// The host runs `iperf3 -s` in place of an agent: it needs no key, and reports less
     #[arg(long, conflicts_with_all = ["key_file", "rr", "bidirectional", "verify"])]
     pub iperf3: bool,
     /// Length of the slices that bytes are reported for (--json-stream, --format iperf3), in
@@ -82,10 +82,10 @@ pub struct TcpArgs {
     /// Connections made, used once and closed, instead of a stream
     #[arg(long, conflicts_with_all = ["length", "rr", "reverse", "bidirectional", "verify", "bitrate"])]
     pub connect: bool,
-    /// Measure with and without the copy to the program in turn, and tell its share of CPU time
+    /// Measure with and without the copy to the program in turn, and report its share of CPU time
     #[arg(long, conflicts_with_all = ["truncate", "receiver", "rr", "connect", "touch", "verify", "iperf3", "bidirectional"])]
     pub copy_share: bool,
-    /// Measure beside it, in turn, what tells causes apart: a probe of the path (packet sizes,
+    /// Also measure, in turn, what separates causes: a probe of the path (packet sizes,
     /// fragments, trains, handshakes), and of a stream the same with another congestion control
     #[arg(long)]
     pub explain: bool,
@@ -103,7 +103,7 @@ pub struct UdpArgs {
     /// Options of the table.
     #[command(flatten)]
     pub told: Told<Udp>,
-    /// Measure beside it, in turn, what tells a limit of the path from random loss: a probe of the
+    /// Also measure, in turn, what separates a rate limit from random loss: a probe of the
     /// path (packet sizes, fragments, handshakes), and a paced stream also at half of its pace
     #[arg(long)]
     pub explain: bool,
@@ -129,7 +129,7 @@ pub struct RdmaArgs {
     /// one; measures nothing
     #[arg(long, conflicts_with = "hosts")]
     pub list: bool,
-    /// What is asked of the other end's NIC; write-imm tells its program, send needs its program
+    /// Operation on the other end's NIC; write-imm notifies its program, send needs its program
     #[arg(long, value_name = "VERB", default_value = "write",
         value_parser = PossibleValuesParser::new(RdmaVerb::ALL.map(RdmaVerb::name)).try_map(verb))]
     pub verb: RdmaVerb,
@@ -159,7 +159,7 @@ pub struct PacketsArgs {
     #[arg(long, value_name = "IF", conflicts_with = "bind", requires = "hosts")]
     pub nic: Option<String>,
     /// Packets a second, all threads of a direction together: 1M, 14.88M, or max for as fast as it
-    /// goes, which the raw sender to another host must be told
+    /// goes, which the raw sender to another host must be given
     #[arg(long, value_name = "N|max", conflicts_with = "bitrate", value_parser = packet_rate)]
     pub rate: Option<PacketRate>,
     /// What a search is told.

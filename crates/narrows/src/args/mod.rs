@@ -423,7 +423,7 @@ pub struct PredictArgs {
     /// A study of this host, whose measurements replace assumed values
     #[arg(long, value_name = "FILE")]
     pub calibrate: Option<PathBuf>,
-    /// What is true today and cannot be read from the host: the same keys as --set
+    /// What holds today and cannot be read from the host: the same keys as --set
     #[arg(long, value_name = "KEY=VALUE", value_parser = study::said)]
     pub given: Vec<(String, String)>,
     /// What would be different: memory.socket0=1,1,1/0,0,0 (modules of each channel, controllers
@@ -431,7 +431,7 @@ pub struct PredictArgs {
     /// nic.socket, nic.count, nic.direct, work.socket and more (docs/predict.md); several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = study::said)]
     pub set: Vec<(String, String)>,
-    /// The least that crosses the memory bus for each byte of the network, by path and direction,
+    /// Least bytes across the memory bus for each network byte, by path and direction,
     /// beside what a study counted and what its memory reaches
     #[arg(long, conflicts_with_all = ["set", "given", "search", "price", "svg", "published", "score"])]
     pub traffic: bool,

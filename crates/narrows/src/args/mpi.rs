@@ -31,7 +31,7 @@ pub struct MpiArgs {
     /// Sizes of messages
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = SIZES)]
     pub sizes: Vec<Bytes>,
-    /// Messages under way at once, where rates are measured
+    /// Messages outstanding at once, where rates are measured
     #[arg(long, value_name = "N", default_value_t = 64,
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub messages: u32,

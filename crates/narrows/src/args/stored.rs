@@ -60,7 +60,7 @@ pub struct ImportArgs {
     /// Outputs of other tools; those of one workload are its repeats
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     pub files: Vec<PathBuf>,
-    /// The tool, when the text does not tell
+    /// The tool, when the text does not identify it
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(TOOLS.iter().map(|tool| tool.name)))]
     pub tool: Option<String>,
     /// Levels that all runs have, in addition to what their text says, such as population=4

@@ -44,7 +44,7 @@ pub struct SessionArgs {
     /// File that holds the key
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// Level of a factor that no fact of the machine tells, such as cable=copper; several with
+    /// Level of a factor that no fact of the machine gives, such as cable=copper; several with
     /// commas
     #[arg(long, value_name = "FACTOR=LEVEL", value_delimiter = ',', value_parser = said)]
     pub at: Vec<(String, String)>,

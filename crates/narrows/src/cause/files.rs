@@ -40,7 +40,7 @@ impl Cause {
     pub const UNWRITABLE: Self =
         Self::machine("name a folder with room that you may write to; finished runs are kept");
     /// Standard output that cannot be written.
-    pub const OUTPUT_LOST: Self = Self::machine("is the disk that it is redirected to full?");
+    pub const OUTPUT_LOST: Self = Self::machine("is the disk it is redirected to full?");
     /// A folder with a thousand studies of `narrows tune`.
     pub const FOLDER_FULL: Self = Self::machine("name another folder with --out, or clear it out");
 

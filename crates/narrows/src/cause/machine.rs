@@ -10,14 +10,14 @@ impl Cause {
         Self::machine("leave out the option that this names, or try as root");
     /// The kernel killed every run for want of memory.
     pub const RUNS_OUT_OF_MEMORY: Self = Self::machine(
-        "give its control group more memory, or the runs less: smaller buffers, fewer flows",
+        "give its control group more memory, or the runs less memory: smaller buffers, fewer flows",
     );
     /// Every run's process ended early, or did not answer any more.
     pub const RUNS_LOST: Self =
         Self::machine("look in the kernel's log (dmesg) on both hosts for what ended it");
     /// The owner of the agent does not lend it for so much.
     pub const BEYOND: Self = Self::machine(
-        "ask for less, or have the agent's owner allow more: `narrows help serve` has its limits",
+        "request less, or have the agent's owner allow more: `narrows help serve` has its limits",
     );
     /// A packet filter of this host, or of the other, let nothing out.
     pub const FILTERED: Self = Self::machine(

@@ -28,13 +28,13 @@ impl Cause {
     );
     /// A rank that failed, and said why.
     pub const MPI_RANK: Self =
-        Self::machine("that is what a rank or its launcher said; try `-n 2` without --fabric");
+        Self::machine("that message is from a rank or its launcher; try `-n 2` without --fabric");
     /// A rank that died.
     pub const MPI_DIED: Self =
         Self::machine("look in the kernel's log (dmesg) of its host for what ended it");
     /// Ranks that did not come to their end in time.
     pub const MPI_LATE: Self = Self::machine(
-        "all were ended; is a host down, or an interface without a way to the others? --limit",
+        "all were ended; is a host down, or an interface without a route to the others? --limit",
     );
     /// Hosts that the launcher does not reach.
     pub const MPI_HOSTS: Self =

@@ -56,11 +56,12 @@ impl Cause {
     );
     /// No agent could be brought to the host.
     pub const SSH_ENDED: Self = Self::connect(
-        "above is what ssh and the agent there said; does `ssh HOST true` work? -p takes another port",
+        "the lines above are from ssh and the agent there; does `ssh HOST true` work? -p takes \
+        another port",
     );
     /// The host has another processor, and there is no program for it here.
     pub const NO_PROGRAM: Self = Self::machine(
-        "put the narrows of that processor there under that name, or start `narrows serve` by hand",
+        "put a narrows for that processor there under that name, or start `narrows serve` by hand",
     );
 
     /// Words about RDMA that do not go together, or that no device of this host fits.
@@ -107,7 +108,7 @@ impl Cause {
     );
     /// A management controller that answers in a way that Redfish does not.
     pub const BMC_ODD: Self =
-        Self::connect("docs/host.md says what is asked of a controller, and within which limits");
+        Self::connect("docs/host.md says what narrows asks a controller for, and its limits");
     /// Stopped by the user before there was anything to show.
     pub const STOPPED: Self =
         Self { exit: Exit::Stopped, hint: "run it again: nothing was changed" };

@@ -61,7 +61,7 @@ impl Cause {
 
     /// Nothing of one side of a comparison is on the other.
     pub const NOTHING_IN_COMMON: Self =
-        Self::usage("cells are joined by what they are: kind, parameters and levels");
+        Self::usage("cells are matched by workload, parameters and levels");
     /// A comparison of one side.
     pub const ONE_SIDE: Self = Self::usage("name two files, or --split, or --before and --after");
     /// A cell that the study does not have.

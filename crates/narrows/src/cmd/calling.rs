@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Nothing is measured with an agent without its key.
 fn no_key() -> Failure {
-    Failure::of(Cause::NO_KEY, "no key of the agent is given")
+    Failure::of(Cause::NO_KEY, "no agent key is given")
 }
 
 /// The key that was given, in words or in a file.

@@ -96,7 +96,7 @@ fn gather(args: &CompareArgs) -> Result<Sides, Failure> {
             (first.join(), second)
         });
         let (first, second) = (
-            first.map_err(|_| Failure::of(Cause::FAULT, "reading the first file broke off"))??,
+            first.map_err(|_| Failure::of(Cause::FAULT, "reading the first file failed"))??,
             second?,
         );
         let both = Sides::of(&first, &second);
@@ -110,7 +110,7 @@ fn gather(args: &CompareArgs) -> Result<Sides, Failure> {
         return Ok(Sides { cells: cells(&first, before, after)?, profiles });
     }
     let Some(split) = args.split else {
-        let says = "one file has nothing to be compared with";
+        let says = "one file alone cannot be compared";
         return Err(Failure::of(Cause::ONE_SIDE, says));
     };
     let at = u64::try_from(split.as_nanosecond()).unwrap_or(0);

@@ -66,7 +66,7 @@ struct Told {
 const UNMEASURED: [(&str, &str); 3] = [
     (
         "core writes",
-        "a store that misses is a read first, and what follows it is not seen from here",
+        "a store that misses first reads its line; what follows cannot be seen from here",
     ),
     ("device writes", "needs the counters of the root complex"),
     ("device reads", "needs the counters of the root complex"),
@@ -122,7 +122,8 @@ impl Told {
         if self.noisy > 0 {
             let cells = self.curve.len();
             text += &format!(
-                "others used this host in {} of {cells} rows: measure again while it is idle\n",
+                "other processes used this host in {} of {cells} rows: measure again while it is \
+                idle\n",
                 self.noisy
             );
         }
@@ -131,10 +132,10 @@ impl Told {
         }
         text += &match self.published {
             Some(of) => format!(
-                "published of {}: {} reads of a core, {} writes of a device ({})\n",
+                "published for {}: {} reads of a core, {} writes of a device ({})\n",
                 of.family, of.core_read.credits, of.device_write.credits, of.source
             ),
-            None => "published of this processor's family: nothing\n".to_owned(),
+            None => "published for this processor's family: nothing\n".to_owned(),
         };
         text
     }

@@ -122,7 +122,7 @@ impl Measurement<'_> {
             (settings.background().map_err(slip)?.is_some(), "--memory-load"),
         ];
         if let Some((_, option)) = here.into_iter().find(|(told, _)| *told) {
-            let says = format!("{option} is of an end here; --pattern has none here");
+            let says = format!("{option} is for an end on this host; --pattern has none here");
             return Err(Failure::of(Cause::PATTERN, says));
         }
         let names: Vec<&str> = self.peer.hosts.iter().map(String::as_str).collect();

@@ -43,7 +43,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if hosts.is_empty() {
         let first = unread.first().map(|one| format!("; {}: {}", one.name, one.why));
         let first = first.unwrap_or_default();
-        let text = format!("none of {count} sources tells of a host{first}");
+        let text = format!("none of {count} sources describes a host{first}");
         return Err(Failure::of(Cause::NO_HOST, text));
     }
     let fleet = Fleet::of(hosts, unread);

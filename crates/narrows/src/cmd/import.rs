@@ -53,7 +53,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
         return gathered.tell(file);
     }
     let Some(to) = &args.output else {
-        let says = "nothing says where the study is to be";
+        let says = "no file is named for the study";
         return Err(Failure::of(Cause::ORDER, says));
     };
     let repeats = gathered.repeats.values().copied().max().unwrap_or(0);

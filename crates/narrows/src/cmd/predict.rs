@@ -144,7 +144,7 @@ fn base(args: &PredictArgs) -> Result<Base, Failure> {
     }
     for (part, price) in &args.price {
         let price: Option<f64> = price.parse().ok().filter(|p: &f64| *p >= 0.0 && *p < 1e9);
-        let price = price.ok_or_else(|| wrong(format!("--price {part}: it is no price")))?;
+        let price = price.ok_or_else(|| wrong(format!("--price {part}: not a price")))?;
         described.prices.retain(|(known, _)| known != part);
         described.prices.push((part.clone(), price));
     }
@@ -169,7 +169,7 @@ fn description(path: &Path) -> Result<Option<Description>, Failure> {
     let unread = |why: String| wrong(format!("{}: {why}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| unread(error.to_string()))?.len();
     if size > DESCRIPTION_BYTES_MAX {
-        return Err(unread(format!("{size} bytes are no description of a server")));
+        return Err(unread(format!("{size} bytes are not a description of a server")));
     }
     let text = std::fs::read_to_string(path).map_err(|error| Failure::unread(path, &error))?;
     description::parse(&text).map(Some).map_err(|why| unread(why.to_string()))

@@ -111,7 +111,7 @@ fn apply(args: &TuneArgs, profile: Profile, told: &Advised) -> Result<u8, Failur
         text += "until the next boot; `narrows tune --undo` puts all of it back\n";
     }
     for advice in by_hand {
-        text += &format!("left to you: {}\n", advice.commands.join("; "));
+        text += &format!("to be done by hand: {}\n", advice.commands.join("; "));
     }
     output::print(&text)?;
     if let (Some(before), Some(host)) = (before, &args.host) {
@@ -190,9 +190,9 @@ fn verdict(before: &Path, after: &Path) -> Result<String, Failure> {
         }
         _ if changes.contains(&Change::Better) => "the changes helped\n",
         _ if changes.iter().all(|change| *change == Change::Alike) => {
-            "the changes did nothing for this path\n"
+            "the changes had no effect on this path\n"
         }
-        _ => "these runs do not tell whether the changes did anything\n",
+        _ => "these runs do not show whether the changes had an effect\n",
     };
     Ok(text)
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The trial, and the same with a receiver that drops what arrives.
 pub fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials.as_slice() else {
-        let says = "--copy-share is of one peer".to_owned();
+        let says = "--copy-share takes one peer".to_owned();
         return Err(Failure::of(Cause::ONE_HOST, says));
     };
     let uncopied = plan::uncopied(trial);
@@ -23,7 +23,7 @@ pub fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
 /// a TCP stream with another congestion control; and a probe of the path, which tells of all kinds.
 pub fn contrasts(trials: &[Trial], senders: &[&Host]) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials else {
-        return Err(Failure::of(Cause::ONE_HOST, "--explain is of one peer"));
+        return Err(Failure::of(Cause::ONE_HOST, "--explain takes one peer"));
     };
     if trial.controllers().is_none() {
         let says = "--explain probes the path from here; --pattern has no end here";
@@ -48,7 +48,7 @@ pub fn control(trials: &[Trial], senders: &[&Host]) -> Option<Trial> {
 /// The trial and a probe of its path.
 pub fn with_probe(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials.as_slice() else {
-        return Err(Failure::of(Cause::ONE_HOST, "a diagnosis is of one peer"));
+        return Err(Failure::of(Cause::ONE_HOST, "a diagnosis takes one peer"));
     };
     let probe = plan::probe(trial);
     Ok(trials.into_iter().chain([probe]).collect())
@@ -57,7 +57,7 @@ pub fn with_probe(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
 /// The stream both ways, round trips, and a probe of the path that they take.
 pub fn with_both_ways(trials: Vec<Trial>, round_trip: Duration) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials.as_slice() else {
-        return Err(Failure::of(Cause::ONE_HOST, "a check is of one peer"));
+        return Err(Failure::of(Cause::ONE_HOST, "a check takes one peer"));
     };
     let [back, trips] = plan::both_ways(trial, round_trip);
     let probe = plan::probe(trial);
@@ -81,7 +81,7 @@ fn other_than(host: &Host, asked: Option<&str>) -> Option<&'static str> {
 /// The same trial for each size.
 pub fn sweep(trials: Vec<Trial>, sizes: &[Bytes]) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials.as_slice() else {
-        let says = "a sweep of sizes is of one peer".to_owned();
+        let says = "a sweep of sizes takes one peer".to_owned();
         return Err(Failure::of(Cause::ONE_HOST, says));
     };
     Ok(sizes.iter().map(|size| plan::sized(trial, *size)).collect())

@@ -20,7 +20,7 @@ const TOLD_MAX: usize = 20;
 /// Runs the command.
 pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
     if args.head.is_some() && args.files.len() > 1 {
-        let says = "a head is that of one file";
+        let says = "--head is for one file";
         return Err(Failure::of(Cause::ONE_HEAD, says));
     }
     let mut code = 0;
@@ -58,14 +58,14 @@ fn chain_says(file: &Path, chain: &Chain, noted: bool) -> (String, Vec<String>) 
                 "{file}: carries no chain: an older narrows wrote it, and nothing shows whether a \
                  figure in it was altered\n"
             );
-            let unknown = "it carries no chain, so the head that was noted is not of it";
+            let unknown = "it carries no chain, so the noted head is not its own";
             (says, noted.then(|| unknown.to_owned()).into_iter().collect())
         }
         Chain::Broken(breaks) => (String::new(), breaks.iter().map(ToString::to_string).collect()),
         Chain::Whole { links, head, adopted, noted } => {
             let mut says = format!(
                 "{file}: chain of {links} links holds, head {head}: every record is as it was \
-                 stored, unless somebody made the chain anew; a head noted elsewhere shows that \
+                 stored, unless somebody rebuilt the chain; a head noted elsewhere shows that \
                  (--head)\n"
             );
             if *adopted > 0 {
@@ -78,13 +78,13 @@ fn chain_says(file: &Path, chain: &Chain, noted: bool) -> (String, Vec<String>) 
             match noted {
                 Some(Noted::Link(at)) => {
                     says += &format!(
-                        "{file}: the head that was noted is link {at} of {links}: all up to there \
+                        "{file}: the noted head is link {at} of {links}: all up to there \
                          is as it was then\n"
                     );
                 }
                 Some(Noted::Nowhere) => problems.push(
-                    "the head that was noted is not in its chain: it was made anew, or the head \
-                     is of another file"
+                    "the noted head is not in its chain: somebody rebuilt it, or the head is of \
+                    another file"
                         .to_owned(),
                 ),
                 None => {}
@@ -152,7 +152,7 @@ fn run_problems(record: &Record) -> Vec<&'static str> {
     let mut problems = Vec::new();
     if record.outcome == Outcome::Done {
         match (record.receiver(), &record.external) {
-            (None, None) => problems.push("it is done and says nothing"),
+            (None, None) => problems.push("it is done and has no result"),
             (Some(receiver), _) if receiver.window_ns.0 == 0 => {
                 problems.push("its window has no length")
             }
@@ -160,7 +160,7 @@ fn run_problems(record: &Record) -> Vec<&'static str> {
         }
     }
     if record.measured().any(|end| !slices_fit(end)) {
-        problems.push("its slices hold more bytes than its flows");
+        problems.push("its slices count more bytes than its flows");
     }
     problems
 }

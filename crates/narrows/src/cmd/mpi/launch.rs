@@ -67,7 +67,7 @@ pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
 fn alone() -> Result<(), Failure> {
     let tasks = env::var("SLURM_STEP_NUM_TASKS").ok().and_then(|tasks| tasks.parse::<u32>().ok());
     if tasks.is_some_and(|tasks| tasks > 1) && env::var_os("SLURM_PROCID").is_some() {
-        let says = "srun started several of it, and tells none of them how to find the others";
+        let says = "srun started several ranks, and gave them no way to find each other";
         return Err(Failure::of(Cause::MPI_SRUN, says));
     }
     Ok(())
@@ -81,7 +81,7 @@ fn find(args: &MpiArgs) -> Result<PathBuf, Failure> {
     let folders: Vec<PathBuf> = env::split_paths(&path).collect();
     let mut all = NAMES.iter().flat_map(|name| folders.iter().map(move |at| at.join(name)));
     all.find(|file| file.is_file()).ok_or_else(|| {
-        let says = format!("no launcher of MPI is there: none of {}", NAMES.join(", "));
+        let says = format!("no MPI launcher is installed: none of {}", NAMES.join(", "));
         Failure::of(Cause::NO_MPI_LAUNCHER, says)
     })
 }
@@ -95,7 +95,7 @@ fn flavour(launcher: &Path, stop: &AtomicBool) -> Result<Flavour, Failure> {
         return Err(why(&ended, launcher, VERSION_TIME));
     }
     of_version(&ended.said).ok_or_else(|| {
-        let says = format!("{} is no launcher of Open MPI or MPICH", launcher.display());
+        let says = format!("{} is not a launcher of Open MPI or MPICH", launcher.display());
         Failure::of(Cause::NO_MPI_LAUNCHER, says)
     })
 }

@@ -43,7 +43,7 @@ pub fn run(args: &MpiArgs, launched: (Flavour, usize)) -> Result<u8, Failure> {
     let limit = Duration::from_secs_f64(args.limit_seconds());
     let mpi = loaded.start(Some(launched.1))?;
     if mpi.size() < 2 {
-        return Err(Failure::of(Cause::MPI_RANKS, "one rank has nobody to talk to"));
+        return Err(Failure::of(Cause::MPI_RANKS, "one rank has no partner"));
     }
     // After the library's own threads have their CPUs; it ends a rank that waits for one that is
     // not there any more.

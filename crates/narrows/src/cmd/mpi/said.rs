@@ -53,8 +53,7 @@ fn row(trial: &Trial, records: &[&Record], marks: &mut BTreeSet<String>) -> Vec<
         && unit == Some(Unit::Nanos)
         && mean > MEAN_TIMES * p50
     {
-        marks
-            .insert("a mean is over twice its median: other programs had the CPU meanwhile".into());
+        marks.insert("a mean is over twice its median: other programs used the CPU".into());
     }
     for record in records {
         if let Outcome::Failed { why, .. } = &record.outcome {

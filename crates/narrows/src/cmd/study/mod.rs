@@ -34,7 +34,7 @@ fn parse(text: &str, quick: bool, file: &Path) -> Result<Defined, Failure> {
 fn of_results(stored: &StoredStudy, file: &Path) -> Result<Defined, Failure> {
     Defined::of(stored).map_err(|refusal| match refusal {
         Refusal::NoDefinition => {
-            let says = format!("{} is no study of `narrows study`", file.display());
+            let says = format!("{} was not made by `narrows study`", file.display());
             Failure::of(Cause::NOT_OF_A_STUDY, says)
         }
         Refusal::Definition(error) => unparsed(&error, file),

@@ -118,7 +118,7 @@ impl Status<'_> {
             let _ = writeln!(text, "last session{at}");
         }
         text += &self.grid();
-        text += "done runs of those wanted; ! are failures\n";
+        text += "done of wanted runs; ! marks failures\n";
         let mut whys: Vec<&str> = cells.filter_map(|cell| self.cannot(cell)).collect();
         whys.sort_unstable();
         whys.dedup();
