@@ -153,7 +153,7 @@ impl Calibration {
         let Some(summary) = through else { return };
         match busiest(summary) {
             Some(share) if share >= CPU_FULL => self.unused.push(format!(
-                "{}: a CPU was full, so it tells of that and of nothing else",
+                "{}: a CPU was full, so it says nothing of other resources",
                 summary.label
             )),
             _ if summary.one_machine => {

@@ -84,7 +84,7 @@ pub(crate) fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Result<C
         sockets.iter().nth(position).ok_or_else(|| unknown("no socket for this node"))?;
     let percent = kernel.effective.bus_percent_of_counted;
     let percent = percent
-        .ok_or_else(|| unknown("how many bytes cross the bus is not known of this kernel"))?;
+        .ok_or_else(|| unknown("how many bytes cross the bus is unknown for this kernel"))?;
     let crossing = f64::from(percent) / 100.0;
     let rate = peak.rate_bytes_per_second.0 / crossing;
     Ok(Ceiling {

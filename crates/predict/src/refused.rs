@@ -56,15 +56,15 @@ impl fmt::Display for Refused {
         match self {
             Self::Key(key, known) => write!(f, "{key}: it is none of {}", known.join(", ")),
             Self::Processor(name) => write!(f, "cpu: '{name}' is no processor of platforms/"),
-            Self::Memory(gap) => write!(f, "{gap}; say it with --given"),
+            Self::Memory(gap) => write!(f, "{gap}; give it with --given"),
             Self::LinkRate => {
-                write!(f, "no NIC tells its speed: nic.gbps=100; say it with --given")
+                write!(f, "no NIC reports its speed: nic.gbps=100; give it with --given")
             }
             Self::NoNumber(key, text) => write!(f, "{key}={text} is no number"),
             Self::NotOneNumber(key) => write!(f, "{key} is not one number"),
             Self::Bounds(key, why) => write!(f, "{key}={why}"),
             Self::Read(key, why) => {
-                write!(f, "{key}, read here: {why}; say what it is with --given {key}=...")
+                write!(f, "{key}, read here: {why}; give it with --given {key}=...")
             }
             Self::NoneOf(key, text, known) => {
                 write!(f, "{key}={text} is none of {}", known.join(", "))
@@ -119,7 +119,7 @@ impl fmt::Display for Unplaced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Slots => write!(f, "memory slots are not known"),
-            Self::Channels => write!(f, "no memory slot tells its channel"),
+            Self::Channels => write!(f, "no memory slot names its channel"),
             Self::Sets(missing) => write!(f, "{missing}"),
             Self::Speed => write!(f, "the speed that the modules run at is not known"),
         }

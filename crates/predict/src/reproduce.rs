@@ -26,7 +26,7 @@ impl fmt::Display for Unused {
                 write!(f, "{from} is more than the wire can carry: {gbps:.1} Gb/s")
             }
             Self::NothingToFit { from, bottleneck } => {
-                write!(f, "{from}: {bottleneck} was the bottleneck, which has nothing to be fitted")
+                write!(f, "{from}: {bottleneck} was the bottleneck, which has no parameter to fit")
             }
             Self::NothingKnown { from } => write!(f, "{from}: no resource of the path is known"),
         }
@@ -132,7 +132,7 @@ impl Parameters {
             Some([]) | None => return,
             Some(_) => {
                 return self.unused.push(format!(
-                    "{}: memory is several interleave sets, of which a copy has a mean",
+                    "{}: memory has several interleave sets, and a copy gives only their mean",
                     copy.from
                 ));
             }
@@ -140,7 +140,7 @@ impl Parameters {
         let eta = copy.value / peak;
         if !(0.1..=1.0).contains(&eta) {
             return self.unused.push(format!(
-                "{}: {:.1} GB/s is {:.0} % of the channels' peak, which cannot be",
+                "{}: {:.1} GB/s is {:.0} % of the channels' peak, which is impossible",
                 copy.from,
                 copy.value,
                 eta * 100.0

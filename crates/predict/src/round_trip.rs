@@ -120,7 +120,7 @@ impl Engine {
             parts.push(one(
                 ResourceName::WakeUp,
                 WAKE_US,
-                "interrupts, and waking who waits for them",
+                "interrupts, and waking the threads that wait for them",
             ));
         }
         parts
@@ -153,7 +153,7 @@ impl Engine {
         let count = self.server.asked.switches;
         let from = Provenance::DataSheet("of cut-through switches".to_owned());
         let with = vec![micros("one way", SWITCH_US, &from)];
-        let says = "frames are passed on as they come in";
+        let says = "cut-through switching";
         let part = part(ResourceName::Switch, 2.0 * count * SWITCH_US, (0.7, 5.0), says, with);
         (count > 0.0).then_some(part)
     }

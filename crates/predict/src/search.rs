@@ -27,7 +27,7 @@ pub enum Unsearchable {
 impl fmt::Display for Unsearchable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sockets(count) => write!(f, "{count} sockets: a search knows one or two"),
+            Self::Sockets(count) => write!(f, "{count} sockets: a search handles one or two"),
             Self::Interleaving => {
                 f.write_str("a search needs to know how the processors interleave: cpu=NAME")
             }

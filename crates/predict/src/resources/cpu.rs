@@ -186,14 +186,14 @@ impl Engine {
         let unknown = if self.server.processor.is_known() { 0.0 } else { HALF_UNKNOWN };
         let table = match self.server.processor.is_known() {
             true => format!("{}'s row of processors/families.json", self.server.processor.family),
-            false => "a processor that the table does not have, in its middle".to_owned(),
+            false => "a processor that the table does not have, taken as its middle".to_owned(),
         };
         let table = assumed(&table);
         let clock_from = self.server.clock_ghz.as_ref().map_or(&table, |known| &known.from);
         let with = vec![
             of("clock", clock, "GHz", clock_from),
             of("work a clock", self.server.processor.work_per_clock, "x Skylake's", &table),
-            of("cycles a byte to copy and take in", byte.cycles, "", &byte.from),
+            of("cycles a byte to copy and receive", byte.cycles, "", &byte.from),
             of("cycles a byte", cycles, "", &assumed("docs/predict.md has its parts")),
             parameter("message", "B", &self.server.message),
         ];

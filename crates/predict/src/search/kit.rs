@@ -39,7 +39,7 @@ impl fmt::Display for NoKit {
             Self::Sizes(sizes) => {
                 write!(f, "one or two sizes: servers mix no more; {sizes} were named")
             }
-            Self::Twice(gb) => write!(f, "each size once: {gb} GB stands there twice"),
+            Self::Twice(gb) => write!(f, "each size once: {gb} GB is given twice"),
         }
     }
 }
