@@ -40,27 +40,27 @@ impl fmt::Display for FabricError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hosts(hosts) => {
-                write!(f, "{hosts} hosts are no network: 2 to 10,000,000 are planned")
+                write!(f, "{hosts} hosts do not make a network: 2 to 10,000,000 are supported")
             }
             Self::Speed(rate) => {
-                write!(f, "no port runs at {rate} bit/s: 10 Mb/s to 10 Tb/s are planned")
+                write!(f, "no port runs at {rate} bit/s: 10 Mb/s to 10 Tb/s are supported")
             }
             Self::Oversubscription(ratio) => {
-                write!(f, "oversubscription of {ratio}:1 is not planned: 0.25 to 100 are")
+                write!(f, "oversubscription of {ratio}:1 is not supported: 0.25 to 100 are")
             }
             Self::Radix(ports) => {
-                write!(f, "a switch of {ports} ports is not planned: 2 to 4096 are")
+                write!(f, "a switch of {ports} ports is not supported: 2 to 4096 are")
             }
             Self::Switch(name, known) => {
                 write!(f, "no switch is called '{name}'; known are {}", known.join(", "))
             }
             Self::Ambiguous(name, fits) => {
-                write!(f, "'{name}' is in the names of several: {}", fits.join(", "))
+                write!(f, "'{name}' matches several: {}", fits.join(", "))
             }
             Self::NoPorts(rate, switches) => {
                 write!(f, "no port of {} runs at {rate}", switches.join(", "))
             }
-            Self::Tiers(tiers) => write!(f, "{tiers} tiers are not planned: 1, 2 or 3 are"),
+            Self::Tiers(tiers) => write!(f, "{tiers} tiers are not supported: 1, 2 or 3 are"),
             Self::TooMany { hosts, tiers, most } => {
                 let tiers = if *tiers == 1 { "1 tier".into() } else { format!("{tiers} tiers") };
                 write!(f, "{hosts} hosts are too many: these switches reach {most} in {tiers}")
