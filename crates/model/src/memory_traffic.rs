@@ -177,7 +177,7 @@ impl fmt::Display for Uncounted {
             Self::UnknownFamily { processor } => {
                 write!(to, "no event file is of this processor ({processor})")
             }
-            Self::NotSourced { what } => write!(to, "no public source tells {what}"),
+            Self::NotSourced { what } => write!(to, "no public source says {what}"),
             Self::Denied { paranoid: Some(level) } => write!(
                 to,
                 "kernel.perf_event_paranoid is {level}: without CAP_PERFMON whole processors are \

@@ -31,7 +31,7 @@ pub enum NotByEnd {
     #[error("'{0}': of a pattern say sender=, receiver= or HOST= before each")]
     Whom(String),
     /// The same end is told two things.
-    #[error("'{0}' is told twice")]
+    #[error("'{0}' is given twice")]
     Twice(String),
     /// What an end is told cannot be read.
     #[error("{whom}: {why}")]
@@ -182,7 +182,7 @@ mod tests {
     fn what_tells_no_end_is_refused() {
         let why = |text: &str| seats(text).expect_err(text).to_string();
         assert!(why("0,1").contains("say sender=, receiver= or HOST="), "{}", why("0,1"));
-        assert!(why("sender=0,sender=1").contains("told twice"));
+        assert!(why("sender=0,sender=1").contains("given twice"));
         assert!(why("sender=x").starts_with("sender: 'x' is not a CPU"), "{}", why("sender=x"));
         assert!(why("=0").contains("say sender="));
         let own = seats("n9=0").expect("seats");

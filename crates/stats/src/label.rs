@@ -79,7 +79,7 @@ impl Label {
             Self::Truncated => "dropped uncopied (MSG_TRUNC): no application receives like this",
             Self::Spliced => "moved to /dev/null unseen (splice): no application has the bytes",
             Self::Joined => "several datagrams a packet: no wire carried so many packets",
-            Self::ZeroCopyCopied => "asked for no copy, but the kernel copied",
+            Self::ZeroCopyCopied => "zero-copy was requested, but the kernel copied",
             Self::BehindSchedule => "generator-bound: the sender fell behind the rate asked for",
             Self::AheadOfSchedule => "the sender exceeded the rate asked for by more than 2 %",
             Self::HeldBack => {
@@ -90,7 +90,7 @@ impl Label {
             Self::SenderBound => "sender-bound: its thread filled a CPU",
             Self::ReceiverBound => "receiver-bound: its thread filled a CPU",
             Self::Noisy => "noisy: other processes used the CPUs",
-            Self::Corrupted => "data was corrupted on its way",
+            Self::Corrupted => "data was corrupted in transit",
             Self::Impossible => {
                 "impossible: more was counted than came in the window (a backlog from before it)"
             }
@@ -102,7 +102,7 @@ impl Label {
             Self::NothingOneWay => "nothing arrived in one of the two directions",
             Self::BackgroundEnded => "the background load did not last over the run",
             Self::Imported => "imported: not measured by narrows",
-            Self::OtherTool => "another tool's own account of its load",
+            Self::OtherTool => "as another tool reports its load",
             Self::ShortWindow => {
                 "windows too short for a figure (a median takes 20 round trips): give them more seconds"
             }

@@ -154,9 +154,7 @@ impl std::fmt::Display for Missing {
         to.write_str(match self {
             Self::OlderRecord => "an older version did not note when it read the counters",
             Self::InterfaceCounters => "neither end's interface counters could be read",
-            Self::WayIn => {
-                "it came in by another interface than its flow leaves by, and which is not told"
-            }
+            Self::WayIn => "it came in by an unknown interface, not the one its flow leaves by",
             Self::Rdma => "RDMA passes the interface's counters by",
             Self::OtherTool => "another tool made it",
         })

@@ -295,8 +295,8 @@ pub static RECEIVER: Opt<String> = Opt::new(Declared {
             on: TCP,
             long: "truncate",
             help: Some(
-                "The same as --receiver truncate: beside an ordinary run it tells the price of \
-                 the copy",
+                "The same as --receiver truncate: beside an ordinary run it shows the cost of \
+                the copy",
             ),
             means: Some(StreamParams::TRUNCATE),
             not_with: &["receiver"],
@@ -582,8 +582,8 @@ pub static QUICKACK: Opt<bool> = Opt::new(Declared {
 pub static UNSENT: Opt<Bytes> = Opt::new(Declared {
     key: "notsent_lowat",
     takes: Takes::Size(1, i32::MAX as u64),
-    help: "Take more bytes from the program only while fewer than so many of a flow wait unsent \
-           (TCP_NOTSENT_LOWAT): less waits in the own queue, for more calls",
+    help: "Take more bytes from the program only while fewer than this many of a flow wait \
+    unsent (TCP_NOTSENT_LOWAT): a shorter own queue, for more calls",
     flags: &[Flag {
         on: TCP,
         long: "notsent-lowat",

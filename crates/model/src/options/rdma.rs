@@ -207,7 +207,7 @@ pub static SIGNAL_EVERY: Opt<u32> = Opt::new(Declared {
 pub static INLINE: Opt<u32> = Opt::new(Declared {
     key: "inline",
     takes: Takes::Number(0, INLINE_BYTES_MAX),
-    help: "Messages up to so many bytes are copied into the request; without it 0, and 64 for \
+    help: "Messages up to this many bytes are copied into the request; without it 0, and 64 for \
            round trips where the device takes it",
     flags: &[Flag { long: "inline", letter: Some('I'), value: "BYTES", ..FLAG }],
     kept: Kept::Field {

@@ -52,8 +52,8 @@ pub static SECONDS: Opt<f64> = Opt::new(Declared {
             letter: Some('t'),
             default: None,
             help: Some(
-                "Seconds that count in each run: 1.5, and of round trips over a long path so many \
-                 that a median can be told",
+                "Seconds that count in each run: 1.5, and for round trips over a long path \
+                enough for a median",
             ),
             ..SECONDS_FLAG
         },

@@ -35,7 +35,7 @@ pub static RESPONSE: Opt<Bytes> = Opt::new(Declared {
 pub static PER_SECOND: Opt<u64> = Opt::new(Declared {
     key: "per_second",
     takes: Takes::Number(1, REQUESTS_MAX),
-    help: "Open loop: so many requests a second over all flows, each timed from when it was due",
+    help: "Open loop: this many requests a second over all flows, each timed from when it was due",
     flags: &[Flag { long: "per-second", value: "N", ..FLAG }],
     kept: Kept::Field {
         read: |params| params.trip.as_ref()?.per_second.map(Value::Number),

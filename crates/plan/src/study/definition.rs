@@ -326,7 +326,7 @@ impl Definition {
         let levels = self.factors.iter().flat_map(|factor| &factor.levels);
         let mut settings = std::iter::once(&self.base).chain(levels.map(|level| &level.settings));
         if settings.any(|settings| settings.told(&flows::BITRATE).is_some()) {
-            return wrong("chooses the rates itself: bitrate is not told");
+            return wrong("chooses the rates itself: leave bitrate out");
         }
         Ok(())
     }
