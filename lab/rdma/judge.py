@@ -104,7 +104,7 @@ REFUSED = {
     "siw-write-uc": (5, "reliable connections only"),
     "rxe-ud-write": (2, "ud has no such verb"),
     "rxe-ud-large": (5, "larger than the path MTU of 4096 B"),
-    "rxe-write-latency-asleep": (2, "wakes nobody"),
+    "rxe-write-latency-asleep": (2, "wakes no thread"),
     "no-device": (5, "no RDMA device 'mlx5_7': there is rxe0, siw0"),
     "no-gid": (5, "no identifier 77"),
     "other-device": (5, "10.9.1.1 belongs to siw0, not to rxe0"),

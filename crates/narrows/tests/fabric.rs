@@ -152,7 +152,7 @@ fn what_libfabric_has_not_is_refused() {
         (&["--provider", "tcp", "-c", "ud", "--verb", "send"], 2, "libfabric has no port, GID"),
         (&["--provider", "nosuch"], 5, "no provider nosuch"),
         (&["--provider", "tcp", "-d", "nosuch0"], 5, "not to nosuch0"),
-        (&["--provider", "tcp", "--latency", "-e"], 2, "wakes nobody"),
+        (&["--provider", "tcp", "--latency", "-e"], 2, "wakes no thread"),
     ];
     for (words, code, says) in wrong {
         fails(&mut rdma(&agent, test, words), code, says);

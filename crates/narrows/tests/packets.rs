@@ -154,7 +154,7 @@ fn raw_frames_leave_only_as_a_user_says() {
         of(&["--rate", "1k"], 2, "only on an interface that is named");
         of(&["--nic", &nic], 2, "only at a rate that is named");
         for group in ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01"] {
-            of(&["--nic", &nic, "--rate", "1k", "--mac", group], 5, "is no single interface's");
+            of(&["--nic", &nic, "--rate", "1k", "--mac", group], 5, "is a group address");
         }
         let other = "02:00:00:00:00:77";
         of(&["--nic", &nic, "--rate", "1k", "--mac", other], 5, "is not the peer's");

@@ -96,7 +96,7 @@ pub fn iperf3(job: &Job) -> Result<(), LoadError> {
         return order("an iperf3 server has streams of one direction, and its own payload".into());
     }
     match options::told(&job.params).find(|(option, _)| option.capability.is_some()) {
-        Some((option, _)) => order(format!("an iperf3 server cannot be told '{}'", option.key)),
+        Some((option, _)) => order(format!("an iperf3 server does not take '{}'", option.key)),
         None => Ok(()),
     }
 }

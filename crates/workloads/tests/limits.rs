@@ -223,7 +223,7 @@ fn rdma_has_limits_of_its_own() {
     }
     refused(service("rdma-write-rr", "uc"), "a lost write would never be answered");
     assert_eq!(service("rdma-write-rr", "rc"), "");
-    refused(said("rdma-write-rr", 8, |_| {}), "wakes nobody");
+    refused(said("rdma-write-rr", 8, |_| {}), "wakes no thread");
     let wait = SocketParams { wait: Some("busy-poll".into()), ..SocketParams::default() };
     let polls = said("rdma-write-stream", 8, |j| j.params.socket = Some(wait.clone()));
     refused(polls, "RDMA waits by sleeping");

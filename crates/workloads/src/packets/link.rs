@@ -128,8 +128,8 @@ fn target(peer: Option<Mac>, asked: Option<Mac>, knows: bool) -> Result<Mac, &'s
     match (peer, asked) {
         (_, Some(mac)) if knows => Ok(mac),
         (_, Some(mac)) if mac.is_of_many() => {
-            Err("--mac is no single interface's, so that others would get the frames; --i-know \
-                 sends them all the same")
+            Err("--mac is a group address, so other hosts would get the frames; --i-know sends \
+            them anyway")
         }
         (Some(peer), Some(mac)) if peer != mac => {
             Err("--mac is not the peer's, so that another would get the frames; --i-know sends \

@@ -271,7 +271,7 @@ fn others(verb: Verb, job: &Job, settings: &Settings) -> Result<(), LoadError> {
         return order("only what arrives whole and in order (rc) can be compared");
     }
     if job.kind.is_round_trip() && verb == Verb::Write && settings.events {
-        return order("an RDMA write wakes nobody: look (spin), or use write with immediate");
+        return order("an RDMA write wakes no thread: spin, or use write with immediate");
     }
     if job.kind.is_round_trip() && settings.service != Service::Rc && is_one_sided(verb) {
         return order("a lost write would never be answered: use rc");
@@ -315,7 +315,7 @@ mod tests {
         assert!(refusal("rdma-read-stream", 8, service("uc")).contains("no such verb"));
         assert!(refusal("rdma-send-stream", 8, service("xrc")).contains("none of rc, uc, ud"));
         assert!(refusal("rdma-atomic-stream", 64, plain()).contains("8 bytes"));
-        assert!(refusal("rdma-write-rr", 8, plain()).contains("wakes nobody"));
+        assert!(refusal("rdma-write-rr", 8, plain()).contains("wakes no thread"));
         let deep = RdmaParams { depth: Some(1 << 20), ..plain() };
         assert!(refusal("tcp-stream", 8, deep.clone()).contains("'depth' is for RDMA"));
         assert!(refusal("rdma-write-stream", 8, deep).contains("depth: 1048576 is out of"));
