@@ -106,7 +106,7 @@ impl Verifier {
     fn reject(&self, seen: Fingerprint, error: Error) -> Error {
         let why = match &error {
             Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-                "nobody whom this system trusts has signed it".to_owned()
+                "no authority that this system trusts has signed it".to_owned()
             }
             Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure) => {
                 "it is not the one of --tls-fingerprint".to_owned()

@@ -45,7 +45,7 @@ pub enum BmcError {
         status: u16,
     },
     /// It tells nothing without an account.
-    #[error("{at}: it tells nothing without signing in ({status} for {path})")]
+    #[error("{at}: it answers nothing without signing in ({status} for {path})")]
     NeedsUser {
         /// Address of the controller that was asked.
         at: String,

@@ -224,7 +224,7 @@ impl Wire {
         }
         let mut theirs = [0; 8];
         let other = if calling {
-            "is not a narrows agent, or lets nobody in from this address (--allow)"
+            "is not a narrows agent, or admits nobody from this address (--allow)"
         } else {
             "is not a narrows controller"
         };

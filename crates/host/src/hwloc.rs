@@ -41,7 +41,7 @@ pub fn parse(text: &str, from: &str) -> Result<Host, BadTopology> {
     }
     let topology = Topology { root: document.root_element(), from };
     let mut host = read(&Root::at("/nonexistent/narrows"));
-    host.memory.slots = Fact::absent(format!("{from}: hwloc tells no modules"));
+    host.memory.slots = Fact::absent(format!("{from}: hwloc describes no modules"));
     topology.processors(&mut host);
     if host.cpu.places.is_empty() {
         return Err(BadTopology::NoUnits);

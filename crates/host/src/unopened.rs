@@ -15,7 +15,7 @@ use thiserror::Error;
 pub enum NoHost {
     /// A folder that is no tree of a machine.
     #[error(
-        "{} holds neither sys nor proc nor a table DMI nor an output that is read",
+        "{} holds neither sys nor proc nor a table DMI nor an output that narrows reads",
         .0.display()
     )]
     Folder(PathBuf),

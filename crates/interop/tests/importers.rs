@@ -108,7 +108,7 @@ fn sockperf_halves_round_trips_and_counts_nothing_that_was_only_sent() {
                    99 % of half round trips=46408 ns";
     assert_eq!(read("sockperf", text), ["3.7-no.git", &format!("tcp-latency [] {figures}")]);
     let sent = "sockperf: # UDP\nsockperf: Summary: Message Rate is 684685 [msg/sec]\n";
-    let why = "it tells what was sent, not what was received";
+    let why = "it reports what was sent, not what was received";
     assert_eq!(read("sockperf", sent)[1], format!("udp-message-rate [] sent=684685 /s ! {why}"));
     let error = "sockperf: ERROR: connect: refused\n";
     assert_eq!(read("sockperf", error)[1], "udp-latency [] ! sockperf: ERROR: connect: refused");

@@ -64,7 +64,7 @@ fn named(root: &Root, processor: Option<&Processor>) -> String {
         }
         None => {
             let part = told(root, "CPU part").map(|part| format!("CPU part {part}"));
-            part.unwrap_or_else(|| "/proc/cpuinfo tells no model".to_owned())
+            part.unwrap_or_else(|| "/proc/cpuinfo names no model".to_owned())
         }
     }
 }

@@ -72,14 +72,14 @@ impl Part {
 
 /// The way to a device of which only the address is known.
 pub fn bare_path(address: &str) -> Vec<PciHop> {
-    let unknown = || Fact::absent("only the address is told");
+    let unknown = || Fact::absent("only the address is known");
     vec![PciHop {
         address: address.to_ascii_lowercase(),
         name: "unknown".to_owned(),
         class: unknown(),
-        link: Fact::absent("only the address is told"),
-        rate_bytes_per_second: Fact::absent("only the address is told"),
-        express: Fact::absent("only the address is told"),
-        acs: Fact::absent("only the address is told"),
+        link: Fact::absent("only the address is known"),
+        rate_bytes_per_second: Fact::absent("only the address is known"),
+        express: Fact::absent("only the address is known"),
+        acs: Fact::absent("only the address is known"),
     }]
 }

@@ -99,7 +99,7 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
     if functions.iter().any(|one| one.text("access denied").is_some()) {
         part.unused("lspci was not run as root: links and packet sizes are hidden");
     } else if !linked && !registers {
-        part.unused("lspci without -vv tells no links");
+        part.unused("lspci without -vv shows no links");
     }
     Ok(part)
 }

@@ -100,7 +100,7 @@ pub enum BadText {
         what: &'static str,
     },
     /// An output that tells nothing that is read here.
-    #[error("{program} told nothing: {why}")]
+    #[error("{program} printed nothing: {why}")]
     Nothing {
         /// Who wrote it.
         program: &'static str,

@@ -98,7 +98,7 @@ pub enum NoEngine {
         library: String,
     },
     /// The trial is told an option that the tool has not.
-    #[error("{tool} cannot be told '{option}'")]
+    #[error("{tool} does not take '{option}'")]
     Option {
         /// Name of the tool.
         tool: &'static str,

@@ -32,7 +32,7 @@ fn parse(text: &str) -> Result<Output, Unusable> {
     } else if text.contains("Summary: Message Rate is") {
         let sent = number("Summary: Message Rate is");
         let mut run = Run::new(format!("{proto}-message-rate"));
-        run.failed = Some("it tells what was sent, not what was received".to_owned());
+        run.failed = Some("it reports what was sent, not what was received".to_owned());
         runs.push(run.figure("sent", sent, Unit::PerSecond));
     } else if let Some(error) = text.lines().find(|line| line.contains("ERROR")) {
         let mut run = Run::new(format!("{proto}-latency"));

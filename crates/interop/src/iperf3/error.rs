@@ -42,7 +42,7 @@ pub enum Iperf3Error {
         at: SocketAddr,
     },
     /// The server does not make this test.
-    #[error("iperf3 server at {at}: it refuses what was asked")]
+    #[error("iperf3 server at {at}: it refuses the test")]
     Refused {
         /// Where it is.
         at: SocketAddr,
