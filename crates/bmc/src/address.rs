@@ -23,10 +23,10 @@ pub enum BadAddress {
     #[error("an address holds no user or password: use --bmc-user")]
     User,
     /// Neither a name nor an address.
-    #[error("'{0}' is no host")]
+    #[error("'{0}' is not a host")]
     Host(String),
     /// No number from 1 to 65535.
-    #[error("'{0}' is no port")]
+    #[error("'{0}' is not a port")]
     Port(String),
     /// A path beside the service and its systems.
     #[error("'{0}' is neither /redfish/v1 nor a system such as /redfish/v1/Systems/1")]

@@ -19,7 +19,7 @@ pub struct Fingerprint([u8; BYTES]);
 
 /// A text that is no fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no SHA-256 fingerprint: 64 hexadecimal digits, with or without colons")]
+#[error("'{0}' is not a SHA-256 fingerprint: 64 hexadecimal digits, with or without colons")]
 pub struct BadFingerprint(String);
 
 impl Fingerprint {

@@ -55,7 +55,7 @@ pub enum BmcError {
         status: u16,
     },
     /// It answers, and not as Redfish does.
-    #[error("{at}: {path} is no Redfish resource: {why}")]
+    #[error("{at}: {path} is not a Redfish resource: {why}")]
     NotRedfish {
         /// Address of the controller that was asked.
         at: String,

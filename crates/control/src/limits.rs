@@ -54,7 +54,7 @@ pub struct Net {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NotNet {
     /// What is before the stroke.
-    #[error("'{text}' is no address, and no ADDRESS/BITS")]
+    #[error("'{text}' is neither an address nor ADDRESS/BITS")]
     Address {
         /// The whole text.
         text: String,

@@ -11,7 +11,7 @@ use thiserror::Error;
 enum BadList {
     #[error("no processor is listed")]
     Empty,
-    #[error("'{0}' is no number of a CPU")]
+    #[error("'{0}' is not a CPU number")]
     Number(String),
     #[error("cut short: the last CPU lacks lines that the first has")]
     LastIsCut,

@@ -20,7 +20,7 @@ pub enum Garbled {
     #[error("'{0}' is not a number of kB")]
     NotKilobytes(String),
     /// A rate without its number.
-    #[error("'{0}' is no rate")]
+    #[error("'{0}' is not a rate")]
     NotARate(String),
     /// Bytes of a capture that are not written as hexadecimal digits.
     #[error("the capture's hexadecimal digits are garbled")]

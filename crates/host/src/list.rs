@@ -17,10 +17,10 @@ pub enum BadList {
         part: String,
     },
     /// A range that goes back, or beyond any number of CPUs.
-    #[error("'{0}' is no range of CPUs")]
+    #[error("'{0}' is not a range of CPUs")]
     Range(String),
     /// A word of a mask that is not hexadecimal.
-    #[error("'{0}' is no mask")]
+    #[error("'{0}' is not a mask")]
     Mask(String),
 }
 

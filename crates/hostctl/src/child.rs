@@ -80,7 +80,7 @@ pub fn is_confined() -> bool {
 #[derive(Debug, Error)]
 pub enum NotHeld {
     /// The variable that says how much is not a number.
-    #[error("{MEMORY} is no number of bytes")]
+    #[error("{MEMORY} is not a number of bytes")]
     NoBytes,
     /// The system does not set the limit.
     #[error("holding memory: {0}")]

@@ -37,7 +37,7 @@ pub fn set(
     namespace: Option<&str>,
 ) -> Result<(), HostError> {
     if !WORDS.contains(&word) || !is_value(value) {
-        return Err(HostError::Order(format!("'{word} {value}' is no setting of coalescing")));
+        return Err(HostError::Order(format!("'{word} {value}' is not a setting of coalescing")));
     }
     let had = get(device, word, namespace)?;
     if had == value {

@@ -200,9 +200,9 @@ pub fn sysctl_path(name: &str) -> Result<String, HostError> {
         && !name.contains("..")
     {
         true => Ok(format!("/proc/sys/{}", name.replace('.', "/"))),
-        false => Err(HostError::Order(format!(
-            "'{name}' is no setting of the network, and not {HUGE_PAGES}"
-        ))),
+        false => {
+            Err(HostError::Order(format!("'{name}' is neither a network setting nor {HUGE_PAGES}")))
+        }
     }
 }
 

@@ -18,7 +18,7 @@ fn listed(feature: &str) -> Result<&'static str, HostError> {
     let found = FEATURES.iter().find(|(word, _)| *word == feature);
     found.map(|(_, name)| *name).ok_or_else(|| {
         let words: Vec<&str> = FEATURES.iter().map(|(word, _)| *word).collect();
-        HostError::Order(format!("'{feature}' is no offload; there are {}", words.join(", ")))
+        HostError::Order(format!("'{feature}' is not an offload; there are {}", words.join(", ")))
     })
 }
 

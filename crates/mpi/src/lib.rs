@@ -28,7 +28,7 @@ pub enum MpiError {
         why: String,
     },
     /// A library that is none of MPI's, or has an ABI that is not known.
-    #[error("{library} is no MPI library that narrows knows: it has no {symbol}")]
+    #[error("{library} is not an MPI library that narrows knows: it has no {symbol}")]
     Strange {
         /// The file that was loaded.
         library: String,

@@ -182,7 +182,7 @@ fn addresses_that_are_none_are_refused_before_anything_is_asked() {
     for (words, error) in [
         ("host --from http://bmc/redfish/v1", "readable by all"),
         ("host --from https://root:battery@bmc", "no user or password"),
-        ("host --from redfish://bmc:0", "'0' is no port"),
+        ("host --from redfish://bmc:0", "'0' is not a port"),
         ("host --from /dev/null --bmc-user x", "is the address of a management controller"),
         ("tune --from redfish://a", "only `narrows host` and `narrows predict` ask"),
     ] {

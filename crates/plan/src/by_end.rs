@@ -42,7 +42,7 @@ pub enum NotByEnd {
         why: String,
     },
     /// No host of the pattern has the name.
-    #[error("'{0}' is no host of the pattern")]
+    #[error("'{0}' is not a host of the pattern")]
     NoHost(String),
 }
 

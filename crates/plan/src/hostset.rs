@@ -13,7 +13,7 @@ pub enum NoHosts {
     #[error("'{0}' has a bracket without its other half")]
     Bracket(String),
     /// What is between brackets is no list of numbers.
-    #[error("'{0}' is no number and no range of numbers, such as 1-8")]
+    #[error("'{0}' is neither a number nor a range of numbers, such as 1-8")]
     Range(String),
     /// A name is empty.
     #[error("'{0}' has an empty name")]

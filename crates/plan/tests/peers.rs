@@ -102,7 +102,7 @@ fn slips_about_hosts_say_where_they_are() {
     for (lines, says) in [
         ("peers = ['a', 'b', 'a']", "peers: 'a' is listed twice"),
         ("peers = []", "peers: no host is named"),
-        ("peers = ['a, b']", "peers: 'a, b' is no name of a host"),
+        ("peers = ['a, b']", "peers: 'a, b' is not a host name"),
         ("peers = ['a:0']", "peers: 'a:0' has no port from 1 to 65535"),
         ("peers = ['a', 'b']", "pattern: of 2 hosts: say who sends to whom"),
         ("pattern = 'ring'", "pattern: name its hosts"),
@@ -115,7 +115,7 @@ fn slips_about_hosts_say_where_they_are() {
         ("peers = ['a', 'b']\npattern = 'pair'\nbind = 'eth0'", "bind is of this host"),
         ("peers = ['a', 'b']\npattern = 'pair'\nmtu = 9000", "mtu is of this host"),
         ("peers = ['a', 'b']\npattern = 'pair'\naffinity = '0,1'", "affinity: '0': of a pattern"),
-        ("peers = ['a', 'b']\npattern = 'pair'\naffinity = 'c=1'", "'c' is no host"),
+        ("peers = ['a', 'b']\npattern = 'pair'\naffinity = 'c=1'", "'c' is not a host"),
     ] {
         let told = of(lines);
         assert!(told.contains(says), "{lines}: {told}");

@@ -186,9 +186,11 @@ fn a_price_is_an_amount_of_a_level_that_there_is() {
         Definition::parse(&text).map(|definition| definition.report.prices)
     };
     assert_eq!(of("a = 3").expect("a price").get("a"), Some(&3.0));
-    for (prices, says) in
-        [("c = 3", "no level 'c'"), ("a = -1", "-1 is no price"), ("a = nan", "NaN is no price")]
-    {
+    for (prices, says) in [
+        ("c = 3", "no level 'c'"),
+        ("a = -1", "-1 is not a price"),
+        ("a = nan", "NaN is not a price"),
+    ] {
         let why = of(prices).expect_err(prices).to_string();
         assert!(why.contains(says) && why.contains("report.prices"), "{why}");
     }

@@ -383,7 +383,7 @@ fn an_end_runs_in_the_container_that_its_cell_names() {
     for (wrong, says) in [
         ("in = 'lxc:x'", "podman:IMAGE"),
         ("in = 'podman:--privileged'", "podman:IMAGE"),
-        ("in = 'podman:x'\ncontainer_net = '--net=y'", "no name of a network"),
+        ("in = 'podman:x'\ncontainer_net = '--net=y'", "not a network name"),
         ("in = 'bwrap'\nengine = 'iperf3'", "runs on the host itself"),
     ] {
         let why = of(wrong, NetworkPath::Peer).expect_err(wrong).to_string();

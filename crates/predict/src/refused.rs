@@ -55,12 +55,12 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key(key, known) => write!(f, "{key}: it is none of {}", known.join(", ")),
-            Self::Processor(name) => write!(f, "cpu: '{name}' is no processor of platforms/"),
+            Self::Processor(name) => write!(f, "cpu: '{name}' is not a processor of platforms/"),
             Self::Memory(gap) => write!(f, "{gap}; give it with --given"),
             Self::LinkRate => {
                 write!(f, "no NIC reports its speed: nic.gbps=100; give it with --given")
             }
-            Self::NoNumber(key, text) => write!(f, "{key}={text} is no number"),
+            Self::NoNumber(key, text) => write!(f, "{key}={text} is not a number"),
             Self::NotOneNumber(key) => write!(f, "{key} is not one number"),
             Self::Bounds(key, why) => write!(f, "{key}={why}"),
             Self::Read(key, why) => {
@@ -69,7 +69,7 @@ impl fmt::Display for Refused {
             Self::NoneOf(key, text, known) => {
                 write!(f, "{key}={text} is none of {}", known.join(", "))
             }
-            Self::NoSocket(key, text) => write!(f, "{key}={text} is no processor"),
+            Self::NoSocket(key, text) => write!(f, "{key}={text} is not a processor"),
             Self::BeyondSockets(key, socket, sockets) => {
                 write!(f, "{key}={socket}: there are {sockets} processors, from 0 on")
             }

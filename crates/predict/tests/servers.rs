@@ -202,7 +202,7 @@ fn what_is_said_is_within_its_bounds() {
         try_with(more, &Calibration::default()).expect_err("wrong").to_string()
     };
     for (key, word, says) in [
-        ("nic.gbps", "fast", "nic.gbps=fast is no number"),
+        ("nic.gbps", "fast", "nic.gbps=fast is not a number"),
         ("nic.gbps", "-1", "nic.gbps=-1 is not a number"),
         ("memory.mts", "1", "memory.mts=1 is not"),
         ("nic.pcie", "16", "nic.pcie=16 is not GENERATIONxLANES"),
@@ -214,7 +214,7 @@ fn what_is_said_is_within_its_bounds() {
         ("nic.direct", "maybe", "nic.direct=maybe is none of yes, no"),
         ("nic.direct", "yes", "nic.direct=yes needs two processors"),
         ("nic.socket", "1", "nic.socket=1: there are 1 processors"),
-        ("nic.socket", "x", "nic.socket=x is no processor"),
+        ("nic.socket", "x", "nic.socket=x is not a processor"),
         ("work.socket", "1", "work.socket=1: there are 1 processors"),
         ("sockets.links", "3", "sockets.links=3 is not LINKSxRATE"),
         ("sockets.links", "9x1", "sockets.links=9 is not"),

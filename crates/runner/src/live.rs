@@ -151,7 +151,7 @@ impl<'a> LiveSettings<'a> {
                 Ok(())
             }
             Setting::Interrupt(file) => {
-                Err(HostError::Order(format!("{file} is no setting of a namespace")))
+                Err(HostError::Order(format!("{file} is not a setting of a namespace")))
             }
         }
     }
@@ -165,7 +165,7 @@ impl<'a> LiveSettings<'a> {
 }
 
 fn no_number(value: &str) -> HostError {
-    HostError::Order(format!("'{value}' is no number of bytes"))
+    HostError::Order(format!("'{value}' is not a number of bytes"))
 }
 
 fn refused(setting: &Setting, why: HostError) -> SettingError {

@@ -120,7 +120,7 @@ fn counts(lines: &[(bool, &str)], window: Duration) -> Result<Vec<Count>, Uncoun
         for row in &rows {
             let told = row.get(column.at).copied().unwrap_or_default();
             let rate = told.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0);
-            sum += rate.ok_or_else(|| unclear(format!("'{told}' is no rate")))?;
+            sum += rate.ok_or_else(|| unclear(format!("'{told}' is not a rate")))?;
         }
         let bytes = sum / rows.len() as f64 * MB * window.as_secs_f64();
         Ok(Count {
@@ -205,8 +205,8 @@ mod tests {
             (vec![(true, HEAD[1]), (true, &fine)], "no head"),
             (vec![(true, ",,SKT0"), (true, "Date,Time,Ch0Read"), (true, &fine)], "names no reads"),
             (vec![(true, HEAD[0]), (true, HEAD[1]), (false, &fine)], "no line came"),
-            (vec![(true, HEAD[0]), (true, HEAD[1]), (true, &wrong)], "'-1.00' is no rate"),
-            (vec![(true, HEAD[0]), (true, HEAD[1]), (true, cut)], "is no rate"),
+            (vec![(true, HEAD[0]), (true, HEAD[1]), (true, &wrong)], "'-1.00' is not a rate"),
+            (vec![(true, HEAD[0]), (true, HEAD[1]), (true, cut)], "is not a rate"),
         ] {
             let why = told(&lines).expect_err(says).to_string();
             assert!(why.contains(says), "{says}: {why}");

@@ -147,7 +147,7 @@ fn number(path: &str, text: &Fact<String>) -> Result<u64, Uncounted> {
         }
         Fact::Absent { .. } => Err(unavailable(format!("/{path} is not there"))),
         Fact::Denied { .. } => Err(unavailable(format!("/{path} may not be read"))),
-        Fact::Malformed { .. } => Err(unavailable(format!("/{path} is no text"))),
+        Fact::Malformed { .. } => Err(unavailable(format!("/{path} is not text"))),
     }
 }
 

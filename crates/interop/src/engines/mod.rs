@@ -186,7 +186,11 @@ pub fn serve(trial: &Trial) -> Result<ToolServer, ControlError> {
     let engine = engine(trial).map_err(|why| declined(why.to_string()))?;
     let words = server_words(engine, trial).map_err(|why| declined(why.to_string()))?;
     if let Some(word) = words.iter().find(|word| !is_plain(word)) {
-        return Err(declined(format!("'{}' is no word for {}", word.escape_debug(), engine.name)));
+        return Err(declined(format!(
+            "'{}' is not a word for {}",
+            word.escape_debug(),
+            engine.name
+        )));
     }
     let server = start_server(engine, trial, &words, None)?;
     Ok(ToolServer { port: engine.port, process: Box::new(server) })

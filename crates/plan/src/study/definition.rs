@@ -294,7 +294,7 @@ impl Definition {
                 return Err(StudyError::new("report.prices", why));
             }
             if !price.is_finite() || *price < 0.0 {
-                return Err(StudyError::new("report.prices", format!("{price} is no price")));
+                return Err(StudyError::new("report.prices", format!("{price} is not a price")));
             }
         }
         Ok(())

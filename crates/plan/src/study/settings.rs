@@ -184,7 +184,7 @@ impl Settings {
                 Ok(Some(container.in_network(name)))
             }
             Some(name) => {
-                let why = format!("'{name}' is no name of a network");
+                let why = format!("'{name}' is not a network name");
                 Err(StudyError::new(places::CONTAINER_NET.declared.key, why))
             }
         }
@@ -229,7 +229,7 @@ fn node(text: &str) -> Result<Option<u32>, StudyError> {
     match text.trim() {
         "-" => Ok(None),
         number => number.parse().map(Some).map_err(|_| {
-            StudyError::new(MEMORY_NODE, format!("'{number}' is no node, nor a dash"))
+            StudyError::new(MEMORY_NODE, format!("'{number}' is neither a node nor a dash"))
         }),
     }
 }
@@ -310,7 +310,7 @@ impl<'de> Deserialize<'de> for Peers {
         }
         for name in &names {
             if name.is_empty() || name.contains([',', ' ']) {
-                return Err(de::Error::custom(format!("peers: '{name}' is no name of a host")));
+                return Err(de::Error::custom(format!("peers: '{name}' is not a host name")));
             }
             host_and_port(name).map_err(|why| de::Error::custom(format!("peers: {why}")))?;
             if !seen.insert(name) {

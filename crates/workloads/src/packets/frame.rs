@@ -47,7 +47,7 @@ impl std::str::FromStr for Mac {
     type Err = LoadError;
 
     fn from_str(text: &str) -> Result<Self, LoadError> {
-        let wrong = || LoadError::Order(format!("'{text}' is no MAC address"));
+        let wrong = || LoadError::Order(format!("'{text}' is not a MAC address"));
         let parts: Vec<&str> = text.split(':').collect();
         let mut bytes = [0; 6];
         if parts.len() != bytes.len() {

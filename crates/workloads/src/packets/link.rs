@@ -61,7 +61,7 @@ impl Link {
             (index.ifr_ifru.ifru_ifindex, address.ifr_ifru.ifru_hwaddr, mtu.ifr_ifru.ifru_mtu)
         };
         if address.sa_family != ETHERNET {
-            return Err(LoadError::Order(format!("{name} is no Ethernet interface")));
+            return Err(LoadError::Order(format!("{name} is not an Ethernet interface")));
         }
         let mut mac = [0; 6];
         mac.iter_mut().zip(address.sa_data).for_each(|(byte, of)| *byte = of as u8);
@@ -76,7 +76,7 @@ impl Link {
 
 /// Asks the kernel one thing of an interface (netdevice(7)).
 fn ask(socket: &Socket, name: &str, request: libc::c_ulong) -> Result<libc::ifreq, LoadError> {
-    let wrong = || LoadError::Order(format!("'{name}' is no interface"));
+    let wrong = || LoadError::Order(format!("'{name}' is not an interface"));
     let text = CString::new(name).map_err(|_| wrong())?;
     // SAFETY: all zeroes is a valid ifreq.
     let mut asked = unsafe { std::mem::zeroed::<libc::ifreq>() };
