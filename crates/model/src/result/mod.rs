@@ -117,8 +117,8 @@ impl fmt::Display for Provenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Measured(what) => write!(f, "measured here: {what}"),
-            Self::Read(_) => f.write_str("read here"),
-            Self::Given(_) => f.write_str("said"),
+            Self::Read(_) => f.write_str("read from the host"),
+            Self::Given(_) => f.write_str("given"),
             Self::DataSheet(which) => write!(f, "data sheet: {which}"),
             Self::Fitted(on) => write!(f, "fitted on {on}"),
             Self::Assumed(why) if why.is_empty() => f.write_str("assumed"),
