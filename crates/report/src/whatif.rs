@@ -176,13 +176,25 @@ fn line(reach: &Reach, resource: &Resource) -> String {
     )
 }
 
+/// A parameter's name with what its letter stands for, or with the resource that it is of.
+fn meaning(resource: &Resource, name: &str) -> String {
+    match name {
+        "eta" => "eta (share of the peak that a copy reaches)".to_owned(),
+        "m" => "m (memory bytes a payload byte)".to_owned(),
+        "p" => "p (how wire and CPUs combine)".to_owned(),
+        "one way" => format!("{}, one way", resource.name),
+        _ => name.to_owned(),
+    }
+}
+
 /// Every number that went into the figures, once, with where it is from.
 fn sources(change: &Change<'_>) -> String {
     let mut seen: Vec<String> = Vec::new();
     let resources = change.after.iter().flat_map(|reach| &reach.resources);
-    for one in resources.flat_map(|resource| &resource.parameters) {
+    for (resource, one) in resources.flat_map(|of| of.parameters.iter().map(move |one| (of, one))) {
         let value = digits(one.value);
-        let line = format!("  {} {value} {}: {}", one.name, one.unit, one.from);
+        let name = meaning(resource, one.name);
+        let line = format!("  {name} {value} {}: {}", one.unit, one.from);
         let line = line.replace(" : ", ": ");
         if !seen.contains(&line) {
             seen.push(line);
