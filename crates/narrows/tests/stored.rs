@@ -423,7 +423,10 @@ fn a_described_server_is_changed_priced_and_drawn() {
     assert!(svg.starts_with("<svg ") && svg.contains(", today 83.6"), "{svg}");
     // What is so today is no change.
     let said = out(&run(&mut predict(&["--given", "mtu=9000", "--set", "nic.count=2"])));
-    assert!(said.contains("MTU 9000 B: given") && said.contains("without a price: 1 nic"), "{said}");
+    assert!(
+        said.contains("MTU 9000 B: given") && said.contains("without a price: 1 nic"),
+        "{said}"
+    );
     let json = out(&run(&mut predict(&["--json", "--set", "path=udp", "--set", "streams=120"])));
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["reaches"][0]["resources"][0]["parameters"][0]["from"], "said");
