@@ -387,7 +387,7 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
 fn random(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     let says = match rule {
         "tcp-retransmits" if matches!(cell.bursts(), Some(Bursts::AtRandom { .. })) => {
-            "at random: trains of packets lose as many sent at once as apart"
+            "at random: packet trains lose as many sent at once as apart"
         }
         "datagrams-dropped" => {
             let others: Vec<Cell<'_>> = cells(case).collect();
@@ -474,7 +474,7 @@ fn full_cpu(cell: &Cell<'_>) -> Option<Answer> {
     let (end, ran, waited) = ends.into_iter().max_by(|a, b| (a.1 + a.2).total_cmp(&(b.1 + b.2)))?;
     let mut what = format!("the {end}'s thread, {:.0} % of a CPU,", 100.0 * ran);
     if waited >= WAITED_SHARE {
-        what += &format!(" which waited for a CPU in {:.0} % of the time,", 100.0 * waited);
+        what += &format!(" which waited for a CPU {:.0} % of the time,", 100.0 * waited);
     }
     Some((None, what, Sureness::Counted))
 }

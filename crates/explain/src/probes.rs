@@ -50,10 +50,10 @@ impl Cell<'_> {
     }
 }
 
-/// A rate with its range: `20 Mb/s of packets (19 to 21, by trains of packets)`.
+/// A rate with its range: `20 Mb/s of packets (19 to 21, by packet trains)`.
 pub fn says_rate(rate: &Range) -> String {
     let [low, middle, high] = [rate.low, rate.middle, rate.high].map(|bps| bps / 1e6);
-    format!("{middle:.0} Mb/s of packets ({low:.0} to {high:.0}, by trains of packets)")
+    format!("{middle:.0} Mb/s of packets ({low:.0} to {high:.0}, by packet trains)")
 }
 
 #[cfg(test)]

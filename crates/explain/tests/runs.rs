@@ -169,6 +169,7 @@ fn a_noisy_host_says_who_waited_for_a_cpu_and_what_it_is_bound_to() {
     study.peer_hosts = vec![peer];
     let found = verdict(&study, "noisy-host");
     let Verdict::Found { findings } = &found else { panic!("{found:?}") };
-    let wanted = "in tcp-stream the receiver waited for a CPU in 70 % of the time, bound to CPU 1 at the peer";
+    let wanted = "in tcp-stream the receiver waited for a CPU 70 % of the time, bound to CPU 1 \
+    at the peer";
     assert!(findings[0].says.contains(wanted), "{}", findings[0].says);
 }

@@ -63,9 +63,7 @@ fn of_way(name: &str, way: &WayProbe) -> Vec<String> {
     }
     if let Some(Capacity::Between { low_bps, high_bps, .. }) = capacity(way) {
         let (low, high) = (low_bps / 1e6, high_bps / 1e6);
-        all.push(format!(
-            "the path carries {low:.0} to {high:.0} Mb/s {name}, by trains of packets"
-        ));
+        all.push(format!("the path carries {low:.0} to {high:.0} Mb/s {name}, by packet trains"));
     }
     if let Some(share) = reordered_share(way).filter(|share| *share >= LATE_SHARE) {
         all.push(format!("{:.1} % of packets come late {name}", 100.0 * share));

@@ -1,4 +1,4 @@
-//! How fast packets can follow each other on a way, from trains of packets sent back to back.
+//! How fast packets can follow each other on a way, from packet trains sent back to back.
 //!
 //! A link that carries less than the sender sends spreads a train out: the time between the first
 //! and the last packet that came is the link's (Jain and Dovrolis, 2003). Only the second half of a

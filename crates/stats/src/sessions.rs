@@ -76,9 +76,7 @@ impl Covers {
     /// The statement as reports print it.
     pub fn says(self) -> &'static str {
         match self {
-            Self::TheseSessions => {
-                "intervals cover more runs of the same session, and not another day's"
-            }
+            Self::TheseSessions => "intervals cover more runs of this session, not another day's",
             Self::OtherSessions => "intervals cover other sessions",
         }
     }

@@ -64,7 +64,7 @@ fn a_sender_without_a_cpu_is_the_limit_and_so_is_one_that_has_nothing_to_send() 
         end.threads[0].waited_ns = Some(Nanos(end.threads[0].wall_ns.0 * 2 / 5));
     }
     let says = limit_of(&study, &[]).to_string();
-    let wanted = "the sender's thread, 50 % of a CPU, which waited for a CPU in 40 % of the time,";
+    let wanted = "the sender's thread, 50 % of a CPU, which waited for a CPU 40 % of the time,";
     assert!(says.contains(wanted), "{says}");
     let mut idle = stream("tcp-stream");
     read(&mut idle, "tcp-info", "flow0.busy_ns", 250_000_000);

@@ -117,7 +117,7 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
     let there: Vec<_> = all.iter().map(|(probe, _)| &probe.there).collect();
     let back: Vec<_> = all.iter().map(|(probe, _)| &probe.back).collect();
     let Some(share) = lost_apart(&there).zip(lost_apart(&back)).map(|(a, b)| a + b) else {
-        return Err(cell.lacks("trains of packets beside its handshakes"));
+        return Err(cell.lacks("packet trains beside its handshakes"));
     };
     let by_loss = share * f64::from(tried);
     let seen = format!(

@@ -77,7 +77,7 @@ fn waited(case: &Case<'_>) -> Option<String> {
     ];
     let of = |(end, share, bound): &(&str, Option<f64>, String)| {
         let share = share.filter(|share| *share >= WAITED_SHARE)?;
-        Some(format!("the {end} waited for a CPU in {:.0} % of the time{bound}", 100.0 * share))
+        Some(format!("the {end} waited for a CPU {:.0} % of the time{bound}", 100.0 * share))
     };
     let says: Vec<String> = ends.iter().filter_map(of).collect();
     (!says.is_empty()).then(|| format!("; in {} {}", cell.trial.label, says.join(", ")))
@@ -102,10 +102,7 @@ pub fn at_end(cell: &Cell<'_>) -> String {
     };
     worse.map_or(String::new(), |(name, waited, end)| {
         let percent = 100.0 * waited;
-        format!(
-            " from the {name}, which waited for one in {percent:.0} % of the time{}",
-            bound(*end)
-        )
+        format!(" from the {name}, which waited for one {percent:.0} % of the time{}", bound(*end))
     })
 }
 

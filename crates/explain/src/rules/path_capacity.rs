@@ -78,7 +78,7 @@ fn look(cell: &Cell<'_>) -> Looked {
             says_rate(&carried),
             cell.trial.label
         );
-        let seen = format!("{seen}; trains of packets come at {}", says_rate(&carried));
+        let seen = format!("{seen}; packet trains come at {}", says_rate(&carried));
         return cell
             .saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)));
     }

@@ -1,7 +1,7 @@
 //! `path-shared`: does other traffic take a part of the path?
 //!
 //! A queue that never empties is before a link that is always busy. Where the stream moves far less
-//! than that link carries, by trains of packets, the rest is others': they fill the queue, each
+//! than that link carries, by packet trains, the rest is others': they fill the queue, each
 //! flow gets about the share that it has of what waits in it, and that changes all the time. Behind
 //! a shaper that is the stream's alone the two are the same.
 
@@ -17,7 +17,7 @@ use narrows_stats::{Capacity, capacity};
 pub static RULE: Rule =
     Rule { name: "path-shared", asks: "Does other traffic share the path?", of_host: false, judge };
 
-/// Of what trains of packets tell; a stream by itself reaches more behind a queue that is full.
+/// Of what packet trains tell; a stream by itself reaches more behind a queue that is full.
 const REACHED_SHARE: f64 = 0.7;
 /// A shorter wait is one of wake-ups and interrupts.
 const WAITED_MIN_NS: f64 = 1e6;
@@ -41,7 +41,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
     let rates = cell.rates().ok_or_else(|| cell.lacks("a rate"))?;
     let carried =
-        cell.carried().ok_or_else(|| cell.lacks("what trains of packets carry beside"))?;
+        cell.carried().ok_or_else(|| cell.lacks("the path's capacity by packet trains"))?;
     let base_ns = shortest_ns(cell).unwrap_or(trips.shortest_ns);
     let (bps, waited_ns) = (cell.in_packets(rates.middle), trips.least_ns - base_ns);
     let share = bps / carried.low.max(1.0);
@@ -80,7 +80,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
-/// What the way back carries at the least, by trains of packets: acknowledgements that wait there
+/// What the way back carries at the least, by packet trains: acknowledgements that wait there
 /// look like data that waits.
 fn back_bps(cell: &Cell<'_>) -> Option<f64> {
     let is_back = cell.trial.params.is_reverse();

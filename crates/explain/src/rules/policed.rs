@@ -94,7 +94,7 @@ const REMEDY: &str = "raise its rate or its burst (tc -s filter, nft list rulese
 /// A policer by what a probe saw; what spreads bursts out is a queue, and not one.
 fn look_at_probe(cell: &Cell<'_>, losses: &Losses, limited: &Limited) -> Looked {
     let seen = format!(
-        "{:.2} % of the segments lost; trains of packets lose what comes at once and less of what \
+        "{:.2} % of the segments lost; packet trains lose what comes at once and less of what \
          comes apart; the first of a train come {}",
         100.0 * losses.lost,
         if limited.is_queue { "spread out" } else { "as they were sent" }
@@ -231,7 +231,7 @@ mod tests {
         let verdict = of(way(13, 60, 177));
         let Verdict::Found { findings } = &verdict else { panic!("{verdict:?}") };
         let says = &findings[0].says;
-        assert!(says.contains("20 Mb/s of packets (20 to 20, by trains of packets)"), "{says}");
+        assert!(says.contains("20 Mb/s of packets (20 to 20, by packet trains)"), "{says}");
         assert!(says.contains("bursts of about 14 KB"), "{says}");
         assert!(is_clear(&of(way(13, 4_200, 177))), "a queue");
         assert!(is_clear(&of(way(251, 60, 251))), "at random");

@@ -82,7 +82,7 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
     let ways = cell.probes().flat_map(|probe| [(&probe.there, "there"), (&probe.back, "back")]);
     let tried: Vec<_> = ways.filter(|(way, _)| !way.trains.is_empty()).collect();
     if tried.is_empty() {
-        return Err(cell.lacks("trains of packets"));
+        return Err(cell.lacks("packet trains"));
     }
     let Some((way, name)) = tried.iter().find(|(way, _)| is_late(way)) else {
         return cell.saw("packets of most trains came in order", None);

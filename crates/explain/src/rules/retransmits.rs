@@ -175,7 +175,7 @@ pub fn row(cell: &Cell<'_>) -> Option<f64> {
 fn at_a_time(cell: &Cell<'_>) -> String {
     if let Some(Bursts::AtRandom { lost_share }) = cell.bursts() {
         return format!(
-            "; at random: trains of packets lose {:.1} %, sent at once and apart alike (a bad \
+            "; at random: packet trains lose {:.1} %, sent at once and apart alike (a bad \
              cable, radio, a failing link), and no queue or rate limit drops them",
             100.0 * lost_share
         );
@@ -293,7 +293,7 @@ mod tests {
             with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
             finding_of(&study).0
         };
-        assert!(of(251).contains("at random: trains of packets lose 2.0 %"), "{}", of(251));
+        assert!(of(251).contains("at random: packet trains lose 2.0 %"), "{}", of(251));
         assert!(!of(256).contains("at random"), "none of the slower trains: {}", of(256));
     }
 

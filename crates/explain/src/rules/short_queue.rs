@@ -2,7 +2,7 @@
 //!
 //! A link that is slower than the sender needs a queue for what comes at once. One of a few packets
 //! drops the rest of every burst, long before the link is full and without any delay: TCP takes it
-//! for congestion. A stream alone does not tell it from losses at random; trains of packets do,
+//! for congestion. A stream alone does not tell it from losses at random; packet trains do,
 //! which lose what comes at once, none of what comes apart, and arrive spread out from the first.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
@@ -36,16 +36,16 @@ fn look(cell: &Cell<'_>) -> Looked {
     if losses.lost < LOST_SHARE {
         return cell.saw(format!("{:.3} % of the segments lost", 100.0 * losses.lost), None);
     }
-    let bursts = cell.bursts().ok_or_else(|| cell.lacks("trains of packets (--explain)"))?;
+    let bursts = cell.bursts().ok_or_else(|| cell.lacks("packet trains (--explain)"))?;
     let Bursts::Limited(limited) = bursts else {
-        return cell.saw("trains of packets lose no more at once than apart", None);
+        return cell.saw("packet trains lose no more at once than apart", None);
     };
     // Without the link's rate nobody knows whether it is full.
     let rate = limited.rate_bps.or_else(|| cell.carried());
-    let rate = rate.ok_or_else(|| cell.lacks("the rate that trains of packets tell"))?;
+    let rate = rate.ok_or_else(|| cell.lacks("the rate of packet trains"))?;
     let reached = cell.rates().map_or(0.0, |rates| cell.in_packets(rates.middle)) / rate.low;
     let seen = format!(
-        "{:.2} % of the segments lost; trains of packets lose what comes at once, less of what \
+        "{:.2} % of the segments lost; packet trains lose what comes at once, less of what \
          comes apart, and arrive {}",
         100.0 * losses.lost,
         if limited.is_queue { "spread out" } else { "as they were sent" }

@@ -1,5 +1,5 @@
 //! `path-probe`: questions about the path, asked by the end that connects ([`crate::probe`]): the
-//! largest packet that passes each way, fragments, trains of packets, handshakes. Messages counted:
+//! largest packet that passes each way, fragments, packet trains, handshakes. Messages counted:
 //! questions that were answered; the times are round trips of small datagrams on a path without
 //! load. It is over when all is known, at the latest with the window.
 
