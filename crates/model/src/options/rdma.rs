@@ -124,8 +124,8 @@ fn index(word: Option<String>) -> Option<u8> {
 pub static CONNECTION: Opt<String> = Opt::new(Declared {
     key: "connection",
     takes: Takes::Word(&["cm", "exchange"]),
-    help: "How queue pairs find each other: through the connection manager, or by what the ends \
-           tell each other",
+    help: "How queue pairs find each other: through the connection manager, or by an exchange \
+    between the ends",
     flags: &[Flag {
         long: "rdma-cm",
         letter: Some('R'),

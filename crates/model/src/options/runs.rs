@@ -32,7 +32,7 @@ pub static ENGINE_CLIENT: Opt<String> = Opt::new(Declared {
 pub static ENGINE_SERVER: Opt<String> = Opt::new(Declared {
     key: "engine_server",
     takes: Takes::Text(Form::Any),
-    help: "Words for the tool's server, beside those that it needs",
+    help: "Words for the tool's server, in addition to those that it needs",
     ..OLD
 });
 

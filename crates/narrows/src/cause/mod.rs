@@ -50,14 +50,14 @@ impl Exit {
         match self {
             Self::Ok => "ok, advice and cautions included",
             Self::Verdict => {
-                "ran, and the verdict is bad: a fault of the hardware, something worse than before"
+                "ran, and the verdict is bad: a hardware fault, or something got worse"
             }
             Self::Usage => "the command line or an input file cannot be used",
             Self::Connect => "cannot connect, or cannot listen on the port",
             Self::Precision => "a study did not reach its precision",
             Self::Machine => "this machine does not allow it: privilege, hardware, package, disk",
             Self::Stopped => {
-                "stopped with Ctrl-C; what was measured is kept (serve only ends so: 0)"
+                "stopped with Ctrl-C; what was measured is kept (serve: 0, its normal end)"
             }
         }
     }
