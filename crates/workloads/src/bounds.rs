@@ -60,7 +60,7 @@ fn packets(stream: &StreamParams) -> Result<(), LoadError> {
         return order("both directions at once cannot be reversed".into());
     }
     if stream.verify || stream.touch || stream.span_bytes.is_some() {
-        return order("packets are counted, and not looked into".into());
+        return order("packets are counted, and their content is not read".into());
     }
     Ok(())
 }

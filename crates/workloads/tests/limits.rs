@@ -226,7 +226,7 @@ fn rdma_has_limits_of_its_own() {
     refused(said("rdma-write-rr", 8, |_| {}), "wakes no thread");
     let wait = SocketParams { wait: Some("busy-poll".into()), ..SocketParams::default() };
     let polls = said("rdma-write-stream", 8, |j| j.params.socket = Some(wait.clone()));
-    refused(polls, "RDMA waits by sleeping");
+    refused(polls, "RDMA waits by blocking");
     let verify = |kind: &str, name: &str| {
         said(kind, 8, |j| {
             j.params.stream = Some(StreamParams { verify: true, ..StreamParams::default() });

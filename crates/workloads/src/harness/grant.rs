@@ -64,7 +64,7 @@ pub enum NotGranted {
         asked: IpAddr,
     },
     /// No door was named to an end that connects.
-    #[error("{peer} named no door")]
+    #[error("{peer} named no port to meet at")]
     NoDoor {
         /// The other agent.
         peer: IpAddr,
@@ -155,7 +155,10 @@ impl Granted {
     /// each for a moment, and are told nothing that they could use.
     fn admit(&self, door: &Socket) -> Result<(), LoadError> {
         let peer = self.grant.peer;
-        door.set_nonblocking(true).map_err(LoadError::system("setting how the door waits"))?;
+        door.set_nonblocking(true).map_err(LoadError::system(
+            "setting how the listening socket \
+        waits",
+        ))?;
         while Instant::now() < self.until {
             let Ok((socket, from)) = door.accept() else {
                 thread::sleep(socket::LOOK_UP.min(self.left()));

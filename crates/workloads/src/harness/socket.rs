@@ -160,7 +160,7 @@ pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError>
     if let (Some(most), Type::STREAM) = (flows::UNSENT.of(params), kind) {
         let bytes = libc::c_int::try_from(most.0).unwrap_or(libc::c_int::MAX);
         let set = set_int(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
-        set.map_err(LoadError::system(format!("letting {most} wait unsent")))?;
+        set.map_err(LoadError::system(format!("limiting unsent bytes to {most}")))?;
     }
     if let (Some(rate), Type::STREAM) = (params.rate_bps, kind) {
         let each_bytes = rate / 8 / u64::from(params.streams.max(1));

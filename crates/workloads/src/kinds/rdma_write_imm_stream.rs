@@ -8,7 +8,7 @@ use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
     workload: Workload::Stream(Transport::Rdma(RdmaVerb::WriteImm)),
-    says: "RDMA writes with immediate; counts payload bytes that the receiver was told of",
+    says: "RDMA writes with immediate; counts payload bytes that the receiver was notified of",
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

@@ -8,7 +8,7 @@ use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
 pub static KIND: Kind = Kind {
     workload: Workload::RoundTrip(Transport::Rdma(RdmaVerb::Write)),
-    says: "Round-trip time of RDMA writes, seen by looking at memory",
+    says: "Round-trip time of RDMA writes, seen by polling memory",
     prepare: |job| TcpEnd::prepare(job, LANES),
 };
 

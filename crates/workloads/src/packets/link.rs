@@ -133,11 +133,11 @@ fn target(peer: Option<Mac>, asked: Option<Mac>, knows: bool) -> Result<Mac, &'s
         }
         (Some(peer), Some(mac)) if peer != mac => {
             Err("--mac is not the peer's, so that another would get the frames; --i-know sends \
-                 them all the same")
+            them anyway")
         }
         (None, _) => Err("the peer is not on this link, so that frames would go beyond it; --mac \
-                          and --i-know send them all the same"),
-        (Some(peer), _) if peer.is_of_many() => Err("the peer's MAC address is no interface's"),
+        and --i-know send them anyway"),
+        (Some(peer), _) if peer.is_of_many() => Err("the peer's MAC address is a group address"),
         (Some(peer), _) => Ok(peer),
     }
 }

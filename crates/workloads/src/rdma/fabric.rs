@@ -59,7 +59,7 @@ fn make(
     let tag = told.token.iter().take(8).fold(0, |tag, byte| tag << 8 | u64::from(*byte));
     let mut key = [0; 8];
     getrandom::fill(&mut key)
-        .map_err(|error| LoadError::Order(format!("drawing a key: {error}")))?;
+        .map_err(|error| LoadError::Order(format!("generating a key: {error}")))?;
     let key = u64::from_be_bytes(key);
     Ok(Endpoint::new(info, memory(told, settings, need)?, size, key, tag)?)
 }
@@ -75,8 +75,13 @@ fn meet(
     let lent = endpoint.lent();
     talk.say(Word::Card, &card(&endpoint.name()?, lent))?;
     let heard = talk.hear(Word::Card)?;
-    let (other, remote) =
-        read_card(&heard).ok_or_else(|| LoadError::Peer("the other end's card is torn".into()))?;
+    let (other, remote) = read_card(&heard).ok_or_else(|| {
+        LoadError::Peer(
+            "the other end's address record is \
+        malformed"
+                .into(),
+        )
+    })?;
     endpoint.join(other)?;
     let mut pair = Pair::Fabric(Box::new(endpoint));
     for Room { id, address, length } in rooms(pair.base()) {

@@ -213,7 +213,7 @@ impl Maker<'_> {
     fn connect(&self, talk: &mut Talk) -> Result<Connected, LoadError> {
         narrows_rdma::verbs::available()?;
         let Some(to) = read_hello(&talk.hear(Word::Hello)?)
-            .ok_or_else(|| LoadError::Peer("the other end spoke in riddles".into()))?
+            .ok_or_else(|| LoadError::Peer("the other end sent an unexpected message".into()))?
         else {
             let choice = self.choose()?;
             if choice.domain.transport() == Transport::Iwarp {
@@ -407,7 +407,13 @@ impl Maker<'_> {
         let memory = Remote { address: region.address(), key: region.remote_key().into() };
         talk.say(Word::Card, &card(own, memory))?;
         let heard = talk.hear(Word::Card)?;
-        read_card(&heard).ok_or_else(|| LoadError::Peer("the other end's card is torn".into()))
+        read_card(&heard).ok_or_else(|| {
+            LoadError::Peer(
+                "the other end's address record is \
+        malformed"
+                    .into(),
+            )
+        })
     }
 }
 

@@ -180,7 +180,10 @@ pub fn check(job: &Job) -> Result<(), LoadError> {
     let settings = Settings::of(job)?;
     let (depth, list, every) = (settings.depth, settings.post_list, settings.signal_every);
     if !(1..=depth).contains(&list) || !(1..=depth).contains(&every) {
-        return order(format!("lists of {list} and news of every {every}, must be 1 to the depth"));
+        return order(format!(
+            "batches of {list} and a completion every {every}, must be 1 to the \
+        depth"
+        ));
     }
     match (settings.is_fabric, &settings.provider) {
         (true, _) => fabric::check(verb, &settings, job.ports.is_some())?,
@@ -262,7 +265,7 @@ fn others(verb: Verb, job: &Job, settings: &Settings) -> Result<(), LoadError> {
     let stream = params.stream.clone().unwrap_or_default();
     let verify = stream.verify;
     if Wait::of(params)? == Wait::BusyPoll {
-        return order("RDMA waits by sleeping (block) or by looking (spin)");
+        return order("RDMA waits by blocking (block) or by polling (spin)");
     }
     if verify && verb == Verb::FetchAdd {
         return order("an atomic operation counts, it carries no payload to compare");

@@ -128,7 +128,7 @@ impl Asking {
     fn some(&self, in_window: u64) -> Result<(), LoadError> {
         match in_window {
             0 => Err(LoadError::Peer(format!(
-                "nothing completed within the window ({} requests of {} B under way): take a \
+                "nothing completed within the window ({} outstanding requests of {} B): take a \
                  longer one (-D) or a smaller depth (-T)",
                 self.settings.depth, self.message
             ))),
@@ -229,7 +229,7 @@ impl Asking {
 /// What a device that went away, or an end that hangs, looks like.
 pub(super) fn stalled() -> LoadError {
     LoadError::Peer(format!(
-        "requests under way stopped completing ({STALL:?}): the device or the other end is gone"
+        "outstanding requests stopped completing ({STALL:?}): the device or the other end is gone"
     ))
 }
 
@@ -315,7 +315,7 @@ pub(super) fn stand_by(
         }
     };
     if lane.phase() < Phase::Cooldown {
-        return Err(LoadError::Peer("the other end was over before the window ended".into()));
+        return Err(LoadError::Peer("the other end finished before the window ended".into()));
     }
     let mut compared = None;
     if verify {

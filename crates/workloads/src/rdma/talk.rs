@@ -48,7 +48,7 @@ impl Talk {
         let timeout = self.socket.set_write_timeout(Some(ANSWER_WITHIN));
         timeout
             .and_then(|()| self.socket.write_all(&text))
-            .map_err(|error| LoadError::Peer(format!("telling the other end: {error}")))
+            .map_err(|error| LoadError::Peer(format!("writing to the other end: {error}")))
     }
 
     /// The next message, which must be of this kind.
@@ -91,7 +91,7 @@ impl Talk {
         match self.socket.recv_with_flags(&mut first, flags) {
             Ok(_) => Ok(true),
             Err(error) if crate::harness::socket::is_pause(&error) => Ok(false),
-            Err(error) => Err(LoadError::Peer(format!("hearing the other end: {error}"))),
+            Err(error) => Err(LoadError::Peer(format!("reading from the other end: {error}"))),
         }
     }
 
@@ -113,7 +113,7 @@ impl Talk {
                     }
                 }
                 Err(error) => {
-                    return Err(LoadError::Peer(format!("hearing the other end: {error}")));
+                    return Err(LoadError::Peer(format!("reading from the other end: {error}")));
                 }
             }
         }
@@ -123,7 +123,7 @@ impl Talk {
 
 /// Once it has begun the rest is there, or the other end is gone.
 fn cut() -> LoadError {
-    LoadError::Peer("the other end stopped in the middle of a word".into())
+    LoadError::Peer("the other end stopped in the middle of a message".into())
 }
 
 #[cfg(test)]
