@@ -160,7 +160,9 @@ impl End for WorkerProcess {
     fn answer(&mut self, within: Duration) -> Result<Option<Answer>, ControlError> {
         match self.answers.recv_timeout(within) {
             Ok(Ok(answer)) => Ok(Some(answer)),
-            Ok(Err(why)) => Err(ControlError::Machine(format!("the worker spoke nonsense: {why}"))),
+            Ok(Err(why)) => {
+                Err(ControlError::Machine(format!("the worker sent an invalid message: {why}")))
+            }
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(self.how_it_ended()),
         }

@@ -97,7 +97,7 @@ impl Link {
         let text = serde_json::to_vec(word).map_err(|error| wrong(error.to_string()))?;
         let length = u32::try_from(text.len()).ok().filter(|length| *length <= bytes_max);
         let Some(length) = length else {
-            return Err(wrong(format!("{} bytes in one word, at most {bytes_max}", text.len())));
+            return Err(wrong(format!("{} bytes in one message, at most {bytes_max}", text.len())));
         };
         let mut bytes = length.to_be_bytes().to_vec();
         bytes.extend(text);
@@ -122,7 +122,7 @@ impl Link {
         rest.read_exact(&mut length).map_err(failed)?;
         let length = u32::from_be_bytes(length);
         if length > self.heard_bytes_max {
-            return Err(ControlError::Halves(format!("{length} bytes in one word")));
+            return Err(ControlError::Halves(format!("{length} bytes in one message")));
         }
         let mut text = vec![0; length as usize];
         rest.read_exact(&mut text).map_err(failed)?;
@@ -167,7 +167,7 @@ mod tests {
         let (mut one, mut other) = pair(9);
         one.send(&word, 10).expect("sent");
         let why = other.hear::<String>(long).expect_err("too long").to_string();
-        assert!(why.contains("10 bytes in one word"), "{why}");
+        assert!(why.contains("10 bytes in one message"), "{why}");
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub enum NotLent {
     #[error("an agent runs only the end of a network workload that listens")]
     DoesNotListen,
     /// A background load, which would go on until somebody ends it.
-    #[error("an agent runs no load without an end")]
+    #[error("an agent runs no load without a time limit")]
     Endless,
     /// The owner has not said that ends here may meet another agent's.
     #[error(

@@ -233,7 +233,7 @@ impl Starter {
                 match self.may_listen_on(address) {
                     true => self.session = Some(Session::begin(session, address)),
                     false => {
-                        let why = format!("this agent does not lend ends on {address}");
+                        let why = format!("this agent does not offer ends on {address}");
                         return Some(Said { session, reply: Reply::Refused { why } });
                     }
                 }

@@ -38,7 +38,7 @@ pub struct Tools {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ToolNotLent {
     /// The owner did not name it.
-    #[error("the agent's owner does not lend {0} (narrows serve --engines {0} does)")]
+    #[error("the agent's owner does not offer {0} (narrows serve --engines {0} does)")]
     Name(String),
     /// A run longer than the owner allows.
     #[error("a run of {asked_s} s, and the agent's owner allows {most_s}")]

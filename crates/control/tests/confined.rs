@@ -348,7 +348,7 @@ fn a_listener_that_was_taken_over_gets_no_order_beyond_the_limits() {
         assert!(reply.contains(says) && reply.contains("failed"), "{says}: {reply}");
     }
     let reply = forged.reply(&json!({"to": "order", "order": {"say": "go-until-told"}}));
-    assert!(reply.contains("no load without an end"), "{reply}");
+    assert!(reply.contains("no load without a time limit"), "{reply}");
     let worker = forged.wait_for_lines(1);
     assert_eq!(worker.len(), 1, "no order reached it: {worker:?}");
     // What is within the limits goes on, and nothing of where and as what it runs.
@@ -380,7 +380,7 @@ fn a_worker_that_says_too_much_fails_its_run_and_not_the_agent() {
     forged.say(&json!({"call": "begin", "session": 1, "address": "127.0.0.1"}));
     assert!(forged.reply(&json!({"to": "start"})).contains("started"));
     let reply = forged.hear()["reply"].to_string();
-    assert!(reply.contains("bytes in one word") && reply.len() < 1000, "{}", reply.len());
+    assert!(reply.contains("bytes in one message") && reply.len() < 1000, "{}", reply.len());
     assert!(forged.reply(&json!({"to": "start"})).contains("started"), "it serves on");
     forged.end().expect("it was stopped");
 }

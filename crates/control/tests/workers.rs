@@ -59,7 +59,7 @@ fn how_a_worker_ended_is_told_by_its_status() {
     let killed = why("kill -TERM $$", "killed");
     assert!(matches!(killed, ControlError::WorkerEnded(LostBy::Killed { signal: 15 })), "{killed}");
     let nonsense = why("echo well", "nonsense");
-    assert!(nonsense.to_string().contains("nonsense"), "{nonsense}");
+    assert!(nonsense.to_string().contains("invalid message"), "{nonsense}");
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn what_keeps_an_agent_from_being_there_is_said() {
         command.args(["tcp", host, "--out"]).arg(&dir);
         command
     };
-    fails(&mut tcp("ssh:-oProxyCommand=id"), 2, "no destination of ssh");
+    fails(&mut tcp("ssh:-oProxyCommand=id"), 2, "not an ssh destination");
     fails(tcp("ssh:there").env("NARROWS_SSH", "/nowhere/ssh"), 5, "/nowhere/ssh cannot be run");
     let Some(host) = Host::start("ssh-hindered", true) else { return };
     let taken = TcpListener::bind(("0.0.0.0", host.agent)).expect("the agent's port");

@@ -189,7 +189,7 @@ fn belongs(database: &Connection, path: &Path) -> Result<i64, StoreError> {
 /// The first object that a study does not have, or that is missing.
 fn difference(wanted: &BTreeSet<Object>, found: &BTreeSet<Object>) -> String {
     match (found.difference(wanted).next(), wanted.difference(found).next()) {
-        (Some(other), _) => format!("its {} is none that narrows makes", named(other)),
+        (Some(other), _) => format!("its {} is not one that narrows makes", named(other)),
         (None, Some(missing)) => format!("its {} is missing", named(missing)),
         (None, None) => "its tables are not those of a study".to_owned(),
     }

@@ -80,7 +80,7 @@ pub enum NoEngine {
     #[error("engine '{0}' is none of {names}", names = names(ENGINES.iter().map(|e| e.name)))]
     Unknown(String),
     /// The tool makes other loads.
-    #[error("{tool} makes {}, and no {workload}", names(.makes.iter().map(Workload::as_str)))]
+    #[error("{tool} runs {}, not {workload}", names(.makes.iter().map(Workload::as_str)))]
     OtherLoad {
         /// Name of the tool.
         tool: &'static str,

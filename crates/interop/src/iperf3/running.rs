@@ -200,7 +200,7 @@ fn quiet(asked: &Parameters) -> Duration {
 /// Why a test did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
-    #[error("it went on for too long")]
+    #[error("it took too long")]
     TooLong,
     #[error("it moved nothing for {} s while another client waited", .0.as_secs())]
     Idle(Duration),

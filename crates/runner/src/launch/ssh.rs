@@ -38,7 +38,7 @@ const AGENTS: [&str; 5] =
 #[derive(Debug, Error)]
 pub enum SshError {
     /// The words after `ssh:` are no destination.
-    #[error("{0}: no destination of ssh")]
+    #[error("{0} is not an ssh destination")]
     Destination(String),
     /// The system's ssh cannot be started.
     #[error("{program} cannot be run")]

@@ -155,10 +155,7 @@ impl Granted {
     /// each for a moment, and are told nothing that they could use.
     fn admit(&self, door: &Socket) -> Result<(), LoadError> {
         let peer = self.grant.peer;
-        door.set_nonblocking(true).map_err(LoadError::system(
-            "setting how the listening socket \
-        waits",
-        ))?;
+        door.set_nonblocking(true).map_err(LoadError::system("setting how the listener waits"))?;
         while Instant::now() < self.until {
             let Ok((socket, from)) = door.accept() else {
                 thread::sleep(socket::LOOK_UP.min(self.left()));

@@ -75,13 +75,8 @@ fn meet(
     let lent = endpoint.lent();
     talk.say(Word::Card, &card(&endpoint.name()?, lent))?;
     let heard = talk.hear(Word::Card)?;
-    let (other, remote) = read_card(&heard).ok_or_else(|| {
-        LoadError::Peer(
-            "the other end's address record is \
-        malformed"
-                .into(),
-        )
-    })?;
+    let (other, remote) = read_card(&heard)
+        .ok_or_else(|| LoadError::Peer("the other end's answer is malformed".into()))?;
     endpoint.join(other)?;
     let mut pair = Pair::Fabric(Box::new(endpoint));
     for Room { id, address, length } in rooms(pair.base()) {

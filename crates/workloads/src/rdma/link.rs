@@ -407,13 +407,8 @@ impl Maker<'_> {
         let memory = Remote { address: region.address(), key: region.remote_key().into() };
         talk.say(Word::Card, &card(own, memory))?;
         let heard = talk.hear(Word::Card)?;
-        read_card(&heard).ok_or_else(|| {
-            LoadError::Peer(
-                "the other end's address record is \
-        malformed"
-                    .into(),
-            )
-        })
+        read_card(&heard)
+            .ok_or_else(|| LoadError::Peer("the other end's answer is malformed".into()))
     }
 }
 
