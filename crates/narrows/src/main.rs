@@ -12,14 +12,18 @@ macro_rules! note {
 mod args;
 mod cause;
 mod cmd;
+#[cfg_attr(not(feature = "parquet"), path = "without/columns.rs")]
+mod columns;
 mod failure;
 mod output;
 mod progress;
 mod prompt;
+#[cfg_attr(not(feature = "png"), path = "without/raster.rs")]
 mod raster;
 mod said;
 mod screen;
 mod stop;
+#[cfg_attr(not(feature = "tui"), path = "without/watch.rs")]
 mod watch;
 
 use args::{Args, Command, habits, help};

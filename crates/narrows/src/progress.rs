@@ -41,15 +41,14 @@ impl Shown {
     /// A run that is over.
     pub fn ran(&mut self, trial: &Trial, record: &Record) {
         if let Some(watch) = &mut self.watch {
-            watch.state.add(trial, record);
+            watch.ran(trial, record);
         }
     }
 
     /// Shows one step.
     pub fn step(&mut self, progress: &Progress<'_>) {
         if let Some(watch) = &mut self.watch {
-            watch.state.step(progress);
-            return watch.draw();
+            return watch.step(progress);
         }
         let left = progress.left.as_secs_f64().ceil();
         if let Some(bar) = &self.bar {

@@ -4,6 +4,8 @@
 //! It is drawn between runs and never during one, so that looking costs the measurement nothing;
 //! its own CPU time is shown. The terminal is not in raw mode: Ctrl-C stops the study as ever.
 
+use crate::cause::Cause;
+use crate::failure::Failure;
 use narrows_model::record::{Outcome, Record};
 use narrows_model::result::Unit;
 use narrows_model::shown::line;
@@ -19,10 +21,19 @@ use ratatui::widgets::{Block, Cell, Gauge, Paragraph, Row, Table};
 use ratatui::{Frame, Terminal};
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// Lines of what happened that are kept.
 const LINES: usize = 6;
+
+/// Makes sure that there is a terminal to fill, before anything is written.
+pub fn check_terminal() -> Result<(), Failure> {
+    if !std::io::stdout().is_terminal() {
+        return Err(Failure::of(Cause::NOT_A_TERMINAL, "--tui needs a terminal"));
+    }
+    Ok(())
+}
 
 /// What is known of one cell.
 #[derive(Default)]
@@ -33,7 +44,7 @@ struct Known {
 }
 
 /// What the view shows.
-pub struct State {
+struct State {
     title: String,
     wanted: u32,
     cells: Vec<(String, Known)>,
@@ -47,7 +58,7 @@ pub struct State {
 
 impl State {
     /// Of a study with these cells, and the runs that it has already.
-    pub fn new(title: &str, wanted: u32, trials: &[Trial], records: &[Record]) -> Self {
+    fn new(title: &str, wanted: u32, trials: &[Trial], records: &[Record]) -> Self {
         let cells: Vec<(String, Known)> = trials
             .iter()
             .map(|trial| (line(&trial.label).into_owned(), Known::default()))
@@ -74,7 +85,7 @@ impl State {
     }
 
     /// A run that is over.
-    pub fn add(&mut self, trial: &Trial, record: &Record) {
+    fn add(&mut self, trial: &Trial, record: &Record) {
         let Some((label, known)) =
             self.place.get(&trial.id.0).and_then(|at| self.cells.get_mut(*at))
         else {
@@ -102,7 +113,7 @@ impl State {
     }
 
     /// The run that begins.
-    pub fn step(&mut self, progress: &Progress<'_>) {
+    fn step(&mut self, progress: &Progress<'_>) {
         self.now =
             (progress.done, progress.total, line(progress.label).into_owned(), progress.left);
         self.pressure = pressure();
@@ -228,29 +239,40 @@ fn own_cpu(since: Duration) -> String {
 
 /// A view on the terminal.
 pub struct Watch {
-    /// What it shows.
-    pub state: State,
+    state: State,
     terminal: Option<ratatui::DefaultTerminal>,
 }
 
 impl Watch {
-    /// Takes the terminal.
-    pub fn begin(state: State) -> std::io::Result<Self> {
-        let mut out = std::io::stdout();
-        ratatui::crossterm::execute!(out, ratatui::crossterm::terminal::EnterAlternateScreen)?;
-        let backend = ratatui::backend::CrosstermBackend::new(std::io::stdout());
-        Ok(Self { state, terminal: Some(Terminal::new(backend)?) })
+    /// Takes the terminal, for a study with these cells and the runs that it has already.
+    pub fn begin(
+        title: &str,
+        wanted: u32,
+        trials: &[Trial],
+        records: &[Record],
+    ) -> Result<Self, Failure> {
+        let state = State::new(title, wanted, trials, records);
+        let terminal = taken();
+        let terminal = terminal
+            .map_err(|error| Failure::of(Cause::NO_TERMINAL, format!("the terminal: {error}")))?;
+        Ok(Self { state, terminal: Some(terminal) })
     }
 
-    /// Draws; a terminal that is gone is no reason to stop measuring.
-    pub fn draw(&mut self) {
+    /// A run that is over.
+    pub fn ran(&mut self, trial: &Trial, record: &Record) {
+        self.state.add(trial, record);
+    }
+
+    /// Draws the run that begins; a terminal that is gone is no reason to stop measuring.
+    pub fn step(&mut self, progress: &Progress<'_>) {
+        self.state.step(progress);
         if let Some(terminal) = &mut self.terminal {
             let _ = paint(terminal, &self.state);
         }
     }
 
     /// Gives the terminal back.
-    pub fn end(&mut self) {
+    fn end(&mut self) {
         if self.terminal.take().is_some() {
             let mut out = std::io::stdout();
             let _ = ratatui::crossterm::execute!(
@@ -266,6 +288,12 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+fn taken() -> std::io::Result<ratatui::DefaultTerminal> {
+    let mut out = std::io::stdout();
+    ratatui::crossterm::execute!(out, ratatui::crossterm::terminal::EnterAlternateScreen)?;
+    Terminal::new(ratatui::backend::CrosstermBackend::new(std::io::stdout()))
 }
 
 fn paint<B: Backend>(terminal: &mut Terminal<B>, state: &State) -> Result<(), B::Error> {

@@ -1,4 +1,5 @@
 //! Standalone pictures as others draw them: rsvg-convert, and the drawer of `--png`.
+#![cfg(feature = "png")]
 
 mod common;
 

@@ -207,18 +207,28 @@ fn exports_hold_every_run() {
     assert_eq!(stored.records, records);
     let csv = out(&run(narrows().arg("export").arg(&study)));
     assert_eq!(csv.lines().count(), 4);
-    let to = dir.join("study.parquet");
-    let output = export("parquet", &to);
-    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    fails(narrows().arg("export").arg(&study).args(["--format", "parquet"]), 2, "--output");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_holds_every_run() {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
+    let dir = folder("export-parquet");
+    let rates = [10.0, 10.1, 10.2];
+    let study = series(&dir, "study", &rates);
+    let to = dir.join("study.parquet");
+    let mut export = narrows();
+    export.arg("export").arg(&study).args(["--format", "parquet", "-o"]).arg(&to);
+    let output = run(&mut export);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let file = std::fs::File::open(&to).expect("file");
     let reader = SerializedFileReader::new(file).expect("Parquet");
     let rows = reader.get_row_iter(None).expect("rows");
     let values: Vec<f64> =
         rows.map(|row| row.expect("a row").get_double(8).expect("a value")).collect();
     assert_eq!(values, rates.map(|rate| rate * 1e9));
-    fails(narrows().arg("export").arg(&study).args(["--format", "parquet"]), 2, "--output");
 }
 
 /// Outside tools beside our own load on one path: a paced stream must come out the same.
@@ -336,14 +346,22 @@ fn another_study_stands_beside_and_figures_are_files() {
     assert!(text.contains("55.00 Gb/s") && text.contains("+11.2 %"), "{text}");
     let svg = std::fs::read_to_string(dir.join("panel-0-tcp.svg")).expect("a figure");
     assert!(svg.starts_with("<svg xmlns=") && svg.contains("class=\"beside\""), "{svg}");
-    report(&["--png"]);
-    let png = std::fs::read(dir.join("panel-0-tcp.png")).expect("a picture");
+    let markdown = report(&["--format", "markdown"]);
+    assert!(markdown.contains("| 1 | 61.15 Gb/s |") && markdown.contains("|---|"), "{markdown}");
+    fails(narrows().arg("report").arg(&own).arg("--png"), 2, "--figures");
+    let pictures = folder("beside-png");
+    let mut drawing = narrows();
+    drawing.arg("report").arg(&own).args(["--png", "--figures"]).arg(&pictures);
+    if !cfg!(feature = "png") {
+        fails(&mut drawing, 5, "build it in with `cargo build --release --features png`");
+        let written = std::fs::read_dir(&pictures).expect("folder").count();
+        return assert_eq!(written, 0, "half of what was asked for");
+    }
+    assert_eq!(run(&mut drawing).status.code(), Some(0));
+    let png = std::fs::read(pictures.join("panel-0-tcp.png")).expect("a picture");
     assert!(png.starts_with(b"\x89PNG\r\n"), "{:?}", &png[..8]);
     // Twice the figure's 360 units.
     assert_eq!(png[16..20], 720u32.to_be_bytes());
-    fails(narrows().arg("report").arg(&own).arg("--png"), 2, "--figures");
-    let markdown = report(&["--format", "markdown"]);
-    assert!(markdown.contains("| 1 | 61.15 Gb/s |") && markdown.contains("|---|"), "{markdown}");
 }
 
 #[test]

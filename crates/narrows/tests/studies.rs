@@ -330,7 +330,11 @@ fn a_wrong_study_file_is_refused_with_its_place() {
     fails(&mut begin(&dir, engine, &[]), 5, "engine 'netcat' is none of");
     // Refused before there is a file.
     let empty = folder("study-no-terminal");
-    fails(&mut begin(&empty, bad.as_str(), &["--tui"]), 2, "--tui needs a terminal");
+    let mut filling = begin(&empty, bad.as_str(), &["--tui"]);
+    match cfg!(feature = "tui") {
+        true => fails(&mut filling, 2, "--tui needs a terminal"),
+        false => fails(&mut filling, 5, "built without the full-screen view"),
+    };
     assert!(!empty.join("x.narrows").exists());
 }
 

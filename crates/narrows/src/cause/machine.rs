@@ -27,12 +27,6 @@ impl Cause {
     pub const NO_SIGNALS: Self = Self::machine("is this a sandbox? Allow rt_sigaction in it");
     /// The host is not to be seen.
     pub const NO_PROC: Self = Self::machine("mount /proc: narrows reads the host there");
-    /// A figure would have no text.
-    pub const NO_FONTS: Self = Self::machine("install fonts-dejavu-core, or take the SVG");
-    /// A figure that cannot be drawn as points.
-    pub const NO_FIGURE: Self = Self::machine("take the SVG");
-    /// The terminal cannot be filled.
-    pub const NO_TERMINAL: Self = Self::machine("leave --tui away");
     /// A setting that cannot be written.
     pub const NOT_APPLIED: Self =
         Self::machine("run as root; `narrows tune --undo` puts back what was changed until now");

@@ -6,6 +6,7 @@ mod machine;
 mod mpi;
 mod network;
 mod options;
+mod parts;
 mod studies;
 
 /// How a command ends.

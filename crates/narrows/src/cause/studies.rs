@@ -33,8 +33,6 @@ impl Cause {
     /// A machine on which no cell of the study can run.
     pub const NO_CELL_RUNS: Self =
         Self::machine("`narrows study run FILE --dry-run` says what each cell needs");
-    /// A view that fills a terminal, where there is none.
-    pub const NOT_A_TERMINAL: Self = Self::usage("leave --tui away");
     /// The files of a head that was noted.
     pub const ONE_HEAD: Self = Self::usage("verify the files one by one with --head");
 }

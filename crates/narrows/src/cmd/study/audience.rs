@@ -1,12 +1,11 @@
 //! What a user sees of a study while it runs.
 
 use super::outlook;
-use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Shown;
 use crate::said;
-use crate::watch::{State, Watch};
+use crate::watch::Watch;
 use narrows_model::record::{Need, Record};
 use narrows_model::trial::Trial;
 use narrows_runner::outside::Audience;
@@ -31,10 +30,7 @@ impl Onlooker<'_> {
     fn watch(&self) -> Result<Watch, Failure> {
         let records = narrows_store::read(self.file)?.records;
         let definition = &self.defined.definition;
-        let trials = &self.plan.trials;
-        let state = State::new(&definition.name, definition.repeats, trials, &records);
-        Watch::begin(state)
-            .map_err(|error| Failure::of(Cause::NO_TERMINAL, format!("the terminal: {error}")))
+        Watch::begin(&definition.name, definition.repeats, &self.plan.trials, &records)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::args::{ResumeArgs, RunArgs, SessionArgs};
 use crate::cause::Cause;
 use crate::cmd::{calling, own_binary};
 use crate::failure::{Failure, PRECISION, VERDICT};
-use crate::{output, stop};
+use crate::{output, stop, watch};
 use narrows_control::{Calling, key};
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::guard;
@@ -20,7 +20,6 @@ use narrows_runner::{
 };
 use narrows_store::Store;
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::path::Path;
 
 /// `narrows study run FILE`.
@@ -123,12 +122,9 @@ pub fn restore() -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Makes sure that there is a terminal to fill, before anything is written.
+/// What is asked of the terminal, before anything is written.
 fn check_terminal(args: &SessionArgs) -> Result<(), Failure> {
-    if args.tui && !std::io::stdout().is_terminal() {
-        return Err(Failure::of(Cause::NOT_A_TERMINAL, "--tui needs a terminal"));
-    }
-    Ok(())
+    if args.tui { watch::check_terminal() } else { Ok(()) }
 }
 
 /// Reaches the machines: those that the study names, else the one of the command line, else the
