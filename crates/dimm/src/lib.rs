@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrays;
 pub mod board;
 pub mod checks;
 pub mod guest;

@@ -73,6 +73,11 @@ pub fn together(locator: &str, bank: &str) -> Option<Spelt> {
     Some(Spelt { socket: Some(told?), node: None, ..of.clone()? })
 }
 
+/// Reads the number of a node, where the bank string says nothing but that.
+pub fn node(bank: &str) -> Option<u32> {
+    spell(bank).filter(|spelt| spelt.channel.is_none() && spelt.socket.is_none())?.node
+}
+
 /// Reads a channel alone, for a machine with one socket.
 pub fn channel(locator: &str, bank: &str) -> Option<Spelt> {
     let named = [locator, bank].into_iter().filter_map(spell);
@@ -84,7 +89,7 @@ fn spell(text: &str) -> Option<Spelt> {
     let words = words(text);
     let mut spelt = Spelt::default();
     let mut rest = words.iter().map(String::as_str).peekable();
-    let mut numbered = false;
+    let (mut numbered, mut lettered) = (false, false);
     let counts_channels = words
         .windows(4)
         .any(|four| four[0] == "C" && is_number(&four[1]) && four[2] == "D" && is_number(&four[3]));
@@ -121,6 +126,10 @@ fn spell(text: &str) -> Option<Spelt> {
             }
             "DIMM" | "DIM" | "SLOT" => {
                 let slot: Option<u32> = number();
+                // `A1_DIMM0` of AMI's reference firmware: slot 0 of the first array, no channel A.
+                if slot.is_some() && lettered && spelt.socket.is_none() {
+                    return None;
+                }
                 numbered |= slot.is_some();
             }
             // `DIMM151 J45`: the board's reference of a socket that was numbered already.
@@ -131,6 +140,7 @@ fn spell(text: &str) -> Option<Spelt> {
             letter if is_letter(letter) && spelt.channel.is_none() => {
                 let _: u32 = number()?;
                 spelt.channel = Some(letter.to_owned());
+                lettered = true;
             }
             // What drivers put before: the processor's family; where boards print a reference.
             "SKYLAKE" | "INTEL" | "BROADWELL" | "HASWELL" | "IVY" | "SANDY" | "BRIDGE"
@@ -225,6 +235,11 @@ mod tests {
         assert_eq!(at("CPU0_CH3_DIMM1", ""), placed(0, "3"));
         assert_eq!(at("P1_MC2_CHANNEL1_DIMM0", ""), placed(1, "M2C1"));
         assert_eq!(at("CPU_SrcID#1_Ha#0_Chan#3_DIMM#0", ""), placed(1, "M0C3"));
+        assert_eq!(channel("A1_DIMM0", "A1_BANK0"), None);
+        assert_eq!(
+            (node("NODE 3"), node("NO DIMM"), node("NODE 0 CHANNEL 1")),
+            (Some(3), None, None)
+        );
         // A node and a letter: on some boards the node is no socket.
         assert_eq!(at("NODE 1 DIMM A1", ""), None);
         assert_eq!(at("ChannelA-DIMM0", "BANK 0"), None);

@@ -1,6 +1,7 @@
 //! Which socket and channel each slot is on: rules are tried in turn, the surest first, and the
 //! first whose placement nothing contradicts is taken. What was tried and why it failed is kept.
 
+use crate::arrays;
 use crate::board::{Board, holds_dram, is_memory_slot};
 use crate::checks;
 use crate::locator::{self, Spelt};
@@ -71,7 +72,10 @@ pub fn trace(board: &Board<'_>, given: &[Rule]) -> Trace {
         .map(Try::Rule)
         .chain([Try::Spelt(Spelling::Whole)])
         .chain(makers.into_iter().map(Try::Rule))
-        .chain([Try::Spelt(Spelling::Together), Try::Spelt(Spelling::Alone)])
+        .chain(
+            [Spelling::Agents, Spelling::Together, Spelling::Alone, Spelling::Arrays]
+                .map(Try::Spelt),
+        )
         .chain(any.into_iter().map(Try::Rule));
     for attempt in tries {
         match attempt.on(board) {
@@ -102,10 +106,14 @@ enum Try<'a> {
 enum Spelling {
     /// Both in the locator, or both in the bank string.
     Whole,
+    /// The channel in the locator, its memory controller in the bank string.
+    Agents,
     /// One in the locator, the other in the bank string.
     Together,
     /// The channel alone, on a machine with one socket.
     Alone,
+    /// The channel alone, alike in each socket's array of slots.
+    Arrays,
 }
 
 impl Try<'_> {
@@ -113,8 +121,10 @@ impl Try<'_> {
         match self {
             Self::Rule(rule) => rule.name.clone(),
             Self::Spelt(Spelling::Whole) => "named".to_owned(),
+            Self::Spelt(Spelling::Agents) => "named-with-controller".to_owned(),
             Self::Spelt(Spelling::Together) => "named-with-bank".to_owned(),
             Self::Spelt(Spelling::Alone) => "named-on-one-socket".to_owned(),
+            Self::Spelt(Spelling::Arrays) => "named-in-each-array".to_owned(),
         }
     }
 
@@ -122,7 +132,11 @@ impl Try<'_> {
         let (read, confidence, source) = match self {
             Self::Rule(rule) => (number::read(rule, board)?, rule.confidence, rule.source.clone()),
             Self::Spelt(spelling) => {
-                let read = spelt(*spelling, board)?;
+                let read = match spelling {
+                    Spelling::Agents => arrays::of_controllers(board)?,
+                    Spelling::Arrays => arrays::of_sockets(board)?,
+                    _ => spelt(*spelling, board)?,
+                };
                 (read, Confidence::Named, "firmware's own names of the slots".to_owned())
             }
         };
@@ -142,7 +156,7 @@ fn spelt(spelling: Spelling, board: &Board<'_>) -> Result<Read, WhyNot> {
         let spelt = match spelling {
             Spelling::Whole => locator::read(&slot.locator).or_else(|| locator::read(&slot.bank)),
             Spelling::Together => locator::together(&slot.locator, &slot.bank),
-            Spelling::Alone => locator::channel(&slot.locator, &slot.bank),
+            _ => locator::channel(&slot.locator, &slot.bank),
         };
         if spelt.is_none() && holds_dram(slot) {
             return Err(WhyNot::Name(slot.locator.clone()));
