@@ -9,6 +9,13 @@ pub enum Missing {
     Slots(String),
     /// A module in any slot.
     Modules,
+    /// Slots of every processor.
+    SlotsOfProcessors {
+        /// Processors of which firmware lists slots.
+        told: usize,
+        /// Processors that are fitted.
+        fitted: usize,
+    },
     /// The channel of this slot.
     ChannelOf(String),
     /// The size of the module in this slot: firmware says "unknown".
@@ -55,6 +62,10 @@ impl fmt::Display for Missing {
         match self {
             Self::Slots(gap) => write!(f, "memory slots: {gap}"),
             Self::Modules => f.write_str("a memory module in any slot"),
+            Self::SlotsOfProcessors { told, fitted } => write!(
+                f,
+                "the slots of every processor: firmware lists those of {told} of {fitted}"
+            ),
             Self::ChannelOf(locator) => {
                 write!(f, "the channel of slot '{locator}', which its name does not tell")
             }

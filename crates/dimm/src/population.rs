@@ -36,7 +36,11 @@ impl Population {
         if by_driver && platform.is_none() {
             return Err(Missing::Family(FamilyFor::EmptyChannels));
         }
-        let sockets = with_processor(whole(sockets(slots)?, platform, by_driver), host);
+        let sockets = whole(sockets(slots)?, platform, by_driver);
+        if !by_driver {
+            every_processor(&sockets, slots, host)?;
+        }
+        let sockets = with_processor(sockets, host);
         let sockets = of_family(with_unnamed(sockets, slots, host), platform)?;
         let clusters =
             platform.map_or(1, |platform| interleave::clusters(host, platform, sockets.len()));
@@ -98,6 +102,16 @@ fn with_unnamed(mut sockets: Vec<Socket>, slots: &[Slot], host: &Host) -> Vec<So
         unnamed: 0,
     }));
     sockets
+}
+
+/// An error where firmware lists slots of fewer processors than are fitted, and none without a
+/// name: the others may have memory that it does not tell.
+fn every_processor(sockets: &[Socket], slots: &[Slot], host: &Host) -> Result<(), Missing> {
+    let (told, fitted) = (sockets.len(), fitted(host));
+    match told < fitted && !slots.iter().any(nameless) {
+        true => Err(Missing::SlotsOfProcessors { told, fitted }),
+        false => Ok(()),
+    }
 }
 
 fn nameless(slot: &Slot) -> bool {
