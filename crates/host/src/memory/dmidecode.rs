@@ -1,6 +1,7 @@
 //! Memory and processors from the text that `dmidecode` prints, for hosts that only sent their
 //! report.
 
+use super::processors;
 use super::sections::{self, Section, Unreadable};
 use super::smbios::{Firmware, interleave};
 use narrows_model::Bytes;
@@ -50,6 +51,7 @@ pub fn parse(text: &str) -> Result<Firmware, Unreadable> {
         slot.interleave = place.map(|(_, interleave)| *interleave);
     }
     whole(&sections, &firmware, text)?;
+    firmware.sockets = processors::by_socket(std::mem::take(&mut firmware.sockets));
     firmware.place();
     Ok(firmware)
 }

@@ -2,6 +2,7 @@
 
 pub mod dmidecode;
 pub mod edac;
+mod processors;
 pub mod sections;
 mod smbios;
 

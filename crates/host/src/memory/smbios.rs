@@ -1,5 +1,6 @@
 //! Memory and processors of an SMBIOS table (DMTF DSP0134: types 4, 9, 16, 17, 19 and 20).
 
+use super::processors;
 use narrows_dimm::board::Board;
 use narrows_dimm::placement;
 use narrows_model::Bytes;
@@ -97,7 +98,9 @@ pub fn parse(table: &[u8]) -> Result<Firmware, BadTable> {
         uuid: system.as_ref().and_then(|system| system.parts().fields.get(0x08..0x18).map(hex)),
         system: system.map(|system| (text(&system.manufacturer()), text(&system.product_name()))),
         board: board.map(|board| (text(&board.manufacturer()), text(&board.product()))),
-        sockets: data.map(|socket: SMBiosProcessorInformation<'_>| self::socket(&socket)).collect(),
+        sockets: processors::by_socket(
+            data.map(|socket: SMBiosProcessorInformation<'_>| self::socket(&socket)).collect(),
+        ),
         slots: slots(&data),
         arrays: data.map(|array: SMBiosPhysicalMemoryArray<'_>| self::array(&array)).collect(),
         ranges: data
