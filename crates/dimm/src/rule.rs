@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 use wildmatch::WildMatch;
 
 /// The bundled files, in the order in which their rules are tried.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
+    include_str!("../slotmaps/apple.json"),
     include_str!("../slotmaps/dell.json"),
     include_str!("../slotmaps/fujitsu.json"),
     include_str!("../slotmaps/hpe.json"),

@@ -1,94 +1,14 @@
 //! Slots of boards whose numbering is known are placed, and what is known of a board speaks against
 //! a placement that does not fit it.
 
+mod common;
+
+use common::{planted, row, with_bank};
 use narrows_dimm::board::Board;
 use narrows_dimm::checks::Contradiction;
-use narrows_dimm::placement::{Trace, WhyNot, put, trace};
+use narrows_dimm::placement::{WhyNot, trace};
 use narrows_dimm::population::{Balance, Population};
 use narrows_dimm::rule;
-use narrows_model::host::{CpuSocket, Host, Identity, MemoryArray, Module, Slot};
-use narrows_model::{Bytes, Fact};
-
-/// A board with as many fitted processors; a locator with `*` behind it holds a module.
-struct Planted {
-    identity: Identity,
-    sockets: Vec<CpuSocket>,
-    slots: Vec<Slot>,
-}
-
-fn planted(maker: &str, product: &str, processors: &[&str], slots: &[(&str, &str)]) -> Planted {
-    let socket = |model: &&str| CpuSocket {
-        populated: !model.is_empty(),
-        model: (!model.is_empty()).then(|| (*model).to_owned()),
-        ..CpuSocket::default()
-    };
-    let slot = |(locator, bank): &(&str, &str)| Slot {
-        locator: locator.trim_end_matches('*').to_owned(),
-        bank: (*bank).to_owned(),
-        module: locator.ends_with('*').then(|| Module {
-            size_bytes: Some(Bytes::gib(16)),
-            technology: "DDR4".to_owned(),
-            is_dram: true,
-            ..Module::default()
-        }),
-        ..Slot::default()
-    };
-    Planted {
-        identity: Identity {
-            maker: maker.to_owned(),
-            product: product.to_owned(),
-            ..Identity::default()
-        },
-        sockets: processors.iter().map(socket).collect(),
-        slots: slots.iter().map(slot).collect(),
-    }
-}
-
-impl Planted {
-    fn trace(&self) -> Trace {
-        let arrays: [MemoryArray; 0] = [];
-        let identity = self.identity.clone();
-        trace(&Board::of_firmware(identity, &self.sockets, &arrays, &self.slots), &[])
-    }
-
-    /// `rule: socket.channel socket.channel ...`, a dash for a slot without a place.
-    fn told(&self) -> String {
-        let Some(placed) = self.trace().placed else { return "nothing".to_owned() };
-        let place = |at: &Option<narrows_model::host::SlotPlace>| match at {
-            Some(at) => format!("{}.{}", at.socket, at.channel),
-            None => "-".to_owned(),
-        };
-        let places: Vec<String> = placed.places.iter().map(place).collect();
-        format!("{}: {}", placed.rule, places.join(" "))
-    }
-
-    fn why_not(&self, rule: &str) -> Option<WhyNot> {
-        let failed = self.trace().failed.into_iter();
-        failed.filter(|(name, _)| name == rule).map(|(_, why)| why).next()
-    }
-
-    fn host(&self) -> Host {
-        let mut host = Host::default();
-        let mut slots = self.slots.clone();
-        put(&mut slots, &self.trace());
-        host.cpu.sockets = Fact::known(self.sockets.clone(), "planted");
-        host.memory.slots = Fact::known(slots, "planted");
-        host
-    }
-}
-
-/// Locators of a row, the modules' slots marked.
-fn row(pattern: &str, numbers: std::ops::RangeInclusive<u32>, full: &[u32]) -> Vec<String> {
-    let name = |number: u32| {
-        let mark = if full.contains(&number) { "*" } else { "" };
-        format!("{}{mark}", pattern.replace('#', &number.to_string()))
-    };
-    numbers.map(name).collect()
-}
-
-fn with_bank<'a>(rows: &'a [String], bank: &'a str) -> Vec<(&'a str, &'a str)> {
-    rows.iter().map(|locator| (locator.as_str(), bank)).collect()
-}
 
 const E5: &str = "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz";
 const SKYLAKE: &str = "Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz";
