@@ -6,7 +6,7 @@ use crate::framing::Around;
 use crate::nics::{self, Model};
 use crate::refused::Refused;
 use crate::said::{Known, Said, number, word};
-use crate::stack::{INTERRUPTS, Interrupts, merges};
+use crate::stack::{INTERRUPTS, Interrupts, MERGING, Merging};
 use narrows_model::host::Nic;
 use narrows_model::result::Provenance;
 
@@ -17,8 +17,10 @@ pub struct Asked {
     pub interrupts: Option<Interrupts>,
     /// Threads that all streams share, if fewer than streams.
     pub threads: Option<Known>,
-    /// Whether segments are merged and split below TCP.
-    pub merges: bool,
+    /// Who merges segments below TCP, and splits them.
+    pub merging: Merging,
+    /// TCP's congestion control, if one was named.
+    pub congestion: Option<String>,
     /// What is around the payload of a frame.
     pub around: Around,
     /// Whether processes wait for packets by polling.
@@ -53,7 +55,8 @@ impl Asked {
         Ok(Self {
             interrupts,
             threads: number(said, "threads")?,
-            merges: yes(said, "offloads")?.or_else(|| merges(nic)).unwrap_or(true),
+            merging: merging(said)?.or_else(|| Merging::of(nic)).unwrap_or(Merging::Kernel),
+            congestion: said.get("congestion").cloned(),
             around: Around::of(tags, six),
             polls: yes(said, "busy-poll")?.unwrap_or(false),
             switches: number(said, "switches")?.map_or(0.0, |count| count.value),
@@ -63,6 +66,13 @@ impl Asked {
             moderation_us: nic.and_then(moderation),
         })
     }
+}
+
+/// Who merges segments, if that was said.
+fn merging(said: &Said) -> Result<Option<Merging>, Refused> {
+    let words: Vec<&'static str> = MERGING.iter().map(|(word, _)| *word).collect();
+    let named = word(said, "offloads", &words)?;
+    Ok(named.and_then(|word| MERGING.iter().find(|(name, _)| *name == word).map(|(_, by)| *by)))
 }
 
 /// Cores that load memory; they read it where nobody says what they do.

@@ -4,7 +4,7 @@
 use crate::measured::Measured;
 use crate::server::fastest;
 use crate::stream_cost::{Point, StreamCost};
-use crate::streams;
+use crate::streams::{Adding, Crowd};
 use crate::traffic::Traffic;
 use narrows_model::host::Host;
 use narrows_model::load::Role;
@@ -32,8 +32,12 @@ pub struct Calibration {
     pub tcp_stream: StreamCost,
     /// UDP that one stream's busiest CPU could carry, by message size.
     pub udp_stream: StreamCost,
-    /// By which power TCP streams add, of cells that differ in nothing but their number.
-    pub streams_power: Option<Measured>,
+    /// TCP with other congestion controls than the host's default, by name.
+    pub tcp_others: Vec<(String, StreamCost)>,
+    /// How TCP streams add that have a CPU for each end.
+    pub streams_add: Option<Adding>,
+    /// How they add inside the host, with the CPUs that there are.
+    pub inside_add: Option<Adding>,
     /// A round trip of TCP between two ends on this host, in microseconds.
     pub round_trip_us: Option<Measured>,
     /// TCP through the NIC, where no CPU was full, in Gb/s.
@@ -55,7 +59,8 @@ impl Calibration {
         one.node = study.study.memory_node;
         one.memory(study, all);
         one.round_trip_us = inside(all);
-        one.streams_power = streams::power(study, all);
+        one.streams_add = Adding::of(study, all, Crowd::OneToACpu);
+        one.inside_add = Adding::of(study, all, Crowd::Inside);
         for (kind, path) in
             [(Workload::TCP_STREAM, Traffic::Tcp), (Workload::UDP_STREAM, Traffic::Udp)]
         {
@@ -87,22 +92,32 @@ impl Calibration {
     /// All figures by name and unit.
     pub fn all(&self) -> Vec<(String, &'static str, &Measured)> {
         let one = |name: &str, unit, figure| Some((name.to_owned(), unit, Option::as_ref(figure)?));
+        let others = self.tcp_others.iter().map(|(name, cost)| (format!("TCP {name}"), cost));
         let streams = [("TCP", &self.tcp_stream), ("UDP", &self.udp_stream)].into_iter();
+        let streams = streams.map(|(name, cost)| (name.to_owned(), cost)).chain(others);
         let streams = streams.flat_map(|(name, cost)| {
             let said = move |point: &Point| format!("{name} of a CPU, {} B", point.message_bytes);
             cost.points().iter().map(move |point| (said(point), "Gb/s", &point.gbps))
         });
+        let adding = [("", &self.streams_add), (" inside", &self.inside_add)];
+        let adding = adding.into_iter().flat_map(|(place, adding)| {
+            let points = adding.iter().flat_map(|adding| adding.points());
+            points.map(move |point| {
+                let name = format!("{} TCP streams over one{place}", point.streams);
+                (name, "x", &point.over_one)
+            })
+        });
         let memory = [
             one("copy over the bus", "GB/s", &self.copy_gb_s),
             one("remote over local latency", "x", &self.remote_over_local),
-            one("power by which TCP streams add", "", &self.streams_power),
             one("TCP's round trip inside", "us", &self.round_trip_us),
         ];
         let through = [
             one("TCP through the NIC", "Gb/s", &self.tcp_gbps),
             one("UDP through the NIC", "Gb/s", &self.udp_gbps),
         ];
-        memory.into_iter().flatten().chain(streams).chain(through.into_iter().flatten()).collect()
+        let all = memory.into_iter().flatten().chain(streams).chain(adding);
+        all.chain(through.into_iter().flatten()).collect()
     }
 
     fn memory(&mut self, study: &StoredStudy, all: &[Summary]) {
@@ -142,14 +157,17 @@ impl Calibration {
             let all = own
                 .clone()
                 .filter(move |summary| (summary.path != trial::NetworkPath::Peer) == local);
-            all.filter_map(|summary| full_cpu(study, summary)).collect::<Vec<Point>>()
+            let all = all.filter_map(|summary| full_cpu(study, summary));
+            all.collect::<Vec<(Option<String>, Point)>>()
         };
         let (near, far) = (of(true), of(false));
-        let (stream, ended) = match path {
-            Traffic::Tcp => (&mut self.tcp_stream, &mut self.tcp_gbps),
-            _ => (&mut self.udp_stream, &mut self.udp_gbps),
+        for (congestion, point) in if far.is_empty() { near } else { far } {
+            self.stream(path, congestion).add(point);
+        }
+        let ended = match path {
+            Traffic::Tcp => &mut self.tcp_gbps,
+            _ => &mut self.udp_gbps,
         };
-        (if far.is_empty() { near } else { far }).into_iter().for_each(|point| stream.add(point));
         let Some(summary) = through else { return };
         match busiest(summary) {
             Some(share) if share >= CPU_FULL => self.unused.push(format!(
@@ -171,8 +189,32 @@ impl Calibration {
     }
 }
 
-/// A stream, stretched until its busiest CPU is full.
-fn full_cpu(study: &StoredStudy, summary: &Summary) -> Option<Point> {
+impl Calibration {
+    /// The streams of a path; of TCP those with this congestion control, if not with the default.
+    fn stream(&mut self, path: Traffic, congestion: Option<String>) -> &mut StreamCost {
+        let name = match (path, congestion) {
+            (Traffic::Tcp, None) => return &mut self.tcp_stream,
+            (Traffic::Tcp, Some(name)) => name,
+            _ => return &mut self.udp_stream,
+        };
+        let at = self.tcp_others.iter().position(|(other, _)| *other == name);
+        let at = at.unwrap_or_else(|| {
+            self.tcp_others.push((name, StreamCost::default()));
+            self.tcp_others.len() - 1
+        });
+        &mut self.tcp_others[at].1
+    }
+}
+
+/// The congestion control of a cell where it is not the host's default.
+fn other_congestion(study: &StoredStudy, trial: &trial::Trial) -> Option<String> {
+    let asked = trial.params.congestion.clone()?;
+    let default = study.host.tuning.get("net.ipv4.tcp_congestion_control");
+    (default.and_then(|fact| fact.value()) != Some(&asked)).then_some(asked)
+}
+
+/// A stream, stretched until its busiest CPU is full, with its congestion control.
+fn full_cpu(study: &StoredStudy, summary: &Summary) -> Option<(Option<String>, Point)> {
     let trial = study.trials.iter().find(|trial| trial.label == summary.label)?;
     let share = busiest(summary)?.clamp(0.05, 1.0);
     let flows = f64::from(trial.params.streams.max(1));
@@ -180,7 +222,8 @@ fn full_cpu(study: &StoredStudy, summary: &Summary) -> Option<Point> {
     // Time that a thread sleeps need not be free.
     gbps.low *= share;
     let message_bytes = trial.params.message_bytes.0 as f64;
-    (message_bytes > 0.0).then_some(Point { message_bytes, gbps })
+    let congestion = other_congestion(study, trial);
+    (message_bytes > 0.0).then_some((congestion, Point { message_bytes, gbps }))
 }
 
 /// The busier end's busiest thread.

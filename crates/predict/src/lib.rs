@@ -58,6 +58,6 @@ pub use round_trip::{TRIPS, Trip};
 pub use said::{KEYS, Known, Said};
 pub use search::{Batch, Found, Kit, NoKit, search};
 pub use server::{Server, fastest};
-pub use stack::Interrupts;
+pub use stack::{Interrupts, Merging};
 pub use study::{of_cell, predict};
 pub use traffic::Traffic;

@@ -6,6 +6,7 @@ use crate::measured::Measured;
 use crate::said::Known;
 use crate::sockets::{ETA, Theta};
 use crate::stream_cost::StreamCost;
+use crate::streams::Adding;
 use crate::traffic::Traffic;
 use narrows_model::result::Provenance;
 
@@ -86,8 +87,12 @@ pub struct Parameters {
     pub tcp_stream: StreamCost,
     /// What one UDP stream's busiest CPU allows.
     pub udp_stream: StreamCost,
-    /// By which power streams add, where that was measured.
-    pub streams_power: Option<Measured>,
+    /// TCP streams with other congestion controls than the default, by name.
+    pub tcp_others: Vec<(String, StreamCost)>,
+    /// How streams add, where that was measured.
+    pub streams_add: Option<Adding>,
+    /// How they add inside the host, with the CPUs that there are.
+    pub inside_add: Option<Adding>,
     /// A round trip of TCP inside this host, in microseconds.
     pub round_trip_us: Option<Measured>,
     /// Cycles a smallest packet.
@@ -130,7 +135,9 @@ impl Parameters {
             udp: kernel,
             tcp_stream: measured.tcp_stream.clone(),
             udp_stream: measured.udp_stream.clone(),
-            streams_power: measured.streams_power.clone(),
+            tcp_others: measured.tcp_others.clone(),
+            streams_add: measured.streams_add.clone(),
+            inside_add: measured.inside_add.clone(),
             round_trip_us: measured.round_trip_us.clone(),
             cycles: CYCLES,
             wait_bytes: WAIT_BYTES,

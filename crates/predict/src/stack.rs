@@ -6,12 +6,13 @@ use narrows_model::result::Provenance;
 
 /// Cycles for each packet that segments are merged from.
 pub(crate) const PACKET: f64 = 300.0;
-/// Cycles for each packet where nothing merges them: what forwarding one takes, 1.74 million a
-/// second on a core of 3.6 GHz (Høiland-Jørgensen et al., CoNEXT 2018).
-pub(crate) const PACKET_ALONE: f64 = 2_070.0;
+/// Bytes of a segment that a NIC merges packets to, or splits to packets.
+const MERGED_BYTES: f64 = 65_536.0;
 /// Cycles of a call that hands a message to the kernel or takes it.
 pub(crate) const CALL: f64 = 1_500.0;
-/// Cycles of a datagram beyond its copy: dearer than TCP's, since nothing is merged.
+/// Cycles of a datagram beyond its copy: dearer than TCP's, since nothing is merged. Forwarding one
+/// takes 2,070 of them, 1.74 million a second on a core of 3.6 GHz (Høiland-Jørgensen et al.,
+/// CoNEXT 2018). A packet of TCP that nothing merges goes the same way.
 pub(crate) const DATAGRAM: f64 = 3_500.0;
 /// Cycles of each further fragment of a datagram.
 pub(crate) const FRAGMENT: f64 = 1_000.0;
@@ -69,12 +70,44 @@ fn fitted(cycles: f64, on: &str) -> ByteCost {
     ByteCost { cycles, low: 0.25, high: 0.25, from: Provenance::Fitted(on.to_owned()) }
 }
 
-/// Whether the NIC, or the kernel for it, merges and splits segments; yes where nobody tells.
-pub(crate) fn merges(nic: Option<&Nic>) -> Option<bool> {
-    // The kernel's names, as facts have them, and not ethtool's.
-    const RECEIVE: &str = "rx-gro";
-    const LARGE: &str = "rx-lro";
-    let offloads = nic?.offloads.value()?;
-    let is_on = |name: &str| offloads.get(name).copied();
-    is_on(RECEIVE).map(|on| on || is_on(LARGE) == Some(true))
+/// Who merges packets to segments below TCP, and splits these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merging {
+    /// Nobody: each packet goes through the stack.
+    Nobody,
+    /// The kernel merges, packet by packet, and the NIC splits.
+    Kernel,
+    /// The NIC does both (LRO, or GRO in hardware).
+    Nic,
+}
+
+/// All with their words in `--set offloads=`.
+pub(crate) const MERGING: [(&str, Merging); 3] =
+    [("no", Merging::Nobody), ("yes", Merging::Kernel), ("hardware", Merging::Nic)];
+
+impl Merging {
+    /// Cycles of a Skylake core a payload byte, beside the copy, of packets of so many.
+    pub(crate) fn cycles_a_byte(self, payload: f64) -> f64 {
+        match self {
+            Self::Nobody => DATAGRAM / payload,
+            Self::Kernel => PACKET / payload,
+            Self::Nic => PACKET / payload.max(MERGED_BYTES),
+        }
+    }
+
+    /// As the NIC is set; `None` where nobody tells.
+    pub(crate) fn of(nic: Option<&Nic>) -> Option<Self> {
+        // The kernel's names, as facts have them, and not ethtool's.
+        const RECEIVE: &str = "rx-gro";
+        const BY_NIC: [&str; 2] = ["rx-lro", "rx-gro-hw"];
+        let offloads = nic?.offloads.value()?;
+        let is_on = |name: &str| offloads.get(name).copied();
+        let on = is_on(RECEIVE)?;
+        let by_nic = BY_NIC.iter().any(|name| is_on(name) == Some(true));
+        Some(match (by_nic, on) {
+            (true, _) => Self::Nic,
+            (false, true) => Self::Kernel,
+            (false, false) => Self::Nobody,
+        })
+    }
 }

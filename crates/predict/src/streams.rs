@@ -1,56 +1,162 @@
-//! How streams add: `n` of them carry what one does times `n` to some power, since each further one
-//! makes the others dearer. Of cells that differ in nothing but their number.
+//! How streams add: each further one makes the others dearer, by no law that holds everywhere. So what
+//! several reached over what one did is kept by their number, of cells that differ in nothing else.
 
 use crate::measured::Measured;
+use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::trial::{EndSpec, NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_stats::Summary;
+use serde::Serialize;
 
 /// From this share of the fastest port's rate on it is the wire that several streams meet.
 const WIRE_SHARE: f64 = 0.85;
+/// By which power streams may add at most: beyond it the one stream was not at its best.
+const POWER_MOST: f64 = 1.5;
 
-/// The power by which TCP's streams add on this host; `None` where no two cells differ in their
-/// number alone, or the larger number had no CPU for each of its ends.
-pub(crate) fn power(study: &StoredStudy, all: &[Summary]) -> Option<Measured> {
+/// Which cells tell how streams add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Crowd {
+    /// Those where each end of each stream could have a CPU of its own: they tell of other paths.
+    OneToACpu,
+    /// Those inside the host, whatever CPUs there were: they tell of that path.
+    Inside,
+}
+
+/// So many streams together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Together {
+    /// How many.
+    pub streams: f64,
+    /// What they reached over what one did.
+    pub over_one: Measured,
+}
+
+/// What several streams reached over what one did, by their number.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Adding {
+    points: Vec<Together>,
+}
+
+impl Adding {
+    /// Of TCP's cells of this study; `None` where no two differ in their number alone.
+    pub(crate) fn of(study: &StoredStudy, all: &[Summary], crowd: Crowd) -> Option<Self> {
+        let cells = || study.trials.iter().filter(|trial| tells(study, trial, crowd));
+        let one = cells().filter(|one| one.params.streams == 1);
+        let mut points: Vec<Together> = one
+            .flat_map(|one| {
+                let several = cells().filter(move |several| is_more_of(&study.host, several, one));
+                several.filter_map(move |several| together(study, all, one, several))
+            })
+            .collect();
+        points.sort_by(|a, b| a.streams.total_cmp(&b.streams));
+        points.dedup_by(|later, kept| later.streams == kept.streams);
+        (!points.is_empty()).then_some(Self { points })
+    }
+
+    /// All that were measured, by their number.
+    pub fn points(&self) -> &[Together] {
+        &self.points
+    }
+
+    /// As how many streams so many act. Between two numbers that were measured by the line between
+    /// them (both as logarithms), beyond the last by the slope that led to it: at least nothing more,
+    /// at most as many times as there are.
+    pub fn act_as(&self, streams: f64) -> Measured {
+        if streams < 1.0 {
+            return Measured { value: streams, low: streams, high: streams, from: String::new() };
+        }
+        let one = Measured { value: 1.0, low: 1.0, high: 1.0, from: String::new() };
+        let mut before = (1.0, one);
+        for point in &self.points {
+            if streams <= point.streams {
+                return between(&before, point, streams);
+            }
+            before = (point.streams, point.over_one.clone());
+        }
+        self.beyond(streams)
+    }
+
+    /// Of more streams than were measured.
+    fn beyond(&self, streams: f64) -> Measured {
+        let Some((last, earlier)) = self.points.split_last() else {
+            return Measured { value: streams, low: 1.0, high: streams, from: String::new() };
+        };
+        let (from, at) = earlier.last().map_or((1.0, 1.0), |one| (one.streams, one.over_one.value));
+        let slope = (last.over_one.value / at).ln() / (last.streams / from).ln();
+        let more = streams / last.streams;
+        let Measured { value, low, high, from } = last.over_one.clone();
+        let value_then = value * more.powf(slope.clamp(0.0, 1.0));
+        Measured { value: value_then, low: low.min(value_then), high: high * more, from }
+    }
+}
+
+/// On the line between two numbers of streams, both sides as logarithms.
+fn between(before: &(f64, Measured), point: &Together, streams: f64) -> Measured {
+    let (fewer, reached) = before;
+    let share = (streams / fewer).ln() / (point.streams / fewer).ln();
+    let on = |from: f64, to: f64| from * (to / from).powf(share.max(0.0));
+    let then = &point.over_one;
+    Measured {
+        value: on(reached.value, then.value),
+        low: on(reached.low, then.low),
+        high: on(reached.high, then.high),
+        from: then.from.clone(),
+    }
+}
+
+/// What the larger number of streams reached over the one.
+fn together(
+    study: &StoredStudy,
+    all: &[Summary],
+    one: &Trial,
+    several: &Trial,
+) -> Option<Together> {
     let of = |trial: &Trial| {
         let summary = all.iter().find(|summary| summary.label == trial.label)?;
         Measured::of(summary, 1.0)
     };
-    let cells = || study.trials.iter().filter(|trial| has_cpus(study, trial));
-    let pairs = cells().filter(|one| one.params.streams == 1).flat_map(|one| {
-        let several = cells().filter(move |several| is_more_of(several, one));
-        several.map(move |several| (one, several))
-    });
-    // The most streams tell the most.
-    let (one, several) = pairs.max_by_key(|(_, several)| several.params.streams)?;
     let (alone, together) = (of(one)?, of(several)?);
-    if meets_the_wire(study, several, together.value) {
-        return None;
-    }
-    let steps = f64::from(several.params.streams).ln();
-    let power = |together: f64, alone: f64| (together / alone).ln() / steps;
-    Some(Measured {
-        value: power(together.value, alone.value),
-        low: power(together.low, alone.high),
-        high: power(together.high, alone.low),
+    let streams = f64::from(several.params.streams);
+    let over_one = Measured {
+        value: together.value / alone.value,
+        low: together.low / alone.high,
+        high: together.high / alone.low,
         from: format!("{} over {}", together.from, alone.from),
-    })
-    .filter(|measured| (0.0..=1.5).contains(&measured.value))
+    };
+    let is_possible = (1.0..=streams.powf(POWER_MOST)).contains(&over_one.value);
+    (is_possible && !meets_the_wire(study, several, together.value))
+        .then_some(Together { streams, over_one })
 }
 
-/// The same cell with more streams, at full speed and one way.
-fn is_more_of(several: &Trial, one: &Trial) -> bool {
+/// Whether a cell is of this crowd: TCP at full speed and one way, with nothing beside it.
+fn tells(study: &StoredStudy, trial: &Trial, crowd: Crowd) -> bool {
+    let plain = trial.params.rate_bps.is_none() && !trial.params.is_bidirectional();
+    let alone = trial.background().is_none() && trial.kind == Workload::TCP_STREAM;
+    let has_place = match crowd {
+        Crowd::OneToACpu => has_cpus(study, trial),
+        Crowd::Inside => trial.path != NetworkPath::Peer,
+    };
+    plain && alone && has_place
+}
+
+/// The same cell with more streams.
+fn is_more_of(host: &Host, several: &Trial, one: &Trial) -> bool {
     let mut alike = several.params.clone();
     alike.streams = one.params.streams;
-    let plain = one.params.rate_bps.is_none() && !one.params.is_bidirectional();
-    let same = alike == one.params && several.path == one.path && several.ends == one.ends;
-    let is_plain = plain && one.background().is_none() && several.background().is_none();
-    several.params.streams > 1
-        && one.kind == Workload::TCP_STREAM
-        && several.kind == one.kind
-        && same
-        && is_plain
+    let same = alike == one.params && several.path == one.path;
+    several.params.streams > 1 && same && are_near(host, &several.ends, &one.ends)
+}
+
+/// Whether ends are alike but for their CPUs, which several streams need more of on the same nodes.
+fn are_near(host: &Host, several: &[EndSpec], one: &[EndSpec]) -> bool {
+    let node = |end: &EndSpec| end.place.cpus.0.first().and_then(|cpu| host.node_of_cpu(*cpu));
+    let bare = |end: &EndSpec| {
+        let mut bare = end.clone();
+        bare.place.cpus = Default::default();
+        (bare, node(end))
+    };
+    several.iter().map(bare).eq(one.iter().map(bare))
 }
 
 /// Whether each end of each stream could have a CPU of its own.
@@ -63,4 +169,45 @@ fn has_cpus(study: &StoredStudy, trial: &Trial) -> bool {
 fn meets_the_wire(study: &StoredStudy, trial: &Trial, bps: f64) -> bool {
     let port = crate::fastest(&study.host).and_then(|nic| nic.speed_bps.value());
     trial.path == NetworkPath::Peer && port.is_some_and(|port| bps > WIRE_SHARE * port.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adding(points: &[(f64, f64)]) -> Adding {
+        let point = |(streams, value): &(f64, f64)| Together {
+            streams: *streams,
+            over_one: Measured {
+                value: *value,
+                low: 0.95 * value,
+                high: 1.05 * value,
+                from: "here".to_owned(),
+            },
+        };
+        Adding { points: points.iter().map(point).collect() }
+    }
+
+    /// 19.7, 36.2 and 41.9 Gb/s of one, two and four streams: no power is right at two and at four.
+    #[test]
+    fn what_was_measured_comes_out_and_between_it_lies_between() {
+        let seen = adding(&[(2.0, 36.2 / 19.7), (4.0, 41.9 / 19.7)]);
+        let of = |streams: f64| 19.7 * seen.act_as(streams).value;
+        for (streams, gbps) in [(1.0, 19.7), (2.0, 36.2), (4.0, 41.9)] {
+            assert!((of(streams) - gbps).abs() < 1e-9, "{streams}: {}", of(streams));
+        }
+        assert!(of(3.0) > 36.2 && of(3.0) < 41.9, "{}", of(3.0));
+        let power = (41.9f64 / 19.7).ln() / 4f64.ln();
+        assert!((19.7 * 2f64.powf(power) / 36.2 - 1.0).abs() > 0.2, "one power is a fifth off");
+    }
+
+    #[test]
+    fn beyond_what_was_measured_the_range_is_from_nothing_more_to_all() {
+        let seen = adding(&[(2.0, 1.9), (4.0, 2.1)]);
+        let eight = seen.act_as(8.0);
+        assert!(eight.value > 2.1 && eight.value < 2.5, "{eight:?}");
+        assert!(eight.low <= 2.1 * 0.95 + 1e-9 && eight.high > 4.2, "{eight:?}");
+        // A processor's share of one stream is that.
+        assert!((seen.act_as(0.5).value - 0.5).abs() < 1e-9);
+    }
 }

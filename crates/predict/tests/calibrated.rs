@@ -4,12 +4,13 @@
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
+use narrows_model::result::ResourceName;
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::Calibration;
-use narrows_predict::{Measured, Reach, Said, of_host};
+use narrows_predict::{Measured, Reach, Said, Traffic, of_host, of_nic};
 use narrows_stats::summarise;
 use std::io::Write;
 use std::path::Path;
@@ -244,14 +245,14 @@ fn measured_cells(cells: &[(u32, u64)]) -> StoredStudy {
 }
 
 /// Calibrated on one, two and four streams and on three sizes, cells between these come out within
-/// 5 % in the mean; with the power that one other host had they are further off.
+/// 5 % in the mean; with how they add on one other host they are further off.
 #[test]
 fn a_machine_that_was_measured_is_predicted_within_five_per_cent() {
     let study = measured_cells(&[(1, 16_384), (1, 65_536), (1, 262_144), (2, 65_536), (4, 65_536)]);
     let calibrated = calibration(&study);
-    let power = calibrated.streams_power.as_ref().expect("a power");
-    let of_four = (4.0f64 / 1.24).ln() / 4.0f64.ln();
-    assert!((power.value - of_four).abs() < 0.01 && power.low < power.high, "{power:?}");
+    let adding = calibrated.streams_add.as_ref().expect("how they add");
+    let four = adding.act_as(4.0);
+    assert!((four.value - 4.0 / 1.24).abs() < 0.01 && four.low < four.high, "{four:?}");
     let mean = |with: &Calibration| {
         let errors = [(2, 16_384), (4, 16_384), (3, 32_768), (3, 131_072), (4, 196_608)].map(
             |(streams, message): (u32, u64)| {
@@ -270,10 +271,10 @@ fn a_machine_that_was_measured_is_predicted_within_five_per_cent() {
         errors.iter().sum::<f64>() / errors.len() as f64
     };
     let (with, without) = (mean(&calibrated), {
-        let streams_only = Calibration { streams_power: None, ..calibrated.clone() };
+        let streams_only = Calibration { streams_add: None, ..calibrated.clone() };
         mean(&streams_only)
     });
-    println!("mean error {with:.4}, without the streams' power {without:.4}");
+    println!("mean error {with:.4}, without how streams add {without:.4}");
     assert!(with < 0.05, "{with}");
     assert!(without > with, "{without} {with}");
 }
@@ -281,14 +282,81 @@ fn a_machine_that_was_measured_is_predicted_within_five_per_cent() {
 #[test]
 fn streams_without_a_cpu_for_each_end_tell_nothing_of_how_they_add() {
     let mut study = measured_cells(&[(1, 65_536), (4, 65_536)]);
-    assert!(calibration(&study).streams_power.is_some());
+    assert!(calibration(&study).streams_add.is_some());
     study.host.cpu.online = Fact::known(vec![0, 1], "test");
-    assert_eq!(calibration(&study).streams_power, None);
+    assert_eq!(calibration(&study).streams_add, None);
     // Cells that differ in more than their number are no pair.
     let study = measured_cells(&[(1, 16_384), (4, 65_536)]);
-    assert_eq!(calibration(&study).streams_power, None);
+    assert_eq!(calibration(&study).streams_add, None);
     // Several that fill the port tell of the wire.
     let mut slow = measured_cells(&[(1, 65_536), (4, 65_536)]);
     slow.host.nics[0].speed_bps = Fact::known(BitsPerSecond(60e9), "test");
-    assert_eq!(calibration(&slow).streams_power, None);
+    assert_eq!(calibration(&slow).streams_add, None);
+}
+
+fn words(all: &[(&str, &str)]) -> Said {
+    all.iter().map(|(key, word)| ((*key).to_owned(), (*word).to_owned())).collect()
+}
+
+/// Inside the host other cells tell of one that was not measured, with fewer CPUs than ends too.
+#[test]
+fn cells_inside_a_host_are_predicted_by_others_within_five_per_cent() {
+    let cells = [(1, 16_384), (1, 65_536), (1, 262_144), (2, 65_536), (4, 65_536)];
+    let mut study = measured_cells(&cells);
+    study.host.cpu.online = Fact::known(vec![0, 1], "test");
+    study.trials.iter_mut().for_each(|trial| trial.path = NetworkPath::Loopback);
+    let calibrated = calibration(&study);
+    assert_eq!(calibrated.streams_add, None, "four ends on two CPUs tell of no other path");
+    let errors = [(1, 32_768), (2, 16_384), (3, 65_536), (4, 131_072)].map(
+        |(streams, message): (u32, u64)| {
+            let [streams_said, message_said] = [u64::from(streams), message].map(|n| n.to_string());
+            let said = words(&[("streams", &streams_said), ("message", &message_said)]);
+            let engine = of_nic(&study.host, None, &said, &calibrated).expect("a server");
+            let cpu = engine.inside_as_measured(Traffic::Tcp).expect("cells that tell");
+            let truth = simulated(streams, message);
+            assert!(cpu.low < truth && truth < cpu.high, "{streams} x {message}: {cpu:?}");
+            (cpu.value / truth - 1.0).abs()
+        },
+    );
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    println!("inside: mean error {mean:.4}");
+    assert!(mean < 0.05, "{errors:?}");
+    // Nothing measured, and several streams where none were: nothing is said.
+    let none = |with: &Calibration, asked: &[(&str, &str)]| {
+        let engine = of_nic(&study.host, None, &words(asked), with).expect("a server");
+        engine.inside_as_measured(Traffic::Tcp).is_none()
+    };
+    assert!(none(&Calibration::default(), &[]));
+    let one_alone = Calibration { inside_add: None, ..calibrated };
+    assert!(none(&one_alone, &[("streams", "2")]) && !none(&one_alone, &[("streams", "1")]));
+}
+
+/// A congestion control that paces costs what its own cell says; one that was not measured is taken
+/// for the default.
+#[test]
+fn congestion_control_costs_what_its_own_cells_say() {
+    let mut study = measured_cells(&[(1, 65_536), (1, 65_536)]);
+    let default = Fact::known("bbr".to_owned(), "test");
+    study.host.tuning.insert("net.ipv4.tcp_congestion_control".to_owned(), default);
+    study.trials[0].label = "tcp-stream".to_owned();
+    study.trials[1].label = "tcp-stream cubic".to_owned();
+    study.trials[1].params.congestion = Some("cubic".to_owned());
+    let cubic = study.trials[1].id.clone();
+    for record in study.records.iter_mut().filter(|record| record.trial == cubic) {
+        for end in &mut record.reports {
+            end.report.flows[0].bytes.0 *= 2;
+        }
+    }
+    let calibrated = calibration(&study);
+    let gbps = |more: &[(&str, &str)]| {
+        let all = [&[("path", "tcp"), ("streams", "1"), ("message", "65536")], more].concat();
+        let engine = of_host(&study.host, &words(&all), &calibrated).expect("a server");
+        let reach = engine.reaches().remove(0);
+        reach.resources.iter().find(|one| one.name == ResourceName::Cpu).expect("cpu").value
+    };
+    let default = gbps(&[]);
+    assert!((gbps(&[("congestion", "cubic")]) / default - 2.0).abs() < 0.01);
+    for alike in ["bbr", "dctcp"] {
+        assert_eq!(gbps(&[("congestion", alike)]), default, "{alike}");
+    }
 }

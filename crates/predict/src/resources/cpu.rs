@@ -6,15 +6,16 @@
 
 use super::{Gap, Group, Parameter, Resource, Stated, assumed, ends, of, parameter, resource};
 use crate::engine::Engine;
+use crate::measured::Measured;
 use crate::parameters::Scaled;
-use crate::said::Known;
 use crate::stack::{self, ByteCost, Interrupts, byte_cost};
 use crate::stream_cost::Allowed;
+use crate::streams::Adding;
 use crate::traffic::{Traffic, UDP_MOST};
 use narrows_model::result::{Provenance, ResourceName};
 
-/// Streams act as so many to this power: 19.7, 36.2 and 41.9 Gb/s of one, two and four streams were
-/// measured on two CPUs.
+/// Streams act as so many to this power where nobody measured: between 0.88 of two and 0.54 of four
+/// that two CPUs were seen to do, and 1.
 const STREAMS_POWER: f64 = 0.9;
 /// Half the 80 % range of a core that looks for packets, as a logarithm.
 pub const CORE_HALF: f64 = 0.13;
@@ -29,6 +30,21 @@ struct Stream {
     range: (f64, f64),
     says: String,
     with: Vec<Parameter>,
+}
+
+/// As how many streams several act.
+struct Added {
+    value: f64,
+    /// Ends of its range over the value.
+    range: (f64, f64),
+    from: Provenance,
+}
+
+impl Added {
+    fn measured(adding: &Adding, streams: f64) -> Self {
+        let Measured { value, low, high, from } = adding.act_as(streams);
+        Self { value, range: (low / value, high / value), from: Provenance::Measured(from) }
+    }
 }
 
 /// Where the two ends of a stream are.
@@ -98,8 +114,13 @@ impl Engine {
     fn several(&self, one: Stream, streams: f64, cpus: Option<f64>) -> Resource {
         let threads = self.server.asked.threads.as_ref().map_or(streams, |threads| threads.value);
         let busy = streams.min(cpus.unwrap_or(streams)).min(threads);
-        let power = self.power();
-        let act_as = busy.powf(power.value);
+        let added = self.added(busy);
+        self.crowd(one, streams, (busy, added))
+    }
+
+    /// So many streams, of which `busy` have a CPU and act as so many.
+    fn crowd(&self, one: Stream, streams: f64, (busy, added): (f64, Added)) -> Resource {
+        let act_as = added.value;
         let mut says = one.says;
         let mut with = one.with;
         if streams > 1.0 {
@@ -109,20 +130,38 @@ impl Engine {
         if act_as > 1.0 {
             let on = if busy < streams { format!(" on {busy} CPUs") } else { String::new() };
             says += &format!("{on} act as {act_as:.2}");
-            with.push(parameter("power of streams", "", &power));
+            with.push(of("streams act as", act_as, "", &added.from));
         }
         if let Some(cpus) = &self.server.cpus {
             with.push(parameter("CPUs", "", cpus));
         }
-        resource(ResourceName::Cpu, act_as * one.gbps, one.range, says).with(with)
+        let range = (one.range.0 * added.range.0, one.range.1 * added.range.1);
+        resource(ResourceName::Cpu, act_as * one.gbps, range, says).with(with)
     }
 
-    /// By which power streams add: as measured on this host, else as on one other.
-    fn power(&self) -> Known {
-        match &self.parameters.streams_power {
-            Some(measured) => Known::new(measured.value, measured.origin()),
-            None => Known::new(STREAMS_POWER, assumed("from one host's 1 to 4")),
+    /// As how many streams so many with a CPU each act: as measured on this host, else as on another.
+    fn added(&self, busy: f64) -> Added {
+        match &self.parameters.streams_add {
+            Some(adding) => Added::measured(adding, busy),
+            None => Added {
+                value: busy.powf(STREAMS_POWER),
+                range: (1.0, 1.0),
+                from: assumed("from one host's 1 to 4"),
+            },
         }
+    }
+
+    /// Streams inside the host by what others of them reached here: of another message, or of
+    /// another number. `None` where none was measured.
+    pub fn inside_as_measured(&self, traffic: Traffic) -> Option<Resource> {
+        let one = self.by_measurement(self.measured_stream(traffic)?);
+        let streams = self.server.streams.value;
+        let added = match (&self.parameters.inside_add, traffic) {
+            (Some(adding), Traffic::Tcp) => Added::measured(adding, streams),
+            _ if streams > 1.0 => return None,
+            _ => Added { value: 1.0, range: (1.0, 1.0), from: assumed("one stream is one") },
+        };
+        Some(self.crowd(one, streams, (streams, added)))
     }
 
     /// What is left where all goes over one stream.
@@ -136,22 +175,31 @@ impl Engine {
 
     /// One stream: as measured on this host, else by the table.
     fn stream(&self, traffic: Traffic) -> Stream {
-        let message = match traffic {
-            Traffic::Udp => self.server.message.value.min(UDP_MOST),
-            _ => self.server.message.value,
-        };
-        let measured = match traffic {
-            Traffic::Tcp => self.parameters.tcp_stream.at(message),
-            Traffic::Udp => self.parameters.udp_stream.at(message),
-            _ => None,
-        };
-        let one = match measured {
+        let one = match self.measured_stream(traffic) {
             Some(measured) => self.by_measurement(measured),
             None => self.by_table(traffic, Ends::One),
         };
         match &self.parameters.kernel(traffic).cpu {
             Some(scaled) => one.scaled(scaled),
             None => one,
+        }
+    }
+
+    /// What streams of this host allow one with such messages: of TCP those with the congestion
+    /// control that is asked about, else those with the default.
+    fn measured_stream(&self, traffic: Traffic) -> Option<Allowed> {
+        let message = self.server.message.value;
+        let named = |name: &String| {
+            let others = self.parameters.tcp_others.iter();
+            others.filter(|(other, _)| other == name).find_map(|(_, cost)| cost.at(message))
+        };
+        match traffic {
+            Traffic::Tcp => {
+                let named = self.server.asked.congestion.as_ref().and_then(named);
+                named.or_else(|| self.parameters.tcp_stream.at(message))
+            }
+            Traffic::Udp => self.parameters.udp_stream.at(message.min(UDP_MOST)),
+            _ => None,
         }
     }
 
@@ -223,8 +271,10 @@ impl Engine {
             return (stack::DATAGRAM + stack::FRAGMENT * further.max(0.0)) / message;
         }
         let (payload, _) = traffic.frame(self.server.mtu.value);
-        let packet = if self.server.asked.merges { stack::PACKET } else { stack::PACKET_ALONE };
-        let packets = if ends_at == Ends::One { packet / payload } else { 0.0 };
+        let packets = match ends_at {
+            Ends::One => self.server.asked.merging.cycles_a_byte(payload),
+            Ends::Both => 0.0,
+        };
         packets + stack::CALL / self.server.message.value
     }
 
