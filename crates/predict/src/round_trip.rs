@@ -36,21 +36,30 @@ const SWITCH_US: f64 = 0.3;
 /// on one way.
 const REMOTE_US: f64 = 0.060;
 const REMOTE_ACCESSES: f64 = 4.0;
-/// Ends of the 80 % range: lower ones are rare; higher ones are sleeping cores and interrupts that
-/// wait, which nobody told (assumed).
+/// Ends of the 80 % range of software: lower ones are rare (assumed).
 const RANGE: (f64, f64) = (0.75, 2.5);
+/// What cores that sleep and interrupts that are held back may add one way, where nobody read how
+/// the hosts are set (assumed).
+const ASLEEP_US: f64 = 45.0;
+/// Cores mostly sleep in no state that takes longer to leave than this share of a round trip; at
+/// most in one that takes all of it (assumed).
+const ASLEEP_SHARE: f64 = 0.25;
 /// Where who waits looks for packets, and over verbs.
 const RANGE_POLLED: (f64, f64) = (0.75, 1.6);
 
 impl Trip {
     /// Its name among paths: that of the workload that measures it.
     pub fn name(self) -> String {
-        let transport = match self {
+        self.workload().as_str().to_owned()
+    }
+
+    /// The workload that measures it.
+    pub fn workload(self) -> Workload {
+        Workload::RoundTrip(match self {
             Self::Tcp => Transport::Tcp,
             Self::Udp => Transport::Udp,
             Self::Rdma => Transport::Rdma(RdmaVerb::Write),
-        };
-        Workload::RoundTrip(transport).as_str().to_owned()
+        })
     }
 }
 
@@ -65,20 +74,13 @@ impl Engine {
         }
         parts.extend(self.switches());
         parts.extend(self.serialized());
-        let sum = |of: fn(&Resource) -> f64| parts.iter().map(of).sum::<f64>();
-        let (value, low, high) = (sum(|p| p.value), sum(|p| p.low), sum(|p| p.high));
-        parts.sort_by(|one, other| other.value.total_cmp(&one.value));
-        Some(Reach {
-            path: trip.name(),
-            unit: "us",
-            is_sum: true,
-            value,
-            low,
-            high,
-            bottleneck: parts.first().map(|part| part.name),
-            resources: parts,
-            missing: Vec::new(),
-        })
+        Some(sum(trip, parts))
+    }
+
+    /// A round trip between two ends inside this host: software alone. Of what was measured inside it
+    /// nothing is used.
+    pub fn round_trip_inside(&self, trip: Trip) -> Option<Reach> {
+        (trip != Trip::Rdma).then(|| sum(trip, self.software(1.0)))
     }
 
     fn devices(&self, group: &Group) -> Resource {
@@ -103,27 +105,51 @@ impl Engine {
             let says = "stack and wake-up, as measured inside this host";
             return vec![part(ResourceName::Hosts, inside.value * farther, range, says, with)];
         }
+        self.software(farther)
+    }
+
+    /// Software by the constants, so many times as long as with a local NIC.
+    fn software(&self, farther: f64) -> Vec<Resource> {
         let clock = self
             .server
             .clock_ghz
             .as_ref()
             .map_or(self.server.processor.clock_ghz, |known| known.value);
         let slower = farther * REFERENCE_GHZ / (clock * self.server.processor.work_per_clock);
-        let fitted = Provenance::Fitted("tables/round-trips-fitted.toml".to_owned());
         let range = if self.server.asked.polls { RANGE_POLLED } else { RANGE };
-        let one = |name, us: f64, says| {
-            part(name, 2.0 * us * slower, range, says, vec![micros("one way", us, &fitted)])
-        };
-        let mut parts =
-            vec![one(ResourceName::Stack, STACK_US, "sending and receiving on both hosts")];
+        let with = vec![micros("one way", STACK_US, &fitted())];
+        let us = 2.0 * STACK_US * slower;
+        let says = "sending and receiving on both hosts";
+        let mut parts = vec![part(ResourceName::Stack, us, range, says, with)];
         if !self.server.asked.polls {
-            parts.push(one(
-                ResourceName::WakeUp,
-                WAKE_US,
-                "interrupts, and waking the threads that wait for them",
-            ));
+            parts.push(self.wake_up(us, slower));
         }
         parts
+    }
+
+    /// Interrupts, and waking who waits for them; beside that cores leave the idle states that the
+    /// hosts allow, as far as these are left within the round trip.
+    fn wake_up(&self, stack_us: f64, slower: f64) -> Resource {
+        let awake = 2.0 * WAKE_US * slower;
+        let with = vec![micros("one way", WAKE_US, &fitted())];
+        let says = "interrupts, and waking who waits for them";
+        let mut part = part(ResourceName::WakeUp, awake, RANGE, says, with);
+        let Some(exits) = &self.server.exits_us else {
+            part.high += 2.0 * ASLEEP_US;
+            part.says += "; whether cores sleep was not read";
+            return part;
+        };
+        let trip = stack_us + awake;
+        let deepest = |share: f64| {
+            let left = exits.iter().copied().filter(|exit| *exit <= share * trip);
+            left.fold(0.0, f64::max)
+        };
+        let (usual, most) = (deepest(ASLEEP_SHARE), deepest(1.0));
+        part.value += 2.0 * usual;
+        part.high += 2.0 * most;
+        let from = Provenance::Read("idle states".to_owned());
+        part.parameters.push(micros("leaving an idle state", usual, &from));
+        part
     }
 
     /// How much longer software takes where the processor that works is not the NIC's: in
@@ -153,7 +179,7 @@ impl Engine {
         let count = self.server.asked.switches;
         let from = Provenance::DataSheet("of cut-through switches".to_owned());
         let with = vec![micros("one way", SWITCH_US, &from)];
-        let says = "cut-through switching";
+        let says = "frames are passed on as they come in";
         let part = part(ResourceName::Switch, 2.0 * count * SWITCH_US, (0.7, 5.0), says, with);
         (count > 0.0).then_some(part)
     }
@@ -175,6 +201,28 @@ impl Engine {
             vec![rate],
         ))
     }
+}
+
+/// The round trip that parts one after the other make, the longest first.
+fn sum(trip: Trip, mut parts: Vec<Resource>) -> Reach {
+    let sum = |of: fn(&Resource) -> f64| parts.iter().map(of).sum::<f64>();
+    let (value, low, high) = (sum(|p| p.value), sum(|p| p.low), sum(|p| p.high));
+    parts.sort_by(|one, other| other.value.total_cmp(&one.value));
+    Reach {
+        path: trip.name(),
+        unit: "us",
+        is_sum: true,
+        value,
+        low,
+        high,
+        bottleneck: parts.first().map(|part| part.name),
+        resources: parts,
+        missing: Vec::new(),
+    }
+}
+
+fn fitted() -> Provenance {
+    Provenance::Fitted("tables/round-trips-fitted.toml".to_owned())
 }
 
 fn micros(name: &'static str, value: f64, from: &Provenance) -> Parameter {

@@ -67,6 +67,8 @@ pub struct Server {
     pub clock_ghz: Option<Known>,
     /// CPUs of the host.
     pub cpus: Option<Known>,
+    /// What waking from each idle state that is allowed takes, in microseconds, where that was read.
+    pub exits_us: Option<Vec<f64>>,
     /// What one core copies, each byte counted once, in GB/s.
     pub core_gb_s: Option<Known>,
     /// What the NIC can, in millions of packets a second.
@@ -93,6 +95,14 @@ pub struct Server {
 const PAYLOAD_BYTES: f64 = 256.0;
 /// Streams at once where nobody says.
 const STREAMS: f64 = 4.0;
+
+/// Idle states that no CPU has switched off; nothing where the driver lists none, as in a machine
+/// whose host lets it sleep.
+fn exits_us(host: &Host) -> Option<Vec<f64>> {
+    let states = host.cpu.idle_states.value()?;
+    let allowed = states.iter().filter(|state| state.disabled_on == 0);
+    (!states.is_empty()).then(|| allowed.map(|state| state.exit_latency_us as f64).collect())
+}
 
 /// The server that a host's facts and what was said make, seen through one NIC, or from inside the
 /// host where there is none. What the host does not tell is missing for the resources that need
@@ -127,6 +137,7 @@ pub(crate) fn server_of(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<S
         asked: Asked::of(nic, said)?,
         clock_ghz: number("cpu.ghz")?,
         cpus,
+        exits_us: exits_us(host),
         core_gb_s: number("memory.core_gb_s")?,
         engine_mpps: number("nic.mpps")?,
         nics: nics(said, nic, direct, memory.modules.len())?,

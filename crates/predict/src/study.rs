@@ -8,6 +8,7 @@ use crate::ends;
 use crate::engine::{Engine, of_nic};
 use crate::reach::Reach;
 use crate::resources::{Gap, Resource};
+use crate::round_trip::TRIPS;
 use crate::said::Said;
 use crate::traffic::Traffic;
 use narrows_model::host::{Host, Nic};
@@ -20,6 +21,8 @@ use narrows_stats::Summary;
 
 /// Gb/s to bits a second.
 const GIGA: f64 = 1e9;
+/// Microseconds to nanoseconds.
+const MICRO: f64 = 1e3;
 
 /// Predictions for memory and the local path, when they were measured, for every physical NIC, and
 /// for the interface that leads to the peer.
@@ -56,7 +59,36 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
         let of_kind = summaries.iter().filter(|of| of.kind == kind);
         predictions.extend(of_kind.filter_map(|of| among(study, of, traffic)));
     }
+    predictions.extend(summaries.iter().filter_map(|of| round_trip(study, of, &measured)));
     predictions
+}
+
+/// What a round trip that was measured should have taken: inside the host by the constants alone,
+/// to a peer with what was measured inside in place of these.
+fn round_trip(
+    study: &StoredStudy,
+    summary: &Summary,
+    measured: &Calibration,
+) -> Option<Prediction> {
+    let trip = TRIPS.into_iter().find(|trip| trip.workload() == summary.kind)?;
+    let trial = trial_of(study, summary).filter(|trial| !trial.is_of_agents())?;
+    let mut asked = asked(&trial.params);
+    if summary.effective.wait.as_deref().is_some_and(|wait| wait != "block") {
+        asked.insert("busy-poll".to_owned(), "yes".to_owned());
+    }
+    let (path, reach) = match trial.path {
+        NetworkPath::Peer => {
+            let named = study.study.interface.as_ref().and_then(|name| study.host.nic(name));
+            let nic = named.or_else(|| crate::fastest(&study.host))?;
+            let engine = through(study, Some(nic), &asked, measured).ok()?;
+            (nic.name.as_str(), engine.round_trip(trip)?)
+        }
+        _ => {
+            let engine = through(study, None, &asked, &Calibration::default()).ok()?;
+            ("this host's stack", engine.round_trip_inside(trip)?)
+        }
+    };
+    Some(prediction(path, &summary.label, Ok(reach), summary.estimate))
 }
 
 /// Whether a cell has no end on the host that narrows ran on, whose interfaces are asked about.
@@ -210,11 +242,14 @@ fn trial_of<'a>(study: &'a StoredStudy, summary: &Summary) -> Option<&'a Trial> 
     study.trials.iter().find(|trial| trial.label == summary.label)
 }
 
-/// What a trial asks: its messages and how many streams of them.
+/// What a trial asks: its messages, how many streams of them, and their congestion control.
 fn asked(params: &Params) -> Said {
     let mut said = Said::from([("streams".to_owned(), params.streams.max(1).to_string())]);
     if params.message_bytes.0 > 0 {
         said.insert("message".to_owned(), params.message_bytes.0.to_string());
+    }
+    if let Some(congestion) = &params.congestion {
+        said.insert("congestion".to_owned(), congestion.clone());
     }
     said
 }
@@ -257,16 +292,19 @@ fn prediction(
     match stated {
         Err(gap) => Prediction { missing: vec![gap.into()], ..nothing },
         Ok(reach) => Prediction {
-            range: reach.bottleneck.is_some().then(|| bits(reach.value, reach.low, reach.high)),
+            range: reach
+                .bottleneck
+                .is_some()
+                .then(|| modelled(reach.is_sum, [reach.value, reach.low, reach.high])),
             bottleneck: reach.bottleneck.map(Into::into),
-            ceilings: reach.resources.iter().map(ceiling).collect(),
+            ceilings: reach.resources.iter().map(|one| ceiling(one, reach.is_sum)).collect(),
             missing: reach.missing.into_iter().map(Unstated::from).collect(),
             ..nothing
         },
     }
 }
 
-fn ceiling(resource: &Resource) -> Ceiling {
+fn ceiling(resource: &Resource, is_sum: bool) -> Ceiling {
     let mut provenance = Vec::new();
     for parameter in &resource.parameters {
         if !provenance.contains(&parameter.from) {
@@ -275,15 +313,16 @@ fn ceiling(resource: &Resource) -> Ceiling {
     }
     Ceiling {
         resource: resource.name.into(),
-        range: bits(resource.value, resource.low, resource.high),
+        range: modelled(is_sum, [resource.value, resource.low, resource.high]),
         says: resource.says.clone(),
         only_if: resource.only_if.clone(),
         provenance,
     }
 }
 
-/// A modelled rate with its range.
-fn bits(value: f64, low: f64, high: f64) -> Estimate {
-    let [value, low, high] = [value, low, high].map(|gbps| gbps * GIGA);
-    Estimate { value, low, high, unit: Unit::BitsPerSecond, n: 0, by: Method::Model }
+/// A modelled rate, or time of a round trip, with its range.
+fn modelled(is_time: bool, of: [f64; 3]) -> Estimate {
+    let (unit, factor) = if is_time { (Unit::Nanos, MICRO) } else { (Unit::BitsPerSecond, GIGA) };
+    let [value, low, high] = of.map(|one| one * factor);
+    Estimate { value, low, high, unit, n: 0, by: Method::Model }
 }

@@ -1,6 +1,6 @@
 //! Two hosts of one path, and round trips: beside figures worked out by hand.
 
-use narrows_model::host::{Host, Nic};
+use narrows_model::host::{Host, IdleState, Nic};
 use narrows_model::load::{Params, Role, Timeline};
 use narrows_model::result::{Prediction, ResourceAt, ResourceName};
 use narrows_model::study::StoredStudy;
@@ -84,9 +84,8 @@ fn what_is_known_of_two_ends_is_an_expectation() {
     }
 }
 
-/// Two agents' path is predicted from their own hosts: the controller's is asked nothing.
-#[test]
-fn a_path_between_agents_is_of_their_own_hosts() {
+/// One stream between two agents' hosts, which was not run.
+fn between_agents() -> StoredStudy {
     let mut study = StoredStudy::unmeasured(host("Xeon E5-2690 0", Some(1.0)));
     study.study.peer = Some("a, b".into());
     study.peer_hosts =
@@ -109,6 +108,13 @@ fn a_path_between_agents_is_of_their_own_hosts() {
         notes: Vec::new(),
         engine: None,
     }];
+    study
+}
+
+/// Two agents' path is predicted from their own hosts: the controller's is asked nothing.
+#[test]
+fn a_path_between_agents_is_of_their_own_hosts() {
+    let mut study = between_agents();
     let summaries = narrows_stats::summarise(&study);
     let all = predict(&study, &summaries);
     let [one] = all.as_slice() else { panic!("{all:?}") };
@@ -161,4 +167,61 @@ fn a_local_nic_answers_in_two_fifths_less() {
     let of = |more: &[(&str, &str)]| trip(more, "tcp-rr", &Calibration::default()).value;
     let gain = of(&[]) / of(&[("work.socket", "1")]) - 1.0;
     assert!((gain + 0.405).abs() < 0.01, "{gain}");
+}
+
+/// Idle states that are allowed and left within the trip make it longer; none that takes longer does.
+#[test]
+fn cores_that_sleep_make_a_round_trip_longer_where_that_was_read() {
+    let base = [("cpu", "Xeon Gold 6142"), ("cpu.ghz", "3.3"), ("nic.gbps", "100")];
+    let said: Said = base
+        .into_iter()
+        .chain([("memory.mts", "2666"), ("memory.socket0", "1,1,1/1,1,1")])
+        .chain([("memory.socket1", "1,1,1/1,1,1"), ("path", "tcp-rr")])
+        .map(|(key, word)| (key.to_owned(), word.to_owned()))
+        .collect();
+    let of = |states: &[(u64, u32)]| {
+        let state = |(exit_latency_us, disabled_on): &(u64, u32)| IdleState {
+            name: format!("C{exit_latency_us}"),
+            exit_latency_us: *exit_latency_us,
+            disabled_on: *disabled_on,
+        };
+        let mut host = Host::default();
+        host.cpu.idle_states = Fact::known(states.iter().map(state).collect(), "test");
+        of_host(&host, &said, &Calibration::default()).expect("a server").reaches().remove(0)
+    };
+    let (unread, awake) = (of(&[]), of(&[(0, 0)]));
+    near(awake.value, unread.value);
+    assert!(unread.high > awake.high + 80.0, "{unread:?} {awake:?}");
+    // 16.6 us of software: C2 is usual, C10 possible, C133 neither.
+    let asleep = of(&[(2, 0), (10, 0), (133, 0)]);
+    near(asleep.value, awake.value + 4.0);
+    near(asleep.high, awake.high + 20.0);
+    // Switched off on a CPU, a state counts for nothing.
+    near(of(&[(2, 4)]).value, awake.value);
+}
+
+/// A round trip that was measured stands beside what it should have taken.
+#[test]
+fn a_measured_round_trip_has_an_expectation_in_time() {
+    let mut study = between_agents();
+    study.trials[0].kind = Workload::TCP_RR;
+    let mut summary = narrows_stats::summarise(&study).remove(0);
+    summary.kind = study.trials[0].kind.clone();
+    let of = |study: &StoredStudy, summary: &narrows_stats::Summary| {
+        predict(study, std::slice::from_ref(summary))
+            .into_iter()
+            .find(|one| one.protocol == summary.label)
+    };
+    // Ends among other hosts have no expectation of this one's.
+    assert!(of(&study, &summary).is_none());
+    study.trials[0].path = NetworkPath::Loopback;
+    study.trials[0].ends = EndSpec::anywhere(false);
+    summary.path = NetworkPath::Loopback;
+    let inside = of(&study, &summary).expect("an expectation");
+    let range = inside.range.expect("a range");
+    assert_eq!(range.unit, narrows_model::result::Unit::Nanos);
+    // 16.6 us of stack and wake-up at 3.3 GHz of Skylake's work, on 3.2 GHz of 0.72 of it.
+    near(range.value / 1e3, 16.6 * 3.3 / (3.2 * 0.72));
+    assert!(range.low < range.value && range.value < range.high, "{range:?}");
+    assert_eq!(inside.bottleneck, Some(ResourceAt::from(ResourceName::Stack)));
 }
