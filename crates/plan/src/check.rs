@@ -1,5 +1,5 @@
-//! The trials of `narrows check`: memory read and copy, TCP stream and round trip, UDP stream; and
-//! on a host without an RDMA device what RDMA asks for, in software.
+//! The trials of `narrows check`: memory read and copy, TCP round trip, TCP of one, two and four
+//! streams, UDP stream; and on a host without an RDMA device what RDMA asks for, in software.
 
 use crate::{Spot, TwoPlaces, trial};
 use narrows_model::host::Host;
@@ -27,6 +27,8 @@ const DATAGRAM_BYTES: Bytes = Bytes(1472);
 const ROUND_TRIP_BYTES: Bytes = Bytes(64);
 /// Congestion controls to set beside a default that paces or backs off on delay; neither does.
 const PLAIN_CONGESTION: [&str; 2] = ["cubic", "reno"];
+/// Streams beside the one: how they add differs from host to host.
+const FLOWS: [u32; 2] = [2, 4];
 
 /// Repeats of each trial unless the user says otherwise.
 pub fn repeats(trials: usize) -> u32 {
@@ -96,6 +98,13 @@ pub fn trials(
         on_network(Workload::TCP_RR, "", network(ROUND_TRIP_BYTES, None)),
         on_network(Workload::TCP_STREAM, "", network(STREAM_BYTES, None)),
     ];
+    for flows in FLOWS {
+        let mut ends = several(spot, flows).ends(false);
+        ends.extend(background.cloned());
+        let params = Params { streams: flows, ..network(STREAM_BYTES, None) };
+        let label = format!("{} {flows} flows", Workload::TCP_STREAM);
+        trials.push(trial(&label, Workload::TCP_STREAM, params, ends, path, line));
+    }
     if let Some(other) = other_congestion(host, path) {
         let params = network(STREAM_BYTES, Some(other));
         trials.push(on_network(Workload::TCP_STREAM, &format!(" {other}"), params));
@@ -106,6 +115,18 @@ pub fn trials(
         trials.extend(software_rdma(&spot.pair, path, line));
     }
     trials
+}
+
+/// A CPU for each end of so many streams as far as there are, receivers' and senders' apart; of one
+/// CPU there is only the same.
+fn several(spot: &Spot, flows: u32) -> TwoPlaces {
+    let taken = spot.cpus.len().min(2 * flows as usize);
+    let (receiver, sender) = match spot.cpus[..taken].split_at(taken / 2) {
+        ([], all) => (all, all),
+        both => both,
+    };
+    let [receiver, sender] = [receiver, sender].map(|cpus| Placement::on(cpus.to_vec()));
+    TwoPlaces { receiver, sender }
 }
 
 fn network(message_bytes: Bytes, congestion: Option<&str>) -> Params {
@@ -173,8 +194,35 @@ mod tests {
     }
 
     #[test]
+    fn several_streams_have_a_cpu_for_each_end_as_far_as_there_are() {
+        let cpus = |count: u32, flows: u32| {
+            let spot = Spot { cpus: (0..count).collect(), ..crate::choose(&Host::default()) };
+            let places = several(&spot, flows);
+            (places.receiver.cpus.0, places.sender.cpus.0)
+        };
+        assert_eq!(cpus(8, 2), (vec![0, 1], vec![2, 3]));
+        assert_eq!(cpus(8, 4), (vec![0, 1, 2, 3], vec![4, 5, 6, 7]));
+        assert_eq!(cpus(2, 4), (vec![0], vec![1]));
+        assert_eq!(cpus(3, 4), (vec![0], vec![1, 2]));
+        assert_eq!(cpus(1, 2), (vec![0], vec![0]));
+        assert_eq!(cpus(0, 2), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_check_measures_one_two_and_four_flows() {
+        let host = Host::default();
+        let spot = crate::choose(&host);
+        let all = trials(&host, &spot, NetworkPath::Loopback, WINDOW, None, false);
+        let tcp = all.iter().filter(|trial| trial.kind == Workload::TCP_STREAM);
+        let flows: Vec<(&str, u32)> =
+            tcp.map(|trial| (trial.label.as_str(), trial.params.streams)).collect();
+        let named = [("tcp-stream", 1), ("tcp-stream 2 flows", 2), ("tcp-stream 4 flows", 4)];
+        assert_eq!(flows, named);
+    }
+
+    #[test]
     fn a_check_takes_about_a_minute_whatever_it_measures() {
-        let each: Vec<u32> = [5, 6, 8, 20].into_iter().map(repeats).collect();
-        assert_eq!(each, [10, 10, 7, 6]);
+        let each: Vec<u32> = [5, 7, 8, 20].into_iter().map(repeats).collect();
+        assert_eq!(each, [10, 8, 7, 6]);
     }
 }
