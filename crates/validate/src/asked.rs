@@ -13,6 +13,8 @@ use std::fmt;
 pub enum Unasked {
     /// Its `transport` is no word that is known.
     Transport,
+    /// Its `offloads` is no word that is known.
+    Offloads,
     /// Nothing tells the rate of its link.
     Link,
     /// The engine does not take what the row says.
@@ -51,6 +53,7 @@ impl fmt::Display for Unasked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Transport => f.write_str("`transport` is none of tcp, udp, rdma"),
+            Self::Offloads => f.write_str("`offloads` is none of none, kernel, hardware"),
             Self::Link => f.write_str("no `link_gbps` and no `nic` such as 100GbE"),
             Self::Refused(why) => why.fmt(f),
             Self::Path => f.write_str("no path"),

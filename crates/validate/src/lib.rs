@@ -500,6 +500,7 @@ fn of_one(table: &Table) -> Vec<Answer> {
         packets::answer,
         tcp::answer,
         tcp::answer_unnamed,
+        tcp::answer_datagrams,
         trips::answer,
         traffic::answer,
         contention::answer,

@@ -31,11 +31,13 @@ impl Reads {
 type Ask = fn(&Table) -> Vec<Answer>;
 
 /// Every question, of a table of one row.
-const QUESTIONS: [Ask; 8] = [
+const QUESTIONS: [Ask; 10] = [
     |table| sockets::answers(std::slice::from_ref(table)),
     |table| rdma::answer(table).into_iter().collect(),
     |table| packets::answer(table).into_iter().collect(),
     |table| tcp::answer(table).into_iter().collect(),
+    |table| tcp::answer_unnamed(table).into_iter().collect(),
+    |table| tcp::answer_datagrams(table).into_iter().collect(),
     |table| trips::answer(table).into_iter().collect(),
     |table| traffic::answer(table).into_iter().collect(),
     |table| figures::answer(table).into_iter().collect(),
