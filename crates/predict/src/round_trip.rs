@@ -132,7 +132,7 @@ impl Engine {
     fn wake_up(&self, stack_us: f64, slower: f64) -> Resource {
         let awake = 2.0 * WAKE_US * slower;
         let with = vec![micros("one way", WAKE_US, &fitted())];
-        let says = "interrupts, and waking who waits for them";
+        let says = "interrupts, and waking the threads that wait for them";
         let mut part = part(ResourceName::WakeUp, awake, RANGE, says, with);
         let Some(exits) = &self.server.exits_us else {
             part.high += 2.0 * ASLEEP_US;
@@ -179,7 +179,7 @@ impl Engine {
         let count = self.server.asked.switches;
         let from = Provenance::DataSheet("of cut-through switches".to_owned());
         let with = vec![micros("one way", SWITCH_US, &from)];
-        let says = "frames are passed on as they come in";
+        let says = "cut-through switching";
         let part = part(ResourceName::Switch, 2.0 * count * SWITCH_US, (0.7, 5.0), says, with);
         (count > 0.0).then_some(part)
     }
