@@ -77,8 +77,8 @@ impl Engine {
         Some(sum(trip, parts))
     }
 
-    /// A round trip between two ends inside this host: software alone. Of what was measured inside it
-    /// nothing is used.
+    /// A round trip between two ends inside this host: software alone. Of what was measured inside
+    /// it nothing is used.
     pub fn round_trip_inside(&self, trip: Trip) -> Option<Reach> {
         (trip != Trip::Rdma).then(|| sum(trip, self.software(1.0)))
     }
@@ -140,11 +140,7 @@ impl Engine {
             return part;
         };
         let trip = stack_us + awake;
-        let deepest = |share: f64| {
-            let left = exits.iter().copied().filter(|exit| *exit <= share * trip);
-            left.fold(0.0, f64::max)
-        };
-        let (usual, most) = (deepest(ASLEEP_SHARE), deepest(1.0));
+        let (usual, most) = (deepest(exits, ASLEEP_SHARE * trip), deepest(exits, trip));
         part.value += 2.0 * usual;
         part.high += 2.0 * most;
         let from = Provenance::Read("idle states".to_owned());
@@ -219,6 +215,11 @@ fn sum(trip: Trip, mut parts: Vec<Resource>) -> Reach {
         resources: parts,
         missing: Vec::new(),
     }
+}
+
+/// The longest of these within so many microseconds.
+fn deepest(exits: &[f64], within: f64) -> f64 {
+    exits.iter().copied().filter(|exit| *exit <= within).fold(0.0, f64::max)
 }
 
 fn fitted() -> Provenance {

@@ -67,7 +67,7 @@ pub struct Server {
     pub clock_ghz: Option<Known>,
     /// CPUs of the host.
     pub cpus: Option<Known>,
-    /// What waking from each idle state that is allowed takes, in microseconds, where that was read.
+    /// Microseconds to wake from each idle state that is allowed, where that was read.
     pub exits_us: Option<Vec<f64>>,
     /// What one core copies, each byte counted once, in GB/s.
     pub core_gb_s: Option<Known>,

@@ -1,5 +1,6 @@
-//! How streams add: each further one makes the others dearer, by no law that holds everywhere. So what
-//! several reached over what one did is kept by their number, of cells that differ in nothing else.
+//! How streams add: each further one makes the others dearer, by no law that holds everywhere. So
+//! what several reached over what one did is kept by their number, of cells that differ in nothing
+//! else.
 
 use crate::measured::Measured;
 use narrows_model::host::Host;
@@ -60,8 +61,8 @@ impl Adding {
     }
 
     /// As how many streams so many act. Between two numbers that were measured by the line between
-    /// them (both as logarithms), beyond the last by the slope that led to it: at least nothing more,
-    /// at most as many times as there are.
+    /// them (both as logarithms), beyond the last by the slope that led to it: at least nothing
+    /// more, at most as many times as there are.
     pub fn act_as(&self, streams: f64) -> Measured {
         if streams < 1.0 {
             return Measured { value: streams, low: streams, high: streams, from: String::new() };
@@ -95,14 +96,18 @@ impl Adding {
 fn between(before: &(f64, Measured), point: &Together, streams: f64) -> Measured {
     let (fewer, reached) = before;
     let share = (streams / fewer).ln() / (point.streams / fewer).ln();
-    let on = |from: f64, to: f64| from * (to / from).powf(share.max(0.0));
     let then = &point.over_one;
     Measured {
-        value: on(reached.value, then.value),
-        low: on(reached.low, then.low),
-        high: on(reached.high, then.high),
+        value: part_way(reached.value, then.value, share),
+        low: part_way(reached.low, then.low, share),
+        high: part_way(reached.high, then.high, share),
         from: then.from.clone(),
     }
+}
+
+/// So far from one figure to another, as logarithms.
+fn part_way(from: f64, to: f64, share: f64) -> f64 {
+    from * (to / from).powf(share)
 }
 
 /// What the larger number of streams reached over the one.
@@ -112,11 +117,7 @@ fn together(
     one: &Trial,
     several: &Trial,
 ) -> Option<Together> {
-    let of = |trial: &Trial| {
-        let summary = all.iter().find(|summary| summary.label == trial.label)?;
-        Measured::of(summary, 1.0)
-    };
-    let (alone, together) = (of(one)?, of(several)?);
+    let (alone, together) = (reached(all, one)?, reached(all, several)?);
     let streams = f64::from(several.params.streams);
     let over_one = Measured {
         value: together.value / alone.value,
@@ -127,6 +128,12 @@ fn together(
     let is_possible = (1.0..=streams.powf(POWER_MOST)).contains(&over_one.value);
     (is_possible && !meets_the_wire(study, several, together.value))
         .then_some(Together { streams, over_one })
+}
+
+/// What a cell reached, in bits a second.
+fn reached(all: &[Summary], trial: &Trial) -> Option<Measured> {
+    let summary = all.iter().find(|summary| summary.label == trial.label)?;
+    Measured::of(summary, 1.0)
 }
 
 /// Whether a cell is of this crowd: TCP at full speed and one way, with nothing beside it.
@@ -150,13 +157,17 @@ fn is_more_of(host: &Host, several: &Trial, one: &Trial) -> bool {
 
 /// Whether ends are alike but for their CPUs, which several streams need more of on the same nodes.
 fn are_near(host: &Host, several: &[EndSpec], one: &[EndSpec]) -> bool {
-    let node = |end: &EndSpec| end.place.cpus.0.first().and_then(|cpu| host.node_of_cpu(*cpu));
-    let bare = |end: &EndSpec| {
-        let mut bare = end.clone();
-        bare.place.cpus = Default::default();
-        (bare, node(end))
-    };
-    several.iter().map(bare).eq(one.iter().map(bare))
+    several.len() == one.len()
+        && several.iter().zip(one).all(|(several, one)| {
+            let mut alike = several.clone();
+            alike.place.cpus = one.place.cpus.clone();
+            alike == *one && node(host, several) == node(host, one)
+        })
+}
+
+/// The node of an end's first CPU.
+fn node(host: &Host, end: &EndSpec) -> Option<u32> {
+    end.place.cpus.0.first().and_then(|cpu| host.node_of_cpu(*cpu))
 }
 
 /// Whether each end of each stream could have a CPU of its own.

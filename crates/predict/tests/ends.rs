@@ -169,7 +169,7 @@ fn a_local_nic_answers_in_two_fifths_less() {
     assert!((gain + 0.405).abs() < 0.01, "{gain}");
 }
 
-/// Idle states that are allowed and left within the trip make it longer; none that takes longer does.
+/// Idle states that are allowed and left within the trip make it longer; none else does.
 #[test]
 fn cores_that_sleep_make_a_round_trip_longer_where_that_was_read() {
     let base = [("cpu", "Xeon Gold 6142"), ("cpu.ghz", "3.3"), ("nic.gbps", "100")];

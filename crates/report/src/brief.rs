@@ -163,9 +163,12 @@ fn cell(analysis: &Analysis<'_>, summary: &Summary, width: usize) -> String {
     text
 }
 
-/// `94 % of wire`.
+/// `94 % of wire`, of a round trip what was expected.
 fn share(prediction: &Prediction) -> Option<String> {
     let range = prediction.range.filter(|range| range.value > 0.0)?;
+    if words::is_of_time(prediction) {
+        return Some(format!("expected {}", words::middle(&range)));
+    }
     let percent = 100.0 * prediction.measured?.value / range.value;
     Some(format!("{percent:.0} % of {}", prediction.bottleneck.as_ref()?))
 }

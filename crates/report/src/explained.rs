@@ -175,7 +175,8 @@ pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
                 write!(text, "; expected {} ({})", words::middle(expected), words::range(expected));
         }
         if let Some(bottleneck) = &cell.bottleneck {
-            let _ = write!(text, ", bottleneck {bottleneck}");
+            let decides = cell.expected.as_ref().map_or("bottleneck", words::decides);
+            let _ = write!(text, ", {decides} {bottleneck}");
         }
         text.push('\n');
         for because in &cell.because {

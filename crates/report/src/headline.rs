@@ -40,6 +40,7 @@ fn said(analysis: &Analysis<'_>) -> Markup {
 fn paths<'a>(analysis: &'a Analysis<'_>) -> Vec<&'a Prediction> {
     let headline = answer::headline(analysis).filter(|_| analysis.study.is_none());
     let measured = headline.and_then(|summary| words::expectation(analysis, summary));
+    let measured = measured.filter(|prediction| !words::is_of_time(prediction));
     let nics = analysis.predictions.iter();
     let nic = nics.filter(|one| one.measured.is_none() && one.protocol == "tcp");
     measured.into_iter().chain(nic.take(1)).collect()

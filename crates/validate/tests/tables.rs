@@ -82,9 +82,9 @@ fn left_out_tables_are_predicted_within_their_bars() {
     }
 }
 
-/// What was written down before the model was asked about it: 33 figures of TCP, whose mean error was
-/// 25 % when they were first asked and is less since packets that nobody, or the NIC, merges cost
-/// what these cost.
+/// What was written down before the model was asked about it: 33 figures of TCP, whose mean error
+/// was 25 % when they were first asked and is less since packets that nobody, or the NIC, merges
+/// cost what these cost.
 #[test]
 fn what_nobody_had_asked_before_is_predicted_as_the_chapter_says() {
     let (figures, error, coverage) =

@@ -139,7 +139,7 @@ impl Engine {
         resource(ResourceName::Cpu, act_as * one.gbps, range, says).with(with)
     }
 
-    /// As how many streams so many with a CPU each act: as measured on this host, else as on another.
+    /// As how many streams so many with a CPU each act: as measured here, else as on another host.
     fn added(&self, busy: f64) -> Added {
         match &self.parameters.streams_add {
             Some(adding) => Added::measured(adding, busy),
@@ -189,14 +189,12 @@ impl Engine {
     /// control that is asked about, else those with the default.
     fn measured_stream(&self, traffic: Traffic) -> Option<Allowed> {
         let message = self.server.message.value;
-        let named = |name: &String| {
-            let others = self.parameters.tcp_others.iter();
-            others.filter(|(other, _)| other == name).find_map(|(_, cost)| cost.at(message))
-        };
         match traffic {
             Traffic::Tcp => {
-                let named = self.server.asked.congestion.as_ref().and_then(named);
-                named.or_else(|| self.parameters.tcp_stream.at(message))
+                let asked = self.server.asked.congestion.as_ref();
+                let mut others = self.parameters.tcp_others.iter();
+                let named = others.find(|(name, _)| Some(name) == asked);
+                named.map_or(&self.parameters.tcp_stream, |(_, cost)| cost).at(message)
             }
             Traffic::Udp => self.parameters.udp_stream.at(message.min(UDP_MOST)),
             _ => None,

@@ -505,6 +505,7 @@ pub fn expectation<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<
     let wanted = match summary.metric {
         Metric::MemoryBandwidth => summary.label.clone(),
         Metric::Goodput => summary.label.replace("-stream", ""),
+        Metric::RoundTripP50 => summary.label.clone(),
         _ => return None,
     };
     analysis
@@ -513,9 +514,24 @@ pub fn expectation<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<
         .find(|prediction| prediction.protocol == wanted && prediction.measured.is_some())
 }
 
-/// `98 % of 20.5 Gb/s (stack)`, or why there is no expectation.
+/// Whether a prediction is of a time, whose parts add up, and not of a rate.
+pub fn is_of_time(prediction: &Prediction) -> bool {
+    prediction.range.is_some_and(|range| range.unit == Unit::Nanos)
+}
+
+/// What the named resource of an expectation is: of a rate its bottleneck, of a time its largest
+/// part.
+pub fn decides(expected: &Estimate) -> &'static str {
+    if expected.unit == Unit::Nanos { "most of it" } else { "bottleneck" }
+}
+
+/// `98 % of 20.5 Gb/s (stack)`, of a round trip `expected 19.3 us (14.4 to 47.7 us), most of it
+/// stack`, or why there is no expectation.
 pub fn against(prediction: &Prediction) -> String {
     match (&prediction.range, &prediction.measured, &prediction.bottleneck) {
+        (Some(expected), Some(_), Some(largest)) if is_of_time(prediction) => {
+            format!("expected {} ({}), most of it {largest}", middle(expected), range(expected))
+        }
         (Some(range), Some(measured), Some(bottleneck)) if range.value > 0.0 => {
             let percent = 100.0 * measured.value / range.value;
             format!("{percent:.0} % of {} ({bottleneck})", middle(range))
