@@ -164,7 +164,8 @@ impl From<NativeError> for Failure {
     fn from(error: NativeError) -> Self {
         match &error {
             NativeError::Missing { packages, .. } => {
-                Self::of(Cause::NO_RDMA_LIBRARY, format!("{error}; Debian's packages: {packages}"))
+                let cause = Cause::NO_RDMA_LIBRARY.of_library(Cause::IS_STATIC);
+                Self::of(cause, format!("{error}; Debian's packages: {packages}"))
             }
             NativeError::Call { source, .. } => {
                 Self::of(without_rdma(source.kind()), error.to_string())
@@ -242,5 +243,15 @@ mod tests {
         ] {
             assert_eq!(Failure::from(error).cause, cause);
         }
+    }
+
+    /// Packages help no program that can load none of their libraries.
+    #[test]
+    fn a_static_build_is_not_told_to_install_libraries() {
+        for cause in [Cause::NO_RDMA_LIBRARY, Cause::NO_MPI] {
+            assert_eq!(cause.of_library(false), cause);
+            assert_eq!(cause.of_library(true), Cause::STATIC);
+        }
+        assert_eq!(Cause::STATIC.exit().code(), 5);
     }
 }

@@ -27,6 +27,10 @@ impl Cause {
     pub const NO_SIGNALS: Self = Self::machine("is this a sandbox? Allow rt_sigaction in it");
     /// The host is not to be seen.
     pub const NO_PROC: Self = Self::machine("mount /proc: narrows reads the host there");
+    /// A library is wanted, and this build is one that can load none.
+    pub const STATIC: Self = Self::machine(
+        "this is the static build, which loads no library: RDMA and MPI need the one for glibc",
+    );
     /// A setting that cannot be written.
     pub const NOT_APPLIED: Self =
         Self::machine("run as root; `narrows tune --undo` puts back what was changed until now");
@@ -35,4 +39,12 @@ impl Cause {
     /// Something that only a fault of this program explains.
     pub const FAULT: Self =
         Self::machine("this is a fault of narrows: please report it with this command line");
+
+    /// Whether this program was linked statically against musl, which has no loader.
+    pub const IS_STATIC: bool = cfg!(all(target_env = "musl", target_feature = "crt-static"));
+
+    /// Why a library cannot be loaded: to install it, as this cause says, helps no static build.
+    pub fn of_library(self, is_static: bool) -> Self {
+        if is_static { Self::STATIC } else { self }
+    }
 }

@@ -39,7 +39,7 @@ fn present(args: &MpiArgs, file: &Path) -> Result<u8, Failure> {
 impl From<MpiError> for Failure {
     fn from(error: MpiError) -> Self {
         let cause = match error {
-            MpiError::Missing { .. } => Cause::NO_MPI,
+            MpiError::Missing { .. } => Cause::NO_MPI.of_library(Cause::IS_STATIC),
             MpiError::Strange { .. } => Cause::STRANGE_MPI,
             MpiError::Mixed { .. } | MpiError::Alone { .. } => Cause::MIXED_MPI,
             MpiError::NotStarted { .. } => Cause::MPI_FABRIC,
