@@ -46,6 +46,11 @@ impl<'a> Cell<'a> {
         self.end(Role::Receiver, report)
     }
 
+    /// The NIC of this host by which the cell's other end is reached, where it is known.
+    pub fn nic_to_peer(&self) -> Option<&'a Nic> {
+        self.study.host.nic(self.study.interface_of(self.trial)?)
+    }
+
     fn end(&self, role: Role, report: Option<&'a EndReport>) -> Option<End<'a>> {
         let here = Some(End { host: &self.study.host, at: "here", report });
         if self.trial.path != NetworkPath::Peer {

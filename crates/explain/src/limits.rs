@@ -428,7 +428,7 @@ fn places(cell: &Cell<'_>) -> Vec<(Role, EndHost)> {
 /// shows nothing of the kind.
 fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<Answer> {
     let (default, other) = congestion_control::compared(case.study, case.summaries)?;
-    let name = default.effective.congestion.as_deref()?;
+    let name = default.congestion()?;
     let (used, _) = congestion_control::faster(name, default, other)?;
     let minds_loss = matches!(used.as_str(), "cubic" | "reno");
     (minds_loss && default.label == cell.summary.label).then(|| {
@@ -550,7 +550,7 @@ fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {
 fn next(case: &Case<'_>, cell: &Cell<'_>) -> Option<Next> {
     let measured = cell.rates()?.middle;
     let transport = if cell.is_tcp_stream() { "tcp" } else { "udp" };
-    let interface = cell.summary.effective.interface.as_deref()?;
+    let interface = cell.summary.settings.sender()?.interface.as_deref()?;
     let mut of = case.predictions.iter();
     let prediction = of.find(|one| one.path == interface && one.protocol == transport)?;
     let above = prediction.ceilings.iter().filter(|ceiling| {

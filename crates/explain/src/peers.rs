@@ -3,11 +3,9 @@
 
 use crate::{Case, Rule};
 use narrows_model::host::Host;
-use narrows_model::load::{EndReport, Role};
-use narrows_model::record::Record;
 use narrows_model::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndHost, NetworkPath, Trial};
+use narrows_model::trial::{EndHost, NetworkPath};
 use narrows_stats::Summary;
 
 /// What a rule about one host says of all hosts of a study.
@@ -38,34 +36,18 @@ fn of_peer(rule: &Rule, case: &Case<'_>, number: usize, peer: &Host) -> Verdict 
     (rule.judge)(&Case { study: &study, summaries: &summaries, predictions: &[] })
 }
 
-/// The summaries with the interface that a host's ends used, of paths to another host.
+/// The summaries with no other interfaces than those that a host's ends used.
 fn seen_from(case: &Case<'_>, host: EndHost) -> Vec<Summary> {
-    let by_trial = case.study.by_trial();
     let of = |summary: &Summary| {
+        let is_all_here = summary.path != NetworkPath::Peer && host == EndHost::Controller;
         let mut summary = summary.clone();
-        let trial = case.study.trials.iter().find(|trial| trial.label == summary.label);
-        if let Some(trial) = trial.filter(|trial| trial.path == NetworkPath::Peer) {
-            let records = by_trial.get(&trial.id).into_iter().flatten();
-            let mut ends = records.flat_map(|record| ends_at(trial, record, host));
-            summary.effective.interface = ends.find_map(|end| end.effective.interface.clone());
-        } else if host != EndHost::Controller {
-            summary.effective.interface = None;
+        if !is_all_here {
+            let is_peers = summary.path == NetworkPath::Peer;
+            summary.settings.forget_interfaces(|end| !is_peers || end.host != host);
         }
         summary
     };
     case.summaries.iter().map(of).collect()
-}
-
-/// What the ends of a run reported that were on a host.
-fn ends_at<'r>(
-    trial: &'r Trial,
-    record: &'r Record,
-    host: EndHost,
-) -> impl Iterator<Item = &'r EndReport> {
-    [Role::Receiver, Role::Sender].into_iter().flat_map(move |role| {
-        let ends = trial.ends_of(role).zip(record.of(role));
-        ends.filter(move |(end, _)| end.host == host).map(|(_, report)| report)
-    })
 }
 
 /// One answer of two hosts: what was found at either; clear only when both are.

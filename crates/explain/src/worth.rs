@@ -83,7 +83,7 @@ pub fn worth(
 
 fn other_control(case: &Case<'_>) -> Option<Worth> {
     let (default, other) = congestion_control::compared(case.study, case.summaries)?;
-    let name = default.effective.congestion.as_deref()?;
+    let name = default.congestion()?;
     let (_, gain) = congestion_control::faster(name, default, other)?;
     Some(Worth { low: gain.low, high: gain.high, by: Basis::Measured })
 }

@@ -11,6 +11,7 @@ pub mod container;
 pub mod cpu_list;
 pub mod fact;
 pub mod host;
+pub mod interfaces;
 pub mod load;
 mod lost;
 pub mod memory_traffic;

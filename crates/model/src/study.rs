@@ -1,6 +1,7 @@
 //! A study: what was planned, on which hosts, and how it ended.
 
 use crate::host::Host;
+use crate::interfaces::Interfaces;
 use crate::record::Record;
 use crate::study_kind::StudyKind;
 use crate::trial::{EndHost, NetworkPath, Trial, TrialId};
@@ -46,11 +47,13 @@ pub struct Study {
     /// Whether all trials of a block run at once, each with a peer of its own.
     #[serde(default)]
     pub together: bool,
-    /// Interface of this host that leads to the peer, where it is known.
-    pub interface: Option<String>,
+    /// Interfaces of this host that lead to the peers, where they are known.
+    #[serde(flatten)]
+    pub interfaces: Interfaces,
     /// When it began, Unix time.
     pub began_unix_ns: Nanos,
-    /// MTU between the ends of network trials, where it is known.
+    /// MTU between the ends of network trials, to the first of several peers; what each pair had in
+    /// force is in its ends' reports.
     pub path_mtu_bytes: Option<Bytes>,
     /// Sum of the last-level caches that the memory kernels' CPUs share.
     pub cache_bytes: Bytes,
@@ -77,7 +80,7 @@ impl Study {
             search: None,
             quick: false,
             together: false,
-            interface: None,
+            interfaces: Interfaces::default(),
             began_unix_ns: Nanos(0),
             path_mtu_bytes: None,
             cache_bytes: Bytes(0),
@@ -299,6 +302,32 @@ impl StoredStudy {
         let names = self.study.peer.as_deref().unwrap_or_default();
         let name = names.split(", ").nth(at as usize).filter(|name| !name.is_empty());
         name.map_or_else(|| format!("peer {}", at + 1), str::to_owned)
+    }
+
+    /// The interface by which this host's end of a trial reaches the other; `None` where that is not
+    /// known, and of trials without an end here.
+    pub fn interface_of(&self, trial: &Trial) -> Option<&str> {
+        let mut pairs = trial.pairs();
+        pairs.find_map(|pair| match (pair.sender.host, pair.receiver.host) {
+            (EndHost::Controller, EndHost::Controller) => self.study.interfaces.first(),
+            (EndHost::Controller, far) | (far, EndHost::Controller) => {
+                self.study.interfaces.to(far)
+            }
+            _ => None,
+        })
+    }
+
+    /// The facts of the only host that a trial's pairs have at the other end; `None` where there
+    /// are several, and where its facts are not here.
+    pub fn far_host(&self, trial: &Trial) -> Option<&Host> {
+        let at = |host: EndHost| match host {
+            EndHost::Peer(at) => Some(at),
+            EndHost::Controller => None,
+        };
+        let ends = trial.pairs().flat_map(|pair| [pair.sender.host, pair.receiver.host]);
+        let far: BTreeSet<u32> = ends.filter_map(at).collect();
+        let only = far.first().filter(|_| far.len() == 1)?;
+        self.peer_hosts.get(*only as usize)
     }
 
     /// Records of one trial, in order.

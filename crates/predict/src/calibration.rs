@@ -126,7 +126,8 @@ impl Calibration {
             Some(_) => self.unused.push("memory-copy: it may fit in the caches".to_owned()),
             None => {
                 let bus = |copy: &Summary| {
-                    let percent = copy.effective.bus_percent_of_counted.unwrap_or(100);
+                    let percent = copy.settings.sender().and_then(|end| end.bus_percent_of_counted);
+                    let percent = percent.unwrap_or(100);
                     Measured::of(copy, f64::from(percent) / 100.0 / 1e9)
                 };
                 let best = copies.filter_map(bus).max_by(|a, b| a.value.total_cmp(&b.value));
@@ -178,7 +179,7 @@ impl Calibration {
                 self.unused.push(format!("{}: both ends were on one machine", summary.label));
             }
             // The NIC that is asked about is the fastest.
-            _ => match (study.study.interface.as_deref(), fastest(&study.host)) {
+            _ => match (interface_of(study, summary), fastest(&study.host)) {
                 (Some(used), Some(nic)) if used != nic.name => self.unused.push(format!(
                     "{}: it went through {used}, and the fastest NIC is {}",
                     summary.label, nic.name
@@ -187,6 +188,12 @@ impl Calibration {
             },
         }
     }
+}
+
+/// The interface by which a cell went.
+fn interface_of<'a>(study: &'a StoredStudy, summary: &Summary) -> Option<&'a str> {
+    let trial = study.trials.iter().find(|trial| trial.label == summary.label)?;
+    study.interface_of(trial)
 }
 
 impl Calibration {

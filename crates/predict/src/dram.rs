@@ -82,7 +82,7 @@ pub(crate) fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Result<C
     let position = host.nodes.iter().position(|have| Some(have.id) == node).unwrap_or(0);
     let (socket, peak) =
         sockets.iter().nth(position).ok_or_else(|| unknown("no socket for this node"))?;
-    let percent = kernel.effective.bus_percent_of_counted;
+    let percent = kernel.settings.sender().and_then(|end| end.bus_percent_of_counted);
     let percent = percent
         .ok_or_else(|| unknown("how many bytes cross the bus is unknown for this kernel"))?;
     let crossing = f64::from(percent) / 100.0;

@@ -33,28 +33,21 @@ pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
         [(Traffic::Tcp, Workload::TCP_STREAM), (Traffic::Udp, Workload::UDP_STREAM)]
     {
         predictions.extend(inside(study, summaries, traffic, &kind));
-        let to_peer = summaries.iter().find(|of| {
-            of.path == NetworkPath::Peer && of.kind == kind && !is_among_others(study, of)
-        });
+        let to_peers: Vec<ToPeer<'_>> = to_peers(study, summaries, &kind).collect();
         for nic in &study.host.nics {
-            let leads =
-                study.study.interface.as_ref() == Some(&nic.name) && !is_all_among_others(study);
+            let leads = study.study.interfaces.has(&nic.name) && !is_all_among_others(study);
             // A direct measurement asks about its own path only.
             if leads || nic.physical && study.study.peer.is_none() {
-                let of = to_peer.filter(|_| leads);
-                let trial = of.and_then(|of| trial_of(study, of));
-                let asked = trial.map(|trial| asked(&trial.params)).unwrap_or_default();
-                let of = of.and_then(|of| of.estimate);
-                let near = between(study, Some(nic), &asked, &measured, (traffic, of));
+                let of = to_peers.iter().find(|of| of.interface == Some(&nic.name));
+                let near = between(study, Some(nic), of, &measured, traffic);
                 predictions.push(near);
             }
         }
-        let led =
-            study.host.nics.iter().any(|nic| Some(&nic.name) == study.study.interface.as_ref());
-        if let Some(of) = to_peer.filter(|_| !led) {
-            let asked = trial_of(study, of).map(|trial| asked(&trial.params)).unwrap_or_default();
+        // By an interface that is not known, or none of the host's.
+        let led = study.host.nics.iter().any(|nic| study.study.interfaces.has(&nic.name));
+        if let Some(of) = to_peers.first().filter(|_| !led) {
             let nic = crate::fastest(&study.host);
-            predictions.push(between(study, nic, &asked, &measured, (traffic, of.estimate)));
+            predictions.push(between(study, nic, Some(of), &measured, traffic));
         }
         let of_kind = summaries.iter().filter(|of| of.kind == kind);
         predictions.extend(of_kind.filter_map(|of| among(study, of, traffic)));
@@ -73,12 +66,17 @@ fn round_trip(
     let trip = TRIPS.into_iter().find(|trip| trip.workload() == summary.kind)?;
     let trial = trial_of(study, summary).filter(|trial| !trial.is_of_agents())?;
     let mut asked = asked(&trial.params);
-    if summary.effective.wait.as_deref().is_some_and(|wait| wait != "block") {
+    if summary
+        .settings
+        .sender()
+        .and_then(|end| end.wait.as_deref())
+        .is_some_and(|wait| wait != "block")
+    {
         asked.insert("busy-poll".to_owned(), "yes".to_owned());
     }
     let (path, reach) = match trial.path {
         NetworkPath::Peer => {
-            let named = study.study.interface.as_ref().and_then(|name| study.host.nic(name));
+            let named = study.interface_of(trial).and_then(|name| study.host.nic(name));
             let nic = named.or_else(|| crate::fastest(&study.host))?;
             let engine = through(study, Some(nic), &asked, measured).ok()?;
             (nic.name.as_str(), engine.round_trip(trip)?)
@@ -91,9 +89,31 @@ fn round_trip(
     Some(prediction(path, &summary.label, Ok(reach), summary.estimate))
 }
 
-/// Whether a cell has no end on the host that narrows ran on, whose interfaces are asked about.
-fn is_among_others(study: &StoredStudy, summary: &Summary) -> bool {
-    trial_of(study, summary).is_some_and(Trial::is_of_agents)
+/// A cell that was measured from this host to a peer.
+struct ToPeer<'a> {
+    trial: &'a Trial,
+    /// This host's interface by which it went, where that is known.
+    interface: Option<&'a str>,
+    estimate: Option<Estimate>,
+}
+
+impl<'a> ToPeer<'a> {
+    fn of(study: &'a StoredStudy, trial: &'a Trial, estimate: Option<Estimate>) -> Self {
+        Self { trial, interface: study.interface_of(trial), estimate }
+    }
+}
+
+/// The cells of a kind from this host to peers.
+fn to_peers<'a>(
+    study: &'a StoredStudy,
+    summaries: &'a [Summary],
+    kind: &'a Workload,
+) -> impl Iterator<Item = ToPeer<'a>> {
+    let of_kind =
+        summaries.iter().filter(move |of| of.path == NetworkPath::Peer && of.kind == *kind);
+    let own = of_kind.filter_map(move |of| Some((trial_of(study, of)?, of.estimate)));
+    own.filter(|(trial, _)| !trial.is_of_agents())
+        .map(move |(trial, estimate)| ToPeer::of(study, trial, estimate))
 }
 
 /// Whether no cell over a network has an end there.
@@ -107,17 +127,23 @@ fn is_all_among_others(study: &StoredStudy) -> bool {
 fn between(
     study: &StoredStudy,
     nic: Option<&Nic>,
-    asked: &Said,
+    of: Option<&ToPeer<'_>>,
     measured: &Calibration,
-    (traffic, of): (Traffic, Option<Estimate>),
+    traffic: Traffic,
 ) -> Prediction {
-    let engine = through(study, nic, asked, measured);
+    let asked = of.map(|of| asked(&of.trial.params)).unwrap_or_default();
+    let engine = through(study, nic, &asked, measured);
     let stated = engine.and_then(|engine| through_nic(&engine, traffic));
     let name = nic.map_or("to the peer", |nic| &nic.name);
-    let near = prediction(name, &traffic.name(), stated, of);
-    let [far] = study.peer_hosts.as_slice() else { return near };
+    let near = prediction(name, &traffic.name(), stated, of.and_then(|of| of.estimate));
+    let only = match study.peer_hosts.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    };
+    let met = of.and_then(|of| study.far_host(of.trial)).or(only);
+    let Some(far) = met else { return near };
     let port = ends::far_nic(far, nic);
-    let engine = of_nic(far, port, asked, &Calibration::default());
+    let engine = of_nic(far, port, &asked, &Calibration::default());
     let engine = engine.map_err(|why| Gap::new(ResourceName::Server, why.to_string()));
     let stated = engine.and_then(|engine| through_nic(&engine, traffic));
     let far = stated.map(|stated| prediction(name, &traffic.name(), Ok(stated), None));
@@ -167,15 +193,11 @@ pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Opt
     if trial.is_of_agents() {
         return among(study, of?, traffic);
     }
-    let nic = study
-        .host
-        .nics
-        .iter()
-        .find(|nic| study.study.interface.as_ref() == Some(&nic.name))
-        .or_else(|| crate::fastest(&study.host))?;
+    let of = ToPeer::of(study, trial, of.and_then(|of| of.estimate));
+    let nic = of.interface.and_then(|name| study.host.nic(name));
+    let nic = nic.or_else(|| crate::fastest(&study.host))?;
     let measured = Calibration::but_the_nic(study, summaries);
-    let of = of.and_then(|of| of.estimate);
-    Some(between(study, Some(nic), &asked(&trial.params), &measured, (traffic, of)))
+    Some(between(study, Some(nic), Some(&of), &measured, traffic))
 }
 
 /// What each memory kernel should reach, beside what it reached.

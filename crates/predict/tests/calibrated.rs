@@ -2,6 +2,7 @@
 //! as what is asked of it.
 
 use narrows_model::host::{Host, Nic};
+use narrows_model::interfaces::Interfaces;
 use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::ResourceName;
@@ -178,7 +179,7 @@ fn studied(busy_percent: u64) -> StoredStudy {
     };
     let host = Host { nics: vec![nic("eth0", 25.0), nic("eth1", 1.0)], ..Host::default() };
     let mut study = StoredStudy::unmeasured(host);
-    study.study.interface = Some("eth0".into());
+    study.study.interfaces = Interfaces::one(Some("eth0".into()));
     study.trials = vec![trial];
     study.records = (0..3).map(run).collect();
     study
@@ -198,7 +199,7 @@ fn only_what_tells_of_the_path_calibrates_it() {
     let full = calibration(&studied(99));
     assert!(full.tcp_gbps.is_none() && full.unused[0].contains("a CPU was full"), "{full:?}");
     let mut other = studied(50);
-    other.study.interface = Some("eth1".into());
+    other.study.interfaces = Interfaces::one(Some("eth1".into()));
     let other = calibration(&other);
     assert!(other.tcp_gbps.is_none() && other.unused[0].contains("eth1"), "{other:?}");
     let mut both = studied(50);

@@ -1,6 +1,7 @@
 //! Two hosts of one path, and round trips: beside figures worked out by hand.
 
 use narrows_model::host::{Host, IdleState, Nic};
+use narrows_model::interfaces::Interfaces;
 use narrows_model::load::{Params, Role, Timeline};
 use narrows_model::result::{Prediction, ResourceAt, ResourceName};
 use narrows_model::study::StoredStudy;
@@ -28,7 +29,7 @@ fn host(cpu: &str, gbps: Option<f64>) -> Host {
 
 fn tcp(own: Host, far: Option<Host>) -> Prediction {
     let mut study = StoredStudy::unmeasured(own);
-    study.study.interface = Some("eth0".into());
+    study.study.interfaces = Interfaces::one(Some("eth0".into()));
     study.study.peer = Some("far".into());
     study.peer_hosts = far.into_iter().collect();
     let all = predict(&study, &[]);

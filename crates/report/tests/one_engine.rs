@@ -4,6 +4,7 @@
 use narrows_explain::Case;
 use narrows_explain::conditions::{Judgement, sessions};
 use narrows_model::host::{Host, Nic};
+use narrows_model::interfaces::Interfaces;
 use narrows_model::load::{EndReport, FlowTally, Params, ThreadUsage, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::Prediction;
@@ -117,7 +118,7 @@ fn check_report_explain_and_predict_give_one_number() {
 #[test]
 fn a_panels_cell_has_the_same_number() {
     let mut study = study(NetworkPath::Peer, 8);
-    study.study.interface = Some("eth0".into());
+    study.study.interfaces = Interfaces::one(Some("eth0".into()));
     study.study.peer = Some("peer".into());
     let analysis = Analysis::of(&study);
     let want = of_eth0(&analysis.predictions);

@@ -1,6 +1,7 @@
 //! Placements of a simulated machine: what each move costs is planted, and must be told.
 
 use narrows_model::host::{CpuPlace, Host, Irq, Nic, Node};
+use narrows_model::interfaces::Interfaces;
 use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
 use narrows_model::seating::{Axis, Seating};
 use narrows_model::study::{Session, StoredStudy, Title};
@@ -122,7 +123,7 @@ fn simulated(repeats: u32, planted: &dyn Fn(Metric) -> Planted, seed: u64) -> St
     study.study.command = StudyKind::Study;
     study.study.title = Some(Title { name: definition.name, about: definition.about });
     study.study.reading = definition.report;
-    study.study.interface = interface.map(str::to_owned);
+    study.study.interfaces = Interfaces::one(interface.map(str::to_owned));
     study.peer_hosts = vec![host.clone()];
     study.sessions = vec![session(host.clone())];
     let mut chance = Chance(seed);

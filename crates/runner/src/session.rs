@@ -4,6 +4,7 @@ use crate::refusal::Refusal;
 use crate::study::Defined;
 use narrows_model::Nanos;
 use narrows_model::host::Host;
+use narrows_model::interfaces::Interfaces;
 use narrows_model::study::{Found, Session, Study, Title};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
@@ -55,6 +56,14 @@ impl Far {
 }
 
 impl Site {
+    /// Interfaces of this host that lead to the peers; without a peer the one that is used.
+    pub fn interfaces(&self) -> Interfaces {
+        if self.peers.is_empty() {
+            return Interfaces::one(self.interface.clone());
+        }
+        self.peers.iter().map(|far| far.interface.clone()).collect()
+    }
+
     /// The hosts beside this one, in the order of the study's peers.
     pub fn peer_hosts(&self) -> Vec<Host> {
         self.peers.iter().map(|far| far.host.clone()).collect()
@@ -220,7 +229,7 @@ impl Begun<'_> {
             spread: definition.spread,
             search: definition.search,
             quick: self.quick,
-            interface: plan.site.interface.clone(),
+            interfaces: plan.site.interfaces(),
             began_unix_ns: self.began_unix_ns,
             cache_bytes: plan.site.host.last_level_cache_bytes(),
             ..Study::new(StudyKind::Study, plan.site.path, definition.repeats, self.seed)

@@ -214,7 +214,7 @@ fn the_head_of_a_file_says_how_its_study_was_begun() {
     assert_eq!((title.name.as_str(), title.about.as_str()), ("s", "why"));
     assert_eq!((head.seed, head.repeats, head.quick, head.together), (9, 4, true, false));
     assert_eq!((head.path, head.peer.as_deref()), (NetworkPath::Peer, Some("b")));
-    assert_eq!((head.interface.as_deref(), head.began_unix_ns), (Some("eth0"), Nanos(5)));
+    assert_eq!((head.interfaces.first(), head.began_unix_ns), (Some("eth0"), Nanos(5)));
     assert_eq!(head.command, StudyKind::Study);
 }
 

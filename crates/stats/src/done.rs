@@ -4,7 +4,7 @@ use crate::corrupted::Corrupted;
 use crate::reconcile::{Reconciled, reconcile};
 use crate::{median, median_interval, noise, percentiles, total};
 use narrows_model::Nanos;
-use narrows_model::load::{Effective, EndReport, FlowTally, Role};
+use narrows_model::load::{EndReport, FlowTally, Role};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::trial::Trial;
@@ -172,12 +172,6 @@ impl<'a> Done<'a> {
     pub(crate) fn is_one_machine(&self) -> bool {
         let of = |end: &EndReport| end.effective.machine.clone();
         self.sender.and_then(of).is_some_and(|machine| of(self.receiver) == Some(machine))
-    }
-
-    /// The sender's settings (the receiver's of memory kernels), with how the receiver receives.
-    pub(crate) fn effective(&self) -> Effective {
-        let receiver = self.receiver.effective.receiver.clone();
-        Effective { receiver, ..self.sender.unwrap_or(self.receiver).effective.clone() }
     }
 
     /// Half of all round trips, of whatever pair, were faster.

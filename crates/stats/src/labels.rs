@@ -6,7 +6,7 @@ use crate::summary::{CpuUse, Summary};
 use narrows_model::load::Role;
 use narrows_model::result::Method;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use narrows_model::workload::{Metric, Workload};
 
 /// A thread that used this much of its CPU's time had no more to give.
@@ -82,20 +82,34 @@ fn ahead(trial: &Trial, summary: &Summary) -> bool {
     })
 }
 
-/// Whether a library's program did what NICs do, or a device that is none (rxe, siw): those have no
-/// address on a bus.
+/// Whether a library's program did what NICs do at any end, or a device that is none (rxe, siw):
+/// those have no address on a bus.
 fn in_software(study: &StoredStudy, summary: &Summary) -> bool {
-    let Some(used) = &summary.effective.rdma else { return false };
-    let mut devices = study.host.rdma.iter().filter(|device| device.name == used.device);
-    used.software || devices.any(|device| device.address.is_none())
+    summary.settings.ends().iter().any(|end| {
+        let Some(used) = &end.effective.rdma else { return false };
+        let host = match end.host {
+            EndHost::Peer(at) => study.peer_hosts.get(at as usize).unwrap_or(&study.host),
+            EndHost::Controller => &study.host,
+        };
+        let mut devices = host.rdma.iter().filter(|device| device.name == used.device);
+        used.software || devices.any(|device| device.address.is_none())
+    })
+}
+
+/// Whether any end that receives moves bytes on without taking them.
+fn is_spliced(summary: &Summary) -> bool {
+    summary.settings.receivers().any(|end| end.receiver.as_deref() == Some("splice"))
 }
 
 pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
     let stream = summary.metric == Metric::Goodput;
     // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
-    let spins = summary.effective.wait.as_deref() == Some("spin");
+    let spins = summary.settings.senders().any(|end| end.wait.as_deref() == Some("spin"));
     // The CPU time of a whole process does not tell whether one of its threads is full.
-    let of_process = summary.effective.rdma.as_ref().is_some_and(|rdma| rdma.provider.is_some());
+    let of_process = summary
+        .settings
+        .senders()
+        .any(|end| end.rdma.as_ref().is_some_and(|rdma| rdma.provider.is_some()));
     let full = |share: fn(&CpuUse) -> Option<f64>| {
         let share = summary.cpu.as_ref().and_then(share);
         stream && !spins && !of_process && share.is_some_and(|share| share >= BUSY_SHARE_FULL)
@@ -109,7 +123,8 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     // Round trips are sent when they are due, and a thread that spins is full whatever it does.
     let held = stream && !spins && !of_process && !full(|cpu| cpu.sender_share);
     // Twice the caches: below that a good part of the passes hits.
-    let small = summary.effective.buffer_span_bytes.0 < study.study.cache_bytes.0.saturating_mul(2);
+    let span_bytes = summary.settings.sender().map_or(0, |end| end.buffer_span_bytes.0);
+    let small = span_bytes < study.study.cache_bytes.0.saturating_mul(2);
     let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
         && trial.engine.is_none();
     let own = trial.engine.is_none() && trial.path != NetworkPath::Imported;
@@ -122,7 +137,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (in_software(study, summary), Label::Software),
         (same_cpu && summary.is_one_host(), Label::SameCpu),
         (trial.params.stream.as_ref().is_some_and(|s| s.drops()), Label::Truncated),
-        (summary.effective.receiver.as_deref() == Some("splice"), Label::Spliced),
+        (is_spliced(summary), Label::Spliced),
         (joined(summary), Label::Joined),
         (summary.zero_copy.is_some_and(|z| z.copied * 2 > z.completed), Label::ZeroCopyCopied),
         (behind && !held, Label::BehindSchedule),

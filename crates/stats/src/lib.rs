@@ -30,6 +30,7 @@ mod resample;
 mod search;
 mod sequential;
 mod sessions;
+mod settings;
 mod summarise;
 mod summary;
 mod together;
@@ -64,6 +65,7 @@ pub use search::{
 };
 pub use sequential::{Looks, is_precise};
 pub use sessions::{Covers, Reproducibility, SESSIONS_MIN, Sessions, reproducibility};
+pub use settings::{EndSettings, PairSettings, Settings};
 pub use summarise::{CopyShare, copy_share, reconciled, summarise, value_of};
 pub use summary::{CpuUse, Summary};
 pub use together::{Together, together};

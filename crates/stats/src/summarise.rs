@@ -10,6 +10,7 @@ use crate::percentile::{Percentiles, percentiles, round_trips};
 use crate::reconcile::{Reconciled, reconcile};
 use crate::sequential::Looks;
 use crate::sessions::{Sessions, by_session, reproducibility};
+use crate::settings::Settings;
 use crate::summary::{CpuUse, Summary, is_one_host};
 use crate::{background, traffic};
 use crate::{box_plot, median, median_interval, noise, total};
@@ -195,9 +196,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         one_machine,
         busy_cpus: traffic::busy_cpus(&done),
         overhead: traffic::overhead(&done),
-        effective: first.map(Done::effective).unwrap_or_default(),
-        receiver_receive_buffer_bytes: first
-            .and_then(|run| run.receiver.effective.receive_buffer_bytes),
+        settings: first.map(|run| Settings::of(trial, run.record)).unwrap_or_default(),
         labels: Vec::new(),
         values,
     };

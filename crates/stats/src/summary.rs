@@ -7,10 +7,11 @@ use crate::loss::Loss;
 use crate::memory_use::MemoryUse;
 use crate::reconcile::Reconciled;
 use crate::sessions::{Reproducibility, by_session};
+use crate::settings::Settings;
 use crate::traffic::{BusyCpus, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles};
 use narrows_model::Bytes;
-use narrows_model::load::{Effective, Unacknowledged, ZeroCopy};
+use narrows_model::load::{Unacknowledged, ZeroCopy};
 use narrows_model::record::Lost;
 use narrows_model::result::Estimate;
 use narrows_model::trial::NetworkPath;
@@ -135,11 +136,9 @@ pub struct Summary {
     /// What measuring itself cost.
     #[serde(default)]
     pub overhead: Overhead,
-    /// Settings read back from the first run, sender end (receiver for memory kernels).
-    pub effective: Effective,
-    /// Receive buffer read back at the receiver at the end of the first run.
-    #[serde(rename = "sink_receive_buffer_bytes")]
-    pub receiver_receive_buffer_bytes: Option<Bytes>,
+    /// What was in force at each end, read back in the first run.
+    #[serde(flatten)]
+    pub settings: Settings,
     /// What it must not be taken for.
     pub labels: Vec<Label>,
 }
@@ -148,6 +147,16 @@ impl Summary {
     /// Values of each session, in time.
     pub fn by_session(&self) -> Vec<Vec<f64>> {
         by_session(&self.values)
+    }
+
+    /// The congestion control of all flows; `None` where they have none, or several.
+    pub fn congestion(&self) -> Option<&str> {
+        self.settings.alike(|end| end.congestion.as_deref())
+    }
+
+    /// The smallest socket buffer of the ends that receive.
+    pub fn smallest_receive_buffer(&self) -> Option<Bytes> {
+        self.settings.receivers().filter_map(|end| end.receive_buffer_bytes).min()
     }
 
     /// Whether both ends ran on one host, over an agent too: no wire lies between them.

@@ -62,7 +62,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     findings.into_iter().for_each(|finding| survey.found(finding));
     match (pair, default.as_str()) {
         (Some((_, other)), _) => {
-            let other = other.effective.congestion.as_deref().unwrap_or("the other");
+            let other = other.congestion().unwrap_or("the other");
             let says = format!("{default} was not clearly slower than {other} here");
             survey.fine(says, "tcp-stream, measured in this study");
         }
@@ -81,7 +81,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 /// The congestion control that a route sets where the host's default would not slow down at each
 /// loss, as the sockets say and nobody asked for.
 pub fn of_route(cell: &Cell<'_>) -> Option<(String, String)> {
-    let used = cell.summary.effective.congestion.clone()?;
+    let used = cell.summary.congestion()?.to_owned();
     let default = cell.sender()?.setting(SETTING)?.to_owned();
     let slows_down = |name: &str| matches!(name, "cubic" | "reno");
     let is_asked = cell.trial.params.congestion.is_some();
@@ -136,14 +136,14 @@ pub fn compared<'a>(study: &StoredStudy, all: &'a [Summary]) -> Option<(&'a Summ
 
 /// Asked for another and given the same, nothing was compared.
 fn used(summary: &Summary) -> Option<String> {
-    summary.effective.congestion.clone()
+    summary.congestion().map(str::to_owned)
 }
 
 /// The other congestion control and what it gains, where that is clearly more.
 pub fn faster(name: &str, default: &Summary, other: &Summary) -> Option<(String, Estimate)> {
     let gain = ratio_of_medians(other.estimate.as_ref()?, default.estimate.as_ref()?)?;
     // What was in use is what the sockets said, not what was asked for.
-    let used = other.effective.congestion.clone()?;
+    let used = other.congestion()?.to_owned();
     (gain.low >= GAIN_MIN && used != name).then_some((used, gain))
 }
 

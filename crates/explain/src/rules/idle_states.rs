@@ -28,7 +28,11 @@ fn judge(case: &Case<'_>) -> Verdict {
 
 /// Only ends that sleep can tell, and only hosts whose idle states are known.
 fn look(states: &Fact<Vec<IdleState>>, cell: &Cell<'_>) -> Looked {
-    let sleeps = cell.summary.effective.wait.as_deref().is_none_or(|wait| wait == "block");
+    let sleeps = cell
+        .summary
+        .settings
+        .senders()
+        .all(|end| end.wait.as_deref().is_none_or(|wait| wait == "block"));
     let p50_ns = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
     let us = p50_ns.filter(|_| sleeps).ok_or(Blind::OtherKind)?.0 as f64 / 1e3;
     let states = states

@@ -6,7 +6,6 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::host::Nic;
 use narrows_model::result::{Missing, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
 
@@ -21,18 +20,16 @@ pub static RULE: Rule = Rule {
 const WAIT_SHARE: f64 = 0.25;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let interface = case.study.study.interface.as_deref();
-    let nic = case.study.host.nics.iter().find(|nic| Some(nic.name.as_str()) == interface);
-    measured::judge(case, "round trips to another host", None, |cell| look(nic, cell))
+    measured::judge(case, "round trips to another host", None, look)
 }
 
-fn look(nic: Option<&Nic>, cell: &Cell<'_>) -> Looked {
+fn look(cell: &Cell<'_>) -> Looked {
     let p50_ns = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
     let us = p50_ns.ok_or(Blind::OtherKind)?.0 as f64 / 1e3;
     if cell.trial.path != NetworkPath::Peer || cell.trial.params.rdma.is_some() {
         return Err(Blind::OtherKind);
     }
-    let nic = nic.ok_or_else(|| cell.lacks("the interface in use"))?;
+    let nic = cell.nic_to_peer().ok_or_else(|| cell.lacks("the interface in use"))?;
     let name = format!("interrupt coalescing of {}", nic.name);
     let coalescing = *nic
         .coalescing
@@ -62,13 +59,14 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, trips};
     use crate::setting::testing::{is_clear, is_found, known};
-    use narrows_model::host::Coalescing;
+    use narrows_model::host::{Coalescing, Nic};
+    use narrows_model::interfaces::Interfaces;
 
     #[test]
     fn a_long_wait_is_found_unless_the_driver_adapts() {
         let study = |rx_us: u32, adaptive_rx: bool| {
             let mut study = trips(120);
-            study.study.interface = Some("eth0".into());
+            study.study.interfaces = Interfaces::one(Some("eth0".into()));
             let coalescing = Coalescing {
                 rx_us,
                 rx_frames: 0,

@@ -74,7 +74,7 @@ fn sums_are_off(nic: &Nic, features: &BTreeMap<String, bool>) -> bool {
 fn judge(case: &Case<'_>) -> Verdict {
     let mut survey = Survey::default();
     let used: Vec<&str> =
-        case.summaries.iter().filter_map(|s| s.effective.interface.as_deref()).collect();
+        case.summaries.iter().flat_map(|summary| summary.settings.interfaces()).collect();
     let host = &case.study.host;
     let fast = survey.fast_nics(host, SPEED_BPS);
     let is_meant =

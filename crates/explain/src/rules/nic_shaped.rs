@@ -27,7 +27,7 @@ pub fn is_shaper(qdisc: &str) -> bool {
 
 fn judge(case: &Case<'_>) -> Verdict {
     let used: Vec<&str> =
-        case.summaries.iter().filter_map(|s| s.effective.interface.as_deref()).collect();
+        case.summaries.iter().flat_map(|summary| summary.settings.interfaces()).collect();
     let mut survey = Survey::default();
     for nic in &case.study.host.nics {
         let meant = (nic.physical && !is_down(nic)) || used.contains(&nic.name.as_str());

@@ -34,7 +34,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
-    let used = cell.summary.effective.congestion.as_deref().unwrap_or_default();
+    let used = cell.summary.congestion().unwrap_or_default();
     if !cell.is_tcp_stream() || cell.is_paced() || !PACING.contains(&used) {
         return Err(Blind::OtherKind);
     }

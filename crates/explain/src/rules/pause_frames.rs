@@ -35,14 +35,13 @@ enum Way {
 }
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let interface = case.study.study.interface.as_deref();
-    let nic = case.study.host.nics.iter().find(|nic| Some(nic.name.as_str()) == interface);
-    let link_bps = nic.and_then(|nic| Some(nic.speed_bps.value()?.0)).unwrap_or(LINK_BPS);
     let needs = "a stream over an interface whose driver counts pause frames";
-    measured::judge(case, needs, None, |cell| look(cell, link_bps))
+    measured::judge(case, needs, None, look)
 }
 
-fn look(cell: &Cell<'_>, link_bps: f64) -> Looked {
+fn look(cell: &Cell<'_>) -> Looked {
+    let rate_bps = cell.nic_to_peer().and_then(|nic| nic.speed_bps.value());
+    let link_bps = rate_bps.map_or(LINK_BPS, |rate| rate.0);
     let of = |way: Way, of_receiver: bool| {
         let ends = cell.done.iter().filter_map(|record| match of_receiver {
             true => record.receiver(),

@@ -123,7 +123,7 @@ fn look_at_probe(cell: &Cell<'_>, losses: &Losses, limited: &Limited) -> Looked 
 fn is_held_alike(cell: &Cell<'_>, losses: &Losses) -> bool {
     let repairs = cell.sent_count(keys::RECOVERIES).unwrap_or(0.0);
     // Congestion control that does not slow down at a loss is even because of that.
-    let used = cell.summary.effective.congestion.as_deref();
+    let used = cell.summary.congestion();
     let minds_loss = used.is_none_or(|used| matches!(used, "cubic" | "reno"));
     let rates = cell.rates().filter(|_| cell.summary.values.len() >= ALIKE_RUNS_MIN);
     minds_loss

@@ -26,7 +26,7 @@ const LIMIT: Limit = Limit {
     means: "the sender had data and no window",
     whose: "receiver",
     why,
-    buffer: |summary| summary.receiver_receive_buffer_bytes,
+    buffer: |summary| summary.smallest_receive_buffer(),
 };
 
 const SCALING: &str = "net.ipv4.tcp_window_scaling";
@@ -59,7 +59,7 @@ pub fn why(cell: &Cell<'_>) -> Why {
         };
     }
     let most = end.setting(BUFFERS).and_then(|text| text.split_whitespace().nth(2)?.parse().ok());
-    let used = cell.summary.receiver_receive_buffer_bytes.map(|bytes| bytes.0);
+    let used = cell.summary.smallest_receive_buffer().map(|bytes| bytes.0);
     match (most, used) {
         (Some(most), Some(used)) if 2 * used < most => Why {
             says: format!("the window stayed small though {BUFFERS} allows {most} B {}", end.at),

@@ -89,7 +89,7 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
 /// The congestion control that moved more beside it and does not slow down at each loss.
 fn until_then(case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     let (default, other) = congestion_control::compared(case.study, case.summaries)?;
-    let name = default.effective.congestion.as_deref()?;
+    let name = default.congestion()?;
     let (used, gain) = congestion_control::faster(name, default, other)?;
     let is_meant = default.label == cell.summary.label && !matches!(&*used, "cubic" | "reno");
     is_meant.then(|| {

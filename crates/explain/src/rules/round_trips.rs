@@ -82,7 +82,7 @@ enum Wait {
 /// What a cell's round trips wait for; `None` where they are short.
 fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
     let waits = trips.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE * trips.shortest_ns);
-    let has_nagle = cell.summary.effective.no_delay == Some(false);
+    let has_nagle = cell.summary.settings.senders().any(|end| end.no_delay == Some(false));
     let is_small = cell.trial.params.message_bytes.0 <= SMALL_BYTES;
     if waits && has_nagle && DELAYED_NS.contains(&trips.waited_ns()) {
         Some(Wait::Nagle)

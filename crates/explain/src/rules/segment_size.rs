@@ -31,19 +31,20 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     // Only TCP has segments. What a path allows is often learnt while the stream runs.
-    let first = cell.summary.effective.mss_bytes.map(f64::from).ok_or(Blind::OtherKind)?;
+    let first = cell.summary.settings.sender().and_then(|end| end.mss_bytes);
+    let first = first.map(f64::from).ok_or(Blind::OtherKind)?;
     let segment = cell.segment_bytes().map_or(first, |last| last.min(first));
     let nic = cell.sender().and_then(|end| end.nic());
     // An interface inside a namespace that was made for the run is not among the host's.
     if nic.is_none() && cell.trial.path != NetworkPath::Peer {
         return Err(Blind::OtherKind);
     }
-    let name = cell.summary.effective.interface.as_deref();
-    let mtu = nic.and_then(|nic| nic.mtu_bytes.value());
-    let (Some(name), Some(mtu)) = (name, mtu.map(|mtu| mtu.0 as f64)) else {
+    let known = nic.and_then(|nic| Some((nic.name.as_str(), nic.mtu_bytes.value()?.0 as f64)));
+    let Some((name, mtu)) = known else {
         return Err(cell.lacks("the MTU of the interface in use"));
     };
-    let first_path = cell.summary.effective.path_mtu_bytes.map(|bytes| bytes.0 as f64);
+    let first_path = cell.summary.settings.sender().and_then(|end| end.path_mtu_bytes);
+    let first_path = first_path.map(|bytes| bytes.0 as f64);
     let path = cell.path_mtu_bytes().or(first_path);
     let shrunk = segment + HEADERS_BYTES < mtu.min(65_535.0);
     let via = path.map_or(String::new(), |path| format!(", path MTU {path:.0} B"));

@@ -22,7 +22,7 @@ const LIMIT: Limit = Limit {
     means: "the send buffer was full and the window open",
     whose: "sender",
     why,
-    buffer: |summary| summary.effective.send_buffer_bytes,
+    buffer: |summary| summary.settings.senders().filter_map(|end| end.send_buffer_bytes).min(),
 };
 
 const BUFFERS: &str = "net.ipv4.tcp_wmem";

@@ -31,7 +31,8 @@ fn look(host: &Host, cell: &Cell<'_>) -> Looked {
     let first = cpus.0.first().ok_or(Blind::OtherKind)?;
     let node = host.node_of_cpu(*first);
     let on = node.ok_or_else(|| Blind::Lacks(Missing::unread(format!("node of CPU {first}"))))?;
-    let nic = cell.summary.effective.interface.as_deref().and_then(|name| host.nic(name));
+    let own = cell.summary.settings.ends().iter().filter(|end| end.host == near.host);
+    let nic = own.filter_map(|end| host.nic(end.effective.interface.as_deref()?)).next();
     let nic_node = nic.and_then(|nic| Some((nic.name.as_str(), *nic.node.value()?)));
     if nic_node.is_none() && memory.is_none() {
         return Err(Blind::OtherKind);

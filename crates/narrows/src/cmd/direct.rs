@@ -16,6 +16,7 @@ use narrows_hostctl::guard::Guard;
 use narrows_hostctl::netns;
 use narrows_model::container::Container;
 use narrows_model::host::{Host, Nic};
+use narrows_model::interfaces::Interfaces;
 use narrows_model::load::{Bind, CpuList, Params};
 use narrows_model::options::{flows, runs};
 use narrows_model::study::Study;
@@ -219,11 +220,12 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     let params = measurement.params(largest_cache(&host, &peer_hosts))?;
     // A peer with our own address is reached over loopback, whatever the address looks like.
     let path = if own_address == address { NetworkPath::Loopback } else { NetworkPath::Peer };
-    let interface = way::toward(address, own_address);
+    let ways = far.all_addresses().into_iter().map(|(own, there)| way::toward(there, own));
+    let interfaces: Interfaces = ways.collect();
     let sides = Sides {
         host: &host,
         peer_hosts: &peer_hosts,
-        interface: interface.as_deref(),
+        interface: interfaces.to(EndHost::Peer(0)),
         round_trip: far.round_trip(),
     };
     let mut trials = measurement.varied(measurement.trials(&params, path, &sides)?, &sides)?;
@@ -232,7 +234,7 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     if pattern.is_some() {
         far.can_meet()?;
     }
-    let study = measurement.study(path, interface, &far, &host)?;
+    let study = measurement.study(path, interfaces.clone(), &far, &host)?;
     // Until here there is nothing to clean up, and a peer may be slow to answer.
     let stop = stop::flag()?;
     let file = output::study_path(&args.out, measurement.command.as_str(), study.began_unix_ns);
@@ -244,7 +246,7 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     // Of an own address the NIC that has it is meant, though packets do not pass it.
     let nic = match path {
         NetworkPath::Loopback => address::interface(own_address),
-        _ => study.interface.clone(),
+        _ => study.interfaces.to(EndHost::Peer(0)).map(str::to_owned),
     };
     let _put_back = steer_interrupts(trials[0].irq(), sides_nic(&host, nic.as_deref()))?;
     Ok(Opened { far, host, peer_hosts, study, trials, file, store, stop, _put_back })
@@ -255,7 +257,7 @@ impl Measurement<'_> {
     fn study(
         &self,
         path: NetworkPath,
-        interface: Option<String>,
+        interfaces: Interfaces,
         far: &Far,
         host: &Host,
     ) -> Result<Study, Failure> {
@@ -263,7 +265,7 @@ impl Measurement<'_> {
         Ok(Study {
             peer: Some(args.hosts.join(", ") + if self.is_iperf3() { " (iperf3)" } else { "" }),
             together: args.hosts.len() > 1 && self.pattern()?.is_none(),
-            interface,
+            interfaces,
             began_unix_ns: output::now(),
             path_mtu_bytes: far.path_mtu(),
             cache_bytes: host.last_level_cache_bytes(),

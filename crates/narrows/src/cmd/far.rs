@@ -84,12 +84,16 @@ impl Far {
 
     /// This host's and the other's address, of the first pair.
     pub fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
+        self.all_addresses().into_iter().next()
+    }
+
+    /// This host's and the other's address, of each pair.
+    pub fn all_addresses(&self) -> Vec<(IpAddr, IpAddr)> {
         match self {
             Self::Agents { peers, .. } => {
-                let first = peers.iter().flatten().next();
-                first.map(|peer| (peer.own_address(), peer.address()))
+                peers.iter().flatten().map(|peer| (peer.own_address(), peer.address())).collect()
             }
-            Self::Iperf3(server) => Some((server.own_address(), server.at().ip())),
+            Self::Iperf3(server) => vec![(server.own_address(), server.at().ip())],
         }
     }
 

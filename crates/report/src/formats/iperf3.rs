@@ -156,8 +156,8 @@ fn end(summary: &Summary, record: &Record, trial: &Trial) -> Value {
         }
         end.insert("sum_sent".into(), sent);
     }
-    if let Some(congestion) = &summary.effective.congestion {
-        end.insert("sender_tcp_congestion".into(), congestion.clone().into());
+    if let Some(congestion) = summary.congestion() {
+        end.insert("sender_tcp_congestion".into(), congestion.into());
     }
     end.into()
 }

@@ -5,7 +5,7 @@ pub mod page;
 pub mod text;
 
 use crate::Analysis;
-use narrows_model::host::Host;
+use narrows_model::host::Nic;
 use narrows_model::record::Record;
 use narrows_model::result::Estimate;
 use narrows_model::seating::Axis;
@@ -60,10 +60,9 @@ fn moved(analysis: &Analysis<'_>, effect: &Effect) -> String {
 /// Whether facts say that the NIC between the ends is at this node.
 fn is_nics(analysis: &Analysis<'_>, axis: Axis, node: u32) -> bool {
     let stored = analysis.stored;
-    let at = |host: &Host, name: Option<&String>| {
-        name.and_then(|name| host.nic(name)).and_then(|nic| nic.node.value()) == Some(&node)
-    };
-    axis.is_here() && at(&stored.host, stored.study.interface.as_ref())
+    let leads = |nic: &&Nic| stored.study.interfaces.has(&nic.name);
+    let mut leading = stored.host.nics.iter().filter(leads);
+    axis.is_here() && leading.any(|nic| nic.node.value() == Some(&node))
 }
 
 /// What is said of an effect in a word or two.

@@ -96,7 +96,7 @@ fn short(tick: f64) -> String {
 fn point(summary: &Summary, axis: Axis) -> Option<Point<'_>> {
     let estimate = summary.estimate.as_ref()?;
     let x = match axis {
-        Axis::WorkingSet => (summary.effective.buffer_span_bytes.0.max(1) as f64).log2(),
+        Axis::WorkingSet => (summary.settings.sender()?.buffer_span_bytes.0.max(1) as f64).log2(),
         Axis::Load => summary.background.as_ref()?.value / 1e9,
     };
     Some(Point {

@@ -4,20 +4,21 @@ mod delays;
 mod memory;
 mod pairs;
 mod reconciled;
+mod set_up;
 mod traffic;
 
 pub use delays::delays;
 pub use memory::{memory_missing, memory_use, moves};
 pub use pairs::pairs;
+pub use set_up::{brief, path_of, set_up};
 pub use traffic::traffic;
 
+use self::set_up::{bound, cpus_of};
 use crate::Analysis;
 use narrows_model::host::{Host, Nic};
-use narrows_model::load::{Effective, Role};
-use narrows_model::options;
 use narrows_model::result::{Estimate, Prediction, Unit, Unstated, Weight};
 use narrows_model::study::Ended;
-use narrows_model::trial::{NetworkPath, Placement, Trial};
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::units::three_digits;
 use narrows_model::workload::Metric;
 use narrows_model::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
@@ -219,18 +220,6 @@ pub fn ending(analysis: &Analysis<'_>) -> String {
     }
 }
 
-/// How a trial was set up: everything that moves its figure, and the socket buffers.
-pub fn set_up(analysis: &Analysis<'_>, summary: &Summary) -> String {
-    let short = brief(analysis, summary);
-    if trial_is_memory(summary) || summary.effective.rdma.is_some() {
-        return short;
-    }
-    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
-    let asked = trial.and_then(|trial| trial.params.socket_buffer_bytes);
-    let asked = asked.map_or("auto".to_owned(), |bytes| bytes.to_string());
-    format!("{short}, socket buffers {asked}{}", in_force(summary))
-}
-
 /// What loaded memory while the trial ran, when something did.
 pub fn background_load(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
     let moved = middle(summary.background.as_ref()?);
@@ -252,100 +241,6 @@ pub fn background_load(analysis: &Analysis<'_>, summary: &Summary) -> Option<Str
 
 fn trial_is_memory(summary: &Summary) -> bool {
     matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
-}
-
-/// How a trial was set up, in half a line.
-pub fn brief(analysis: &Analysis<'_>, summary: &Summary) -> String {
-    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
-    let Some(trial) = trial else { return String::new() };
-    let (params, used) = (&trial.params, &summary.effective);
-    if trial_is_memory(summary) {
-        let node = params.memory.as_ref().and_then(|memory| memory.node);
-        let node = node.map_or(String::new(), |node| format!(", memory of node {node}"));
-        let pages = used.pages.as_deref().map_or(String::new(), |pages| format!(", {pages} pages"));
-        let span = format!("{} span{node}{pages}", used.buffer_span_bytes);
-        let variant = used.variant.as_deref().unwrap_or("-");
-        let cpus = cpus_of(&trial.place(Role::Receiver).cpus.0);
-        if summary.metric == Metric::LoadToUse {
-            let load = summary.background.as_ref().map_or(String::new(), |background| {
-                let readers = counted(used.background_threads as usize, "thread");
-                format!("; background load: {readers} that read {}", middle(background))
-            });
-            return format!("one thread on {cpus}, {span}{load}");
-        }
-        let crossing = match used.bus_percent_of_counted {
-            Some(percent) => {
-                format!("bytes counted x {} cross the bus", f64::from(percent) / 100.0)
-            }
-            None => "the C library decides how many bytes cross the bus".to_owned(),
-        };
-        let threads = counted(params.streams as usize, "thread");
-        return format!("{threads} on {cpus}, {span}, {variant}; {crossing}");
-    }
-    let flows = counted(params.streams as usize, "flow");
-    let mut parts = vec![
-        match summary.metric {
-            Metric::ConnectionRate => counted(params.streams as usize, "thread"),
-            Metric::PacketRate => format!("{flows} of {} frames", params.message_bytes),
-            _ => format!("{flows} of {} messages", params.message_bytes),
-        },
-        match params.stream.as_ref().and_then(|stream| stream.span_bytes) {
-            Some(_) => format!("buffers of {}", used.buffer_span_bytes),
-            None => "hot buffer".to_owned(),
-        },
-        format!("{} to {}", bound(trial.place(Role::Sender)), bound(trial.place(Role::Receiver))),
-    ];
-    match &used.rdma {
-        Some(rdma) => parts.extend(crate::rdma::set_up(trial, summary, rdma)),
-        None => parts.extend(engine(used)),
-    }
-    parts.extend(options::words(params, used));
-    parts.extend(conditions(trial));
-    parts.extend(used.congestion.clone().filter(|_| used.rdma.is_none()));
-    parts.join(", ")
-}
-
-/// How bytes are handed over, taken and waited for, where that is not the ordinary way.
-fn engine(used: &Effective) -> Option<String> {
-    let sender = used.sender.as_deref().unwrap_or("write");
-    let receiver = used.receiver.as_deref().unwrap_or("recv");
-    let wait = used.wait.as_deref().filter(|wait| *wait != "block");
-    let plain = ["write", "send"].contains(&sender) && receiver == "recv";
-    let calls = (!plain).then(|| format!("{sender} to {receiver}"));
-    let parts: Vec<String> = calls.into_iter().chain(wait.map(str::to_owned)).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-/// `CPU 3`, `4 CPUs`, or that none was chosen.
-fn cpus_of(cpus: &[u32]) -> String {
-    match cpus {
-        [] => "unpinned".to_owned(),
-        [one] => format!("CPU {one}"),
-        many => counted(many.len(), "CPU"),
-    }
-}
-
-/// The CPUs of threads, and that each may run on all of them where it may.
-fn bound(place: &Placement) -> String {
-    let each = if place.is_free() { " (each thread on any)" } else { "" };
-    format!("{}{each}", cpus_of(&place.cpus.0))
-}
-
-/// Where the ends ran, as far as it was asked for.
-fn conditions(trial: &Trial) -> Vec<String> {
-    let mut parts = Vec::new();
-    for (role, whose) in [(Role::Sender, "sender"), (Role::Receiver, "receiver")] {
-        let node = trial.place(role).node;
-        parts.extend(node.map(|node| format!("{whose}'s buffers on node {node}")));
-    }
-    let Some(near) = trial.controllers() else { return parts };
-    parts.extend(near.irq.as_ref().map(|cpus| format!("NIC's interrupts on {}", cpus_of(&cpus.0))));
-    parts.extend(near.container.as_ref().map(|inside| format!("this end in {inside}")));
-    if let Some(bind) = &near.bind {
-        parts.extend(bind.address.map(|address| format!("from {address}")));
-        parts.extend(bind.device.as_ref().map(|device| format!("by {device}")));
-    }
-    parts
 }
 
 /// What trials that ran at once reached together.
@@ -377,19 +272,6 @@ pub fn copy_share(analysis: &Analysis<'_>) -> Option<String> {
     ))
 }
 
-/// What the kernel says of the path, and the socket buffers asked for and given.
-pub fn path_of(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
-    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label)?;
-    let used = &summary.effective;
-    used.interface.as_ref()?;
-    let mut parts = vec![format!("by {}", used.interface.as_deref().unwrap_or("-"))];
-    parts.extend(used.path_mtu_bytes.map(|mtu| format!("path MTU {} B", mtu.0)));
-    parts.extend(used.mss_bytes.map(|mss| format!("segments {mss} B")));
-    let asked = trial.params.socket_buffer_bytes.map_or("auto".to_owned(), |b| b.to_string());
-    parts.push(format!("socket buffers {asked}{}", in_force(summary)));
-    Some(parts.join(", "))
-}
-
 /// The CPUs of both hosts that were busy for a tenth of the time or more.
 pub fn busy_cpus(summary: &Summary) -> Option<String> {
     let of = |name: &str, cpus: &[BusyCpu]| {
@@ -418,15 +300,6 @@ pub fn overhead(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
             100.0 * controller
         )
     })
-}
-
-/// The socket buffers read back as the flow began, send and receive.
-fn in_force(summary: &Summary) -> String {
-    let send = summary.effective.send_buffer_bytes;
-    match (send, summary.receiver_receive_buffer_bytes) {
-        (Some(send), Some(receive)) => format!(", {send} and {receive} at first"),
-        _ => String::new(),
-    }
 }
 
 /// What became of messages that nobody acknowledges.
