@@ -81,10 +81,8 @@ impl Address {
     }
 
     fn authority(&self) -> String {
-        let host = match self.host.contains(':') {
-            true => format!("[{}]", self.host),
-            false => self.host.clone(),
-        };
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         match self.port {
             PORT => host,
             port => format!("{host}:{port}"),
@@ -125,8 +123,10 @@ fn host_and_port(authority: &str) -> Result<(String, u16), BadAddress> {
             None => (authority, None),
         },
     };
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if host.is_empty() || !(host.contains(':') || host.chars().all(is_name)) {
+    if host.is_empty()
+        || !(host.contains(':')
+            || host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')))
+    {
         return Err(bad());
     }
     let number = |port: &str| port.parse().ok().filter(|port| *port > 0);
@@ -146,8 +146,12 @@ fn start(path: &str) -> Option<String> {
     }
     let whole = format!("/{path}");
     let id = whole.strip_prefix(SYSTEMS)?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '~' | ':');
-    (!id.is_empty() && id.chars().all(plain) && !matches!(id, "." | "..")).then_some(whole)
+    (!id.is_empty()
+        && id
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '~' | ':'))
+        && !matches!(id, "." | ".."))
+    .then_some(whole)
 }
 
 #[cfg(test)]

@@ -159,10 +159,7 @@ pub fn ask(
 fn work(order: &Order, client: &Client, told: &Sender<Progress>) -> Result<Found, BmcError> {
     let session = Session::begin(client, order)?;
     let found = Walk::new(client, &session, order, told).all();
-    let found = match order.stopped.load(Ordering::Relaxed) {
-        true => Err(BmcError::Stopped),
-        false => found,
-    };
+    let found = if order.stopped.load(Ordering::Relaxed) { Err(BmcError::Stopped) } else { found };
     session.end(client, order);
     found
 }

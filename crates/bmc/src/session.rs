@@ -64,9 +64,10 @@ impl Session {
     /// controllers have room for few: after a stop it is ended over a connection of its own.
     pub fn end(self, client: &Client, order: &Order) {
         let Some(resource) = &self.resource else { return };
-        let own = match order.stopped.load(Ordering::Relaxed) {
-            true => client.anew(LEAVE_WITHIN),
-            false => Ok(client.clone()),
+        let own = if order.stopped.load(Ordering::Relaxed) {
+            client.anew(LEAVE_WITHIN)
+        } else {
+            Ok(client.clone())
         };
         // Nothing is left to do where the controller does not take it.
         let _ = own.and_then(|own| own.delete(resource, &self.pass));

@@ -141,17 +141,17 @@ impl<'a> Walk<'a> {
         }
         let resource: Value = serde_json::from_slice(&answer.body).map_err(|error| {
             let why = error.to_string();
-            match error.is_eof() && !answer.body.is_empty() {
-                true => BmcError::CutShort { at: at.clone(), path: path.clone(), why },
-                false => BmcError::NotRedfish { at: at.clone(), path: path.clone(), why },
+            if error.is_eof() && !answer.body.is_empty() {
+                BmcError::CutShort { at: at.clone(), path: path.clone(), why }
+            } else {
+                BmcError::NotRedfish { at: at.clone(), path: path.clone(), why }
             }
         })?;
-        match resource.is_object() && (!is_first || kind(&resource).is_some()) {
-            true => Ok(Some(resource)),
-            false => {
-                let why = "an object with @odata.type is missing".to_owned();
-                Err(BmcError::NotRedfish { at, path, why })
-            }
+        if resource.is_object() && (!is_first || kind(&resource).is_some()) {
+            Ok(Some(resource))
+        } else {
+            let why = "an object with @odata.type is missing".to_owned();
+            Err(BmcError::NotRedfish { at, path, why })
         }
     }
 

@@ -199,9 +199,10 @@ impl Guest {
         if self.proved {
             return Standing::Proved;
         }
-        match self.door.lock().strangers.contains_key(&self.number) {
-            true => Standing::Stranger,
-            false => Standing::Dropped,
+        if self.door.lock().strangers.contains_key(&self.number) {
+            Standing::Stranger
+        } else {
+            Standing::Dropped
         }
     }
 }

@@ -230,12 +230,11 @@ impl Starter {
         match call {
             Call::Begin { session, address } => {
                 self.session = None;
-                match self.may_listen_on(address) {
-                    true => self.session = Some(Session::begin(session, address)),
-                    false => {
-                        let why = format!("this agent does not offer ends on {address}");
-                        return Some(Said { session, reply: Reply::Refused { why } });
-                    }
+                if self.may_listen_on(address) {
+                    self.session = Some(Session::begin(session, address))
+                } else {
+                    let why = format!("this agent does not offer ends on {address}");
+                    return Some(Said { session, reply: Reply::Refused { why } });
                 }
                 None
             }

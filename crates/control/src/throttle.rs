@@ -36,9 +36,10 @@ impl<K: Ord + Copy> Throttle<K> {
             (span.began, span.said) = (now, 0);
         }
         let may = span.said < LINES_MAX;
-        match may {
-            true => span.said += 1,
-            false => span.left_out += 1,
+        if may {
+            span.said += 1
+        } else {
+            span.left_out += 1
         }
         may
     }

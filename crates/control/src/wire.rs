@@ -361,12 +361,10 @@ impl Wire {
                     return Ok(false);
                 }
                 self.silent = self.silent.saturating_add(look);
-                match self.silent > self.silent_max {
-                    true => Err(ControlError::Vanished {
-                        peer: self.peer.clone(),
-                        silent: self.silent_max,
-                    }),
-                    false => Ok(false),
+                if self.silent > self.silent_max {
+                    Err(ControlError::Vanished { peer: self.peer.clone(), silent: self.silent_max })
+                } else {
+                    Ok(false)
                 }
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
@@ -430,10 +428,7 @@ fn handshake(
 
 /// A hang-up, or a refusal.
 fn lost_or(error: &std::io::Error, says: String) -> ControlError {
-    match is_hang_up(error) {
-        true => ControlError::HungUp(says),
-        false => ControlError::Refused(says),
-    }
+    if is_hang_up(error) { ControlError::HungUp(says) } else { ControlError::Refused(says) }
 }
 
 /// One frame of at most so many bytes: nothing larger is held for who has proved nothing.

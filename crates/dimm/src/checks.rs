@@ -209,10 +209,7 @@ fn pairs(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contradi
             through.map(Iterator::collect).collect::<Vec<Vec<usize>>>()
         })
         .all(|channels| is_even(board, channels));
-    match !even_here && even_there {
-        true => Err(Contradiction::Pairs),
-        false => Ok(()),
-    }
+    if !even_here && even_there { Err(Contradiction::Pairs) } else { Ok(()) }
 }
 
 /// Where nobody's manual speaks for a placement, the modules must: each processor that is fitted
@@ -228,13 +225,15 @@ fn evident(board: &Board<'_>, places: &[Option<SlotPlace>]) -> Result<(), Contra
         .collect();
     let every = filled.len() == board.fitted()
         && filled.iter().all(|channels| {
-            let held =
-                |slots: &Vec<usize>| slots.iter().any(|slot| holds_dram(&board.slots[*slot]));
-            channels.len() == all && channels.iter().all(held)
+            channels.len() == all
+                && channels
+                    .iter()
+                    .all(|slots| slots.iter().any(|slot| holds_dram(&board.slots[*slot])))
         });
-    match every && is_even(board, filled.into_iter().flatten().collect()) {
-        true => Ok(()),
-        false => Err(Contradiction::Unconfirmed),
+    if every && is_even(board, filled.into_iter().flatten().collect()) {
+        Ok(())
+    } else {
+        Err(Contradiction::Unconfirmed)
     }
 }
 

@@ -193,9 +193,12 @@ fn letters(channels: &[Channel], platform: &Platform) -> Option<BTreeMap<Channel
     let places = places.filter(|places| places.len() == all && channels.len() == all)?;
     let (first, last) = (*places.first_key_value()?.0, *places.last_key_value()?.0);
     let in_a_row = usize::from(last - first) + 1 == all && usize::from(first).is_multiple_of(all);
-    let letter =
-        |(place, label): (&u8, &&ChannelId)| ((*label).clone(), char::from(b'A' + (place - first)));
-    (!platform.sets.is_empty() && in_a_row).then(|| places.iter().map(letter).collect())
+    (!platform.sets.is_empty() && in_a_row).then(|| {
+        places
+            .iter()
+            .map(|(place, label)| ((*label).clone(), char::from(b'A' + (place - first))))
+            .collect()
+    })
 }
 
 /// Where a label stands among all: 2 for `C`, 5 for `N0C5`, channel 5 of node 0.

@@ -288,9 +288,10 @@ fn wanted(
     wanted: usize,
     fits: fn(usize, usize) -> bool,
 ) -> Result<(), WhyNot> {
-    match wanted > 0 && found > 0 && fits(found, wanted) {
-        true => Ok(()),
-        false => Err(WhyNot::Count { what, found, wanted }),
+    if wanted > 0 && found > 0 && fits(found, wanted) {
+        Ok(())
+    } else {
+        Err(WhyNot::Count { what, found, wanted })
     }
 }
 
@@ -307,9 +308,10 @@ fn through(rule: &Rule, row: &[Found], each: usize) -> Result<Vec<ChannelId>, Wh
             // Counted from 1 or from 0.
             let base = first.get(&found.unit).copied().unwrap_or(1).min(1);
             let index = (found.number - base) as usize % each.max(1) + 1;
-            match rule.units > 1 {
-                true => ChannelId::from(format!("{}.{index}", found.unit)),
-                false => ChannelId::numbered(index),
+            if rule.units > 1 {
+                ChannelId::from(format!("{}.{index}", found.unit))
+            } else {
+                ChannelId::numbered(index)
             }
         })
         .collect())
@@ -317,12 +319,13 @@ fn through(rule: &Rule, row: &[Found], each: usize) -> Result<Vec<ChannelId>, Wh
 
 /// Numbers without gaps in each board or riser: with gaps, slots are missing from the table.
 fn in_one_row(row: &[Found]) -> Result<(), WhyNot> {
-    match row
+    if row
         .windows(2)
         .all(|pair| pair[0].unit != pair[1].unit || pair[1].number == pair[0].number + 1)
     {
-        true => Ok(()),
-        false => Err(WhyNot::Gaps),
+        Ok(())
+    } else {
+        Err(WhyNot::Gaps)
     }
 }
 

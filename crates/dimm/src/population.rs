@@ -130,9 +130,10 @@ pub enum SlotsFrom {
 /// The slots are the driver's when they and its list of modules are one fact.
 pub fn slots_from(memory: &Memory) -> SlotsFrom {
     let known = memory.slots.value().is_some() && memory.controllers.value().is_some();
-    match known && memory.slots.source() == memory.controllers.source() {
-        true => SlotsFrom::Driver,
-        false => SlotsFrom::Firmware,
+    if known && memory.slots.source() == memory.controllers.source() {
+        SlotsFrom::Driver
+    } else {
+        SlotsFrom::Firmware
     }
 }
 
@@ -231,9 +232,10 @@ pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, Missing> {
         }
     }
     let sockets: Vec<Socket> = sockets.into_values().collect();
-    match sockets.iter().any(|socket| !socket.populated().is_empty()) {
-        true => Ok(sockets),
-        false => Err(Missing::Modules),
+    if sockets.iter().any(|socket| !socket.populated().is_empty()) {
+        Ok(sockets)
+    } else {
+        Err(Missing::Modules)
     }
 }
 
@@ -298,9 +300,10 @@ pub fn balance(sockets: &[Socket], sets: Option<&Sets>) -> Balance {
     if sockets_differ(sockets) {
         return Balance::SocketAsymmetric;
     }
-    match each.iter().all(|one| *one == Some(Balance::Balanced)) {
-        true => Balance::Balanced,
-        false => Balance::NearBalanced,
+    if each.iter().all(|one| *one == Some(Balance::Balanced)) {
+        Balance::Balanced
+    } else {
+        Balance::NearBalanced
     }
 }
 

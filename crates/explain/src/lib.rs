@@ -82,10 +82,7 @@ pub fn judge_host(host: &Host) -> Vec<Judged> {
 }
 
 fn verdict(rule: &Rule, case: &Case<'_>) -> Judged {
-    let verdict = match rule.of_host {
-        true => peers::verdict(rule, case),
-        false => (rule.judge)(case),
-    };
+    let verdict = if rule.of_host { peers::verdict(rule, case) } else { (rule.judge)(case) };
     Judged { rule: rule.name.to_owned(), asks: rule.asks.to_owned(), verdict }
 }
 

@@ -231,19 +231,13 @@ static NAMED: &[Named] = &[
         rule: "path-reordering",
         what: "reordering of packets on the path",
         sureness: Sureness::Counted,
-        holds: |cell| match is_rather_late(cell) {
-            true => Holds::Yes,
-            false => Holds::No,
-        },
+        holds: |cell| if is_rather_late(cell) { Holds::Yes } else { Holds::No },
     },
     Named {
         rule: "path-duplicates",
         what: "duplication of packets on the path",
         sureness: Sureness::Counted,
-        holds: |cell| match is_rather_late(cell) {
-            true => Holds::Perhaps,
-            false => Holds::Yes,
-        },
+        holds: |cell| if is_rather_late(cell) { Holds::Perhaps } else { Holds::Yes },
     },
     Named {
         rule: "congestion-control",
@@ -334,14 +328,13 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     let all: Vec<&Named> = NAMED.iter().filter(|named| is_found(named.rule)).collect();
     let named = all.iter().find(|named| (named.holds)(cell) == Holds::Yes);
     let named = named.map(|named| named.answer(named.sureness, case, cell));
-    let rest = || {
-        let of = all.iter().find(|named| (named.holds)(cell) == Holds::Perhaps);
-        of.map(|named| named.answer(Sureness::Possible, case, cell))
-    };
     let (rule, what, sureness) = outpaced(case, cell)
         .or(named)
         .or_else(|| of_ends(cell, found))
-        .or_else(rest)
+        .or_else(|| {
+            let of = all.iter().find(|named| (named.holds)(cell) == Holds::Perhaps);
+            of.map(|named| named.answer(Sureness::Possible, case, cell))
+        })
         .unwrap_or_else(|| {
             (None, "nothing that was checked explains the rate".to_owned(), Sureness::Unexplained)
         });

@@ -305,9 +305,10 @@ pub fn round_trips(cell: &Cell<'_>) -> Option<String> {
             all.into_iter().reduce(f64::max)
         })?,
     );
-    let range = match low < high {
-        true => format!(", {:.0} to {:.0} in all flows and the window", low / 1e3, high / 1e3),
-        false => String::new(),
+    let range = if low < high {
+        format!(", {:.0} to {:.0} in all flows and the window", low / 1e3, high / 1e3)
+    } else {
+        String::new()
     };
     Some(format!("; round trip {:.0} us{range}", middle / 1e3))
 }
@@ -438,12 +439,14 @@ pub mod testing {
         let length_ns = Nanos(SECOND_NS / bytes.len() as u64);
         for record in &mut study.records {
             if let Some(end) = record.of_mut(Role::Receiver).next() {
-                let of = |(number, bytes): (u64, &u64)| Interval {
-                    start_ns: Nanos(number * length_ns.0),
-                    length_ns,
-                    bytes: Bytes(*bytes),
-                };
-                end.intervals = (0..).zip(bytes).map(of).collect();
+                end.intervals = (0..)
+                    .zip(bytes)
+                    .map(|(number, bytes)| Interval {
+                        start_ns: Nanos(number * length_ns.0),
+                        length_ns,
+                        bytes: Bytes(*bytes),
+                    })
+                    .collect();
             }
         }
     }

@@ -78,9 +78,10 @@ fn is_kernels(from: &Source) -> bool {
 
 /// The question does not arise, by what is not there; unknown where nobody looked for that.
 pub fn absent(host: &Host, what: &str, because: &str) -> Verdict {
-    match is_kernel_read(host) {
-        true => Verdict::NotApplicable { why: not_so(because) },
-        false => Verdict::unknown(Missing::unread(what)),
+    if is_kernel_read(host) {
+        Verdict::NotApplicable { why: not_so(because) }
+    } else {
+        Verdict::unknown(Missing::unread(what))
     }
 }
 

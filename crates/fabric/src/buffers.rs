@@ -98,11 +98,14 @@ impl Lossless {
         classes: u32,
         buffer_bytes: Option<Bytes>,
     ) -> Self {
-        let each = |held: &PortsHeld| {
-            let class = held.headroom_bytes?.0;
-            Some(class * u64::from(held.ports) * u64::from(classes))
-        };
-        let needed_bytes = ports.iter().map(each).sum::<Option<u64>>().map(Bytes);
+        let needed_bytes = ports
+            .iter()
+            .map(|held| {
+                let class = held.headroom_bytes?.0;
+                Some(class * u64::from(held.ports) * u64::from(classes))
+            })
+            .sum::<Option<u64>>()
+            .map(Bytes);
         let room = match needed_bytes.zip(buffer_bytes) {
             Some((needed, has)) if needed <= has => Room::Fits,
             Some(_) => Room::TooSmall,

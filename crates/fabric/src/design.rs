@@ -178,9 +178,10 @@ fn check(asked: &Asked) -> Result<(), FabricError> {
             return Err(FabricError::Speed(rate.0));
         }
     }
-    match (0.25..=100.0).contains(&asked.oversubscription) {
-        true => Ok(()),
-        false => Err(FabricError::Oversubscription(asked.oversubscription)),
+    if (0.25..=100.0).contains(&asked.oversubscription) {
+        Ok(())
+    } else {
+        Err(FabricError::Oversubscription(asked.oversubscription))
     }
 }
 

@@ -30,9 +30,12 @@ impl Leaf {
     pub fn of(switch: &Switch, wanted: Wanted) -> Option<Self> {
         let ports = &switch.ports;
         let pairs = (0..ports.len()).flat_map(|down| (0..ports.len()).map(move |up| (down, up)));
-        let leaves = pairs.filter_map(|(down, up)| match down == up {
-            true => one_kind(&ports[down], wanted),
-            false => two_kinds(&ports[down], &ports[up], wanted),
+        let leaves = pairs.filter_map(|(down, up)| {
+            if down == up {
+                one_kind(&ports[down], wanted)
+            } else {
+                two_kinds(&ports[down], &ports[up], wanted)
+            }
         });
         // Of equal leaves the one with the fewest cables.
         leaves.max_by_key(|leaf| (leaf.host_ports, u32::MAX - leaf.uplinks))

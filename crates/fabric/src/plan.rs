@@ -126,10 +126,7 @@ pub fn leaving_share(design: &Design) -> f64 {
 /// What every host gets of its rate in an exchange of all with all, by design.
 pub fn all_to_all(design: &Design) -> BitsPerSecond {
     let leaving = leaving_share(design);
-    let share = match leaving > 0.0 {
-        true => (design.share_on_paper() / leaving).min(1.0),
-        false => 1.0,
-    };
+    let share = if leaving > 0.0 { (design.share_on_paper() / leaving).min(1.0) } else { 1.0 };
     BitsPerSecond(design.rate_bits_per_second.0 * share)
 }
 

@@ -49,11 +49,9 @@ pub fn places(root: &Root) -> Vec<CpuPlace> {
     }
     // Old kernels number the cores of each node of a package from 0.
     let is_unique = |one: &Listed| one.cores == cores.get(&one.place.package).map(BTreeSet::len);
-    let of = |one: &Listed| match is_unique(one) {
-        true => one.place,
-        false => CpuPlace { core: None, ..one.place },
-    };
-    all.iter().map(of).collect()
+    all.iter()
+        .map(|one| if is_unique(one) { one.place } else { CpuPlace { core: None, ..one.place } })
+        .collect()
 }
 
 fn listed(text: &str) -> Result<Vec<Listed>, BadList> {

@@ -183,9 +183,10 @@ fn irqs(root: &Root, device: Option<&str>, path: &[PciHop]) -> Fact<Vec<Irq>> {
             node: node.value().and_then(|node| u32::try_from(*node).ok()),
         });
     }
-    match irqs.is_empty() {
-        true => Fact::absent(format!("/{dir}/msi_irqs")),
-        false => Fact::known(irqs, "/proc/irq/*/smp_affinity_list"),
+    if irqs.is_empty() {
+        Fact::absent(format!("/{dir}/msi_irqs"))
+    } else {
+        Fact::known(irqs, "/proc/irq/*/smp_affinity_list")
     }
 }
 

@@ -105,10 +105,7 @@ fn of_tree(tree: Tree, path: &Path) -> Result<Vec<Part>, NoHost> {
             sections::is_report(text) || hwloc::is_topology(text) || readers::of(text).is_some();
         is_known.then(|| part_of(text.as_bytes(), Path::new(name)))
     });
-    match found.is_empty() {
-        true => Err(NoHost::Folder(path.to_owned())),
-        false => Ok(found),
-    }
+    if found.is_empty() { Err(NoHost::Folder(path.to_owned())) } else { Ok(found) }
 }
 
 fn folder(path: &Path) -> Result<Vec<Part>, NoHost> {
@@ -281,9 +278,10 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Malformed> {
 fn limited(from: impl Read) -> Result<Vec<u8>, Malformed> {
     let mut bytes = Vec::new();
     from.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > FILE_BYTES_MAX {
-        true => Err(Malformed::TooLarge(FILE_BYTES_MAX)),
-        false => Ok(bytes),
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        Err(Malformed::TooLarge(FILE_BYTES_MAX))
+    } else {
+        Ok(bytes)
     }
 }
 

@@ -74,9 +74,10 @@ fn port(root: &Root, name: &str, number: u32) -> RdmaPort {
 /// The entries of a port's table that are set; a table has 128 and more, most of them zero.
 fn gids(root: &Root, table: &str, kinds: &str) -> Fact<Vec<Gid>> {
     let numbers = root.numbered(table, "");
-    match numbers.is_empty() {
-        true => Fact::absent(format!("/{table}")),
-        false => Fact::known(
+    if numbers.is_empty() {
+        Fact::absent(format!("/{table}"))
+    } else {
+        Fact::known(
             numbers
                 .into_iter()
                 .filter_map(|index| {
@@ -87,7 +88,7 @@ fn gids(root: &Root, table: &str, kinds: &str) -> Fact<Vec<Gid>> {
                 })
                 .collect(),
             format!("/{table}/*"),
-        ),
+        )
     }
 }
 

@@ -214,9 +214,10 @@ fn iommu(root: &Root) -> Fact<String> {
         *types.entry(kind).or_default() += 1;
     }
     let each = types.iter().map(|(kind, groups)| format!("{kind} for {groups} groups"));
-    match types.is_empty() {
-        true => Fact::absent(format!("/{GROUPS} is empty: devices reach memory untranslated")),
-        false => Fact::known(each.collect::<Vec<_>>().join(", "), format!("/{GROUPS}/*/type")),
+    if types.is_empty() {
+        Fact::absent(format!("/{GROUPS} is empty: devices reach memory untranslated"))
+    } else {
+        Fact::known(each.collect::<Vec<_>>().join(", "), format!("/{GROUPS}/*/type"))
     }
 }
 
@@ -246,9 +247,10 @@ fn filters(root: &Root) -> Fact<String> {
             None => format!("{name} (built in)"),
         })
         .collect();
-    match loaded.is_empty() {
-        true => Fact::absent("/sys/module: none of the packet filter's modules"),
-        false => Fact::known(loaded.join(", "), "/sys/module/*/refcnt"),
+    if loaded.is_empty() {
+        Fact::absent("/sys/module: none of the packet filter's modules")
+    } else {
+        Fact::known(loaded.join(", "), "/sys/module/*/refcnt")
     }
 }
 
@@ -266,8 +268,9 @@ fn memlock(root: &Root) -> Fact<String> {
 /// Whether the daemon that moves interrupts runs: it keeps a socket in its folder.
 fn daemon(root: &Root) -> Fact<String> {
     const DIR: &str = "run/irqbalance";
-    match root.has(DIR) {
-        true => Fact::known("irqbalance runs".to_owned(), format!("/{DIR}")),
-        false => Fact::absent(format!("/{DIR}")),
+    if root.has(DIR) {
+        Fact::known("irqbalance runs".to_owned(), format!("/{DIR}"))
+    } else {
+        Fact::absent(format!("/{DIR}"))
     }
 }

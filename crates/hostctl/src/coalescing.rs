@@ -10,8 +10,9 @@ pub const WORDS: [&str; 6] =
 /// The value of a word, `on`, `off` or a number, as `ethtool -c` shows it.
 pub fn get(device: &str, word: &str, namespace: Option<&str>) -> Result<String, HostError> {
     let text = ethtool(&["-c", device], namespace)?;
-    let none = || HostError::Machine(format!("ethtool -c {device} tells no {word}"));
-    value(&text, word).map(str::to_owned).ok_or_else(none)
+    value(&text, word)
+        .map(str::to_owned)
+        .ok_or_else(|| HostError::Machine(format!("ethtool -c {device} tells no {word}")))
 }
 
 /// `Adaptive RX: off  TX: on`, `rx-usecs: 3`; `None` where it is not told, or as `n/a`.
@@ -45,9 +46,10 @@ pub fn set(
     }
     ethtool(&["-C", device, word, value], namespace)?;
     let has = get(device, word, namespace)?;
-    match has == value {
-        true => Ok(()),
-        false => Err(HostError::Machine(format!("{device} made {word} {has} of {value}"))),
+    if has == value {
+        Ok(())
+    } else {
+        Err(HostError::Machine(format!("{device} made {word} {has} of {value}")))
     }
 }
 

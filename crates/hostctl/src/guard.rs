@@ -208,10 +208,7 @@ fn put_back(settings: &[Was]) -> Result<(), HostError> {
             failed.push(format!("{} was {} and cannot be put back: {error}", was.path, was.value));
         }
     }
-    match failed.is_empty() {
-        true => Ok(()),
-        false => Err(HostError::Machine(failed.join("; "))),
-    }
+    if failed.is_empty() { Ok(()) } else { Err(HostError::Machine(failed.join("; "))) }
 }
 
 #[cfg(test)]

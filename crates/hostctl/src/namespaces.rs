@@ -195,14 +195,13 @@ pub const HUGE_PAGES: &str = "vm.nr_hugepages";
 /// The file of a kernel setting of the network, by its name with dots.
 pub fn sysctl_path(name: &str) -> Result<String, HostError> {
     let known = name.starts_with("net.") || name == HUGE_PAGES;
-    match known
+    if known
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
         && !name.contains("..")
     {
-        true => Ok(format!("/proc/sys/{}", name.replace('.', "/"))),
-        false => {
-            Err(HostError::Order(format!("'{name}' is neither a network setting nor {HUGE_PAGES}")))
-        }
+        Ok(format!("/proc/sys/{}", name.replace('.', "/")))
+    } else {
+        Err(HostError::Order(format!("'{name}' is neither a network setting nor {HUGE_PAGES}")))
     }
 }
 

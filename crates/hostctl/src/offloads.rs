@@ -34,9 +34,10 @@ pub(crate) fn ethtool(words: &[&str], namespace: Option<&str>) -> Result<String,
         }
     };
     let ran = command.args(words).output().map_err(|error| wrong(error.to_string()))?;
-    match ran.status.success() {
-        true => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),
-        false => Err(wrong(String::from_utf8_lossy(&ran.stderr).trim().to_owned())),
+    if ran.status.success() {
+        Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+    } else {
+        Err(wrong(String::from_utf8_lossy(&ran.stderr).trim().to_owned()))
     }
 }
 
@@ -67,11 +68,10 @@ pub fn set(
 ) -> Result<(), HostError> {
     listed(feature)?;
     ethtool(&["-K", device, feature, word(on)], namespace)?;
-    match get(device, feature, namespace)? == on {
-        true => Ok(()),
-        false => {
-            Err(HostError::Machine(format!("{device} does not switch {feature} {}", word(on))))
-        }
+    if get(device, feature, namespace)? == on {
+        Ok(())
+    } else {
+        Err(HostError::Machine(format!("{device} does not switch {feature} {}", word(on))))
     }
 }
 
@@ -93,8 +93,9 @@ pub fn parts(path: &str) -> Option<(&str, &str)> {
 
 /// Whether this can name an interface. One that begins with a hyphen would be read as an option.
 pub(crate) fn is_device(name: &str) -> bool {
-    let is_sound = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
-    !name.is_empty() && !name.starts_with('-') && name.chars().all(is_sound)
+    !name.is_empty()
+        && !name.starts_with('-')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-@".contains(c))
 }
 
 #[cfg(test)]

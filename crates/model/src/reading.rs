@@ -267,12 +267,13 @@ impl Key {
             .unwrap_or((Moment::Closing, rest));
         let (name, unit) = rest.rsplit_once('_')?;
         let unit = Unit::named(unit)?;
-        let kind = match keys::GAUGES
+        let kind = if keys::GAUGES
             .iter()
             .any(|gauge| (gauge.source, gauge.name, gauge.unit) == (source, name, unit))
         {
-            true => Kind::Gauge(moment),
-            false => Kind::Counter,
+            Kind::Gauge(moment)
+        } else {
+            Kind::Counter
         };
         let key = Self { source, scope, name: Cow::Owned(name.to_owned()), unit, kind };
         (key.to_string() == text).then_some(key)

@@ -304,8 +304,8 @@ impl StoredStudy {
         name.map_or_else(|| format!("peer {}", at + 1), str::to_owned)
     }
 
-    /// The interface by which this host's end of a trial reaches the other; `None` where that is not
-    /// known, and of trials without an end here.
+    /// The interface by which this host's end of a trial reaches the other; `None` where that is
+    /// not known, and of trials without an end here.
     pub fn interface_of(&self, trial: &Trial) -> Option<&str> {
         let mut pairs = trial.pairs();
         pairs.find_map(|pair| match (pair.sender.host, pair.receiver.host) {
@@ -320,12 +320,13 @@ impl StoredStudy {
     /// The facts of the only host that a trial's pairs have at the other end; `None` where there
     /// are several, and where its facts are not here.
     pub fn far_host(&self, trial: &Trial) -> Option<&Host> {
-        let at = |host: EndHost| match host {
-            EndHost::Peer(at) => Some(at),
-            EndHost::Controller => None,
-        };
         let ends = trial.pairs().flat_map(|pair| [pair.sender.host, pair.receiver.host]);
-        let far: BTreeSet<u32> = ends.filter_map(at).collect();
+        let far: BTreeSet<u32> = ends
+            .filter_map(|host| match host {
+                EndHost::Peer(at) => Some(at),
+                EndHost::Controller => None,
+            })
+            .collect();
         let only = far.first().filter(|_| far.len() == 1)?;
         self.peer_hosts.get(*only as usize)
     }

@@ -31,20 +31,23 @@ pub fn sent() -> BTreeMap<String, u64> {
 }
 
 fn interfaces(text: &str) -> BTreeMap<String, u64> {
-    let line = |line: &str| {
-        let (name, rest) = line.split_once(':')?;
-        Some((name.trim().to_owned(), rest.split_whitespace().nth(8)?.parse().ok()?))
-    };
-    text.lines().filter_map(line).collect()
+    text.lines()
+        .filter_map(|line| {
+            let (name, rest) = line.split_once(':')?;
+            Some((name.trim().to_owned(), rest.split_whitespace().nth(8)?.parse().ok()?))
+        })
+        .collect()
 }
 
 /// What each sent since then, in bytes; what was not there then is left out.
 pub fn since(before: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    let grown = |(name, now): (String, u64)| {
-        let grew = now.checked_sub(*before.get(&name)?)?;
-        Some((name, grew))
-    };
-    sent().into_iter().filter_map(grown).collect()
+    sent()
+        .into_iter()
+        .filter_map(|(name, now)| {
+            let grew = now.checked_sub(*before.get(&name)?)?;
+            Some((name, grew))
+        })
+        .collect()
 }
 
 /// What one host did in a run.

@@ -169,8 +169,8 @@ impl Fabric {
             }
             _ => None,
         };
-        let not_built = || NotBuilt { library: version.to_owned(), fabric: self.to_string() };
-        let mut all = built.ok_or_else(not_built)?;
+        let mut all = built
+            .ok_or_else(|| NotBuilt { library: version.to_owned(), fabric: self.to_string() })?;
         if *self != Self::Shm {
             all.push(not_local);
         }

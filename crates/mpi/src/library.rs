@@ -84,11 +84,10 @@ fn told_by(file: &str, error: &dyn std::error::Error) -> String {
 }
 
 fn known_as(file: &str, library: Library) -> Result<Loaded, MpiError> {
-    let strange = |error: MpiError| match error {
+    let version = version(&library).map_err(|error| match error {
         MpiError::Strange { symbol, .. } => MpiError::Strange { library: file.to_owned(), symbol },
         other => other,
-    };
-    let version = version(&library).map_err(strange)?;
+    })?;
     let is_mpich = ["MPICH", "Intel(R) MPI"].iter().any(|name| version.contains(name));
     let has_mark = symbol::<*const u8>(&library, openmpi::MARK).is_ok();
     let flavour = match (has_mark, is_mpich) {

@@ -8,7 +8,8 @@ pub(crate) fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T, MpiErr
     // SAFETY: only called with names and types of the standard's C bindings, and with pointers for
     // objects; the library is never unloaded.
     let found = unsafe { library.get::<T>(name) };
-    let missing =
-        |_| MpiError::Strange { library: "the library".to_owned(), symbol: name.to_owned() };
-    found.map(|found| *found).map_err(missing)
+    found.map(|found| *found).map_err(|_| MpiError::Strange {
+        library: "the library".to_owned(),
+        symbol: name.to_owned(),
+    })
 }

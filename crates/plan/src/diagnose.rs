@@ -167,9 +167,10 @@ impl Order {
 
     /// A quadruple: as it is, changed, changed, as it is; every second one the other way round.
     pub fn quadruple(&mut self, base: usize, changed: usize) -> Vec<Step> {
-        match self.blocks.is_multiple_of(2) {
-            true => self.block(&[base, changed, changed, base]),
-            false => self.block(&[changed, base, base, changed]),
+        if self.blocks.is_multiple_of(2) {
+            self.block(&[base, changed, changed, base])
+        } else {
+            self.block(&[changed, base, base, changed])
         }
     }
 }

@@ -60,10 +60,7 @@ fn parts(set: &str) -> Result<Vec<&str>, NoHosts> {
         }
     }
     parts.push(&set[begins..]);
-    match open {
-        true => Err(NoHosts::Bracket(set.to_owned())),
-        false => Ok(parts),
-    }
+    if open { Err(NoHosts::Bracket(set.to_owned())) } else { Ok(parts) }
 }
 
 fn names(part: &str) -> Result<Vec<String>, NoHosts> {

@@ -182,13 +182,16 @@ impl Plan<'_> {
         let bytes = self.wanted.working_set_bytes.unwrap_or(spot.working_set_bytes);
         let bytes = Bytes(bytes.0.min(CHAIN_BYTES_MAX));
         let cpu = spot.cpus.get(..1).unwrap_or_default();
-        let of = |chains: &u32| {
-            let mut params = Params::of_memory(1, bytes, self.memory());
-            params.told.tell(&kernels::CHAINS, *chains);
-            let label = format!("latency, {chains} chains");
-            self.made(&label, Workload::MemoryLatency, cpu, params)
-        };
-        self.wanted.chains.iter().map(of).collect()
+        self.wanted
+            .chains
+            .iter()
+            .map(|chains| {
+                let mut params = Params::of_memory(1, bytes, self.memory());
+                params.told.tell(&kernels::CHAINS, *chains);
+                let label = format!("latency, {chains} chains");
+                self.made(&label, Workload::MemoryLatency, cpu, params)
+            })
+            .collect()
     }
 
     /// One thread and 128 MiB: where the thread itself takes its memory from, and from each node.
@@ -197,14 +200,17 @@ impl Plan<'_> {
         let local = (LOCAL.to_owned(), None);
         let nodes = nodes_with_memory(host);
         let each = nodes.into_iter().map(|node| (format!("memory on node {node}"), Some(node)));
-        let of = |(place, node): (String, Option<u32>)| {
-            NUMADEMO.map(|kernel| {
-                let memory = MemoryParams { node, ..self.memory() };
-                let label = format!("{}, {place}", kernel.name());
-                self.one(&label, Workload::Memory(kernel), cpu, NUMADEMO_BYTES, memory)
+        [local]
+            .into_iter()
+            .chain(each)
+            .flat_map(|(place, node)| {
+                NUMADEMO.map(|kernel| {
+                    let memory = MemoryParams { node, ..self.memory() };
+                    let label = format!("{}, {place}", kernel.name());
+                    self.one(&label, Workload::Memory(kernel), cpu, NUMADEMO_BYTES, memory)
+                })
             })
-        };
-        [local].into_iter().chain(each).flat_map(of).collect()
+            .collect()
     }
 
     fn loaded(&self, spot: &Spot) -> Result<Vec<Trial>, Unplaced> {

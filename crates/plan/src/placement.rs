@@ -197,9 +197,10 @@ fn nics(wanted: &Wanted, between: &Between<'_>) -> Result<Vec<Option<String>>, N
     if let Some(missing) = missing {
         return Err(NoMatrix::NoNic(missing.clone()));
     }
-    Ok(match wanted.nics.is_empty() {
-        true => vec![None],
-        false => wanted.nics.iter().cloned().map(Some).collect(),
+    Ok(if wanted.nics.is_empty() {
+        vec![None]
+    } else {
+        wanted.nics.iter().cloned().map(Some).collect()
     })
 }
 
@@ -398,12 +399,14 @@ fn definition(
 
 /// What each placement costs: the price of the NIC that it uses.
 fn prices(wanted: &Wanted, chosen: &[Seating]) -> String {
-    let price = |one: &Seating| {
-        let nic = one.nic.as_ref()?;
-        let (_, price) = wanted.prices.iter().find(|(name, _)| name == nic)?;
-        Some(format!("{} = {price:?}\n", quoted(&one.to_string())))
-    };
-    let all: String = chosen.iter().filter_map(price).collect();
+    let all: String = chosen
+        .iter()
+        .filter_map(|one| {
+            let nic = one.nic.as_ref()?;
+            let (_, price) = wanted.prices.iter().find(|(name, _)| name == nic)?;
+            Some(format!("{} = {price:?}\n", quoted(&one.to_string())))
+        })
+        .collect();
     if all.is_empty() { all } else { format!("\n[report.prices]\n{all}") }
 }
 

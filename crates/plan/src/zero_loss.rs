@@ -62,12 +62,15 @@ impl ZeroLoss {
             0.0 => "no packet is lost".to_owned(),
             share => format!("{share} % of packets are lost at most"),
         };
-        let level = |bytes: &u64| {
-            let mtu = bytes.saturating_sub(AROUND_BYTES);
-            let mtu = Some(mtu).filter(|mtu| self.is_local && *mtu > MTU_BYTES);
-            Frame { name: format!("{bytes} B"), length: *bytes, mtu }
-        };
-        let levels = self.frames_bytes.iter().map(level).collect();
+        let levels = self
+            .frames_bytes
+            .iter()
+            .map(|bytes| {
+                let mtu = bytes.saturating_sub(AROUND_BYTES);
+                let mtu = Some(mtu).filter(|mtu| self.is_local && *mtu > MTU_BYTES);
+                Frame { name: format!("{bytes} B"), length: *bytes, mtu }
+            })
+            .collect();
         Ok(toml::to_string(&Written {
             name: "zero-loss",
             about: format!("Up to which rate {lost}, of frames of {} B?", sizes.join(", ")),

@@ -11,9 +11,8 @@ impl Engine {
         let paths = Traffic::all(self.server.infiniband);
         let names: Vec<String> = paths.iter().map(|path| path.name()).collect();
         // `tcp` is a path's name and not the beginning of others; `rdma` is the beginning of many.
-        let is = |name: &str, word: &String| match names.contains(word) {
-            true => name == word,
-            false => name.starts_with(word.as_str()),
+        let is = |name: &str, word: &String| {
+            if names.contains(word) { name == word } else { name.starts_with(word.as_str()) }
         };
         let reaches = paths
             .into_iter()
@@ -30,9 +29,14 @@ impl Engine {
         TRIPS
             .iter()
             .filter(|trip| {
-                let named = |word: &String| word == "rr" || *word == trip.name();
                 let carried = !self.server.infiniband || **trip == Trip::Rdma;
-                carried && (self.server.paths.is_empty() || self.server.paths.iter().any(named))
+                carried
+                    && (self.server.paths.is_empty()
+                        || self
+                            .server
+                            .paths
+                            .iter()
+                            .any(|word| word == "rr" || *word == trip.name()))
             })
             .filter_map(|trip| self.round_trip(*trip))
             .collect()

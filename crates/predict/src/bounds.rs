@@ -40,9 +40,10 @@ impl Bound {
     /// The number, where the parameter can have it.
     pub fn check(&'static self, value: f64) -> Result<f64, OutOfBounds> {
         let inside = (self.low..=self.high).contains(&value);
-        match inside && (!self.whole || value.fract() == 0.0) {
-            true => Ok(value),
-            false => Err(OutOfBounds { value, bound: self }),
+        if inside && (!self.whole || value.fract() == 0.0) {
+            Ok(value)
+        } else {
+            Err(OutOfBounds { value, bound: self })
         }
     }
 }

@@ -91,10 +91,7 @@ pub fn of_trial(trial: &Trial, way: Way, cache: Bytes) -> Option<Moves> {
     }
     let span = stream.and_then(|stream| stream.span_bytes).unwrap_or(trial.params.message_bytes);
     // A span within the cache may be there: at worst it is not.
-    let program = match cache.0 > 0 && span > cache {
-        true => Buffer::Uncached,
-        false => Buffer::Either,
-    };
+    let program = if cache.0 > 0 && span > cache { Buffer::Uncached } else { Buffer::Either };
     Some(copied(way, program, Buffer::Either))
 }
 

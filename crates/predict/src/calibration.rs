@@ -125,12 +125,14 @@ impl Calibration {
         match copies.clone().find(|summary| summary.labels.contains(&Label::CacheResident)) {
             Some(_) => self.unused.push("memory-copy: it may fit in the caches".to_owned()),
             None => {
-                let bus = |copy: &Summary| {
-                    let percent = copy.settings.sender().and_then(|end| end.bus_percent_of_counted);
-                    let percent = percent.unwrap_or(100);
-                    Measured::of(copy, f64::from(percent) / 100.0 / 1e9)
-                };
-                let best = copies.filter_map(bus).max_by(|a, b| a.value.total_cmp(&b.value));
+                let best = copies
+                    .filter_map(|copy| {
+                        let percent =
+                            copy.settings.sender().and_then(|end| end.bus_percent_of_counted);
+                        let percent = percent.unwrap_or(100);
+                        Measured::of(copy, f64::from(percent) / 100.0 / 1e9)
+                    })
+                    .max_by(|a, b| a.value.total_cmp(&b.value));
                 self.copy_gb_s = best;
             }
         }
@@ -242,11 +244,13 @@ fn busiest(summary: &Summary) -> Option<f64> {
 
 /// The shortest round trip of TCP between two ends on this host, with nothing beside it.
 fn inside(all: &[Summary]) -> Option<Measured> {
-    let is_one = |summary: &&Summary| {
-        summary.kind == Workload::RoundTrip(Transport::Tcp)
-            && summary.path != trial::NetworkPath::Peer
-    };
-    let found = all.iter().filter(is_one).filter_map(|summary| Measured::of(summary, 1e-3));
+    let found = all
+        .iter()
+        .filter(|summary| {
+            summary.kind == Workload::RoundTrip(Transport::Tcp)
+                && summary.path != trial::NetworkPath::Peer
+        })
+        .filter_map(|summary| Measured::of(summary, 1e-3));
     found.min_by(|one, other| one.value.total_cmp(&other.value))
 }
 

@@ -74,10 +74,7 @@ impl Contention {
         let (mut least, mut most) = (0.0, WAIT_MOST_NS);
         for _ in 0..STEPS {
             let wait = (least + most) / 2.0;
-            match self.asks_for(domains, wait) > wait {
-                true => least = wait,
-                false => most = wait,
-            }
+            if self.asks_for(domains, wait) > wait { least = wait } else { most = wait }
         }
         self.at(domains, most)
     }
@@ -86,19 +83,14 @@ impl Contention {
     pub fn slowdowns(&self, domains: &Domains) -> (f64, f64) {
         let both = self.left(domains);
         let alone = Self { offered_gb_s: 0.0, ..*self }.left(domains);
-        let device = match both.device_gb_s > 0.0 {
-            true => self.offered_gb_s / both.device_gb_s,
-            false => 1.0,
-        };
+        let device =
+            if both.device_gb_s > 0.0 { self.offered_gb_s / both.device_gb_s } else { 1.0 };
         (alone.core_gb_s / both.core_gb_s, device)
     }
 
     /// Whether the device is hindered too.
     pub fn regime(&self, domains: &Domains) -> Regime {
-        match self.slowdowns(domains).1 < HINDERED {
-            true => Regime::Blue,
-            false => Regime::Red,
-        }
+        if self.slowdowns(domains).1 < HINDERED { Regime::Blue } else { Regime::Red }
     }
 
     fn at(&self, domains: &Domains, wait_ns: f64) -> Left {
@@ -137,9 +129,10 @@ impl Contention {
             DeviceWork::Reads => written,
         };
         let used = total / (self.peak_gb_s * reached(written / total));
-        match used <= 1.0 {
-            true => domains.core_read.unloaded_ns * (loaded(used) - 1.0),
-            false => f64::INFINITY,
+        if used <= 1.0 {
+            domains.core_read.unloaded_ns * (loaded(used) - 1.0)
+        } else {
+            f64::INFINITY
         }
     }
 }

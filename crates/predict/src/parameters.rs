@@ -114,7 +114,6 @@ impl Parameters {
             cpu: None,
         };
         let loss = |ratio: f64| 1.0 - PHI + PHI * ratio;
-        let known = |figure: &Measured| Known::new(figure.value, figure.origin());
         let ratio = measured.remote_over_local.as_ref();
         Self {
             eta: Known::new(
@@ -122,7 +121,10 @@ impl Parameters {
                 Provenance::Fitted("one Cascade Lake node (field notes)".to_owned()),
             ),
             eta_half: None,
-            copy_gb_s: copy.or(measured.copy_gb_s.as_ref().map(known)),
+            copy_gb_s: copy.or(measured
+                .copy_gb_s
+                .as_ref()
+                .map(|figure| Known::new(figure.value, figure.origin()))),
             remote_loss: match ratio {
                 // Noise can have the other processor's memory nearer.
                 Some(ratio) => Known::new(loss(ratio.value.max(1.0)), ratio.origin()),

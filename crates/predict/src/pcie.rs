@@ -197,9 +197,10 @@ pub fn packet_bps(speed_gts: f64, width: u32, max_payload: f64) -> f64 {
 /// The same where next to nothing comes the other way, which would have to be acknowledged: only
 /// what keeps the clocks together is lost.
 pub fn one_way_bps(speed_gts: f64, width: u32, max_payload: f64) -> f64 {
-    match speed_gts >= 64.0 {
-        true => packet_bps(speed_gts, width, max_payload),
-        false => raw_bps(speed_gts, width) * (1.0 - SKIP_SHARE),
+    if speed_gts >= 64.0 {
+        packet_bps(speed_gts, width, max_payload)
+    } else {
+        raw_bps(speed_gts, width) * (1.0 - SKIP_SHARE)
     }
 }
 

@@ -68,9 +68,10 @@ pub(crate) fn populated(
             sets.clear();
         }
     }
-    match has_speed {
-        true => Ok(Populated { modules, sets, slots_per_channel, gap: None }),
-        false => Ok(Populated::not_known("the speed of memory is not known: memory.mts=2933")),
+    if has_speed {
+        Ok(Populated { modules, sets, slots_per_channel, gap: None })
+    } else {
+        Ok(Populated::not_known("the speed of memory is not known: memory.mts=2933"))
     }
 }
 
@@ -85,9 +86,10 @@ fn channels(key: &str, text: &str, platform: &Platform) -> Result<Vec<u32>, Refu
         .collect();
     let all = all.ok_or_else(|| Refused::Modules(key.to_owned(), text.to_owned()))?;
     let own = platform.channels_per_socket();
-    match all.len() == own as usize {
-        true => Ok(all),
-        false => Err(Refused::Channels(key.to_owned(), platform.name.clone(), own)),
+    if all.len() == own as usize {
+        Ok(all)
+    } else {
+        Err(Refused::Channels(key.to_owned(), platform.name.clone(), own))
     }
 }
 

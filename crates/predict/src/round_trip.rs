@@ -151,9 +151,10 @@ impl Engine {
     /// How much longer software takes where the processor that works is not the NIC's: in
     /// proportion to memory's latency, set by one published round trip, 40 % shorter when local.
     fn farther(&self, group: &Group) -> f64 {
-        match group.work == group.socket {
-            true => 1.0,
-            false => 1.0 + (self.parameters.remote_loss.value - 1.0) / PHI,
+        if group.work == group.socket {
+            1.0
+        } else {
+            1.0 + (self.parameters.remote_loss.value - 1.0) / PHI
         }
     }
 

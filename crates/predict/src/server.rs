@@ -232,9 +232,10 @@ fn read(key: &str, value: f64, bound: &'static Bound) -> Result<Known, Refused> 
 fn work(said: &Said, sockets: usize) -> Result<Option<usize>, Refused> {
     let Some(text) = said.get("work.socket") else { return Ok(None) };
     let at = socket_of("work.socket", text)?;
-    match sockets > 0 && at >= sockets {
-        true => Err(Refused::BeyondSockets("work.socket", at, sockets)),
-        false => Ok(Some(at)),
+    if sockets > 0 && at >= sockets {
+        Err(Refused::BeyondSockets("work.socket", at, sockets))
+    } else {
+        Ok(Some(at))
     }
 }
 
@@ -375,9 +376,10 @@ impl Server {
     /// starts from such a one.
     pub fn runs(&self) -> Result<(), Refused> {
         let known = !self.modules.is_empty();
-        match known && self.modules.iter().flatten().all(|count| *count == 0) {
-            true => Err(Refused::NoModules),
-            false => Ok(()),
+        if known && self.modules.iter().flatten().all(|count| *count == 0) {
+            Err(Refused::NoModules)
+        } else {
+            Ok(())
         }
     }
 

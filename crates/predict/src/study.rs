@@ -233,30 +233,33 @@ fn inside(
     traffic: Traffic,
     kind: &Workload,
 ) -> Vec<Prediction> {
-    let is_one = |summary: &&Summary| {
-        let local = matches!(summary.path, NetworkPath::Loopback | NetworkPath::Namespaces);
-        local && summary.kind == *kind && study.study.peer.is_none()
-    };
     // The streams themselves tell nothing of what they should have reached; the memory does.
     let memory: Vec<Summary> =
         all.iter().filter(|one| one.metric == Metric::MemoryBandwidth).cloned().collect();
     let measured = Calibration::of(study, &memory);
-    let predicted = all.iter().filter(is_one).map(|summary| {
-        let path = match summary.path {
-            NetworkPath::Loopback => "this host's stack (loopback)",
-            _ => "this host's stack (veth)",
-        };
-        let mut asked = trial_of(study, summary).map(|one| asked(&one.params)).unwrap_or_default();
-        if let Some(mtu) = study.study.path_mtu_bytes {
-            asked.insert("mtu".to_owned(), mtu.0.to_string());
-        }
-        let engine = through(study, None, &asked, &measured);
-        // `tcp-stream cubic` is a prediction of its own, called `tcp cubic`.
-        let variant = summary.label.strip_prefix(kind.as_str()).unwrap_or_default();
-        let name = format!("{}{variant}", traffic.name());
-        let stated = engine.map(|engine| engine.inside(traffic));
-        prediction(path, &name, stated, summary.estimate)
-    });
+    let predicted = all
+        .iter()
+        .filter(|summary| {
+            let local = matches!(summary.path, NetworkPath::Loopback | NetworkPath::Namespaces);
+            local && summary.kind == *kind && study.study.peer.is_none()
+        })
+        .map(|summary| {
+            let path = match summary.path {
+                NetworkPath::Loopback => "this host's stack (loopback)",
+                _ => "this host's stack (veth)",
+            };
+            let mut asked =
+                trial_of(study, summary).map(|one| asked(&one.params)).unwrap_or_default();
+            if let Some(mtu) = study.study.path_mtu_bytes {
+                asked.insert("mtu".to_owned(), mtu.0.to_string());
+            }
+            let engine = through(study, None, &asked, &measured);
+            // `tcp-stream cubic` is a prediction of its own, called `tcp cubic`.
+            let variant = summary.label.strip_prefix(kind.as_str()).unwrap_or_default();
+            let name = format!("{}{variant}", traffic.name());
+            let stated = engine.map(|engine| engine.inside(traffic));
+            prediction(path, &name, stated, summary.estimate)
+        });
     predicted.collect()
 }
 

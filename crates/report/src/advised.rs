@@ -27,10 +27,7 @@ pub fn text(told: &Advised, profile: &str) -> String {
 }
 
 fn listed(name: &str, all: &[String]) -> String {
-    match all.is_empty() {
-        true => String::new(),
-        false => format!("  {name}: {}\n", all.join(", ")),
-    }
+    if all.is_empty() { String::new() } else { format!("  {name}: {}\n", all.join(", ")) }
 }
 
 fn one(advice: &Advice) -> String {

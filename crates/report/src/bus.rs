@@ -49,15 +49,17 @@ pub struct Modelled {
 fn modelled() -> Vec<Modelled> {
     let rows = COUNTED.lines().skip(1).map(|line| line.split(',').collect::<Vec<&'static str>>());
     let rows: Vec<_> = rows.filter(|row| row.first() == Some(&"nics")).collect();
-    let of = |(case, path): (&str, &'static str)| -> Vec<Modelled> {
-        let own = rows.iter().filter(|row| row.get(1) == Some(&case));
-        own.filter_map(|row| {
-            let per_byte = row.get(5)?.parse().ok()?;
-            Some(Modelled { path, cache: row.get(3)?, per_byte })
+    LOADS
+        .into_iter()
+        .flat_map(|(case, path)| -> Vec<Modelled> {
+            let own = rows.iter().filter(|row| row.get(1) == Some(&case));
+            own.filter_map(|row| {
+                let per_byte = row.get(5)?.parse().ok()?;
+                Some(Modelled { path, cache: row.get(3)?, per_byte })
+            })
+            .collect()
         })
         .collect()
-    };
-    LOADS.into_iter().flat_map(of).collect()
 }
 
 /// The same as a table.
@@ -71,11 +73,14 @@ fn modelled_text(all: &[Modelled]) -> String {
     let head = std::iter::once("counted").chain(caches.iter().copied()).map(str::to_owned);
     let mut rows = vec![head.collect::<Vec<String>>()];
     for (_, path) in LOADS {
-        let of = |cache: &&str| {
-            let found = all.iter().find(|one| one.path == path && one.cache == *cache);
-            found.map_or("-".to_owned(), |one| format!("{:.1}", one.per_byte))
-        };
-        rows.push(std::iter::once(path.to_owned()).chain(caches.iter().map(of)).collect());
+        rows.push(
+            std::iter::once(path.to_owned())
+                .chain(caches.iter().map(|cache| {
+                    let found = all.iter().find(|one| one.path == path && one.cache == *cache);
+                    found.map_or("-".to_owned(), |one| format!("{:.1}", one.per_byte))
+                }))
+                .collect(),
+        );
     }
     table::lines(&rows, |at| at > 0)
 }
@@ -131,13 +136,6 @@ pub fn of(host: &Host, copy_gb_s: Option<f64>, analysis: Option<&Analysis<'_>>) 
         ("sockets, sendfile or zerocopy; receiver truncate or splice".to_owned(), (DIRECT, DIRECT)),
         ("RDMA".to_owned(), (DIRECT, DIRECT)),
     ];
-    let row = |(path, (sends, receives)): (String, (Moves, Moves))| Row {
-        path,
-        sends: pair(sends),
-        receives: pair(receives),
-        receives_fill_at_gbps: copy_gb_s
-            .map(|gb_s| (8.0 * gb_s / receives.most, 8.0 * gb_s / receives.least)),
-    };
     let mut missing: Vec<String> = Vec::new();
     let summaries = analysis.into_iter().flat_map(|analysis| &analysis.summaries);
     for why in summaries.flat_map(words::memory_missing) {
@@ -148,7 +146,16 @@ pub fn of(host: &Host, copy_gb_s: Option<f64>, analysis: Option<&Analysis<'_>>) 
     BusTraffic {
         cache_bytes,
         copy_gb_s,
-        rows: paths.into_iter().map(row).collect(),
+        rows: paths
+            .into_iter()
+            .map(|(path, (sends, receives))| Row {
+                path,
+                sends: pair(sends),
+                receives: pair(receives),
+                receives_fill_at_gbps: copy_gb_s
+                    .map(|gb_s| (8.0 * gb_s / receives.most, 8.0 * gb_s / receives.least)),
+            })
+            .collect(),
         modelled: modelled(),
         counted: analysis.map(counted).unwrap_or_default(),
         missing,
@@ -169,9 +176,10 @@ pub fn text(traffic: &BusTraffic) -> String {
         let (sends, receives) = (range(row.sends), range(row.receives));
         let _ = write!(text, "  {:<width$}  {sends:>6}  {receives:>8}", row.path);
         if let Some((low, high)) = row.receives_fill_at_gbps {
-            let _ = match high > low {
-                true => write!(text, "  at {low:.0} to {high:.0} Gb/s"),
-                false => write!(text, "  at {low:.0} Gb/s"),
+            let _ = if high > low {
+                write!(text, "  at {low:.0} to {high:.0} Gb/s")
+            } else {
+                write!(text, "  at {low:.0} Gb/s")
             };
         }
         text.push('\n');

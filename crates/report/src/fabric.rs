@@ -101,8 +101,10 @@ type Fact = (&'static str, String);
 fn facts(facts: &[Fact], screen: &Screen) -> String {
     const NAME_COLUMNS: usize = 15;
     let hang = " ".repeat(NAME_COLUMNS + 2);
-    let line = |(name, says): &Fact| screen.prose(&format!("  {name:<NAME_COLUMNS$}{says}"), &hang);
-    facts.iter().map(line).collect()
+    facts
+        .iter()
+        .map(|(name, says)| screen.prose(&format!("  {name:<NAME_COLUMNS$}{says}"), &hang))
+        .collect()
 }
 
 fn percent(share: f64) -> String {
@@ -147,10 +149,7 @@ fn carries(plan: &Planned) -> Vec<Fact> {
 
 /// A rate beyond thousands of Gb/s in Tb/s.
 fn wide(rate: BitsPerSecond) -> String {
-    match rate.0 >= 1e13 {
-        true => format!("{} Tb/s", three_digits(rate.0 / 1e12)),
-        false => rate.to_string(),
-    }
+    if rate.0 >= 1e13 { format!("{} Tb/s", three_digits(rate.0 / 1e12)) } else { rate.to_string() }
 }
 
 fn times(plan: &Planned) -> Vec<Fact> {
@@ -172,10 +171,7 @@ fn latency((frame, latency): &(Bytes, Latency)) -> String {
     let through = if hops == 1 { "1 switch".to_owned() } else { format!("{hops} switches") };
     let switches = latency.switches_ns.map_or("unknown".to_owned(), us);
     let total = latency.total_ns().map_or("unknown".to_owned(), us);
-    let how = match latency.store_and_forward {
-        true => "store-and-forward",
-        false => "cut-through",
-    };
+    let how = if latency.store_and_forward { "store-and-forward" } else { "cut-through" };
     format!(
         "{frame} frame: {total}, of which {through} {switches}, cables {}, the frame itself {} \
          ({how}); queues and hosts come on top",

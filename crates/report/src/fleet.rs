@@ -402,13 +402,15 @@ fn more(rows: usize) -> String {
 
 /// A cell of CSV; programs that open it must not take text for a formula.
 fn quoted(cell: &str) -> String {
-    let guarded = match cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err() {
-        true => format!("'{cell}"),
-        false => cell.to_owned(),
+    let guarded = if cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err() {
+        format!("'{cell}")
+    } else {
+        cell.to_owned()
     };
-    match guarded.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", guarded.replace('"', "\"\"")),
-        false => guarded,
+    if guarded.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", guarded.replace('"', "\"\""))
+    } else {
+        guarded
     }
 }
 

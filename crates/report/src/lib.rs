@@ -160,8 +160,12 @@ impl<'a> Analysis<'a> {
     /// The same of some of its trials: what a measurement added by itself, to tell where a loss is,
     /// is evidence and nothing that was asked for.
     pub fn is_bad_in(&self, asked: &[Trial]) -> bool {
-        let is_asked = |summary: &&Summary| asked.iter().any(|trial| trial.label == summary.label);
-        self.has_fault() || self.summaries.iter().filter(is_asked).any(is_bad)
+        self.has_fault()
+            || self
+                .summaries
+                .iter()
+                .filter(|summary| asked.iter().any(|trial| trial.label == summary.label))
+                .any(is_bad)
     }
 }
 

@@ -73,9 +73,10 @@ fn name(names: &[String], host: usize) -> String {
 }
 
 fn figure(value: f64, mesh: &Mesh) -> String {
-    match is_time(mesh.unit) {
-        true => Nanos(value.round() as u64).to_string(),
-        false => BitsPerSecond(value).to_string(),
+    if is_time(mesh.unit) {
+        Nanos(value.round() as u64).to_string()
+    } else {
+        BitsPerSecond(value).to_string()
     }
 }
 

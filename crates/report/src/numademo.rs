@@ -33,11 +33,14 @@ pub fn text(summaries: &[Summary], local: &str) -> String {
     let mut rows = vec![vec!["MB/s (interval, of few runs the range)".to_owned()]];
     rows[0].extend(kernels.iter().map(|kernel| (*kernel).to_owned()));
     for place in &places {
-        let of = |kernel: &&str| match mb_s(kernel, place) {
-            Some((value, low, high)) => format!("{value:.0} ({low:.0} to {high:.0})"),
-            None => "-".to_owned(),
-        };
-        rows.push(std::iter::once((*place).to_owned()).chain(kernels.iter().map(of)).collect());
+        rows.push(
+            std::iter::once((*place).to_owned())
+                .chain(kernels.iter().map(|kernel| match mb_s(kernel, place) {
+                    Some((value, low, high)) => format!("{value:.0} ({low:.0} to {high:.0})"),
+                    None => "-".to_owned(),
+                }))
+                .collect(),
+        );
     }
     let mut text = format!("\nnumademo\n{}", table::lines(&rows, |at| at > 0));
     text += "  bytes read and written both count, as numademo counted until 2023; its memcpy\n  \

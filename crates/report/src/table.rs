@@ -18,9 +18,10 @@ pub(crate) fn on_screen(head: &[&str], rows: &[Vec<String>], screen: &Screen) ->
         return laid(&all, |_| false, None);
     };
     let least: usize = (0..all[0].len()).map(|at| longest_word(&all, at) + usize::from(GAP)).sum();
-    match least <= columns + usize::from(GAP) {
-        true => laid(&all, |_| false, Some(columns)),
-        false => listed(&all, columns),
+    if least <= columns + usize::from(GAP) {
+        laid(&all, |_| false, Some(columns))
+    } else {
+        listed(&all, columns)
     }
 }
 

@@ -56,19 +56,23 @@ pub fn text(change: &Change<'_>) -> String {
 /// Which paths reach the wire's rate, of those of which that is said: `packets at the wire's rate,
 /// 14.88 M packets/s: yes`.
 fn verdicts(reaches: &[Reach]) -> String {
-    let line = |reach: &Reach| {
-        let wire = reach.resources.iter().find(|one| one.name == ResourceName::Wire);
-        let rate = wire.map_or(String::new(), |wire| format!(", {:.2} {}", wire.value, reach.unit));
-        Some(format!("{} at the wire's rate{rate}: {}\n", reach.path, verdict(reach)?))
-    };
-    reaches.iter().filter_map(line).collect()
+    reaches
+        .iter()
+        .filter_map(|reach| {
+            let wire = reach.resources.iter().find(|one| one.name == ResourceName::Wire);
+            let rate =
+                wire.map_or(String::new(), |wire| format!(", {:.2} {}", wire.value, reach.unit));
+            Some(format!("{} at the wire's rate{rate}: {}\n", reach.path, verdict(reach)?))
+        })
+        .collect()
 }
 
 fn server(server: &Server) -> String {
     let family = server.platform.map_or("a processor whose family is not known", |of| &of.name);
-    match server.modules.is_empty() {
-        true => format!("{family}: its modules are not known"),
-        false => format!("{family}: {}", population(&server.modules)),
+    if server.modules.is_empty() {
+        format!("{family}: its modules are not known")
+    } else {
+        format!("{family}: {}", population(&server.modules))
     }
 }
 
@@ -158,9 +162,10 @@ fn rooms(reach: &Reach) -> String {
         })
         .collect();
     let missing: Vec<&str> = reach.missing.iter().map(|gap| gap.of.as_str()).collect();
-    let unknown = match missing.is_empty() {
-        true => String::new(),
-        false => format!("; not known: {}", missing.join(", ")),
+    let unknown = if missing.is_empty() {
+        String::new()
+    } else {
+        format!("; not known: {}", missing.join(", "))
     };
     format!("  {}: {}{unknown}\n", reach.path, rooms.join(", "))
 }
@@ -227,9 +232,10 @@ fn costs(cost: &Cost, change: &Change<'_>) -> String {
         .iter()
         .map(|(part, count, price)| format!("{count} {part} at {price}"))
         .collect();
-    let mut text = match cost.parts.is_empty() && cost.unpriced.is_empty() {
-        true => "cost: nothing is bought".to_owned(),
-        false => format!("cost: {} ({})", cost.total, parts.join(", ")),
+    let mut text = if cost.parts.is_empty() && cost.unpriced.is_empty() {
+        "cost: nothing is bought".to_owned()
+    } else {
+        format!("cost: {} ({})", cost.total, parts.join(", "))
     };
     if !cost.unpriced.is_empty() {
         text += &format!("; without a price: {}", cost.unpriced.join(", "));

@@ -66,9 +66,10 @@ fn run_engine_at(peer: &mut Peer, trial: &Trial, stop: &AtomicBool) -> Result<Ex
     let tool = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
     let lent = peer.lends(tool);
     if lent && let Err(error) = peer.serve_tool(trial) {
-        return Err(match error.is_gone() {
-            true => fatal(error),
-            false => Broken::Failed(Stage::Start, error.to_string()),
+        return Err(if error.is_gone() {
+            fatal(error)
+        } else {
+            Broken::Failed(Stage::Start, error.to_string())
         });
     }
     let place = Place {

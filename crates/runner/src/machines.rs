@@ -160,9 +160,10 @@ impl Machines {
             return Some("the peer has no RDMA device".to_owned());
         }
         let asked = asked?;
-        let (own, far) = match trial.params.is_reverse() {
-            false => (&asked.sender, &asked.receiver),
-            true => (&asked.receiver, &asked.sender),
+        let (own, far) = if trial.params.is_reverse() {
+            (&asked.receiver, &asked.sender)
+        } else {
+            (&asked.sender, &asked.receiver)
         };
         let hosts = [(own, Some(&self.site.host)), (far, peer.map(|far| &far.host))];
         hosts.into_iter().find_map(|(place, host)| {

@@ -93,9 +93,10 @@ pub fn bursts(ways: &[&WayProbe]) -> Option<Bursts> {
     let is_less = share - slow_share > BEYOND_CHANCE * error;
     let is_far_less =
         slow_share <= 0.5 * share || 1.0 - slow_share >= 2.0 * (1.0 - share).max(1.0 / of);
-    match is_less && is_far_less {
-        true => Some(Bursts::Limited(limited(&fast, &slow))),
-        false => (slow_share >= ALIKE * share).then_some(Bursts::AtRandom { lost_share: both }),
+    if is_less && is_far_less {
+        Some(Bursts::Limited(limited(&fast, &slow)))
+    } else {
+        (slow_share >= ALIKE * share).then_some(Bursts::AtRandom { lost_share: both })
     }
 }
 
@@ -211,9 +212,12 @@ mod tests {
         let time_us = 256.0 * gap_us;
         let came = (room + time_us / each_us).min(256.0).floor();
         let (head, tail) = ((came / 2.0).floor(), came - (came / 2.0).floor() - 1.0);
-        let fast = |packets: f64| match is_queue {
-            true => packets * each_us.max(gap_us),
-            false => packets.min(room) * gap_us + (packets - room).max(0.0) * each_us.max(gap_us),
+        let fast = |packets: f64| {
+            if is_queue {
+                packets * each_us.max(gap_us)
+            } else {
+                packets.min(room) * gap_us + (packets - room).max(0.0) * each_us.max(gap_us)
+            }
         };
         let (whole, first) = (fast(came), fast(head));
         Train {

@@ -117,10 +117,14 @@ impl<'a> Done<'a> {
     /// Bytes a second of the backlogs of all ends of a role, which were read and had come before
     /// their windows.
     pub(crate) fn backlog(&self, run: &Reconciled, end: Role) -> f64 {
-        let of = |(pair, report): (usize, &EndReport)| {
-            run.beyond_bytes(end, pair).unwrap_or(0) as f64 / report.window_ns.seconds().max(1e-9)
-        };
-        self.record.of(end).enumerate().map(of).sum()
+        self.record
+            .of(end)
+            .enumerate()
+            .map(|(pair, report)| {
+                run.beyond_bytes(end, pair).unwrap_or(0) as f64
+                    / report.window_ns.seconds().max(1e-9)
+            })
+            .sum()
     }
 
     /// Bytes a second that went back, without what had come before the window.
@@ -132,9 +136,10 @@ impl<'a> Done<'a> {
 
     /// What went from the receiver to the sender a second: something only where both send.
     fn back(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
-        match self.is_one_sided() {
-            true => self.receivers().map(|end| Self::rate(end, &what)).sum(),
-            false => self.counting_senders().map(|end| Self::rate(end, &what)).sum(),
+        if self.is_one_sided() {
+            self.receivers().map(|end| Self::rate(end, &what)).sum()
+        } else {
+            self.counting_senders().map(|end| Self::rate(end, &what)).sum()
         }
     }
 
@@ -163,10 +168,9 @@ impl<'a> Done<'a> {
     }
 
     pub(crate) fn received_bytes(&self) -> u64 {
-        let of = |end: &EndReport| {
+        total(self.receivers().chain(self.counting_senders()).map(|end| {
             total(end.flows.iter().filter(|flow| flow.counts()).map(|flow| flow.bytes.0))
-        };
-        total(self.receivers().chain(self.counting_senders()).map(of))
+        }))
     }
 
     pub(crate) fn is_one_machine(&self) -> bool {

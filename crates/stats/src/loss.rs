@@ -131,9 +131,10 @@ impl Loss {
         sum(&mut self.lost_at_receiver_interface_datagrams, placed.interface);
         sum(&mut self.lost_in_receiver_host_datagrams, placed.receiver_host);
         sum(&mut self.lost_at_sender_interface_datagrams, placed.sender);
-        let rest = match placed.is_path_known {
-            true => &mut self.lost_on_path_datagrams,
-            false => &mut self.lost_unplaced_datagrams,
+        let rest = if placed.is_path_known {
+            &mut self.lost_on_path_datagrams
+        } else {
+            &mut self.lost_unplaced_datagrams
         };
         sum(rest, placed.rest);
         sum(&mut self.refused_at_sender_datagrams, way.sent(|flow| flow.refused));

@@ -113,11 +113,13 @@ impl Run<'_> {
 /// older records.
 pub(crate) fn memory_use(done: &[Done<'_>], one_host: bool) -> Vec<MemoryUse> {
     let both_ends = one_host && done.iter().any(|run| run.sender.is_some());
-    let of = |end: Role| {
-        let runs: Vec<Run<'_>> = done.iter().filter_map(|run| counted(run, end)).collect();
-        (!runs.is_empty()).then(|| over(end, both_ends, &runs))
-    };
-    [Role::Sender, Role::Receiver].into_iter().filter_map(of).collect()
+    [Role::Sender, Role::Receiver]
+        .into_iter()
+        .filter_map(|end| {
+            let runs: Vec<Run<'_>> = done.iter().filter_map(|run| counted(run, end)).collect();
+            (!runs.is_empty()).then(|| over(end, both_ends, &runs))
+        })
+        .collect()
 }
 
 fn counted<'a>(run: &Done<'a>, end: Role) -> Option<Run<'a>> {

@@ -29,9 +29,10 @@ impl Default for Limits {
 impl Limits {
     /// Whether a figure is worse than the best allows.
     fn is_worse(self, value: f64, best: f64, unit: Unit) -> bool {
-        match is_time(unit) {
-            true => value > best * self.latency_times,
-            false => value < best * self.rate_share,
+        if is_time(unit) {
+            value > best * self.latency_times
+        } else {
+            value < best * self.rate_share
         }
     }
 }
@@ -224,8 +225,10 @@ impl Mesh {
 
     /// Rounds whose pairs did not all run at the same time.
     pub fn apart(&self) -> usize {
-        let has_too_little = |round: &&Round| round.overlap_share.is_some_and(|s| s < OVERLAP_MIN);
-        self.rounds.iter().filter(has_too_little).count()
+        self.rounds
+            .iter()
+            .filter(|round| round.overlap_share.is_some_and(|s| s < OVERLAP_MIN))
+            .count()
     }
 }
 
@@ -270,8 +273,8 @@ fn state(cell: &Cell, best: Option<f64>, unit: Unit, limits: Limits) -> State {
 /// Which hosts and paths explain the bad pairs, the one that explains the most first: what is
 /// explained by one is not held against its partners.
 fn named(cells: &[Cell], best: Option<f64>) -> Vec<Named> {
-    let is_bad = |cell: &&Cell| matches!(cell.state, State::Slow | State::Failed);
-    let mut left: Vec<&Cell> = cells.iter().filter(is_bad).collect();
+    let mut left: Vec<&Cell> =
+        cells.iter().filter(|cell| matches!(cell.state, State::Slow | State::Failed)).collect();
     let mut named = Vec::new();
     while let Some((suspect, pairs, of)) = heaviest(&left, cells) {
         let (explained, rest): (Vec<&Cell>, Vec<&Cell>) =

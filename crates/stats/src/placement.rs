@@ -130,15 +130,14 @@ impl PlacedTest {
     /// The first placement, and those that move an end as a whole away from it, or both.
     pub fn wholes(&self) -> Vec<(Option<Move>, &PlacedCell)> {
         let Some(first) = self.cells.first() else { return Vec::new() };
-        let is_whole = |of: &Move| match of {
-            Move::Here | Move::There | Move::Both => true,
-            Move::One(Axis::ProcessHere) => first.seating.here.memory.is_none(),
-            Move::One(Axis::ProcessThere) => first.seating.there.memory.is_none(),
-            Move::One(_) | Move::Floating => false,
-        };
         let whole = |cell: &PlacedCell| {
             let moves = moves(&first.seating, &cell.seating, &first.seating).into_iter();
-            moves.map(|(of, _)| of).find(is_whole)
+            moves.map(|(of, _)| of).find(|of| match of {
+                Move::Here | Move::There | Move::Both => true,
+                Move::One(Axis::ProcessHere) => first.seating.here.memory.is_none(),
+                Move::One(Axis::ProcessThere) => first.seating.there.memory.is_none(),
+                Move::One(_) | Move::Floating => false,
+            })
         };
         let others = self.cells.iter().filter_map(|cell| Some((Some(whole(cell)?), cell)));
         std::iter::once((None, first)).chain(others).collect()
@@ -194,10 +193,10 @@ fn name(study: &StoredStudy, test: &PlacedTest) -> String {
     };
     let across = study.study.reading.across.as_deref();
     let shared = first.levels.iter().filter(|level| {
-        let has = |cell: &PlacedCell| {
-            study.trials[cell.trial].level(&level.factor) == Some(level.level.as_str())
-        };
-        Some(level.factor.as_str()) != across && test.cells.iter().all(has)
+        Some(level.factor.as_str()) != across
+            && test.cells.iter().all(|cell| {
+                study.trials[cell.trial].level(&level.factor) == Some(level.level.as_str())
+            })
     });
     let names: Vec<&str> = shared.map(|level| level.level.as_str()).collect();
     if names.is_empty() { first.kind.to_string() } else { names.join(", ") }
@@ -299,8 +298,10 @@ fn values(study: &StoredStudy, test: &PlacedTest) -> BTreeMap<u32, BTreeMap<usiz
 
 /// Geometric mean of the ratios of all pairs that a block has.
 fn ratio(block: &BTreeMap<usize, f64>, pairs: &[(usize, usize)]) -> Option<f64> {
-    let of = |(from, to): &(usize, usize)| Some((block.get(to)? / block.get(from)?).ln());
-    let logs: Vec<f64> = pairs.iter().filter_map(of).collect();
+    let logs: Vec<f64> = pairs
+        .iter()
+        .filter_map(|(from, to)| Some((block.get(to)? / block.get(from)?).ln()))
+        .collect();
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
@@ -315,10 +316,8 @@ fn effect(pairs: &Pairs, claims: usize, larger_is_better: bool) -> Option<Effect
 
 fn cost(ratio: &Estimate, larger_is_better: bool) -> Cost {
     let (low, high) = (1.0 / (1.0 + ALIKE), 1.0 + ALIKE);
-    let (down, up) = match larger_is_better {
-        true => (Cost::Worse, Cost::Better),
-        false => (Cost::Better, Cost::Worse),
-    };
+    let (down, up) =
+        if larger_is_better { (Cost::Worse, Cost::Better) } else { (Cost::Better, Cost::Worse) };
     match ratio {
         ratio if ratio.by == Method::Range => Cost::FewRuns,
         ratio if ratio.high < low => down,

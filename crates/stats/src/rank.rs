@@ -57,11 +57,10 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<Test> {
     }
     let all = nf + mf;
     let variance = nf * mf / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)));
-    let p = match variance > 0.0 {
-        true => {
-            (2.0 * normal_tail(((far - nf * mf / 2.0 - 0.5) / variance.sqrt()).max(0.0))).min(1.0)
-        }
-        false => 1.0,
+    let p = if variance > 0.0 {
+        (2.0 * normal_tail(((far - nf * mf / 2.0 - 0.5) / variance.sqrt()).max(0.0))).min(1.0)
+    } else {
+        1.0
     };
     Some(Test { statistic: u, p })
 }
@@ -89,9 +88,10 @@ pub fn brunner_munzel(a: &[f64], b: &[f64]) -> Option<Test> {
     let (all, error) = (n + m, spread_a + spread_b);
     if error <= 0.0 {
         // No value of one side lies among those of the other.
-        return Some(match apart == 0.0 {
-            true => Test { statistic: 0.0, p: 1.0 },
-            false => Test { statistic: f64::INFINITY.copysign(apart), p: 0.0 },
+        return Some(if apart == 0.0 {
+            Test { statistic: 0.0, p: 1.0 }
+        } else {
+            Test { statistic: f64::INFINITY.copysign(apart), p: 0.0 }
         });
     }
     let statistic = n * m * apart / (all * error.sqrt());

@@ -25,10 +25,7 @@ pub fn repeats_needed(values: &[f64], share: f64, confidence: f64) -> Option<usi
     let mut low = (high / 2).max(5);
     while high - low > 1 {
         let middle = low.midpoint(high);
-        match enough(middle) {
-            true => high = middle,
-            false => low = middle,
-        }
+        if enough(middle) { high = middle } else { low = middle }
     }
     Some(high)
 }

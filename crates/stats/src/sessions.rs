@@ -135,9 +135,12 @@ pub fn reproducibility(sessions: &[Vec<f64>]) -> Option<Reproducibility> {
         // Satterthwaite's degrees are more, and cover too rarely with three sessions.
         Some((mean(&means), reach(outer + inner, m - 1.0)?))
     });
-    let share = |variance: f64| match by_logarithm {
-        true => variance.exp_m1().sqrt(),
-        false => variance.sqrt() / middle.abs().max(f64::MIN_POSITIVE),
+    let share = |variance: f64| {
+        if by_logarithm {
+            variance.exp_m1().sqrt()
+        } else {
+            variance.sqrt() / middle.abs().max(f64::MIN_POSITIVE)
+        }
     };
     Some(Reproducibility {
         sessions: medians.len() as u32,

@@ -314,9 +314,10 @@ pub fn check(database: &Connection, noted: Option<&str>) -> rusqlite::Result<Cha
     }
     compare(database, last, &mut breaks)?;
     let noted = noted.map(|_| found.map_or(Noted::Nowhere, Noted::Link));
-    Ok(match breaks.is_empty() {
-        true => Chain::Whole { links: number, head: hash, adopted, noted },
-        false => Chain::Broken(breaks),
+    Ok(if breaks.is_empty() {
+        Chain::Whole { links: number, head: hash, adopted, noted }
+    } else {
+        Chain::Broken(breaks)
     })
 }
 

@@ -134,9 +134,10 @@ fn open(path: &Path) -> Result<(Connection, i64), StoreError> {
     journal.push("-journal");
     layout::open(
         path,
-        match Path::new(&journal).exists() {
-            true => OpenFlags::SQLITE_OPEN_READ_WRITE,
-            false => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        if Path::new(&journal).exists() {
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+        } else {
+            OpenFlags::SQLITE_OPEN_READ_ONLY
         },
     )
 }
@@ -163,9 +164,10 @@ impl<'a> Reader<'a> {
             // It grows while it is written.
             self.file_bytes.set(std::fs::metadata(self.path).map_or(0, |data| data.len()));
         }
-        match taken > self.file_bytes.get() {
-            true => Err(self.unreadable("its tables hold more than its bytes can".to_owned())),
-            false => Ok(()),
+        if taken > self.file_bytes.get() {
+            Err(self.unreadable("its tables hold more than its bytes can".to_owned()))
+        } else {
+            Ok(())
         }
     }
 

@@ -228,11 +228,12 @@ pub fn check(table: &Fields) -> Result<(), Refused> {
 
 /// A source is described in words, which nothing is computed of but whether it was fitted.
 fn source(field: &str, value: &Value) -> Result<(), Refused> {
-    match field == "part"
+    if field == "part"
         && ![Part::HeldOut, Part::Fitted].iter().any(|part| value.as_str() == Some(part.word()))
     {
-        true => Err(wrong("[source]", field, "is neither held-out nor fitted")),
-        false => Ok(()),
+        Err(wrong("[source]", field, "is neither held-out nor fitted"))
+    } else {
+        Ok(())
     }
 }
 
@@ -363,13 +364,15 @@ pub fn lacks(row: &Row<'_>) -> Option<(&'static str, Vec<&'static str>)> {
 
 /// What rows that no question goes with lack, in words.
 pub fn remarks(table: &Table) -> Vec<String> {
-    let one = |row: Row<'_>| {
-        let (question, missing) = lacks(&row).filter(|(_, missing)| !missing.is_empty())?;
-        let missing: Vec<String> =
-            missing.iter().map(|need| format!("`{}`", need.replace('|', "` or `"))).collect();
-        Some(format!("{}: for '{question}' it lacks {}", row.label(), missing.join(" and ")))
-    };
-    table.rows().filter_map(one).collect()
+    table
+        .rows()
+        .filter_map(|row| {
+            let (question, missing) = lacks(&row).filter(|(_, missing)| !missing.is_empty())?;
+            let missing: Vec<String> =
+                missing.iter().map(|need| format!("`{}`", need.replace('|', "` or `"))).collect();
+            Some(format!("{}: for '{question}' it lacks {}", row.label(), missing.join(" and ")))
+        })
+        .collect()
 }
 
 #[cfg(test)]

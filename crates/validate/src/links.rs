@@ -182,12 +182,11 @@ fn load(row: &Row<'_>, _: &str) -> Option<Solved> {
 /// Share of memory's peak that a row's own rate is.
 fn used(row: &Row<'_>) -> Option<f64> {
     let (column, _, one) = row.figures(&RATES[2..]).into_iter().next()?;
-    let channels = || {
+    let peak_gb_s = row.number("peak_gb_s").or_else(|| {
         let mts = row.number("mts").or_else(|| row.text("dimm").and_then(sockets::mts_of))?;
         let ways = row.number("ways").or_else(|| row.number("channels"))?;
         Some(ways * row.number("sockets").unwrap_or(1.0) * mts * 8e-3)
-    };
-    let peak_gb_s = row.number("peak_gb_s").or_else(channels)?;
+    })?;
     let used = row.own(&column)? * one / 8e9 / peak_gb_s;
     (0.0..=1.0).contains(&used).then_some(used)
 }

@@ -70,9 +70,10 @@ impl Ask {
     }
 
     fn bottleneck(&self, theta: &Theta) -> &'static str {
-        match self.memory_gbps(theta, ETA) < self.ceiling_gbps(theta) {
-            true => "memory: the narrowest interleave set",
-            false => "wire, under the kernel's ceiling",
+        if self.memory_gbps(theta, ETA) < self.ceiling_gbps(theta) {
+            "memory: the narrowest interleave set"
+        } else {
+            "wire, under the kernel's ceiling"
         }
     }
 }
@@ -151,14 +152,13 @@ fn solve(answer: &mut Answer, asks: &[(usize, Ask)]) {
             left.push((without / ask.published).ln());
         }
     }
-    match enough {
-        true => ranges(answer, asks, &left),
-        false => {
-            for (cell, _) in asks {
-                let cell = &mut answer.cells[*cell];
-                (cell.low, cell.high) =
-                    cell.uncalibrated.map_or((None, None), |u| (Some(u.1), Some(u.2)));
-            }
+    if enough {
+        ranges(answer, asks, &left)
+    } else {
+        for (cell, _) in asks {
+            let cell = &mut answer.cells[*cell];
+            (cell.low, cell.high) =
+                cell.uncalibrated.map_or((None, None), |u| (Some(u.1), Some(u.2)));
         }
     }
     answer.parameters = parameters(&theta, enough, all.len());
@@ -189,9 +189,8 @@ fn fitted(asks: &[&Ask]) -> Theta {
         ask.udp && ask.near.iter().any(|ways| ways > ask.near.iter().min().unwrap_or(ways))
     });
     let far = has(&|ask| ask.udp && !ask.far.is_empty());
-    let free = |is: bool, start: f64, low: f64, high: f64| match is {
-        true => Bound { start, low, high },
-        false => Bound { start, low: start, high: start },
+    let free = |is: bool, start: f64, low: f64, high: f64| {
+        if is { Bound { start, low, high } } else { Bound { start, low: start, high: start } }
     };
     let bounds = [
         free(true, 0.95, 0.5, 1.0),
@@ -251,9 +250,8 @@ fn says(ask: &Ask) -> String {
 }
 
 fn parameters(theta: &Theta, fitted: bool, rows: usize) -> Vec<Parameter> {
-    let from = |what: &str| match fitted {
-        true => format!("fitted on these {rows} figures"),
-        false => what.to_owned(),
+    let from = |what: &str| {
+        if fitted { format!("fitted on these {rows} figures") } else { what.to_owned() }
     };
     let one = |name, value, unit, says, from| Parameter { name, value, unit, says, from };
     let mut all = vec![

@@ -42,23 +42,22 @@ fn ratio(row: &Row<'_>) -> Option<(f64, f64)> {
     let path = row.text("path")?;
     // Of a path without copies these change nothing, which is an answer too.
     let (buffer, case) = (row.text("app_buffer"), row.text("case"));
-    let moves = match path.starts_with("rdma") || path == "zero-copy" {
-        true => bus::DIRECT,
-        false => {
-            // At worst a program's buffer that would fit in the cache is not there.
-            let cached = buffer.map(|word| word.starts_with("in"));
-            let best = case == Some("best");
-            let program = match (cached, best) {
-                (Some(true), true) => Buffer::Cached,
-                (Some(false), _) => Buffer::Uncached,
-                _ => Buffer::Either,
-            };
-            // Neither is the socket's, unless all goes well.
-            let all_well = cached == Some(true) && best;
-            let socket = if all_well { Buffer::Cached } else { Buffer::Either };
-            let way = if path.ends_with("-rx") { Way::Receive } else { Way::Transmit };
-            bus::copied(way, program, socket)
-        }
+    let moves = if path.starts_with("rdma") || path == "zero-copy" {
+        bus::DIRECT
+    } else {
+        // At worst a program's buffer that would fit in the cache is not there.
+        let cached = buffer.map(|word| word.starts_with("in"));
+        let best = case == Some("best");
+        let program = match (cached, best) {
+            (Some(true), true) => Buffer::Cached,
+            (Some(false), _) => Buffer::Uncached,
+            _ => Buffer::Either,
+        };
+        // Neither is the socket's, unless all goes well.
+        let all_well = cached == Some(true) && best;
+        let socket = if all_well { Buffer::Cached } else { Buffer::Either };
+        let way = if path.ends_with("-rx") { Way::Receive } else { Way::Transmit };
+        bus::copied(way, program, socket)
     };
     Some((moves.least, moves.most))
 }

@@ -220,9 +220,10 @@ impl EventRow {
             Quantity::DeviceWritten | Quantity::DeviceWrittenMissed => Some(Counts::Devices),
             Quantity::OwnThreads | Quantity::OwnThreadsLocal => None,
         };
-        match own == Some(counts) {
-            true => Ok(()),
-            false => Err(BadEvents::Misplaced { event, quantity: self.quantity, counts }),
+        if own == Some(counts) {
+            Ok(())
+        } else {
+            Err(BadEvents::Misplaced { event, quantity: self.quantity, counts })
         }
     }
 }

@@ -104,15 +104,17 @@ impl Monitored {
             let sum = sums.entry((of, self.packages.get(&cache).copied())).or_default();
             *sum = (sum.0.saturating_add(grown), sum.1 + 1);
         }
-        let count = |((of, package), (bytes, counters))| Count {
-            of,
-            by: CountedBy::Resctrl,
-            package,
-            bytes,
-            counters,
-            ran_thousandths: None,
-        };
-        Ok(sums.into_iter().map(count).collect())
+        Ok(sums
+            .into_iter()
+            .map(|((of, package), (bytes, counters))| Count {
+                of,
+                by: CountedBy::Resctrl,
+                package,
+                bytes,
+                counters,
+                ran_thousandths: None,
+            })
+            .collect())
     }
 
     fn read(&self) -> Result<Bytes, Uncounted> {
@@ -166,9 +168,10 @@ fn events(root: &Root) -> Result<Vec<(&'static str, Quantity)>, Uncounted> {
     }
     let cpu = root.text("proc/cpuinfo");
     let cpu = cpu.value().map_or("", String::as_str);
-    Err(unavailable(match cpu.split_whitespace().any(|flag| flag == "cqm_mbm_total") {
-        true => "the processor monitors memory bandwidth, and /sys/fs/resctrl is not mounted",
-        false => "no monitoring of memory bandwidth (cqm_mbm_total in /proc/cpuinfo)",
+    Err(unavailable(if cpu.split_whitespace().any(|flag| flag == "cqm_mbm_total") {
+        "the processor monitors memory bandwidth, and /sys/fs/resctrl is not mounted"
+    } else {
+        "no monitoring of memory bandwidth (cqm_mbm_total in /proc/cpuinfo)"
     }))
 }
 

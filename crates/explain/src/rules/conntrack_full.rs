@@ -45,10 +45,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     if let Some((count, most)) = both.filter(|(_, most)| *most > 0.0) {
         let says = format!("{count:.0} of {most:.0} entries for connections are taken");
         let from = facts[0].map_or(String::new(), |fact| fact.source().0.clone());
-        match count >= SHARE * most {
-            false => survey.fine(says, from),
-            true => survey.found(full(says, from)),
-        }
+        if count >= SHARE * most { survey.found(full(says, from)) } else { survey.fine(says, from) }
     }
     survey.conclude(not_so("connections are not tracked"))
 }

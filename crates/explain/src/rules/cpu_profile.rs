@@ -110,9 +110,8 @@ fn look(cell: &Cell<'_>, taken: &[TrialProfile]) -> Looked {
         return Err(cell.lacks(&format!("a profile of the end whose CPU is full{why}")));
     };
     let seen = seen(end, breakdown, share);
-    let fills = |work: &&Work| of(breakdown, work.classes) >= work.least;
     // The kinds stand in the order in which a change of settings helps most.
-    let wrong = WORK.iter().find(fills).map(|work| {
+    let wrong = WORK.iter().find(|work| of(breakdown, work.classes) >= work.least).map(|work| {
         let says = format!(
             "{:.0} % of the {}'s CPU time in {} goes into {}; its thread had no CPU left",
             100.0 * of(breakdown, work.classes),

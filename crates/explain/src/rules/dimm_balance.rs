@@ -135,9 +135,10 @@ fn sets_say(population: &Population) -> Option<Evidence> {
         .map(|(socket, sets)| format!("socket {socket}: {}", list(sets)))
         .collect();
     let platform = population.platform?;
-    let assumed = match sets.by_label_order {
-        true => ", channels given to controllers in the order of their labels",
-        false => "",
+    let assumed = if sets.by_label_order {
+        ", channels given to controllers in the order of their labels"
+    } else {
+        ""
     };
     let from = format!("{}: {}{assumed}", platform.name, platform.source);
     Some(evidence(format!("interleave sets, {}", each.join("; ")), from))

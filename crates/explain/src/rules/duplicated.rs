@@ -54,9 +54,10 @@ fn look(cell: &Cell<'_>) -> Looked {
 
 /// Copies that nobody sent, for each segment or datagram.
 pub fn copies(cell: &Cell<'_>) -> Option<f64> {
-    match cell.is_tcp_stream() {
-        true => cell.losses().map(|losses| (losses.had - losses.again).max(0.0)),
-        false => of_datagrams(cell),
+    if cell.is_tcp_stream() {
+        cell.losses().map(|losses| (losses.had - losses.again).max(0.0))
+    } else {
+        of_datagrams(cell)
     }
 }
 

@@ -73,10 +73,8 @@ mod tests {
             let nic = Nic { physical: true, driver: known(driver.into()), ..Nic::default() };
             let mut host = Host { nics: vec![nic], ..Host::default() };
             host.cpu.online = Fact::known(vec![0], "/sys/devices/system/cpu/online");
-            host.virtualised = match guest {
-                true => known("kvm".into()),
-                false => Fact::absent("/proc/cpuinfo"),
-            };
+            host.virtualised =
+                if guest { known("kvm".into()) } else { Fact::absent("/proc/cpuinfo") };
             host
         };
         assert!(is_found(&of_host(&RULE, host("e1000", true))));

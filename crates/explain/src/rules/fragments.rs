@@ -57,17 +57,18 @@ fn look(cell: &Cell<'_>) -> Looked {
         return cell.saw(seen, None);
     }
     let label = &cell.trial.label;
-    let says = match blocked {
-        true => format!(
+    let says = if blocked {
+        format!(
             "No fragment passes in {label}: datagrams of {} B are above the MTU, and all that are \
              sent in pieces are lost on the way",
             cell.trial.params.message_bytes.0
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "{:.1} % of the datagrams were lost in {label} with their fragments: one missing piece \
              costs the whole datagram",
             100.0 * lost
-        ),
+        )
     };
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)))
 }

@@ -77,9 +77,11 @@ fn judge(case: &Case<'_>) -> Verdict {
         case.summaries.iter().flat_map(|summary| summary.settings.interfaces()).collect();
     let host = &case.study.host;
     let fast = survey.fast_nics(host, SPEED_BPS);
-    let is_meant =
-        |nic: &&Nic| used.contains(&nic.name.as_str()) || fast.iter().any(|f| f.name == nic.name);
-    for nic in host.nics.iter().filter(is_meant) {
+    for nic in host
+        .nics
+        .iter()
+        .filter(|nic| used.contains(&nic.name.as_str()) || fast.iter().any(|f| f.name == nic.name))
+    {
         let name = format!("offloads of {}", nic.name);
         let Some(features) = survey.need(name, &nic.offloads) else { continue };
         let missing: Vec<(&str, Vec<&str>)> = WANTED

@@ -75,11 +75,13 @@ fn waited(case: &Case<'_>) -> Option<String> {
         ("sender", cell.of_sender(waited_share), bound(cell.sender())),
         ("receiver", cell.of_receiver(waited_share), bound(cell.receiver())),
     ];
-    let of = |(end, share, bound): &(&str, Option<f64>, String)| {
-        let share = share.filter(|share| *share >= WAITED_SHARE)?;
-        Some(format!("the {end} waited for a CPU {:.0} % of the time{bound}", 100.0 * share))
-    };
-    let says: Vec<String> = ends.iter().filter_map(of).collect();
+    let says: Vec<String> = ends
+        .iter()
+        .filter_map(|(end, share, bound)| {
+            let share = share.filter(|share| *share >= WAITED_SHARE)?;
+            Some(format!("the {end} waited for a CPU {:.0} % of the time{bound}", 100.0 * share))
+        })
+        .collect();
     (!says.is_empty()).then(|| format!("; in {} {}", cell.trial.label, says.join(", ")))
 }
 

@@ -58,9 +58,10 @@ fn look(cell: &Cell<'_>) -> Looked {
         let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy);
         return cell.saw(seen, Some(found));
     }
-    match seen.is_empty() {
-        true => Err(cell.lacks("packets of the ends' interfaces")),
-        false => cell.saw(seen.join("; "), None),
+    if seen.is_empty() {
+        Err(cell.lacks("packets of the ends' interfaces"))
+    } else {
+        cell.saw(seen.join("; "), None)
     }
 }
 

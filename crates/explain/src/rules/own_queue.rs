@@ -71,16 +71,17 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     let wrong = does(cell, queue, lost).map(|does| {
         let (says, remedy) = words(does, queue, at, lost);
-        let (says, remedy) = match is_too_short(cell, queue, lost) {
-            true => (
+        let (says, remedy) = if is_too_short(cell, queue, lost) {
+            (
                 format!(
                     "{says}; it dropped {:.0} of the {lost:.0} that were lost: it is too short for \
                      what comes at once",
                     queue.dropped
                 ),
                 format!("{remedy}; a longer queue under its rate (limit) loses fewer"),
-            ),
-            false => (says, remedy),
+            )
+        } else {
+            (says, remedy)
         };
         let says = format!("{says}, in {}", cell.trial.label);
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
@@ -188,15 +189,17 @@ fn queues(cell: &Cell<'_>, role: Role) -> Vec<Queue> {
     let used = ends.iter().filter_map(|end| end.effective.interface.clone());
     let used = used.filter(|name| count(&ends, keys::TX_DROPPED, name) > 0.0);
     let names: BTreeSet<String> = named.chain(used).collect();
-    let of = |interface: String| Queue {
-        dropped: count(&ends, keys::QDISC_DROPPED, &interface)
-            + count(&ends, keys::TX_DROPPED, &interface),
-        filtered: count(&ends, keys::INGRESS_DROPPED, &interface),
-        held: count(&ends, keys::QDISC_OVERLIMITS, &interface),
-        sent: count(&ends, keys::TX_PACKETS, &interface),
-        interface,
-    };
-    names.into_iter().map(of).collect()
+    names
+        .into_iter()
+        .map(|interface| Queue {
+            dropped: count(&ends, keys::QDISC_DROPPED, &interface)
+                + count(&ends, keys::TX_DROPPED, &interface),
+            filtered: count(&ends, keys::INGRESS_DROPPED, &interface),
+            held: count(&ends, keys::QDISC_OVERLIMITS, &interface),
+            sent: count(&ends, keys::TX_PACKETS, &interface),
+            interface,
+        })
+        .collect()
 }
 
 /// A count of one interface, in the median run; 0 where it was not read.

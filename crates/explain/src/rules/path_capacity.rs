@@ -105,9 +105,10 @@ const REMEDY: &str = "raise what limits it (tc -s qdisc on hosts and routers bet
 /// The capacity in words, with the range of the runs where there is one.
 fn range(cell: &Cell<'_>, low: f64, high: f64, capacity_bps: f64) -> String {
     let (low, high) = (cell.in_packets(low) / 1e6, cell.in_packets(high) / 1e6);
-    match high - low < 0.5 {
-        true => format!("{:.0} Mb/s of packets", capacity_bps / 1e6),
-        false => format!("{:.0} Mb/s of packets ({low:.0} to {high:.0})", capacity_bps / 1e6),
+    if high - low < 0.5 {
+        format!("{:.0} Mb/s of packets", capacity_bps / 1e6)
+    } else {
+        format!("{:.0} Mb/s of packets ({low:.0} to {high:.0})", capacity_bps / 1e6)
     }
 }
 

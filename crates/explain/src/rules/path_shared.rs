@@ -85,11 +85,11 @@ fn look(cell: &Cell<'_>) -> Looked {
 fn back_bps(cell: &Cell<'_>) -> Option<f64> {
     let is_back = cell.trial.params.is_reverse();
     let ways = cell.probes().map(|probe| if is_back { &probe.there } else { &probe.back });
-    let least = |way| match capacity(way)? {
+    ways.filter_map(|way| match capacity(way)? {
         Capacity::Between { low_bps, .. } => Some(low_bps),
         Capacity::AtLeast { bps } => Some(bps),
-    };
-    ways.filter_map(least).reduce(f64::min)
+    })
+    .reduce(f64::min)
 }
 
 /// The shortest round trip of any run of the study whose data takes the same way.

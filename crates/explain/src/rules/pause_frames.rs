@@ -43,10 +43,10 @@ fn look(cell: &Cell<'_>) -> Looked {
     let rate_bps = cell.nic_to_peer().and_then(|nic| nic.speed_bps.value());
     let link_bps = rate_bps.map_or(LINK_BPS, |rate| rate.0);
     let of = |way: Way, of_receiver: bool| {
-        let ends = cell.done.iter().filter_map(|record| match of_receiver {
-            true => record.receiver(),
-            false => record.sender(),
-        });
+        let ends = cell
+            .done
+            .iter()
+            .filter_map(|record| if of_receiver { record.receiver() } else { record.sender() });
         median(&ends.filter_map(|end| frames_per_second(end, way)).collect::<Vec<f64>>())
     };
     let (asked, told) = (of(Way::Sent, true), of(Way::Received, false));

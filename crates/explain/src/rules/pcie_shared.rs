@@ -66,12 +66,11 @@ fn over(link: &SharedLink) -> Option<Finding> {
         ),
         evidence: vec![evidence(format!("shared by {}", link.devices.join(", ")), place(link))],
         worth: None,
-        remedy: match uplink {
-            true => "move the card to a slot of the processor; the board's manual tells which",
-            false => {
-                "measure the ports together before you count on both, or spread them over two \
+        remedy: if uplink {
+            "move the card to a slot of the processor; the board's manual tells which"
+        } else {
+            "measure the ports together before you count on both, or spread them over two \
                       slots"
-            }
         }
         .into(),
     })

@@ -242,9 +242,10 @@ fn slowest_hundredth(end: &EndReport) -> Option<f64> {
 
 fn why_late(cell: &Cell<'_>) -> &'static str {
     let again = cell.sent_count(keys::RETRANSMITTED).unwrap_or(0.0);
-    match again >= 1.0 {
-        true => "packets were lost, and TCP waited for its timer (200 ms at the least)",
-        false => "nothing was lost, so that single packets wait somewhere on the path",
+    if again >= 1.0 {
+        "packets were lost, and TCP waited for its timer (200 ms at the least)"
+    } else {
+        "nothing was lost, so that single packets wait somewhere on the path"
     }
 }
 

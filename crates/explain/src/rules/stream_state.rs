@@ -89,9 +89,10 @@ fn look(cell: &Cell<'_>) -> Looked {
     let seen = seen.join("; ") + &between(rest, runs.len());
     let (Some(cheap), Some(dear)) = (cost(&turns), cost(&apart)) else {
         // All told runs are in one state: the others may be what the counters do not tell.
-        return match 2 * rest < runs.len() {
-            true => cell.saw(seen, None),
-            false => Err(cell.lacks("counters that tell the runs' states apart")),
+        return if 2 * rest < runs.len() {
+            cell.saw(seen, None)
+        } else {
+            Err(cell.lacks("counters that tell the runs' states apart"))
         };
     };
     if dear < APART_RATIO * cheap {

@@ -98,10 +98,12 @@ fn nodes_of_a_socket(advisor: &mut Advisor<'_>) {
 /// CPUs that the scheduler leaves alone.
 fn isolated(advisor: &mut Advisor<'_>) {
     let setting = "cpu.isolated";
-    let named = advisor.host.cpu.isolated.clone().map(|cpus| match cpus.is_empty() {
-        true => "none".to_owned(),
-        false => format!("CPUs {cpus:?}"),
-    });
+    let named = advisor
+        .host
+        .cpu
+        .isolated
+        .clone()
+        .map(|cpus| if cpus.is_empty() { "none".to_owned() } else { format!("CPUs {cpus:?}") });
     let none = named.value().is_some_and(|now| now == "none");
     advisor.weigh(
         &named,

@@ -142,10 +142,7 @@ fn coalescing(advisor: &mut Advisor<'_>, nic: &Nic) {
         }
         return;
     };
-    let text = match set.adaptive_rx {
-        true => "adaptive".to_owned(),
-        false => format!("{} us", set.rx_us),
-    };
+    let text = if set.adaptive_rx { "adaptive".to_owned() } else { format!("{} us", set.rx_us) };
     let now = Seen::now(advisor.host, nic);
     let name = &nic.name;
     let (wanted, because, command, worth) = match advisor.profile {

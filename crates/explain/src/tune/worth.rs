@@ -74,9 +74,10 @@ impl Worth {
 impl fmt::Display for Worth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { low, high, basis, says, from } = self;
-        match self.is_worthwhile() {
-            true => write!(f, "{low:.1} to {high:.1} x, {basis}: {says} ({from})"),
-            false => write!(f, "nothing that would be seen, {basis}: {says} ({from})"),
+        if self.is_worthwhile() {
+            write!(f, "{low:.1} to {high:.1} x, {basis}: {says} ({from})")
+        } else {
+            write!(f, "nothing that would be seen, {basis}: {says} ({from})")
         }
     }
 }

@@ -100,9 +100,10 @@ fn read(mut reader: impl Read) -> Result<Unpacked, BadArchive> {
     }
     let mut whole = head;
     reader.take(KEPT_BYTES_MAX).read_to_end(&mut whole).map_err(bad)?;
-    match whole.len() as u64 > KEPT_BYTES_MAX {
-        true => Err(BadArchive::TooMuch("512 MiB in one file")),
-        false => Ok(Unpacked::File(whole)),
+    if whole.len() as u64 > KEPT_BYTES_MAX {
+        Err(BadArchive::TooMuch("512 MiB in one file"))
+    } else {
+        Ok(Unpacked::File(whole))
     }
 }
 

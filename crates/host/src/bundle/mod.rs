@@ -102,9 +102,10 @@ pub fn parts<E: std::fmt::Display>(
                 rest.unused(format!("{name} is cut short: its last piece was not used"));
             }
             for piece in sections::pieces(&sections::plain(&text)) {
-                match piece.is_file && is_of_kernel(piece.what.trim_start_matches('/')) {
-                    true => copies.push((piece.what.to_owned(), piece.text.to_owned())),
-                    false => take(piece.text, &format!("{name}: {}", piece.what), &mut rest),
+                if piece.is_file && is_of_kernel(piece.what.trim_start_matches('/')) {
+                    copies.push((piece.what.to_owned(), piece.text.to_owned()))
+                } else {
+                    take(piece.text, &format!("{name}: {}", piece.what), &mut rest)
                 }
                 copies.extend(settings(piece.what, piece.text));
             }

@@ -96,9 +96,10 @@ impl Addresses {
             let [a, b, c, d, e, f, ..] = first;
             return joined(self.mac([a, b, c, d, e, f]), [0; 10]);
         }
-        let net = match first == LINK_LOCAL || first == [0; 8] {
-            true => first,
-            false => joined(NET_PREFIX, number(&mut self.nets, first)),
+        let net = if first == LINK_LOCAL || first == [0; 8] {
+            first
+        } else {
+            joined(NET_PREFIX, number(&mut self.nets, first))
         };
         joined(net, self.id(last))
     }

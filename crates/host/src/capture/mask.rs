@@ -182,13 +182,14 @@ impl Masking {
         let path = words(path, &self.renamed);
         let in_groups = path.trim_start_matches('/').starts_with(GROUPS[1])
             || path.lines().next().is_some_and(|line| line.splitn(3, ':').count() == 3);
-        let path = match in_groups {
-            true => parts(
+        let path = if in_groups {
+            parts(
                 &path,
                 |c| matches!(c, '/' | '\n'),
                 |part| self.groups.get(part).cloned().unwrap_or_else(|| part.to_owned()),
-            ),
-            false => path,
+            )
+        } else {
+            path
         };
         self.secrets.hide_path(&path)
     }

@@ -94,9 +94,10 @@ pub fn mask(table: &[u8], secrets: &mut Secrets) -> Option<Vec<u8>> {
         masked.extend(fields);
         let serials = structure.serials();
         for (index, string) in structure.strings.iter().enumerate() {
-            let shown = match serials.contains(&index) {
-                true => secrets.word_for(string.trim()),
-                false => secrets.hide(string, Kind::Version),
+            let shown = if serials.contains(&index) {
+                secrets.word_for(string.trim())
+            } else {
+                secrets.hide(string, Kind::Version)
             };
             masked.extend(shown.bytes().chain([0]));
         }

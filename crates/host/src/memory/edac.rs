@@ -20,9 +20,10 @@ pub fn read(root: &Root) -> Fact<Vec<ControllerModule>> {
             modules.extend(module(root, &format!("{dir}/{folder}"), &name));
         }
     }
-    match modules.is_empty() {
-        true => Fact::absent(format!("/{CONTROLLERS}")),
-        false => Fact::known(modules, format!("/{CONTROLLERS}")),
+    if modules.is_empty() {
+        Fact::absent(format!("/{CONTROLLERS}"))
+    } else {
+        Fact::known(modules, format!("/{CONTROLLERS}"))
     }
 }
 

@@ -136,12 +136,11 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
         let nic = nics.entry(name.clone()).or_insert(Nic { name, ..Nic::default() });
         of_section(nic, &section, from)?;
     }
-    match nics.is_empty() {
-        true => Err(BadText::Nothing { program: PROGRAM, why: "no output that is read" }),
-        false => {
-            part.host.nics = nics.into_values().collect();
-            Ok(part)
-        }
+    if nics.is_empty() {
+        Err(BadText::Nothing { program: PROGRAM, why: "no output that is read" })
+    } else {
+        part.host.nics = nics.into_values().collect();
+        Ok(part)
     }
 }
 

@@ -33,9 +33,10 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
         }
         part.host.nics.push(nic);
     }
-    match part.host.nics.is_empty() {
-        true => Err(BadText::Nothing { program: PROGRAM, why: "no interface but lo" }),
-        false => Ok(part),
+    if part.host.nics.is_empty() {
+        Err(BadText::Nothing { program: PROGRAM, why: "no interface but lo" })
+    } else {
+        Ok(part)
     }
 }
 

@@ -256,9 +256,10 @@ fn rows(text: &str) -> Result<Vec<Row>, BadText> {
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let parsable = line.contains(',');
         let split = |line: &str| -> Vec<String> {
-            let cells: Vec<&str> = match parsable {
-                true => line.split(',').collect(),
-                false => line.split_whitespace().collect(),
+            let cells: Vec<&str> = if parsable {
+                line.split(',').collect()
+            } else {
+                line.split_whitespace().collect()
             };
             cells.into_iter().map(|cell| cell.trim().to_owned()).collect()
         };

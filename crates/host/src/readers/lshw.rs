@@ -32,10 +32,7 @@ fn is_xml(text: &str) -> bool {
 }
 
 fn read(text: &str, from: &str) -> Result<Part, BadText> {
-    let document = match is_xml(text) {
-        true => of_xml(text)?,
-        false => json::document(text, PROGRAM)?,
-    };
+    let document = if is_xml(text) { of_xml(text)? } else { json::document(text, PROGRAM)? };
     let mut nodes: Vec<&Value> = Vec::new();
     match &document {
         Value::Array(all) => all.iter().for_each(|one| gather(one, &mut nodes, 0)),
@@ -99,9 +96,10 @@ fn of_xml(text: &str) -> Result<Value, BadText> {
         Document::parse(text).map_err(|error| BadText::Xml { program: PROGRAM, error })?;
     let root = document.root_element();
     let inside = root.children().filter(|child| child.has_tag_name("node"));
-    match root.has_tag_name("node") {
-        true => Ok(value(&root, 0)),
-        false => Ok(inside.map(|node| value(&node, 0)).collect()),
+    if root.has_tag_name("node") {
+        Ok(value(&root, 0))
+    } else {
+        Ok(inside.map(|node| value(&node, 0)).collect())
     }
 }
 

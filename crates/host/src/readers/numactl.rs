@@ -66,9 +66,10 @@ fn available(text: &str) -> Result<Vec<u32>, BadText> {
     let bad = || BadText::Value { program: PROGRAM, what: "list of nodes", text: short(text) };
     let (count, list) = text.split_once(" nodes (").ok_or_else(bad)?;
     let nodes = crate::list::parse(list.trim_end_matches(')')).map_err(|_| bad())?;
-    match count.parse() == Ok(nodes.len()) && nodes.len() <= NODES_MAX {
-        true => Ok(nodes),
-        false => Err(bad()),
+    if count.parse() == Ok(nodes.len()) && nodes.len() <= NODES_MAX {
+        Ok(nodes)
+    } else {
+        Err(bad())
     }
 }
 

@@ -97,14 +97,13 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
         part.host.nics.push(port.nic);
     }
     part.host.devices = devices.into_iter().map(|(_, device)| device).collect();
-    match all.iter().any(|kind| {
+    if all.iter().any(|kind| {
         ["Memory", "NetworkAdapter", "Processor", "ComputerSystem", "PCIeDevice", "PCIeFunction"]
             .contains(&self::kind(kind))
     }) {
-        true => Ok(part),
-        false => {
-            Err(BadText::Nothing { program: PROGRAM, why: "no system, memory or PCIe device" })
-        }
+        Ok(part)
+    } else {
+        Err(BadText::Nothing { program: PROGRAM, why: "no system, memory or PCIe device" })
     }
 }
 
@@ -127,9 +126,10 @@ fn home(
         [memory, systems].into_iter().flatten().filter_map(|one| system(one)).collect();
     let with_cpus: BTreeSet<&str> = cpus.filter_map(|one| system(one)).collect();
     let of = if names.len() > 1 && with_cpus.len() == 1 { with_cpus } else { names };
-    match of.len() > 1 {
-        true => Err(BadText::SeveralHosts { what: "systems" }),
-        false => Ok(of.first().map(|name| (*name).to_owned())),
+    if of.len() > 1 {
+        Err(BadText::SeveralHosts { what: "systems" })
+    } else {
+        Ok(of.first().map(|name| (*name).to_owned()))
     }
 }
 
@@ -142,12 +142,11 @@ fn whole(all: &[&Value], memory: &[&Value]) -> Result<(), BadText> {
     let collections = all.iter().filter(|one| kind(one) == "MemoryCollection");
     let counted: u64 = collections.filter_map(|one| json::count(one, "Members@odata.count")).sum();
     let there = memory.len() as u64;
-    match there > 0 && there < counted {
-        true => {
-            let missing = format!("{there} of {counted} resources of memory");
-            Err(BadText::CutShort { program: PROGRAM, missing })
-        }
-        false => Ok(()),
+    if there > 0 && there < counted {
+        let missing = format!("{there} of {counted} resources of memory");
+        Err(BadText::CutShort { program: PROGRAM, missing })
+    } else {
+        Ok(())
     }
 }
 

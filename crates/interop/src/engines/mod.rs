@@ -143,9 +143,10 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = (engine.program)(trial);
-    match std::env::split_paths(&path).any(|dir| dir.join(program).is_file()) {
-        true => Ok(engine),
-        false => Err(NoEngine::NotInstalled { program, package: engine.package }),
+    if std::env::split_paths(&path).any(|dir| dir.join(program).is_file()) {
+        Ok(engine)
+    } else {
+        Err(NoEngine::NotInstalled { program, package: engine.package })
     }
 }
 
@@ -203,8 +204,9 @@ pub fn port(tool: &str) -> Option<u16> {
 
 /// Whether a word can be an option, a number or a name, and no path.
 fn is_plain(word: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.,:=".contains(c);
-    word.len() <= 64 && !word.contains("..") && word.chars().all(fits)
+    word.len() <= 64
+        && !word.contains("..")
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,:=".contains(c))
 }
 
 fn server_words(engine: &Engine, trial: &Trial) -> Result<Vec<String>, Refused> {
@@ -238,18 +240,18 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     let engine = engine(trial).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
     let own = trial.engine.clone().unwrap_or_default();
     check_words(&own).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
-    let server = match place.serves {
-        false => None,
-        true => {
-            let words = server_words(engine, trial);
-            let words = words.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
-            let server = start_server(engine, trial, &words, place.server_namespace);
-            Some(server.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?)
-        }
+    let server = if place.serves {
+        let words = server_words(engine, trial);
+        let words = words.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
+        let server = start_server(engine, trial, &words, place.server_namespace);
+        Some(server.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?)
+    } else {
+        None
     };
-    let words = match own.client.is_empty() {
-        true => (engine.client)(trial, place.address, engine.port),
-        false => [(engine.reach)(place.address, engine.port), own.client.clone()].concat(),
+    let words = if own.client.is_empty() {
+        (engine.client)(trial, place.address, engine.port)
+    } else {
+        [(engine.reach)(place.address, engine.port), own.client.clone()].concat()
     };
     let at = (place.client_namespace, trial.place(Role::Sender));
     let command = placed((engine.program)(trial), &words, at);

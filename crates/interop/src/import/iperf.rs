@@ -40,9 +40,10 @@ fn csv(text: &str) -> Result<Output, Unusable> {
     let kind = if udp { "udp-stream" } else { "tcp-stream" };
     let mut run = Run::new(kind).level("streams", streams.len().max(1));
     let told = all.iter().all(|(.., datagrams)| datagrams.is_some_and(|n| n > 0));
-    run = match udp && !told {
-        true => missing(run, total),
-        false => run.figure("rate", Some(total), Unit::BitsPerSecond),
+    run = if udp && !told {
+        missing(run, total)
+    } else {
+        run.figure("rate", Some(total), Unit::BitsPerSecond)
     };
     nothing(vec![run], None)
 }

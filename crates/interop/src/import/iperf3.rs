@@ -17,12 +17,11 @@ fn is_json(text: &str) -> bool {
 }
 
 fn recognises(text: &str) -> bool {
-    match is_json(text) {
-        true => text.contains("\"intervals\"") && text.contains("iperf 3"),
-        false => {
-            text.trim_start().starts_with("iperf3: error")
-                || (BEGINNINGS.iter().any(|begins| text.contains(begins)) && text.contains("[ ID]"))
-        }
+    if is_json(text) {
+        text.contains("\"intervals\"") && text.contains("iperf 3")
+    } else {
+        text.trim_start().starts_with("iperf3: error")
+            || (BEGINNINGS.iter().any(|begins| text.contains(begins)) && text.contains("[ ID]"))
     }
 }
 
@@ -141,14 +140,13 @@ fn figures(run: Run, end: &Value, udp: bool, both: bool) -> Run {
             .figure("received back", back, Unit::BitsPerSecond),
         false => run.figure("received", there, Unit::BitsPerSecond),
     };
-    match udp {
-        true => run = run.figure("lost", lost(end, both), Unit::Share),
-        false => {
-            run = run.figure("sent", rate(&end["sum_sent"]), Unit::BitsPerSecond);
-            if both {
-                let sent = rate(&end[format!("sum_sent{BACK}")]);
-                run = run.figure("sent back", sent, Unit::BitsPerSecond);
-            }
+    if udp {
+        run = run.figure("lost", lost(end, both), Unit::Share)
+    } else {
+        run = run.figure("sent", rate(&end["sum_sent"]), Unit::BitsPerSecond);
+        if both {
+            let sent = rate(&end[format!("sum_sent{BACK}")]);
+            run = run.figure("sent back", sent, Unit::BitsPerSecond);
         }
     }
     let cpu = &end["cpu_utilization_percent"];

@@ -247,10 +247,7 @@ fn rows(text: &str, is_heading: impl Fn(&str) -> bool) -> Vec<(String, Vec<Vec<f
 }
 
 fn nothing(runs: Vec<Run>, version: Option<String>) -> Result<Output, Unusable> {
-    match runs.is_empty() {
-        true => Err(Unusable::NoRun),
-        false => Ok(Output { version, runs }),
-    }
+    if runs.is_empty() { Err(Unusable::NoRun) } else { Ok(Output { version, runs }) }
 }
 
 #[cfg(test)]

@@ -37,17 +37,16 @@ fn parse(text: &str) -> Result<Output, Unusable> {
         contradiction(&name, &heading)?;
         for row in rows {
             let value = row.get(1).copied();
-            let run = match heading.contains("(us)") || heading.contains("[us]") {
-                true => {
-                    let name = name.trim_end_matches("-latency").trim_end_matches("latency");
-                    let kind = format!("mpi-{name}-latency").replace("--", "-");
-                    Run::new(kind).figure("time", value.map(|us| us * 1e3), Unit::Nanos)
-                }
-                false => Run::new(format!("mpi-{name}")).figure(
+            let run = if heading.contains("(us)") || heading.contains("[us]") {
+                let name = name.trim_end_matches("-latency").trim_end_matches("latency");
+                let kind = format!("mpi-{name}-latency").replace("--", "-");
+                Run::new(kind).figure("time", value.map(|us| us * 1e3), Unit::Nanos)
+            } else {
+                Run::new(format!("mpi-{name}")).figure(
                     "rate",
                     value.map(|m| m * 8e6),
                     Unit::BitsPerSecond,
-                ),
+                )
             };
             runs.push(run.level("length", row.first().copied().unwrap_or_default()));
         }

@@ -25,15 +25,16 @@ fn parse(text: &str) -> Result<Output, Unusable> {
         for row in rows {
             let size = row.first().copied().unwrap_or_default();
             let at = |column: usize| row.get(column).copied();
-            let run = match heading.contains("BW") {
-                true => Run::new(of.clone())
+            let run = if heading.contains("BW") {
+                Run::new(of.clone())
                     .level("length", size)
                     .figure("average", at(3).map(|rate| rate * scale), Unit::BitsPerSecond)
-                    .figure("peak", at(2).map(|rate| rate * scale), Unit::BitsPerSecond),
-                false => Run::new(format!("{of}-latency"))
+                    .figure("peak", at(2).map(|rate| rate * scale), Unit::BitsPerSecond)
+            } else {
+                Run::new(format!("{of}-latency"))
                     .level("length", size)
                     .figure("typical", at(4).map(|us| us * 1e3), Unit::Nanos)
-                    .figure("average", at(5).map(|us| us * 1e3), Unit::Nanos),
+                    .figure("average", at(5).map(|us| us * 1e3), Unit::Nanos)
             };
             runs.push(run);
         }

@@ -135,9 +135,10 @@ impl Run {
             let now = now();
             bytes[..4].copy_from_slice(&(now.as_secs() as u32).to_be_bytes());
             bytes[4..8].copy_from_slice(&now.subsec_micros().to_be_bytes());
-            match self.wide {
-                true => bytes[8..HEAD].copy_from_slice(&(number + 1).to_be_bytes()),
-                false => bytes[8..12].copy_from_slice(&(number as u32 + 1).to_be_bytes()),
+            if self.wide {
+                bytes[8..HEAD].copy_from_slice(&(number + 1).to_be_bytes())
+            } else {
+                bytes[8..12].copy_from_slice(&(number as u32 + 1).to_be_bytes())
             }
             if let Ok(n) = stream.send(&bytes) {
                 number += 1;
@@ -157,9 +158,10 @@ impl Run {
             let word = |at: usize| {
                 u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
             };
-            let number = match self.wide {
-                true => u64::from(word(8)) << 32 | u64::from(word(12)),
-                false => word(8).into(),
+            let number = if self.wide {
+                u64::from(word(8)) << 32 | u64::from(word(12))
+            } else {
+                word(8).into()
             };
             if arrivals.take(number.saturating_sub(1)) == Arrival::Duplicate {
                 continue;

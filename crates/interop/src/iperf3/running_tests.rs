@@ -62,9 +62,10 @@ fn datagrams_that_came_are_counted_by_their_numbers() {
         // The third and fourth do not come, the second twice.
         for number in [1u64, 2, 2, 5] {
             let mut bytes = [0; 100];
-            match wide {
-                true => bytes[8..16].copy_from_slice(&number.to_be_bytes()),
-                false => bytes[8..12].copy_from_slice(&(number as u32).to_be_bytes()),
+            if wide {
+                bytes[8..16].copy_from_slice(&number.to_be_bytes())
+            } else {
+                bytes[8..12].copy_from_slice(&(number as u32).to_be_bytes())
             }
             here.send(&bytes).expect("sent");
         }
@@ -97,9 +98,10 @@ fn datagrams_are_sent_with_numbers_times_and_a_pace() {
         for number in 1..=4u64 {
             let mut bytes = [0; 200];
             assert_eq!(there.recv(&mut bytes).expect("a datagram"), 100);
-            let said = match wide {
-                true => u64::from_be_bytes(bytes[8..16].try_into().expect("eight")),
-                false => u32::from_be_bytes(bytes[8..12].try_into().expect("four")).into(),
+            let said = if wide {
+                u64::from_be_bytes(bytes[8..16].try_into().expect("eight"))
+            } else {
+                u32::from_be_bytes(bytes[8..12].try_into().expect("four")).into()
             };
             assert_eq!(said, number);
             let seconds = u32::from_be_bytes(bytes[..4].try_into().expect("four"));

@@ -163,9 +163,10 @@ impl Tests {
         turn: Turn<'_>,
     ) -> io::Result<String> {
         let mut streams = Streams::none_yet(Run::new(asked, &self.limits));
-        match streams.run.udp {
-            true => self.udp_streams(control, &mut streams, from.ip(), asked)?,
-            false => turn.tcp_streams(control, &mut streams, asked)?,
+        if streams.run.udp {
+            self.udp_streams(control, &mut streams, from.ip(), asked)?
+        } else {
+            turn.tcp_streams(control, &mut streams, asked)?
         }
         say(control, State::TestStart)?;
         say(control, State::TestRunning)?;
@@ -216,9 +217,8 @@ impl Tests {
             prepare((&stream).into(), asked)?;
             stream.send(&UDP_REPLY.to_ne_bytes())?;
             let sends = streams.next_sends();
-            streams.add(move |run, count| match sends {
-                true => run.send_udp(&stream, count),
-                false => run.receive_udp(&stream, count),
+            streams.add(move |run, count| {
+                if sends { run.send_udp(&stream, count) } else { run.receive_udp(&stream, count) }
             })?;
         }
         Ok(())
@@ -255,9 +255,8 @@ impl Turn<'_> {
             stream.set_read_timeout(Some(LOOK_UP))?;
             stream.set_write_timeout(Some(LOOK_UP))?;
             let sends = streams.next_sends();
-            streams.add(move |run, count| match sends {
-                true => run.send_tcp(&stream, count),
-                false => run.receive_tcp(&stream, count),
+            streams.add(move |run, count| {
+                if sends { run.send_tcp(&stream, count) } else { run.receive_tcp(&stream, count) }
             })?;
         }
         Ok(())

@@ -98,10 +98,7 @@ impl Slot {
     /// The slot in a few words: its locator, and its bank where firmware tells one.
     pub fn named(&self) -> String {
         let placeholder = matches!(self.bank.trim(), "" | "Unknown" | "Not Specified" | "None");
-        match placeholder {
-            true => self.locator.clone(),
-            false => format!("{} {}", self.locator, self.bank),
-        }
+        if placeholder { self.locator.clone() } else { format!("{} {}", self.locator, self.bank) }
     }
 }
 

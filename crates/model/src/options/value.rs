@@ -354,12 +354,13 @@ impl Takes {
             }
             (Self::BytePair, Value::Text(text)) => {
                 let words = text.splitn(2, ',').map(str::trim);
-                match words.filter(|word| !word.is_empty()).all(|word| word.parse::<u8>().is_ok()) {
-                    true => Ok(()),
-                    false => Err(unreadable(
+                if words.filter(|word| !word.is_empty()).all(|word| word.parse::<u8>().is_ok()) {
+                    Ok(())
+                } else {
+                    Err(unreadable(
                         &Written::Text(text.clone()),
                         "a number from 0 to 255, or two with a comma",
-                    )),
+                    ))
                 }
             }
             _ => Ok(()),

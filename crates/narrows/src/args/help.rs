@@ -250,12 +250,11 @@ fn grouped(argument: Arg, is_long: bool) -> Arg {
 /// The heading of an option.
 fn heading(id: &str) -> Option<&'static str> {
     let own = THEMES.iter().find(|(_, ids)| ids.contains(&id)).map(|(heading, _)| *heading);
-    let of_table = || {
+    own.or_else(|| {
         let mut all = narrows_model::options::ALL.iter();
         let option = all.find(|option| option.flags.iter().any(|flag| flag.long == id))?;
         Some(theme(option))
-    };
-    own.or_else(of_table)
+    })
 }
 
 /// The theme of an option of the table.

@@ -574,8 +574,9 @@ fn dimms(text: &str) -> Result<Kit, Untaken> {
 
 fn seconds(text: &str) -> Result<f64, Untaken> {
     let seconds: f64 = text.parse().map_err(|_| Untaken::number(text))?;
-    match (0.05..=600.0).contains(&seconds) {
-        true => Ok(seconds),
-        false => Err(Untaken::Beyond("0.05 to 600 seconds")),
+    if (0.05..=600.0).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err(Untaken::Beyond("0.05 to 600 seconds"))
     }
 }

@@ -101,16 +101,18 @@ pub struct VerifyArgs {
 }
 
 fn chain_head(text: &str) -> Result<String, Untaken> {
-    match text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        true => Ok(text.to_owned()),
-        false => Err(Untaken::Head),
+    if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Ok(text.to_owned())
+    } else {
+        Err(Untaken::Head)
     }
 }
 
 fn percent(text: &str) -> Result<f64, Untaken> {
     let percent: f64 = text.parse().map_err(|_| Untaken::number(text))?;
-    match (0.0..=100.0).contains(&percent) {
-        true => Ok(percent),
-        false => Err(Untaken::Beyond("0 to 100 per cent")),
+    if (0.0..=100.0).contains(&percent) {
+        Ok(percent)
+    } else {
+        Err(Untaken::Beyond("0 to 100 per cent"))
     }
 }

@@ -35,9 +35,10 @@ pub fn parts(paths: &[PathBuf], args: &BmcArgs) -> Result<Vec<Part>, Failure> {
         .map(|text| Address::parse(text).map_err(|error| refused(&error.to_string())))
         .collect::<Result<_, _>>()?;
     if addresses.is_empty() {
-        return match args.bmc_user.is_some() || args.tls_fingerprint.is_some() {
-            true => Err(refused("no path is the address of a management controller")),
-            false => Ok(Vec::new()),
+        return if args.bmc_user.is_some() || args.tls_fingerprint.is_some() {
+            Err(refused("no path is the address of a management controller"))
+        } else {
+            Ok(Vec::new())
         };
     }
     addresses.into_iter().map(|address| part(address, args)).collect()
@@ -89,28 +90,26 @@ fn password(user: &str, at: &str, args: &BmcArgs) -> Result<Secret, Failure> {
 }
 
 fn first_line(path: &Path) -> Result<Secret, Failure> {
-    let from: Box<dyn Read> = match path == Path::new(STANDARD_INPUT) {
-        true => Box::new(std::io::stdin()),
-        false => {
-            let file = File::open(path).map_err(|error| Failure::unread(path, &error))?;
-            let data = file.metadata().map_err(|error| Failure::unread(path, &error))?;
-            let kept = data.is_file() && data.permissions().mode() & 0o077 != 0;
-            if kept || !(data.is_file() || data.file_type().is_fifo()) {
-                let why = if kept { "others can read it; `chmod 600` it" } else { "it is no file" };
-                let text = format!("{}: {why}", path.display());
-                return Err(Failure::of(Cause::BMC_PASSWORD, text));
-            }
-            Box::new(file)
+    let from: Box<dyn Read> = if path == Path::new(STANDARD_INPUT) {
+        Box::new(std::io::stdin())
+    } else {
+        let file = File::open(path).map_err(|error| Failure::unread(path, &error))?;
+        let data = file.metadata().map_err(|error| Failure::unread(path, &error))?;
+        let kept = data.is_file() && data.permissions().mode() & 0o077 != 0;
+        if kept || !(data.is_file() || data.file_type().is_fifo()) {
+            let why = if kept { "others can read it; `chmod 600` it" } else { "it is no file" };
+            let text = format!("{}: {why}", path.display());
+            return Err(Failure::of(Cause::BMC_PASSWORD, text));
         }
+        Box::new(file)
     };
     let mut line = String::new();
     let read = BufReader::new(from.take(PASSWORD_BYTES_MAX)).read_line(&mut line);
     read.map_err(|error| Failure::unread(path, &error))?;
-    match line.trim_end_matches(['\r', '\n']).is_empty() {
-        true => {
-            let text = format!("{}: its first line is empty", path.display());
-            Err(Failure::of(Cause::BMC_PASSWORD, text))
-        }
-        false => Ok(Secret::take(line)),
+    if line.trim_end_matches(['\r', '\n']).is_empty() {
+        let text = format!("{}: its first line is empty", path.display());
+        Err(Failure::of(Cause::BMC_PASSWORD, text))
+    } else {
+        Ok(Secret::take(line))
     }
 }

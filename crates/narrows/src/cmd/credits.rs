@@ -44,9 +44,10 @@ pub fn run(args: &CreditsArgs) -> Result<u8, Failure> {
     let (file, end) = measurement.run()?;
     let stored = narrows_store::read(&file)?;
     let told = Told::of(&stored);
-    match args.json {
-        true => output::print_exact(&told.json())?,
-        false => output::print(&told.text())?,
+    if args.json {
+        output::print_exact(&told.json())?
+    } else {
+        output::print(&told.text())?
     }
     output::made(&file, "")?;
     output::nothing_measured(&file)?;

@@ -375,10 +375,8 @@ impl Measurement<'_> {
     /// The trials, and those beside them that a share of copies or a sweep of sizes takes.
     fn varied(&self, trials: Vec<Trial>, sides: &Sides<'_>) -> Result<Vec<Trial>, Failure> {
         let senders = trials.first().map(|trial| sides.senders(&trial.params)).unwrap_or_default();
-        let trials = match self.both_ways {
-            true => with_both_ways(trials, sides.round_trip)?,
-            false => trials,
-        };
+        let trials =
+            if self.both_ways { with_both_ways(trials, sides.round_trip)? } else { trials };
         // A check has its probe; both are beside the trial that was asked for, which is the first.
         let beside = match (self.explain, self.both_ways) {
             (true, true) => control(&trials, &senders).into_iter().collect(),

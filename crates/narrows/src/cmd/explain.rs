@@ -12,17 +12,16 @@ pub fn run(args: &ExplainArgs) -> Result<u8, Failure> {
     let cells = explained::cells(&analysis);
     output::print_json_or_text(
         args.json,
-        &match args.json {
-            false => explained::text(&analysis, &cells),
-            true => {
-                let document = serde_json::json!({
-                    "schema_version": narrows_model::SCHEMA_VERSION,
-                    "cells": cells,
-                    "populations": analysis.populations,
-                    "findings": analysis.found,
-                });
-                serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
-            }
+        &if args.json {
+            let document = serde_json::json!({
+                "schema_version": narrows_model::SCHEMA_VERSION,
+                "cells": cells,
+                "populations": analysis.populations,
+                "findings": analysis.found,
+            });
+            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+        } else {
+            explained::text(&analysis, &cells)
         },
     )?;
     Ok(0)

@@ -50,9 +50,10 @@ fn leaves(args: &FabricArgs, asked: &Asked) -> Result<Vec<Switch>, FabricError> 
     if let Some(ports) = args.radix {
         return Ok(vec![Switch::of_radix(ports, asked.rate)?]);
     }
-    match args.switch.is_empty() {
-        true => Ok(catalogue::switches().to_vec()),
-        false => args.switch.iter().map(|name| catalogue::named(name).cloned()).collect(),
+    if args.switch.is_empty() {
+        Ok(catalogue::switches().to_vec())
+    } else {
+        args.switch.iter().map(|name| catalogue::named(name).cloned()).collect()
     }
 }
 

@@ -74,9 +74,12 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
 
 /// What differs between hosts.
 fn differences(paths: &[PathBuf], bmc: &BmcArgs) -> Result<u8, Failure> {
-    let one = |path: &PathBuf| match bmc::is_address(path) {
-        true => open_together(std::slice::from_ref(path), bmc),
-        false => open(path),
+    let one = |path: &PathBuf| {
+        if bmc::is_address(path) {
+            open_together(std::slice::from_ref(path), bmc)
+        } else {
+            open(path)
+        }
     };
     let hosts = paths.iter().map(|path| Ok((short(path), one(path)?)));
     let hosts: Vec<(String, Host)> = hosts.collect::<Result<_, Failure>>()?;
@@ -171,10 +174,8 @@ fn check(path: &Path) -> Result<(), Failure> {
         );
         return Err(Failure::of(Cause::BMC_ADDRESS, says));
     }
-    let seen = std::fs::metadata(path).and_then(|data| match data.is_file() {
-        true => std::fs::File::open(path).map(drop),
-        false => Ok(()),
-    });
+    let seen = std::fs::metadata(path)
+        .and_then(|data| if data.is_file() { std::fs::File::open(path).map(drop) } else { Ok(()) });
     seen.map_err(|error| Failure::unread(path, &error))
 }
 

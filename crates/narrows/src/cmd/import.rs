@@ -84,9 +84,10 @@ fn read(file: &Path) -> Result<String, Failure> {
     }
     let source = File::open(file).map_err(unread)?;
     let bytes = bounded(source).map_err(wrong)?;
-    let bytes = match bytes.starts_with(&[0x1f, 0x8b]) {
-        true => bounded(MultiGzDecoder::new(bytes.as_slice())).map_err(wrong)?,
-        false => bytes,
+    let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
+        bounded(MultiGzDecoder::new(bytes.as_slice())).map_err(wrong)?
+    } else {
+        bytes
     };
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -31,9 +31,10 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     }
     output::print_json_or_text(
         args.json,
-        &match args.json {
-            true => serde_json::to_string_pretty(&all).unwrap_or_default() + "\n",
-            false => text,
+        &if args.json {
+            serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+        } else {
+            text
         },
     )?;
     // Every other file is listed before those that cannot be read are told, each once; the last

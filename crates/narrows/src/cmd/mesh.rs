@@ -104,11 +104,15 @@ impl<'a> Meshed<'a> {
             .params(cache, Bytes(0))
             .map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
         let window = args.seconds.map_or(timing::WINDOW, |seconds| Nanos((seconds * 1e9) as u64));
-        let make = |pair: Pair| {
-            let line = plan::timeline(window);
-            (pair, plan::trial(pair, &kind, &params, line, &crowd.names))
-        };
-        let trials: BTreeMap<Pair, Trial> = rounds.iter().flatten().copied().map(make).collect();
+        let trials: BTreeMap<Pair, Trial> = rounds
+            .iter()
+            .flatten()
+            .copied()
+            .map(|pair| {
+                let line = plan::timeline(window);
+                (pair, plan::trial(pair, &kind, &params, line, &crowd.names))
+            })
+            .collect();
         let all: Vec<Trial> = trials.values().cloned().collect();
         for (trial, peer) in all
             .first()
@@ -213,14 +217,13 @@ fn present(args: &MeshArgs, path: &Path, crowd: &Crowd, stopped: bool) -> Result
     if let Some(file) = &args.svg {
         output::write_whole(file, &report::svg(&mesh, names))?;
     }
-    let text = match args.json {
-        true => {
-            let document = serde_json::json!({
-                "schema_version": SCHEMA_VERSION, "hosts": names, "gone": crowd.gone, "mesh": mesh,
-            });
-            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
-        }
-        false => report::text(&mesh, &stored, names, &screen::of_output()),
+    let text = if args.json {
+        let document = serde_json::json!({
+            "schema_version": SCHEMA_VERSION, "hosts": names, "gone": crowd.gone, "mesh": mesh,
+        });
+        serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+    } else {
+        report::text(&mesh, &stored, names, &screen::of_output())
     };
     output::print_json_or_text(args.json, &text)?;
     output::made(path, "")?;

@@ -70,9 +70,10 @@ fn zero_loss(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> 
     if let Some(nic) = args.nic.as_ref().or(peer.bind.as_ref()) {
         settings.tell(&places::BIND, nic.clone());
     }
-    let frames_bytes = match search.sizes.is_empty() {
-        true => vec![settings.told(&flows::LENGTH).unwrap_or(Bytes(64)).0],
-        false => search.sizes.clone(),
+    let frames_bytes = if search.sizes.is_empty() {
+        vec![settings.told(&flows::LENGTH).unwrap_or(Bytes(64)).0]
+    } else {
+        search.sizes.clone()
     };
     let wanted = ZeroLoss { settings, search: search_of(search, most), frames_bytes, is_local };
     let definition = wanted.definition();

@@ -90,15 +90,14 @@ fn traffic(args: &PredictArgs) -> Result<u8, Failure> {
     let traffic = bus::of(&base.host, copy_gb_s, analysis.as_ref());
     output::print_json_or_text(
         args.json,
-        &match args.json {
-            true => {
-                let document = serde_json::json!({
-                    "schema_version": narrows_model::SCHEMA_VERSION,
-                    "traffic": traffic,
-                });
-                serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
-            }
-            false => bus::text(&traffic),
+        &if args.json {
+            let document = serde_json::json!({
+                "schema_version": narrows_model::SCHEMA_VERSION,
+                "traffic": traffic,
+            });
+            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+        } else {
+            bus::text(&traffic)
         },
     )?;
     Ok(0)
@@ -202,21 +201,20 @@ fn answer(
     let set: Said = args.set.iter().cloned().collect();
     output::print_json_or_text(
         args.json,
-        &match args.json {
-            true => {
-                let document = serde_json::json!({
-                    "schema_version": narrows_model::SCHEMA_VERSION,
-                    "set": set,
-                    "today": before,
-                    "reaches": after,
-                    "wire_rate": after.iter().find_map(verdict),
-                    "measured": base.measured,
-                    "unused": engine.parameters.unused,
-                    "cost": cost,
-                });
-                serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
-            }
-            false => text(&change),
+        &if args.json {
+            let document = serde_json::json!({
+                "schema_version": narrows_model::SCHEMA_VERSION,
+                "set": set,
+                "today": before,
+                "reaches": after,
+                "wire_rate": after.iter().find_map(verdict),
+                "measured": base.measured,
+                "unused": engine.parameters.unused,
+                "cost": cost,
+            });
+            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+        } else {
+            text(&change)
         },
     )?;
     Ok(0)
@@ -231,20 +229,17 @@ fn populations(args: &PredictArgs, engine: &Engine, kit: &Kit) -> Result<u8, Fai
     }
     output::print_json_or_text(
         args.json,
-        &match args.json {
-            true => {
-                let document = serde_json::json!({
-                    "schema_version": narrows_model::SCHEMA_VERSION,
-                    "tried": tried,
-                    "best": found,
-                });
-                serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
-            }
-            false => {
-                let mut text = format!("{tried} populations of {kit}, the best:\n");
-                found.iter().for_each(|found| text += &line(found));
-                text
-            }
+        &if args.json {
+            let document = serde_json::json!({
+                "schema_version": narrows_model::SCHEMA_VERSION,
+                "tried": tried,
+                "best": found,
+            });
+            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+        } else {
+            let mut text = format!("{tried} populations of {kit}, the best:\n");
+            found.iter().for_each(|found| text += &line(found));
+            text
         },
     )?;
     Ok(0)
@@ -259,20 +254,29 @@ fn placed(found: &Found) -> String {
         [] => "-".to_owned(),
         sizes => sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("+"),
     };
-    let socket = |own: &Vec<Vec<u32>>| own.iter().map(channel).collect::<Vec<_>>().join(",");
-    let sockets: Vec<String> = found.sizes_gib.iter().map(socket).collect();
+    let sockets: Vec<String> = found
+        .sizes_gib
+        .iter()
+        .map(|own| own.iter().map(channel).collect::<Vec<_>>().join(","))
+        .collect();
     format!("GB by channel {}", sockets.join(" | "))
 }
 
 fn line(found: &Found) -> String {
-    let sets = |sets: &Vec<usize>| match sets.as_slice() {
-        [] => "no memory".to_owned(),
-        [one] => format!("one set of {one}"),
-        many => {
-            format!("sets of {}", many.iter().map(usize::to_string).collect::<Vec<_>>().join("+"))
-        }
-    };
-    let words: Vec<String> = found.sets.iter().map(sets).collect();
+    let words: Vec<String> = found
+        .sets
+        .iter()
+        .map(|sets| match sets.as_slice() {
+            [] => "no memory".to_owned(),
+            [one] => format!("one set of {one}"),
+            many => {
+                format!(
+                    "sets of {}",
+                    many.iter().map(usize::to_string).collect::<Vec<_>>().join("+")
+                )
+            }
+        })
+        .collect();
     let apart = match found.uneven {
         0 => String::new(),
         1 => ", sockets one module apart".to_owned(),

@@ -208,12 +208,11 @@ fn not_undone(error: HostError) -> Failure {
 fn undo(args: &TuneArgs) -> Result<u8, Failure> {
     let ledger = Ledger::default();
     let mut undone = Vec::new();
-    match args.settings.is_empty() {
-        true => undone = ledger.undo(None).map_err(not_undone)?,
-        false => {
-            for name in &args.settings {
-                undone.extend(ledger.undo(Some(name)).map_err(not_undone)?);
-            }
+    if args.settings.is_empty() {
+        undone = ledger.undo(None).map_err(not_undone)?
+    } else {
+        for name in &args.settings {
+            undone.extend(ledger.undo(Some(name)).map_err(not_undone)?);
         }
     }
     let mut text = String::new();

@@ -27,10 +27,7 @@ impl Cell {
     /// The levels in a line.
     pub fn label(&self) -> String {
         let names: Vec<&str> = self.levels.iter().map(|level| level.level.as_str()).collect();
-        match names.is_empty() {
-            true => self.settings.kind().to_string(),
-            false => names.join(", "),
-        }
+        if names.is_empty() { self.settings.kind().to_string() } else { names.join(", ") }
     }
 
     /// The level of a factor.
@@ -46,12 +43,15 @@ pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
         all = all
             .iter()
             .flat_map(|(levels, settings)| {
-                let with = |level: &super::LevelOf| {
-                    let own = Level { factor: factor.name.clone(), level: level.name.clone() };
-                    let levels = levels.iter().cloned().chain([own]).collect();
-                    (levels, settings.with(&level.settings))
-                };
-                factor.levels.iter().map(with).collect::<Vec<_>>()
+                factor
+                    .levels
+                    .iter()
+                    .map(|level| {
+                        let own = Level { factor: factor.name.clone(), level: level.name.clone() };
+                        let levels = levels.iter().cloned().chain([own]).collect();
+                        (levels, settings.with(&level.settings))
+                    })
+                    .collect::<Vec<_>>()
             })
             .collect();
     }
@@ -65,10 +65,7 @@ pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
             Ok(cell(levels, settings))
         })
         .collect::<Result<_, StudyError>>()?;
-    match cells.is_empty() {
-        true => Err(StudyError::new("exclude", "leaves no cell")),
-        false => Ok(cells),
-    }
+    if cells.is_empty() { Err(StudyError::new("exclude", "leaves no cell")) } else { Ok(cells) }
 }
 
 /// The rate of a search's cell, in bits of its frames.

@@ -348,15 +348,21 @@ impl Definition {
 
 /// The rates of a search, as a factor.
 fn rates(search: &Search) -> Factor {
-    let level = |rate: u64| LevelOf {
-        name: Search::level_of(rate),
-        settings: Settings::default(),
-        when: None,
-    };
     // An absurd range is refused by the check that follows.
     let sound = search.resolution_percent >= 0.1 && search.rate_max_packets_per_second <= 1e9;
     let rates = if sound { search.rates() } else { Vec::new() };
-    Factor { name: RATE.to_owned(), by_hand: false, levels: rates.into_iter().map(level).collect() }
+    Factor {
+        name: RATE.to_owned(),
+        by_hand: false,
+        levels: rates
+            .into_iter()
+            .map(|rate| LevelOf {
+                name: Search::level_of(rate),
+                settings: Settings::default(),
+                when: None,
+            })
+            .collect(),
+    }
 }
 
 fn factor(raw: RawFactor) -> Result<Factor, StudyError> {

@@ -233,9 +233,10 @@ impl<'a> Cast<'a> {
         };
         let local = Placement { cpus: local, binding: local_binding, node: local_node };
         let remote = Placement { cpus: remote, binding: remote_binding, node: remote_node };
-        Ok(match reverse && !one_host {
-            false => TwoPlaces { sender: local, receiver: remote },
-            true => TwoPlaces { sender: remote, receiver: local },
+        Ok(if reverse && !one_host {
+            TwoPlaces { sender: remote, receiver: local }
+        } else {
+            TwoPlaces { sender: local, receiver: remote }
         })
     }
 }

@@ -193,9 +193,10 @@ fn level(factor: &Factor, machine: &Machine<'_>) -> Result<Found, NoLevel> {
         ([], None) => {
             let missing = whys.into_iter().next();
             let untold = missing.is_some() || factor.levels.iter().all(|one| one.when.is_none());
-            Err(match untold {
-                true => NoLevel::Untold { factor: factor.name.clone(), missing },
-                false => NoLevel::None { nearest: nearest(factor, machine) },
+            Err(if untold {
+                NoLevel::Untold { factor: factor.name.clone(), missing }
+            } else {
+                NoLevel::None { nearest: nearest(factor, machine) }
             })
         }
         (many, _) => {

@@ -87,10 +87,7 @@ pub fn left(cut: &Cut, count: &Count) -> Left {
         Some(_) if !count.precise => return Left::NotPrecise,
         _ => return Left::Done,
     };
-    match count.failed > cut.retries {
-        true => Left::GivenUp,
-        false => Left::Runs(runs),
-    }
+    if count.failed > cut.retries { Left::GivenUp } else { Left::Runs(runs) }
 }
 
 /// A run of each of these cells, given with the block that it is of, in an order that follows from

@@ -230,9 +230,10 @@ impl Engine {
         let cycles = byte.cycles + self.cycles_beside(traffic, ends_at);
         let cycles = cycles / self.server.processor.work_per_clock;
         let unknown = if self.server.processor.is_known() { 0.0 } else { HALF_UNKNOWN };
-        let table = match self.server.processor.is_known() {
-            true => format!("{}'s row of processors/families.json", self.server.processor.family),
-            false => "a processor that the table does not have, taken as its middle".to_owned(),
+        let table = if self.server.processor.is_known() {
+            format!("{}'s row of processors/families.json", self.server.processor.family)
+        } else {
+            "a processor that the table does not have, taken as its middle".to_owned()
         };
         let table = assumed(&table);
         let clock_from = self.server.clock_ghz.as_ref().map_or(&table, |known| &known.from);
@@ -253,9 +254,10 @@ impl Engine {
     /// interrupt comes.
     fn byte_cost(&self, traffic: Traffic, ends_at: Ends) -> ByteCost {
         let at = self.server.asked.interrupts;
-        match traffic == Traffic::Udp || ends_at == Ends::Both {
-            true => ByteCost { low: 0.30, high: 0.30, ..byte_cost(Some(Interrupts::SameCpu)) },
-            false => byte_cost(at),
+        if traffic == Traffic::Udp || ends_at == Ends::Both {
+            ByteCost { low: 0.30, high: 0.30, ..byte_cost(Some(Interrupts::SameCpu)) }
+        } else {
+            byte_cost(at)
         }
     }
 

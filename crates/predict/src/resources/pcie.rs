@@ -90,9 +90,10 @@ impl Slot {
     /// `8 GT/s x16`, or the rate where only that is told.
     fn says(&self) -> String {
         let told = pcie::raw_bps(self.gts, self.lanes);
-        match (self.raw_bps / told - 1.0).abs() < 1e-6 {
-            true => format!("{} GT/s x{}", self.gts, self.lanes),
-            false => format!("{:.2} GB/s", self.raw_bps / 8e9),
+        if (self.raw_bps / told - 1.0).abs() < 1e-6 {
+            format!("{} GT/s x{}", self.gts, self.lanes)
+        } else {
+            format!("{:.2} GB/s", self.raw_bps / 8e9)
         }
     }
 }

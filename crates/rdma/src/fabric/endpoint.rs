@@ -94,9 +94,10 @@ impl Opening<'_> {
             wait_obj: if size.sleeps { FI_WAIT_FD } else { FI_WAIT_NONE },
             ..Default::default()
         };
-        let what = match size.sleeps {
-            true => "opening a queue of completions that wakes sleepers (look instead)",
-            false => "opening a queue of completions",
+        let what = if size.sleeps {
+            "opening a queue of completions that wakes sleepers (look instead)"
+        } else {
+            "opening a queue of completions"
         };
         open(&self.doing(what), |made| {
             let (domain, null) = (domain.0, std::ptr::null_mut());
@@ -344,9 +345,10 @@ impl<M: Memory> Endpoint<M> {
     fn owns(&mut self, address: u64, length: u32) -> Result<(), NativeError> {
         let at = address.checked_sub(self.address());
         let end = at.and_then(|at| at.checked_add(length.into()));
-        match end.is_some_and(|end| end <= self.memory.length() as u64) {
-            true => Ok(()),
-            false => Err(NativeError::Cannot("a request beyond the endpoint's memory".into())),
+        if end.is_some_and(|end| end <= self.memory.length() as u64) {
+            Ok(())
+        } else {
+            Err(NativeError::Cannot("a request beyond the endpoint's memory".into()))
         }
     }
 
@@ -489,9 +491,10 @@ impl<M: Memory> Endpoint<M> {
             return;
         };
         let arrived = index >= self.sends;
-        match arrived {
-            true => self.free_receives.push(index),
-            false => self.free_sends.push(index),
+        if arrived {
+            self.free_receives.push(index)
+        } else {
+            self.free_sends.push(index)
         }
         if heard || status != Status::Good {
             self.taken.push_back(Completion { status, id, arrived, bytes: bytes as u32 });

@@ -187,9 +187,10 @@ impl Id {
 
     /// The device has no address of its own: which one has this address is the manager's knowledge.
     fn has_device(&self, at: SocketAddr) -> Result<(), NativeError> {
-        match self.context().is_null() {
-            true => Err(NativeError::Cannot(format!("no RDMA device has the address {}", at.ip()))),
-            false => Ok(()),
+        if self.context().is_null() {
+            Err(NativeError::Cannot(format!("no RDMA device has the address {}", at.ip())))
+        } else {
+            Ok(())
         }
     }
 }

@@ -105,19 +105,18 @@ impl Device {
             let device = list.iter().copied().find(|device| name_of(*device) == name);
             let device = device.ok_or_else(|| {
                 let names: Vec<String> = list.iter().map(|device| name_of(*device)).collect();
-                NativeError::Cannot(match names.is_empty() {
-                    true => format!("no RDMA device '{name}': there is none"),
-                    false => format!("no RDMA device '{name}': there is {}", names.join(", ")),
+                NativeError::Cannot(if names.is_empty() {
+                    format!("no RDMA device '{name}': there is none")
+                } else {
+                    format!("no RDMA device '{name}': there is {}", names.join(", "))
                 })
             })?;
             // SAFETY: the device is of the list, which is not freed yet.
             let context = unsafe { verbs.ibv_open_device(device) };
-            match context.is_null() {
-                true => Err(why_closed(
-                    name,
-                    NativeError::last(format!("opening the RDMA device {name}")),
-                )),
-                false => Ok(Self { context }),
+            if context.is_null() {
+                Err(why_closed(name, NativeError::last(format!("opening the RDMA device {name}"))))
+            } else {
+                Ok(Self { context })
             }
         })
     }
@@ -180,9 +179,10 @@ impl Domain {
         let mut domain = Self { pd: std::ptr::null_mut(), holder };
         // SAFETY: the context is open for as long as the holder lives.
         domain.pd = unsafe { verbs()?.ibv_alloc_pd(domain.context()) };
-        match domain.pd.is_null() {
-            true => Err(NativeError::last("making a protection domain")),
-            false => Ok(Arc::new(domain)),
+        if domain.pd.is_null() {
+            Err(NativeError::last("making a protection domain"))
+        } else {
+            Ok(Arc::new(domain))
         }
     }
 

@@ -53,28 +53,22 @@ impl<M: Memory> Region<M> {
         // SAFETY: the buffer is `length` bytes long and lives until the registration is undone.
         // Only the newer call knows flags that a NIC may ignore.
         let mr = unsafe {
-            match verbs.ibv_reg_mr_iova2.is_ok() {
-                true => verbs.ibv_reg_mr_iova2(
-                    domain.pd,
-                    start.cast(),
-                    length as _,
-                    start as u64,
-                    flags,
-                ),
-                false => verbs.ibv_reg_mr(
+            if verbs.ibv_reg_mr_iova2.is_ok() {
+                verbs.ibv_reg_mr_iova2(domain.pd, start.cast(), length as _, start as u64, flags)
+            } else {
+                verbs.ibv_reg_mr(
                     domain.pd,
                     start.cast(),
                     length as _,
                     (flags & !IBV_ACCESS_RELAXED_ORDERING) as i32,
-                ),
+                )
             }
         };
-        match mr.is_null() {
-            true => {
-                let device = domain.device();
-                Err(NativeError::last(format!("registering {length} bytes with {device}")))
-            }
-            false => Ok(Self { mr, memory, _domain: domain.clone() }),
+        if mr.is_null() {
+            let device = domain.device();
+            Err(NativeError::last(format!("registering {length} bytes with {device}")))
+        } else {
+            Ok(Self { mr, memory, _domain: domain.clone() })
         }
     }
 

@@ -69,9 +69,10 @@ impl Completions {
         made.cq = unsafe {
             verbs.ibv_create_cq(domain.context(), entries, std::ptr::null_mut(), made.channel, 0)
         };
-        match made.cq.is_null() {
-            true => Err(NativeError::last(format!("making a queue of {entries} completions"))),
-            false => Ok(made),
+        if made.cq.is_null() {
+            Err(NativeError::last(format!("making a queue of {entries} completions")))
+        } else {
+            Ok(made)
         }
     }
 

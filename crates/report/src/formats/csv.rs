@@ -2,7 +2,7 @@
 
 use super::Format;
 use crate::Analysis;
-use narrows_model::load::{EndReport, Role};
+use narrows_model::load::Role;
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Metric;
@@ -58,10 +58,7 @@ pub fn rows(analysis: &Analysis<'_>) -> Vec<[String; 15]> {
 fn no_formula(field: String) -> String {
     let begins =
         field.trim_start().starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
-    match begins && field.parse::<f64>().is_err() {
-        true => format!("'{field}"),
-        false => field,
-    }
+    if begins && field.parse::<f64>().is_err() { format!("'{field}") } else { field }
 }
 
 fn row(trial: &Trial, summary: &Summary, record: &Record) -> [String; 15] {
@@ -110,9 +107,10 @@ fn counted_by(record: &Record) -> String {
 
 /// Bytes of all flows of the ends of a role; nothing where there is no such end.
 fn bytes(record: &Record, role: Role) -> String {
-    let of =
-        |end: &EndReport| end.flows.iter().map(|flow| flow.bytes.0).fold(0, u64::saturating_add);
-    let all = record.of(role).map(of).reduce(u64::saturating_add);
+    let all = record
+        .of(role)
+        .map(|end| end.flows.iter().map(|flow| flow.bytes.0).fold(0, u64::saturating_add))
+        .reduce(u64::saturating_add);
     all.map_or(String::new(), |bytes| bytes.to_string())
 }
 

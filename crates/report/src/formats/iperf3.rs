@@ -72,9 +72,10 @@ fn connected(analysis: &Analysis<'_>, flows: u32) -> Vec<Value> {
 /// CPU time of the threads of the end that connects (here) and of the one that listens (there), in
 /// per cent of one CPU.
 fn cpu(record: &Record, reverse: bool) -> Value {
-    let (here, there) = match reverse {
-        true => (record.receiver(), record.sender()),
-        false => (record.sender(), record.receiver()),
+    let (here, there) = if reverse {
+        (record.receiver(), record.sender())
+    } else {
+        (record.sender(), record.receiver())
     };
     let of = |end: Option<&EndReport>| {
         let user = percent(end, |thread| thread.user_ns);

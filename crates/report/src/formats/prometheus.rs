@@ -69,9 +69,10 @@ fn head(out: &mut String, name: &str, help: &str) {
 fn line(out: &mut String, name: &str, labels: &[(&str, &str)], value: f64) {
     let labels: Vec<String> =
         labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
-    let _ = match labels.is_empty() {
-        true => writeln!(out, "{name} {value}"),
-        false => writeln!(out, "{name}{{{}}} {value}", labels.join(",")),
+    let _ = if labels.is_empty() {
+        writeln!(out, "{name} {value}")
+    } else {
+        writeln!(out, "{name}{{{}}} {value}", labels.join(","))
     };
 }
 

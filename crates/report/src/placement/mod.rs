@@ -5,7 +5,6 @@ pub mod page;
 pub mod text;
 
 use crate::Analysis;
-use narrows_model::host::Nic;
 use narrows_model::record::Record;
 use narrows_model::result::Estimate;
 use narrows_model::seating::Axis;
@@ -60,8 +59,7 @@ fn moved(analysis: &Analysis<'_>, effect: &Effect) -> String {
 /// Whether facts say that the NIC between the ends is at this node.
 fn is_nics(analysis: &Analysis<'_>, axis: Axis, node: u32) -> bool {
     let stored = analysis.stored;
-    let leads = |nic: &&Nic| stored.study.interfaces.has(&nic.name);
-    let mut leading = stored.host.nics.iter().filter(leads);
+    let mut leading = stored.host.nics.iter().filter(|nic| stored.study.interfaces.has(&nic.name));
     axis.is_here() && leading.any(|nic| nic.node.value() == Some(&node))
 }
 

@@ -79,9 +79,10 @@ fn axis_label(value: f64, unit: Unit) -> String {
         _ => value / 1e9,
     };
     let text = three_digits(scaled);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 

@@ -164,11 +164,12 @@ impl Pipe {
 
     /// The upper edge from the middle of the bend before a resource to that of the one after.
     fn upper(&self, at: usize) -> Vec<(f64, f64)> {
-        let place = |step: usize| {
-            let along = step as f64 / STEPS as f64;
-            ((at as f64 + along) * self.length, MIDDLE - self.half_at(at, along))
-        };
-        (0..=STEPS).map(place).collect()
+        (0..=STEPS)
+            .map(|step| {
+                let along = step as f64 / STEPS as f64;
+                ((at as f64 + along) * self.length, MIDDLE - self.half_at(at, along))
+            })
+            .collect()
     }
 
     /// Half of the width at a share of a resource's length.

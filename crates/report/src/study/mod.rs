@@ -178,16 +178,19 @@ pub fn results(
     let named: Vec<(String, Vec<usize>)> = named.collect();
     let beside = other.map(medians).unwrap_or_default();
     let known = Known { populations: populations(stored), seen: seen(stored, summaries) };
-    let panel = |(name, cells): (String, Vec<usize>)| {
-        let mut panel = panel(stored, summaries, &known, name, &cells, &across, margin);
-        for row in &mut panel.rows {
-            let same = same_levels(&stored.trials[row.trial]);
-            row.beside = beside.get(&same).filter(|(unit, _)| *unit == panel.unit).map(|(_, m)| *m);
-        }
-        panel
-    };
     Some(StudyResults {
-        panels: named.into_iter().map(panel).collect(),
+        panels: named
+            .into_iter()
+            .map(|(name, cells)| {
+                let mut panel = panel(stored, summaries, &known, name, &cells, &across, margin);
+                for row in &mut panel.rows {
+                    let same = same_levels(&stored.trials[row.trial]);
+                    row.beside =
+                        beside.get(&same).filter(|(unit, _)| *unit == panel.unit).map(|(_, m)| *m);
+                }
+                panel
+            })
+            .collect(),
         drift: drift(&in_time(stored)),
         confidence_percent: stored
             .study
@@ -424,9 +427,10 @@ fn population(
     if !trial.notes.is_empty() {
         let said = |note: &narrows_model::trial::Level| {
             // The source's own word.
-            let memory = match note.level.eq_ignore_ascii_case("balanced") {
-                true => Memory::BalancedBySource,
-                false => Memory::Uneven,
+            let memory = if note.level.eq_ignore_ascii_case("balanced") {
+                Memory::BalancedBySource
+            } else {
+                Memory::Uneven
             };
             (format!("{} {}", note.factor, note.level), memory)
         };

@@ -173,19 +173,20 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
     let name = |at: &usize| panel.rows[*at].level.as_str();
     lines.extend(grouped::says(panel, across));
     if let Some(equal) = &panel.equal {
-        lines.push(match equal.holds {
-            true => format!(
+        lines.push(if equal.holds {
+            format!(
                 "equal within {}: medians at most {} apart, with 95 % confidence at most {}",
                 percent(1.0 + equal.margin),
                 percent(equal.widest),
                 percent(equal.bound)
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "not shown to be equal within {}: medians up to {} apart, perhaps {}",
                 percent(1.0 + equal.margin),
                 percent(equal.widest),
                 percent(equal.bound)
-            ),
+            )
         });
     }
     if let Some(p) = panel.p_value {
@@ -207,9 +208,10 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
     for marked in &panel.labels {
         let measured = panel.rows.iter().filter(|row| row.done > 0).count();
         let names: Vec<&str> = marked.rows.iter().map(name).collect();
-        let of = match marked.rows.len() == measured {
-            true => String::new(),
-            false => format!(" ({across} {})", names.join(", ")),
+        let of = if marked.rows.len() == measured {
+            String::new()
+        } else {
+            format!(" ({across} {})", names.join(", "))
         };
         lines.push(format!("{}{of}", marked.label.says()));
     }

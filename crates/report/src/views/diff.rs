@@ -108,9 +108,10 @@ fn merged(told: &[Traits]) -> Vec<&String> {
     for traits in told {
         let mut at = 0;
         for (name, _) in traits {
-            match known.insert(name) {
-                true => names.insert(at, name),
-                false => at = names.iter().position(|other| *other == name).unwrap_or(at),
+            if known.insert(name) {
+                names.insert(at, name)
+            } else {
+                at = names.iter().position(|other| *other == name).unwrap_or(at)
             }
             at += 1;
         }

@@ -48,9 +48,10 @@ fn write(host: &Host, screen: &Screen) -> String {
 
 fn of_path(path: &PciePath<'_>) -> Vec<Vec<String>> {
     let device = path.device;
-    let names = match device.names.is_empty() {
-        true => format!("({})", hardware::device(device.kind)),
-        false => device.names.join(", "),
+    let names = if device.names.is_empty() {
+        format!("({})", hardware::device(device.kind))
+    } else {
+        device.names.join(", ")
     };
     // The way of a network device is shown in full; of the others the tree shows it.
     let whole = device.kind == DeviceKind::Network;

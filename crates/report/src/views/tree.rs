@@ -159,8 +159,9 @@ fn of_device(host: &Host, device: &Device) -> String {
         speed.map_or(name.clone(), |speed| format!("{name} {speed}"))
     });
     let names: Vec<String> = names.collect();
-    match names.is_empty() {
-        true => format!(" ({}, {})", hardware::device(device.kind), words::or_dash(&device.driver)),
-        false => format!(" {}", names.join(", ")),
+    if names.is_empty() {
+        format!(" ({}, {})", hardware::device(device.kind), words::or_dash(&device.driver))
+    } else {
+        format!(" {}", names.join(", "))
     }
 }

@@ -21,9 +21,10 @@ fn host(summary: &Summary, of: &MemoryUse) -> &'static str {
 
 /// `1`, `2 to 4`.
 pub fn moves(moves: Moves) -> String {
-    match moves.most > moves.least {
-        true => format!("{} to {}", moves.least, moves.most),
-        false => moves.least.to_string(),
+    if moves.most > moves.least {
+        format!("{} to {}", moves.least, moves.most)
+    } else {
+        moves.least.to_string()
     }
 }
 
@@ -156,8 +157,7 @@ pub fn memory_missing(summary: &Summary) -> Vec<String> {
             }
         }
     }
-    let says = |(gap, hosts): (&Uncounted, Vec<&str>)| {
-        format!("memory traffic of {} not counted: {gap}", hosts.join(" and "))
-    };
-    told.into_iter().map(says).collect()
+    told.into_iter()
+        .map(|(gap, hosts)| format!("memory traffic of {} not counted: {gap}", hosts.join(" and ")))
+        .collect()
 }

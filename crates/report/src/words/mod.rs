@@ -34,9 +34,10 @@ pub fn command(analysis: &Analysis<'_>) -> String {
 
 /// Where it was done.
 pub fn place(analysis: &Analysis<'_>) -> String {
-    match analysis.is_imported() {
-        true => "another host".to_owned(),
-        false => or_dash(&analysis.stored.host.name),
+    if analysis.is_imported() {
+        "another host".to_owned()
+    } else {
+        or_dash(&analysis.stored.host.name)
     }
 }
 
@@ -209,9 +210,10 @@ pub fn ending(analysis: &Analysis<'_>) -> String {
     // A measurement that asked further has cells with fewer runs than the first.
     let is_own_end = stored.ended == Some(Ended::Complete) && stored.definition.is_none();
     let is_more = made > planned || (made != planned && is_own_end);
-    let runs = match is_more || analysis.is_imported() {
-        true => counted(made, "run"),
-        false => format!("{made} of {planned} runs"),
+    let runs = if is_more || analysis.is_imported() {
+        counted(made, "run")
+    } else {
+        format!("{made} of {planned} runs")
     };
     match &stored.ended {
         Some(Ended::Complete) => runs,

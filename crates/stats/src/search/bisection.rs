@@ -108,10 +108,7 @@ impl Bisection {
         self.short += u32::from(is_short);
         self.reached = self.reached.max(seen.sent_per_second);
         let kept = is_short || seen.sent_per_second > rate * (1.0 + step);
-        let at = match kept {
-            false => Some(asked),
-            true => self.nearest(seen.sent_per_second, passed),
-        };
+        let at = if kept { self.nearest(seen.sent_per_second, passed) } else { Some(asked) };
         if let Some(at) = at {
             self.learn(at, passed);
         }
@@ -121,10 +118,7 @@ impl Bisection {
     /// above one that passed, nor of those below one that lost.
     fn nearest(&self, sent_per_second: f64, passed: bool) -> Option<usize> {
         let above = self.rates.partition_point(|rate| *rate as f64 <= sent_per_second);
-        match passed {
-            true => above.checked_sub(1),
-            false => Some(above).filter(|at| *at < self.rates.len()),
-        }
+        if passed { above.checked_sub(1) } else { Some(above).filter(|at| *at < self.rates.len()) }
     }
 
     fn learn(&mut self, at: usize, passed: bool) {

@@ -93,15 +93,16 @@ fn muster(
     };
     // The ends only talk over these: what counts passes them by.
     let aside = job.kind.is_rdma();
-    let effective = match aside {
-        true => Effective {
+    let effective = if aside {
+        Effective {
             buffer_span_bytes: span,
             wait: effective.wait,
             sender: effective.sender,
             receiver: effective.receiver,
             ..Effective::default()
-        },
-        false => effective,
+        }
+    } else {
+        effective
     };
     let flows = if aside { Vec::new() } else { flows };
     let (cpus, binding) = (job.cpus.clone(), job.binding);

@@ -161,8 +161,11 @@ pub mod tests {
             let mut arrays: Vec<Buffer> = (0..3)
                 .map(|array| {
                     let mut buffer = Buffer::new(8192).expect("buffer");
-                    let fill = |(at, byte): (usize, &mut u8)| *byte = (at * 7 + array * 31) as u8;
-                    buffer.bytes_mut().iter_mut().enumerate().for_each(fill);
+                    buffer
+                        .bytes_mut()
+                        .iter_mut()
+                        .enumerate()
+                        .for_each(|(at, byte)| *byte = (at * 7 + array * 31) as u8);
                     buffer
                 })
                 .collect();

@@ -24,13 +24,14 @@ pub fn to_cpus(cpus: &[u32]) -> Result<Vec<u32>, LoadError> {
     asked.sort_unstable();
     asked.dedup();
     // The kernel leaves out what a cpuset or a CPU that went offline takes away, and says nothing.
-    match allowed == asked {
-        true => Ok(allowed),
-        false => Err(LoadError::Order(format!(
+    if allowed == asked {
+        Ok(allowed)
+    } else {
+        Err(LoadError::Order(format!(
             "a thread that was to be bound to {} was bound to {}",
             named(&asked),
             named(&allowed)
-        ))),
+        )))
     }
 }
 

@@ -153,9 +153,10 @@ fn interface_in(answer: &[u8]) -> io::Result<Option<u32>> {
 /// The index that the kernel noted as it accepted (`IP_PKTOPTIONS`, kernel net/ipv4/ip_sockglue.c).
 fn noted(socket: &Socket) -> Option<u32> {
     let is_v4 = socket.domain().ok()? == Domain::IPV4;
-    let (level, tell, ask) = match is_v4 {
-        true => (libc::IPPROTO_IP, libc::IP_PKTINFO, libc::IP_PKTOPTIONS),
-        false => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, IPV6_2292PKTOPTIONS),
+    let (level, tell, ask) = if is_v4 {
+        (libc::IPPROTO_IP, libc::IP_PKTINFO, libc::IP_PKTOPTIONS)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, IPV6_2292PKTOPTIONS)
     };
     set_int(socket, level, tell, 1).ok()?;
     let mut control = [0u64; CONTROL_WORDS];
@@ -168,15 +169,12 @@ fn noted(socket: &Socket) -> Option<u32> {
     // Nothing reads what would come with each packet.
     let _ = set_int(socket, level, tell, 0);
     let data = size_of::<libc::cmsghdr>();
-    let (kind, index_at, answer) = match is_v4 {
-        true => {
-            let at = std::mem::offset_of!(libc::in_pktinfo, ipi_ifindex);
-            (libc::IP_PKTINFO, at, size_of::<libc::in_pktinfo>())
-        }
-        false => {
-            let at = std::mem::offset_of!(libc::in6_pktinfo, ipi6_ifindex);
-            (libc::IPV6_PKTINFO, at, size_of::<libc::in6_pktinfo>())
-        }
+    let (kind, index_at, answer) = if is_v4 {
+        let at = std::mem::offset_of!(libc::in_pktinfo, ipi_ifindex);
+        (libc::IP_PKTINFO, at, size_of::<libc::in_pktinfo>())
+    } else {
+        let at = std::mem::offset_of!(libc::in6_pktinfo, ipi6_ifindex);
+        (libc::IPV6_PKTINFO, at, size_of::<libc::in6_pktinfo>())
     };
     if done != 0 || (length as usize) < data + answer {
         return None;

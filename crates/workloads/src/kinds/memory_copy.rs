@@ -47,11 +47,12 @@ pub(super) unsafe fn neon<const PAST: bool>([from, to, _]: [*mut u8; 3], length:
         // SAFETY: the caller's; 32 bytes are two vectors of 16. The stores write those bytes only.
         unsafe {
             let (low, high) = (vld1q_u8(from.add(at)), vld1q_u8(from.add(at + 16)));
-            match PAST {
-                true => asm!("stnp {l:q}, {h:q}, [{to}]", l = in(vreg) low, h = in(vreg) high,
-                    to = in(reg) to.add(at), options(nostack, preserves_flags)),
-                false => asm!("stp {l:q}, {h:q}, [{to}]", l = in(vreg) low, h = in(vreg) high,
-                    to = in(reg) to.add(at), options(nostack, preserves_flags)),
+            if PAST {
+                asm!("stnp {l:q}, {h:q}, [{to}]", l = in(vreg) low, h = in(vreg) high,
+                    to = in(reg) to.add(at), options(nostack, preserves_flags))
+            } else {
+                asm!("stp {l:q}, {h:q}, [{to}]", l = in(vreg) low, h = in(vreg) high,
+                    to = in(reg) to.add(at), options(nostack, preserves_flags))
             }
         }
     }

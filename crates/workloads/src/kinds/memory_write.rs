@@ -46,11 +46,12 @@ pub(super) unsafe fn neon<const PAST: bool>([to, ..]: [*mut u8; 3], length: usiz
     for at in (0..length).step_by(32) {
         // SAFETY: the caller's; 32 bytes are two vectors of 16. The stores write those bytes only.
         unsafe {
-            match PAST {
-                true => asm!("stnp {v:q}, {v:q}, [{to}]", v = in(vreg) value,
-                    to = in(reg) to.add(at), options(nostack, preserves_flags)),
-                false => asm!("stp {v:q}, {v:q}, [{to}]", v = in(vreg) value,
-                    to = in(reg) to.add(at), options(nostack, preserves_flags)),
+            if PAST {
+                asm!("stnp {v:q}, {v:q}, [{to}]", v = in(vreg) value,
+                    to = in(reg) to.add(at), options(nostack, preserves_flags))
+            } else {
+                asm!("stp {v:q}, {v:q}, [{to}]", v = in(vreg) value,
+                    to = in(reg) to.add(at), options(nostack, preserves_flags))
             }
         }
     }

@@ -60,9 +60,10 @@ impl Prepared for Ready {
             receiver = Some(made.name.to_owned());
             receivers = made.works;
         }
-        let lanes = match sends {
-            true => senders.into_iter().chain(receivers).collect(),
-            false => receivers.into_iter().chain(senders).collect(),
+        let lanes = if sends {
+            senders.into_iter().chain(receivers).collect()
+        } else {
+            receivers.into_iter().chain(senders).collect()
         };
         Crew::muster(CrewPlan {
             lanes,

@@ -192,10 +192,8 @@ impl Taking<'_> {
     /// Takes a datagram; strangers' are left alone.
     fn take(&mut self, datagram: &[u8], tally: &Tally) {
         let ours = self.told.job.iperf3.is_none();
-        let number = match ours {
-            true => sequence(datagram, &self.told.token),
-            false => iperf3_sequence(datagram),
-        };
+        let number =
+            if ours { sequence(datagram, &self.told.token) } else { iperf3_sequence(datagram) };
         let Some(number) = number else { return };
         if ours && number == OVER {
             self.is_over = true;
@@ -227,9 +225,10 @@ impl Taking<'_> {
     fn is_whole(&mut self, stopped: Instant) -> Option<bool> {
         let latest = *self.latest.get_or_insert(stopped);
         let quiet = if self.is_over { LATE } else { QUIET };
-        match latest.elapsed() > quiet {
-            true => Some(true),
-            false => (stopped.elapsed() < LINGER_MAX).then_some(false),
+        if latest.elapsed() > quiet {
+            Some(true)
+        } else {
+            (stopped.elapsed() < LINGER_MAX).then_some(false)
         }
     }
 }

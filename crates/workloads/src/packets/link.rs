@@ -96,11 +96,12 @@ fn ask(socket: &Socket, name: &str, request: libc::c_ulong) -> Result<libc::ifre
 fn having(address: Ipv4Addr) -> Result<String, LoadError> {
     let all = getifaddrs().map_err(io::Error::from);
     let mut all = all.map_err(LoadError::system("listing interfaces"))?;
-    let is = |one: &nix::ifaddrs::InterfaceAddress| {
-        let own = one.address.as_ref().and_then(|own| own.as_sockaddr_in().map(|own| own.ip()));
-        own == Some(address)
-    };
-    let found = all.find(is).map(|one| one.interface_name);
+    let found = all
+        .find(|one| {
+            let own = one.address.as_ref().and_then(|own| own.as_sockaddr_in().map(|own| own.ip()));
+            own == Some(address)
+        })
+        .map(|one| one.interface_name);
     found.ok_or_else(|| LoadError::Order(format!("no interface has the address {address}")))
 }
 
@@ -144,14 +145,13 @@ fn target(peer: Option<Mac>, asked: Option<Mac>, knows: bool) -> Result<Mac, &'s
 
 /// The MAC address of a neighbour on an interface (proc_pid_net(5), arp).
 fn neighbour(text: &str, address: Ipv4Addr, interface: &str) -> Option<Mac> {
-    let of = |line: &str| {
+    text.lines().skip(1).find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [of, _, flags, mac, _, device] = fields[..] else { return None };
         let flags = u32::from_str_radix(flags.strip_prefix("0x")?, 16).ok()?;
         let is = of.parse() == Ok(address) && device == interface && flags & 2 != 0;
         is.then(|| mac.parse().ok()).flatten()
-    };
-    text.lines().skip(1).find_map(of)
+    })
 }
 
 /// Source ports that a thread's packets go through.

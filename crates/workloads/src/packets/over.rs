@@ -120,9 +120,10 @@ impl Lingering {
         let stopped = *self.stopped.get_or_insert(now);
         let latest = *self.latest.get_or_insert(stopped);
         let quiet = if self.is_over { LATE } else { QUIET };
-        match latest.elapsed() > quiet {
-            true => Some(true),
-            false => (stopped.elapsed() < LINGER_MAX).then_some(false),
+        if latest.elapsed() > quiet {
+            Some(true)
+        } else {
+            (stopped.elapsed() < LINGER_MAX).then_some(false)
         }
     }
 }

@@ -73,8 +73,9 @@ impl Ring {
             libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, fd, 0)
         };
         let start = if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast::<u8>()) };
-        let failed = || LoadError::system("mapping a packet ring")(io::Error::last_os_error());
-        let start = start.ok_or_else(failed)?;
+        let start = start.ok_or_else(|| {
+            LoadError::system("mapping a packet ring")(io::Error::last_os_error())
+        })?;
         Ok(Self { socket, start, length })
     }
 

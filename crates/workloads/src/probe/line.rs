@@ -46,9 +46,10 @@ impl Line {
             return Err(LoadError::Order("a probe's socket has no addresses".to_owned()));
         };
         let is_v4 = own.is_ipv4();
-        let (level, errors) = match is_v4 {
-            true => (libc::IPPROTO_IP, libc::IP_RECVERR),
-            false => (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
+        let (level, errors) = if is_v4 {
+            (libc::IPPROTO_IP, libc::IP_RECVERR)
+        } else {
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
         };
         set_int(&socket, level, errors, 1).map_err(LoadError::system("asking for ICMP errors"))?;
         let stamps = set_int(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
@@ -137,9 +138,10 @@ impl Line {
     /// Whether packets may be fragmented; those that may not are sent however large somebody said
     /// that they may be.
     fn let_fragment(&self, may: bool) -> Result<(), LoadError> {
-        let (level, option, never) = match self.is_v4 {
-            true => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
-            false => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE),
+        let (level, option, never) = if self.is_v4 {
+            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
+        } else {
+            (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
         };
         let value = if may { PMTUDISC_DONT } else { never };
         let set = set_int(&self.socket, level, option, value);
@@ -207,10 +209,8 @@ impl Line {
 
 /// The MTU that the kernel uses for the way of a socket.
 fn path_mtu(socket: &Socket, is_v4: bool) -> Option<u64> {
-    let (level, option) = match is_v4 {
-        true => (libc::IPPROTO_IP, libc::IP_MTU),
-        false => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
-    };
+    let (level, option) =
+        if is_v4 { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
     crate::harness::socket::int(socket, level, option).and_then(|mtu| u64::try_from(mtu).ok())
 }
 

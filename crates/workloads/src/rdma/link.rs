@@ -133,10 +133,7 @@ pub fn establish(
     let (own, other) = addresses(&flow)?;
     let mut talk = Talk::new(flow)?;
     let maker = Maker { told, settings, need, own, other, rooms };
-    let made = match listens(&told.job) {
-        true => maker.listen(&mut talk),
-        false => maker.connect(&mut talk),
-    };
+    let made = if listens(&told.job) { maker.listen(&mut talk) } else { maker.connect(&mut talk) };
     let (made, remote, effective) = made.inspect_err(|error| {
         let _ = talk.say(Word::Failed, error.to_string().as_bytes());
     })?;
@@ -159,9 +156,10 @@ pub(super) fn addresses(flow: &Socket) -> Result<(IpAddr, IpAddr), LoadError> {
 /// An end's buffer: what is sent, or not a byte of what is to arrive.
 pub(super) fn memory(told: &Flow, settings: &Settings, need: &Need) -> Result<Buffer, LoadError> {
     let mut buffer = Buffer::with(need.bytes, settings.pages, told.job.node)?;
-    match need.pattern {
-        true => payload::fill(buffer.bytes_mut()),
-        false => buffer.bytes_mut().fill(0),
+    if need.pattern {
+        payload::fill(buffer.bytes_mut())
+    } else {
+        buffer.bytes_mut().fill(0)
     }
     Ok(buffer)
 }

@@ -60,10 +60,11 @@ pub fn available(asked: Option<&RdmaParams>) -> Result<(), NativeError> {
         return narrows_rdma::fabric::available();
     }
     narrows_rdma::verbs::available()?;
-    match narrows_rdma::verbs::devices()?.is_empty() {
-        true => Err(NativeError::Cannot(
+    if narrows_rdma::verbs::devices()?.is_empty() {
+        Err(NativeError::Cannot(
             "no RDMA device: its driver is not loaded, or no provider knows it".into(),
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }

@@ -259,17 +259,19 @@ impl Patience {
 
 /// The end of a run that the other end ended a moment before, or a failure.
 fn over_or(lane: &mut Lane, why: &str) -> Result<(), LoadError> {
-    match lane.phase() >= Phase::Cooldown {
-        true => Ok(()),
-        false => Err(LoadError::Peer(format!("a request failed: {why}"))),
+    if lane.phase() >= Phase::Cooldown {
+        Ok(())
+    } else {
+        Err(LoadError::Peer(format!("a request failed: {why}")))
     }
 }
 
 /// The other end: its NIC alone, or its program too.
 pub fn take(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
-    match is_one_sided(verb) {
-        true => stand_by(verb, lane, flow, told),
-        false => receive(verb, lane, flow, told),
+    if is_one_sided(verb) {
+        stand_by(verb, lane, flow, told)
+    } else {
+        receive(verb, lane, flow, told)
     }
 }
 

@@ -78,10 +78,7 @@ impl Talk {
             return Err(LoadError::Peer(format!("the other end announced {length} bytes")));
         }
         let mut bytes = vec![0; length];
-        match self.fill(&mut bytes, ANSWER_WITHIN)? {
-            true => Ok(Some((head[0], bytes))),
-            false => Err(cut()),
-        }
+        if self.fill(&mut bytes, ANSWER_WITHIN)? { Ok(Some((head[0], bytes))) } else { Err(cut()) }
     }
 
     /// Whether there is a word to hear, or nobody to speak it any more; does not wait.

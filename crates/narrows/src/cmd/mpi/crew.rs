@@ -74,8 +74,9 @@ pub fn gathered(mpi: &dyn Mpi, told: &str) -> Vec<String> {
     own.iter_mut().zip(told.bytes()).for_each(|(to, from)| *to = from);
     let mut all = if mpi.rank() == 0 { vec![0; TOLD_BYTES * mpi.size()] } else { Vec::new() };
     mpi.gather(&own, &mut all);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
-    all.chunks_exact(TOLD_BYTES).map(text).collect()
+    all.chunks_exact(TOLD_BYTES)
+        .map(|bytes| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned())
+        .collect()
 }
 
 fn distinct(all: &[String], of: impl Fn(&str) -> String) -> Vec<String> {

@@ -143,8 +143,10 @@ fn summaries(mpi: &dyn Mpi, own: &Summary) -> Vec<Summary> {
         .chunks_exact(size_of::<u64>())
         .map(|word| word.try_into().map(u64::from_ne_bytes).unwrap_or_default())
         .collect();
-    let of = |words: &[u64]| words.try_into().map(Summary::from_words).unwrap_or_default();
-    words.chunks_exact(samples::WORDS).map(of).collect()
+    words
+        .chunks_exact(samples::WORDS)
+        .map(|words| words.try_into().map(Summary::from_words).unwrap_or_default())
+        .collect()
 }
 
 fn told(sent: &BTreeMap<String, u64>) -> String {
@@ -155,9 +157,10 @@ fn told(sent: &BTreeMap<String, u64>) -> String {
 }
 
 fn interfaces(text: &str) -> BTreeMap<String, u64> {
-    let pair = |line: &str| {
-        let (name, bytes) = line.rsplit_once(' ')?;
-        Some((name.to_owned(), bytes.parse().ok()?))
-    };
-    text.lines().filter_map(pair).collect()
+    text.lines()
+        .filter_map(|line| {
+            let (name, bytes) = line.rsplit_once(' ')?;
+            Some((name.to_owned(), bytes.parse().ok()?))
+        })
+        .collect()
 }

@@ -39,16 +39,17 @@ fn row(trial: &Trial, records: &[&Record], marks: &mut BTreeSet<String>) -> Vec<
     let done: Vec<&&Record> =
         records.iter().filter(|record| record.outcome == Outcome::Done).collect();
     let value = |name: &str| {
-        let of = |record: &&&Record| {
-            let figures = &record.external.as_ref()?.figures;
-            figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
-        };
-        let values: Vec<f64> = done.iter().filter_map(of).collect();
+        let values: Vec<f64> = done
+            .iter()
+            .filter_map(|record| {
+                let figures = &record.external.as_ref()?.figures;
+                figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+            })
+            .collect();
         narrows_stats::median(&values)
     };
     let unit =
         records.iter().find_map(|record| Some(record.external.as_ref()?.figures.first()?.unit));
-    let cell = |name: &str| value(name).map_or_else(|| "-".to_owned(), |value| shown(value, unit));
     if let (Some(mean), Some(p50)) = (value("mean"), value("p50"))
         && unit == Some(Unit::Nanos)
         && mean > MEAN_TIMES * p50
@@ -61,7 +62,8 @@ fn row(trial: &Trial, records: &[&Record], marks: &mut BTreeSet<String>) -> Vec<
         }
     }
     let runs = format!("{} of {}", done.len(), records.len());
-    let cells = ["p50", "fastest", "p99", "slowest"].map(cell);
+    let cells = ["p50", "fastest", "p99", "slowest"]
+        .map(|name| value(name).map_or_else(|| "-".to_owned(), |value| shown(value, unit)));
     let mut row = vec![trial.label.clone()];
     row.extend(cells);
     row.extend([runs, carried(&done)]);
@@ -104,12 +106,13 @@ fn lines(rows: &[Vec<String>]) -> String {
             .unwrap_or(0)
     };
     let last = rows.first().map_or(0, Vec::len).saturating_sub(1);
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().enumerate().map(|(at, cell)| match at {
-            _ if at == 0 || at == last => format!("{cell:<width$}", width = width(at)),
-            _ => format!("{cell:>width$}", width = width(at)),
-        });
-        format!("  {}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
+    rows.iter()
+        .map(|row| {
+            let cells = row.iter().enumerate().map(|(at, cell)| match at {
+                _ if at == 0 || at == last => format!("{cell:<width$}", width = width(at)),
+                _ => format!("{cell:>width$}", width = width(at)),
+            });
+            format!("  {}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+        })
+        .collect()
 }

@@ -92,9 +92,10 @@ impl Status<'_> {
         let definition = &self.defined.definition;
         let cells = 0..self.defined.cells.len();
         let done = cells.clone().filter(|cell| self.left(*cell) == Left::Done).count();
-        let left = match done == self.defined.cells.len() {
-            true => String::new(),
-            false => format!(", at least {} left", output::lasting(self.seconds_left())),
+        let left = if done == self.defined.cells.len() {
+            String::new()
+        } else {
+            format!(", at least {} left", output::lasting(self.seconds_left()))
         };
         let mut text = format!(
             "{}{}: {done} of {} cells done{left}, {} {}, seed {}\n",

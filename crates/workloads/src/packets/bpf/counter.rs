@@ -113,12 +113,13 @@ impl Counter {
 
     /// Delays of a thread's packets, by bucket of [`crate::harness::delays`].
     pub fn delays(&self, thread: usize) -> Vec<u64> {
-        let of = |bucket: usize| {
-            self.flows_of(thread)
-                .map(|flow| self.flows.get(flow * word::COUNT + word::DELAYS + bucket))
-                .sum()
-        };
-        (0..BUCKETS).map(of).collect()
+        (0..BUCKETS)
+            .map(|bucket| {
+                self.flows_of(thread)
+                    .map(|flow| self.flows.get(flow * word::COUNT + word::DELAYS + bucket))
+                    .sum()
+            })
+            .collect()
     }
 
     fn flows_of(&self, thread: usize) -> std::ops::Range<usize> {

@@ -223,9 +223,10 @@ impl Program {
                 let text = String::from_utf8_lossy(&log);
                 let text = text.trim_end_matches('\0').trim_end();
                 let last = text.lines().rev().take(2).collect::<Vec<_>>().join(" / ");
-                let doing = match last.is_empty() {
-                    true => format!("loading the XDP program {name} (CAP_BPF, or root)"),
-                    false => format!("loading the XDP program {name}: {last}"),
+                let doing = if last.is_empty() {
+                    format!("loading the XDP program {name} (CAP_BPF, or root)")
+                } else {
+                    format!("loading the XDP program {name}: {last}")
                 };
                 Err(LoadError::system(doing)(first))
             }
