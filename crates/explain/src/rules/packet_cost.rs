@@ -211,7 +211,7 @@ mod tests {
     fn packets_that_cost_much_are_found() {
         let found = of_study(&RULE, &study(1300, 300));
         let Verdict::Found { findings } = &found else { panic!("{found:?}") };
-        assert!(findings[0].says.contains("works 21 us on each packet"), "{}", findings[0].says);
+        assert!(findings[0].says.contains("spends 21 us on each packet"), "{}", findings[0].says);
         assert!(is_clear(&of_study(&RULE, &study(120, 300))), "2 us a packet");
         assert!(is_clear(&of_study(&RULE, &study(1300, 1000))), "TCP never waited for its sender");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
