@@ -3,8 +3,7 @@
 use narrows_model::host::CpuSocket;
 
 /// Sockets where firmware lists every CPU of a processor by itself, as that of Apple's Mac Pro does
-/// (`CPU-A (00)` to `CPU-A (11)`): one for each name before the number. Others are left as they
-/// are.
+/// (`CPU-A (00)` to `CPU-A (11)`): one for each name before the number. Others are left alone.
 pub fn by_socket(listed: Vec<CpuSocket>) -> Vec<CpuSocket> {
     let names: Option<Vec<String>> = listed.iter().map(|one| before_number(&one.name)).collect();
     let Some(names) = names else { return listed };
