@@ -4,7 +4,7 @@
 use crate::measured::Measured;
 use crate::server::fastest;
 use crate::stream_cost::{Point, StreamCost};
-use crate::streams::{Adding, Crowd};
+use crate::streams::{Adding, Crowd, has_cpus};
 use crate::traffic::Traffic;
 use narrows_model::host::Host;
 use narrows_model::load::Role;
@@ -225,6 +225,10 @@ fn other_congestion(study: &StoredStudy, trial: &trial::Trial) -> Option<String>
 /// A stream, stretched until its busiest CPU is full, with its congestion control.
 fn full_cpu(study: &StoredStudy, summary: &Summary) -> Option<(Option<String>, Point)> {
     let trial = study.trials.iter().find(|trial| trial.label == summary.label)?;
+    // Threads that share a CPU are busy for a part of the time that this CPU is.
+    if trial.params.streams > 1 && !has_cpus(study, trial) {
+        return None;
+    }
     let share = busiest(summary)?.clamp(0.05, 1.0);
     let flows = f64::from(trial.params.streams.max(1));
     let mut gbps = Measured::of(summary, 1.0 / share / flows / 1e9)?;

@@ -171,7 +171,7 @@ fn node(host: &Host, end: &EndSpec) -> Option<u32> {
 }
 
 /// Whether each end of each stream could have a CPU of its own.
-fn has_cpus(study: &StoredStudy, trial: &Trial) -> bool {
+pub(crate) fn has_cpus(study: &StoredStudy, trial: &Trial) -> bool {
     let cpus = study.host.cpu.online.value().map_or(0, Vec::len);
     let ends = if trial.path == NetworkPath::Peer { 1 } else { 2 };
     trial.params.streams as usize * ends <= cpus

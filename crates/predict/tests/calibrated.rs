@@ -306,8 +306,17 @@ fn cells_inside_a_host_are_predicted_by_others_within_five_per_cent() {
     let mut study = measured_cells(&cells);
     study.host.cpu.online = Fact::known(vec![0, 1], "test");
     study.trials.iter_mut().for_each(|trial| trial.path = NetworkPath::Loopback);
+    // Four threads that share a CPU are busy for a quarter of the time each, and the CPU is full.
+    for record in study.records.iter_mut().filter(|record| record.trial.0 == "t4") {
+        for end in &mut record.reports {
+            end.report.threads[0].system_ns.0 /= 4;
+        }
+    }
     let calibrated = calibration(&study);
     assert_eq!(calibrated.streams_add, None, "four ends on two CPUs tell of no other path");
+    let alone = simulated(1, 65_536) / 0.99;
+    let of_one = &calibrated.tcp_stream.points()[1].gbps;
+    assert!((of_one.value / alone - 1.0).abs() < 0.01, "{of_one:?}");
     let errors = [(1, 32_768), (2, 16_384), (3, 65_536), (4, 131_072)].map(
         |(streams, message): (u32, u64)| {
             let [streams_said, message_said] = [u64::from(streams), message].map(|n| n.to_string());
