@@ -11,7 +11,7 @@ import sys
 
 def crates(target):
     """The packages that cargo resolves for the program on this target, without its own."""
-    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--features", "narrows/full"]
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features"]
     document = json.loads(subprocess.check_output([*command, "--filter-platform", target]))
     nodes = {node["id"]: node for node in document["resolve"]["nodes"]}
     packages = {package["id"]: package for package in document["packages"]}

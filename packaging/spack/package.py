@@ -26,4 +26,4 @@ class Narrows(CargoPackage):
 
     @property
     def build_args(self):
-        return ["--locked", "--features", "full"]
+        return ["--locked", "--all-features"]
