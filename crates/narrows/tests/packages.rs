@@ -78,6 +78,31 @@ fn the_glibc_that_is_asked_for_is_the_one_that_is_linked() {
     assert_eq!(metadata("deb")["depends"].as_str(), Some("$auto"), "as the program says");
 }
 
+/// Names that glibc has had only since the version beside them: whoever needs one of these calls asks
+/// for it by its number. What dependencies ask for shows when lab/release links.
+#[test]
+fn no_source_asks_for_a_newer_glibc() {
+    let newer = [("gettid", "2.30"), ("getcpu", "2.29"), ("close_range", "2.34")];
+    let mut folders = vec![top().join("crates")];
+    let mut read = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).unwrap_or_default();
+            for (name, since) in newer {
+                let call = format!("libc::{name}(");
+                assert!(!source.contains(&call), "{}: {call} since {since}", path.display());
+            }
+            read += 1;
+        }
+    }
+    assert!(read > 500, "{read} files");
+}
+
 /// Packages change the unit's program and its user, and nothing else of it.
 #[test]
 fn the_unit_of_packages_is_the_one_of_the_docs() {

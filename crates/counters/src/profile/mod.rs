@@ -176,11 +176,17 @@ fn changed(one: &[u32], other: &[u32]) -> Vec<u32> {
     one.iter().filter(|cpu| !other.contains(cpu)).copied().collect()
 }
 
+/// This thread, as the kernel numbers it. By the call's number: its name is in glibc since 2.30, and
+/// releases start with 2.28.
+fn own_thread() -> libc::pid_t {
+    // SAFETY: the call has no arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
+}
+
 impl Attempt {
     /// Opens all events or none. A ring that finds no room is tried smaller.
     fn open(self) -> Result<Profiler, NotOpened> {
-        // SAFETY: the call has no arguments.
-        let keeper = unsafe { libc::gettid() };
+        let keeper = own_thread();
         let targets = match self.what {
             SampledWhat::Host => online().into_iter().map(Target::Cpu).collect(),
             SampledWhat::Threads => threads(keeper),
@@ -432,8 +438,7 @@ mod tests {
             what: SampledWhat::Threads,
             per_second: 4000.min(rate()),
         };
-        // SAFETY: the call has no arguments.
-        let targets = threads(unsafe { libc::gettid() });
+        let targets = threads(own_thread());
         let opened = attempt.open_all(&targets, 1);
         let Ok((mut samplers, _)) = opened else {
             stop.store(true, Relaxed);
