@@ -16,6 +16,7 @@ mod garbled;
 mod hwloc;
 pub mod list;
 pub mod memory;
+mod modules;
 mod nic;
 mod node;
 mod open;

@@ -155,6 +155,7 @@ pub fn read(root: &Root) -> BTreeMap<String, Fact<String>> {
         ("irq.balance-daemon", daemon(root)),
     ];
     facts.extend(own.map(|(name, fact)| (name.to_owned(), fact)));
+    facts.extend(crate::modules::read(root));
     // Where one file is not, its brother of the other maker may be.
     if matches!(facts.get("kvm.nested"), Some(Fact::Absent { .. })) {
         let amd = text(root, "sys/module/kvm_amd/parameters/nested");

@@ -37,6 +37,7 @@ mod memory_size;
 mod memory_speed;
 mod memory_traffic;
 mod message_size;
+mod module_options;
 mod nic_coalescing;
 mod nic_duplex;
 mod nic_offloads;
@@ -137,6 +138,7 @@ pub static RULES: &[&Rule] = &[
     &memory_speed::RULE,
     &memory_traffic::RULE,
     &message_size::RULE,
+    &module_options::RULE,
     &nic_coalescing::RULE,
     &nic_duplex::RULE,
     &nic_offloads::RULE,

@@ -42,8 +42,26 @@ const fn above(name: &'static str, most: i64, usual: &'static str, does: &'stati
     Setting { name, costs: Costs::Above(most), usual, does }
 }
 
-const SETTINGS: [Setting; 16] = [
+const SETTINGS: [Setting; 19] = [
+    below(
+        "net.core.rmem_default",
+        64 << 10,
+        "212992",
+        "sockets other than TCP's hold no more until they ask for it, and drop the rest",
+    ),
     below("net.core.somaxconn", 64, "4096", "more connections at once than that are refused"),
+    below(
+        "net.core.wmem_default",
+        64 << 10,
+        "212992",
+        "sockets other than TCP's send no more at once until they ask for it",
+    ),
+    below(
+        "net.core.wmem_max",
+        64 << 10,
+        "212992",
+        "no program gets a larger send buffer by asking",
+    ),
     below("net.ipv4.ip_default_ttl", 16, "64", "packets expire after that many routers"),
     above(
         "net.ipv4.ip_no_pmtu_disc",
