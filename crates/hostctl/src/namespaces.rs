@@ -26,26 +26,43 @@ use std::thread;
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 51, 100, 1), Ipv4Addr::new(198, 51, 100, 2)];
 /// The net of both.
 const ROUTE: &str = "198.51.100.0/30";
+/// Names of the two ends.
 const NAMES: [&str; 2] = ["narrows0", "narrows1"];
+/// What an interface is called that has one name on both hosts.
+pub const ALIKE: &str = NAMES[0];
 /// Packets of the pair: an Ethernet of today, without jumbo frames.
 pub const MTU_BYTES: u32 = 1500;
 
 /// A pair of joined namespaces; gone when dropped.
 pub struct Namespaces {
     files: [File; 2],
+    names: [&'static str; 2],
 }
 
 impl Namespaces {
     /// Makes the pair. Needs the capability CAP_SYS_ADMIN, which root has.
     pub fn make() -> Result<Self, HostError> {
+        Self::named(NAMES)
+    }
+
+    /// The same with one name for both ends ([`ALIKE`]), as the hosts of a cluster have it, for
+    /// programs that are told an interface once for all hosts; and with loopback devices.
+    pub fn alike() -> Result<Self, HostError> {
+        let pair = Self::named([ALIKE; 2])?;
+        let mut both = pair.files.iter();
+        both.try_for_each(|file| inside(file, || switch_on(index("lo")?, "switching lo on")))?;
+        Ok(pair)
+    }
+
+    fn named(names: [&'static str; 2]) -> Result<Self, HostError> {
         let files = [new_namespace()?, new_namespace()?];
         inside(&files[0], || {
             let to = files[1].as_raw_fd();
-            make_pair(to)?;
-            bring_up(0)
+            make_pair(names, to)?;
+            bring_up(names[0], 0)
         })?;
-        inside(&files[1], || bring_up(1))?;
-        Ok(Self { files })
+        inside(&files[1], || bring_up(names[1], 1))?;
+        Ok(Self { files, names })
     }
 
     /// Sets the MTU of both ends.
@@ -53,7 +70,7 @@ impl Namespaces {
         for (end, file) in self.files.iter().enumerate() {
             inside(file, || {
                 let mut link = LinkMessage::default();
-                link.header.index = index(end)?;
+                link.header.index = index(self.names[end])?;
                 link.attributes = vec![LinkAttribute::Mtu(mtu_bytes)];
                 ask(RouteNetlinkMessage::SetLink(link), "setting the MTU of a veth end")
             })?;
@@ -79,23 +96,23 @@ impl Namespaces {
 
     /// Whether an offload is on at the first end.
     pub fn offload(&self, feature: &str) -> Result<bool, HostError> {
-        offloads::get(NAMES[0], feature, Some(&self.path(0)))
+        offloads::get(self.names[0], feature, Some(&self.path(0)))
     }
 
     /// Switches an offload of both ends.
     pub fn set_offload(&self, feature: &str, on: bool) -> Result<(), HostError> {
-        let mut both = NAMES.iter().enumerate();
+        let mut both = self.names.iter().enumerate();
         both.try_for_each(|(end, device)| offloads::set(device, feature, on, Some(&self.path(end))))
     }
 
     /// What a word of interrupt coalescing is at the first end.
     pub fn coalescing(&self, word: &str) -> Result<String, HostError> {
-        coalescing::get(NAMES[0], word, Some(&self.path(0)))
+        coalescing::get(self.names[0], word, Some(&self.path(0)))
     }
 
     /// Sets interrupt coalescing of both ends.
     pub fn set_coalescing(&self, word: &str, value: &str) -> Result<(), HostError> {
-        let mut both = NAMES.iter().enumerate();
+        let mut both = self.names.iter().enumerate();
         both.try_for_each(|(end, device)| {
             coalescing::set(device, word, value, Some(&self.path(end)))
         })
@@ -105,7 +122,7 @@ impl Namespaces {
     /// makes it; `None` is the system's default. By route: set on a socket after another has begun
     /// to pace it, some stay paced.
     pub fn set_congestion(&self, name: Option<&str>) -> Result<(), HostError> {
-        for (end, device) in NAMES.iter().enumerate() {
+        for (end, device) in self.names.iter().enumerate() {
             let mut command = crate::child::command("nsenter");
             command.arg(format!("--net={}", self.path(end)));
             command.args(["ip", "route", "replace", ROUTE, "dev", device]);
@@ -131,6 +148,11 @@ impl Namespaces {
 
     fn path(&self, end: usize) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.files[end].as_raw_fd())
+    }
+
+    /// Each host's address, and a path by which a child process can enter it.
+    pub fn hosts(&self) -> [(IpAddr, String); 2] {
+        [0, 1].map(|end| (ADDRESSES[end].into(), self.path(end)))
     }
 
     /// Address of the receiver.
@@ -170,16 +192,16 @@ fn inside<T: Send>(
 }
 
 /// A veth pair with its second end in the other namespace.
-fn make_pair(other_namespace: i32) -> Result<(), HostError> {
+fn make_pair(names: [&str; 2], other_namespace: i32) -> Result<(), HostError> {
     let mut peer = LinkMessage::default();
     peer.attributes = vec![
-        LinkAttribute::IfName(NAMES[1].into()),
+        LinkAttribute::IfName(names[1].into()),
         LinkAttribute::Mtu(MTU_BYTES),
         LinkAttribute::NetNsFd(other_namespace),
     ];
     let mut link = LinkMessage::default();
     link.attributes = vec![
-        LinkAttribute::IfName(NAMES[0].into()),
+        LinkAttribute::IfName(names[0].into()),
         LinkAttribute::Mtu(MTU_BYTES),
         LinkAttribute::LinkInfo(vec![
             LinkInfo::Kind(InfoKind::Veth),
@@ -205,13 +227,13 @@ pub fn sysctl_path(name: &str) -> Result<String, HostError> {
     }
 }
 
-fn index(end: usize) -> Result<u32, HostError> {
-    if_nametoindex(NAMES[end]).map_err(|error| machine("finding the veth end")(error.into()))
+fn index(name: &str) -> Result<u32, HostError> {
+    if_nametoindex(name).map_err(|error| machine("finding the veth end")(error.into()))
 }
 
 /// Gives one end its address and switches it on.
-fn bring_up(end: usize) -> Result<(), HostError> {
-    let index = index(end)?;
+fn bring_up(name: &str, end: usize) -> Result<(), HostError> {
+    let index = index(name)?;
     let mut address = AddressMessage::default();
     address.header.family = AddressFamily::Inet;
     address.header.prefix_len = 30;
@@ -221,11 +243,15 @@ fn bring_up(end: usize) -> Result<(), HostError> {
         AddressAttribute::Address(ADDRESSES[end].into()),
     ];
     ask(RouteNetlinkMessage::NewAddress(address), "giving a veth end its address")?;
+    switch_on(index, "switching a veth end on")
+}
+
+fn switch_on(index: u32, doing: &str) -> Result<(), HostError> {
     let mut link = LinkMessage::default();
     link.header.index = index;
     link.header.flags = LinkFlags::Up;
     link.header.change_mask = LinkFlags::Up;
-    ask(RouteNetlinkMessage::SetLink(link), "switching a veth end on")
+    ask(RouteNetlinkMessage::SetLink(link), doing)
 }
 
 /// Sends one request to the kernel of the current namespace and waits for its verdict.
