@@ -11,6 +11,7 @@ mod hashing;
 pub mod latency;
 mod leaf;
 mod maxmin;
+pub mod measured;
 pub mod plan;
 mod planned;
 

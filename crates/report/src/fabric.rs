@@ -8,6 +8,7 @@ use narrows_fabric::buffers::{self, Lossless, PortsHeld, Room};
 use narrows_fabric::catalogue::Switch;
 use narrows_fabric::design::{Cables, Design, Part, Tier};
 use narrows_fabric::latency::Latency;
+use narrows_fabric::measured::{Climb, Tiered};
 use narrows_fabric::{HOSTS_SIMULATED_MAX, Path, Planned, RoundTripFrom};
 use narrows_model::units::three_digits;
 use narrows_model::{BitsPerSecond, Bytes};
@@ -28,6 +29,39 @@ pub fn text(plan: &Planned, screen: &Screen) -> String {
         text += &table::lines(&others(&plan.others), |at| at >= 1);
     }
     text + "\nSources\n" + &sources(plan, screen)
+}
+
+/// A mesh beside the plan, tier by tier.
+pub fn measured(tiers: &[Tiered], screen: &Screen) -> String {
+    let head = ["pairs of", "pairs", "failed", "alone", "worst", "at once", "by the plan, at once"];
+    let rows: Vec<Vec<String>> = tiers.iter().map(measured_tier).collect();
+    let says = "Shares of a host's rate; by the plan a pair alone has all of it on every tier. \
+                Hosts are taken to fill the leaves in the order of the mesh.";
+    format!(
+        "\nMeasured, by how far up the traffic goes\n{}{}",
+        table::on_screen(&head, &rows, screen),
+        screen.prose(says, "  ")
+    )
+}
+
+fn measured_tier(tier: &Tiered) -> Vec<String> {
+    let share = |share: Option<f64>| {
+        share.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", 100.0 * share))
+    };
+    let climb = match tier.climb {
+        Climb::Leaf => "one leaf",
+        Climb::Middle => "two leaves",
+        Climb::Top => "two pods",
+    };
+    vec![
+        climb.to_owned(),
+        tier.pairs.to_string(),
+        tier.failed.to_string(),
+        share(tier.alone),
+        share(tier.worst_alone),
+        share(tier.together),
+        share(tier.should_together),
+    ]
 }
 
 /// As a picture of its own.

@@ -53,6 +53,9 @@ pub struct FabricArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(FLOWS_MAX)))]
     pub flows: u32,
+    /// A file of `narrows mesh` over these hosts: what each tier carries, beside what it should
+    #[arg(long, value_name = "FILE")]
+    pub measured: Option<PathBuf>,
     /// Seed of the simulation of hashing
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -18,6 +18,10 @@ impl Cause {
     /// A file that is no study.
     pub const NO_STUDY: Self =
         Self::usage("give a .narrows file that `narrows check`, `tcp` or `udp` has written");
+    /// A file that holds no mesh, or none of the hosts that are planned.
+    pub const NO_MESH: Self = Self::usage(
+        "give a file of `narrows mesh` (without --rr) over the hosts of the plan, or fewer",
+    );
     /// A study that is damaged, or that a later version wrote.
     pub const DAMAGED: Self =
         Self::usage("restore the file from a copy, or read it with the narrows that wrote it");

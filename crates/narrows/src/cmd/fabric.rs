@@ -7,9 +7,12 @@ use crate::{output, screen};
 use narrows_fabric::catalogue::{self, Switch};
 use narrows_fabric::design::Asked;
 use narrows_fabric::latency::Lengths;
+use narrows_fabric::measured::{MeasuredPair, Tiered, by_tier};
 use narrows_fabric::{FabricError, Planned, Request};
-use narrows_model::Bytes;
+use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::fabric;
+use narrows_stats::mesh::{Cell, Limits, Mesh, is_time};
+use std::path::Path;
 
 /// Runs the command.
 pub fn run(args: &FabricArgs) -> Result<u8, Failure> {
@@ -26,7 +29,35 @@ pub fn run(args: &FabricArgs) -> Result<u8, Failure> {
     if let Some(file) = &args.svg {
         output::write_whole(file, &fabric::svg(&plan))?;
     }
-    print(args.json, serde_json::to_string_pretty(&plan), || fabric::text(&plan, &screen))
+    let Some(file) = &args.measured else {
+        let document = serde_json::to_string_pretty(&plan);
+        return print(args.json, document, || fabric::text(&plan, &screen));
+    };
+    let tiers = measured(&plan, file)?;
+    let document = serde_json::json!({ "plan": plan, "measured": tiers });
+    print(args.json, serde_json::to_string_pretty(&document), || {
+        fabric::text(&plan, &screen) + &fabric::measured(&tiers, &screen)
+    })
+}
+
+/// The rates of a mesh by tiers of the plan.
+fn measured(plan: &Planned, file: &Path) -> Result<Vec<Tiered>, Failure> {
+    let stored = narrows_store::read(file)?;
+    let wrong = |says: &str| Failure::of(Cause::NO_MESH, format!("{}: {says}", file.display()));
+    let mesh = Mesh::of(&stored, Limits::default()).filter(|mesh| !is_time(mesh.unit));
+    let mesh = mesh.ok_or_else(|| wrong("no mesh of rates"))?;
+    let pairs: Vec<MeasuredPair> = mesh.cells.iter().map(pair).collect();
+    by_tier(&plan.design, plan.hashed.as_ref(), &pairs)
+        .ok_or_else(|| wrong("the mesh has more hosts than the plan"))
+}
+
+fn pair(cell: &Cell) -> MeasuredPair {
+    MeasuredPair {
+        from: u32::try_from(cell.from).unwrap_or(u32::MAX),
+        to: u32::try_from(cell.to).unwrap_or(u32::MAX),
+        together: cell.value().map(BitsPerSecond),
+        alone: cell.last().map(BitsPerSecond),
+    }
 }
 
 fn request(args: &FabricArgs, asked: Asked) -> Result<Request, FabricError> {
