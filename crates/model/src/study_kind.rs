@@ -8,6 +8,8 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum StudyKind {
+    /// Runs of an application by ranks and fabric.
+    App,
     /// `narrows check` of one host.
     Check,
     /// `narrows check --peer`: two hosts, both ways.
@@ -41,7 +43,8 @@ pub enum StudyKind {
 }
 
 impl StudyKind {
-    const WORDS: [(Self, &'static str); 14] = [
+    const WORDS: [(Self, &'static str); 15] = [
+        (Self::App, "app"),
         (Self::Check, "check"),
         (Self::CheckPeer, "check-peer"),
         (Self::Credits, "credits"),
@@ -100,7 +103,7 @@ mod tests {
     #[test]
     fn the_words_are_those_of_older_files() {
         let words = StudyKind::WORDS.map(|(kind, _)| kind.to_string()).join(" ");
-        let wanted = "check check-peer credits diagnose host import mem mesh mpi packets rdma \
+        let wanted = "app check check-peer credits diagnose host import mem mesh mpi packets rdma \
                       study tcp udp";
         assert_eq!(words, wanted);
     }

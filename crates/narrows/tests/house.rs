@@ -10,6 +10,7 @@ const COLUMNS_MAX: usize = 100;
 
 /// What each room may use of the others.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("app", &["model", "stats"]),
     ("bmc", &[]),
     ("control", &["host", "hostctl", "model", "workloads"]),
     ("counters", &["host", "model"]),
@@ -25,7 +26,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("predict", &["dimm", "model", "stats"]),
     ("profile", &["model", "stats"]),
     ("rdma", &[]),
-    ("report", &["dimm", "explain", "fabric", "model", "predict", "profile", "stats", "validate"]),
+    (
+        "report",
+        &["app", "dimm", "explain", "fabric", "model", "predict", "profile", "stats", "validate"],
+    ),
     (
         "runner",
         &[
@@ -49,7 +53,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// The rooms without I/O, clock and environment.
 const THINKING: &[&str] = &[
-    "dimm", "explain", "fabric", "model", "plan", "predict", "profile", "report", "stats",
+    "app", "dimm", "explain", "fabric", "model", "plan", "predict", "profile", "report", "stats",
     "validate",
 ];
 /// The rooms that may hold unsafe code.

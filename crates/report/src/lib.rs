@@ -5,6 +5,7 @@
 
 pub mod advised;
 pub mod answer;
+pub mod app;
 pub mod brief;
 pub mod bus;
 pub mod data;

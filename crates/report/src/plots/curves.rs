@@ -7,10 +7,10 @@ use crate::words;
 use narrows_model::Bytes;
 use narrows_model::result::Unit;
 
-const LEFT: f64 = 58.0;
-const RIGHT: f64 = WIDTH - 8.0;
-const TOP: f64 = 14.0;
-const BOTTOM: f64 = 196.0;
+pub(super) const LEFT: f64 = 58.0;
+pub(super) const RIGHT: f64 = WIDTH - 8.0;
+pub(super) const TOP: f64 = 14.0;
+pub(super) const BOTTOM: f64 = 196.0;
 /// Height of a row of bars.
 const BARS: f64 = 34.0;
 /// Room between two rows.
@@ -44,7 +44,7 @@ pub struct Series {
 
 /// A logarithmic scale of one axis.
 #[derive(Clone, Copy)]
-struct Scale {
+pub(super) struct Scale {
     low: f64,
     high: f64,
     from: f64,
@@ -52,7 +52,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
+    pub(super) fn of(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let (low, high) = values
             .filter(|value| *value > 0.0)
             .fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
@@ -61,7 +61,7 @@ impl Scale {
         Self { low: low - spare, high: high + spare, from, to }
     }
 
-    fn at(&self, value: f64) -> f64 {
+    pub(super) fn at(&self, value: f64) -> f64 {
         let share = (value.max(1e-30).ln() - self.low) / (self.high - self.low).max(1e-9);
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
@@ -97,12 +97,13 @@ pub fn draw(title: &str, unit: Unit, series: &[Series]) -> String {
         let at = x.at(size.0 as f64);
         svg.text("axis", (at, bottom + 14.0), Anchor::Middle, &size.to_string());
     }
-    let height = key(&mut svg, series, bottom + 30.0);
+    let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+    let height = key(&mut svg, &names, bottom + 30.0);
     svg.finish(height)
 }
 
 /// Marks at 1, 2 and 5 of each decade; at whole decades alone where there are many.
-fn ordinate(svg: &mut Svg, y: &Scale, unit: Unit) {
+pub(super) fn ordinate(svg: &mut Svg, y: &Scale, unit: Unit) {
     let decades = (y.high - y.low) / std::f64::consts::LN_10;
     let multiples: &[f64] = if decades > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     for decade in -3..=15 {
@@ -126,7 +127,7 @@ fn sizes(series: &[Series]) -> Vec<Bytes> {
 }
 
 fn line(svg: &mut Svg, at: usize, one: &Series, x: &Scale, y: &Scale, unit: Unit) {
-    let colour = format!("line{}", at % COLOURS);
+    let (colour, dots) = classes(at);
     let place = |point: &Point| (x.at(point.size.0 as f64), y.at(point.median));
     let points: Vec<(f64, f64)> = one.points.iter().map(place).collect();
     svg.path(&colour, &points);
@@ -134,7 +135,7 @@ fn line(svg: &mut Svg, at: usize, one: &Series, x: &Scale, y: &Scale, unit: Unit
         let (left, middle) = place(point);
         svg.line(&colour, (left, y.at(point.low)), (left, y.at(point.high)));
         let tip = format!("{}, {}: {}", one.name, point.size, words::value(point.median, unit));
-        svg.dot(&format!("dot{}", at % COLOURS), (left, middle), &tip);
+        svg.dot(&dots, (left, middle), &tip);
     }
 }
 
@@ -152,22 +153,22 @@ fn bars(svg: &mut Svg, series: &[Series], x: &Scale, (end, name): (usize, &str),
             let left = x.at(point.size.0 as f64) + (at as f64 - series.len() as f64 / 2.0) * width;
             let height = share.clamp(0.0, 1.0) * BARS;
             let tip = format!("{}, {}: {:.0} %", one.name, point.size, 100.0 * share);
-            svg.rect(
-                &format!("dot{}", at % COLOURS),
-                (left, bottom - height),
-                (width, height),
-                &tip,
-            );
+            svg.rect(&classes(at).1, (left, bottom - height), (width, height), &tip);
         }
     }
 }
 
 /// The names of the lines, a line each; where it ends.
-fn key(svg: &mut Svg, series: &[Series], top: f64) -> f64 {
-    for (at, one) in series.iter().enumerate() {
+pub(super) fn key(svg: &mut Svg, names: &[&str], top: f64) -> f64 {
+    for (at, name) in names.iter().enumerate() {
         let y = top + 15.0 * at as f64;
-        svg.line(&format!("line{}", at % COLOURS), (LEFT, y - 4.0), (LEFT + 18.0, y - 4.0));
-        svg.text("small", (LEFT + 24.0, y), Anchor::Start, &short(&one.name, 46));
+        svg.line(&classes(at).0, (LEFT, y - 4.0), (LEFT + 18.0, y - 4.0));
+        svg.text("small", (LEFT + 24.0, y), Anchor::Start, &short(name, 46));
     }
-    top + 15.0 * series.len() as f64
+    top + 15.0 * names.len() as f64
+}
+
+/// Classes of the line and of the dots of a series.
+pub(super) fn classes(at: usize) -> (String, String) {
+    (format!("line{}", at % COLOURS), format!("dot{}", at % COLOURS))
 }

@@ -14,6 +14,7 @@ pub mod pareto;
 pub mod percentiles;
 pub mod pipe;
 pub mod population;
+pub mod ranks;
 pub mod stacked;
 pub(crate) mod svg;
 

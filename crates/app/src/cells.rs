@@ -1,0 +1,81 @@
+//! Cells of a study: every place, fabric and MTU with every number of ranks.
+
+use crate::definition::{Definition, Place};
+
+/// Level of a factor that a cell does not have: one rank uses no fabric.
+pub const NONE: &str = "none";
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Number of its place in the study.
+    pub place: usize,
+    /// Its fabric; none of one rank.
+    pub fabric: Option<String>,
+    /// MTU of the veth pair, in bytes, where the place has any.
+    pub mtu: Option<u32>,
+    /// Ranks, over all hosts.
+    pub ranks: u32,
+}
+
+impl Cell {
+    /// Its factors with their levels.
+    pub fn levels(&self, definition: &Definition) -> [(&'static str, String); 4] {
+        let none = || NONE.to_owned();
+        let place = definition.places.get(self.place).map_or_else(none, |at| at.name.clone());
+        let mtu = self.mtu.map_or_else(none, |mtu| mtu.to_string());
+        [
+            (PLACE, place),
+            (FABRIC, self.fabric.clone().unwrap_or_else(none)),
+            (MTU, mtu),
+            (RANKS, self.ranks.to_string()),
+        ]
+    }
+
+    /// The same fabric with another number of ranks.
+    pub fn with_ranks(&self, ranks: u32) -> Self {
+        Self { ranks, ..self.clone() }
+    }
+}
+
+/// The factor of places.
+pub const PLACE: &str = "place";
+/// The factor of fabrics.
+pub const FABRIC: &str = "fabric";
+/// The factor of MTUs.
+pub const MTU: &str = "MTU";
+/// The factor of ranks.
+pub const RANKS: &str = "ranks";
+
+/// All cells, in the order of the file. One rank talks to nobody: it is one cell, at the first
+/// place.
+pub fn cells(definition: &Definition) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    if definition.ranks.contains(&1) {
+        cells.push(Cell { place: 0, fabric: None, mtu: None, ranks: 1 });
+    }
+    for curve in curves(definition) {
+        let many = definition.ranks.iter().filter(|ranks| **ranks > 1);
+        cells.extend(many.map(|ranks| curve.with_ranks(*ranks)));
+    }
+    cells
+}
+
+/// A cell of each place, fabric and MTU, with two ranks.
+pub fn curves(definition: &Definition) -> Vec<Cell> {
+    let places = definition.places.iter().enumerate();
+    places.flat_map(|(place, at)| of_place(place, at)).collect()
+}
+
+fn of_place(place: usize, at: &Place) -> Vec<Cell> {
+    let one = vec![None];
+    let mtus = if at.mtu.is_empty() { one } else { at.mtu.iter().copied().map(Some).collect() };
+    let fabrics = at.fabrics.iter();
+    let cell = |fabric: &String, mtu: &Option<u32>| Cell {
+        place,
+        fabric: Some(fabric.clone()),
+        mtu: *mtu,
+        ranks: 2,
+    };
+    fabrics.flat_map(|fabric| mtus.iter().map(move |mtu| cell(fabric, mtu))).collect()
+}

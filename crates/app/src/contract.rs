@@ -1,0 +1,243 @@
+//! Where a figure stands in what an application wrote, and in which unit.
+
+use crate::AppError;
+use narrows_model::result::Unit;
+use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+
+/// The most that a compiled expression may take, in bytes.
+const REGEX_BYTES_MAX: usize = 1 << 20;
+
+/// Units that a contract can name, each with the one that it is stored in and how many of that it
+/// is.
+const UNITS: [(&str, Unit, f64); 12] = [
+    ("ns", Unit::Nanos, 1.0),
+    ("us", Unit::Nanos, 1e3),
+    ("ms", Unit::Nanos, 1e6),
+    ("s", Unit::Nanos, 1e9),
+    ("min", Unit::Nanos, 60e9),
+    ("h", Unit::Nanos, 3600e9),
+    ("1/s", Unit::PerSecond, 1.0),
+    ("1/day", Unit::PerSecond, 1.0 / 86_400.0),
+    ("Gflop/s", Unit::PerSecond, 1e9),
+    ("GB/s", Unit::BytesPerSecond, 1e9),
+    ("share", Unit::Share, 1.0),
+    ("%", Unit::Share, 0.01),
+];
+
+/// A contract as a file has it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Written {
+    /// An expression with one group.
+    pub regex: Option<String>,
+    /// Where in a JSON document (RFC 6901).
+    pub pointer: Option<String>,
+    /// File in the folder of the run, in place of standard output.
+    pub file: Option<String>,
+    /// Unit that the application writes it in.
+    pub unit: Option<String>,
+}
+
+/// Where one figure stands.
+#[derive(Clone, Debug)]
+pub struct Contract {
+    /// File in the folder of the run; `None` is what was written to standard output.
+    pub file: Option<String>,
+    place: Place,
+    /// Unit that the figure is stored in.
+    pub unit: Unit,
+    times: f64,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// The one group of an expression that fits once.
+    Regex(Regex),
+    /// A JSON pointer (RFC 6901).
+    Pointer(String),
+}
+
+/// Why a text does not have the figure.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NoFigure {
+    /// The expression fits nowhere.
+    #[error("nothing fits the expression")]
+    Nothing,
+    /// It fits more than once, so that the figure could be any of them.
+    #[error("the expression fits {0} times, and may fit once only")]
+    Ambiguous(usize),
+    /// The text is no JSON document.
+    #[error("it is no JSON document")]
+    NoJson,
+    /// The document has nothing there.
+    #[error("the document has no number at {0}")]
+    NoPointer(String),
+    /// What stands there is no finite number.
+    #[error("'{0}' is no number")]
+    NoNumber(String),
+}
+
+impl Contract {
+    /// Takes one from the file; `at` names it in what is said.
+    pub fn of(written: &Written, at: &str, wanted: &[Unit]) -> Result<Self, AppError> {
+        let word = written.unit.as_deref().unwrap_or_default();
+        let known = UNITS.iter().find(|(name, unit, _)| *name == word && wanted.contains(unit));
+        let (_, unit, times) = known.ok_or_else(|| no_unit(word, at, wanted))?;
+        Ok(Self {
+            file: file(written, at)?,
+            place: place(written, at)?,
+            unit: *unit,
+            times: *times,
+        })
+    }
+
+    /// The same of a plain number without a unit.
+    pub fn bare(written: &Written, at: &str) -> Result<Self, AppError> {
+        if written.unit.is_some() {
+            return Err(AppError::new(at, "is a number without a unit: leave `unit` out"));
+        }
+        let place = place(written, at)?;
+        Ok(Self { file: file(written, at)?, place, unit: Unit::Share, times: 1.0 })
+    }
+
+    /// The figure in its stored unit.
+    pub fn read(&self, text: &str) -> Result<f64, NoFigure> {
+        let value = match &self.place {
+            Place::Regex(regex) => only_group(regex, text)?,
+            Place::Pointer(pointer) => at_pointer(text, pointer)?,
+        };
+        Ok(value * self.times)
+    }
+}
+
+fn no_unit(word: &str, at: &str, wanted: &[Unit]) -> AppError {
+    let names = UNITS.iter().filter(|(_, unit, _)| wanted.contains(unit)).map(|(name, ..)| *name);
+    let names = names.collect::<Vec<_>>().join(", ");
+    AppError::new(at, format!("'{word}' is no unit of it; unit is one of {names}"))
+}
+
+/// A plain name: neither another folder nor a hidden file.
+pub(crate) fn is_plain(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 100
+        && !name.starts_with(['.', '-'])
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}
+
+fn file(written: &Written, at: &str) -> Result<Option<String>, AppError> {
+    match &written.file {
+        Some(name) if !is_plain(name) => {
+            Err(AppError::new(at, format!("file '{name}' is no plain name of a file")))
+        }
+        named => Ok(named.clone()),
+    }
+}
+
+fn place(written: &Written, at: &str) -> Result<Place, AppError> {
+    match (&written.regex, &written.pointer) {
+        (Some(regex), None) => {
+            let built = RegexBuilder::new(regex)
+                .multi_line(true)
+                .size_limit(REGEX_BYTES_MAX)
+                .build()
+                .map_err(|error| AppError::new(at, format!("regex: {error}")))?;
+            match built.captures_len() {
+                2 => Ok(Place::Regex(built)),
+                _ => Err(AppError::new(at, "regex has one group, which is the number")),
+            }
+        }
+        (None, Some(pointer)) if pointer.starts_with('/') => Ok(Place::Pointer(pointer.clone())),
+        (None, Some(_)) => Err(AppError::new(at, "pointer begins with a slash (RFC 6901)")),
+        _ => Err(AppError::new(at, "has either a regex or a pointer")),
+    }
+}
+
+fn only_group(regex: &Regex, text: &str) -> Result<f64, NoFigure> {
+    let mut all = regex.captures_iter(text);
+    let first = all.next().and_then(|fit| fit.get(1)).ok_or(NoFigure::Nothing)?;
+    match all.count() {
+        0 => number(first.as_str()),
+        more => Err(NoFigure::Ambiguous(more + 1)),
+    }
+}
+
+fn at_pointer(text: &str, pointer: &str) -> Result<f64, NoFigure> {
+    let document: Value = serde_json::from_str(text).map_err(|_| NoFigure::NoJson)?;
+    let found = document.pointer(pointer).and_then(Value::as_f64);
+    found.ok_or_else(|| NoFigure::NoPointer(pointer.to_owned()))
+}
+
+fn number(text: &str) -> Result<f64, NoFigure> {
+    let value: Option<f64> = text.trim().parse().ok().filter(|value: &f64| value.is_finite());
+    value.ok_or_else(|| NoFigure::NoNumber(text.chars().take(40).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAMMPS: &str = "Loop time of 0.693 on 2 procs for 100 steps with 32000 atoms\n\n\
+        Performance: 62337.1 tau/day, 144.299 timesteps/s\n\
+        87.3% CPU use with 2 MPI tasks x 1 OpenMP threads\n\
+        Pair    | 0.50  | 0.51  | 0.52  |   1.0 | 73.10\n\
+        Comm    | 0.07  | 0.077 | 0.08  |   1.3 | 11.11\n";
+
+    fn written(text: &str) -> Written {
+        toml::from_str(text).expect("a contract")
+    }
+
+    #[test]
+    fn figures_are_found_by_their_contracts() {
+        let times = [Unit::Nanos, Unit::PerSecond];
+        let time = written("regex = '^Loop time of ([0-9.]+) on'\nunit = 's'");
+        let time = Contract::of(&time, "figure", &times).expect("a contract");
+        assert_eq!(time.read(LAMMPS), Ok(0.693e9));
+        let share = written(
+            r#"regex = '^Comm .*\|\s*([0-9.]+)\s*$'
+                               unit = "%""#,
+        );
+        let share = Contract::of(&share, "communication", &[Unit::Share]).expect("a contract");
+        assert!((share.read(LAMMPS).expect("a share") - 0.1111).abs() < 1e-12);
+        let json = written("pointer = '/run/0/seconds'\nunit = 'ms'\nfile = 'out.json'");
+        let json = Contract::of(&json, "figure", &times).expect("a contract");
+        assert_eq!(json.read(r#"{"run": [{"seconds": 2.5}]}"#), Ok(2.5e6));
+        assert_eq!(json.read("[]"), Err(NoFigure::NoPointer("/run/0/seconds".into())));
+        assert_eq!(json.read("Loop"), Err(NoFigure::NoJson));
+    }
+
+    #[test]
+    fn a_figure_that_could_be_another_is_none() {
+        let rate = written("regex = '([0-9.]+) \\|'\nunit = 's'");
+        let rate = Contract::of(&rate, "figure", &[Unit::Nanos]).expect("a contract");
+        assert!(matches!(rate.read(LAMMPS), Err(NoFigure::Nothing | NoFigure::Ambiguous(_))));
+        assert_eq!(rate.read("1 | 2 |"), Err(NoFigure::Ambiguous(2)));
+        assert_eq!(rate.read(""), Err(NoFigure::Nothing));
+        let any = written("regex = '= (.*)$'\nunit = 's'");
+        let any = Contract::of(&any, "figure", &[Unit::Nanos]).expect("a contract");
+        assert_eq!(any.read("t = nan"), Err(NoFigure::NoNumber("nan".into())));
+    }
+
+    #[test]
+    fn what_is_no_contract_is_refused_with_its_place() {
+        for (text, says) in [
+            ("unit = 's'", "either a regex or a pointer"),
+            ("regex = '(a)'\npointer = '/a'\nunit = 's'", "either a regex or a pointer"),
+            ("regex = 'a'\nunit = 's'", "one group"),
+            ("regex = '(a)(b)'\nunit = 's'", "one group"),
+            ("regex = '(a'\nunit = 's'", "regex:"),
+            ("regex = '((a{1000}){1000})'\nunit = 's'", "regex:"),
+            ("pointer = 'a'\nunit = 's'", "begins with a slash"),
+            ("regex = '(a)'\nunit = '%'", "'%' is no unit of it"),
+            ("regex = '(a)'", "'' is no unit of it"),
+            ("regex = '(a)'\nunit = 's'\nfile = '../x'", "no plain name"),
+            ("regex = '(a)'\nunit = 's'\nfile = '/etc/passwd'", "no plain name"),
+        ] {
+            let error = Contract::of(&written(text), "figure", &[Unit::Nanos]).expect_err(text);
+            assert!(error.at == "figure" && error.why.contains(says), "{text}: {error}");
+        }
+        assert!(toml::from_str::<Written>("regexp = 'a'").is_err());
+    }
+}

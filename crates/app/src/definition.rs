@@ -1,0 +1,286 @@
+//! The file of a study of an application. It is its user's own: the only place that commands come
+//! from.
+
+use crate::AppError;
+use crate::contract::{Contract, Written, is_plain};
+use narrows_model::result::Unit;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// More cells than this are a slip of the pen.
+const CELLS_MAX: usize = 10_000;
+/// The most that the input files are together, in bytes.
+const INPUT_BYTES_MAX: usize = 8 << 20;
+/// The largest MTU of a veth pair, in bytes.
+const MTU_MAX: u32 = 65_535;
+/// The smallest that IPv4 can do with (RFC 791).
+const MTU_MIN: u32 = 68;
+
+/// A study as its file has it.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its name; also the beginning of the name of its results.
+    pub name: String,
+    /// What it asks, in a sentence or two.
+    pub about: String,
+    /// The program and its words; each rank runs it.
+    pub command: Vec<String>,
+    /// Variables that the ranks have beside the user's.
+    pub environment: BTreeMap<String, String>,
+    /// Files that are written into the folder of each run, by name.
+    pub files: BTreeMap<String, String>,
+    /// Numbers of ranks, ascending.
+    pub ranks: Vec<u32>,
+    /// Runs of each cell.
+    pub repeats: u32,
+    /// Seconds after which a run is ended.
+    pub limit_seconds: u32,
+    /// Under this share of its CPUs a run is rejected.
+    pub cpu_use_least: f64,
+    /// The figure that counts: a time, or a rate.
+    pub figure: Contract,
+    /// Share of the time that its ranks communicate, where it tells.
+    pub communication: Option<Contract>,
+    /// Share of its CPUs that it had, where it tells.
+    pub cpu_use: Option<Contract>,
+    /// What must come out.
+    pub checks: Vec<Check>,
+    /// Where it runs, and over which fabrics.
+    pub places: Vec<Place>,
+}
+
+/// A number that says whether the result is right.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub contract: Contract,
+    /// What it must be.
+    pub want: f64,
+    /// How far it may lie off, in the same unit.
+    pub within: f64,
+}
+
+impl Check {
+    /// Whether this is right.
+    pub fn is_right(&self, value: f64) -> bool {
+        (value - self.want).abs() <= self.within
+    }
+}
+
+/// Where ranks run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// Name that is unique in the study.
+    pub name: String,
+    /// Fabrics, as `narrows mpi` has them.
+    pub fabrics: Vec<String>,
+    /// Two network namespaces of this host, joined by a veth pair, are the hosts.
+    #[serde(default)]
+    pub namespaces: bool,
+    /// Hosts; none of both is this host.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// CPUs of each host, where that is known: more ranks are marked.
+    pub cpus_per_host: Option<u32>,
+    /// MTUs of the veth pair, in bytes.
+    #[serde(default)]
+    pub mtu: Vec<u32>,
+    /// Whether the veth pair may carry segments longer than its MTU, as a NIC with offloads does.
+    pub segmentation: Option<bool>,
+    /// Congestion control of the veth pair.
+    pub congestion: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    name: String,
+    #[serde(default)]
+    about: String,
+    command: Vec<String>,
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    ranks: Vec<u32>,
+    repeats: u32,
+    #[serde(default = "ten_minutes")]
+    limit_seconds: u32,
+    #[serde(default = "nine_tenths")]
+    cpu_use_least_percent: f64,
+    figure: Written,
+    communication: Option<Written>,
+    cpu_use: Option<Written>,
+    #[serde(default)]
+    check: Vec<RawCheck>,
+    place: Vec<Place>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCheck {
+    name: String,
+    want: f64,
+    within: f64,
+    regex: Option<String>,
+    pointer: Option<String>,
+    file: Option<String>,
+}
+
+fn ten_minutes() -> u32 {
+    600
+}
+
+fn nine_tenths() -> f64 {
+    90.0
+}
+
+impl Definition {
+    /// Reads the text of a study's file.
+    pub fn parse(text: &str) -> Result<Self, AppError> {
+        let raw: Raw = toml::from_str(text).map_err(|error| {
+            let before = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
+            AppError::new(format!("line {}", before + 1), error.message())
+        })?;
+        let share = |written: &Written, at| Contract::of(written, at, &[Unit::Share]);
+        let figures = [Unit::Nanos, Unit::PerSecond, Unit::BytesPerSecond];
+        let definition = Self {
+            figure: Contract::of(&raw.figure, "figure", &figures)?,
+            communication: raw
+                .communication
+                .map(|written| share(&written, "communication"))
+                .transpose()?,
+            cpu_use: raw.cpu_use.map(|written| share(&written, "cpu_use")).transpose()?,
+            checks: raw.check.into_iter().map(check).collect::<Result<_, _>>()?,
+            name: raw.name,
+            about: raw.about,
+            command: raw.command,
+            environment: raw.environment,
+            files: raw.files,
+            ranks: raw.ranks,
+            repeats: raw.repeats,
+            limit_seconds: raw.limit_seconds,
+            cpu_use_least: raw.cpu_use_least_percent / 100.0,
+            places: raw.place,
+        };
+        definition.sound()?;
+        Ok(definition)
+    }
+
+    fn sound(&self) -> Result<(), AppError> {
+        if !is_plain(&self.name) {
+            return Err(AppError::new("name", "is letters, digits, dashes, dots: it names a file"));
+        }
+        self.sound_command()?;
+        self.sound_numbers()?;
+        for name in self.files.keys().filter(|name| !is_plain(name)) {
+            return Err(AppError::new("files", format!("'{name}' is no plain name of a file")));
+        }
+        if self.files.values().map(String::len).sum::<usize>() > INPUT_BYTES_MAX {
+            return Err(AppError::new("files", "are more than 8 MiB together"));
+        }
+        let mut names = BTreeSet::new();
+        for place in &self.places {
+            if !names.insert(place.name.as_str()) {
+                return Err(place.error("is there twice"));
+            }
+            place.sound()?;
+        }
+        if self.places.is_empty() {
+            return Err(AppError::new("place", "names where it runs, and is missing"));
+        }
+        match crate::cells::cells(self).len() {
+            0..=CELLS_MAX => Ok(()),
+            _ => Err(AppError::new("place", format!("more than {CELLS_MAX} cells"))),
+        }
+    }
+
+    fn sound_command(&self) -> Result<(), AppError> {
+        if self.command.first().is_none_or(String::is_empty)
+            || self.command.iter().any(|word| word.contains('\0'))
+        {
+            return Err(AppError::new("command", "is the program and its words, each a text"));
+        }
+        let odd = |name: &str| {
+            name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        match self.environment.iter().find(|(name, value)| odd(name) || value.contains('\0')) {
+            Some((name, _)) => {
+                Err(AppError::new("environment", format!("'{name}' is no variable")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn sound_numbers(&self) -> Result<(), AppError> {
+        let rising = self.ranks.windows(2).all(|pair| pair[0] < pair[1]);
+        if self.ranks.is_empty() || !rising || !self.ranks.iter().all(|n| (1..=100_000).contains(n))
+        {
+            return Err(AppError::new("ranks", "are 1 to 100000, each once, ascending"));
+        }
+        if !(1..=1000).contains(&self.repeats) {
+            return Err(AppError::new("repeats", "is 1 to 1000"));
+        }
+        if !(1..=604_800).contains(&self.limit_seconds) {
+            return Err(AppError::new("limit_seconds", "is 1 to 604800"));
+        }
+        if !(0.0..=1.0).contains(&self.cpu_use_least) {
+            return Err(AppError::new("cpu_use_least_percent", "is 0 to 100"));
+        }
+        for check in &self.checks {
+            if !check.want.is_finite() || !check.within.is_finite() || check.within < 0.0 {
+                let at = format!("check '{}'", check.name);
+                return Err(AppError::new(at, "want and within are numbers, within not below 0"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check(raw: RawCheck) -> Result<Check, AppError> {
+    let at = format!("check '{}'", raw.name);
+    let RawCheck { name, want, within, regex, pointer, file } = raw;
+    let written = Written { regex, pointer, file, unit: None };
+    Ok(Check { name, want, within, contract: Contract::bare(&written, &at)? })
+}
+
+impl Place {
+    fn error(&self, why: impl Into<String>) -> AppError {
+        AppError::new(format!("place '{}'", self.name), why)
+    }
+
+    fn sound(&self) -> Result<(), AppError> {
+        if self.name.trim().is_empty() || self.name.chars().any(char::is_control) {
+            return Err(self.error("has no name"));
+        }
+        let once: BTreeSet<&String> = self.fabrics.iter().collect();
+        if self.fabrics.is_empty() || once.len() < self.fabrics.len() {
+            return Err(self.error("names its fabrics, each once"));
+        }
+        if self.namespaces && !self.hosts.is_empty() {
+            return Err(self.error("is either hosts or namespaces"));
+        }
+        if let Some(host) = self.hosts.iter().find(|host| host.starts_with('-')) {
+            return Err(self.error(format!("'{host}' is no host")));
+        }
+        let of_pair = !self.mtu.is_empty() || self.segmentation.is_some();
+        if (of_pair || self.congestion.is_some()) && !self.namespaces {
+            let why = "only namespaces have an mtu, segmentation and congestion of their own: \
+                       those of other hosts are not narrows' to set";
+            return Err(self.error(why));
+        }
+        let rising = self.mtu.windows(2).all(|pair| pair[0] < pair[1]);
+        if !rising || !self.mtu.iter().all(|mtu| (MTU_MIN..=MTU_MAX).contains(mtu)) {
+            return Err(self.error(format!("mtu is {MTU_MIN} to {MTU_MAX}, ascending")));
+        }
+        match &self.congestion {
+            Some(name) if !is_plain(name) => {
+                Err(self.error(format!("'{name}' is no congestion control")))
+            }
+            _ => Ok(()),
+        }
+    }
+}

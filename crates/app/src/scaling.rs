@@ -1,0 +1,240 @@
+//! How an application scales over each fabric, from the runs of a stored study.
+
+use crate::cells::{FABRIC, MTU, NONE, PLACE, RANKS};
+use crate::fit::{Point as Timed, Predicted, Speed, predictions};
+use narrows_model::record::{Outcome, Record};
+use narrows_model::result::{Estimate, Unit};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Trial;
+use narrows_stats::{median, median_interval, ratio_of_medians};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Word of the runs of an application in files.
+pub const APPLICATION: &str = "application";
+/// Word of round trips between two ranks, as `narrows mpi` has it.
+pub const LATENCY: &str = "mpi-latency";
+/// Word of messages one way, as `narrows mpi` has it.
+pub const BANDWIDTH: &str = "mpi-bandwidth";
+/// Name of the figure that counts in a record.
+pub const FIGURE: &str = "figure";
+/// Name of the share of time that ranks communicate.
+pub const COMMUNICATION: &str = "communication";
+/// Name of the share of its CPUs that a run had.
+pub const CPU_USE: &str = "CPU use";
+/// How the reason begins of a run whose result is not what it must be.
+pub const WRONG: &str = "wrong result: ";
+/// Note of a cell with more ranks than CPUs.
+pub const OVERSUBSCRIBED: &str = "oversubscribed";
+
+const CONFIDENCE: f64 = 0.95;
+
+/// One number of ranks over one fabric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Ranks, over all hosts.
+    pub ranks: u32,
+    /// Time, or rate; `None` where no run counts.
+    pub figure: Option<Estimate>,
+    /// How many times faster than the base.
+    pub speed_up: Option<Estimate>,
+    /// Speed-up for each rank that the base has not, against its own; 1 is all of it.
+    pub efficiency: Option<Estimate>,
+    /// Median share of the time that ranks communicate.
+    pub communication: Option<f64>,
+    /// Median share of its CPUs that a run had.
+    pub cpu_use: Option<f64>,
+    /// Runs that count.
+    pub done: usize,
+    /// Runs that were made.
+    pub runs: usize,
+    /// Why runs do not count, each reason once.
+    pub rejected: Vec<String>,
+    /// More ranks than CPUs: never a point of scaling.
+    pub oversubscribed: bool,
+}
+
+/// The points of one fabric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Curve {
+    /// Where its ranks ran.
+    pub place: String,
+    /// What carried their messages.
+    pub fabric: String,
+    /// MTU in bytes, or none.
+    pub mtu: String,
+    /// Ascending by ranks; a run of one rank, which has no fabric, is in each.
+    pub points: Vec<Point>,
+    /// What the fabric does between two ranks, where it was measured.
+    pub speed: Option<Speed>,
+}
+
+impl Curve {
+    /// Its name: fabric, place and MTU.
+    pub fn name(&self) -> String {
+        let mtu = if self.mtu == NONE { String::new() } else { format!(", MTU {}", self.mtu) };
+        format!("{} ({}{mtu})", self.fabric, self.place)
+    }
+}
+
+/// An application over its fabrics.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scaling {
+    /// One a place, fabric and MTU, in the order of the study.
+    pub curves: Vec<Curve>,
+    /// Ranks of the runs that others are compared with.
+    pub base_ranks: Option<u32>,
+    /// Each fabric as others say, by ranks.
+    pub predictions: Vec<Predicted>,
+}
+
+impl Scaling {
+    /// From what is stored; `None` where it is no study of an application.
+    pub fn of(stored: &StoredStudy) -> Option<Self> {
+        let of = |word: &'static str| {
+            stored.trials.iter().filter(move |trial| trial.kind.as_str() == word)
+        };
+        of(APPLICATION).next()?;
+        let one: Vec<Point> = of(APPLICATION)
+            .filter(|trial| level(trial, FABRIC) == NONE)
+            .map(|trial| point(stored, trial))
+            .collect();
+        let mut curves: Vec<Curve> = Vec::new();
+        for trial in of(APPLICATION).filter(|trial| level(trial, FABRIC) != NONE) {
+            let [place, fabric, mtu] = [PLACE, FABRIC, MTU].map(|factor| level(trial, factor));
+            let same = |curve: &&mut Curve| {
+                curve.place == place && curve.fabric == fabric && curve.mtu == mtu
+            };
+            let found = point(stored, trial);
+            match curves.iter_mut().find(same) {
+                Some(curve) => curve.points.push(found),
+                None => curves.push(Curve {
+                    speed: speed(stored, &[place, fabric, mtu]),
+                    place: place.to_owned(),
+                    fabric: fabric.to_owned(),
+                    mtu: mtu.to_owned(),
+                    points: one.iter().cloned().chain([found]).collect(),
+                }),
+            }
+        }
+        if curves.is_empty() {
+            let none = || NONE.to_owned();
+            let (place, fabric, mtu) = (none(), none(), none());
+            curves.push(Curve { place, fabric, mtu, points: one, speed: None });
+        }
+        let base_ranks = curves.first().and_then(|curve| base(curve)).map(|base| base.ranks);
+        curves.iter_mut().for_each(compared);
+        Some(Self { predictions: predicted(&curves), curves, base_ranks })
+    }
+}
+
+impl Scaling {
+    /// Whether any run came to a result that its study calls wrong.
+    pub fn has_wrong_results(&self) -> bool {
+        let mut reasons =
+            self.curves.iter().flat_map(|curve| &curve.points).flat_map(|point| &point.rejected);
+        reasons.any(|why| why.starts_with(WRONG))
+    }
+}
+
+fn level<'a>(trial: &'a Trial, factor: &str) -> &'a str {
+    trial.levels.iter().find(|level| level.factor == factor).map_or(NONE, |level| &level.level)
+}
+
+fn values(stored: &StoredStudy, trial: &Trial, name: &str) -> Vec<f64> {
+    let done = stored.records_of(trial).filter(|record| record.outcome == Outcome::Done);
+    done.filter_map(|record| named(record, name)).collect()
+}
+
+fn named(record: &Record, name: &str) -> Option<f64> {
+    let figures = &record.external.as_ref()?.figures;
+    figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+}
+
+fn unit(stored: &StoredStudy, trial: &Trial) -> Unit {
+    let mut figures =
+        stored.records_of(trial).filter_map(|record| record.external.as_ref()?.figures.first());
+    figures.next().map_or(Unit::Nanos, |figure| figure.unit)
+}
+
+fn point(stored: &StoredStudy, trial: &Trial) -> Point {
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for record in stored.records_of(trial) {
+        if let Outcome::Failed { why, .. } = &record.outcome {
+            *reasons.entry(why.clone()).or_default() += 1;
+        }
+    }
+    let counted = values(stored, trial, FIGURE);
+    Point {
+        ranks: level(trial, RANKS).parse().unwrap_or(0),
+        figure: median_interval(&counted, CONFIDENCE, unit(stored, trial)),
+        speed_up: None,
+        efficiency: None,
+        communication: median(&values(stored, trial, COMMUNICATION)),
+        cpu_use: median(&values(stored, trial, CPU_USE)),
+        done: counted.len(),
+        runs: stored.records_of(trial).count(),
+        rejected: reasons.into_keys().collect(),
+        oversubscribed: trial.notes.iter().any(|note| note.factor == OVERSUBSCRIBED),
+    }
+}
+
+/// The point with the fewest ranks, which the others are compared with.
+fn base(curve: &Curve) -> Option<&Point> {
+    curve.points.iter().find(|point| point.figure.is_some() && !point.oversubscribed)
+}
+
+/// Compares the points of a curve with its base; those that are oversubscribed with nothing.
+fn compared(curve: &mut Curve) {
+    curve.points.sort_by_key(|point| point.ranks);
+    let Some((ranks, base)) = base(curve).and_then(|base| Some((base.ranks, base.figure.clone()?)))
+    else {
+        return;
+    };
+    for point in curve.points.iter_mut().filter(|point| !point.oversubscribed) {
+        let Some(figure) = &point.figure else { continue };
+        // Of times the base is the larger, of rates the point.
+        point.speed_up = match base.unit {
+            Unit::Nanos => ratio_of_medians(&base, figure),
+            _ => ratio_of_medians(figure, &base),
+        };
+        let share = f64::from(ranks) / f64::from(point.ranks.max(1));
+        point.efficiency = point.speed_up.clone().map(|times| Estimate {
+            value: times.value * share,
+            low: times.low * share,
+            high: times.high * share,
+            ..times
+        });
+    }
+}
+
+/// What a fabric does between two ranks, from its own runs in the study.
+fn speed(stored: &StoredStudy, levels: &[&str; 3]) -> Option<Speed> {
+    let figure = |word: &str| {
+        let mut of = stored.trials.iter().filter(|trial| trial.kind.as_str() == word);
+        let trial =
+            of.find(|trial| [PLACE, FABRIC, MTU].map(|factor| level(trial, factor)) == *levels)?;
+        median(&values(stored, trial, FIGURE))
+    };
+    Some(Speed { latency_s: figure(LATENCY)? / 1e9, bytes_per_s: figure(BANDWIDTH)? / 8.0 })
+}
+
+/// Each fabric as the others say, for every number of ranks that is a point of scaling.
+fn predicted(curves: &[Curve]) -> Vec<Predicted> {
+    let mut by_ranks: BTreeMap<u32, Vec<Timed>> = BTreeMap::new();
+    let mut one = None;
+    for curve in curves {
+        for point in curve.points.iter().filter(|point| !point.oversubscribed) {
+            let time = point.figure.as_ref().filter(|figure| figure.unit == Unit::Nanos);
+            let Some(time_s) = time.map(|time| time.value / 1e9) else { continue };
+            if point.ranks == 1 {
+                one = Some(time_s);
+            } else if let Some(speed) = curve.speed {
+                let timed = Timed { fabric: curve.name(), speed, time_s };
+                by_ranks.entry(point.ranks).or_default().push(timed);
+            }
+        }
+    }
+    let Some(one) = one else { return Vec::new() };
+    by_ranks.iter().flat_map(|(ranks, points)| predictions(one, *ranks, points)).collect()
+}

@@ -1,0 +1,133 @@
+//! How an application scales over fabrics: a table, what the model says, and a figure.
+
+use crate::drawn::Screen;
+use crate::figures::alone;
+use crate::plots::ranks;
+use crate::{table, words};
+use narrows_app::fit::Predicted;
+use narrows_app::scaling::{Curve, Point, Scaling};
+use narrows_model::result::{Estimate, Unit};
+use narrows_model::study::StoredStudy;
+use narrows_model::units::three_digits;
+use std::collections::BTreeSet;
+
+/// As text.
+pub fn text(scaling: &Scaling, stored: &StoredStudy, screen: &Screen) -> String {
+    let mut text = screen.prose(&head(scaling, stored), "  ");
+    for curve in &scaling.curves {
+        text += &format!("\n{}\n", curve.name());
+        let rows: Vec<Vec<String>> = curve.points.iter().map(row).collect();
+        text += &table::on_screen(&HEAD, &rows, screen);
+        if let Some(speed) = &curve.speed {
+            let latency = words::value(1e9 * speed.latency_s, Unit::Nanos);
+            let rate = words::value(8.0 * speed.bytes_per_s, Unit::BitsPerSecond);
+            let says = format!("between two ranks: {latency} one way at 8 B, {rate} at 1 MiB");
+            text += &screen.prose(&says, "  ");
+        }
+    }
+    text += &notes(scaling, screen);
+    text += "\nRun time by the model: one rank's shared by the ranks, messages x latency, bytes / \
+             bandwidth\n";
+    text += &model(scaling, screen);
+    text
+}
+
+const HEAD: [&str; 8] =
+    ["ranks", "median", "interval", "speed-up", "efficiency", "comm.", "CPU use", "runs"];
+
+fn head(scaling: &Scaling, stored: &StoredStudy) -> String {
+    let tool = stored.records.iter().find_map(|record| record.external.as_ref());
+    let name = tool.map_or("an application", |tool| tool.tool.as_str());
+    let base = match scaling.base_ranks {
+        Some(1) => "speed-up against one rank".to_owned(),
+        Some(ranks) => format!("speed-up against {ranks} ranks"),
+        None => "no run that others can be compared with".to_owned(),
+    };
+    format!("{name}: medians with intervals of 95 %; {base}")
+}
+
+fn row(point: &Point) -> Vec<String> {
+    let mark = if point.oversubscribed { " *" } else { "" };
+    let share = |share: Option<f64>| share.map_or("-".to_owned(), percent);
+    let interval = |figure: &Estimate| {
+        let [low, high] = [figure.low, figure.high].map(|end| words::value(end, figure.unit));
+        format!("{low} to {high}")
+    };
+    let median = |figure: &Estimate| words::value(figure.value, figure.unit);
+    let told = |of: Option<String>| of.unwrap_or_else(|| "-".to_owned());
+    vec![
+        format!("{}{mark}", point.ranks),
+        told(point.figure.as_ref().map(median)),
+        told(point.figure.as_ref().map(interval)),
+        told(point.speed_up.as_ref().map(|times| three_digits(times.value))),
+        told(point.efficiency.as_ref().map(|of| percent(of.value))),
+        share(point.communication),
+        share(point.cpu_use),
+        format!("{} of {}", point.done, point.runs),
+    ]
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// Marks, and why runs do not count.
+fn notes(scaling: &Scaling, screen: &Screen) -> String {
+    let points = || scaling.curves.iter().flat_map(|curve| &curve.points);
+    let mut all = String::new();
+    if points().any(|point| point.oversubscribed) {
+        all += "* more ranks than CPUs: no point of scaling\n";
+    }
+    let rejected: BTreeSet<String> = points()
+        .flat_map(|point| point.rejected.iter().map(move |why| (point.ranks, why)))
+        .map(|(ranks, why)| format!("not counted, of {ranks} ranks: {why}"))
+        .collect();
+    for why in rejected {
+        all += &screen.prose(&why, "  ");
+    }
+    all
+}
+
+fn model(scaling: &Scaling, screen: &Screen) -> String {
+    if scaling.predictions.is_empty() {
+        return screen.prose(
+            "  not fitted: it needs times of one rank, and of as many over three fabrics that were \
+             measured",
+            "  ",
+        );
+    }
+    scaling.predictions.iter().map(|one| screen.prose(&predicted(one), "    ")).collect()
+}
+
+fn predicted(one: &Predicted) -> String {
+    let [predicted, measured] =
+        [one.predicted_s, one.measured_s].map(|time| words::value(1e9 * time, Unit::Nanos));
+    let [first, second] = &one.from;
+    format!(
+        "  {}, {} ranks: {predicted} by the model, {measured} measured, error {:+.1} %; fitted on \
+         {first} and {second}: {} messages, {} MB",
+        one.fabric,
+        one.fit.ranks,
+        100.0 * one.error(),
+        three_digits(one.fit.messages),
+        three_digits(one.fit.bytes / 1e6),
+    )
+}
+
+/// Performance by ranks, a line each fabric, as a picture of its own.
+pub fn svg(scaling: &Scaling, stored: &StoredStudy) -> String {
+    let series: Vec<ranks::Series> = scaling.curves.iter().map(series).collect();
+    alone(&ranks::draw(&head(scaling, stored), &series))
+}
+
+fn series(curve: &Curve) -> ranks::Series {
+    let point = |point: &Point| {
+        let figure = point.figure.as_ref()?;
+        Some(ranks::Point {
+            ranks: point.ranks,
+            figure: figure.clone(),
+            is_scaling: !point.oversubscribed,
+        })
+    };
+    ranks::Series { name: curve.name(), points: curve.points.iter().filter_map(point).collect() }
+}
