@@ -42,10 +42,13 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<u8, Failure> {
     // The other processes of a measurement end with it, and not by what the terminal sends.
-    if !matches!(command, Command::Guard | Command::Listener | Command::Worker) {
+    if !matches!(command, Command::Become(_) | Command::Guard | Command::Listener | Command::Worker)
+    {
         stop::at_once()?;
     }
     match command {
+        Command::App(args) => cmd::app::run(&args),
+        Command::Become(args) => cmd::become_other::run(&args),
         Command::Check(args) => cmd::check::run(&args),
         Command::Compare(args) => cmd::compare::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),

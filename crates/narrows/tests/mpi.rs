@@ -1,13 +1,14 @@
-//! `narrows mpi` with launchers that hang, die, or are none: scripts that say what real ones say.
-//! Real ones are in `lab/mpi`.
+//! `narrows mpi` with launchers that hang, die, or are none: scripts that say what real ones say; and
+//! real ones, of which nothing may be left. More of real ones is in `lab/mpi` and `lab/cluster`.
 
 mod common;
 
-use common::{err, folder, narrows, run};
+use common::{err, folder, is_root, narrows, run};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A launcher that calls itself Open MPI's, and then does this. None where the library is not
@@ -78,5 +79,88 @@ fn words_of_the_program_reach_the_ranks_and_hosts_the_launcher() {
         "--sizes 8 --file /",
     ] {
         assert!(words.contains(part), "{part}: {words}");
+    }
+}
+
+/// Open MPI's own launcher, with two ranks that would go on for minutes; those run when this comes
+/// back. None where it is not installed.
+fn long_run(dir: &Path, more: &[&str]) -> Option<Child> {
+    if !Path::new("/usr/bin/mpirun.openmpi").exists() {
+        common::skip("mpi_long_run", "mpirun.openmpi is not there");
+        return None;
+    }
+    let mut command = mpi(dir, Path::new("mpirun.openmpi"), &["--sizes", "8", "-t", "120"]);
+    let child = command.args(more).spawn().expect("narrows");
+    let began = Instant::now();
+    while of_run(dir).len() < 4 && began.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(50));
+    }
+    // narrows, the launcher, two ranks.
+    assert!(of_run(dir).len() >= 4, "{:?}", of_run(dir));
+    Some(child)
+}
+
+/// Processes that have the folder in their words.
+fn of_run(dir: &Path) -> Vec<String> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let words = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let words = words.map(|words| String::from_utf8_lossy(&words).replace('\0', " "));
+    words.filter(|words| words.contains(&dir.display().to_string())).collect()
+}
+
+fn nothing_is_left(dir: &Path) {
+    let began = Instant::now();
+    while !of_run(dir).is_empty() && began.elapsed() < Duration::from_secs(20) {
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(of_run(dir), Vec::<String>::new());
+}
+
+#[test]
+fn ctrl_c_leaves_no_rank() {
+    let dir = folder("mpi-ctrl-c");
+    let Some(mut child) = long_run(&dir, &[]) else { return };
+    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("a signal");
+    assert_eq!(child.wait().expect("an end").code(), Some(130));
+    nothing_is_left(&dir);
+}
+
+#[test]
+fn a_kill_leaves_no_rank() {
+    let dir = folder("mpi-kill");
+    let Some(mut child) = long_run(&dir, &[]) else { return };
+    child.kill().expect("a kill");
+    child.wait().expect("an end");
+    nothing_is_left(&dir);
+    if !is_root() {
+        return common::skip("a_kill_leaves_no_rank", "namespaces: needs root");
+    }
+    let Some(mut child) = long_run(&dir, &["--namespaces"]) else { return };
+    child.kill().expect("a kill");
+    child.wait().expect("an end");
+    nothing_is_left(&dir);
+}
+
+#[test]
+fn two_namespaces_are_two_hosts() {
+    if !is_root() {
+        return common::skip("two_namespaces_are_two_hosts", "needs root");
+    }
+    for launcher in ["mpirun.openmpi", "mpiexec.mpich"] {
+        if !Path::new("/usr/bin").join(launcher).exists() {
+            common::skip("two_namespaces_are_two_hosts", &format!("{launcher} is not there"));
+            continue;
+        }
+        let dir = folder(&format!("mpi-hosts-{launcher}"));
+        let more = ["bandwidth", "--namespaces", "--fabric", "tcp:narrows0", "--sizes", "64K"];
+        let mut command = mpi(&dir, Path::new(launcher), &more);
+        let output = run(command.args(["-t", "0.2", "--repeats", "1"]));
+        assert_eq!(output.status.code(), Some(0), "{launcher}: {}", err(&output));
+        let line = common::out(&output);
+        let line = line.lines().find(|line| line.contains("tcp:narrows0")).expect("a cell");
+        // More than nothing was sent, by that interface's own counters.
+        assert!(line.trim_end().ends_with(" narrows0"), "{launcher}: {line}");
+        nothing_is_left(&dir);
     }
 }

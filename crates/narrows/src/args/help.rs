@@ -23,6 +23,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
             "packets",
             "mesh",
             "mpi",
+            "app",
             "placement",
             "serve",
             "study",
@@ -80,7 +81,7 @@ const COMMON: [&str; 25] = [
 const LONG: [&str; 4] = ["packets", "rdma", "tcp", "udp"];
 
 /// Examples, each a command line and what it does.
-const EXAMPLES: [(&str, &[(&str, &str)]); 20] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 21] = [
     (
         "narrows",
         &[
@@ -88,6 +89,13 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 20] = [
             ("narrows host", "its memory, sockets, links and NICs as a drawing"),
             ("narrows serve", "the other end, on another host"),
             ("narrows tcp HOST -P 4", "TCP to it with four flows"),
+        ],
+    ),
+    (
+        "app",
+        &[
+            ("narrows app studies/lammps.toml --svg lammps.svg", "LAMMPS by ranks and fabric"),
+            ("narrows app lammps-20261123-194500.narrows", "what came of it, again"),
         ],
     ),
     (

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod app;
 mod bmc;
 mod credits;
 mod diagnose;
@@ -16,6 +17,7 @@ mod table;
 mod tune;
 mod untaken;
 
+pub use app::{AppArgs, BecomeArgs};
 pub use bmc::BmcArgs;
 pub use credits::CreditsArgs;
 pub use diagnose::DiagnoseArgs;
@@ -53,6 +55,16 @@ pub struct Args {
 /// Subcommands, in the order of the help.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Measure how an application scales over ranks and fabrics
+    ///
+    /// Runs a command of yours under MPI's launcher by number of ranks, fabric, MTU and place, as a
+    /// TOML file says (docs/app.md). The figure is found by an expression or a JSON pointer, and
+    /// results are checked. Gives run time, speed-up and efficiency with intervals, and a model of
+    /// run time, fitted on two fabrics and tried on a third.
+    App(AppArgs),
+    /// Becomes another program; started by narrows itself
+    #[command(hide = true)]
+    Become(BecomeArgs),
     /// Describe and measure this host, in about a minute
     ///
     /// Reads the host, measures its memory and its network stack (as root between two private

@@ -24,6 +24,10 @@ pub struct MpiArgs {
     /// Hosts that the launcher starts ranks on: n1,n2 or n[1-8]; without it this host
     #[arg(long, value_name = "HOSTS", value_delimiter = ' ')]
     pub hosts: Vec<String>,
+    /// Two network namespaces of this host, joined by a veth pair with the name narrows0 at both
+    /// ends, are the hosts: the stack without a NIC; needs root
+    #[arg(long, conflicts_with = "hosts")]
+    pub namespaces: bool,
     /// Ranks that are started, over all hosts
     #[arg(long, short = 'n', value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(2..=100_000))]

@@ -39,4 +39,8 @@ impl Cause {
     /// Hosts that the launcher does not reach.
     pub const MPI_HOSTS: Self =
         Self::connect("does `ssh HOST true` work without a password? --launcher-arg passes words");
+    /// A study of an application that says what cannot be.
+    pub const APP_STUDY: Self = Self::usage("docs/app.md has the words of an application's study");
+    /// A file of results that are no application's.
+    pub const NO_APP: Self = Self::usage("give a file that `narrows app STUDY` has made");
 }

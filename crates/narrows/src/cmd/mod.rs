@@ -1,5 +1,7 @@
 //! One subcommand a file.
 
+pub mod app;
+pub mod become_other;
 mod bmc;
 mod calling;
 pub mod check;
@@ -17,6 +19,7 @@ mod further;
 pub mod guard;
 pub mod host;
 pub mod import;
+mod launcher;
 pub mod list;
 pub mod listener;
 pub mod man;

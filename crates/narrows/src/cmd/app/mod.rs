@@ -1,0 +1,110 @@
+//! `narrows app STUDY`: an application of the user's by ranks, fabric, MTU and place.
+
+mod rig;
+mod run;
+mod sheet;
+mod speed;
+
+use crate::args::AppArgs;
+use crate::cause::Cause;
+use crate::failure::{Failure, STOPPED, VERDICT};
+use crate::{output, screen, stop};
+use narrows_app::AppError;
+use narrows_app::cells::cells;
+use narrows_app::definition::Definition;
+use narrows_app::scaling::Scaling;
+use narrows_control::key;
+use narrows_model::study::Ended;
+use narrows_report::app as report;
+use rig::Rig;
+use sheet::Sheet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// More than this is no study that a person wrote, in bytes.
+const STUDY_BYTES_MAX: u64 = 16 << 20;
+
+/// Runs the command.
+pub fn run(args: &AppArgs) -> Result<u8, Failure> {
+    if args.study.extension().is_some_and(|ending| ending == "narrows") {
+        return present(args, &args.study);
+    }
+    let mut definition = read(&args.study)?;
+    definition.repeats = args.repeats.unwrap_or(definition.repeats);
+    output::check_folder(&args.out)?;
+    let stop = stop::flag()?;
+    let rig = Rig::build(args, &definition, &stop)?;
+    let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
+    let mut sheet = Sheet::open(args, &definition, &rig, seed)?;
+    let file = sheet.file().to_owned();
+    let measured = measure(&rig, &mut sheet, seed, &stop);
+    let ended = match &measured {
+        Ok(()) if stop.load(Ordering::Relaxed) => {
+            Ended::Interrupted { why: "stopped by the user".to_owned() }
+        }
+        Ok(()) => Ended::Complete,
+        Err(why) => Ended::Interrupted { why: why.says().to_owned() },
+    };
+    sheet.end(&ended)?;
+    measured?;
+    if stop.load(Ordering::Relaxed) {
+        note!("what was measured is kept in {}", file.display());
+        return Ok(STOPPED);
+    }
+    output::nothing_measured(&file)?;
+    let code = present(args, &file)?;
+    output::made(&file, "")?;
+    Ok(code)
+}
+
+fn read(path: &Path) -> Result<Definition, Failure> {
+    let unread = |error| Failure::unread(path, &error);
+    let about = std::fs::metadata(path).map_err(unread)?;
+    if about.is_file() && about.len() > STUDY_BYTES_MAX {
+        let says = format!("{} is longer than any study", path.display());
+        return Err(Failure::of(Cause::APP_STUDY, says));
+    }
+    let text = std::fs::read_to_string(path).map_err(unread)?;
+    let wrong =
+        |error: AppError| Failure::of(Cause::APP_STUDY, format!("{}: {error}", path.display()));
+    Definition::parse(&text).map_err(wrong)
+}
+
+/// Fabrics first, then all runs in blocks.
+fn measure(rig: &Rig<'_>, sheet: &mut Sheet, seed: u64, stop: &AtomicBool) -> Result<(), Failure> {
+    for curve in sheet.curves().to_vec() {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match speed::measure(rig, &curve, stop) {
+            Ok(found) => sheet.put_speeds(rig.definition, &curve, &found)?,
+            // What the application does over it is told all the same.
+            Err(why) => note!("{}: {}", rig.name(&curve), why.says()),
+        }
+    }
+    let cells = cells(rig.definition);
+    let steps = narrows_plan::blocks(cells.len(), rig.definition.repeats, seed);
+    for (at, step) in steps.iter().enumerate() {
+        let Some(cell) = cells.get(step.trial) else { continue };
+        note!("run {} of {}: {}", at + 1, steps.len(), rig.name(cell));
+        let Some(ran) = run::run(rig, cell, stop)? else { return Ok(()) };
+        sheet.put(*step, ran)?;
+    }
+    Ok(())
+}
+
+fn present(args: &AppArgs, file: &Path) -> Result<u8, Failure> {
+    let stored = narrows_store::read(file)?;
+    let scaling = Scaling::of(&stored).ok_or_else(|| {
+        Failure::of(Cause::NO_APP, format!("{} holds no application's runs", file.display()))
+    })?;
+    if let Some(svg) = &args.svg {
+        output::write_whole(svg, &report::svg(&scaling, &stored))?;
+    }
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&scaling).unwrap_or_default() + "\n",
+        false => report::text(&scaling, &stored, &screen::of_output()),
+    };
+    output::print_json_or_text(args.json, &text)?;
+    Ok(if scaling.has_wrong_results() { VERDICT } else { 0 })
+}

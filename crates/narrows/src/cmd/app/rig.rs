@@ -1,0 +1,136 @@
+//! What cells run on: the launcher, the namespaces, fabrics as settings of the library.
+
+use crate::args::AppArgs;
+use crate::cause::Cause;
+use crate::cmd::launcher::{Joined, Launcher, Start, hosts, own_cpus};
+use crate::failure::Failure;
+use narrows_app::cells::Cell;
+use narrows_app::definition::{Definition, Place};
+use narrows_hostctl::namespaces::MTU_BYTES;
+use narrows_mpi::fabric::Fabric;
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+/// Offloads by which a veth pair carries segments longer than its MTU.
+const SEGMENTATION: [&str; 2] = ["tso", "gso"];
+
+/// All that the runs of a study need.
+pub struct Rig<'a> {
+    /// The study.
+    pub definition: &'a Definition,
+    /// The launcher that there is.
+    pub launcher: Launcher,
+    more: &'a [String],
+    /// Hosts of each place.
+    hosts: Vec<Vec<String>>,
+    fabrics: BTreeMap<String, Fabric>,
+    version: String,
+    joined: Option<Joined>,
+}
+
+impl<'a> Rig<'a> {
+    /// Looks for all of it before anything is run.
+    pub fn build(
+        args: &'a AppArgs,
+        definition: &'a Definition,
+        stop: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let mut fabrics = BTreeMap::new();
+        for name in definition.places.iter().flat_map(|place| &place.fabrics) {
+            let fabric = name.parse::<Fabric>();
+            let fabric = fabric.map_err(|why| Failure::of(Cause::APP_STUDY, why.to_string()))?;
+            fabrics.insert(name.clone(), fabric);
+        }
+        let of_places = definition.places.iter().map(|place| hosts(&place.hosts));
+        let launcher = Launcher::find(args.launcher.as_deref(), stop)?;
+        let loaded = narrows_mpi::load(None, Some(launcher.flavour))?;
+        let with_pair = definition.places.iter().any(|place| place.namespaces);
+        Ok(Self {
+            definition,
+            hosts: of_places.collect::<Result<_, _>>()?,
+            fabrics,
+            version: loaded.version,
+            more: &args.launcher_arg,
+            joined: with_pair.then(Joined::make).transpose()?,
+            launcher,
+        })
+    }
+
+    fn place(&self, cell: &Cell) -> Result<&Place, Failure> {
+        let place = self.definition.places.get(cell.place);
+        place.ok_or_else(|| Failure::of(Cause::APP_STUDY, "a cell has no place"))
+    }
+
+    fn hosts(&self, cell: &Cell) -> &[String] {
+        self.hosts.get(cell.place).map_or(&[], Vec::as_slice)
+    }
+
+    /// The namespaces, of a cell that has them.
+    fn joined(&self, cell: &Cell) -> Option<&Joined> {
+        let is_there = self.definition.places.get(cell.place).is_some_and(|at| at.namespaces);
+        self.joined.as_ref().filter(|_| is_there && cell.ranks > 1)
+    }
+
+    /// Whether a host has more ranks than CPUs.
+    pub fn is_oversubscribed(&self, cell: &Cell) -> bool {
+        let hosts = self.hosts(cell).len();
+        let place = self.definition.places.get(cell.place);
+        match (hosts, place.and_then(|place| place.cpus_per_host)) {
+            // The namespaces are of one kernel.
+            (0, None) => cell.ranks as usize > own_cpus(),
+            (0, Some(cpus)) => cell.ranks > cpus,
+            (_, None) => false,
+            (hosts, Some(cpus)) => (cell.ranks as usize).div_ceil(hosts) > cpus as usize,
+        }
+    }
+
+    /// Whether ranks are held to cores: not where two hosts are one kernel, whose ranks would be
+    /// held to the same.
+    fn is_bound(&self, cell: &Cell) -> bool {
+        self.joined(cell).is_none() && !self.is_oversubscribed(cell)
+    }
+
+    /// Makes the veth pair what the cell says.
+    fn set(&self, cell: &Cell) -> Result<(), Failure> {
+        let Some(joined) = self.joined(cell) else { return Ok(()) };
+        let place = self.place(cell)?;
+        joined.pair.set_mtu(cell.mtu.unwrap_or(MTU_BYTES))?;
+        for feature in SEGMENTATION {
+            joined.pair.set_offload(feature, place.segmentation.unwrap_or(true))?;
+        }
+        Ok(joined.pair.set_congestion(place.congestion.as_deref())?)
+    }
+
+    /// A command that starts the cell's ranks over its fabric; the program follows.
+    pub fn command(&self, cell: &Cell) -> Result<Command, Failure> {
+        self.set(cell)?;
+        let fabric = cell.fabric.as_ref().and_then(|name| self.fabrics.get(name));
+        let variables = fabric
+            .map_or_else(
+                || Ok(Vec::new()),
+                |fabric| fabric.variables(self.launcher.flavour, &self.version),
+            )
+            .map_err(|why| Failure::of(Cause::MPI_FABRIC, why.to_string()))?;
+        let own = self.definition.environment.keys().map(String::as_str);
+        let passed: Vec<&str> = variables.iter().map(|(name, _)| *name).chain(own).collect();
+        let mut command = self.launcher.command(&Start {
+            ranks: cell.ranks,
+            hosts: self.hosts(cell),
+            joined: self.joined(cell),
+            bind: self.is_bound(cell),
+            passed: &passed,
+            more: self.more,
+        })?;
+        command.envs(variables.iter().map(|(name, value)| (*name, value.as_str())));
+        command.envs(&self.definition.environment);
+        Ok(command)
+    }
+
+    /// The cell for people.
+    pub fn name(&self, cell: &Cell) -> String {
+        let [(_, place), (_, fabric), (mtu, bytes), (ranks, number)] = cell.levels(self.definition);
+        let mtu = cell.mtu.map_or_else(String::new, |_| format!(", {mtu} {bytes}"));
+        format!("{number} {ranks}, {fabric}, {place}{mtu}")
+    }
+}

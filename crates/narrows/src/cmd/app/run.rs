@@ -1,0 +1,169 @@
+//! One run of the application, in a folder of its own, and what it wrote.
+
+use super::rig::Rig;
+use crate::cmd::launcher::{Done, How, ended, why};
+use crate::failure::Failure;
+use crate::output;
+use narrows_app::cells::Cell;
+use narrows_app::contract::Contract;
+use narrows_app::definition::Definition;
+use narrows_app::scaling::{COMMUNICATION, CPU_USE, FIGURE, WRONG};
+use narrows_model::Nanos;
+use narrows_model::record::{External, Fault, Figure, Outcome, Stage};
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// The most that is read of a file of the application, in bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+/// The most that is kept of what it wrote, in bytes.
+const KEPT_BYTES: usize = 4 << 10;
+
+/// A run that was made.
+pub struct Ran {
+    /// Whether it counts.
+    pub outcome: Outcome,
+    /// What was run, and its figures.
+    pub external: External,
+    /// When it began, Unix time, and how long launcher and ranks took.
+    pub times: [Nanos; 2],
+}
+
+/// A folder that goes with this.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    /// A new one, which nobody else enters.
+    pub fn make() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("narrows-app-{}", std::process::id()));
+        let made = fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|error| output::unwritable(&path, &error))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs a cell once; `None` where the user stopped it.
+pub fn run(rig: &Rig<'_>, cell: &Cell, stop: &AtomicBool) -> Result<Option<Ran>, Failure> {
+    let definition = rig.definition;
+    let folder = Folder::make()?;
+    for (name, text) in &definition.files {
+        let path = folder.0.join(name);
+        fs::write(&path, text).map_err(|error| output::unwritable(&path, &error))?;
+    }
+    let mut command = rig.command(cell)?;
+    command.args(&definition.command).current_dir(&folder.0);
+    let limit = Duration::from_secs(definition.limit_seconds.into());
+    let (began, clock) = (output::now(), Instant::now());
+    let done = ended(&mut command, limit, stop)?;
+    let times = [began, Nanos(clock.elapsed().as_nanos() as u64)];
+    if matches!(done.how, How::Stopped) {
+        return Ok(None);
+    }
+    let failed = match done.how {
+        How::Ended(status) if status.success() => None,
+        _ => Some(why(&done, &rig.launcher.program, limit).says().to_owned()),
+    };
+    let (figures, outcome) = match failed {
+        Some(why) => (Vec::new(), rejected(why)),
+        None => judged(rig, cell, &done, &folder.0),
+    };
+    let external = External {
+        tool: definition.name.clone(),
+        version: None,
+        command: Some(definition.command.join(" ")),
+        file: None,
+        figures,
+        output: tail(&done.said()).to_owned(),
+    };
+    Ok(Some(Ran { outcome, external, times }))
+}
+
+fn rejected(why: String) -> Outcome {
+    Outcome::Failed { at: Stage::Run, why, fault: Fault::Machine }
+}
+
+/// All figures that there are, and whether the run counts.
+fn judged(rig: &Rig<'_>, cell: &Cell, done: &Done, folder: &Path) -> (Vec<Figure>, Outcome) {
+    let definition = rig.definition;
+    let mut figures = Vec::new();
+    let mut take = |name: &str, contract: &Contract| -> Result<f64, String> {
+        let value = found(contract, done, folder).map_err(|why| format!("{name}: {why}"))?;
+        figures.push(Figure { name: name.to_owned(), value, unit: contract.unit });
+        Ok(value)
+    };
+    let mut wrong = take(FIGURE, &definition.figure).and_then(above_zero).err();
+    for (name, contract) in
+        [(COMMUNICATION, &definition.communication), (CPU_USE, &definition.cpu_use)]
+    {
+        if let Some(Err(why)) = contract.as_ref().map(|contract| take(name, contract)) {
+            wrong.get_or_insert(why);
+        }
+    }
+    for check in &definition.checks {
+        match take(&check.name, &check.contract) {
+            Ok(value) if check.is_right(value) => {}
+            Ok(value) => {
+                let (name, want, within) = (&check.name, check.want, check.within);
+                wrong = Some(format!("{WRONG}{name} is {value}, not {want} within {within}"));
+            }
+            Err(why) => {
+                wrong.get_or_insert(why);
+            }
+        }
+    }
+    let starved = starved(definition, &figures).filter(|_| !rig.is_oversubscribed(cell));
+    (figures, wrong.or(starved).map_or(Outcome::Done, rejected))
+}
+
+fn above_zero(value: f64) -> Result<(), String> {
+    if value > 0.0 { Ok(()) } else { Err(format!("{FIGURE}: {value} is no time and no rate")) }
+}
+
+/// Says that other programs had the CPUs, of runs that have a CPU for each rank.
+fn starved(definition: &Definition, figures: &[Figure]) -> Option<String> {
+    let share = figures.iter().find(|figure| figure.name == CPU_USE)?.value;
+    let least = definition.cpu_use_least;
+    (share < least).then(|| {
+        let [share, least] = [share, least].map(|share| (100.0 * share).floor());
+        // Without its own number, so that runs with one reason are told once.
+        let tenth = (share / 10.0).floor() * 10.0;
+        format!("its own CPU use was {tenth} to {} %, under {least} %", tenth + 10.0)
+    })
+}
+
+fn found(contract: &Contract, done: &Done, folder: &Path) -> Result<f64, String> {
+    let Some(name) = &contract.file else {
+        return contract.read(&done.out).map_err(|why| why.to_string());
+    };
+    let text = text_of(&folder.join(name)).map_err(|error| format!("{name}: {error}"))?;
+    contract.read(&text).map_err(|why| format!("{name}: {why}"))
+}
+
+/// A plain file's text; no link is followed, and nothing that never ends is read.
+fn text_of(path: &Path) -> std::io::Result<String> {
+    let about = fs::symlink_metadata(path)?;
+    if !about.is_file() || about.len() > FILE_BYTES_MAX {
+        return Err(std::io::Error::other("it is no plain file of up to 16 MiB"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The end of a text.
+fn tail(text: &str) -> &str {
+    let mut from = text.len().saturating_sub(KEPT_BYTES);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}

@@ -1,0 +1,213 @@
+//! Launchers of MPI: which there is, whose it is, and how it is told where ranks run.
+
+mod ended;
+mod joined;
+
+pub use ended::{Done, How, ended, why};
+pub use joined::{HOPS, Joined};
+
+use super::own_binary;
+use crate::cause::Cause;
+use crate::failure::Failure;
+use narrows_mpi::Flavour;
+use nix::unistd::geteuid;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Launchers by name, the likeliest first.
+const NAMES: [&str; 3] = ["mpirun", "mpiexec", "mpiexec.hydra"];
+/// How long a launcher may take to say what it is.
+const VERSION_TIME: Duration = Duration::from_secs(20);
+
+/// A launcher that was found.
+pub struct Launcher {
+    /// Its file, or its name.
+    pub program: PathBuf,
+    /// Whose it is.
+    pub flavour: Flavour,
+}
+
+/// What it is to start.
+#[derive(Clone, Copy)]
+pub struct Start<'a> {
+    /// Ranks, over all hosts.
+    pub ranks: u32,
+    /// Hosts; none is this one.
+    pub hosts: &'a [String],
+    /// Two namespaces in place of hosts.
+    pub joined: Option<&'a Joined>,
+    /// Whether each rank is held to a core of its own.
+    pub bind: bool,
+    /// Variables of its own environment that ranks on other hosts are given too.
+    pub passed: &'a [&'a str],
+    /// Words of the user's.
+    pub more: &'a [String],
+}
+
+impl Launcher {
+    /// The one that is named, else the one that there is.
+    pub fn find(named: Option<&Path>, stop: &AtomicBool) -> Result<Self, Failure> {
+        let program = named.map_or_else(installed, |named| Ok(named.to_owned()))?;
+        let flavour = flavour(&program, stop)?;
+        Ok(Self { program, flavour })
+    }
+
+    /// The command that starts ranks; the program and its words follow.
+    pub fn command(&self, start: &Start<'_>) -> Result<Command, Failure> {
+        let mut command = with_us(start.joined.map(Joined::first))?;
+        command.arg(&self.program).args(words(start, self.flavour));
+        if let Some(joined) = start.joined {
+            command.env(HOPS, joined.hops());
+        }
+        Ok(command)
+    }
+}
+
+/// A command that becomes another, in a network namespace where one is named, and ends with this
+/// process, however that ends.
+fn with_us(net: Option<&str>) -> Result<Command, Failure> {
+    let mut command = Command::new(own_binary()?);
+    command.args(["become", "--parent", &std::process::id().to_string()]);
+    command.args(net.map(|net| ["--net", net]).into_iter().flatten());
+    command.arg("--").env_remove("NARROWS_KEY");
+    Ok(command)
+}
+
+fn installed() -> Result<PathBuf, Failure> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = env::split_paths(&path).collect();
+    let mut all = NAMES.iter().flat_map(|name| folders.iter().map(move |at| at.join(name)));
+    all.find(|file| file.is_file()).ok_or_else(|| {
+        let says = format!("no launcher of MPI is there: none of {}", NAMES.join(", "));
+        Failure::of(Cause::NO_MPI_LAUNCHER, says)
+    })
+}
+
+/// Whose launcher it is, by what it says of itself.
+fn flavour(launcher: &Path, stop: &AtomicBool) -> Result<Flavour, Failure> {
+    let mut command = with_us(None)?;
+    command.arg(launcher).arg("--version");
+    let ended = ended(&mut command, VERSION_TIME, stop)?;
+    if matches!(ended.how, How::Late | How::Stopped) {
+        return Err(why(&ended, launcher, VERSION_TIME));
+    }
+    of_version(&ended.out).ok_or_else(|| {
+        let says = format!("{} is no launcher of Open MPI or MPICH", launcher.display());
+        Failure::of(Cause::NO_MPI_LAUNCHER, says)
+    })
+}
+
+fn of_version(said: &str) -> Option<Flavour> {
+    let says = |names: &[&str]| names.iter().any(|name| said.contains(name));
+    if says(&["Open MPI", "OpenRTE", "PRTE", "prte"]) {
+        return Some(Flavour::OpenMpi);
+    }
+    says(&["HYDRA", "MPICH", "Intel(R) MPI", "MVAPICH"]).then_some(Flavour::Mpich)
+}
+
+/// The hosts of a set: `n1,n2` or `n[1-8]`.
+pub fn hosts(sets: &[String]) -> Result<Vec<String>, Failure> {
+    let names: Vec<String> = sets.iter().flat_map(|set| split(set)).collect();
+    if names.is_empty() {
+        return Ok(names);
+    }
+    narrows_plan::hostset::expand(&names)
+        .map_err(|why| Failure::of(Cause::HOST_SET, why.to_string()))
+}
+
+/// The launcher's words before the program.
+fn words(start: &Start<'_>, flavour: Flavour) -> Vec<String> {
+    let addresses = start.joined.map(Joined::addresses);
+    let hosts = addresses.as_deref().unwrap_or(start.hosts);
+    let mut words = match flavour {
+        Flavour::OpenMpi => of_open_mpi(start, hosts),
+        Flavour::Mpich => of_mpich(start, hosts),
+    };
+    words.extend(start.more.iter().cloned());
+    words
+}
+
+fn of_open_mpi(start: &Start<'_>, hosts: &[String]) -> Vec<String> {
+    let ranks = start.ranks.to_string();
+    let bind = if start.bind { "core" } else { "none" };
+    let mut words = owned(&["-n", &ranks, "--bind-to", bind]);
+    if geteuid().is_root() {
+        words.push("--allow-run-as-root".to_owned());
+    }
+    if !hosts.is_empty() {
+        let slots = (start.ranks as usize).div_ceil(hosts.len());
+        let each = hosts.iter().map(|host| format!("{host}:{slots}"));
+        let list = each.collect::<Vec<_>>().join(",");
+        words.extend(owned(&["--host", &list, "--map-by", "node"]));
+    } else if start.ranks as usize > own_cpus() {
+        // Refused without it; narrows marks such runs by itself.
+        words.push("--oversubscribe".to_owned());
+    }
+    if let Some(joined) = start.joined {
+        // Not the launcher of an allocation that this may run in.
+        words.extend(owned(&["--mca", "plm", "rsh", "--mca", "plm_rsh_agent", joined.agent()]));
+        words.extend(owned(&["--mca", "oob_tcp_if_include", Joined::INTERFACE]));
+    }
+    words.extend(start.passed.iter().flat_map(|name| owned(&["-x", name])));
+    words
+}
+
+fn of_mpich(start: &Start<'_>, hosts: &[String]) -> Vec<String> {
+    let bind = if start.bind { "core" } else { "none" };
+    let mut words = owned(&["-n", &start.ranks.to_string(), "-bind-to", bind]);
+    if !hosts.is_empty() {
+        words.extend(owned(&["-hosts", &hosts.join(","), "-ppn", "1"]));
+    }
+    if let Some(joined) = start.joined {
+        words.extend(owned(&["-launcher", "ssh", "-launcher-exec", joined.agent()]));
+        words.extend(owned(&["-iface", Joined::INTERFACE]));
+    }
+    words
+}
+
+/// CPUs that this process may use.
+pub fn own_cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Splits at commas that are not inside brackets: `a,n[1,3]` is two.
+fn split(text: &str) -> Vec<String> {
+    let (mut parts, mut depth) = (vec![String::new()], 0_u32);
+    for c in text.chars() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        match parts.last_mut() {
+            Some(last) if c != ',' || depth > 0 => last.push(c),
+            _ => parts.push(String::new()),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_are_told_apart_by_their_words() {
+        assert_eq!(of_version("mpirun (Open MPI) 4.1.4\n"), Some(Flavour::OpenMpi));
+        assert_eq!(of_version("HYDRA build details:\n  Version: 4.0.2"), Some(Flavour::Mpich));
+        assert_eq!(of_version("true (GNU coreutils) 9.1"), None);
+    }
+
+    #[test]
+    fn sets_of_hosts_are_split_outside_their_brackets() {
+        assert_eq!(split("a,b"), ["a", "b"]);
+        assert_eq!(split("n[1-2,5],m"), ["n[1-2,5]", "m"]);
+    }
+}

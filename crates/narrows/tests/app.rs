@@ -1,0 +1,188 @@
+//! `narrows app` with launchers and applications that are scripts: what counts, what is rejected,
+//! and what is left of it when narrows dies. Real ones are in `lab/cluster` and `lab/mpi`.
+
+mod common;
+
+use common::{err, folder, narrows, out, run};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A file that can be run.
+fn script(dir: &Path, name: &str, does: &str) -> PathBuf {
+    let file = dir.join(name);
+    std::fs::write(&file, format!("#!/bin/sh\n{does}\n")).expect("file");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("mode");
+    file
+}
+
+/// A launcher that calls itself Open MPI's and runs the program once, by itself. It tells the
+/// number of its ranks as RANKS. False where there is no library to go with it.
+fn launcher(dir: &Path) -> Option<PathBuf> {
+    let found = Command::new("sh").args(["-c", "ldconfig -p | grep -q libmpi.so.40"]).status();
+    if !found.is_ok_and(|status| status.success()) {
+        common::skip("app", "libopenmpi3 is not there");
+        return None;
+    }
+    let does = "[ \"$1\" = --version ] && { echo 'mpirun (Open MPI) 4.1.4'; exit; }\n\
+        RANKS=$2; export RANKS\n\
+        while [ $# -gt 0 ]; do\n\
+          case $1 in --allow-run-as-root|--oversubscribe) shift;; -*) shift 2;; *) break;; esac\n\
+        done\n\
+        exec \"$@\"";
+    Some(script(dir, "launcher", does))
+}
+
+/// A study of a script, with more lines at its end.
+fn study(dir: &Path, does: &str, ranks: &str, more: &str) -> PathBuf {
+    let program = script(dir, "application", does);
+    let text = format!(
+        "name = 'made-up'\ncommand = ['{}', 'input.txt']\nranks = {ranks}\nrepeats = 6\n\
+         limit_seconds = 20\n[files]\n'input.txt' = '12'\n[figure]\nregex = '^time ([0-9.]+)'\n\
+         unit = 's'\n{more}\n[[place]]\nname = 'here'\nfabrics = ['shm', 'tcp:lo']\n",
+        program.display()
+    );
+    let file = dir.join("study.toml");
+    std::fs::write(&file, text).expect("file");
+    file
+}
+
+fn app(dir: &Path, launcher: &Path, study: &Path) -> Command {
+    let mut command = narrows();
+    command.arg("app").arg(study).arg("--launcher").arg(launcher).arg("--out").arg(dir);
+    command.arg("--without-fabrics");
+    command
+}
+
+fn json(output: &std::process::Output) -> Value {
+    serde_json::from_str(&out(output)).unwrap_or_else(|_| panic!("{}", err(output)))
+}
+
+#[test]
+fn time_speed_up_and_efficiency_are_those_of_the_application() {
+    let dir = folder("app-scales");
+    let Some(launcher) = launcher(&dir) else { return };
+    // 12 s of work, from its input, shared by the ranks, and a second over TCP.
+    let does = "work=$(cat \"$1\")\n\
+        extra=0; [ \"$OMPI_MCA_btl\" = self,tcp ] && extra=1\n\
+        echo \"time $((work / RANKS + extra))\"";
+    let file = study(&dir, does, "[1, 2]", "");
+    let output = run(app(&dir, &launcher, &file).arg("--json"));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let told = json(&output);
+    let curve = |at: usize| &told["curves"][at]["points"];
+    assert_eq!(told["curves"][0]["fabric"], "shm");
+    assert_eq!(curve(0)[0]["figure"]["value"], 12e9);
+    assert_eq!(curve(0)[1]["figure"]["value"], 6e9);
+    assert_eq!(curve(0)[1]["speed_up"]["value"], 2.0);
+    assert_eq!(curve(0)[1]["efficiency"]["value"], 1.0);
+    assert_eq!(told["curves"][1]["fabric"], "tcp:lo");
+    assert_eq!(curve(1)[1]["figure"]["value"], 7e9);
+    assert_eq!(curve(1)[1]["done"], 6);
+    // The file has it all, and the picture is made from it.
+    let stored = std::fs::read_dir(&dir).expect("folder").flatten().map(|entry| entry.path());
+    let stored = stored.into_iter().find(|path| path.extension().is_some_and(|e| e == "narrows"));
+    let svg = dir.join("figure.svg");
+    let again = run(narrows().arg("app").arg(stored.expect("a file")).arg("--svg").arg(&svg));
+    assert_eq!(again.status.code(), Some(0), "{}", err(&again));
+    assert!(
+        out(&again).contains("12.00 s") && out(&again).contains("not fitted"),
+        "{}",
+        out(&again)
+    );
+    let drawn = std::fs::read_to_string(svg).expect("a picture");
+    assert!(drawn.contains("shm (here)") && drawn.contains("xmlns"), "{drawn}");
+}
+
+#[test]
+fn starved_and_wrong_runs_do_not_count() {
+    let dir = folder("app-starved");
+    let Some(launcher) = launcher(&dir) else { return };
+    let cpu = "[cpu_use]\nregex = '^cpu ([0-9.]+)'\nunit = '%'";
+    let file = study(&dir, "echo time 2; echo cpu 55", "[1]", cpu);
+    let output = run(&mut app(&dir, &launcher, &file));
+    assert_eq!(output.status.code(), Some(5), "{}", err(&output));
+    let says = "its own CPU use was 50 to 60 %, under 90 %";
+    assert!(err(&output).contains(says), "{}", err(&output));
+    let check = "[[check]]\nname = 'energy'\nregex = '^energy (.*)$'\nwant = -4.6\nwithin = 0.01";
+    let does = "echo time 2; [ $RANKS = 1 ] && echo energy -4.601 || echo energy 7";
+    let file = study(&dir, does, "[1, 2]", check);
+    let output = run(&mut app(&dir, &launcher, &file));
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    let says = "wrong result: energy is 7, not -4.6 within 0.01";
+    assert!(out(&output).contains(says), "{}", out(&output));
+}
+
+#[test]
+fn more_ranks_than_cpus_are_no_point_of_scaling() {
+    let dir = folder("app-over");
+    let Some(launcher) = launcher(&dir) else { return };
+    // Its CPU use is no reason there.
+    let cpu = "[cpu_use]\nregex = '^cpu ([0-9.]+)'\nunit = '%'";
+    let does = "echo time 2; [ $RANKS = 1 ] && echo cpu 99 || echo cpu 30";
+    let file = study(&dir, does, "[1, 5000]", cpu);
+    let output = run(app(&dir, &launcher, &file).arg("--json"));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let told = json(&output);
+    let point = &told["curves"][0]["points"][1];
+    assert_eq!((&point["oversubscribed"], &point["done"]), (&true.into(), &6.into()));
+    assert!(point["speed_up"].is_null() && point["efficiency"].is_null(), "{point}");
+}
+
+#[test]
+fn studies_that_cannot_be_are_refused() {
+    let dir = folder("app-refused");
+    let file = study(&dir, "true", "[1]", "");
+    let good = std::fs::read_to_string(&file).expect("text");
+    for (from, to, says) in [
+        ("ranks = [1]", "ranks = [2, 1]", "ranks: are 1 to 100000, each once, ascending"),
+        ("repeats = 6", "repeats = 0", "repeats: is 1 to 1000"),
+        ("'input.txt' = '12'", "'../x' = '12'", "'../x' is no plain name"),
+        ("name = 'made-up'", "name = '../made-up'", "name: is letters"),
+        ("name = 'made-up'", "nome = 'made-up'", "unknown field"),
+        ("unit = 's'", "unit = 'parsec'", "'parsec' is no unit of it"),
+        ("'shm', 'tcp:lo'", "'shm', 'ib:0'", "none of shm"),
+        ("'shm', 'tcp:lo'", "'shm', 'shm'", "names its fabrics, each once"),
+        ("name = 'here'", "name = 'here'\nmtu = [9000]", "only namespaces have an mtu"),
+        ("name = 'here'", "name = 'here'\nhosts = ['-oProxyCommand=x']", "is no host"),
+        ("regex = '^time ([0-9.]+)'", "regex = '^time'", "figure: regex has one group"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        std::fs::write(&file, good.replace(from, to)).expect("file");
+        let output = run(narrows().arg("app").arg(&file).arg("--out").arg(&dir));
+        assert_eq!(output.status.code(), Some(2), "{to}: {}", err(&output));
+        assert!(err(&output).contains(says), "{to}: {}", err(&output));
+    }
+    let output = run(narrows().arg("app").arg(common::study(&dir)));
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+}
+
+#[test]
+fn nothing_is_left_when_narrows_is_killed() {
+    let dir = folder("app-killed");
+    let Some(launcher) = launcher(&dir) else { return };
+    let pid = dir.join("pid");
+    let does = format!("echo $$ >{}.part; mv {0}.part {0}; exec sleep 600", pid.display());
+    let file = study(&dir, &does, "[1]", "");
+    let mut child = app(&dir, &launcher, &file).spawn().expect("narrows");
+    let began = Instant::now();
+    while !pid.exists() && began.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let id = std::fs::read_to_string(&pid).expect("the application runs");
+    let stat = format!("/proc/{}/stat", id.trim());
+    assert!(Path::new(&stat).exists());
+    child.kill().expect("a kill");
+    child.wait().expect("an end");
+    let gone = || {
+        let text = std::fs::read_to_string(&stat).unwrap_or_default();
+        text.is_empty() || text.contains(") Z ")
+    };
+    let killed = Instant::now();
+    while !gone() && killed.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(gone(), "the application outlived narrows");
+}
