@@ -176,7 +176,7 @@ impl Definition {
         }
         self.sound_command()?;
         self.sound_numbers()?;
-        for name in self.files.keys().filter(|name| !is_plain(name)) {
+        if let Some(name) = self.files.keys().find(|name| !is_plain(name)) {
             return Err(AppError::new("files", format!("'{name}' is no plain name of a file")));
         }
         if self.files.values().map(String::len).sum::<usize>() > INPUT_BYTES_MAX {

@@ -187,8 +187,7 @@ fn base(curve: &Curve) -> Option<&Point> {
 /// Compares the points of a curve with its base; those that are oversubscribed with nothing.
 fn compared(curve: &mut Curve) {
     curve.points.sort_by_key(|point| point.ranks);
-    let Some((ranks, base)) = base(curve).and_then(|base| Some((base.ranks, base.figure.clone()?)))
-    else {
+    let Some((ranks, base)) = base(curve).and_then(|base| Some((base.ranks, base.figure?))) else {
         return;
     };
     for point in curve.points.iter_mut().filter(|point| !point.oversubscribed) {
@@ -199,7 +198,7 @@ fn compared(curve: &mut Curve) {
             _ => ratio_of_medians(figure, &base),
         };
         let share = f64::from(ranks) / f64::from(point.ranks.max(1));
-        point.efficiency = point.speed_up.clone().map(|times| Estimate {
+        point.efficiency = point.speed_up.map(|times| Estimate {
             value: times.value * share,
             low: times.low * share,
             high: times.high * share,

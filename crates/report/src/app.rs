@@ -122,12 +122,8 @@ pub fn svg(scaling: &Scaling, stored: &StoredStudy) -> String {
 
 fn series(curve: &Curve) -> ranks::Series {
     let point = |point: &Point| {
-        let figure = point.figure.as_ref()?;
-        Some(ranks::Point {
-            ranks: point.ranks,
-            figure: figure.clone(),
-            is_scaling: !point.oversubscribed,
-        })
+        let figure = point.figure?;
+        Some(ranks::Point { ranks: point.ranks, figure, is_scaling: !point.oversubscribed })
     };
     ranks::Series { name: curve.name(), points: curve.points.iter().filter_map(point).collect() }
 }
