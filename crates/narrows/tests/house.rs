@@ -327,6 +327,27 @@ fn nothing_native_is_linked() {
     }
 }
 
+/// Lines that begin an example in documentation which rustdoc would run: a fence without a word.
+fn examples(text: &str) -> usize {
+    let fences = text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))?;
+        doc.trim().strip_prefix("```")
+    });
+    // Each second one ends what the one before began.
+    fences.step_by(2).filter(|word| word.is_empty() || *word == "rust").count()
+}
+
+/// lab/test leaves rustdoc out: it read every room for seconds and found nothing to run.
+#[test]
+fn documentation_has_no_examples_that_are_not_run() {
+    let said = "/// ```\n/// f()\n/// ```\n//! ```text\n//! a\n//! ```\n/// ```rust\n/// ```";
+    assert_eq!(examples(said), 2);
+    for file in rooms().iter().flat_map(|room| sources(room)) {
+        assert_eq!(examples(&read(&file)), 0, "{}: make it a test", file.display());
+    }
+}
+
 #[test]
 fn only_what_escapes_writes_to_standard_error() {
     // What escapes it, and goes on where it cannot be written; a print macro panics there.
