@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{err, folder, is_root, narrows, out, run, serve, skip, study};
+use common::{err, folder, is_root, narrows, out, run, serve, skip, study, until_stored};
 use narrows_hostctl::namespaces::Namespaces;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -227,7 +227,7 @@ fn an_agent_that_dies_ends_the_course_and_keeps_what_was_measured() {
     command.args(["--repeats", "200"]).env("NARROWS_KEY", &agent.key).arg("--out").arg(&dir);
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let child = command.spawn().expect("controller");
-    std::thread::sleep(Duration::from_secs(4));
+    until_stored(&dir, 1);
     agent.kill();
     let output = child.wait_with_output().expect("output");
     assert_eq!(output.status.code(), Some(3), "{}", err(&output));

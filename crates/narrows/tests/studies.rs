@@ -3,7 +3,7 @@
 mod common;
 
 use common::starved::patiently;
-use common::{err, fails, folder, is_root, narrows, out, run, serve, serve_at, skip};
+use common::{err, fails, folder, is_root, narrows, out, run, serve, serve_at, skip, until_stored};
 use narrows_model::record::{Outcome, Record};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -149,7 +149,7 @@ fn two_cannot_write_one_study() {
     let text = MEMORY.replace("repeats = 4", "repeats = 400");
     let mut first = begin(&dir, &text, &[]).stdout(Stdio::null()).spawn().expect("starts");
     let file = dir.join("memory.narrows");
-    std::thread::sleep(Duration::from_millis(1500));
+    until_stored(&dir, 1);
     fails(&mut resume(&file), 2, "is being written by another narrows");
     assert_eq!(status(&file)["name"], "memory", "a status can be read meanwhile");
     nix::sys::signal::kill(
@@ -171,7 +171,7 @@ fn a_dead_agent_stops_a_study_and_a_new_one_goes_on() {
     let mut command = begin(&dir, text, &["--peer", "127.0.0.1", "-p", &port]);
     command.env("NARROWS_KEY", &agent.key).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn().expect("starts");
-    std::thread::sleep(Duration::from_millis(2500));
+    until_stored(&dir, 1);
     agent.kill();
     let output = child.wait_with_output().expect("ends");
     assert_eq!(output.status.code(), Some(3), "{}", err(&output));

@@ -100,6 +100,22 @@ pub fn study(dir: &Path) -> PathBuf {
     found.remove(0)
 }
 
+/// Waits until a study in a folder has so many runs on disk; with none, until it has a file. How
+/// long a program takes to begin is the machine's affair.
+pub fn until_stored(dir: &Path, runs: usize) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let has_them = || {
+        let mut files = std::fs::read_dir(dir).expect("folder").flatten().map(|file| file.path());
+        let file = files.find(|path| path.extension().is_some_and(|end| end == "narrows"));
+        let stored = file.and_then(|file| narrows_store::read(&file).ok());
+        stored.is_some_and(|stored| stored.records.len() >= runs)
+    };
+    while !has_them() {
+        assert!(Instant::now() < deadline, "{}: {runs} runs are not stored", dir.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// An agent that ends with the test.
 pub struct Served {
     child: Child,
