@@ -26,4 +26,4 @@ class Narrows(CargoPackage):
 
     @property
     def build_args(self):
-        return ["--locked", "--all-features"]
+        return ["--locked", "--features", "full"]

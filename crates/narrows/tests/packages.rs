@@ -78,8 +78,8 @@ fn the_glibc_that_is_asked_for_is_the_one_that_is_linked() {
     assert_eq!(metadata("deb")["depends"].as_str(), Some("$auto"), "as the program says");
 }
 
-/// Names that glibc has had only since the version beside them: whoever needs one of these calls asks
-/// for it by its number. What dependencies ask for shows when lab/release links.
+/// Names that glibc has had only since the version beside them: whoever needs one of these calls
+/// asks for it by its number. What dependencies ask for shows when lab/release links.
 #[test]
 fn no_source_asks_for_a_newer_glibc() {
     let newer = [("gettid", "2.30"), ("getcpu", "2.29"), ("close_range", "2.34")];

@@ -176,8 +176,8 @@ fn changed(one: &[u32], other: &[u32]) -> Vec<u32> {
     one.iter().filter(|cpu| !other.contains(cpu)).copied().collect()
 }
 
-/// This thread, as the kernel numbers it. By the call's number: its name is in glibc since 2.30, and
-/// releases start with 2.28.
+/// This thread, as the kernel numbers it. By the call's number: its name is in glibc since 2.30,
+/// and releases start with 2.28.
 fn own_thread() -> libc::pid_t {
     // SAFETY: the call has no arguments.
     unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
