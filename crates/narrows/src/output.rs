@@ -273,6 +273,12 @@ pub fn check_folder(folder: &Path) -> Result<(), Failure> {
     tried.map_err(|error| unwritable(folder, &error))
 }
 
+/// A path for a folder that goes with this process. One that a killed process has left is another.
+pub fn passing_folder(what: &str) -> PathBuf {
+    let name = format!("narrows-{what}-{}-{}", std::process::id(), now().0);
+    std::env::temp_dir().join(name)
+}
+
 /// What cannot be written.
 pub fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::of(Cause::UNWRITABLE, format!("{} cannot be written: {error}", path.display()))

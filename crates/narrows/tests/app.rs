@@ -88,7 +88,7 @@ fn time_speed_up_and_efficiency_are_those_of_the_application() {
     let again = run(narrows().arg("app").arg(stored.expect("a file")).arg("--svg").arg(&svg));
     assert_eq!(again.status.code(), Some(0), "{}", err(&again));
     assert!(
-        out(&again).contains("12.00 s") && out(&again).contains("not fitted"),
+        out(&again).contains("12.0 s") && out(&again).contains("not fitted"),
         "{}",
         out(&again)
     );

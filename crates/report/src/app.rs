@@ -5,9 +5,10 @@ use crate::figures::alone;
 use crate::plots::ranks;
 use crate::{table, words};
 use narrows_app::fit::Predicted;
-use narrows_app::scaling::{Curve, Point, Scaling};
+use narrows_app::scaling::{APPLICATION, Curve, Point, Scaling};
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::study::StoredStudy;
+use narrows_model::trial::Trial;
 use narrows_model::units::three_digits;
 use std::collections::BTreeSet;
 
@@ -36,8 +37,10 @@ const HEAD: [&str; 8] =
     ["ranks", "median", "interval", "speed-up", "efficiency", "comm.", "CPU use", "runs"];
 
 fn head(scaling: &Scaling, stored: &StoredStudy) -> String {
-    let tool = stored.records.iter().find_map(|record| record.external.as_ref());
-    let name = tool.map_or("an application", |tool| tool.tool.as_str());
+    let is_run = |trial: &&Trial| trial.kind.as_str() == APPLICATION;
+    let mut runs = stored.trials.iter().filter(is_run).flat_map(|trial| stored.records_of(trial));
+    let name = runs.find_map(|record| Some(record.external.as_ref()?.tool.as_str()));
+    let name = name.unwrap_or("an application");
     let base = match scaling.base_ranks {
         Some(1) => "speed-up against one rank".to_owned(),
         Some(ranks) => format!("speed-up against {ranks} ranks"),
@@ -50,10 +53,10 @@ fn row(point: &Point) -> Vec<String> {
     let mark = if point.oversubscribed { " *" } else { "" };
     let share = |share: Option<f64>| share.map_or("-".to_owned(), percent);
     let interval = |figure: &Estimate| {
-        let [low, high] = [figure.low, figure.high].map(|end| words::value(end, figure.unit));
+        let [low, high] = [figure.low, figure.high].map(|end| shown(end, figure.unit));
         format!("{low} to {high}")
     };
-    let median = |figure: &Estimate| words::value(figure.value, figure.unit);
+    let median = |figure: &Estimate| shown(figure.value, figure.unit);
     let told = |of: Option<String>| of.unwrap_or_else(|| "-".to_owned());
     vec![
         format!("{}{mark}", point.ranks),
@@ -65,6 +68,14 @@ fn row(point: &Point) -> Vec<String> {
         share(point.cpu_use),
         format!("{} of {}", point.done, point.runs),
     ]
+}
+
+/// Run times with three digits, whatever their length; the rest as everywhere.
+fn shown(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Nanos => format!("{} s", three_digits(value / 1e9)),
+        _ => words::value(value, unit),
+    }
 }
 
 fn percent(share: f64) -> String {
@@ -101,7 +112,7 @@ fn model(scaling: &Scaling, screen: &Screen) -> String {
 
 fn predicted(one: &Predicted) -> String {
     let [predicted, measured] =
-        [one.predicted_s, one.measured_s].map(|time| words::value(1e9 * time, Unit::Nanos));
+        [one.predicted_s, one.measured_s].map(|time| shown(1e9 * time, Unit::Nanos));
     let [first, second] = &one.from;
     format!(
         "  {}, {} ranks: {predicted} by the model, {measured} measured, error {:+.1} %; fitted on \

@@ -38,7 +38,7 @@ pub struct Folder(pub PathBuf);
 impl Folder {
     /// A new one, which nobody else enters.
     pub fn make() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("narrows-app-{}", std::process::id()));
+        let path = output::passing_folder("app");
         let made = fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|error| output::unwritable(&path, &error))?;
         Ok(Self(path))

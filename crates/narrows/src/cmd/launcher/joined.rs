@@ -4,6 +4,7 @@
 use crate::cause::Cause;
 use crate::cmd::own_binary;
 use crate::failure::Failure;
+use crate::output;
 use narrows_hostctl::namespaces::{ALIKE, Namespaces};
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -28,7 +29,7 @@ impl Joined {
     /// Makes both. Needs root.
     pub fn make() -> Result<Self, Failure> {
         let pair = Namespaces::alike()?;
-        let folder = std::env::temp_dir().join(format!("narrows-hosts-{}", std::process::id()));
+        let folder = output::passing_folder("hosts");
         let agent = folder.join("agent");
         script(&folder, &agent, &own_binary()?).map_err(|error| {
             Failure::of(Cause::UNWRITABLE, format!("{}: {error}", agent.display()))
