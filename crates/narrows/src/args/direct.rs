@@ -1,5 +1,6 @@
 //! The command line of direct measurements.
 
+use super::KeyArgs;
 use super::OutArgs;
 use super::table::{Packets, Rdma, Tcp, Told, Udp};
 use super::untaken::Untaken;
@@ -8,7 +9,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use narrows_model::container::Container;
 use narrows_model::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use narrows_model::workload::RdmaVerb;
-use std::path::PathBuf;
 
 /// Who is measured, how often, from where, and where results go: of every direct measurement.
 #[derive(ClapArgs, Clone)]
@@ -20,12 +20,9 @@ pub struct PeerArgs {
     /// Port of the agent; without it 7471, and 5201 with --iperf3
     #[arg(long, short = 'p')]
     pub port: Option<u16>,
-    /// The agent's key; better given in the environment, where `ps` does not show it, or in a file
-    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
-    pub key: Option<String>,
-    /// File that holds the key
-    #[arg(long, value_name = "FILE")]
-    pub key_file: Option<PathBuf>,
+    /// What proves who calls.
+    #[command(flatten)]
+    pub key: KeyArgs,
     /// Runs; six are the least for a 95 % interval
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
@@ -233,7 +230,7 @@ pub(super) fn interval_ms(text: &str) -> Result<u32, Untaken> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PacketRate, interval_ms, packet_rate};
+    use super::{KeyArgs, PacketRate, interval_ms, packet_rate};
 
     #[test]
     fn a_rate_of_packets_has_powers_of_ten() {

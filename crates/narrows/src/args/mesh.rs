@@ -1,5 +1,6 @@
 //! The command line of `mesh`.
 
+use super::KeyArgs;
 use super::untaken::Untaken;
 use clap::Args as ClapArgs;
 use narrows_model::options::{flows, runs};
@@ -43,12 +44,9 @@ pub struct MeshArgs {
     /// Port of the agents; without it 7471
     #[arg(long, short = 'p')]
     pub port: Option<u16>,
-    /// The agents' key; better given in the environment, where `ps` does not show it, or in a file
-    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
-    pub key: Option<String>,
-    /// File that holds the key
-    #[arg(long, value_name = "FILE")]
-    pub key_file: Option<PathBuf>,
+    /// What proves who calls.
+    #[command(flatten)]
+    pub key: KeyArgs,
     /// Seed of the matchings of a bisection; without it one is drawn at random and stored
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

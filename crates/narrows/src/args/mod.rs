@@ -8,6 +8,7 @@ mod direct;
 mod fabric;
 pub mod habits;
 pub mod help;
+mod key;
 mod mesh;
 mod mpi;
 mod placement;
@@ -25,6 +26,7 @@ pub use direct::{
     PacketRate, PacketsArgs, PeerArgs, RdmaArgs, SearchArgs, SocketArgs, TcpArgs, UdpArgs,
 };
 pub use fabric::FabricArgs;
+pub use key::KeyArgs;
 pub use mesh::MeshArgs;
 pub use mpi::MpiArgs;
 pub use placement::PlacementArgs;
@@ -226,6 +228,7 @@ fn format_names() -> PossibleValuesParser {
 
 /// Options of `check`.
 #[derive(ClapArgs)]
+#[command(mut_arg("key_file", |file| file.requires("peer")))]
 pub struct CheckArgs {
     /// Where results go.
     #[command(flatten)]
@@ -237,12 +240,9 @@ pub struct CheckArgs {
     /// Port of its agent
     #[arg(long, short = 'p', value_name = "PORT", requires = "peer")]
     pub port: Option<u16>,
-    /// Its key; better given in the environment, where `ps` does not show it, or in a file
-    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
-    pub key: Option<String>,
-    /// File that holds the key
-    #[arg(long, value_name = "FILE", requires = "peer")]
-    pub key_file: Option<PathBuf>,
+    /// What proves who calls.
+    #[command(flatten)]
+    pub key: KeyArgs,
     /// With --peer: also the stream with another congestion control, in turn
     #[arg(long, requires = "peer")]
     pub explain: bool,
@@ -271,7 +271,7 @@ pub struct CheckArgs {
 /// Options of `completions`.
 #[derive(ClapArgs)]
 pub struct CompletionsArgs {
-    /// The shell
+    /// The shell that is to complete words
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }
@@ -292,7 +292,7 @@ pub struct ManArgs {
 pub enum TableName {
     /// Every memory slot
     Memory,
-    /// Every interface
+    /// Every interface of the host
     Nic,
     /// The PCI functions on the path to every fast device
     Pci,
@@ -493,6 +493,7 @@ pub struct ReportArgs {
 
 /// Options of `serve`.
 #[derive(ClapArgs)]
+#[command(mut_arg("key", |key| key.help("Key of 64 hexadecimal digits; without it a new one is drawn")))]
 pub struct ServeArgs {
     /// Port to listen on; 0 takes a free one; without it 7471, and 5201 with --iperf3
     #[arg(long, short = 'p')]
@@ -500,12 +501,9 @@ pub struct ServeArgs {
     /// Address to listen on; without it every address, of IPv4 and of IPv6
     #[arg(long, short = 'B', value_name = "ADDRESS")]
     pub bind: Option<IpAddr>,
-    /// Key of 64 hexadecimal digits; without it a new one is drawn
-    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
-    pub key: Option<String>,
-    /// File that holds the key
-    #[arg(long, value_name = "FILE")]
-    pub key_file: Option<PathBuf>,
+    /// What proves who calls.
+    #[command(flatten)]
+    pub key: KeyArgs,
     /// Ports that data connections may come to, first to last; without it any
     #[arg(long, value_name = "FIRST-LAST", value_parser = ports)]
     pub data_ports: Option<(u16, u16)>,
@@ -560,9 +558,12 @@ fn engine_names() -> PossibleValuesParser {
 
 fn ports(text: &str) -> Result<(u16, u16), Untaken> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
-    let range = port(first).zip(port(last)).filter(|(first, last)| first <= last);
+    let range = port_number(first).zip(port_number(last)).filter(|(first, last)| first <= last);
     range.ok_or_else(|| Untaken::unknown(text, "port, and no FIRST-LAST"))
+}
+
+fn port_number(text: &str) -> Option<u16> {
+    text.trim().parse::<u16>().ok().filter(|port| *port > 0)
 }
 
 /// The least memory with which an agent can do anything: buffers of one flow of datagrams.

@@ -1,7 +1,7 @@
 //! The command line of `placement`.
 
 use super::untaken::Untaken;
-use super::{format_names, seconds};
+use super::{KeyArgs, format_names, seconds};
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_plan::placement::{Beside, Threads};
 use std::path::PathBuf;
@@ -36,12 +36,9 @@ pub struct PlacementArgs {
     /// Port of the agent
     #[arg(long, short = 'p', default_value_t = narrows_control::wire::PORT)]
     pub port: u16,
-    /// The agent's key; better given in the environment
-    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
-    pub key: Option<String>,
-    /// File that holds the key
-    #[arg(long, value_name = "FILE")]
-    pub key_file: Option<PathBuf>,
+    /// What proves who calls.
+    #[command(flatten)]
+    pub key: KeyArgs,
     /// Most minutes for all runs; the most telling placements are measured first, and those left
     /// out are counted
     #[arg(long, value_name = "N", default_value_t = 10.0, value_parser = minutes)]

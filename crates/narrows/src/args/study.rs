@@ -1,5 +1,6 @@
 //! The command line of studies.
 
+use super::KeyArgs;
 use super::format_names;
 use super::untaken::Untaken;
 use clap::{Args as ClapArgs, Subcommand};
@@ -38,12 +39,9 @@ pub struct SessionArgs {
     /// Port of the agent
     #[arg(long, short = 'p', default_value_t = narrows_control::wire::PORT)]
     pub port: u16,
-    /// The agent's key; better given in the environment
-    #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
-    pub key: Option<String>,
-    /// File that holds the key
-    #[arg(long, value_name = "FILE")]
-    pub key_file: Option<PathBuf>,
+    /// What proves who calls.
+    #[command(flatten)]
+    pub key: KeyArgs,
     /// Level of a factor that no fact of the machine gives, such as cable=copper; several with
     /// commas
     #[arg(long, value_name = "FACTOR=LEVEL", value_delimiter = ',', value_parser = said)]

@@ -6,20 +6,10 @@ use crate::failure::Failure;
 use narrows_control::Calling;
 use narrows_control::key::Key;
 use narrows_runner::launch::{self, Brought, Errand};
-use std::path::Path;
 
 /// Nothing is measured with an agent without its key.
 fn no_key() -> Failure {
     Failure::of(Cause::NO_KEY, "no agent key is given")
-}
-
-/// The key that was given, in words or in a file.
-pub fn key(words: Option<&str>, file: Option<&Path>) -> Result<Option<Key>, Failure> {
-    Ok(match (words, file) {
-        (_, Some(file)) => Some(Key::read(file)?),
-        (Some(words), _) => Some(Key::parse(words)?),
-        _ => None,
-    })
 }
 
 /// The key of the agents of these hosts: the one that was given, or a new one where all of them are

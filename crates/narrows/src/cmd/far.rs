@@ -1,7 +1,7 @@
 //! The other side of a direct measurement: agents, which are there or are brought, or an iperf3
 //! server.
 
-use super::calling::{bring, key, key_for};
+use super::calling::{bring, key_for};
 use crate::args::PeerArgs;
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -49,7 +49,7 @@ impl Far {
             let port = args.port.unwrap_or(iperf3::PORT);
             return Ok(Self::Iperf3(Iperf3Server::find(host, port, family)?));
         }
-        let given = key(args.key.as_deref(), args.key_file.as_deref())?;
+        let given = args.key.given()?;
         let calling = Calling {
             port: args.port.unwrap_or(wire::PORT),
             family,

@@ -52,7 +52,7 @@ type Agents = (Crowd, Vec<Host>, Vec<Brought>);
 
 /// Reaches all agents at once; those that cannot be had cost their own pairs.
 fn agents(args: &MeshArgs, names: Vec<String>) -> Result<Agents, Failure> {
-    let key = calling::key(args.key.as_deref(), args.key_file.as_deref())?;
+    let key = args.key.given()?;
     let key = calling::key_for(&names, key)?;
     let calling = Calling { port: args.port.unwrap_or(wire::PORT), family: None, key };
     let (called, brought) = calling::bring(&names, &calling)?;

@@ -112,7 +112,6 @@ fn session(peer: &PeerArgs) -> SessionArgs {
         peer: None,
         port: peer.port.unwrap_or(narrows_control::wire::PORT),
         key: peer.key.clone(),
-        key_file: peer.key_file.clone(),
         at: Vec::new(),
         dry_run: false,
         tui: false,
@@ -220,7 +219,6 @@ fn trial(settings: &Settings, spot: &Spot) -> Result<Trial, Failure> {
     let params = settings.params(spot.cache_bytes, Bytes(0));
     let params = params.map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
     let ends = spot.pair.clone().ends(params.is_reverse());
-    let nanos = |seconds: f64| Nanos((seconds * 1e9) as u64);
     let window = settings.told(&runs::SECONDS).map_or(plan::WINDOW, nanos);
     let made = plan::trial_of(Workload::Packets, params, ends, NetworkPath::Namespaces, window);
     let trial = match settings.told(&runs::WARMUP_SECONDS) {
@@ -230,6 +228,10 @@ fn trial(settings: &Settings, spot: &Spot) -> Result<Trial, Failure> {
     let job = narrows_runner::controller::sender_job(&trial)?;
     narrows_workloads::check(&job).map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
     Ok(trial)
+}
+
+fn nanos(seconds: f64) -> Nanos {
+    Nanos((seconds * 1e9) as u64)
 }
 
 /// The head of the file.

@@ -25,7 +25,6 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
         hosts: vec![peer.to_owned()],
         port: args.port,
         key: args.key.clone(),
-        key_file: args.key_file.clone(),
         repeats: args.repeats.unwrap_or(REPEATS),
         bind: None,
         ipv4: false,

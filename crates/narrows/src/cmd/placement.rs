@@ -40,7 +40,6 @@ fn session(args: &PlacementArgs) -> SessionArgs {
         peer: args.host.clone(),
         port: args.port,
         key: args.key.clone(),
-        key_file: args.key_file.clone(),
         at: Vec::new(),
         dry_run: args.dry_run,
         tui: false,

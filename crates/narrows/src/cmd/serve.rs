@@ -1,6 +1,5 @@
 //! `narrows serve`: the agent on the other host.
 
-use super::calling::key;
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
@@ -33,7 +32,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     if args.iperf3 {
         return serve_iperf3(args, &stop);
     }
-    let given = key(args.key.as_deref(), args.key_file.as_deref())?;
+    let given = args.key.given()?;
     let key = given.map_or_else(Key::random, Ok)?;
     let (listening, at) = listen::open(args.bind, args.port.unwrap_or(wire::PORT))?;
     let port = at.port();
@@ -84,7 +83,7 @@ fn says(args: &ServeArgs, key: &Key, port: u16) -> String {
         port => format!(" -p {port}"),
     };
     // A key that its owner keeps in a file is not shown again.
-    let command = match &args.key_file {
+    let command = match &args.key.key_file {
         Some(file) => format!("narrows tcp {host}{at} --key-file {}", file.display()),
         None => format!("NARROWS_KEY={} narrows tcp {host}{at}", key.show()),
     };

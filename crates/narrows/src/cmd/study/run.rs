@@ -145,7 +145,7 @@ pub fn reach_hosts(hosts: &[String], args: &SessionArgs) -> Result<Machines, Fai
     if hosts.is_empty() {
         return Ok(Machines::reach(&[], None)?);
     }
-    let key = calling::key(args.key.as_deref(), args.key_file.as_deref())?;
+    let key = args.key.given()?;
     let key = calling::key_for(hosts, key)?;
     let call = Calling { port: args.port, family: None, key };
     let (called, brought) = calling::bring(hosts, &call)?;
