@@ -3,38 +3,22 @@
 
 mod common;
 
-use common::{Served, err, folder, is_root, narrows, out, run, serve, skip};
-use narrows_hostctl::namespaces::Namespaces;
+use common::bench::Bench;
+use common::{err, folder, is_root, narrows, out, run, skip};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 
-/// An agent in one namespace, controllers in the other.
-struct Bench {
-    _namespaces: Namespaces,
-    here: String,
-    address: String,
-    agent: Served,
-}
+/// An agent in one namespace, and short runs from the other.
+struct Short(Bench);
 
-impl Bench {
+impl Short {
     fn new(arguments: &[&str]) -> Self {
-        let namespaces = Namespaces::make().expect("namespaces");
-        let enter = |path: String| format!("--net={path}");
-        let (there, here) = (enter(namespaces.receiver_path()), enter(namespaces.sender_path()));
-        let address = namespaces.receiver_address().to_string();
-        let more = [&["-B", &address], arguments].concat();
-        let agent = serve(&["nsenter", &there], &more);
-        Self { _namespaces: namespaces, here, address, agent }
+        Self(Bench::new(arguments))
     }
 
     fn command(&self, kind: &str, more: &[&str]) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args([&self.here, env!("CARGO_BIN_EXE_narrows"), kind, &self.address]);
         let seconds = if more.contains(&"-t") { &[][..] } else { &["-t", "0.15"] };
-        command.args(["-p", &self.agent.port.to_string(), "--repeats", "1", "-J"]).args(seconds);
-        command.env("NARROWS_KEY", &self.agent.key).args(more);
-        command.arg("--out").arg(folder(&format!("engines-{}", self.agent.port)));
-        command
+        self.0.narrows(kind, &[&["--repeats", "1", "-J"], seconds, more].concat())
     }
 
     /// The one result of a run.
@@ -59,7 +43,7 @@ fn every_tcp_sender_and_receiver_moves_the_right_bytes() {
     if !is_root() {
         return skip("every_tcp_sender", "needs root for network namespaces");
     }
-    let bench = Bench::new(&[]);
+    let bench = Short::new(&[]);
     for sender in ["write", "vmsplice", "sendfile", "zerocopy", "io_uring"] {
         // An odd message and a span of several: bytes that move would be found out of place.
         let more = ["--sender", sender, "--verify", "-l", "10001", "--buffer", "300K"];
@@ -94,7 +78,7 @@ fn every_udp_sender_and_receiver_moves_the_right_bytes() {
     if !is_root() {
         return skip("every_udp_sender", "needs root for network namespaces");
     }
-    let bench = Bench::new(&[]);
+    let bench = Short::new(&[]);
     let counted = |result: &Value, key: &str| result["traffic"][key].as_f64().expect("counted");
     for sender in ["send", "sendmmsg", "gso", "io_uring"] {
         // Paced, so that a slow machine loses nothing it can be blamed for.
@@ -132,7 +116,7 @@ fn round_trips_both_ways_and_connections_are_what_was_asked_for() {
     if !is_root() {
         return skip("round_trips_both_ways", "needs root for network namespaces");
     }
-    let bench = Bench::new(&["--data-ports", "7600-7607"]);
+    let bench = Short::new(&["--data-ports", "7600-7607"]);
     for kind in ["tcp", "udp"] {
         let more = ["--rr", "-l", "64", "--response", "3000", "-P", "2", "--per-second", "400"];
         let result = bench.result(kind, &more);
@@ -177,7 +161,7 @@ fn conditions_are_set_read_back_and_refused_in_words() {
     if !is_root() {
         return skip("conditions_are_set", "needs root for network namespaces");
     }
-    let bench = Bench::new(&[]);
+    let bench = Short::new(&[]);
     let more = ["-M", "700", "--dscp", "46", "--wait", "busy-poll", "--memory-node", "0,0"];
     let result = bench.result("tcp", &more);
     let used = &result["effective"];
@@ -227,7 +211,7 @@ fn an_end_in_a_container_does_the_same() {
     if Command::new("bwrap").arg("--version").output().is_err() {
         return skip("an_end_in_a_container", "bwrap is not there");
     }
-    let bench = Bench::new(&[]);
+    let bench = Short::new(&[]);
     let result = bench.result("tcp", &["--in", "bwrap", "--verify", "-R"]);
     assert_eq!(result["document"]["trials"][0]["place"]["inside"], "bwrap");
     assert!(result["verified_bytes"].as_u64().is_some_and(|n| n > 0));

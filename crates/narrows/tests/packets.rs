@@ -2,54 +2,12 @@
 
 mod common;
 
+use common::bench::Bench;
 use common::starved::patiently;
-use common::{Served, err, fails, folder, is_root, narrows, out, run, serve, skip};
-use narrows_hostctl::namespaces::Namespaces;
+use common::{err, fails, folder, is_root, narrows, out, run, skip};
 use serde_json::Value;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-
-/// An agent in one namespace, controllers in the other.
-struct Bench {
-    _namespaces: Namespaces,
-    here: String,
-    there: String,
-    address: String,
-    agent: Served,
-}
-
-impl Bench {
-    fn new() -> Self {
-        let namespaces = Namespaces::make().expect("namespaces");
-        let enter = |path: String| format!("--net={path}");
-        let (there, here) = (enter(namespaces.receiver_path()), enter(namespaces.sender_path()));
-        let address = namespaces.receiver_address().to_string();
-        let agent = serve(&["nsenter", &there], &["-B", &address]);
-        Self { _namespaces: namespaces, here, there, address, agent }
-    }
-
-    /// What a line of words prints in a namespace; `None` where it fails.
-    fn inside(place: &str, words: &str) -> Option<String> {
-        let output = Command::new("nsenter").arg(place).args(words.split(' ')).output().ok()?;
-        output.status.success().then(|| out(&output))
-    }
-
-    /// The interface of a namespace.
-    fn interface(place: &str) -> String {
-        let all = Self::inside(place, "ip -o link").expect("ip");
-        let mut names = all.lines().filter_map(|line| line.split(": ").nth(1)?.split('@').next());
-        names.rfind(|name| *name != "lo").expect("an interface").to_owned()
-    }
-
-    /// `narrows packets` to the agent.
-    fn packets(&self, words: &[&str]) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args([&self.here, env!("CARGO_BIN_EXE_narrows"), "packets", &self.address]);
-        command.args(["-p", &self.agent.port.to_string()]).env("NARROWS_KEY", &self.agent.key);
-        command.arg("--out").arg(folder(&format!("packets-{}", self.agent.port))).args(words);
-        command
-    }
-}
 
 fn json(output: &Output) -> Value {
     let failed = |error| panic!("{error}: {}\n{}", out(output), err(output));
@@ -89,7 +47,7 @@ fn a_search_ends_at_what_the_path_lets_through() {
     if !is_root() {
         return skip("zero_loss", "needs root for network namespaces");
     }
-    let bench = Bench::new();
+    let bench = Bench::new(&[]);
     let interface = Bench::interface(&bench.there);
     let chain = format!("{{ type filter hook ingress device {interface} priority 0 ; }}");
     // Eighteen bytes of payload and UDP's eight: nothing but what is searched with.
@@ -109,7 +67,7 @@ fn a_search_ends_at_what_the_path_lets_through() {
         let words: Vec<&str> = words.split_whitespace().chain([interface.as_str()]).collect();
         let nic = Bench::interface(&bench.here);
         let words = [&words[..words.len() - 1], &[nic.as_str()]].concat();
-        let output = run(&mut bench.packets(&words));
+        let output = run(&mut bench.narrows("packets", &words));
         let search = &json(&output)["searches"][0];
         let figure = |key: &str| search[key].as_f64().unwrap_or_else(|| panic!("{key}: {search}"));
         let (passes, loses) =
@@ -144,12 +102,12 @@ fn raw_frames_leave_only_as_a_user_says() {
     if !is_root() {
         return skip("raw_frames", "needs root for network namespaces");
     }
-    let bench = Bench::new();
+    let bench = Bench::new(&[]);
     let nic = Bench::interface(&bench.here);
     for sender in ["ring", "xdp"] {
         let sender = ["--sender", sender, "-t", "0.1", "--repeats", "1"];
         let of = |words: &[&str], code: i32, says: &str| {
-            fails(&mut bench.packets(&[&sender[..], words].concat()), code, says);
+            fails(&mut bench.narrows("packets", &[&sender[..], words].concat()), code, says);
         };
         of(&["--rate", "1k"], 2, "only on an interface that is named");
         of(&["--nic", &nic], 2, "only at a rate that is named");
@@ -164,7 +122,7 @@ fn raw_frames_leave_only_as_a_user_says() {
 /// A controller that counts by a program before its interface, and has begun to.
 fn counting(bench: &Bench, nic: &str) -> Child {
     let words = ["-R", "--receiver", "xdp", "--nic", nic, "--rate", "1k", "-t", "30"];
-    let mut command = bench.packets(&words);
+    let mut command = bench.narrows("packets", &words);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("narrows")
 }
@@ -186,7 +144,7 @@ fn a_kill_leaves_no_program_before_an_interface() {
     if !is_root() {
         return skip("kill", "needs root for network namespaces");
     }
-    let bench = Bench::new();
+    let bench = Bench::new(&[]);
     let nic = Bench::interface(&bench.here);
     let link = || Bench::inside(&bench.here, &format!("ip -d link show {nic}")).expect("ip");
     let mut running = counting(&bench, &nic);

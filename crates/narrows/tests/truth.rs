@@ -3,54 +3,43 @@
 
 mod common;
 
-use common::{Served, err, folder, is_root, out, run, serve, skip};
+use common::bench::Bench;
+use common::{err, folder, is_root, out, run, skip};
 use narrows_hostctl::namespaces::Namespaces;
 use serde_json::Value;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// An agent in one namespace, controllers in the other.
-struct Bench {
-    _namespaces: Namespaces,
-    here: String,
-    there: String,
-    address: String,
-    agent: Served,
-}
+/// An agent in one namespace, whose packets a test filters, and controllers in the other.
+struct Filtered(Bench);
 
-impl Bench {
+impl Filtered {
     fn new() -> Self {
-        let namespaces = Namespaces::make().expect("namespaces");
-        let enter = |path: String| format!("--net={path}");
-        let (there, here) = (enter(namespaces.receiver_path()), enter(namespaces.sender_path()));
-        let address = namespaces.receiver_address().to_string();
-        let agent = serve(&["nsenter", &there], &["-B", &address]);
-        Self { _namespaces: namespaces, here, there, address, agent }
+        Self(Bench::new(&[]))
     }
 
-    /// Runs a line of words in a namespace; whether it could.
-    fn inside(&self, place: &str, words: &str) -> bool {
-        let mut command = Command::new("nsenter");
-        command.arg(place).args(words.split_whitespace());
-        command.output().is_ok_and(|output| output.status.success())
+    /// Runs a line of words in the controllers' namespace; whether it could.
+    fn here(&self, words: &str) -> bool {
+        Bench::inside(&self.0.here, words).is_some()
+    }
+
+    /// The same in the agent's.
+    fn there(&self, words: &str) -> bool {
+        Bench::inside(&self.0.there, words).is_some()
     }
 
     /// Filters what arrives at the agent; `false` where nft is not there.
     fn filter(&self, rule: &str) -> bool {
         let chain = "add chain ip truth in { type filter hook input priority 0 ; }";
-        self.inside(&self.there, "nft flush ruleset")
-            && self.inside(&self.there, "nft add table ip truth")
-            && self.inside(&self.there, &format!("nft {chain}"))
-            && self.inside(&self.there, &format!("nft add rule ip truth in {rule}"))
+        self.there("nft flush ruleset")
+            && self.there("nft add table ip truth")
+            && self.there(&format!("nft {chain}"))
+            && self.there(&format!("nft add rule ip truth in {rule}"))
     }
 
     fn output(&self, words: &[&str]) -> Output {
-        let mut command = Command::new("nsenter");
-        command.args([&self.here, env!("CARGO_BIN_EXE_narrows"), words[0], &self.address]);
-        command.args(["-p", &self.agent.port.to_string(), "--repeats", "1", "-J"]);
-        command.env("NARROWS_KEY", &self.agent.key).args(&words[1..]);
-        command.arg("--out").arg(folder(&format!("truth-{}", self.agent.port)));
-        run(&mut command)
+        let more = [&words[1..], &["--repeats", "1", "-J"]].concat();
+        run(&mut self.0.narrows(words[0], &more))
     }
 
     /// The result, after this exit code.
@@ -73,7 +62,7 @@ fn datagrams_that_were_lost_last_are_counted_and_placed() {
     if !is_root() {
         return skip("lost_last", "needs root for network namespaces");
     }
-    let bench = Bench::new();
+    let bench = Filtered::new();
     if !bench.filter("ip protocol udp meta length > 1000 drop") {
         return skip("lost_last", "nft is not there");
     }
@@ -92,9 +81,9 @@ fn datagrams_that_were_lost_last_are_counted_and_placed() {
     // The quota holds about five hundred, of which some pass before the window; 714 are sent in it.
     assert!(received > 0 && received <= 550 && lost > 0, "{received} and {lost} lost");
     // A short queue at the sender is the sender's.
-    assert!(bench.inside(&bench.there, "nft flush ruleset"));
+    assert!(bench.there("nft flush ruleset"));
     let qdisc = "tc qdisc add dev narrows1 root tbf rate 5mbit burst 8kb latency 5ms";
-    if !bench.inside(&bench.here, qdisc) {
+    if !bench.here(qdisc) {
         return skip("lost_last: shaper", "tc is not there");
     }
     let result = bench.result(0, &UDP);
@@ -108,9 +97,9 @@ fn no_figure_exceeds_what_the_path_carried_though_the_receiver_starves() {
     if !is_root() {
         return skip("starves", "needs root for network namespaces");
     }
-    let bench = Bench::new();
+    let bench = Filtered::new();
     let qdisc = "tc qdisc add dev narrows1 root tbf rate 100mbit burst 64kb latency 20ms";
-    if !bench.inside(&bench.here, qdisc) {
+    if !bench.here(qdisc) {
         return skip("starves", "tc is not there");
     }
     let cpu = std::thread::available_parallelism().map_or(1, usize::from).min(2) - 1;
@@ -192,9 +181,9 @@ fn datagrams_that_waited_before_the_window_are_not_in_the_figure() {
     if !is_root() {
         return skip("waited", "needs root for network namespaces");
     }
-    let bench = Bench::new();
+    let bench = Filtered::new();
     let qdisc = "tc qdisc add dev narrows1 root tbf rate 5mbit burst 8kb latency 20ms";
-    if !bench.inside(&bench.here, qdisc) {
+    if !bench.here(qdisc) {
         return skip("waited", "tc is not there");
     }
     let cpu = std::thread::available_parallelism().map_or(1, usize::from).min(2) - 1;
@@ -203,7 +192,7 @@ fn datagrams_that_waited_before_the_window_are_not_in_the_figure() {
     let words = ["udp", "-b", "8M", "-l", "1400", "-t", "2", "--warm-up", "1", "-A", &place];
     // A host that is slow itself may keep the thread from its CPU for too long, or not enough.
     for _ in 0..4 {
-        let agent = bench.agent.pid();
+        let agent = bench.0.agent.pid();
         let starving = std::thread::spawn(move || starve(agent, cpu, Duration::from_secs(2)));
         let output = bench.output(&words);
         if !starving.join().expect("a thread") {
@@ -240,7 +229,7 @@ fn data_that_was_corrupted_on_its_way_is_a_verdict() {
     if !is_root() {
         return skip("corrupted", "needs root for network namespaces");
     }
-    let bench = Bench::new();
+    let bench = Filtered::new();
     // A byte in the middle of each datagram, with the checksum made right again.
     if !bench.filter("ip protocol udp meta length > 1000 @th,800,8 set 0xff") {
         return skip("corrupted", "nft is not there, or cannot write into packets");

@@ -506,13 +506,5 @@ fn main() {
         ("what_an_agent_does_not_lend", what_an_agent_does_not_lend),
         ("iperf3_as_server_and_as_client", iperf3_as_server_and_as_client),
     ];
-    let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-'));
-    let chosen = tests.iter().filter(|(name, _)| wanted.as_ref().is_none_or(|w| name.contains(w)));
-    let mut passed = 0;
-    for (name, test) in chosen {
-        test();
-        println!("test {name} ... ok");
-        passed += 1;
-    }
-    println!("test result: ok. {passed} passed");
+    common::run_all(tests);
 }

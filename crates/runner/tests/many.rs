@@ -190,13 +190,5 @@ fn main() {
         ("owners_decide_who_meets_whom", owners_decide_who_meets_whom),
         ("an_end_that_dies_is_named", an_end_that_dies_is_named),
     ];
-    let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-'));
-    let chosen = tests.iter().filter(|(name, _)| wanted.as_ref().is_none_or(|w| name.contains(w)));
-    let mut passed = 0;
-    for (name, test) in chosen {
-        test();
-        println!("test {name} ... ok");
-        passed += 1;
-    }
-    println!("test result: ok. {passed} passed");
+    common::run_all(tests);
 }

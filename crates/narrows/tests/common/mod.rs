@@ -1,6 +1,7 @@
 //! What the tests of the program share.
 #![allow(dead_code)]
 
+pub mod bench;
 pub mod starved;
 
 use std::io::{BufRead, BufReader, Read, Write};
