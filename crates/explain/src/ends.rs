@@ -22,6 +22,11 @@ impl<'a> End<'a> {
         self.host.tuning.get(name)?.value().map(|value| value.trim())
     }
 
+    /// The largest of a setting of three sizes: the least, the first and the largest.
+    pub fn largest_bytes(&self, setting: &str) -> Option<u64> {
+        self.setting(setting)?.split_whitespace().nth(2)?.parse().ok()
+    }
+
     /// Whether a switch is known to be off.
     pub fn is_off(&self, name: &str) -> bool {
         self.setting(name) == Some("0")

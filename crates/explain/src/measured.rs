@@ -253,6 +253,17 @@ pub struct Why {
     pub remedy: String,
 }
 
+impl Why {
+    /// A buffer that has grown to the largest that a setting allows, where that is known.
+    pub fn at_its_largest(setting: &str, at: &str, most_bytes: Option<u64>) -> Self {
+        let now = most_bytes.map_or(String::new(), |most| format!(", now {most} B"));
+        Self {
+            says: "it is as large as it may become".to_owned(),
+            remedy: format!("raise the largest of {setting} {at}{now}, to rate x round trip x 2"),
+        }
+    }
+}
+
 /// Share of the time from which a limit counts. Windows of 8 to 128 KiB planted between namespaces
 /// gave shares of 0.38 to 0.47 at the window and 0.51 to 0.53 at the send buffer, the rest being
 /// wake-ups; buffers that the kernel sized gave 0.02 at most where no CPU was full.
@@ -291,17 +302,16 @@ const BEYOND_NOISE_SHARE: f64 = 0.8;
 /// The flows' smoothed round trips in words: each flow has its own, so of several the median is
 /// told with the lowest and the highest of all, those in the window included where they were read.
 pub fn round_trips(cell: &Cell<'_>) -> Option<String> {
-    let at = |end: &EndReport, moment| -> Vec<f64> {
-        end.readings.each(keys::RTT, moment).map(|(_, ns)| ns as f64).collect()
-    };
-    let middle = cell.of_sender(|end| median(&at(end, Moment::Closing)))?;
+    let middle = cell.of_sender(|end| median(&round_trips_at(end, Moment::Closing)))?;
     let (low, high) = (
         cell.of_sender(|end: &EndReport| {
-            let all = [at(end, Moment::Lowest), at(end, Moment::Closing)].concat();
+            let all = [round_trips_at(end, Moment::Lowest), round_trips_at(end, Moment::Closing)]
+                .concat();
             all.into_iter().reduce(f64::min)
         })?,
         cell.of_sender(|end: &EndReport| {
-            let all = [at(end, Moment::Highest), at(end, Moment::Closing)].concat();
+            let all = [round_trips_at(end, Moment::Highest), round_trips_at(end, Moment::Closing)]
+                .concat();
             all.into_iter().reduce(f64::max)
         })?,
     );
@@ -311,6 +321,10 @@ pub fn round_trips(cell: &Cell<'_>) -> Option<String> {
         String::new()
     };
     Some(format!("; round trip {:.0} us{range}", middle / 1e3))
+}
+
+fn round_trips_at(end: &EndReport, moment: Moment) -> Vec<f64> {
+    end.readings.each(keys::RTT, moment).map(|(_, ns)| ns as f64).collect()
 }
 
 fn limited_finding(rule: &Rule, cell: &Cell<'_>, limit: &Limit, share: f64) -> Finding {
@@ -340,6 +354,7 @@ pub mod testing {
     //! A measured stream, and what a rule says of it.
 
     use super::*;
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::Nanos;
     use narrows_model::host::Host;
     use narrows_model::load::{FlowTally, Interval, Params, Role, ThreadUsage, Timeline};
@@ -469,6 +484,16 @@ pub mod testing {
             }
         }
         of_study(rule, &study)
+    }
+
+    /// A limit is found where it took the time, and neither where it did not, nor where a CPU was
+    /// full, nor without TCP.
+    pub fn is_found_by_its_time(rule: &Rule, counter: Counter) {
+        let found = of_limit(rule, counter, 93, false);
+        assert!(is_found(&found), "{found:?}");
+        assert!(is_clear(&of_limit(rule, counter, 20, false)));
+        assert!(is_clear(&of_limit(rule, counter, 93, true)));
+        assert!(is_unknown(&of_study(rule, &stream("udp-stream"))));
     }
 
     /// What a rule says of a study.

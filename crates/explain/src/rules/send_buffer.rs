@@ -35,25 +35,17 @@ fn judge(case: &Case<'_>) -> Verdict {
 pub fn why(cell: &Cell<'_>) -> Why {
     let end = cell.sender();
     let at = end.map_or("at the sender", |end| end.at);
-    let most = end.and_then(|end| end.setting(BUFFERS)?.split_whitespace().nth(2));
-    let now = most.map_or(String::new(), |most| format!(", now {most} B"));
-    Why {
-        says: "it is as large as it may become".to_owned(),
-        remedy: format!("raise the largest of {BUFFERS} {at}{now}, to rate x round trip x 2"),
-    }
+    let most_bytes = end.and_then(|end| end.largest_bytes(BUFFERS));
+    Why::at_its_largest(BUFFERS, at, most_bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_limit, of_study, stream};
-    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use crate::measured::testing::is_found_by_its_time;
 
     #[test]
     fn time_at_the_limit_is_found_and_a_busy_end_is_another_matter() {
-        assert!(is_found(&of_limit(&RULE, LIMIT.counter, 93, false)));
-        assert!(is_clear(&of_limit(&RULE, LIMIT.counter, 20, false)));
-        assert!(is_clear(&of_limit(&RULE, LIMIT.counter, 93, true)));
-        assert!(is_unknown(&of_study(&RULE, &stream("udp-stream"))));
+        is_found_by_its_time(&RULE, LIMIT.counter);
     }
 }
